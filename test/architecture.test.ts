@@ -1,5 +1,5 @@
-// Who may import whom, what is pure, and what is loaded: `docs` and habits say it, this keeps it. Imports are read from
-// the sources themselves.
+// Checks which modules may import which others, which modules are pure, and what importing a module loads. The imports
+// are read from the sources.
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -8,7 +8,7 @@ import { expect, test } from 'vitest';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
-/** What the packages' names stand for, in the sources. */
+/** Maps the import name of each package to its entry file in the sources. */
 const entries: Readonly<Record<string, string>> = {
   '@tollgate/proto': 'proto/index.ts',
   '@tollgate/proto/contract': 'proto/contract/index.ts',
@@ -23,21 +23,21 @@ const entries: Readonly<Record<string, string>> = {
 };
 
 interface Import {
-  /** As written. */
+  /** The module specifier, as written in the source. */
   readonly from: string;
-  /** A source file of ours, by its path from the root; null for a package or a module of Node. */
+  /** The path, from the root, of a source file of this repository. Null for a package or a Node module. */
   readonly file: string | null;
-  /** `import type`, or of types only: nothing is loaded. */
+  /** True for `import type` and for an import of types only: it loads nothing. */
   readonly typeOnly: boolean;
-  /** Within a function: loaded once that runs. */
+  /** True for an import inside a function: it loads when that function runs. */
   readonly isLate: boolean;
-  /** What is imported by name. */
+  /** The names that are imported. */
   readonly names: readonly string[];
 }
 
 interface Source {
   readonly path: string;
-  /** Without comments, and with the content of quotes taken out. */
+  /** The source without comments and with the content of quoted strings removed. */
   readonly code: string;
   readonly imports: readonly Import[];
 }
@@ -89,7 +89,7 @@ const sources: ReadonlyMap<string, Source> = new Map(
 
 const inFolder = (folder: string): readonly Source[] => [...sources.values()].filter(({ path }) => path.startsWith(`${folder}/`));
 
-/** `from → to` of every import of these sources that `allowed` does not allow. */
+/** Returns `from → to` for every import of these sources that `allowed` rejects. */
 function breaches(of: readonly Source[], allowed: (one: Import, source: Source) => boolean): readonly string[] {
   expect(of.length).toBeGreaterThan(0);
   return of.flatMap((source) =>
@@ -100,7 +100,7 @@ function breaches(of: readonly Source[], allowed: (one: Import, source: Source) 
 const within = (file: string | null, ...folders: readonly string[]): boolean =>
   file !== null && folders.some((folder) => file === folder || file.startsWith(`${folder}/`));
 
-test('the imports were found', () => {
+test('the test finds the imports', () => {
   expect(sources.size).toBeGreaterThan(120);
   expect([...sources.values()].flatMap(({ imports }) => imports).length).toBeGreaterThan(500);
   const dangling = [...sources.values()].flatMap(({ path, imports }) =>
@@ -116,7 +116,7 @@ test('the imports were found', () => {
   });
 });
 
-/** Of the control plane: each has its rules, store, operations and routes. */
+/** The folders of the control plane that each have rules, store, operations and routes. */
 const nouns = ['access', 'agents', 'audit', 'certificates', 'hooks', 'policies', 'quota', 'runs', 'sidecars', 'tool-servers', 'workspaces'];
 
 const pureFolders = [
@@ -132,14 +132,14 @@ const pureFolders = [
   'control-plane/inject',
   'proto/contract',
 ];
-/** In folders that hold other things too. */
+/** Pure files in folders that also hold impure files. */
 const pureFiles = [
   'sidecar/engine/snapshot/verify.ts',
   ...['clean-json', 'instant', 'network', 'refusal', 'shape'].map((name) => `control-plane/base/${name}.ts`),
 ];
-/** What a pure module may take of Node and of packages: functions of their arguments. */
+/** What a pure module may import from Node and from packages: only functions of their arguments. */
 const pureImports: Readonly<Record<string, readonly string[]>> = {
-  // Asked with a time; what it knows is in the package, and nobody asks it to fetch.
+  // The caller passes the time. The price data is in the package, and the code never fetches newer data.
   '@pydantic/genai-prices': ['calcPrice', 'findProvider', 'ModelInfo', 'ModelPrice'],
   'node:buffer': ['isUtf8'],
   'node:crypto': ['createHash', 'createPublicKey', 'hash', 'KeyObject', 'timingSafeEqual', 'verify'],
@@ -153,7 +153,7 @@ const pureImports: Readonly<Record<string, readonly string[]>> = {
   'validator/lib/isTaxID.js': ['default'],
 };
 
-test.each(pureFolders)('%s is pure: of modules it takes only functions of their arguments', (folder) => {
+test.each(pureFolders)('%s is pure: from modules it imports only functions of their arguments', (folder) => {
   const ours = (file: string | null): boolean => within(file, ...pureFolders, ...pureFiles, 'sidecar/engine/json/strict-json.ts');
   expect(
     breaches(
@@ -174,32 +174,32 @@ const impure: readonly (readonly [string, RegExp])[] = [
   ['the network', /\bfetch\(/],
 ];
 
-test.each(pureFolders)('%s is pure: no clock, no chance, no environment, no log, nothing that waits', (folder) => {
+test.each(pureFolders)('%s is pure: it uses no clock, no randomness, no environment, no log and nothing asynchronous', (folder) => {
   const found = [...inFolder(folder), ...[...sources.values()].filter(({ path }) => pureFiles.includes(path))].flatMap(({ path, code }) =>
     impure.filter(([, pattern]) => pattern.test(code)).map(([what]) => `${path}: ${what}`),
   );
   expect(found).toEqual([]);
 });
 
-test('decide knows nothing of the sidecar around it', () => {
+test('decide imports nothing from the rest of the sidecar', () => {
   const allowed = ({ file, from }: Import): boolean => within(file, 'sidecar/engine/decide', 'proto/contract') || from === 'lru-cache';
   expect(breaches(inFolder('sidecar/engine/decide'), allowed)).toEqual([]);
 });
 
-test('the contract knows nobody, and the rest of proto only it', () => {
+test('the contract imports nothing from outside itself, and the rest of proto imports only the contract', () => {
   expect(breaches(inFolder('proto/contract'), ({ file, from }) => within(file, 'proto/contract') || from.startsWith('node:'))).toEqual([]);
   expect(breaches(inFolder('proto'), ({ file }) => file === null || within(file, 'proto'))).toEqual([]);
 });
 
-test('a sidecar knows nothing of the control plane', () => {
+test('the sidecar imports nothing from the control plane', () => {
   expect(breaches(inFolder('sidecar'), ({ file, from }) => !within(file, 'control-plane') && !from.includes('control-plane'))).toEqual([]);
 });
 
-test('the control plane knows a sidecar by its entry points only', () => {
+test('the control plane imports the sidecar only through its entry points', () => {
   expect(breaches(inFolder('control-plane'), ({ file, from }) => !within(file, 'sidecar') || entries[from] !== undefined)).toEqual([]);
 });
 
-test('the way through a sidecar goes forward only: doors → engine, upstream → base; what puts it together may use all', () => {
+test('imports in the sidecar go in one direction: doors → engine, upstream → base; only the composition code may import all of them', () => {
   const may: Readonly<Record<string, readonly string[]>> = {
     base: [],
     'engine/json': ['base'],
@@ -224,7 +224,7 @@ test('the way through a sidecar goes forward only: doors → engine, upstream �
   }
 });
 
-test('the roots of the packages hold one entry file', () => {
+test('the root folder of each package holds at most its entry file', () => {
   for (const [folder, entry] of [
     ['sidecar', ['index.ts']],
     ['control-plane', []],
@@ -232,12 +232,12 @@ test('the roots of the packages hold one entry file', () => {
     expect(readdirSync(join(root, folder)).filter((name) => name.endsWith('.ts'))).toEqual(entry);
 });
 
-test('what puts a sidecar together is known to its entry points only', () => {
+test('only the entry points of the sidecar import the code that composes it', () => {
   const may = ['sidecar/index.ts', 'sidecar/app/main.ts'];
   expect(breaches(inFolder('sidecar'), ({ file }, { path }) => file !== 'sidecar/app/start.ts' || may.includes(path))).toEqual([]);
 });
 
-/** Of a path in the control plane: the part that it belongs to, which says what it may import. */
+/** Returns the part that a path in the control plane belongs to. The part decides what the file may import. */
 function partOf(path: string): string {
   const [, ...names] = path.split('/');
   const [top = '', second = ''] = names;
@@ -251,7 +251,7 @@ function partOf(path: string): string {
   return top === 'certificates' ? `certificates/${kind}` : top;
 }
 
-test('the way through the control plane goes forward only: routes → operations → rules, store', () => {
+test('imports in the control plane go in one direction: routes → operations → rules, store', () => {
   const may: Readonly<Record<string, readonly string[]>> = {
     base: [],
     chain: [],
@@ -273,8 +273,8 @@ test('the way through the control plane goes forward only: routes → operations
     routes: ['operations', 'rules', 'evaluate', 'http', 'base'],
     http: ['routes', 'operations', 'rules', 'base'],
     grpc: ['operations', 'rules', 'compile', 'publish', 'base'],
-    // It speaks REST; of the control plane it has its commands on the database, and what checks an export of the log without one; and what
-    // puts sidecars into pods, which asks nobody.
+    // The command line speaks REST. From the control plane it may import the database commands (see `entries`), the
+    // check of a log export, which needs no database, and the injection of sidecars into pods, which makes no requests.
     cli: ['chain', 'inject'],
   };
   const others = new Set(inFolder('control-plane').map(({ path }) => partOf(path)));
@@ -289,7 +289,7 @@ test('the way through the control plane goes forward only: routes → operations
         file === null ||
         within(file, 'proto', 'sidecar/engine/compile', 'sidecar/engine/redact') ||
         (within(file, 'control-plane') && [part, ...(may[part] ?? [])].includes(partOf(file))) ||
-        // What is read of a workspace is a type of the publisher's too.
+        // The type of what is read from a workspace is also a type of the publisher.
         (part === 'publish' && typeOnly && partOf(file) === 'store') ||
         (part === 'http' && typeOnly && file === 'control-plane/app/config.ts') ||
         (part === 'cli' && entries.includes(file)) ||
@@ -304,7 +304,7 @@ test('the way through the control plane goes forward only: routes → operations
   expect(found).toEqual([]);
 });
 
-test('what puts a control plane together is known to nothing but its commands', () => {
+test('only its commands import the code that composes the control plane', () => {
   const known = inFolder('control-plane').filter(({ path }) => partOf(path) !== 'app');
   expect(
     breaches(known, ({ file, typeOnly }, { path }) => typeOnly || !within(file, 'control-plane/app') || partOf(path) === 'cli'),
@@ -313,7 +313,7 @@ test('what puts a control plane together is known to nothing but its commands', 
 
 const operations = (): readonly Source[] => inFolder('control-plane').filter(({ path }) => partOf(path) === 'operations');
 
-test('an operation that reads takes nothing of the store that changes it', () => {
+test('a read operation imports no function of the store that changes data', () => {
   const changes = /^(?:insert|update|delete|write|raise|request|move|advance|copy|revoke|make|drop|lock)(?:[A-Z]|$)/;
   const readers = operations().filter(({ code }) => /\breadOperation\(/.test(code) && !/\b(?:write|effect)Operation\(/.test(code));
   expect(readers.length).toBeGreaterThan(10);
@@ -325,18 +325,18 @@ test('an operation that reads takes nothing of the store that changes it', () =>
   expect(taken).toEqual([]);
 });
 
-test('the verbs of runs have the folder to themselves: the books and the signs of life have theirs', () => {
+test('the folder of run operations holds only operations: accounting and liveness have their own folders', () => {
   const parts = inFolder('control-plane/runs/operations').filter(
     ({ path, code }) => dirname(path) === 'control-plane/runs/operations' && !/\b(?:read|effect|write)Operation\(/.test(code),
   );
   expect(parts.map(({ path }) => path)).toEqual([]);
 });
 
-test('SQL is spoken in store, and transactions begin in operations', () => {
+test('only store imports the SQL driver, and only operations, store and export begin transactions', () => {
   const speaks = [...sources.values()].filter(
     ({ path, imports }) =>
       !(within(path, 'control-plane') && partOf(path) === 'store') &&
-      // It knows which errors of the driver are an outage.
+      // This file knows which driver errors mean an outage.
       path !== 'control-plane/base/unavailable.ts' &&
       imports.some(({ from, typeOnly }) => /^pg(?:-|$)/.test(from) && !typeOnly),
   );
@@ -348,8 +348,8 @@ test('SQL is spoken in store, and transactions begin in operations', () => {
   expect(begins.map(({ path }) => path)).toEqual([]);
 });
 
-test('the environment is read in the main files only', () => {
-  // PostgreSQL is started with a clean environment, of which PATH alone is ours.
+test('only the main files read the environment', () => {
+  // PostgreSQL starts with a clean environment, in which only PATH comes from this process.
   const passesPathOn = 'control-plane/database/embedded/account.ts';
   const readers = [...sources.values()].filter(({ code }) => /\bprocess\.env\b/.test(code)).map(({ path }) => path);
   expect(
@@ -358,7 +358,7 @@ test('the environment is read in the main files only', () => {
   expect(readers).toContain('sidecar/app/main.ts');
 });
 
-test('fastify is for http and the gateway of the process, grpc-js for sync, grpc and proto, openid-client for oidc, opentelemetry for telemetry', () => {
+test('only the named folders import fastify (http, doors), grpc-js (grpc, link, ship, mesh, proto), openid-client (access) and opentelemetry (telemetry)', () => {
   const users = (name: RegExp, ...folders: readonly string[]): readonly string[] =>
     [...sources.values()]
       .filter(({ path, imports }) => imports.some(({ from, typeOnly }) => name.test(from) && !typeOnly) && !within(path, ...folders))
@@ -380,7 +380,10 @@ test('fastify is for http and the gateway of the process, grpc-js for sync, grpc
   expect(users(/^pino$/, 'control-plane/app/main.ts', 'sidecar/app/main.ts', 'control-plane/cli')).toEqual([]);
 });
 
-/** The files that importing one loads, and the modules from elsewhere; `late`: also what is loaded once it runs. */
+/**
+ * Returns the files that importing `path` loads, and the modules from outside this repository. `late` includes what
+ * loads only when a function runs.
+ */
 function loadedBy(path: string, late = true): { readonly files: ReadonlySet<string>; readonly modules: ReadonlySet<string> } {
   const files = new Set<string>();
   const modules = new Set<string>();
@@ -397,7 +400,7 @@ function loadedBy(path: string, late = true): { readonly files: ReadonlySet<stri
   return { files, modules };
 }
 
-test('the library loads no HTTP server, no metrics, no logger, and of packages only what it needs', () => {
+test('the library loads no HTTP server, no metrics and no logger, and only the packages that it needs', () => {
   const { files, modules } = loadedBy('sidecar/index.ts');
   expect(files.has('sidecar/doors/library/library.ts')).toBe(true);
   expect(
@@ -415,12 +418,12 @@ test('the library loads no HTTP server, no metrics, no logger, and of packages o
     'validator/lib/isIdentityCard.js',
     'validator/lib/isTaxID.js',
   ]);
-  // Whoever enrols loads a client of HTTPS for it.
+  // Enrolment loads an HTTPS client when it runs.
   const atOnce = loadedBy('sidecar/index.ts', false).modules;
   expect([...atOnce].filter((name) => /^node:(?:http|http2|https)$/.test(name))).toEqual([]);
 });
 
-test('a process that tells no collector of anything loads nothing of OpenTelemetry; one that does finds it', () => {
+test('a process that reports to no collector loads nothing of OpenTelemetry, and a process that reports to one can load it', () => {
   for (const path of ['sidecar/app/main.ts', 'control-plane/app/main.ts']) {
     const sdk = (late: boolean): readonly string[] =>
       [...loadedBy(path, late).modules].filter((name) => name.startsWith('@opentelemetry/'));
@@ -429,7 +432,7 @@ test('a process that tells no collector of anything loads nothing of OpenTelemet
   }
 });
 
-test('what the control plane takes of the hook endpoint brings no server, no metrics and no logger of its own', () => {
+test('what the control plane imports of the hook endpoint loads no server, no metrics and no logger', () => {
   const { files, modules } = loadedBy('sidecar/doors/hooks/index.ts');
   expect(files.has('sidecar/doors/hooks/hooks.ts')).toBe(true);
   expect([...modules].filter((name) => /^(?:fastify|@fastify\/.*|prom-client|pino|@modelcontextprotocol\/.*)$/.test(name))).toEqual([]);
@@ -438,12 +441,12 @@ test('what the control plane takes of the hook endpoint brings no server, no met
   );
 });
 
-test('what the control plane takes of the evaluator loads nothing that listens, connects or writes', () => {
+test('what the control plane imports of the evaluator loads nothing that listens, connects or writes', () => {
   const { modules } = loadedBy('sidecar/engine/compile/index.ts');
   expect([...modules].toSorted()).toEqual(['lru-cache', 'node:crypto', 'node:net', 're2js']);
 });
 
-test('what a host starts for every call loads nothing but Node and the words of the hosts', () => {
+test('the program that a host starts for every call loads nothing except Node and the formats of the hosts', () => {
   const { files, modules } = loadedBy('control-plane/cli/hook-main.ts');
   expect([...modules].filter((name) => !name.startsWith('node:') && name !== '@tollgate/sidecar/hosts')).toEqual([]);
   const ours = [
@@ -477,16 +480,16 @@ test('no source imports itself by a cycle, of types neither', () => {
   expect(importCycles()).toEqual([]);
 });
 
-test('what the doors share knows no door', () => {
+test('the code that the doors share imports no door', () => {
   const doors = ['hooks', 'coding-agents', 'http', 'library', 'mcp', 'mesh'].map((name) => `sidecar/doors/${name}`);
-  // `server.ts` puts them together.
+  // `server.ts` composes the doors.
   const shared = inFolder('sidecar/doors').filter(({ path }) => !within(path, ...doors, 'sidecar/doors/server.ts'));
   expect(breaches(shared, ({ file, typeOnly }) => typeOnly || !within(file, ...doors))).toEqual([]);
 });
 
 const textOf = (path: string): string => readFileSync(join(root, path), 'utf8');
 
-test('the list of reasons is closed: each is given by some line, and no line gives another', () => {
+test('the list of reason codes is closed: some line uses each code, and no line uses another code', () => {
   const text = [...sources.keys()]
     .filter((path) => within(path, 'sidecar', 'control-plane'))
     .map(textOf)
@@ -498,7 +501,7 @@ test('the list of reasons is closed: each is given by some line, and no line giv
   expect(given.filter((code) => code === undefined || !Object.hasOwn(reasons, code))).toEqual([]);
 });
 
-test('documents that list the reasons list them all', () => {
+test('documents that list the reason codes list all of them', () => {
   const documents = [
     'README.md',
     'CONTRIBUTING.md',
@@ -509,7 +512,7 @@ test('documents that list the reasons list them all', () => {
   const codes = Object.keys(reasons).filter((code) => code !== 'allowed');
   for (const path of documents.filter(exists)) {
     const named = codes.filter((code) => textOf(path).includes(`\`${code}\``));
-    // A page that mentions one or two in passing is no list.
+    // A page that mentions only a few codes in its text is not a list.
     if (named.length > codes.length / 2)
       expect({ path, missing: codes.filter((code) => !named.includes(code)) }).toEqual({ path, missing: [] });
   }

@@ -1,37 +1,39 @@
-// What tests do not do: wait for time to pass, or hold something to a time. A test that does fails on a busy machine, and then says nothing.
+// Checks that tests do not wait for time to pass and set no time limits on what they test. Such a test fails on a busy
+// machine, and the failure then says nothing about the code.
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 
 const folder = fileURLToPath(new URL('.', import.meta.url));
-/** There time is measured on purpose, or intervals are kept in which work is counted. */
+/** In these folders time is measured on purpose, or work is counted per interval. */
 const measuring = /^(?:long|bench|measure)\//;
 
 const sleeps: readonly RegExp[] = [
   /import \{[^}]*\b(?:setTimeout|setInterval|scheduler)\b[^}]*\} from '(?:node:)?timers(?:\/promises)?'/,
   /import (?:\* as )?\w+ from '(?:node:)?timers(?:\/promises)?'|\b(?:import|require)\('(?:node:)?timers(?:\/promises)?'\)/,
   /(?<![\w'"])setTimeout\(/,
-  // One that samples or repeats is kept, to be cleared; without that it is in the text of a program that stays.
+  // An interval that samples or repeats is stored in a variable, to be cleared. One without a variable is in the text
+  // of a program that must stay alive.
   /= setInterval\(/,
   /\bpromisify\((?:\w+\.)?setTimeout\b/,
   /\bAtomics\.wait(?:Async)?\(|\bscheduler\.wait\(|\bpg_sleep/,
   /\b(?:exec|spawn|execFile)Sync\(\s*['"`]sleep\b/,
 ];
 const measures: readonly RegExp[] = [
-  // A clock that is passed on, `() => performance.now()`, measures nothing.
+  // A clock that is passed as a function, `() => performance.now()`, measures nothing.
   /(?<!=> )\bperformance\.now\(\)/,
   /\bhrtime\b|\bcpuUsage\(/,
   /\bexpect\([^;]*?\bDate\.now\(\)/,
-  // `Date.now() - hourMs` is a moment, `Date.now() - startedAt` a duration.
+  // `Date.now() - hourMs` is a point in time, `Date.now() - startedAt` is a duration.
   /\bDate\.now\(\) - (?!\w*Ms\b)[a-z]/i,
-  // The same through two variables, whatever their names.
+  // The same duration through two variables, whatever their names are.
   /\b(?:const|let) (\w+) = (?:Date\.now\(\)|\+?new Date\(\))(?=;)(?=[\s\S]*?\b(?:const|let) (\w+) = (?:Date\.now\(\)|\+?new Date\(\));[\s\S]*?\b\2 - \1\b)/,
   /\bnew Date\(\)(?:\.getTime\(\)|\.valueOf\(\)) - (?!\w*Ms\b)[a-z]/i,
   /\+ ?new Date\(\) - (?!\w*Ms\b)[a-z]/i,
   /\bprocess\.uptime\(\)/,
 ];
 
-/** By file, why it may. */
+/** For each file, the reason why it may sleep. */
 const maySleep: Readonly<Record<string, string>> = {
   'support/programs.ts': '`eventually`, by which all others wait for what has no event',
   'chaos/world.ts': 'gives up a request that is never answered',
@@ -62,7 +64,7 @@ const sources = readdirSync(folder, { recursive: true, encoding: 'utf8' })
   .filter((path) => path.endsWith('.ts') && !measuring.test(path) && path !== 'habits.test.ts')
   .map((path) => ({ path, text: readFileSync(`${folder}${path}`, 'utf8') }));
 
-/** `path:line` of each match. */
+/** Returns the line number of each match. */
 const found = (patterns: readonly RegExp[], text: string): readonly number[] =>
   patterns
     .flatMap((pattern) => [...text.matchAll(new RegExp(pattern, 'g'))].map(({ index }) => text.slice(0, index).split('\n').length))
@@ -71,18 +73,18 @@ const found = (patterns: readonly RegExp[], text: string): readonly number[] =>
 const offending = (patterns: readonly RegExp[], allowed: Readonly<Record<string, string>>): readonly string[] =>
   sources.flatMap(({ path, text }) => (path in allowed ? [] : found(patterns, text).map((line) => `test/${path}:${line}`)));
 
-test('no test waits for time to pass: it awaits the event, moves a clock (support/manual-clock.ts), or asks `eventually`', () => {
+test('no test waits for time to pass: it awaits the event, moves a clock (support/manual-clock.ts), or uses `eventually`', () => {
   expect(offending(sleeps, maySleep)).toEqual([]);
 });
 
-test('no test measures time: it counts work, or moves a clock; what is promised in real time is a test in test/long', () => {
+test('no test measures time: it counts work or moves a clock; a promise about real time is tested in test/long', () => {
   expect(offending(measures, mayMeasure)).toEqual([]);
 });
 
 test.each([
   ['sleep', sleeps, maySleep],
   ['measure', measures, mayMeasure],
-] as const)('files that may %s still do', (_what, patterns, allowed) => {
+] as const)('each file on the list of files that may %s still does', (_what, patterns, allowed) => {
   const needed = sources.filter(({ text }) => found(patterns, text).length > 0).map(({ path }) => path);
   expect(Object.keys(allowed).filter((path) => !needed.includes(path))).toEqual([]);
 });
@@ -101,7 +103,7 @@ test.each([
   "await pool.query('SELECT pg_sleep(1)');",
   'const timer = setInterval(() => ask(), 50);',
   "execFileSync('sleep', ['1']);",
-])('a sleep is known: %s', (line) => {
+])('the check finds the sleep %s', (line) => {
   expect(found(sleeps, line)).toHaveLength(1);
 });
 
@@ -115,11 +117,11 @@ test.each([
   'const ms = new Date().getTime() - began;',
   'const ms = +new Date() - began;',
   'const seconds = process.uptime();',
-])('a measurement is known: %s', (line) => {
+])('the check finds the measurement %s', (line) => {
   expect(found(measures, line)).toHaveLength(1);
 });
 
-test('a clock that is passed on, fake timers, and moments are none', () => {
+test('the check ignores clocks that are passed as functions, fake timers and points in time', () => {
   const text = [
     "vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });",
     'const clock = { now: () => performance.now() };',

@@ -1,4 +1,5 @@
-// Links between our documents lead somewhere: to a file that there is, and to a heading in it.
+// Checks that the links between the documents of this repository lead to an existing file and to an existing heading in
+// it.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -16,10 +17,10 @@ const documents = [
     .map((name) => `docs/${name}`),
 ];
 
-/** Without blocks of code, where `#` begins a comment. */
+/** The text without code blocks, in which `#` begins a comment. */
 const proseOf = (path: string): string => readFileSync(path, 'utf8').replaceAll(/^```[\s\S]*?^```/gm, '');
 
-/** As GitHub makes them. */
+/** Builds the anchor of a heading as GitHub does. */
 const anchorOf = (heading: string): string =>
   heading
     .toLowerCase()
@@ -40,6 +41,6 @@ function deadLinks(document: string): readonly string[] {
   });
 }
 
-test.each(documents)('every link of %s leads to a file and a heading that there are', (document) => {
+test.each(documents)('every link of %s leads to an existing file and heading', (document) => {
   expect(deadLinks(document)).toEqual([]);
 });

@@ -9,7 +9,7 @@ const names = (words: readonly string[]): readonly string[] => {
   return asked.kind === 'run' ? asked.parts.map(({ name }) => name) : [];
 };
 
-test('without a name all parts of test:long run', () => {
+test('without a name, all parts of test:long run', () => {
   expect(names([])).toEqual(parts.map(({ name }) => name));
 });
 
@@ -17,13 +17,13 @@ test('named parts run in the order of the parts, each once', () => {
   expect(names(['cluster', 'cases', 'cluster'])).toEqual(['cases', 'cluster']);
 });
 
-test('an unknown part is refused with the parts that there are, and none runs', () => {
+test('an unknown part is rejected with the list of known parts, and no part runs', () => {
   const problem = 'test:long has no part case, --all: it has cases, kills, trust, flood, times, cluster, and takes --list alone';
   expect(readArguments(['case', 'kills', '--all'])).toEqual({ kind: 'refused', problem });
   expect(readArguments(['--list', 'kills'])).toMatchObject({ kind: 'refused' });
 });
 
-test('a table says of each part whether it passed, and its seconds', () => {
+test('a table shows for each part whether it passed, and its seconds', () => {
   const results: readonly Result[] = [
     { name: 'cases', outcome: 'passed', seconds: 1_204.6 },
     { name: 'cluster', outcome: 'failed', seconds: 3.2 },
@@ -34,7 +34,7 @@ test('a table says of each part whether it passed, and its seconds', () => {
   expect(hasPassed(results.slice(0, 1))).toBe(true);
 });
 
-test('the command lists the parts, and ends with 2 where one is unknown', () => {
+test('the command lists the parts, and exits with 2 when a part is unknown', () => {
   const run = (...words: readonly string[]) =>
     spawnSync(process.execPath, ['--import', 'tsx', 'test/long/run.ts', ...words], { cwd: root, encoding: 'utf8' });
   expect(run('--list')).toMatchObject({

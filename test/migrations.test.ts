@@ -1,10 +1,11 @@
-// What keeps a rolling update safe: a migration takes nothing away that the version before needs, which serves on beside it. What it
-// has stopped using goes one release later, and then the migration says so: `-- Side by side: …`.
+// Keeps rolling updates safe. The previous version still runs while the new one starts, so a migration must not remove
+// what the previous version needs. What is no longer used is removed one release later, and that migration then
+// contains the line `-- Side by side: …`.
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 
 const folder = new URL('../control-plane/database/migrations/', import.meta.url);
-/** Up to here there was no version before. */
+/** Up to this migration there was no previous version. */
 const first = 20;
 
 const taking: readonly RegExp[] = [
@@ -13,17 +14,20 @@ const taking: readonly RegExp[] = [
   /\balter\s+column\s+\w+\s+(?:type|set\s+data\s+type)\b/,
   /\bset\s+not\s+null\b/,
   /\badd\s+(?:constraint|check|unique|primary|foreign|exclude)\b/,
-  // A column that the version before does not know, and would have to fill.
+  // A column that the previous version does not know and would have to fill.
   /\badd\s+(?:column\s+)?\w+\s+[^,;]*\bnot\s+null\b(?![^,;]*\bdefault\b)(?<!\bdefault\b[^,;]*)/,
   /\b(?:truncate|delete\s+from)\b/,
 ];
 
-/** What of the SQL the version before might miss, or wait for; nothing if a line says why that holds. */
+/**
+ * Returns the parts of the SQL that the previous version might miss or wait for. Empty if a line of the SQL says why
+ * it is safe.
+ */
 function takenAway(up: string): readonly string[] {
   if (/^-- Side by side: \S/m.test(up)) return [];
   const sql = up.replaceAll(/--.*$/gm, '').toLowerCase();
   const made = new Set([...sql.matchAll(/\bcreate\s+table\s+(\w+)/g)].map(([, name]) => name));
-  // Writers wait while it is built.
+  // Writers wait while the index is built.
   const indexes = [...sql.matchAll(/\bcreate\s+(?:unique\s+)?index\s+[^;]*?\bon\s+(?:only\s+)?(\w+)/g)].filter(
     ([, table]) => !made.has(table),
   );
@@ -32,7 +36,7 @@ function takenAway(up: string): readonly string[] {
 
 const upOf = (file: string): string => readFileSync(new URL(file, folder), 'utf8').split('-- Down Migration')[0] ?? '';
 
-test('no migration takes away what the version before needs, unless it says why that holds', () => {
+test('no migration removes what the previous version needs, unless it says why that is safe', () => {
   const files = readdirSync(folder).filter((name) => name.endsWith('.sql'));
   expect(files.length).toBeGreaterThanOrEqual(first);
   const later = files.filter((name) => Number(name.slice(0, 4)) > first);
@@ -48,7 +52,7 @@ test.each([
   ['alter table agent add column a text, add column b text not null, add column c int;', 'add column b text not null'],
   ['alter table agent add constraint x check (true);', 'add constraint'],
   ['create index a_b on audit_entry (ts);', 'create index a_b on audit_entry'],
-])('%s is seen', (sql, what) => {
+])('the check finds %s', (sql, what) => {
   expect(takenAway(`-- Up Migration\n${sql}`)).toEqual([what]);
   expect(takenAway(`-- Up Migration\n-- Side by side: 0.3 has not read it.\n${sql}`)).toEqual([]);
 });
@@ -58,6 +62,6 @@ test.each([
   'alter table agent add column a text;',
   'alter table agent add column a int not null default 0, add column b boolean default true not null;',
   'alter table agent alter column model drop not null; -- drop table agent',
-])('%s is let be', (sql) => {
+])('the check accepts %s', (sql) => {
   expect(takenAway(`-- Up Migration\n${sql}`)).toEqual([]);
 });

@@ -1,4 +1,5 @@
-// docs/telemetry.md lists every metric of both programs, as it is. Read from the sources, and checked against registries.
+// docs/telemetry.md lists every metric of both programs as it is. The test reads the metrics from the sources and
+// compares them with the registries.
 import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -33,7 +34,7 @@ function filesIn(folder: string): readonly string[] {
   });
 }
 
-/** What functions of ours that make a metric make. */
+/** The type of metric that each of our helper functions makes. */
 const makers: Readonly<Record<string, string>> = { gauge: 'gauge', total: 'counter', since: 'histogram' };
 const made = /\b(?:new (Counter|Gauge|Histogram)(?:<[^>]*>)?\(\{|(\w+)\()\s*(?:name: )?'(tollgate_[a-z_]+)'/g;
 
@@ -75,11 +76,11 @@ function rowsOf(program: Program): readonly Row[] {
   );
 }
 
-test.each(programs)('every metric of the %s is in the table, with its type and its labels, and no other', (program) => {
+test.each(programs)('the table lists every metric of the %s with its type and its labels, and no other', (program) => {
   expect(rowsOf(program).map(metricText).toSorted()).toEqual(metricsOf(program).map(metricText).toSorted());
 });
 
-test.each(programs)('each metric of the %s says its unit, as its name does, and what it means', (program) => {
+test.each(programs)('each metric of the %s states its unit as its name does, and what it means', (program) => {
   for (const { name, unit, meaning } of rowsOf(program)) {
     const said = /_(seconds|bytes|cents)(?:_max)?(?:_total)?$/.exec(name)?.[1] ?? '';
     expect({ name, unit }).toEqual({ name, unit: said });
@@ -95,11 +96,11 @@ async function registered(registry: Registry): Promise<readonly string[]> {
   });
 }
 
-test.each(programs)('what only grows in the %s is a counter, and is called so', (program) => {
+test.each(programs)('a metric of the %s that only grows is a counter, and has the name of one', (program) => {
   expect(metricsOf(program).filter(({ name, type }) => (type === 'counter') !== name.endsWith('_total'))).toEqual([]);
 });
 
-/** Of the two programs, with most of what they hold. */
+/** Returns the registries of the two programs, filled with most of their metrics. */
 async function fillRegistries(): Promise<readonly (readonly [Program, Registry])[]> {
   const sidecar = new Registry();
   exportSidecar(sidecar, await createTestSidecar());
@@ -118,14 +119,14 @@ async function fillRegistries(): Promise<readonly (readonly [Program, Registry])
   ];
 }
 
-test('Prometheus has nothing to say against their names, types and words', needs('promtool'), async () => {
+test('Prometheus reports no problem with the names, types and help texts', needs('promtool'), async () => {
   for (const [program, registry] of await fillRegistries()) {
     const { stdout, stderr, status } = spawnSync('promtool', ['check', 'metrics'], { input: await registry.metrics(), encoding: 'utf8' });
     expect({ program, status, said: `${stdout}${stderr}` }).toEqual({ program, status: 0, said: '' });
   }
 });
 
-test('registries hold what their sources say', async () => {
+test('the registries hold the metrics that the sources declare', async () => {
   for (const [program, registry] of await fillRegistries()) {
     const held = await registered(registry);
     expect(held.length).toBeGreaterThan(15);

@@ -1,5 +1,6 @@
-// Whatever a process keeps, and each table of the database, stands in docs/design/bounds.md with what bounds it. A collection that is new
-// fails here until somebody has said that; what callers can make grow needs a number and a test as well.
+// Everything that a process stores, and each table of the database, must be listed in docs/design/bounds.md with its
+// bound. A new collection fails here until it is listed. A collection that callers can make grow also needs a number
+// and a test.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -8,7 +9,7 @@ import { findHolders } from './holders.ts';
 import { findKept } from './kept.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
-// The command line ends with its command; what is generated or an example is not run by a server.
+// The command line ends with its command. A server does not run generated code or examples.
 const skipped: ReadonlySet<string> = new Set(['node_modules', 'dist', 'gen', 'console', 'examples', 'migrations', 'cli']);
 
 function sourcesIn(folder: string): readonly string[] {
@@ -37,7 +38,7 @@ function rowsOf(text: string): readonly Row[] {
 
 const rows = rowsOf(readFileSync(join(root, 'docs/design/bounds.md'), 'utf8'));
 const isPlace = (place: string): boolean => place.includes('.ts#');
-/** Of types and variables, not of collections. */
+/** The heading of the section about types and variables, not collections. */
 const holders = 'What holds a snapshot';
 
 describe('docs/design/bounds.md', () => {
@@ -47,7 +48,7 @@ describe('docs/design/bounds.md', () => {
   const kept = sources.flatMap(({ path, text }) => findKept(path, text));
   const named = rows.filter(({ section }) => section !== holders).flatMap(({ places }) => places.filter(isPlace));
 
-  test('names every type and variable that holds a snapshot, and none that does not', () => {
+  test('names every type and variable that holds a snapshot, and no others', () => {
     const there = findHolders(sources);
     expect(
       rows
@@ -57,19 +58,19 @@ describe('docs/design/bounds.md', () => {
     ).toEqual(there);
   });
 
-  test('names every collection that a process keeps, once', () => {
+  test('names every collection that a process stores, once', () => {
     const known = new Set(named);
     expect(kept.filter(({ place }) => !known.has(place)).map(({ place }) => place)).toEqual([]);
     expect(named.filter((place, at) => named.indexOf(place) !== at)).toEqual([]);
     expect(kept.length).toBeGreaterThan(100);
   });
 
-  test('names none that is not there', () => {
+  test('names no collection that does not exist', () => {
     const there = new Set(kept.map(({ place }) => place));
     expect(named.filter((place) => !there.has(place))).toEqual([]);
   });
 
-  test('gives a number and a test for whatever callers can make grow', () => {
+  test('gives a number and a test for every collection that callers can make grow', () => {
     const callers = rows.filter(({ section, places }) => section === 'What callers can make grow' && places.some(isPlace));
     expect(callers.length).toBeGreaterThan(20);
     for (const { cells } of callers) {
@@ -95,7 +96,7 @@ describe('docs/design/bounds.md', () => {
 describe('a collection is found', () => {
   const found = (text: string): readonly string[] => findKept('x.ts', text).map(({ name }) => name);
 
-  test('in the module, in a field, and where a function that is returned or handed on uses it', () => {
+  test('in the module, in a field, and where a function that is returned or passed on uses it', () => {
     expect(found('const seen = new Set<string>();')).toEqual(['seen']);
     expect(found('class A { readonly #byKey = new Map<string, number>(); }')).toEqual(['byKey']);
     expect(found('class A { queue: string[] = []; }')).toEqual(['queue']);
@@ -104,7 +105,7 @@ describe('a collection is found', () => {
     expect(found('function make() { let line = []; const put = (one) => { line.push(one); }; return put; }')).toEqual(['line']);
   });
 
-  test('and not where it is gone with the call, or has the size of what it was made of', () => {
+  test('but not where it ends with the call, or has the size of its source', () => {
     expect(found('const sum = (all) => { const seen = new Map(); for (const one of all) seen.set(one, 1); return seen.size; };')).toEqual(
       [],
     );
@@ -115,13 +116,13 @@ describe('a collection is found', () => {
   });
 });
 
-describe('what holds a snapshot is found', () => {
+describe('a holder of a snapshot is found', () => {
   const index = { path: 'sidecar/engine/decide/build-index.ts', text: 'export interface Index { revision: number }' };
   const found = (text: string, ...others: readonly { path: string; text: string }[]): readonly string[] =>
     findHolders([index, { path: 'sidecar/doors/x.ts', text }, ...others]).map((place) => place.slice('sidecar/doors/'.length));
   const imports = "import type { Index } from '../engine/decide/build-index.ts';";
 
-  test('in fields, in variables that stay, and in what has such a field', () => {
+  test('in fields, in variables that stay, and in types with such a field', () => {
     expect(found(`${imports} interface A { readonly index: Index | null }`)).toEqual(['x.ts#A.index']);
     expect(found(`${imports} class A { all: Map<string, Index> | null = null; }`)).toEqual(['x.ts#A.all']);
     expect(found(`${imports} const make = () => { let seen: Index | null = null; return () => (seen = next()); };`)).toEqual(['x.ts#seen']);
@@ -134,7 +135,7 @@ describe('what holds a snapshot is found', () => {
     ).toEqual(['x.ts#A.index', 'y.ts#B', 'y.ts#C.line']);
   });
 
-  test('and not where it is weak, or only passes by', () => {
+  test('but not where the reference is weak, or only passed through', () => {
     expect(
       found(`${imports} interface A { readonly index: WeakRef<Index>; find(index: Index): void; look: (index: Index) => Index }`),
     ).toEqual([]);

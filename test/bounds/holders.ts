@@ -1,7 +1,8 @@
-// Where the types of the sources say that something holds a snapshot: an index, a caller bound under one, or a document of one, or what has one
-// of these in a field. A field counts wherever it is declared, a variable where it has a type of its own and outlives its function. What a function takes or
-// answers is not held, and neither is what stands behind a weak reference. Types are followed by name through imports; what a type does not
-// say (a captured variable whose type is inferred) is found by test/sidecar/doors/held-snapshots.test.ts alone.
+// Finds the places whose types show that something holds a snapshot: an index, a caller bound under one, a document of
+// one, or a type with one of these in a field. A field counts wherever it is declared. A variable counts where it has
+// an explicit type and outlives its function. The parameters and results of functions do not count, and neither does a
+// weak reference. Types are followed by name through imports. What a type does not show (a captured variable with an
+// inferred type) is found only by test/sidecar/doors/held-snapshots.test.ts.
 import { dirname, join, normalize } from 'node:path';
 import { isNode, type Node, parseSource, walk } from '../measure/static/syntax.ts';
 import { outlives } from './kept.ts';
@@ -11,10 +12,10 @@ export interface Source {
   readonly text: string;
 }
 
-/** A field, a type that is put together of others, or a variable; with the types that it names, each as `<path>#<name>`. */
+/** A field, a type composed of others, or a variable, with the types that it names, each as `<path>#<name>`. */
 interface Declared {
   readonly place: string;
-  /** The type that it is part of; null: a variable. */
+  /** The type that it is part of. Null: a variable. */
   readonly type: string | null;
   readonly names: readonly string[];
 }
@@ -25,9 +26,9 @@ const roots = [
   'sidecar/engine/decide/caller.ts#BoundHop',
   'sidecar/engine/decide/document.ts#IndexedDocument',
 ] as const;
-/** By what packages call them. */
+/** The names by which packages export them. */
 const ofPackages = new Map(roots.map((root) => [root.slice(root.indexOf('#') + 1), root]));
-/** What they make is of a snapshot and gone with it; and the cell, which holds the one that decides. */
+/** What these folders make belongs to a snapshot and is released with it. The cell there holds the current snapshot. */
 const snapshots: readonly string[] = ['sidecar/engine/decide/', 'sidecar/engine/snapshot/'];
 const weak: ReadonlySet<string> = new Set(['WeakRef', 'WeakMap', 'WeakSet']);
 const calls: ReadonlySet<string> = new Set(['TSFunctionType', 'TSMethodSignature', 'TSConstructorType', 'TSTypeQuery']);
@@ -35,7 +36,7 @@ const functions: ReadonlySet<string> = new Set(['FunctionDeclaration', 'Function
 
 const nameOf = (node: unknown): string => (isNode(node) && typeof node['name'] === 'string' ? node['name'] : '');
 
-/** The places, sorted. */
+/** Returns the places, sorted. */
 export function findHolders(sources: readonly Source[]): readonly string[] {
   const all = sources.filter(({ path }) => !snapshots.some((folder) => path.startsWith(folder))).flatMap(declaredIn);
   const holding = new Set<string>(roots);
@@ -98,7 +99,10 @@ function declaredIn({ path, text }: Source): readonly Declared[] {
   return found;
 }
 
-/** The names of types, but of what functions take and answer, of what is held weakly, and of fields, which stand for themselves. */
+/**
+ * Returns the names of types, except those of parameters and results of functions, of weak references, and of fields,
+ * which are declared separately.
+ */
 function namedIn(root: unknown): readonly string[] {
   if (!isNode(root)) return [];
   const found: string[] = [];

@@ -1,14 +1,14 @@
-// The collections that a source file keeps: maps, sets, caches and lists that begin empty and stand in a field of a class, in the module, or
-// in a variable that outlives the call which made it, since a function that is returned or handed on uses it. What is handed on only to a
-// call, as to `map` or `filter`, is gone with it; a collection in a variable that such a function fills is found all the same if another one
-// uses it too.
+// Finds the collections that a source file keeps: maps, sets, caches and lists that begin empty and are in a field of a
+// class, in the module, or in a variable that outlives the call which made it, because a function that is returned or
+// passed on uses it. A function that is passed only to a call, as to `map` or `filter`, ends with that call. A
+// collection in a variable that such a function fills is still found if another function uses it too.
 import { parseSource, isNode, type Node, walk } from '../measure/static/syntax.ts';
 
 export interface Kept {
   readonly path: string;
-  /** Of the field or variable. */
+  /** The name of the field or variable. */
   readonly name: string;
-  /** As docs/design/bounds.md names it. */
+  /** The place as docs/design/bounds.md names it. */
   readonly place: string;
 }
 
@@ -19,7 +19,9 @@ const isFunction = (node: Node): boolean => functions.has(node.type);
 const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
 const nameOf = (node: unknown): string => (isNode(node) && typeof node['name'] === 'string' ? node['name'] : '');
 
-/** Made empty: what is made of something has the size of that. */
+/**
+ * Returns whether the collection is made empty. A collection that is made from a source has the size of that source.
+ */
 function isGrowing(value: unknown): boolean {
   if (!isNode(value)) return false;
   if (value.type === 'ArrayExpression') return listOf(value['elements']).length === 0;
@@ -32,7 +34,7 @@ export function findKept(path: string, text: string): readonly Kept[] {
   const found: string[] = [];
   walk(program, (node, above) => {
     if (node.type === 'PropertyDefinition' && isGrowing(node['value'])) found.push(nameOf(node['key']));
-    // Made when it is first needed.
+    // A collection that is made when it is first needed.
     const target = node.type === 'AssignmentExpression' && isGrowing(node['right']) ? node['left'] : null;
     if (isNode(target) && target.type === 'MemberExpression' && isNode(target['object']) && target['object'].type === 'ThisExpression')
       found.push(nameOf(target['property']));
@@ -43,7 +45,7 @@ export function findKept(path: string, text: string): readonly Kept[] {
   return [...new Set(found)].map((name) => ({ path, name, place: `${path}#${name}` }));
 }
 
-/** A function inside the maker uses it, which is not just an argument of a call. */
+/** Returns whether a function inside the maker uses the name and is not only an argument of a call. */
 export function outlives(maker: Node, name: string): boolean {
   let isUsed = false;
   walk(maker, (node, above) => {

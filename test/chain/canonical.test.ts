@@ -1,11 +1,11 @@
-// The chain has a writer of canonical JSON of its own, for speed; digests of inputs and outputs have the contract's. They
-// write the same text.
+// The chain has its own writer of canonical JSON, for speed. Digests of inputs and outputs use the contract's writer.
+// Both write the same text.
 import { canonicalJson } from '@tollgate/proto/contract';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { canonicalOf, writeTwice } from '../../control-plane/chain/canonical.ts';
 
-test('what JSON gives is written by both writers alike', () => {
+test('both writers write the same text for every JSON value', () => {
   fc.assert(
     fc.property(fc.json(), (json) => {
       const value: unknown = JSON.parse(json);
@@ -15,7 +15,7 @@ test('what JSON gives is written by both writers alike', () => {
   );
 });
 
-test('an object written twice is what it is with what is stated, and without what is apart', () => {
+test('writeTwice writes an object once with the stated fields, and once without the separate ones', () => {
   const said = { id: 'x', receivedAt: 'y', ts: 'z' };
   const stated = new Map(Object.entries(said).map(([key, value]) => [key, JSON.stringify(value)]));
   const apart = new Set([...stated.keys(), 'tool']);

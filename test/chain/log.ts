@@ -1,4 +1,4 @@
-// A log as a control plane would export it, made without one.
+// A log as a control plane would export it, made without a control plane.
 import { createPublicKey, generateKeyPairSync, sign } from 'node:crypto';
 import { canonicalOf } from '../../control-plane/chain/canonical.ts';
 import {
@@ -54,7 +54,7 @@ export const gapOf = (n: number): ShownGap => ({
 
 const madeAt = '2026-06-25T12:05:00.000Z';
 
-/** What the log of these items is, after each of them. */
+/** Returns the value of the log after each of these items. */
 export function createLog(items: readonly Item[], { beginsAfter = 0, name = origin } = {}) {
   const values = [valueBefore(name, beginsAfter)];
   const lines: string[] = [];
@@ -90,7 +90,7 @@ export function noteFrom(text: string): Note {
 
 export const bytesOf = (lines: readonly string[]): Buffer => Buffer.from(lines.map((line) => `${line}\n`).join(''));
 
-/** As the command line reads a file. */
+/** Verifies a file as the command line does. */
 export function verify(file: Uint8Array | readonly string[], config: Partial<VerifyConfig>): Verdict {
   const bytes = file instanceof Uint8Array ? Buffer.from(file) : bytesOf(file);
   const verifier = createVerifier({ kept: [], beforeRaise: [], keys: [], retentionDays: null, ...config });

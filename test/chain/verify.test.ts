@@ -1,4 +1,4 @@
-// What an export of the chain proves, and that nothing in it can be changed unseen.
+// What an export of the chain proves, and that no change of it goes undetected.
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -23,7 +23,7 @@ const log = createLog(items);
 
 const wordsOf = (verdict: ReturnType<typeof verify>): string => (verdict.kind === 'sound' ? 'sound' : `${verdict.kind}: ${verdict.words}`);
 
-test('an export that nobody changed is sound, from any kept checkpoint to the end', () => {
+test('an unchanged export is sound, from any stored checkpoint to the end', () => {
   for (let size = 0; size <= log.end; size += 1) {
     for (const after of [0, size]) {
       const verdict = verify(log.exported({ after }), { kept: [log.keptAt(size)], keys });
@@ -33,13 +33,13 @@ test('an export that nobody changed is sound, from any kept checkpoint to the en
   expect(verify(log.exported(), { keys })).toMatchObject({ proven: { entries: 24, gaps: 2, lostRecords: 10, retired: 4, keptUpTo: null } });
 });
 
-test('a checkpoint is a C2SP signed note, and the chain can be made by other programs', () => {
+test('a checkpoint is a C2SP signed note, and other programs can build the chain', () => {
   const [one, two] = [entryOf(1), entryOf(2)];
   const short = createLog([{ entry: one }, { entry: two }]);
   const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
   let value = sha256(`tollgate audit begin\n${origin}\n0\n`);
   for (const [at, shown] of [one, two].entries()) {
-    // Sorted by code units at every level, as any RFC 8785 writer does.
+    // Sorts keys by code units at every level, as any RFC 8785 writer does.
     const sorted = (of: unknown): unknown =>
       Array.isArray(of)
         ? of.map(sorted)
@@ -60,7 +60,7 @@ test('a checkpoint is a C2SP signed note, and the chain can be made by other pro
   );
 });
 
-test('canonical JSON is that of RFC 8785', () => {
+test('canonical JSON follows RFC 8785', () => {
   const value: unknown = JSON.parse(
     '{"numbers":[333333333.33333329,1E30,4.50,2e-3,0.000000000000000000000000001,-0],"string":"\\u20ac$\\u000F\\u000aA\'\\u0042\\u0022\\u005c\\\\\\"\\/","literals":[null,true,false],"\\u20ac":1,"\\r":2,"1":3,"\\ud83d\\ude00":4,"\\ufb33":5,"__proto__":6}',
   );
@@ -68,7 +68,7 @@ test('canonical JSON is that of RFC 8785', () => {
     '{"\\r":2,"1":3,"__proto__":6,"literals":[null,true,false],"numbers":[333333333.3333333,1e+30,4.5,0.002,1e-27,0],"string":"€$\\u000f\\nA\'B\\"\\\\\\\\\\"/","€":1,"😀":4,"\ufb33":5}',
   );
   expect(canonicalOf([[[]]], 2)).toBeNull();
-  // No form for it.
+  // RFC 8785 has no form for this number.
   expect(canonicalOf(JSON.parse('[1e400]'))).toBeNull();
 });
 
@@ -109,22 +109,22 @@ test.each([
     (lines: string[]) => lines.splice(5, 1, (createLog([{ retired: entryOf(5) }]).exported()[1] ?? '').replace('"n":1', '"n":5')),
     /item 5 \(retired\) was changed/,
   ],
-] as const)('%s: the first item that it concerns is named', (_, change, words) => {
+] as const)('%s: the first affected item is named', (_, change, words) => {
   expect(wordsOf(verify(edited(change), { kept, keys }))).toMatch(words);
   expect(wordsOf(verify(edited(change), { kept, keys: [] }))).toMatch(words);
 });
 
-test('a log that was rewritten, chain and all, does not fit what was kept', () => {
+test('a rewritten log, chain included, does not match the stored checkpoints', () => {
   const forged = createLog(items.map((item, at) => (at === 4 ? { entry: entryOf(5, { decision: 'deny' }) } : item)));
   expect(wordsOf(verify(forged.exported(), { kept: [log.keptAt(3), log.keptAt(20)], keys }))).toMatch(
     /^refused: the log was rewritten.* an item from 4 to 20 is not what it was when checkpoint-20 was made/,
   );
   expect(wordsOf(verify(forged.exported({ after: 20 }), { kept: [log.keptAt(20)], keys }))).toMatch(/rewritten before item 20/);
-  // Only who kept nothing, and believes who signs, is deceived.
+  // Only a verifier without stored checkpoints that trusts the signer is deceived.
   expect(verify(forged.exported(), { keys }).kind).toBe('sound');
 });
 
-test('an entry of another workspace, with its own chain, does not fit', () => {
+test('an entry of another workspace, with its own chain, does not match', () => {
   const name = originOf('other', 'f'.repeat(32));
   const other = createLog(items, { name });
   expect(
@@ -139,7 +139,7 @@ test('an entry of another workspace, with its own chain, does not fit', () => {
   expect(wordsOf(verify(other.exported(), { keys }))).toMatch(/not signed by a key that you gave/);
 });
 
-test('a checkpoint that somebody else signed, or nobody, is refused', () => {
+test('a checkpoint with a foreign signature, or without one, is rejected', () => {
   const forger = createSigner();
   expect(wordsOf(verify(log.exported(), { kept: [log.keptAt(20, forger)], keys }))).toBe(
     'refused: checkpoint-20 is not signed by a key that you gave',
@@ -149,7 +149,7 @@ test('a checkpoint that somebody else signed, or nobody, is refused', () => {
   const note = noteFrom(log.noteAt(20));
   expect(signerOf(note, keys)?.name).toBe(origin);
   expect(signerOf({ ...note, body: note.body.replace('\n20\n', '\n21\n') }, keys)).toBeNull();
-  // Several control planes sign with keys of their own.
+  // Several control planes sign with their own keys.
   expect(
     verify([...log.exported().slice(0, -1), JSON.stringify({ checkpoint: log.noteAt(30, undefined, forger) })], {
       kept,
@@ -175,7 +175,7 @@ test('a key and a note are read in one form only', () => {
     expect(parseNote(wrong), wrong).toBeNull();
 });
 
-test('what was left out as out of retention must be as old as that', () => {
+test('what was left out as out of retention must be old enough', () => {
   const young = createLog([{ entry: entryOf(1) }, { retired: entryOf(2, { ts: '2026-04-01T00:00:00.000Z' }) }]);
   expect(wordsOf(verify(young.exported(), { keys }))).toMatch(
     /an item of 2026-04-01.* is left out as out of retention, which is 90 days: it was removed/,
@@ -185,7 +185,10 @@ test('what was left out as out of retention must be as old as that', () => {
 });
 
 describe('a retention that was raised', () => {
-  /** Ten items of a day each from the 10th of May on; those of the first four days had gone when it was raised on the 13th of June. */
+  /**
+   * Ten items, one a day from the 10th of May on. Those of the first four days were already deleted when the retention
+   * was raised on the 13th of June.
+   */
   const dayOf = (n: number): string => `2026-05-${String(9 + n)}T12:00:00.000Z`;
   const raised = (gone: readonly number[]) =>
     createLog(
@@ -202,7 +205,7 @@ describe('a retention that was raised', () => {
   const raisedAt = '2026-06-13T09:00:00.000Z';
   const before = noteOf(honest, 10, raisedAt, 30);
 
-  test('is honest by a checkpoint from before, and by nothing less', () => {
+  test('is proven by a checkpoint from before, and by nothing less', () => {
     expect(verify(honest.exported(), { keys, beforeRaise: [before] })).toMatchObject({
       kind: 'sound',
       proven: { retired: 4, keptUpTo: 10, retentionDays: 90, earlierRetention: [{ days: 30, until: '2026-05-14T10:00:00.000Z' }] },
@@ -212,7 +215,7 @@ describe('a retention that was raised', () => {
     expect(verify(honest.exported(), { beforeRaise: [before], kept: [honest.keptAt(10)] }).kind).toBe('unusable');
   });
 
-  test('says nothing of it once the days have passed', () => {
+  test('no longer matters once the days have passed', () => {
     const verdict = verify(honest.exported({ endedAt: '2026-09-01T00:00:00.000Z' }), { keys, beforeRaise: [before] });
     expect(verdict).toMatchObject({ kind: 'sound', proven: { earlierRetention: [] } });
   });
@@ -225,7 +228,7 @@ describe('a retention that was raised', () => {
     expect(wordsOf(verify(raised(gone).exported(), { keys, beforeRaise: [by] }))).toMatch(/^refused: .* left out as out of retention/);
   });
 
-  test('believes no checkpoint that somebody else signed, or of another log', () => {
+  test('accepts no checkpoint with a foreign signature, or of another log', () => {
     const forged = noteOf(honest, 10, raisedAt, 30, createSigner());
     expect(wordsOf(verify(honest.exported(), { keys, beforeRaise: [forged] }))).toMatch(/^refused: 30 days is not signed by a key/);
     const other = createLog([{ entry: entryOf(1) }]);
@@ -234,18 +237,18 @@ describe('a retention that was raised', () => {
     );
   });
 
-  test('is not believed where it had been lowered for the deletion: a kept checkpoint says how long was promised', () => {
+  test('is not accepted where it had been lowered for the deletion: a stored checkpoint shows the promised retention', () => {
     const promised = noteOf(honest, 10, '2026-06-12T00:00:00.000Z', 90);
     const lowered = noteOf(honest, 10, raisedAt, 1);
     const all = raised([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
     for (const kept of [[promised], [promised, lowered]])
       expect(verify(all.exported(), { keys, kept, beforeRaise: [lowered] }).kind).toBe('refused');
-    // By the checkpoint alone that was made while it was lowered it is no other log than an honest one.
+    // With only the checkpoint that was made while the retention was lowered, this log looks like an honest one.
     expect(verify(all.exported(), { keys, beforeRaise: [lowered] })).toMatchObject({ proven: { earlierRetention: [{ days: 1 }] } });
     expect(verify(all.exported(), { keys, kept: [lowered] }).kind).toBe('refused');
   });
 
-  test('once more each time that it was raised', () => {
+  test('is proven separately each time that it was raised', () => {
     const twice = raised([1, 2, 3, 4, 5]);
     const first = noteOf(twice, 5, '2026-05-15T18:00:00.000Z', 1);
     const second = noteOf(twice, 10, raisedAt, 30);
@@ -256,7 +259,7 @@ describe('a retention that was raised', () => {
     ).toBe('sound');
   });
 
-  test('covers what lies before an export, and an export from later on needs nothing of it', () => {
+  test('covers what is before an export, and a later export does not need it', () => {
     const based = honest.exported({ after: 4, checkpoint: honest.noteAt(4, '2026-05-13T13:00:00.000Z', signer, 30) });
     expect(verify(based, { keys }).kind).toBe('refused');
     expect(verify(based, { keys, beforeRaise: [before] })).toMatchObject({ kind: 'sound', proven: { after: 4 } });
@@ -266,7 +269,7 @@ describe('a retention that was raised', () => {
   });
 });
 
-test('without keys nobody says what day it was, so that a deletion called retention cannot be told', () => {
+test('without keys the date is not proven, so a deletion called retention cannot be checked', () => {
   const gone = createLog(items.map((item, at) => (at === 3 ? { retired: entryOf(4) } : item)));
   const forged = createSigner();
   const file = [...gone.exported().slice(0, -1), JSON.stringify({ checkpoint: log.noteAt(30, '2030-01-01T00:00:00.000Z', forged) })];
@@ -277,7 +280,7 @@ test('without keys nobody says what day it was, so that a deletion called retent
   expect(verify(based, { kept: [log.keptAt(20)], keys }).kind).toBe('refused');
 });
 
-test('an export that begins later than a checkpoint that is given does not hide what is before', () => {
+test('an export that begins later than a given checkpoint does not hide what is before', () => {
   expect(wordsOf(verify(log.exported({ after: 10 }), { kept: [log.keptAt(20)], keys }))).toMatch(
     /^unusable: the export begins after item 10: of those before it says nothing/,
   );
@@ -285,7 +288,7 @@ test('an export that begins later than a checkpoint that is given does not hide 
   expect(verify(log.exported({ after: 10 }), { kept: [log.keptAt(20), log.keptAt(10)], keys }).kind).toBe('sound');
 });
 
-test('where all before is out of retention, the signed checkpoint there must be that old, and keys are needed', () => {
+test('where everything before is out of retention, the signed checkpoint there must be that old, and keys are needed', () => {
   const from = (at: string) => log.exported({ after: 10, checkpoint: log.noteAt(10, at), endedAt: '2026-06-25T12:05:00.000Z' });
   expect(verify(from(old), { kept: [log.keptAt(5)], keys })).toMatchObject({ kind: 'sound', proven: { after: 10 } });
   expect(wordsOf(verify(from('2026-06-20T00:00:00.000Z'), { kept: [log.keptAt(5)], keys }))).toMatch(
@@ -297,7 +300,7 @@ test('where all before is out of retention, the signed checkpoint there must be 
   );
 });
 
-test('a chain that began after the log did says so, and cannot begin anywhere else', () => {
+test('a chain that began after the log says so, and cannot begin anywhere else', () => {
   const late = createLog(items, { beginsAfter: 1_000 });
   expect(verify(late.exported(), { keys })).toMatchObject({ proven: { isBeginning: true, after: 1_000, upTo: 1_030 } });
   const [, ...rest] = late.exported();
@@ -305,12 +308,12 @@ test('a chain that began after the log did says so, and cannot begin anywhere el
   for (const after of [0, 1, 999, 1_001]) expect(verify([begins(after), ...rest], { keys }).kind, String(after)).not.toBe('sound');
 });
 
-test('what is no export, or of another form, cannot be told', () => {
+test('a file that is not an export, or has another form, cannot be verified', () => {
   for (const file of [[], [''], ['{}'], ['[]'], ['null'], [JSON.stringify(entryOf(1))], log.exported().slice(1)])
     expect(verify(file, { keys }).kind).toBe('unusable');
 });
 
-/** Any one change of a file: of bytes, of fields, of lines. */
+/** Any single change of a file: of bytes, of fields, of lines. */
 const mutations = fc.oneof(
   fc.record({ kind: fc.constant('set' as const), at: fc.nat(), byte: fc.nat(255) }),
   fc.record({ kind: fc.constant('insert' as const), at: fc.nat(), byte: fc.oneof(fc.nat(255), fc.constantFrom(10, 13, 32, 34, 44, 48)) }),
@@ -377,7 +380,7 @@ function mutate(lines: readonly string[], mutation: Mutation): Buffer {
   }
 }
 
-test('no single change of an export is taken for sound', () => {
+test('no single change of an export is accepted as sound', () => {
   const whole = log.exported();
   const original = bytesOf(whole);
   const keptAt = new Map([0, 10, 30].map((size) => [size, [log.keptAt(size)]]));
@@ -391,7 +394,7 @@ test('no single change of an export is taken for sound', () => {
   );
 });
 
-test('not even of any one byte of a short one', () => {
+test('no change of any single byte of a short export is accepted as sound', () => {
   const short = createLog([{ entry: entryOf(1) }, { gap: gapOf(2) }, { retired: entryOf(3, { ts: old }) }]);
   const original = bytesOf(short.exported());
   const keptShort = [short.keptAt(2)];

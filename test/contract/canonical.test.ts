@@ -8,7 +8,7 @@ const anyText = fc.oneof(
   fc.array(fc.integer({ min: 0, max: 0xffff })).map((units) => String.fromCharCode(...units)),
 );
 
-test('quoting a text is what JSON.stringify makes of it', () => {
+test('quoting a text gives what JSON.stringify gives', () => {
   fc.assert(
     fc.property(anyText, (text) => {
       expect(quoteJson(text)).toBe(JSON.stringify(text));
@@ -22,7 +22,10 @@ test('quoting a text is what JSON.stringify makes of it', () => {
   for (const long of ['x'.repeat(999), 'x'.repeat(1_000), `${'x'.repeat(2_000)}"`]) expect(quoteJson(long)).toBe(JSON.stringify(long));
 });
 
-/** As JSON.stringify would write it, keys sorted by code units. The reference: plain, slow, and of no use for limits. */
+/**
+ * Writes what JSON.stringify would write with keys sorted by code units. The reference is plain and slow, and checks
+ * no limits.
+ */
 function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted);
   if (typeof value !== 'object' || value === null) return value;
@@ -32,7 +35,7 @@ function sorted(value: unknown): unknown {
   return result;
 }
 
-// Keys like array indices come first in any object of JavaScript's, so the reference could not sort them in.
+// JavaScript objects put keys like array indices first, so the reference could not sort them.
 const key = fc
   .oneof(anyText, fc.constantFrom('__proto__', 'constructor', 'toString'))
   .filter((text) => !/^\d+$/.test(text) && text !== 'toJSON');
@@ -50,7 +53,7 @@ const json = fc.letrec((tie) => ({
   ),
 })).value;
 
-test('it is JSON, and equals what JSON.stringify writes of the value with its keys sorted', () => {
+test('the text is JSON, and equals what JSON.stringify writes of the value with its keys sorted', () => {
   fc.assert(
     fc.property(json, (value) => {
       const text = canonicalJson(value);
@@ -75,7 +78,7 @@ test('the order in which keys were set does not matter', () => {
   expect(canonicalJson({ b: 1, 10: 2, 9: 3, a: 4 })).toBe('{"10":2,"9":3,"a":4,"b":1}');
 });
 
-test('however many keys there are, they stand in the order of their code units', () => {
+test('any number of keys is in the order of their code units', () => {
   fc.assert(
     fc.property(fc.uniqueArray(key, { maxLength: 40 }), (names) => {
       const text = canonicalJson(Object.fromEntries(names.map((name) => [name, 0])));
@@ -89,7 +92,7 @@ test('however many keys there are, they stand in the order of their code units',
   );
 });
 
-test('values that JSON writes in its own way are written so', () => {
+test('values that JSON writes in its own way are written that way', () => {
   const cases: readonly unknown[] = [
     undefined,
     () => 1,
@@ -111,7 +114,7 @@ test('values that JSON writes in its own way are written so', () => {
   );
 });
 
-test('the holes of a sparse array are null, as JSON.stringify has them', () => {
+test('the holes of a sparse array are null, as in JSON.stringify', () => {
   const sparse: unknown[] = [];
   sparse[2] = 'c';
   const hollow: unknown[] = [];
@@ -123,7 +126,7 @@ test('the holes of a sparse array are null, as JSON.stringify has them', () => {
   expect(() => canonicalJson(endless)).toThrow(NotJson);
 });
 
-test('an own key __proto__ is a key as any other', () => {
+test('an own key __proto__ is an ordinary key', () => {
   const value: unknown = JSON.parse('{"b":1,"__proto__":{"x":1}}');
   expect(canonicalJson(value)).toBe('{"__proto__":{"x":1},"b":1}');
 });
@@ -138,7 +141,7 @@ const nested = (levels: number): unknown => (levels === 0 ? 1 : [nested(levels -
 const cyclic: unknown[] = [];
 cyclic.push({ cyclic });
 
-test('what is no JSON within the bounds is refused, in words that follow its name', () => {
+test('a value that is not JSON within the bounds is rejected, with a message that begins after its name', () => {
   expect(canonicalJson(nested(bounds.jsonDepth))).toHaveLength(2 * bounds.jsonDepth + 1);
   const refused: readonly (readonly [unknown, RegExp])[] = [
     [nested(bounds.jsonDepth + 1), /^is nested deeper than 64$/],
@@ -178,7 +181,7 @@ test('the hash of a snapshot does not depend on the order of its entries', () =>
   expect(snapshotHash([]).toString('hex')).toBe('0'.repeat(64));
 });
 
-test('one bit of one value, a changed key, and an entry more or less each change it', () => {
+test('one changed bit of a value, a changed key, and an added or removed entry each change it', () => {
   fc.assert(
     fc.property(
       entries.filter((list) => list.length > 0),
@@ -199,7 +202,7 @@ test('one bit of one value, a changed key, and an entry more or less each change
   );
 });
 
-test('where the key ends and the value begins is part of the digest', () => {
+test('the boundary between key and value is part of the digest', () => {
   expect(snapshotEntryDigest('ab', Buffer.from('c')).equals(snapshotEntryDigest('a', Buffer.from('bc')))).toBe(false);
   expect(snapshotEntryDigest('é', Buffer.from('x')).equals(snapshotEntryDigest('e', Buffer.from('x')))).toBe(false);
 });

@@ -1,4 +1,4 @@
-// What a version that lacks a capability is sent in its place: never anything looser.
+// What a version that lacks a capability is sent instead: never anything looser.
 import {
   capabilities,
   capabilitiesProblem,
@@ -15,14 +15,14 @@ import {
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 
-/** As if limits and exceptions had come later. */
+/** A table in which limits and exceptions were added later. */
 const later: Needs = { ...policyNeeds, rule: { ...policyNeeds.rule, rateLimit: 'limits', override: 'exceptions' } };
 const lacks =
   (...names: readonly string[]) =>
   (need: string) =>
     names.includes(need);
 
-test('this version has all that its policy may need, and says so in words that a hello may hold', () => {
+test('this version has all capabilities that its policy may need, and names them in a form that a hello can hold', () => {
   expect(needable(policyNeeds).filter((need) => !capabilities.includes(need))).toEqual([]);
   expect(capabilitiesProblem(capabilities)).toBeNull();
 });
@@ -42,14 +42,14 @@ test.each<readonly [string, Rule, readonly string[], Rule]>([
   expect(loweredRule(rule, lacks(...lacking), later)).toEqual(sent);
 });
 
-test('a field that no table knows needs what nobody has', () => {
+test('a field that is in no table needs a capability that no version has', () => {
   const rule: object = { permission: 'allow', when: 'amount < 5' };
   expect(needsOfRule(rule, policyNeeds)).toEqual(['when']);
   expect(loweredRule(rule, (need) => !capabilities.includes(need), policyNeeds)).toEqual({ permission: 'deny' });
   for (const name of ['toString', '__proto__', 'constructor']) expect(needsOfRule({ [name]: 1 }, policyNeeds)).toEqual([name]);
 });
 
-test('entries of a kind that is not known are not sent', () => {
+test('entries of an unknown kind are not sent', () => {
   const kinds: Needs = { ...policyNeeds, entry: { ...policyNeeds.entry, approval: 'approvals' } };
   const lacking = new Set(['approvals']);
   expect(isEntryKnown('settings', lacking, kinds)).toBe(true);
@@ -68,7 +68,7 @@ const rule = fc.record(
   { requiredKeys: [] },
 ) as fc.Arbitrary<Rule>;
 
-test('a lowered document holds the same places, each rule of them as it was or denying without an exception', () => {
+test('a lowered document has the same places, each rule of them unchanged or a denial without an exception', () => {
   const rules = fc.array(fc.tuple(fc.constantFrom('interactive', 'api'), rule), { maxLength: 2 });
   const places = fc.array(fc.tuple(fc.string(), rules), { maxLength: 3 });
   const document = fc.record({ defaults: rules, tools: places, agentTypes: places }) as fc.Arbitrary<Omit<CompiledDocument, 'id' | 'mode'>>;
@@ -100,6 +100,6 @@ test.each([
   ['a name without an end', ['d'.repeat(41)]],
   ['a blank', ['']],
   ['more names than there can be', Array.from({ length: 65 }, (_, at) => `c${at}`)],
-])('a hello with %s is refused in words', (_, names) => {
+])('a hello with %s is rejected with a message', (_, names) => {
   expect(capabilitiesProblem(names)).toMatch(/^hello\.capabilities must be /);
 });

@@ -8,12 +8,12 @@ test('every code has an HTTP status of a refusal and a gRPC status that exists',
   }
 });
 
-test('HTTP statuses are told apart by clients, so no two codes share one', () => {
+test('clients distinguish HTTP statuses, so no two codes share one', () => {
   const statuses = Object.values(codes).map(({ http }) => http);
   expect(new Set(statuses).size).toBe(statuses.length);
 });
 
-test('what may be tried again without a change is 429, 502 and 503, nothing else', () => {
+test('what can be retried without a change is 429, 502 and 503, nothing else', () => {
   expect(
     Object.values(codes)
       .filter(({ retryable }) => retryable)
@@ -21,7 +21,7 @@ test('what may be tried again without a change is 429, 502 and 503, nothing else
   ).toEqual([429, 502, 503]);
 });
 
-test('a refusal enters as it is; everything else is a bug, whose words stay inside', () => {
+test('a refusal is passed on unchanged; everything else is a bug, whose message is not shown', () => {
   const refusal = new AppError({ code: 'conflict', publicMessage: 'there is one already', details: ['a', 'b'], retryAfterSeconds: 3 });
   expect(AppError.from(refusal)).toBe(refusal);
   expect(refusal).toMatchObject({ message: 'there is one already', details: ['a', 'b'], retryAfterSeconds: 3 });
@@ -31,7 +31,7 @@ test('a refusal enters as it is; everything else is a bug, whose words stay insi
   }
 });
 
-test('names as those of prototypes are no word of ours', () => {
+test('names of prototype properties are not codes', () => {
   for (const word of ['constructor', '__proto__', 'toString', 'hasOwnProperty', '', 'Allowed']) {
     expect([isReasonCode(word), isTier(word), isRole(word), isScope(word)]).toEqual([false, false, false, false]);
   }
@@ -49,7 +49,7 @@ test('a scope is granted by name or by *, never by a part of a name', () => {
   expect(new Set(scopes).size).toBe(scopes.length);
 });
 
-test('only what may pass by itself later is told to be tried again', () => {
+test('only a temporary refusal is marked as retryable', () => {
   const retried = Object.entries(reasons)
     .filter(([, kind]) => kind === 'retry')
     .map(([code]) => code);

@@ -24,7 +24,7 @@ const problemsOf = (env: Readonly<Record<string, string>>, shared: readonly stri
   return 'problems' in read ? read.problems : [];
 };
 
-test('what is absent or empty is its fallback', () => {
+test('an absent or empty variable has its fallback', () => {
   const fallbacks = { config: { key: null, host: 'localhost', port: 8080, level: 'info', other: null } };
   expect(readConfig(schema, {})).toEqual(fallbacks);
   expect(
@@ -32,7 +32,7 @@ test('what is absent or empty is its fallback', () => {
   ).toEqual(fallbacks);
 });
 
-test('what is set is read at its type', () => {
+test('a set variable is read at its type', () => {
   expect(readConfig(schema, { TOLLGATE_KEY: 'gsk_x', TOLLGATE_PORT: '0', TOLLGATE_LEVEL: 'debug' })).toMatchObject({
     config: { key: 'gsk_x', port: 0, level: 'debug' },
   });
@@ -47,20 +47,20 @@ test('every problem is reported at once, each naming its variable', () => {
   ]);
 });
 
-test.each(['-1', '1.5', '0x10', '1e3', ' 1', '١', 'NaN', '99999999999999999999'])('%j is no port', (port) => {
+test.each(['-1', '1.5', '0x10', '1e3', ' 1', '١', 'NaN', '99999999999999999999'])('%j is not a port', (port) => {
   expect(problemsOf({ TOLLGATE_PORT: port })).toHaveLength(1);
 });
 
-test('unknown variables with our prefix are refused, shared ones and those of others are not', () => {
+test('unknown variables with our prefix are rejected, shared ones and those of other programs are not', () => {
   expect(problemsOf({ TOLLGATE_SHARED: 'x', OTHER: 'x', tollgate_x: 'y' }, ['TOLLGATE_SHARED'])).toEqual([]);
   expect(problemsOf({ TOLLGATE_: 'x' })).toEqual(['TOLLGATE_ is not a variable of this program']);
 });
 
-test('a choice named as a prototype property is no choice', () => {
+test('a choice named as a prototype property is not a choice', () => {
   for (const level of ['constructor', '__proto__', 'toString']) expect(problemsOf({ TOLLGATE_LEVEL: level })).toHaveLength(1);
 });
 
-test('what Kubernetes says of a Service called tollgate-… is no mistake, and what only looks like it is', () => {
+test('the variables that Kubernetes sets for a Service called tollgate-… are accepted, and similar ones are not', () => {
   const links = {
     TOLLGATE_EDGE_SERVICE_HOST: '10.0.0.1',
     TOLLGATE_EDGE_SERVICE_PORT: '80',
@@ -70,14 +70,14 @@ test('what Kubernetes says of a Service called tollgate-… is no mistake, and w
     TOLLGATE_EDGE_PORT_80_TCP_ADDR: '10.0.0.1',
   };
   expect(readConfig(schema, links)).toHaveProperty('config');
-  // Of a Service that is called as one of our variables begins.
+  // Variables of a Service whose name begins like one of our variables.
   expect(readConfig(schema, { TOLLGATE_KEY: 'gsk_a', TOLLGATE_PORT: 'tcp://10.0.0.1:80' })).toMatchObject({ config: { port: 8080 } });
   expect(readConfig(schema, { TOLLGATE_PROT: '80', TOLLGATE_GPRC_PORT: '80' })).toEqual({
     problems: ['TOLLGATE_PROT is not a variable of this program', 'TOLLGATE_GPRC_PORT is not a variable of this program'],
   });
 });
 
-test('a configuration is printed without its secrets, which show only whether they are set', () => {
+test('a configuration is printed without its secrets, for which it shows only whether they are set', () => {
   const read = readConfig(schema, { TOLLGATE_KEY: 'gsk_secret' });
   if ('problems' in read) throw new Error(read.problems.join());
   expect(printableConfig(schema, read.config)).toEqual({ key: '***', host: 'localhost', port: 8080, level: 'info', other: null });
@@ -95,17 +95,17 @@ test('the table has a row for every variable, with its default', () => {
   ]);
 });
 
-test('in the programs, what holds a key or an address with a password is a secret, and every name is used once', () => {
+test('in the programs, a variable with a key or an address with a password is a secret, and every name is used once', () => {
   for (const program of [configSchema, sidecarSchema]) {
     const variables = Object.values(program);
     const open = variables.filter(({ name, secret }) => /KEY$|SECRET$|_URL$/.test(name) && !secret).map(({ name }) => name);
-    // What browsers reach it by is no secret, and holds no password.
+    // The public URL for browsers is not secret, and holds no password.
     expect(open.filter((name) => name !== 'TOLLGATE_PUBLIC_URL')).toEqual([]);
     expect(new Set(variables.map(({ name }) => name)).size).toBe(variables.length);
   }
 });
 
-test('the variables that both programs tolerate are those of their two schemas, of the command line and of injection', () => {
+test('both programs tolerate the variables of their two schemas, of the command line and of injection', () => {
   const named = [...Object.values(configSchema), ...Object.values(sidecarSchema)]
     .map(({ name }) => name)
     .filter((name) => name.startsWith('TOLLGATE_'));

@@ -16,7 +16,7 @@ import {
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 
-test('a name is 1 to 200 characters, none of them control, format or unpaired surrogate, no blank at either end', () => {
+test('a name is 1 to 200 characters, without control or format characters, unpaired surrogates, or a blank at either end', () => {
   for (const good of ['a', 'a b', 'x'.repeat(200), '😀', '文', '__proto__', '*', 'a::b', 'mail.send']) expect(nameProblem(good)).toBeNull();
   for (const bad of [
     '',
@@ -59,7 +59,7 @@ test('a list names a tool by its name or by a wildcard, code unit by code unit',
 const toolKey = fc.constantFrom('a', 'a.b', 'a.b.c', 'a.*', 'a.b.*', 'a_*', 'b', 'b.*', '*', 'a.b_*', '__proto__', 'constructor');
 const tool = fc.constantFrom('a', 'a.b', 'a.b.c', 'a.b.c.d', 'a.x', 'a_x', 'b', 'b.x', '*', 'a.b_x', 'a.*', '__proto__', 'constructor');
 
-test('what both lists name is named by their intersection, and nothing else', () => {
+test('what both lists name is exactly their intersection', () => {
   fc.assert(
     fc.property(fc.array(toolKey), fc.array(toolKey), tool, (a, b, name) => {
       expect(namesTool(intersectTools(a, b), name)).toBe(namesTool(a, name) && namesTool(b, name));
@@ -68,7 +68,7 @@ test('what both lists name is named by their intersection, and nothing else', ()
   );
 });
 
-test('an agent type is split at its first two ::, and its name may be empty or hold more', () => {
+test('an agent type is split at its first two ::, and its name can be empty or contain more of them', () => {
   expect(parseAgentType('claude-code::api::bot')).toEqual({ client: 'claude-code', tier: 'api', name: 'bot' });
   expect(parseAgentType('c::background::')).toEqual({ client: 'c', tier: 'background', name: '' });
   expect(parseAgentType('c::api::a::b')).toEqual({ client: 'c', tier: 'api', name: 'a::b' });
@@ -88,7 +88,7 @@ test('an agent type is split at its first two ::, and its name may be empty or h
     expect(parseAgentType(bad)).toBeNull();
 });
 
-test('what was put together as an agent type is split into the same parts', () => {
+test('the parts of an agent type that was composed are the same after splitting', () => {
   const part = fc
     .string({ unit: 'grapheme', minLength: 1, maxLength: 20 })
     .filter((text) => nameProblem(text) === null && !text.includes('::') && !text.endsWith(':'));
@@ -136,14 +136,14 @@ test('a key is hashed as its bytes', () => {
   expect(hashKey('abc')).toBe('ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad');
 });
 
-test('slugs and uids have their forms, and reserved slugs are none', () => {
+test('slugs and uids have their forms, and reserved slugs are not slugs', () => {
   for (const slug of ['a', 'a1', 'my-team', 'a'.repeat(40)]) expect(isSlug(slug)).toBe(true);
   for (const slug of ['', '-a', 'a-', 'A', 'a_b', 'a'.repeat(41), 'api', 'docs', 'metrics', 'a\n']) expect(isSlug(slug)).toBe(false);
   for (const uid of ['ann', 'auth0|5f', 'a@b.c', 'x'.repeat(128), '-', '.']) expect(isUid(uid)).toBe(true);
   for (const uid of ['', 'a:b', 'a b', 'x'.repeat(129), 'ä', 'a\n', 'apikey:1']) expect(isUid(uid)).toBe(false);
 });
 
-test('a place is written so that no two places are written alike', () => {
+test('two different places are never written alike', () => {
   expect(rulePath('defaults', null, 'api')).toBe('defaults.api');
   expect(rulePath('tools', 'github.*', 'api')).toBe('tools["github.*"].api');
   expect(rulePath('tools', 'a"].api', 'api')).toBe('tools["a\\"].api"].api');

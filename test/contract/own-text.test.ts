@@ -1,4 +1,4 @@
-// Copies of parts of texts.
+// Copies of parts of texts, which keep nothing else in memory.
 import { ownText } from '@tollgate/proto/contract';
 import { expect, test } from 'vitest';
 

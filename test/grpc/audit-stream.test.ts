@@ -1,4 +1,5 @@
-// One audit stream, with an intake that the test holds: whatever a sidecar sends, what waits for the log is bounded, in batches and in bytes.
+// One audit stream with an intake that the test controls. Whatever a sidecar sends, the batches that wait for the log
+// are bounded in number and in bytes.
 import { Duplex } from 'node:stream';
 import { setImmediate as turn } from 'node:timers/promises';
 import { auditService } from '@tollgate/proto';
@@ -13,7 +14,7 @@ import { createGrpcMetrics } from '../../control-plane/grpc/metrics.ts';
 const standard = { records: 64_000, streamRecordsMin: 64, ofWorkspace: 100, ofKey: 100, bytes: 256 * 1_048_576 };
 const spoolId = 'a'.repeat(32);
 
-/** A control plane that takes nothing in until it is told to. */
+/** Starts a control plane that stores nothing until `release` is called. */
 function start(bounds: Partial<typeof standard> = {}) {
   const intake = createIntake({ ...standard, ...bounds });
   const waiting: (() => void)[] = [];
@@ -50,7 +51,7 @@ function start(bounds: Partial<typeof standard> = {}) {
   };
 }
 
-/** As it is when it has been read: `bytes` is what it had on the wire. */
+/** A batch as it is after reading. `bytes` is its size on the wire. */
 const batch = (sequence: number, bytes: number, fields: object = {}) => ({
   batch: {
     spoolId,
@@ -66,7 +67,7 @@ async function settled(): Promise<void> {
   for (let turns = 0; turns < 20; turns += 1) await turn();
 }
 
-test('batches that hold no records, however long their other fields are, are read a few at a time and refused in their turn', async () => {
+test('batches without records, however long their other fields are, are read a few at a time and rejected in order', async () => {
   const { open, release } = start();
   const { stream, answers, ended } = open('key');
   stream.push(batch(1, 100));
@@ -81,7 +82,7 @@ test('batches that hold no records, however long their other fields are, are rea
   expect(ended).toEqual([]);
 });
 
-test('a batch counts as long as its message was, whatever of it is used', async () => {
+test('a batch counts with the full length of its message, whatever part of it is used', async () => {
   const { open, release } = start();
   const { stream, answers } = open('key');
   for (let n = 1; n <= 100; n += 1) stream.push(batch(n, 2_000_000));
@@ -91,7 +92,7 @@ test('a batch counts as long as its message was, whatever of it is used', async 
   await expect.poll(() => answers.length).toBe(101);
 });
 
-test('a message is as long as it was on the wire, with what is known of nowhere', () => {
+test('the length of a message is its length on the wire, unknown fields included', () => {
   const known = auditService.Ship.requestSerialize({ batch: { spoolId, records: [{ sequence: 1, entry: Buffer.from('{}') }] } });
   // Field 15, 100 bytes.
   const encoded = Buffer.concat([known, Buffer.from([0x7a, 100]), Buffer.alloc(100)]);
@@ -108,7 +109,7 @@ test('many small batches are read a few at a time', async () => {
   await expect.poll(() => answers.length).toBe(1_001);
 });
 
-test('what waits of all streams together is bounded in bytes: a flood of one key ends its own streams, and another key goes on', async () => {
+test('the pending bytes of all streams are bounded: a flood from one key ends its own streams, and another key continues', async () => {
   const { open, release } = start({ bytes: 16_000_000 });
   const flood = Array.from({ length: 20 }, () => open('flood'));
   for (const { stream } of flood) for (let n = 1; n <= 3; n += 1) stream.push(batch(n, 2_000_000));
@@ -124,13 +125,13 @@ test('what waits of all streams together is bounded in bytes: a flood of one key
   await expect.poll(() => honest.answers).toEqual(['credit', 'acknowledged']);
 });
 
-test('room is given back once a batch is taken in, and by streams that end', async () => {
+test('stored batches and ended streams release their share of the memory budget', async () => {
   const { open, release } = start({ bytes: 17_000_000 });
   for (let round = 0; round < 10; round += 1) {
     const { stream, ended, leave } = open('key');
     for (let n = 1; n <= 3; n += 1) stream.push(batch(n, 1_000_000));
     await settled();
-    // The first batch of each is on its way to the log, and takes its room as long as it is.
+    // The first batch of each stream is on its way to the log and uses memory budget until it is stored.
     expect(ended.length).toBe(round < 6 ? 0 : 1);
     leave();
   }
@@ -141,7 +142,7 @@ test('room is given back once a batch is taken in, and by streams that end', asy
   await expect.poll(() => last.answers.length).toBe(9);
 });
 
-test('a key has so many streams and no more, until one of them ends; another key has its own', () => {
+test('a key can have only a bounded number of streams until one of them ends, and another key has its own bound', () => {
   const { open } = start({ ofKey: 2 });
   const [first] = [open('key'), open('key')];
   expect(open('key').ended).toEqual([{ code: 8, details: 'too many audit streams are open for this key' }]);
@@ -150,7 +151,7 @@ test('a key has so many streams and no more, until one of them ends; another key
   expect(open('key').ended).toEqual([]);
 });
 
-test('a workspace has so many streams and no more', () => {
+test('a workspace can have only a bounded number of streams', () => {
   const { open } = start({ ofWorkspace: 2 });
   open('key');
   open('other');

@@ -1,4 +1,5 @@
-// Connections of the gRPC server over real sockets: whoever has no key fills it for nobody else, and not for long.
+// Connections of the gRPC server over real sockets. A client without a key must not use up the server for others, and
+// its connection is closed soon.
 import { generateKeyPairSync } from 'node:crypto';
 import { once } from 'node:events';
 import { connect as connectHttp2, constants, type Settings } from 'node:http2';
@@ -21,7 +22,7 @@ const actor = { workspaceId: 1, slug: 'acme', scopes: ['sidecar.sync'] } as unkn
 
 const validity = { from: new Date(Date.now() - 60_000), until: new Date(Date.now() + 3_600_000) };
 
-/** An authority, what it gave the server, and what a client shows. */
+/** An authority, the certificate that it gave the server, and what a client presents. */
 function makeTls() {
   const authority = makeAuthority('test', validity);
   const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
@@ -79,7 +80,7 @@ async function serve(bounds: Partial<ConnectionBounds>, tls: Tls | null = null) 
   return { port: server.port, close: () => server.close(), lines, metric };
 }
 
-/** A connection that says nothing. `served`: the server began to talk to it. */
+/** Opens a connection that sends nothing. `served`: the server began to talk to it. */
 function open(port: number, localAddress = '127.0.0.1') {
   const socket = connect({ host: '127.0.0.1', port, localAddress });
   socket.on('error', () => undefined);
@@ -89,7 +90,7 @@ function open(port: number, localAddress = '127.0.0.1') {
   return { socket, ended, served };
 }
 
-/** A connection with a stream of policy on it, which stays open where the key is good. */
+/** Opens a connection with a policy stream, which stays open where the key is good. */
 async function openStream(port: number, authorization: string, tls: Tls | null = null) {
   const session = connectHttp2(`http${tls === null ? '' : 's'}://127.0.0.1:${port}`, tls?.client ?? {}).on('error', () => undefined);
   onTestFinished(() => session.destroy());
@@ -100,7 +101,7 @@ async function openStream(port: number, authorization: string, tls: Tls | null =
   return { session, stream, ended, settings: settings as Settings };
 }
 
-/** So many at once. */
+/** Returns whether this many connections are served at the same time. */
 const areServed = async (port: number, count: number): Promise<boolean> => {
   const strangers = Array.from({ length: count }, () => open(port));
   const served = await Promise.all(strangers.map((one) => one.served));
@@ -108,7 +109,7 @@ const areServed = async (port: number, count: number): Promise<boolean> => {
   return served.every((one) => one);
 };
 
-test('strangers of one network have a part of what there is for strangers, and all of them no more than that', async () => {
+test('connections without a good key are bounded for each network and for all networks together', async () => {
   const { port, lines, metric } = await serve({ strangers: 3, strangersOfNetwork: 2 });
   const [first] = [open(port), open(port)];
   await expect.poll(() => metric('tollgate_grpc_connections')).toBe('tollgate_grpc_connections 2');
@@ -123,14 +124,14 @@ test('strangers of one network have a part of what there is for strangers, and a
   await expect.poll(() => open(port).served).toBe(true);
 });
 
-test('a connection of which a stream was let in is no stranger any more', async () => {
+test('a connection no longer counts as one without a key after one of its streams was admitted', async () => {
   const { port } = await serve({ strangers: 2 });
   const { session } = await openStream(port, good);
   await expect.poll(() => areServed(port, 2)).toBe(true);
   expect(session.destroyed).toBe(false);
 });
 
-test('of all connections, strangers or not, there are so many', async () => {
+test('the number of all connections is bounded, with or without a good key', async () => {
   const { port, lines } = await serve({ all: 2, strangers: 2 });
   await openStream(port, good);
   expect(await open(port).served).toBe(true);
@@ -141,7 +142,7 @@ test('of all connections, strangers or not, there are so many', async () => {
 test.each([
   ['in plain text', () => null],
   ['over TLS', makeTls],
-])('%s, who shows no good key in time is closed, whatever else it does; who did may stay as long as its stream', async (_, make) => {
+])('%s, a connection that shows no good key in time is always closed; with a good key it stays as long as its stream', async (_, make) => {
   const tls = make();
   const { port, lines, metric } = await serve({ uselessMs: 300 }, tls);
   const kept = await openStream(port, good, tls);
@@ -157,12 +158,12 @@ test.each([
   await expect.poll(() => metric('tollgate_grpc_connections')).toBe('tollgate_grpc_connections 0');
 });
 
-test('a connection has a hundred streams, and no more', async () => {
+test('a connection has at most a hundred streams', async () => {
   const { port } = await serve({});
   expect((await openStream(port, 'Bearer wrong')).settings.maxConcurrentStreams).toBe(100);
 });
 
-test('a sidecar whose key is refused takes its connection along, and is no stranger that had to be closed', async () => {
+test('a sidecar whose key is rejected closes its connection, which does not count as closed by the server', async () => {
   const { port, metric } = await serve({ uselessMs: 60_000 });
   const channel = createChannel({ controlPlane: `127.0.0.1:${port}`, key: 'wrong', plaintext: true, linkCredentials: null });
   const lost = new Promise((done) =>
@@ -180,7 +181,7 @@ test('a sidecar whose key is refused takes its connection along, and is no stran
 test.each([
   ['in plain text', () => null],
   ['over TLS', makeTls],
-])('%s, a server that stops is held up by nobody who is connected and says nothing', async (_, make) => {
+])('%s, a silent connection does not delay a server that stops', async (_, make) => {
   const { port, close, metric } = await serve({ uselessMs: 60_000 }, make());
   const silent = open(port);
   await expect.poll(() => metric('tollgate_grpc_connections')).toBe('tollgate_grpc_connections 1');

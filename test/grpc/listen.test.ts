@@ -9,7 +9,7 @@ const failed = (error: Error): never => {
   throw error;
 };
 
-test('a name is listened at by each of its addresses that this machine has, all at one port', async () => {
+test('a server given a name listens on each address of the name that this machine has, all on one port', async () => {
   const came: (string | undefined)[] = [];
   const accept = (socket: Socket): void => {
     came.push(socket.localAddress);
@@ -24,8 +24,8 @@ test('a name is listened at by each of its addresses that this machine has, all 
   expect(came).toEqual(addresses);
 });
 
-test('an address of another machine is an error, and so is a port that is taken', async () => {
-  // 192.0.2.0/24 is nobody's.
+test('an address of another machine is an error, and so is a port that is in use', async () => {
+  // 192.0.2.0/24 is reserved for documentation and belongs to no machine.
   await expect(listenEverywhere('192.0.2.1', 0, { accept: () => undefined, failed })).rejects.toThrow('EADDRNOTAVAIL');
   const other = createServer();
   onTestFinished(() => void other.close());

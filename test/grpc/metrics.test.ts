@@ -1,4 +1,4 @@
-// What sidecars say may not grow the labels of the metrics of the gRPC edge.
+// What sidecars send must not increase the number of metric labels of the gRPC edge.
 import { Registry } from 'prom-client';
 import { expect, test } from 'vitest';
 import { createGrpcMetrics } from '../../control-plane/grpc/metrics.ts';
@@ -14,7 +14,7 @@ const refusals = async (codes: readonly string[]): Promise<ReadonlyMap<unknown, 
 /** `code_aa`, `code_ab`, … */
 const codeOf = (n: number): string => `code_${String.fromCharCode(97 + Math.floor(n / 26), 97 + (n % 26))}`;
 
-test('the first 20 codes of refused snapshots have a label each, the next 480 one together', async () => {
+test('the first 20 codes of refused snapshots have a label each, and the next 480 share one', async () => {
   const codes = Array.from({ length: 500 }, (_, n) => codeOf(n));
   const counts = await refusals([...codes, codeOf(0), codeOf(499)]);
   expect([...counts.keys()]).toEqual([...codes.slice(0, 20), 'other']);
@@ -22,7 +22,7 @@ test('the first 20 codes of refused snapshots have a label each, the next 480 on
   expect(counts.get('other')).toBe(481);
 });
 
-test('a code that is long, or is no word, has no label of its own', async () => {
+test('a code that is too long, or is not a word, has no label of its own', async () => {
   const longest = 'c'.repeat(40);
   const counts = await refusals([`${longest}c`, 'Bad', 'bad code', 'bad-code', '', 'é', longest]);
   expect([...counts]).toEqual([

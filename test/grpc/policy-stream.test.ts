@@ -1,4 +1,5 @@
-// One policy stream over virtual time: what it costs not to answer, and to hold what there never was.
+// One policy stream over virtual time: what happens when a sidecar does not answer, or claims to hold a revision that
+// never existed.
 import { policyNeeds } from '@tollgate/proto/contract';
 import { EventEmitter } from 'node:events';
 import { Registry } from 'prom-client';
@@ -69,7 +70,7 @@ function open(hello: object = {}, { seats = createStreamSeats({ ofWorkspace: 1, 
   return { warnings, ended, say, leave: () => stream.emit('cancelled') };
 }
 
-test('who does not say whether it takes a policy loses its stream after a minute, and who says so keeps it', () => {
+test('a sidecar that does not answer a policy within a minute loses its stream, and one that answers keeps it', () => {
   const silent = open();
   const good = open();
   good.say({ ack: { revision: { epoch: 'e1', number: 7 }, hash } });
@@ -81,7 +82,7 @@ test('who does not say whether it takes a policy loses its stream after a minute
   expect(good.ended).toEqual([]);
 });
 
-test('who holds a revision that there is not yet is waited for a moment, and then said to need a restore, once', () => {
+test('when a sidecar holds a revision that does not exist yet, the stream waits for a moment and then warns once that a restore is needed', () => {
   const { warnings, ended } = open({ held: { epoch: 'e1', number: 9 }, heldHash: hash });
   vi.advanceTimersByTime(2_000);
   expect(warnings).toEqual([]);
@@ -90,11 +91,11 @@ test('who holds a revision that there is not yet is waited for a moment, and the
   expect(ended).toEqual([]);
 });
 
-test('a hash that is none is not kept', () => {
+test('a hash of the wrong length is rejected and not stored', () => {
   expect(open({ heldHash: Buffer.alloc(1_000_000) }).ended).toEqual(['hello.held_hash must be 32 bytes, is 1000000']);
 });
 
-test('a workspace has so many streams and no more, until one of them ends', () => {
+test('a workspace can have only a bounded number of streams until one of them ends', () => {
   const seats = createStreamSeats({ ofWorkspace: 2, ofKey: 2 });
   const [first, second] = [open({}, { seats, keyId: 'a' }), open({}, { seats, keyId: 'b' })];
   expect(open({}, { seats }).ended).toEqual(['too many streams of policy are open for this workspace']);
@@ -103,7 +104,7 @@ test('a workspace has so many streams and no more, until one of them ends', () =
   expect(open({}, { seats }).ended).toEqual([]);
 });
 
-test('a key has so many streams and no more, and leaves the rest to other keys of its workspace', () => {
+test('a key can have only a bounded number of streams, and other keys of its workspace can use the rest', () => {
   const seats = createStreamSeats({ ofWorkspace: 3, ofKey: 2 });
   const [first] = [open({}, { seats }), open({}, { seats })];
   expect(open({}, { seats }).ended).toEqual(['too many streams of policy are open for this key']);

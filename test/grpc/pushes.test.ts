@@ -1,4 +1,4 @@
-// What one stream is sent: the shortest way from what the sidecar holds, one push at a time.
+// What one stream is sent: the smallest update from the revision that the sidecar holds, one push at a time.
 import type { RevisionName } from '@tollgate/proto/contract';
 import { expect, test } from 'vitest';
 import { createPushes, type Encodable } from '../../control-plane/grpc/pushes.ts';
@@ -6,7 +6,7 @@ import type { Published } from '../../control-plane/publish/publisher.ts';
 
 const hashOf = (revision: number): Buffer => Buffer.alloc(32, revision);
 
-/** A revision that can be reached from `known` and later ones. */
+/** A revision that can be reached by a delta from `known` and later revisions. */
 function published(revision: number, fields: Partial<Published> & { readonly known?: number } = {}): Published {
   const { known = 1, ...others } = fields;
   return {
@@ -46,7 +46,7 @@ function stream(held: number | null, { takesDeltas = true, epoch = 'e1' } = {}) 
   };
 }
 
-test('who holds nothing is sent the whole, and after its acknowledgement what changed', () => {
+test('a sidecar that holds nothing is sent the whole snapshot, and after its acknowledgement deltas', () => {
   const { sent, offer, ack } = stream(null);
   offer(published(1));
   ack(1);
@@ -54,7 +54,7 @@ test('who holds nothing is sent the whole, and after its acknowledgement what ch
   expect(sent).toEqual(['whole 1', '1 to 2']);
 });
 
-test('who holds a revision that is still known is sent what changed since; who holds the present one, nothing of it', () => {
+test('a sidecar that holds a known revision is sent the changes since then, and one that holds the current revision is sent none', () => {
   for (const [held, wanted] of [
     [3, '3 to 7'],
     [7, 'unchanged 7'],
@@ -65,7 +65,7 @@ test('who holds a revision that is still known is sent what changed since; who h
   }
 });
 
-test('a base that is not known any more, or of another epoch, is followed by the whole', () => {
+test('a sidecar whose base is no longer known, or of another epoch, is sent the whole snapshot', () => {
   for (const [held, options] of [
     [1, { epoch: 'e1' }],
     [5, { epoch: 'e0' }],
@@ -76,7 +76,7 @@ test('a base that is not known any more, or of another epoch, is followed by the
   }
 });
 
-test('a sidecar of before, which says nothing of deltas, is sent wholes', () => {
+test('an older sidecar that does not announce deltas is sent whole snapshots', () => {
   const { sent, offer, ack } = stream(3, { takesDeltas: false });
   offer(published(4));
   ack(4);
@@ -84,7 +84,7 @@ test('a sidecar of before, which says nothing of deltas, is sent wholes', () => 
   expect(sent).toEqual(['whole 4', 'whole 5']);
 });
 
-test('what is offered while a push is unanswered becomes one push, from what was acknowledged', () => {
+test('revisions that are offered while a push is unanswered become one push, based on the acknowledged revision', () => {
   const { sent, offer, ack } = stream(3);
   for (const revision of [4, 5, 6, 7]) offer(published(revision));
   expect(sent).toEqual(['3 to 4']);
@@ -92,7 +92,7 @@ test('what is offered while a push is unanswered becomes one push, from what was
   expect(sent).toEqual(['3 to 4', '4 to 7']);
 });
 
-test('a delta that is refused is followed by the whole once, and that by nothing until the next revision', () => {
+test('a rejected delta is followed by the whole snapshot once, and a rejected whole snapshot by nothing until the next revision', () => {
   const { sent, offer, nack } = stream(3);
   offer(published(4));
   nack(4, 'hash_mismatch');
@@ -103,7 +103,7 @@ test('a delta that is refused is followed by the whole once, and that by nothing
   expect(sent).toEqual(['3 to 4', 'whole 4', 'whole 5']);
 });
 
-test('the whole after a refused delta is of the newest revision', () => {
+test('the whole snapshot after a rejected delta is of the newest revision', () => {
   const { sent, offer, nack, ack } = stream(3);
   offer(published(4));
   offer(published(5));
@@ -114,21 +114,21 @@ test('the whole after a refused delta is of the newest revision', () => {
   expect(sent.at(-1)).toBe('5 to 6');
 });
 
-test('who will not call current what we do is sent the whole', () => {
+test('a sidecar that does not confirm an unchanged revision is sent the whole snapshot', () => {
   const { sent, offer, nack } = stream(7);
   offer(published(7));
   nack(7, 'hash_mismatch');
   expect(sent).toEqual(['unchanged 7', 'whole 7']);
 });
 
-test.each(['revision_backwards', 'schema_unsupported', 'wrong_workspace'])('%s is not answered with more of the same', (code) => {
+test.each(['revision_backwards', 'schema_unsupported', 'wrong_workspace'])('after %s the same is not sent again', (code) => {
   const { sent, offer, nack } = stream(3);
   offer(published(4));
   nack(4, code);
   expect(sent).toEqual(['3 to 4']);
 });
 
-test('who holds a newer revision than is known here waits for it, and is sent nothing older', () => {
+test('a sidecar that holds a revision newer than any known here waits for it, and is sent nothing older', () => {
   const { sent, offer, ack } = stream(9);
   offer(published(7));
   offer(published(8));
@@ -139,14 +139,14 @@ test('who holds a newer revision than is known here waits for it, and is sent no
   expect(sent).toEqual(['unchanged 9', '9 to 10']);
 });
 
-test('a lower revision of a new epoch is taken, whole', () => {
+test('a lower revision of a new epoch is sent as a whole snapshot', () => {
   const { sent, offer, ack } = stream(9);
   offer(published(2, { epoch: 'e2', delta: () => null }));
   ack(2);
   expect(sent).toEqual(['whole 2']);
 });
 
-test('what a sidecar holds is kept as a copy, not as a view that keeps its message', () => {
+test('the hash that a sidecar holds is stored as a copy, not as a view that keeps its message in memory', () => {
   const viewOf = (revision: number): Buffer => Buffer.concat([hashOf(revision), Buffer.alloc(1_000)]).subarray(0, 32);
   const [greeted, acknowledged] = [viewOf(3), viewOf(4)];
   const sent: string[] = [];
@@ -174,7 +174,7 @@ test.each([
   ['an answer to another revision', { number: 5 }, 'revision 5 was answered, 4 was sent'],
   ['an answer by another epoch', { number: 4, epoch: 'e0' }, 'another epoch'],
   ['an acknowledgement of something else', { number: 4, hash: hashOf(99) }, 'another hash'],
-] as readonly (readonly [string, Lie, string])[])('%s is a mistake of the sidecar, and changes nothing', (what, lie, problem) => {
+] as readonly (readonly [string, Lie, string])[])('%s is an error of the sidecar, and changes nothing', (what, lie, problem) => {
   const { number, epoch = 'e1', hash = hashOf(number) } = lie;
   const { sent, offer, pushes } = stream(3);
   if (what !== 'an answer to nothing') offer(published(4));

@@ -1,10 +1,10 @@
-// What a stream reads that nobody takes anything of.
+// How much a stream reads while no consumer takes messages.
 import { Readable } from 'node:stream';
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { readOnlyWhileFlowing } from '../../control-plane/grpc/read-ahead.ts';
 
-/** Messages come one by one, each in a turn of its own, as they are asked for. */
+/** The messages come one by one, on request, each in a separate turn of the event loop. */
 function start(messages: number) {
   let asked = 0;
   const stream: Readable = new Readable({
@@ -23,7 +23,7 @@ async function settled(): Promise<void> {
   for (let turns = 0; turns < 100; turns += 1) await turn();
 }
 
-test('a stream that is paused reads one message ahead at most, goes on where it was, and loses none', async () => {
+test('a paused stream reads at most one message ahead, continues where it stopped, and loses no message', async () => {
   const { stream, asked } = start(100);
   const taken: number[] = [];
   let pausesAt = 10;
@@ -44,7 +44,7 @@ test('a stream that is paused reads one message ahead at most, goes on where it 
   expect(taken).toEqual(Array.from({ length: 100 }, (_, at) => at + 1));
 });
 
-test('a stream that is paused before anything was read reads nothing, and one that is resumed and paused at once loses nothing', async () => {
+test('a stream that is paused before it read anything reads nothing, and one that is resumed and paused at once loses nothing', async () => {
   const { stream, asked } = start(3);
   stream.pause();
   const taken: number[] = [];

@@ -1,4 +1,4 @@
-// Whether a key stands is asked once for all of its streams.
+// The check whether a key is still valid runs once for all streams of the key.
 import { expect, test } from 'vitest';
 import type { Actor } from '../../control-plane/access/rules/actor.ts';
 import { shareLooks } from '../../control-plane/grpc/shared-looks.ts';
@@ -32,14 +32,14 @@ function createLooks() {
   return looks;
 }
 
-test('ten thousand streams of one key ask once a second, those of another by themselves', async () => {
+test('ten thousand streams of one key cause one check a second, and streams of another key are checked separately', async () => {
   const looks = createLooks();
   await Promise.all(Array.from({ length: 10_000 }, () => looks.look('a')));
   await looks.look('b');
   expect(looks.asked).toEqual(['a', 'b']);
 });
 
-test('after a second it is asked anew, and a key that was revoked stands no more', async () => {
+test('after a second the key is checked again, and a revoked key is no longer valid', async () => {
   const looks = createLooks();
   expect(await looks.look('a')).not.toBeNull();
   looks.stands = false;

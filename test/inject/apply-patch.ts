@@ -1,4 +1,4 @@
-// JSON Patch as RFC 6902 has it, as far as webhooks answer with it; what an API server does with our answer.
+// JSON Patch as in RFC 6902, as far as webhooks use it in answers. It does what an API server does with our answer.
 type Json = unknown;
 
 const isRow = (value: Json): value is Record<string, Json> => typeof value === 'object' && value !== null && !Array.isArray(value);
@@ -43,7 +43,7 @@ function applyAt(parent: Json, key: string, operation: Record<string, Json>): vo
   if (op !== 'add' && !Object.hasOwn(parent, key)) throw new Error(`there is no ${key} to ${String(op)}`);
   if (op === 'remove') delete parent[key];
   else if (op === 'add' || op === 'replace')
-    // Not by assignment, which takes a key `__proto__` for something else.
+    // The code defines the property, because an assignment to the key `__proto__` would set the prototype.
     Object.defineProperty(parent, key, { value: structuredClone(value), configurable: true, enumerable: true, writable: true });
   else throw new Error(`unknown operation ${String(op)}`);
 }

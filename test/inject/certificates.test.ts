@@ -1,4 +1,5 @@
-// The webhook's own certificates: made, shared by control planes, and renewed, authority and all, while it is asked.
+// The webhook's own certificates: they are made, shared by control planes, and renewed together with the authority
+// while requests arrive.
 import { execFileSync } from 'node:child_process';
 import { X509Certificate } from 'node:crypto';
 import { EventEmitter, once } from 'node:events';
@@ -22,7 +23,7 @@ import { needs } from '../support/installed.ts';
 
 const hourMs = 3_600_000;
 const name = 'tollgate-injector';
-/** Short lives, and a past long enough that all of them hold at the time of the test. */
+/** Short lifetimes, and a start so far in the past that all certificates are valid at the time of the test. */
 const terms: Terms = { authorityMs: 30 * hourMs, serverMs: 12 * hourMs, settleMs: hourMs, backdateMs: 100 * hourMs };
 const began = Date.now();
 const read = readSettings({ image: 'sidecar:1', controlPlane: 'tollgate:8081' });
@@ -47,7 +48,7 @@ interface Plane {
   readonly errors: unknown[];
 }
 
-/** A control plane whose clock says `hours.now` since the beginning. */
+/** A control plane whose clock shows `hours.now` since the beginning. */
 async function plane(fake: FakeKubernetes, hours: { now: number }): Promise<Plane> {
   const kubernetes = createKubernetes(fake.account);
   const share = {
@@ -81,7 +82,7 @@ const allowedBy = async ({ injector }: Plane, ca: string, agent?: Agent): Promis
   return (body['response'] as { readonly allowed?: unknown }).allowed;
 };
 
-test('certificates are of the form that OpenSSL and Node hold strict', needs('openssl'), () => {
+test('certificates have the form that OpenSSL and Node strictly require', needs('openssl'), () => {
   const folder = temporary();
   const validity = { from: new Date(began - hourMs), until: new Date(began + hourMs) };
   for (const round of [1, 2, 3, 4, 5]) {
@@ -97,13 +98,13 @@ test('certificates are of the form that OpenSSL and Node hold strict', needs('op
   }
 });
 
-test('dates from 2050 on are written as RFC 5280 wants', () => {
+test('dates from 2050 on are written as RFC 5280 requires', () => {
   const { certificate } = makeAuthority('late', { from: new Date('2049-12-31T23:59:59Z'), until: new Date('2050-01-01T00:00:00Z') });
   const { validFrom, validTo } = new X509Certificate(certificate);
   expect([validFrom, validTo]).toEqual(['Dec 31 23:59:59 2049 GMT', 'Jan  1 00:00:00 2050 GMT']);
 });
 
-test('two control planes that start at once come to one authority, and every webhook knows it', async () => {
+test('two control planes that start at once agree on one authority, and every webhook knows it', async () => {
   const fake = await fakeKubernetes();
   const hours = { now: 0 };
   const [one, other] = await Promise.all([plane(fake, hours), plane(fake, hours)]);
@@ -113,7 +114,7 @@ test('two control planes that start at once come to one authority, and every web
   expect(await allowedBy(other, fake.bundle())).toBe(true);
 });
 
-test('a new authority is in the bundle before it signs, the old one as long as it lives, and all of it is written once', async () => {
+test('a new authority is in the bundle before it signs, the old one as long as it is valid, and everything is written once', async () => {
   const fake = await fakeKubernetes();
   const hours = { now: 0 };
   const one = await plane(fake, hours);
@@ -125,7 +126,8 @@ test('a new authority is in the bundle before it signs, the old one as long as i
     const byOld = await allowedBy(one, first).catch(() => 'unknown');
     seen.push(`${count} ${byOld === true ? 'old' : 'new'}`);
   }
-  // In the last ten of thirty hours there are two; the new one signs an hour later; then the old one is gone.
+  // In the last ten of thirty hours there are two authorities. The new one signs an hour later. Then the old one is
+  // removed.
   expect([...new Set(seen)]).toEqual(['1 old', '2 old', '2 new', '1 new']);
   expect(seen.indexOf('2 new') - seen.indexOf('2 old')).toBe(1);
   const changes = fake.changes.length;
@@ -134,7 +136,7 @@ test('a new authority is in the bundle before it signs, the old one as long as i
   expect(one.errors).toEqual([]);
 });
 
-test('no review is lost while server certificates and the authority are renewed at both of two control planes', async () => {
+test('no review is lost while server certificates and the authority are renewed at two control planes', async () => {
   const fake = await fakeKubernetes();
   const hours = { now: 0 };
   const planes = [await plane(fake, hours), await plane(fake, hours)];
@@ -144,7 +146,8 @@ test('no review is lost while server certificates and the authority are renewed 
   let answered = 0;
   const versions = new Set<string>();
   const heardOne = new EventEmitter();
-  // An API server checks by the bundle that it has heard of; this one hears of each change a step too late, as the terms allow.
+  // An API server checks by the bundle that it knows. This one receives each change a step too late, as the terms
+  // allow.
   let heard = fake.bundle();
   const stream = async (of: Plane, agent?: Agent): Promise<void> => {
     while (!isOver) {
@@ -164,12 +167,12 @@ test('no review is lost while server certificates and the authority are renewed 
   isOver = true;
   await all;
   expect(answered).toBeGreaterThan(190);
-  // Three authorities, and server certificates that live twelve hours.
+  // There were three authorities, and server certificates that are valid for twelve hours.
   expect(versions.size).toBeGreaterThan(8);
   expect(planes.flatMap(({ errors }) => errors)).toEqual([]);
 }, 90_000);
 
-test('while the Kubernetes API is away it goes on with what it has, and says so; without anything it does not listen', async () => {
+test('while the Kubernetes API is unreachable the webhook continues with what it has, and reports it; without a certificate it does not listen', async () => {
   const fake = await fakeKubernetes();
   const hours = { now: 0 };
   fake.refuse.times = 1;
@@ -188,7 +191,7 @@ test('while the Kubernetes API is away it goes on with what it has, and says so;
   expect(JSON.stringify(late.errors)).not.toMatch(/PRIVATE|token-of/);
 });
 
-test('a configuration that somebody changes meanwhile is read again; one without the bundle gets it back', async () => {
+test('a configuration that changes during an update is read again, and one without the bundle gets it back', async () => {
   const fake = await fakeKubernetes();
   let others = 2;
   fake.beforeWrite = () => {
@@ -208,7 +211,7 @@ test('a configuration that somebody changes meanwhile is read again; one without
   expect(await allowedBy(one, fake.bundle())).toBe(true);
 });
 
-test('a Secret that is empty, as a chart makes it, or damaged is filled anew', async () => {
+test('a Secret that is empty, as a chart creates it, or damaged is filled again', async () => {
   const fake = await fakeKubernetes();
   for (const data of [
     undefined,
@@ -222,7 +225,7 @@ test('a Secret that is empty, as a chart makes it, or damaged is filled anew', a
   }
 });
 
-test('another name of the Service is a new server certificate by the same authority', () => {
+test('a changed name of the Service leads to a new server certificate by the same authority', () => {
   const at = { now: new Date(began), dnsNames: ['a.tollgate.svc'], terms };
   const held = advance(nothingHeld, at);
   const renamed = advance(held, { ...at, dnsNames: ['b.tollgate.svc'] });
@@ -231,7 +234,7 @@ test('another name of the Service is a new server certificate by the same author
   expect(advance(renamed, { ...at, dnsNames: ['b.tollgate.svc'] })).toBe(renamed);
 });
 
-test('given certificates are taken as they change; a pair that does not belong together is not', async () => {
+test('given certificates are read again when they change, and a pair that does not match is not used', async () => {
   const folder = temporary();
   const validity = { from: new Date(began - hourMs), until: new Date(began + hourMs) };
   const pairs = [1, 2].map((round) => {

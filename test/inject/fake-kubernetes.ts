@@ -1,6 +1,6 @@
-// As much of a Kubernetes API as a control plane needs: one namespace's Secrets, one MutatingWebhookConfiguration, reviews
-// of tokens.
-// Versions are checked as the real one does: what was read by now is old is refused.
+// The parts of a Kubernetes API that a control plane needs: the Secrets of one namespace, one
+// MutatingWebhookConfiguration, reviews of tokens. Versions are checked as the real API does: a write based on an
+// outdated version is rejected.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage } from 'node:http';
 import { tmpdir } from 'node:os';
@@ -20,12 +20,12 @@ export interface FakeKubernetes {
   readonly bundle: (webhook?: number) => string;
   /** Status and path of requests that change something. */
   readonly changes: string[];
-  /** Requests that are answered with this instead, while there are any. */
+  /** The next `times` requests are answered with this status instead. */
   readonly refuse: { status: number; times: number };
   /** Called before a write is carried out. */
   beforeWrite: (() => void) | null;
   configuration: Row;
-  /** The status of a TokenReview, of its spec. */
+  /** Returns the status of a TokenReview for its spec. */
   review: (spec: unknown) => object;
   readonly close: () => Promise<void>;
 }

@@ -1,5 +1,5 @@
-// `tollgate inject` on files, both ways, against what is kept beside them. TOLLGATE_TEST_GOLDEN=write puts there what comes
-// out today; look at the difference before you commit it.
+// Runs `tollgate inject` on files, in both modes, and compares the result with the stored files.
+// TOLLGATE_TEST_GOLDEN=write stores the current results: look at the difference before you commit it.
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -18,10 +18,10 @@ const isWriting = process.env['TOLLGATE_TEST_GOLDEN'] === 'write';
 
 const text = (file: string): string => readFileSync(`${folder}${file}`, 'utf8');
 
-/** A case may have settings of its own. */
+/** A case may have its own settings. */
 const settingsOf = (name: string): string => `${folder}${files.includes(`${name}.settings.yaml`) ? `${name}.` : ''}settings.yaml`;
 
-/** What is written, and what is said beside it, as a comment above. */
+/** Returns what is written, with the messages as a comment above it. */
 async function injected(
   name: string,
   mode: string,
@@ -36,13 +36,13 @@ async function injected(
 }
 
 describe.each(cases)('%s', (name) => {
-  test.each(modes)('comes out as it is kept, in mode %s', async (mode) => {
+  test.each(modes)('gives the stored result, in mode %s', async (mode) => {
     const { golden } = await injected(name, mode);
     if (isWriting) writeFileSync(`${folder}${name}.${mode}.yaml`, golden);
     expect(golden).toBe(text(`${name}.${mode}.yaml`));
   });
 
-  test.each(modes)('comes out as it was when what came out is injected again, in mode %s', async (mode) => {
+  test.each(modes)('gives the same result when it is injected again, in mode %s', async (mode) => {
     const first = await injected(name, mode);
     if (first.out === '') return;
     const second = await injected(name, mode, first.out);
@@ -50,21 +50,21 @@ describe.each(cases)('%s', (name) => {
   });
 });
 
-test('every kept file is of a case, and every case has both', () => {
+test('every stored file belongs to a case, and every case has both', () => {
   const wanted = cases.flatMap((name) => [`${name}.input.yaml`, ...modes.map((mode) => `${name}.${mode}.yaml`)]);
   const own = files.filter((file) => cases.some((name) => file === `${name}.settings.yaml`));
   expect(new Set(files)).toEqual(new Set([...wanted, ...own, 'settings.yaml', 'refused.yaml']));
   expect(cases.length).toBeGreaterThan(4);
 });
 
-test('what is not injected is written as it was, comments and all', async () => {
+test('a document that is not injected is written unchanged, with its comments', async () => {
   const { out } = await injected('mixed', 'native');
   expect(out).toContain('data: {mode: "0644", on: "yes"} # not ours to touch');
   const documents = parseAllDocuments(out);
   expect(documents.flatMap((document) => document.errors)).toEqual([]);
 });
 
-test('modes of files stay octal, and words that are no booleans to kubectl stay words', async () => {
+test('modes of files stay octal, and words that kubectl does not read as booleans stay words', async () => {
   const { out } = await injected('pod', 'native');
   expect(out).toContain('defaultMode: 0644');
   expect(out).toContain('command: ["yes"]');
@@ -78,13 +78,13 @@ interface Refused {
   readonly problems: readonly string[];
 }
 
-test.each(parse(text('refused.yaml')) as readonly Refused[])('refused: $name', ({ pod, problems }) => {
+test.each(parse(text('refused.yaml')) as readonly Refused[])('rejected: $name', ({ pod, problems }) => {
   if ('problems' in settings) throw new Error('the settings of the cases have problems');
   const done = inject(pod, settings.settings);
   expect(done.kind === 'refused' ? done.problems.map(({ path, message }) => `${path} ${message}`) : done).toEqual(problems);
 });
 
-test('where sidecars enrol, and by whom they check, can be said without settings', async () => {
+test('where sidecars enrol, and the authorities they check by, can be given without settings', async () => {
   const pem = /-----BEGIN[\s\S]+-----END CERTIFICATE-----/.exec(text('mtls.settings.yaml'))?.[0].replaceAll(/^ +/gm, '') ?? '';
   const file = join(mkdtempSync(join(tmpdir(), 'inject-')), 'ca.pem');
   onTestFinished(() => rmSync(dirname(file), { recursive: true }));

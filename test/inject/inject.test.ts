@@ -1,5 +1,5 @@
-// What holds for every pod that is injected: twice is once, an older injection leaves nothing behind, and the patch of the
-// webhook makes what the function made.
+// What holds for every injected pod: injecting twice equals injecting once, an older injection leaves nothing behind,
+// and the patch of the webhook gives the result of the function.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { diff } from '../../control-plane/inject/json-patch.ts';
@@ -84,8 +84,8 @@ const settings = fc
 
 const numRuns = Number(process.env['TOLLGATE_TEST_CASES'] ?? 400);
 
-describe('of every pod', () => {
-  test('what is injected twice is as if it were once, and needs no patch', () => {
+describe('every pod', () => {
+  test('is the same when it is injected twice, and then needs no patch', () => {
     fc.assert(
       fc.property(pod, settings, (before, how) => {
         const once = podOf(inject(before, how));
@@ -97,18 +97,18 @@ describe('of every pod', () => {
     );
   });
 
-  test('what another version injected, with other settings, is brought to what would be injected now', () => {
+  test('that another version injected, with other settings, becomes what would be injected now', () => {
     fc.assert(
       fc.property(pod, settings, settings, (before, older, now) => {
         const brought = podOf(inject(podOf(inject(before, older)), now));
-        // A list that was there and empty may be gone.
+        // A list that existed and was empty may be removed.
         expect(withoutEmpty(brought)).toEqual(withoutEmpty(podOf(inject(before, now))));
       }),
       { numRuns },
     );
   });
 
-  test('the patch makes of the pod what the function makes, and the pod itself is not touched', () => {
+  test('is patched to the result of the function, and the given pod is not changed', () => {
     fc.assert(
       fc.property(pod, settings, (before, how) => {
         const kept = structuredClone(before);
@@ -120,7 +120,7 @@ describe('of every pod', () => {
     );
   });
 
-  test('the sidecar is the first that starts, and no variable that was set is another', () => {
+  test('gets the sidecar as its first container, and keeps the values of its variables', () => {
     fc.assert(
       fc.property(pod, settings, (before, how) => {
         const { spec } = podOf(inject(before, how));
@@ -136,7 +136,7 @@ describe('of every pod', () => {
 
 const json = fc.jsonValue({ maxDepth: 4 });
 
-test('a patch between any two values makes one of the other', () => {
+test('a patch between any two values turns one into the other', () => {
   const named = fc.array(fc.record({ name: fc.constantFrom('a', 'b', 'c'), value: json }), { maxLength: 4 });
   const value = fc.oneof(json, named, fc.dictionary(fc.constantFrom('a', 'b~/', '~1', ''), fc.oneof(named, json)));
   fc.assert(
@@ -180,12 +180,12 @@ test.each([
   [{ enrol: 'tollgate' }, 'enrol must be host:port'],
   [{ metricsPort: 9_090 }, 'metricsPort must not be 9090, which is port'],
   [{ environment: { TOLLGATE_CA: pem } }, 'environment["TOLLGATE_CA"] is given by injection itself'],
-])('settings %j are refused', (more, why) => {
+])('settings %j are rejected', (more, why) => {
   const read = readSettings({ image: 'sidecar:1', controlPlane: 'tollgate:8081', ...more });
   expect('problems' in read ? read.problems.map(({ path, message }) => `${path} ${message}`) : read).toEqual([why]);
 });
 
-test('without authorities nobody is injected who would enrol', () => {
+test('without authorities no pod is injected that would enrol', () => {
   const done = inject({ spec: { containers: [{ name: 'app' }] } }, settingsWith({ enrol: 'tollgate:8082' }));
   expect(done).toEqual({
     kind: 'refused',
@@ -193,7 +193,7 @@ test('without authorities nobody is injected who would enrol', () => {
   });
 });
 
-test('a port of metrics that another container has, or the sidecar itself, is refused', () => {
+test('a metrics port that another container or the sidecar itself uses is rejected', () => {
   const pod = (containerPort: number, port: string) => ({
     metadata: { annotations: { 'tollgate.dev/port': port } },
     spec: { containers: [{ name: 'app', ports: [{ containerPort }] }] },
@@ -208,7 +208,7 @@ test('a port of metrics that another container has, or the sidecar itself, is re
   ]);
 });
 
-test('only the sidecar mounts what it shows its control plane', () => {
+test('only the sidecar mounts what it presents to its control plane', () => {
   for (const more of [{ enrol: 'tollgate:8082', ca: pem }, { certificateSecret: 'certificate' }]) {
     const { spec } = podOf(inject({ spec: { initContainers: [{ name: 'a' }], containers: [{ name: 'b' }] } }, settingsWith(more)));
     const mounting = [...(spec.initContainers ?? []), ...spec.containers].filter(({ volumeMounts = [] }) =>
@@ -218,11 +218,11 @@ test('only the sidecar mounts what it shows its control plane', () => {
   }
 });
 
-/** What the kubelet makes of a value: `$(NAME)` of another variable where there is one, `$` of `$$`. */
+/** Expands a value as the kubelet does: `$(NAME)` becomes another variable where there is one, and `$$` becomes `$`. */
 const expanded = (value: string, known: Readonly<Record<string, string>>): string =>
   value.replaceAll(/\$\$|\$\(([^)]*)\)/g, (found, of?: string) => (of === undefined ? '$' : (known[of] ?? found)));
 
-test('no word of a pod or of the settings becomes another variable, such as the key', () => {
+test('no text of a pod or of the settings is replaced by another variable, such as the key', () => {
   for (const word of ['$(TOLLGATE_KEY)', '$$(TOLLGATE_KEY)', '$$', 'a$b', '$$$(TOLLGATE_KEY)$']) {
     const template = { metadata: { annotations: { 'tollgate.dev/agent': word } }, spec: { containers: [{ name: 'app' }] } };
     const { spec } = podOf(inject(template, settingsWith({ environment: { EXTRA: word } })));
@@ -233,7 +233,7 @@ test('no word of a pod or of the settings becomes another variable, such as the 
   }
 });
 
-test('a pod with as many variables, volumes and labels as an API server lets through is answered as the next one', () => {
+test('a pod with as many variables, volumes and labels as an API server allows is answered like any other', () => {
   const many = Array.from({ length: 80_000 }, (_, at) => ({ name: `n${at}` }));
   const before = { spec: { containers: [{ name: 'app', env: many }], volumes: many } };
   const patch = diff(before, podOf(inject(before, settingsWith({}))));
@@ -245,7 +245,7 @@ test('a pod with as many variables, volumes and labels as an API server lets thr
   });
 });
 
-test('a status that names what is not ours takes nothing else out', () => {
+test('a status that names foreign entries removes nothing else', () => {
   const status = {
     format: 1,
     environment: { app: ['PATH', 'TOLLGATE_KEY'] },

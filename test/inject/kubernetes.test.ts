@@ -1,4 +1,4 @@
-// The Kubernetes API over TLS, as a pod meets it for longer than the cluster keeps its authority.
+// The Kubernetes API over TLS, for a pod that runs longer than the cluster keeps its authority.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:https';
 import { tmpdir } from 'node:os';
@@ -9,7 +9,7 @@ import { makeAuthority, makeServer } from '../../control-plane/certificates/x509
 
 const validity = { from: new Date(Date.now() - 60_000), until: new Date(Date.now() + 3_600_000) };
 
-test('an authority of the cluster that is replaced on disk is believed from the next connection on, and only then', async () => {
+test('a replaced authority of the cluster is trusted from the next connection on, and only then', async () => {
   const [before, after] = [makeAuthority('before', validity), makeAuthority('after', validity)];
   const { certificate: cert, key } = makeServer(after, { dnsNames: ['localhost'], ipAddresses: ['127.0.0.1'], validity });
   let told = 0;

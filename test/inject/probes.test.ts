@@ -1,4 +1,4 @@
-// What the kubelet runs in a sidecar's container, run: probes and hooks do what they are there for.
+// Runs what the kubelet runs in a sidecar's container, and checks that probes and hooks work.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
@@ -15,7 +15,7 @@ interface Hooks {
   readonly lifecycle?: { readonly postStart: Exec; readonly preStop: Exec };
 }
 
-/** A sidecar that is alive at once, and ready when it has been asked so often. */
+/** A sidecar that is alive at once, and ready after this many requests. */
 async function sidecarReadyAfter(asks: number) {
   let asked = 0;
   const server = createServer((request, response) => {
@@ -46,7 +46,7 @@ async function exitOf({ exec: { command } }: Exec): Promise<unknown> {
   return code;
 }
 
-/** How long the script of a hook waits: each timer that it sets, in ms. */
+/** Returns how long the script of a hook waits: each timer that it sets, in ms. */
 function waitsOf({ exec: { command } }: Exec): readonly number[] {
   const waits: number[] = [];
   const [, , script = ''] = command;
@@ -54,7 +54,7 @@ function waitsOf({ exec: { command } }: Exec): readonly number[] {
   return waits;
 }
 
-test('a native sidecar has started once it is ready, and lives as long as it answers', async () => {
+test('a native sidecar has started when it is ready, and is alive as long as it answers', async () => {
   const sidecar = await sidecarReadyAfter(1);
   const { startupProbe, livenessProbe } = hooksOf('native', sidecar.port);
   if (startupProbe === undefined) throw new Error('there is no startup probe');
@@ -66,7 +66,7 @@ test('a native sidecar has started once it is ready, and lives as long as it ans
   expect(await exitOf(livenessProbe)).toBe(1);
 });
 
-test('beside a plain sidecar the next container waits until it is ready, or fails; it lingers when the pod ends', async () => {
+test('with a plain sidecar the next container waits until it is ready, or fails; it waits before it ends with the pod', async () => {
   const late = await sidecarReadyAfter(2);
   const { lifecycle } = hooksOf('plain', late.port, { drainSeconds: 1 });
   if (lifecycle === undefined) throw new Error('there are no hooks');

@@ -1,4 +1,5 @@
-// An API server that asks a webhook: over TLS, by the name of its Service, checked against the bundle of the configuration.
+// An API server that calls a webhook: over TLS, by the name of its Service, checked against the bundle of the
+// configuration.
 import { Agent, request } from 'node:https';
 
 export interface Reviewed {

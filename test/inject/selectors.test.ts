@@ -1,4 +1,5 @@
-// Whom the webhook's configuration has asked about, as it is deployed: who wants it, and never what a cluster needs to run.
+// Which pods the deployed configuration of the webhook selects: those that want injection, and never those that a
+// cluster needs to run.
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
@@ -25,7 +26,7 @@ const documents = parseAllDocuments(readFileSync(path, 'utf8')).map(
 );
 const webhooks = documents.find(({ kind }) => kind === 'MutatingWebhookConfiguration')?.webhooks ?? [];
 
-/** As API servers match: what is not there is not in any list. */
+/** Matches as API servers do: an absent label is in no list. */
 const matches = ({ matchExpressions }: Selector, labels: Labels): boolean =>
   matchExpressions.every(({ key, operator, values = [] }) => {
     const value = labels[key];
@@ -49,18 +50,18 @@ test.each([
   [null, [false, true, false, true]],
   ['enabled', [true, true, false, true]],
   ['disabled', [false, true, false, true]],
-  // A word that nobody knows is no way around: the webhook injects, or refuses it.
+  // An unknown value must not bypass the webhook: the webhook injects, or rejects the value.
   ['true', [true, true, false, true]],
-] as const)('in a namespace that says %s, pods that say nothing, enabled, disabled and true', (ofNamespace, asked) => {
+] as const)('in a namespace labelled %s, pods without a label, enabled, disabled and true', (ofNamespace, asked) => {
   expect(words.map((ofPod) => isAsked('agents', ofNamespace, ofPod))).toEqual(asked);
 });
 
-test.each(['kube-system', 'kube-public', 'kube-node-lease', 'tollgate'])('%s is never asked about, whatever is said there', (namespace) => {
+test.each(['kube-system', 'kube-public', 'kube-node-lease', 'tollgate'])('%s is never selected, whatever its labels are', (namespace) => {
   const answers = words.flatMap((ofNamespace) => words.map((ofPod) => isAsked(namespace, ofNamespace, ofPod)));
   expect(new Set(answers)).toEqual(new Set([false]));
 });
 
-test('who asks is not made without, nothing else is asked about than new pods, and a dry run changes nothing', () => {
+test('a selected pod is not created without the webhook, only new pods are selected, and a dry run changes nothing', () => {
   expect(webhooks).toHaveLength(2);
   for (const { failurePolicy, sideEffects, rules } of webhooks) {
     expect([failurePolicy, sideEffects]).toEqual(['Fail', 'None']);
@@ -68,7 +69,7 @@ test('who asks is not made without, nothing else is asked about than new pods, a
   }
 });
 
-test('the settings that are deployed are taken', () => {
+test('the deployed settings are valid', () => {
   const deployed = documents.find(({ kind }) => kind === 'ConfigMap')?.data?.['settings.yaml'];
   expect(readSettings(parse(deployed ?? ''))).toMatchObject({
     settings: { image: 'tollgate/sidecar:0.1.0', controlPlane: 'tollgate.tollgate.svc:8081', mode: 'native' },

@@ -1,4 +1,4 @@
-// The webhook over real TLS, asked as an API server does, and by whoever else finds its port.
+// The webhook over real TLS, called as an API server does, and by any other client that finds its port.
 import { readFileSync, readdirSync } from 'node:fs';
 import { connect } from 'node:tls';
 import { fileURLToPath } from 'node:url';
@@ -57,7 +57,7 @@ interface Manifest {
   readonly spec?: { readonly template?: object };
 }
 
-/** The first pod, or template of one, of each case. */
+/** The first pod, or pod template, of each case. */
 const pods = readdirSync(folder).flatMap((file): readonly (readonly [string, object])[] => {
   if (!file.endsWith('.input.yaml')) return [];
   const text = readFileSync(`${folder}${file}`, 'utf8').split(/^---$/m)[0] ?? '';
@@ -67,25 +67,25 @@ const pods = readdirSync(folder).flatMap((file): readonly (readonly [string, obj
   return template === undefined ? [] : [[file, { apiVersion: 'v1', kind: 'Pod', ...template }]];
 });
 
-test.each(pods)('the pod of %s is patched to what `tollgate inject` makes of it', async (_file, object) => {
+test.each(pods)('the pod of %s is patched to the result of `tollgate inject`', async (_file, object) => {
   const answered = await responseTo(reviewOf(object));
   expect(answered).toMatchObject({ uid: '705ab4f5-6393-11e8-b7cc-42010a800002', allowed: true, patchType: 'JSONPatch' });
   const offline = await run(['inject', '-f', '-', '--settings', `${folder}settings.yaml`, '--json'], { stdin: JSON.stringify(object) });
   expect(patched(object, answered)).toEqual(JSON.parse(offline.out));
 });
 
-test('a pod that was injected is allowed with an empty patch', async () => {
+test('a pod that is already injected is allowed with an empty patch', async () => {
   const once = patched(pod, await responseTo(reviewOf(pod)));
   expect(patched(once, await responseTo(reviewOf(once)))).toEqual(once);
 });
 
-test('a pod that cannot be injected is refused, and its maker reads why', async () => {
+test('a pod that cannot be injected is rejected, and its creator gets the reason', async () => {
   const answered = await responseTo(reviewOf({ ...pod, spec: { ...pod.spec, hostNetwork: true } }));
   expect(answered.allowed).toBe(false);
   expect(answered.status).toMatchObject({ code: 422, message: expect.stringMatching(/^spec\.hostNetwork must not be true/) });
 });
 
-test('of a thousand problems the first are said, and how many more there are', async () => {
+test('of a thousand problems the first are reported, and the number of the others', async () => {
   const labels = Object.fromEntries(Array.from({ length: 1_000 }, (_, at) => [`tollgate.dev/x${at}`, '']));
   const { status } = await responseTo(reviewOf({ ...pod, metadata: { labels } }));
   expect(status?.message).toMatch(/x19".*; and 980 more$/);
@@ -94,7 +94,7 @@ test('of a thousand problems the first are said, and how many more there are', a
 test.each([
   [{ shareProcessNamespace: true }, 'share their processes'],
   [{ hostPID: true }, 'every process of its node'],
-])('what may surprise is a warning: %j', async (more, words) => {
+])('a surprising result causes a warning: %j', async (more, words) => {
   const answered = await responseTo(reviewOf({ ...pod, spec: { ...pod.spec, ...more } }));
   expect(answered).toMatchObject({ allowed: true, warnings: [expect.stringContaining(words)] });
 });
@@ -103,11 +103,11 @@ test.each([
   ['of kube-system', { namespace: 'kube-system' }],
   ['of the control plane', { namespace: 'tollgate' }],
   ['that is updated', { operation: 'UPDATE' }],
-])('a pod %s is let pass as it is, whatever the configuration says', async (_what, more) => {
+])('a pod %s passes unchanged, whatever the configuration contains', async (_what, more) => {
   expect(await responseTo(reviewOf(pod, more))).toEqual({ uid: '705ab4f5-6393-11e8-b7cc-42010a800002', allowed: true });
 });
 
-test('a pod that wants to be left alone is', async () => {
+test('a pod that opts out passes unchanged', async () => {
   const alone = { metadata: { labels: { 'tollgate.dev/inject': 'disabled' } }, spec: { hostNetwork: true } };
   expect(await responseTo(reviewOf(alone))).toEqual({ uid: '705ab4f5-6393-11e8-b7cc-42010a800002', allowed: true });
 });
@@ -116,11 +116,11 @@ test.each([
   ['of another kind', { kind: { group: 'apps', version: 'v1', kind: 'Deployment' } }],
   ['without an object', { object: null }],
   ['whose object is a list', { object: [] }],
-])('a review %s is refused', async (_what, more) => {
+])('a review %s is rejected', async (_what, more) => {
   expect(await responseTo(reviewOf(pod, more))).toMatchObject({ allowed: false, status: { code: 400 } });
 });
 
-describe('what is no review', () => {
+describe('a request that is not a review', () => {
   const asked = async (body: string | Buffer, more: Partial<Asking> = {}): Promise<readonly [number, unknown]> => {
     const { status, body: answered } = await ask(body, { ...asking, ...more });
     expect(Object.keys(answered)).toEqual(['error']);
@@ -143,7 +143,7 @@ describe('what is no review', () => {
     expect(await asked(body)).toEqual([400, error]);
   });
 
-  test('another content type, method or path is refused by its own status', async () => {
+  test('another content type, method or path is rejected with its own status', async () => {
     const review = reviewOf(pod);
     expect((await asked(review, { headers: { 'content-type': 'text/plain' } }))[0]).toBe(415);
     expect((await asked(review, { method: 'PUT' }))[0]).toBe(405);
@@ -153,13 +153,13 @@ describe('what is no review', () => {
     ).toBe(200);
   });
 
-  test('a body that is too large is refused before it is read, and the next review is answered', async () => {
+  test('a body that is too large is rejected before it is read, and the next review is answered', async () => {
     const large = await ask('{}', { ...asking, headers: { 'content-length': String(9 * 1024 * 1024) } });
     expect(large.status).toBe(413);
     expect(await responseTo(reviewOf(pod))).toMatchObject({ allowed: true });
   });
 
-  test('whoever hangs up before the end of the body is nothing to look into', async () => {
+  test('a client that disconnects before the end of the body is not a failure', async () => {
     const malformedSoFar = async (): Promise<number> => Number(/result="malformed"\} (\d+)/.exec(await registry.metrics())?.[1] ?? 0);
     const before = await malformedSoFar();
     const socket = connect({ port: asking.port, host: '127.0.0.1', servername: serviceName, ca: authority.certificate });
@@ -169,7 +169,7 @@ describe('what is no review', () => {
     expect(failures).toEqual([]);
   });
 
-  test('JSON that is nested a hundred thousand deep harms nothing', async () => {
+  test('JSON that is nested a hundred thousand levels deep does no harm', async () => {
     const deep = `${'['.repeat(100_000)}${']'.repeat(100_000)}`;
     const answered = await ask(reviewOf(pod).replace('"app"', deep), asking);
     expect([200, 500]).toContain(answered.status);
@@ -177,14 +177,14 @@ describe('what is no review', () => {
     expect(await responseTo(reviewOf(pod))).toMatchObject({ allowed: true });
   });
 
-  test('plain text on the port of TLS is cut off, and the next review is answered', async () => {
+  test('plain text on the TLS port is cut off, and the next review is answered', async () => {
     const socket = connect({ port: asking.port, host: '127.0.0.1', servername: 'elsewhere', ca: authority.certificate });
     expect(await new Promise((done) => socket.once('error', ({ message }) => done(message)))).toMatch(/altnames/);
     expect(await responseTo(reviewOf(pod))).toMatchObject({ allowed: true });
   });
 });
 
-test('reviews are counted by what came of them, and nothing failed on the way', async () => {
+test('reviews are counted by their result, and no other failure happened', async () => {
   const metrics = await registry.metrics();
   for (const result of ['injected', 'left', 'refused', 'malformed'])
     expect(metrics).toMatch(new RegExp(`tollgate_injection_reviews_total\\{result="${result}"\\} [1-9]`));

@@ -1,4 +1,5 @@
-// The webhook as a control plane starts it, from variables and a settings file; and what it says where they do not do.
+// The webhook as a control plane starts it, from variables and a settings file, and its messages where these are not
+// sufficient.
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -42,7 +43,7 @@ async function wired(env: Readonly<Record<string, string>>, authorities?: () => 
 
 const good = 'image: sidecar:1\ncontrolPlane: tollgate:8081\n';
 
-test('with a port, settings and a certificate it answers; without a port there is none', async () => {
+test('with a port, settings and a certificate it answers; without a port it does not start', async () => {
   const { settings, certificates } = folderWith(good);
   const more = { TOLLGATE_INJECT_SETTINGS: settings, TOLLGATE_INJECT_CERT_DIR: certificates };
   const done = await wired({ TOLLGATE_INJECT_PORT: '0', ...more });
@@ -53,7 +54,7 @@ test('with a port, settings and a certificate it answers; without a port there i
   expect(await wired({})).toEqual({ injector: null });
 });
 
-test('what is missing or wrong is named, with the variable that would mend it', async () => {
+test('what is missing or wrong is named, with the variable that would correct it', async () => {
   const { settings, certificates } = folderWith('controlPlane: tollgate:8081\nmoed: native\n');
   expect(injectProblems(configOf({ TOLLGATE_INJECT_PORT: '8443' }))).toEqual(['TOLLGATE_INJECT_PORT needs TOLLGATE_INJECT_SETTINGS']);
   expect(injectProblems(configOf({ TOLLGATE_INJECT_SETTINGS: 'a', TOLLGATE_INJECT_CERT_DIR: 'b' }))).toEqual([
@@ -70,7 +71,7 @@ test('what is missing or wrong is named, with the variable that would mend it', 
   expect(outside).toEqual({ problem: expect.stringMatching(/needs TOLLGATE_INJECT_CERT_DIR here: this is no pod of Kubernetes/) });
 });
 
-test('sidecars that enrol are told the authorities that there are by then', async () => {
+test('sidecars that enrol receive the authorities of that moment', async () => {
   const { settings, certificates } = folderWith(`${good}enrol: tollgate:8082\n`);
   const env = { TOLLGATE_INJECT_PORT: '0', TOLLGATE_INJECT_SETTINGS: settings, TOLLGATE_INJECT_CERT_DIR: certificates };
   let live = 'first';
@@ -88,7 +89,7 @@ test('sidecars that enrol are told the authorities that there are by then', asyn
   expect(await wired(env)).toEqual({ problem: expect.stringMatching(/enrol needs TOLLGATE_ENROL_PORT here, or ca/) });
 });
 
-test('a port that another program has ends the start', async () => {
+test('a port that another program uses ends the start', async () => {
   const server = createServer();
   await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
   onTestFinished(() => void server.close());
@@ -99,7 +100,7 @@ test('a port that another program has ends the start', async () => {
   await expect(taken).rejects.toThrow(/EADDRINUSE/);
 });
 
-test('the account of a pod is found where the kubelet puts it, also on a cluster of IPv6', async () => {
+test('the account of a pod is found where the kubelet puts it, also on an IPv6 cluster', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'account-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const env = { KUBERNETES_SERVICE_HOST: 'fd00::1', KUBERNETES_SERVICE_PORT: '6443' };

@@ -1,4 +1,4 @@
-// One request to a collector, and what its answer means.
+// One request to a collector, and the meaning of its answer.
 import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { createCollector } from '../../control-plane/audit/export/collector.ts';
 import { requestOf } from '../../control-plane/audit/export/records.ts';
@@ -40,12 +40,12 @@ test.each<readonly [unknown, number]>([
   [{ partialSuccess: { rejectedLogRecords: '0', errorMessage: 'only a warning' } }, 0],
   [{ partialSuccess: { rejectedLogRecords: 'many' } }, 0],
   [[1], 0],
-])('200 with %j took all but %i', async (answer, rejected) => {
+])('200 with %j means that all were accepted except %i', async (answer, rejected) => {
   collector.reply = () => ({ status: 200, body: answer });
   expect(await open().post(body, never)).toMatchObject({ kind: 'taken', rejected });
 });
 
-test('neither a header, nor an address, nor what was sent is in what is said of a failure', async () => {
+test('the description of a failure contains no header, no address and nothing that was sent', async () => {
   collector.reply = () => ({ status: 403, body: { message: `no\u0007 way for hunter2 ${'x'.repeat(500)}` } });
   const refused = JSON.stringify(await open(`${collector.url}?token=hunter2`).post(body, never));
   expect(refused).toContain('403 Forbidden","words":"no way for *** xxx');
@@ -76,12 +76,12 @@ test.each([
   expect(await open().post(body, never)).toMatchObject({ kind });
 });
 
-test('an answer that does not end is none', async () => {
+test('an answer that does not end counts as no answer', async () => {
   collector.reply = () => 'hang';
   expect(await open(collector.url, 50).post(body, never)).toMatchObject({ kind: 'failed', failure: { kind: 'timeout' } });
 });
 
-test('who is told to stop waits for no answer', async () => {
+test('a stopped collector client waits for no answer', async () => {
   collector.reply = () => 'hang';
   const stop = new AbortController();
   const posted = open().post(body, stop.signal);

@@ -1,4 +1,4 @@
-// When a collector is asked again.
+// The times at which a collector is asked again.
 import { expect, test } from 'vitest';
 import type { ExportFailure, FailureKind } from '../../control-plane/audit/rules/exported.ts';
 import { standardPace } from '../../control-plane/audit/export/pace.ts';
@@ -16,7 +16,7 @@ function begin(random = 1) {
   return { clock, setbacks: createSetbacks({ now: () => clock.at, random: () => random }, standardPace) };
 }
 
-test('what may pass bars all, twice as long each time, up to half a minute', () => {
+test('a temporary failure blocks all logs, twice as long each time, up to half a minute', () => {
   const { clock, setbacks } = begin();
   const waits: number[] = [];
   for (let n = 0; n < 8; n += 1) {
@@ -33,23 +33,23 @@ test('what may pass bars all, twice as long each time, up to half a minute', () 
   expect(setbacks.failed(1, failure('unreachable'))).toBe(1_000);
 });
 
-test('no two control planes wait alike: by chance half as long', () => {
+test('control planes wait different times: a random factor shortens the wait by up to half', () => {
   expect(begin(0).setbacks.failed(1, failure('timeout'))).toBe(500);
 });
 
-test('requests that were under way together are one failure', () => {
+test('requests that were in flight together count as one failure', () => {
   const { setbacks } = begin();
   for (let n = 0; n < 4; n += 1) expect(setbacks.failed(n, failure('timeout'))).toBe(1_000);
 });
 
-test('as long as the collector asks for, within an hour', () => {
+test('the wait is as long as the collector asks for, up to an hour', () => {
   const { clock, setbacks } = begin();
   expect(setbacks.failed(1, failure('throttled', 120_000))).toBe(120_000);
   clock.at = 120_000;
   expect(setbacks.failed(1, failure('throttled', 1e9))).toBe(3_600_000);
 });
 
-test('what is refused bars its own log, for long', () => {
+test('a rejected log blocks only itself, for a long time', () => {
   const { clock, setbacks } = begin();
   expect(setbacks.failed(7, failure('refused'))).toBe(60_000);
   expect(setbacks.failed(8, failure('refused'))).toBe(60_000);
@@ -57,7 +57,7 @@ test('what is refused bars its own log, for long', () => {
   expect(setbacks.problems()).toEqual(['it was refused (2 workspaces, asked again now and then)']);
   clock.at = 60_000;
   expect(setbacks.barred()).toEqual([]);
-  // Until it is taken, the problem stands.
+  // The problem remains until the log is accepted.
   setbacks.succeeded(7);
   expect(setbacks.problems()).toEqual(['it was refused (one workspace, asked again now and then)']);
 });

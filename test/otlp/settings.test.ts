@@ -1,4 +1,4 @@
-// What the environment may say of a collector, and what becomes of it.
+// What the environment can set for a collector, and the resulting settings.
 import { printableConfig, readConfig } from '@tollgate/proto/contract';
 import { expect, test } from 'vitest';
 import { collectorFrom, headersProblem } from '../../control-plane/audit/export/settings.ts';
@@ -17,7 +17,7 @@ test.each([
   [endpoint('http://collector:4318/v1/logs', { TOLLGATE_ALLOW_PLAINTEXT: 'true' })],
   [endpoint('https://collector.example/v1/logs', { TOLLGATE_AUDIT_EXPORT_HEADERS: 'authorization=Bearer%20abc, x-scope = a=b ' })],
   [{}],
-])('%j is taken', (env) => {
+])('%j is accepted', (env) => {
   expect(problemsOf(env)).toEqual([]);
 });
 
@@ -31,13 +31,13 @@ test.each<readonly [Readonly<Record<string, string>>, string]>([
   [endpoint('https://c', { TOLLGATE_AUDIT_EXPORT_HEADERS: 'a=%zz' }), 'must be name=value pairs'],
   [endpoint('https://c', { TOLLGATE_AUDIT_EXPORT_HEADERS: 'a=b%0d%0ac: d' }), 'must be name=value pairs'],
   [endpoint('https://c', { TOLLGATE_AUDIT_EXPORT_HEADERS: 'Content-Type=text/plain' }), 'must not set content-type'],
-])('%j is refused: %s', (env, words) => {
+])('%j is rejected: %s', (env, words) => {
   const problems = problemsOf(env);
   expect(problems).toEqual([expect.stringContaining(words)]);
   expect(problems[0]).not.toContain('hunter2');
 });
 
-test('an address without a path has the place of logs, any other is as it is', () => {
+test('an address without a path gets the path of logs, any other is unchanged', () => {
   expect(collectorFrom('https://collector:4318', null).endpoint).toBe('https://collector:4318/v1/logs');
   expect(collectorFrom('https://collector/otlp/v1/logs?source=a', null).endpoint).toBe('https://collector/otlp/v1/logs?source=a');
 });

@@ -1,4 +1,4 @@
-// Which entries were touched after which revision, against a log that forgets nothing.
+// Which entries were touched after which revision, compared with a log that forgets nothing.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Touched } from '../../control-plane/compile/state.ts';
@@ -6,7 +6,7 @@ import { createChangeLog } from '../../control-plane/publish/change-log.ts';
 
 const touchedAt = (revision: number): Touched => ({ revision, key: `agent/${revision}` });
 
-test('of 100,000 touched entries at most 40,000 are held: who is behind them is told that it is not known', () => {
+test('of 100,000 touched entries at most 40,000 are stored, and for an older revision the log answers that it does not know', () => {
   const log = createChangeLog(0, []);
   for (let revision = 1; revision <= 40_000; revision++) log.add([touchedAt(revision)]);
   expect(log.keysAfter(0)?.size).toBe(40_000);
@@ -18,7 +18,7 @@ test('of 100,000 touched entries at most 40,000 are held: who is behind them is 
   expect(log.keysAfter(100_000)).toEqual(new Set());
 });
 
-test('what is known is what was touched, what is held is bounded, and what was touched last is known', () => {
+test('what the log answers is correct, its size is bounded, and the latest entries are known', () => {
   const keysMax = 8;
   const steps = fc.array(fc.record({ raise: fc.integer({ min: 0, max: 2 }), key: fc.constantFrom('a', 'b', 'c', 'd') }), { maxLength: 60 });
   fc.assert(

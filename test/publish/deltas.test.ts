@@ -1,5 +1,5 @@
-// What the publisher holds after reading only what changed is what a full compile gives, and a delta leads there from every earlier
-// revision, for each kind of sidecar.
+// After the publisher reads only changes, its state equals the result of a full compile. A delta leads to that state
+// from every earlier revision, for each kind of sidecar.
 import { policyService } from '@tollgate/proto';
 import { snapshotHash } from '@tollgate/proto/contract';
 import fc from 'fast-check';
@@ -24,7 +24,7 @@ function wholeOf(published: Published) {
   return snapshot;
 }
 
-/** What a sidecar that holds `base` makes of the delta; null where it would be sent the whole. */
+/** Applies the delta to `base`, as a sidecar does. Null where the sidecar would be sent the whole snapshot. */
 function applied(published: Published, base: readonly SnapshotEntry[], from: number): readonly string[] | null {
   const bytes = published.delta({ epoch: 'e1', number: from });
   if (bytes === null) return null;
@@ -41,7 +41,7 @@ function applied(published: Published, base: readonly SnapshotEntry[], from: num
 
 const hold = (past: ReturnType<typeof createPast>, revision: number): Holding => holdWorkspace(past.whole(revision), defaults);
 
-test('after any writes, read one by one or leapt over, every view is the full compile, and a delta leads to it from every revision', () => {
+test('after any writes, read one by one or several at once, every view equals the full compile, and deltas lead to it from every revision', () => {
   let deltas = 0;
   fc.assert(
     fc.property(fc.array(fc.tuple(fc.array(writes, { minLength: 1, maxLength: 3 }), fc.boolean()), { maxLength: 25 }), (steps) => {
@@ -51,7 +51,7 @@ test('after any writes, read one by one or leapt over, every view is the full co
         past.write(...all);
         const revision = at + 1;
         if (isRead || revision === steps.length) holding.change(past.changes(holding.revision, revision));
-        // Another control plane begins here, and knows of what was before from the table of changes.
+        // Another control plane starts here. It knows the earlier changes from the table of changes.
         if (at === 12) holding = hold(past, holding.revision);
       });
       const { revision } = holding;
@@ -69,11 +69,11 @@ test('after any writes, read one by one or leapt over, every view is the full co
     }),
     { numRuns, seed },
   );
-  // Most are no longer than the whole, or the test would show nothing.
+  // Most deltas must not be longer than the whole snapshot, or the test would show nothing.
   expect(deltas).toBeGreaterThan(numRuns * 5);
 });
 
-/** A workspace with so much in it that a delta is worth it. */
+/** A workspace with enough content that a delta is worth sending. */
 function filledPast() {
   const past = createPast(emptyState());
   const agents = Array.from({ length: 50 }, (_, at) => put('keys', someKey(`other-${at}`)));
@@ -87,7 +87,7 @@ const ruleFor = (rateLimit: number): Write =>
     document: { tools: { 'mail.send': { api: { rateLimit } } } },
   });
 
-test('a delta names the entries that changed and no other, and says what is no more', () => {
+test('a delta contains the entries that changed and no others, and names the removed entries', () => {
   const past = filledPast();
   const holding = hold(past, 1);
   past.write(ruleFor(1));
@@ -99,7 +99,7 @@ test('a delta names the entries that changed and no other, and says what is no m
   expect(delta?.removed).toEqual(['key/other-7']);
 });
 
-test('a library is not told the names of what it may not hold', () => {
+test('a library does not receive the names of entries that it is not allowed to hold', () => {
   const past = filledPast();
   const holding = hold(past, 1);
   past.write(ruleFor(1), drop('keys', 'key/other-7'), put('members', { uid: 'eve', email: 'eve@a.test', role: 'owner' }));
@@ -109,7 +109,7 @@ test('a library is not told the names of what it may not hold', () => {
   expect(delta).toMatchObject({ changed: [], removed: [] });
 });
 
-test('a library whose own key changed is sent the whole: others may be in it now', () => {
+test('a library whose own key changed is sent the whole snapshot, because it may now hold other entries', () => {
   const past = filledPast();
   const holding = hold(past, 1);
   past.write(put('keys', someKey('key-1', { uid: 'ann', scopes: ['govern.impersonate'] })));
@@ -117,7 +117,7 @@ test('a library whose own key changed is sent the whole: others may be in it now
   expect(publishView(holding, { form: 'library', keyId: 'key-1' }, 0).delta({ epoch: 'e1', number: 1 })).toBeNull();
 });
 
-test('there is no delta from another epoch, from what is not known any more, from what is not behind, or longer than the whole', () => {
+test('there is no delta from another epoch, from a forgotten revision, from a revision that is not older, or longer than the whole', () => {
   const past = filledPast();
   past.write(ruleFor(1));
   const holding = holdWorkspace(past.whole(2, 1), defaults);
@@ -139,7 +139,7 @@ test('there is no delta from another epoch, from what is not known any more, fro
 
 const freezeAll: Write = (state) => ({ state: { ...state, frozen: true }, touched: ['settings'] });
 
-test('whole and delta are encoded once, and a revision that is not held any more is not made up', () => {
+test('the whole and the delta are encoded once, and a revision that is no longer held is not invented', () => {
   const past = filledPast();
   const holding = hold(past, 1);
   past.write(ruleFor(1));

@@ -1,4 +1,4 @@
-// How far behind sidecars are, as metrics count them.
+// How far behind sidecars are, as the metrics count them.
 import { expect, test } from 'vitest';
 import { lagOf } from '../../control-plane/sidecars/rules/sidecar.ts';
 
@@ -12,10 +12,10 @@ test.each([
   [null, at(7), 'nothing'],
   [at(7, 'another'), at(7), 'nothing'],
   [at(7), null, '0'],
-] as const)('what is held as %j counts, where %j is the newest, as %s behind', (held, newest, lag) => {
+] as const)('a sidecar that holds %j counts, where %j is the newest, as %s behind', (held, newest, lag) => {
   expect(lagOf(held, newest)).toBe(lag);
 });
 
-test('a sidecar that holds more than there is, after a backup was put back, is not counted as current', () => {
+test('a sidecar that holds more than the newest revision, after a backup was restored, does not count as current', () => {
   expect(lagOf(at(9), at(7))).toBe('nothing');
 });

@@ -1,4 +1,5 @@
-// What a sidecar that lacks a capability is sent of a workspace: all of it, with denials for what it would not understand.
+// What a sidecar that lacks a capability receives of a workspace: all of it, with denials in place of the rules that it
+// would not understand.
 import { type Needs, policyNeeds, snapshotHash } from '@tollgate/proto/contract';
 import { policyService } from '@tollgate/proto';
 import fc from 'fast-check';
@@ -26,7 +27,7 @@ const wholeOf = (document: PolicyDocument, revision = 1, frozen = false): Worksp
 const documentIn = (entries: readonly { readonly key: string; readonly value: Buffer }[]): unknown =>
   JSON.parse(String(entries.find(({ key }) => key === 'document/workspace')?.value));
 
-test('a rule that needs what it lacks is a denial; all else is as for everybody, and has a hash of its own', () => {
+test('a rule that needs a missing capability becomes a denial; everything else is the same as for other sidecars, and the hash differs', () => {
   const document = { defaults: { api: { rateLimit: 5 } }, tools: { safe: { api: { permission: 'allow' as const } } } };
   const holding = holdWorkspace(wholeOf(document, 1, true), defaults);
   const [sent, lowered] = [viewPartsOf(holding, full, later), viewPartsOf(holding, old, later)];
@@ -41,7 +42,7 @@ test('a rule that needs what it lacks is a denial; all else is as for everybody,
   expect(lowered.hash).not.toEqual(sent.hash);
 });
 
-test('where policy needs nothing that it lacks, it is sent what all are', () => {
+test('where policy needs no capability that the sidecar lacks, it is sent the same as the others', () => {
   const holding = holdWorkspace(wholeOf({ defaults: { api: { permission: 'deny' } } }), defaults);
   expect(viewPartsOf(holding, old, later).hash).toEqual(viewPartsOf(holding, full, later).hash);
 });
@@ -55,7 +56,7 @@ const documents = fc.record({
   tools: fc.dictionary(fc.constantFrom('a', 'b', 'c'), fc.dictionary(fc.constantFrom('api', 'background'), rules)),
 }) as fc.Arbitrary<PolicyDocument>;
 
-test('deltas of a lowered view lead to the same as its whole, in a sidecar of today', () => {
+test('in a current sidecar, deltas of a lowered view lead to the same result as its whole snapshot', () => {
   fc.assert(
     fc.property(fc.array(documents, { minLength: 2, maxLength: 6 }), (writes) => {
       const [first = {}, ...more] = writes;

@@ -1,4 +1,5 @@
-// Boards: what is read, what is offered, and what becomes of both when the database is restored or a read fails.
+// The publisher of workspaces: what it reads, what it offers, and what happens to both when the database is restored or
+// a read fails.
 import { setImmediate as turn } from 'node:timers/promises';
 import type { RevisionName } from '@tollgate/proto/contract';
 import { describe, expect, onTestFinished, test } from 'vitest';
@@ -11,7 +12,7 @@ import { someAgent } from '../support/running.ts';
 import { silentLog } from '../support/silent-log.ts';
 import { createPast, defaults, emptyState, freeze, put, someKey, type Write } from './workspace.ts';
 
-/** A database of one workspace, which may be put back. */
+/** A database of one workspace, which can be restored to an older revision. */
 function createDatabase(first = emptyState()) {
   const database = { epoch: 'e1', revision: first.revision, past: createPast(first), reads: [] as (RevisionName | null)[], failing: 0 };
   const read = async (_: number, since: RevisionName | null): Promise<WorkspaceRead> => {
@@ -48,7 +49,7 @@ function follow(database: ReturnType<typeof createDatabase>) {
 
 const names = (offered: readonly { readonly name: string }[]): readonly string[] => offered.map(({ name }) => name);
 
-test('the first read is of everything, and each one after it of what was touched since', async () => {
+test('the first read returns everything, and each later read what was touched since', async () => {
   const database = createDatabase();
   const { offered, raise } = follow(database);
   await turn();
@@ -58,7 +59,7 @@ test('the first read is of everything, and each one after it of what was touched
   expect(names(offered)).toEqual(['e1 0', 'e1 1', 'e1 2']);
 });
 
-test('a live workspace is found by name: documents, agents and keys, each as of the newest revision', async () => {
+test('a live workspace finds documents, agents and keys by name, each as of the newest revision', async () => {
   const { publisher, raise } = follow(createDatabase());
   await turn();
   const document = { tools: { 'mail.send': { api: { rateLimit: 4 } } } };
@@ -77,7 +78,7 @@ test('a live workspace is found by name: documents, agents and keys, each as of 
   expect(publisher.live(2)).toBeNull();
 });
 
-describe('what is encoded for views', () => {
+describe('the encoded form of a view', () => {
   const document = { tools: { ['t'.repeat(10_000)]: { api: { rateLimit: 4 } } } };
   const stored = { id: { layer: 'workspace' as const }, document };
 
@@ -101,7 +102,7 @@ describe('what is encoded for views', () => {
     throw new Error('nothing was offered');
   };
 
-  test('is kept for all of a view, and let go where it is too much together: then it is encoded again', async () => {
+  test('is shared by all followers of the view, and evicted where the total is too large: then it is encoded again', async () => {
     const { open } = await views(25_000);
     const [a, b, c] = [open('a'), open('b'), open('c')];
     const first = a.whole();
@@ -114,7 +115,7 @@ describe('what is encoded for views', () => {
     expect(c.whole()).toBe(last);
   });
 
-  test('is let go with the last follower of the view, and not before', async () => {
+  test('is released with the last follower of the view, and not before', async () => {
     const { open } = await views();
     const [one, two] = [open('a'), open('a')];
     const published = one.published();
@@ -128,7 +129,7 @@ describe('what is encoded for views', () => {
   });
 });
 
-test('a restored database is read anew, and its lower revision is offered; what was wanted before is not waited for', async () => {
+test('a restored database is read again, and its lower revision is offered; the publisher does not wait for earlier revisions', async () => {
   const database = createDatabase();
   const { publisher, offered, raise, warnings } = follow(database);
   await turn();
@@ -147,7 +148,7 @@ test('a restored database is read anew, and its lower revision is offered; what 
   expect(warnings).toEqual([]);
 });
 
-test('also where a read sees it first, and where it failed at that moment', async () => {
+test('the same holds where a read sees the restore first, and where a read failed at that moment', async () => {
   const database = createDatabase();
   const { publisher, offered, raise } = follow(database);
   await turn();
@@ -161,7 +162,7 @@ test('also where a read sees it first, and where it failed at that moment', asyn
   await expect.poll(() => names(offered).at(-1), { timeout: 5_000 }).toBe('e3 1');
 });
 
-test('a database that went back and kept its epoch is said to have done so, and is not asked for ever', async () => {
+test('a database that went back and kept its epoch is reported, and the publisher stops polling it', async () => {
   const database = createDatabase();
   const { publisher, offered, raise, warnings } = follow(database);
   await turn();
@@ -176,7 +177,7 @@ test('a database that went back and kept its epoch is said to have done so, and 
   expect(warnings).toEqual([expect.stringContaining('tollgate restore')]);
 });
 
-test('policy of runs is led on by what changed, and a new epoch is taken at its lower revision', async () => {
+test('the policy of runs follows changes, and accepts a new epoch at its lower revision', async () => {
   const database = createDatabase(emptyState({ agents: [someAgent()] }));
   const { publisher, raise } = follow(database);
   const swapped: string[] = [];
@@ -188,7 +189,7 @@ test('policy of runs is led on by what changed, and a new epoch is taken at its 
   await raise(freeze(true));
   await held.reached(1, 1_000);
   expect(cell.current?.settings.frozen).toBe(true);
-  // Nothing of it is in an entry.
+  // No entry contains this field.
   await raise(put('agents', someAgent({ systemPrompt: 'other' })));
   expect(cell.current?.revision).toBe(2);
   expect(held.state?.agents[0]?.systemPrompt).toBe('other');
@@ -200,7 +201,7 @@ test('policy of runs is led on by what changed, and a new epoch is taken at its 
   held.release();
 });
 
-test('a revision that runs cannot take lets nothing begin', async () => {
+test('after a revision that runs cannot accept, no run can begin', async () => {
   const database = createDatabase();
   const { publisher, raise } = follow(database);
   const clock = createManualClock();

@@ -1,5 +1,5 @@
-// A workspace that changes at random, as the database would tell of it, and what each sidecar of it should hold: the plain words of
-// the compiler and of the views, whole each time.
+// A workspace that changes at random, as the database would report it, and what each sidecar should hold. The expected
+// state is compiled in full each time, by the plain compiler and views.
 import { documentKey, type DocumentId, hashKey, hasScope, type Role } from '@tollgate/proto/contract';
 import fc from 'fast-check';
 import { compileSnapshot, type SnapshotEntry } from '../../control-plane/compile/compile.ts';
@@ -36,7 +36,7 @@ export const someKey = (id: string, fields: Partial<WorkspaceKey> = {}): Workspa
   ...fields,
 });
 
-/** One write: what it leaves, and which entries it touched. */
+/** One write: the state after it, and the entries that it touched. */
 export type Write = (state: WorkspaceState) => { readonly state: WorkspaceState; readonly touched: readonly string[] };
 
 type Lists = Pick<WorkspaceState, 'documents' | 'agents' | 'members' | 'keys' | 'servers'>;
@@ -111,7 +111,7 @@ export const writes: fc.Arbitrary<Write> = fc.oneof(
   fc.boolean().map(freeze),
 );
 
-/** A revision for each write. */
+/** Adds one revision for each write. */
 export function createPast(first: WorkspaceState) {
   const states = [first];
   const log: Touched[] = [];
@@ -146,7 +146,7 @@ export function createPast(first: WorkspaceState) {
   };
 }
 
-/** What sidecars of that view hold, said as the protocol says it. */
+/** Returns what sidecars of that view hold, in the form of the protocol. */
 export function entriesFor(state: WorkspaceState, view: View): readonly SnapshotEntry[] {
   const all = compileSnapshot(state, defaults);
   if (view.form === 'process') return all;

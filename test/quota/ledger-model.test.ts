@@ -1,4 +1,4 @@
-// The ledger against a bad network, in virtual time. `TOLLGATE_TEST_CASES` for more of it.
+// Tests the ledger against a bad network, in virtual time. `TOLLGATE_TEST_CASES` sets the number of cases.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { CounterSettings } from '../../control-plane/quota/rules/ledger.ts';
@@ -21,7 +21,7 @@ const traffic = [
   { weight: 50, arbitrary: of('wait', fc.oneof(fc.nat({ max: 60 }), fc.nat({ max: 1_500 }), fc.constantFrom(999, 1_000, 4_999, 5_000))) },
   { weight: 5, arbitrary: of('crash', small) },
   { weight: 10, arbitrary: of('tend', small) },
-  // After which a spent row may be removed.
+  // After this time a spent row may be removed.
   { weight: 2, arbitrary: of('wait', fc.constant(3_700_000)) },
 ];
 const steps = (...more: readonly { readonly weight: number; readonly arbitrary: fc.Arbitrary<Step> }[]): fc.Arbitrary<readonly Step[]> =>
@@ -30,7 +30,7 @@ const steps = (...more: readonly { readonly weight: number; readonly arbitrary: 
 const windowSeconds = 5;
 const stepBack = { weight: 10, arbitrary: of('stepBack', fc.nat({ max: 20_000 })) };
 
-test('no window of real time holds more calls than the limit, whatever is lost, late, doubled, swapped, or dies', () => {
+test('no window of real time contains more calls than the limit, whatever is lost, late, doubled, reordered, or dies', () => {
   let admitted = 0;
   fc.assert(
     fc.property(fc.integer({ min: 0, max: 12 }), steps(stepBack), (max, all) => {
@@ -41,13 +41,13 @@ test('no window of real time holds more calls than the limit, whatever is lost, 
     }),
     parameters,
   );
-  // The network is bad, not dead.
+  // The network loses messages, but some calls must still be admitted.
   expect(admitted / numRuns).toBeGreaterThan(3);
 });
 
 const forging = { weight: 60, arbitrary: of('forge', small) };
 
-test('neither a limit nor a cap is passed where a hostile sidecar knows all ids that anybody may read, and lies', () => {
+test('no limit and no cap is exceeded where a hostile sidecar knows all readable ids, and sends false reports', () => {
   let admitted = 0;
   fc.assert(
     fc.property(fc.constantFrom('window', 'total'), fc.integer({ min: 0, max: 30 }), steps(stepBack, forging), (kind, max, all) => {
@@ -76,7 +76,7 @@ test('a run makes no more calls than its cap, however many sidecars serve it', (
   expect(admitted / numRuns).toBeGreaterThan(3);
 });
 
-test('a limit that is lowered grants nothing until what is charged and granted fits under it', () => {
+test('a limit that is lowered grants nothing until the charged and granted calls fit under it', () => {
   const settings: CounterSettings = { kind: 'window', windowSeconds, max: 12 };
   let granted = 0;
   fc.assert(

@@ -1,4 +1,5 @@
-// What the ledger keeps while its database does not answer: messages in a room of bytes, which one key leaves to the others.
+// What the ledger stores while its database does not answer: messages within a memory budget in bytes. One key cannot
+// use all of it.
 import { type QuotaAsk, type QuotaCounter, type SettledGrant } from '@tollgate/proto/contract';
 import { expect, test } from 'vitest';
 import { asksProblem } from '../../control-plane/quota/rules/asks-form.ts';
@@ -47,7 +48,7 @@ function start(roomBytes: number) {
   );
   let links = 0;
   return {
-    /** Asks on a stream of its own; how it was refused, once it was. */
+    /** Sends an ask on a stream of its own. The result holds the reason of the refusal, once there is one. */
     ask: (keyId: string, of: readonly QuotaAsk[]) => {
       const link = ledger.open({ workspaceId: 1, keyId, onlySub: null, holder: holderOf(`holder-${(links += 1)}`) }, () => undefined);
       const asked = { refused: '' };
@@ -62,7 +63,7 @@ function start(roomBytes: number) {
   };
 }
 
-test('messages that wait have room in bytes: those of one key beyond it are refused, and another key is answered as ever', async () => {
+test('pending messages are bounded in bytes: messages of one key beyond the bound are rejected, and another key is still served', async () => {
   const { ask: send } = start(1_000_000);
   const flood = Array.from({ length: 100 }, () => send('flood', asks(100)));
   const refusals = () => flood.filter(({ refused }) => refused !== '');
@@ -77,7 +78,7 @@ test('messages that wait have room in bytes: those of one key beyond it are refu
   expect(honest.refused).toBe('');
 });
 
-test('a message that was answered, or failed, leaves its room to others', async () => {
+test('a message that was answered, or failed, releases its part of the memory budget', async () => {
   const { ask: send, fail } = start(1_000_000);
   for (let round = 0; round < 6; round += 1) {
     const some = Array.from({ length: 3 }, () => send('key', asks(100)));
@@ -90,7 +91,7 @@ test('a message that was answered, or failed, leaves its room to others', async 
   }
 });
 
-test('what was used of grants, and long names, count as well', async () => {
+test('reported uses of grants, and long names, count towards the budget as well', async () => {
   const { ask: send } = start(1_000_000);
   const settled = Array.from({ length: 100 }, (_, at) => ({ grantId: at + 1, used: used(100) }));
   const long = runOf('agent', { agents: [...Array.from({ length: 63 }, (_, at) => `${at}`.padStart(200, '€')), 'agent'] });

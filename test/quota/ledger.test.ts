@@ -1,4 +1,4 @@
-// What one ask is answered, by examples. What holds over all of them is in `ledger-model.test.ts`.
+// Examples of what one ask is answered. `ledger-model.test.ts` checks what holds for all asks.
 import { bounds } from '@tollgate/proto/contract';
 import { describe, expect, test } from 'vitest';
 import {
@@ -14,7 +14,7 @@ const start = 1_700_000_000_000;
 const window = (max: number, windowSeconds = 60): CounterSettings => ({ kind: 'window', windowSeconds, max });
 const total = (max: number): CounterSettings => ({ kind: 'total', max });
 
-/** A counter that is asked again and again. */
+/** A counter that is asked repeatedly. */
 function createCounter(settings: CounterSettings) {
   let state: CounterState = freshCounter(start);
   let numbers = 0;
@@ -35,7 +35,7 @@ function createCounter(settings: CounterSettings) {
       ({ state } = outcome);
       return outcome;
     },
-    /** The id of what is granted. */
+    /** Returns the id and the size of the grant. */
     grant: (holder: string, waiting = 0): { readonly id: number; readonly tokens: number } => {
       const { result } = counter.ask(holder, { waiting });
       if (result.kind !== 'grant') throw new Error(`answered ${result.kind}`);
@@ -47,8 +47,8 @@ function createCounter(settings: CounterSettings) {
   return counter;
 }
 
-describe('how much is granted', () => {
-  test('half of what is left while one sidecar has it to itself', () => {
+describe('the size of a grant', () => {
+  test('is half of what is left while one sidecar uses the limit alone', () => {
     const counter = createCounter(window(60));
     expect(counter.ask('a').result).toEqual({
       kind: 'grant',
@@ -62,27 +62,27 @@ describe('how much is granted', () => {
     expect(counter.grant('a').tokens).toBe(15);
   });
 
-  test('with others, half of its part', () => {
+  test("is half of a sidecar's share when there are others", () => {
     const counter = createCounter(window(60));
     counter.grant('a');
     expect(counter.ask('b').result).toMatchObject({ tokens: 8, shared: true });
   });
 
-  test('as many as wait, if there are so many', () => {
+  test('is the number of waiting calls, if that many are left', () => {
     const counter = createCounter(window(60));
     expect(counter.grant('a', 50).tokens).toBe(50);
     expect(counter.grant('b', 50).tokens).toBe(10);
   });
 
-  test('the last one', () => {
+  test('is the last call where one is left', () => {
     expect(createCounter(window(1)).grant('a').tokens).toBe(1);
   });
 
-  test('none under a limit of 0, which no wait helps', () => {
+  test('is nothing under a limit of 0, and waiting does not help', () => {
     expect(createCounter(window(0)).ask('a', { waiting: 1 }).result).toEqual({ kind: 'full', roomAfterMs: null, shared: false });
   });
 
-  test('a limit that is raised, at once; one that is lowered, when what is out has left', () => {
+  test('follows a raised limit at once, and a lowered one when the outstanding grants are settled', () => {
     const counter = createCounter(window(10));
     const { id } = counter.grant('a', 10);
     counter.settings = window(12);
@@ -95,26 +95,26 @@ describe('how much is granted', () => {
 });
 
 describe('recall', () => {
-  test('who holds some is named as soon as it is not enough for those who wait', () => {
+  test('holders of grants are named as soon as the rest is not enough for the waiting calls', () => {
     const counter = createCounter(window(10));
     counter.grant('a', 8);
     expect(counter.ask('b', { waiting: 2 }).recall).toEqual([]);
     expect(counter.ask('c', { waiting: 1 })).toMatchObject({ result: { kind: 'later' }, recall: ['a', 'b'] });
   });
 
-  test('who only wants some at hand takes them from nobody', () => {
+  test('a sidecar that only asks in advance takes grants from no holder', () => {
     const counter = createCounter(window(10));
     counter.grant('a', 10);
     expect(counter.ask('b', { waiting: 0 })).toMatchObject({ result: { kind: 'later' }, recall: [] });
   });
 
-  test('who asks is not asked for its own', () => {
+  test('a sidecar that asks is not recalled itself', () => {
     const counter = createCounter(window(10));
     counter.grant('a', 10);
     expect(counter.ask('a', { waiting: 3 })).toMatchObject({ result: { kind: 'full' }, recall: [] });
   });
 
-  test('what comes back goes to those who wait', () => {
+  test('returned calls are granted to the sidecars that wait', () => {
     const counter = createCounter(window(10));
     const { id } = counter.grant('a', 10);
     expect(counter.ask('b', { waiting: 5 }).result.kind).toBe('later');
@@ -124,7 +124,7 @@ describe('recall', () => {
 });
 
 describe('what counts, and for how long', () => {
-  test('a call until a window and a step after its own step', () => {
+  test('a call counts until a window and a step after its own step', () => {
     const counter = createCounter(window(1, 60));
     const { id } = counter.grant('a');
     counter.now += 1_500;
@@ -136,14 +136,14 @@ describe('what counts, and for how long', () => {
     expect(counter.grant('a').tokens).toBe(1);
   });
 
-  test('a grant that nobody settles, as used at its last live moment', () => {
+  test('a grant that is not settled counts as used at its last valid moment', () => {
     const counter = createCounter(window(1, 60));
     counter.grant('a');
     counter.now += bounds.leaseMs;
     expect(counter.ask('b', { waiting: 1 }).result).toEqual({ kind: 'full', roomAfterMs: 61_000, shared: false });
   });
 
-  test('a grant that is settled twice, once; one that is settled after it expired, whole', () => {
+  test('a grant that is settled twice counts once; one that is settled after it expired counts in full', () => {
     const counter = createCounter(window(10));
     const { id } = counter.grant('a', 10);
     counter.give('a', id, { ageMs: 0, count: 3 });
@@ -158,7 +158,7 @@ describe('what counts, and for how long', () => {
     ]);
   });
 
-  test('a use never before its grant, nor after its end, whatever age it claims', () => {
+  test('a use counts neither before its grant nor after its end, whatever age is reported', () => {
     const counter = createCounter(window(10));
     counter.now += 5_000;
     const { id } = counter.grant('a', 1);
@@ -167,7 +167,7 @@ describe('what counts, and for how long', () => {
     expect(counter.state.charges).toEqual([[start / 1000 + 5, 1]]);
   });
 
-  test('all of it while the clock stands behind what it was', () => {
+  test('everything still counts while the clock is behind an earlier time', () => {
     const counter = createCounter(window(1, 5));
     const { id } = counter.grant('a');
     counter.give('a', id, { ageMs: 0, count: 1 });
@@ -175,7 +175,7 @@ describe('what counts, and for how long', () => {
     expect(counter.ask('a', { waiting: 1 }).result).toMatchObject({ kind: 'full', roomAfterMs: 6_000 });
   });
 
-  test('in a long window no row grows large, and nothing counts for less than the window', () => {
+  test('in a long window no row grows large, and no call counts for less than the window', () => {
     const counter = createCounter(window(1_000_000, 86_400));
     for (let at = 0; at < 2_000; at += 1) {
       const { id } = counter.grant('a', 1);
@@ -190,7 +190,7 @@ describe('what counts, and for how long', () => {
   });
 });
 
-describe('lies', () => {
+describe('false reports', () => {
   const counter = createCounter(window(10));
   const { id } = counter.grant('a', 4);
   test.each([
@@ -207,7 +207,7 @@ describe('lies', () => {
         ],
       },
     ],
-  ] as const)('%s is one, and changes nothing', (_, holder, settled) => {
+  ] as const)('%s is a false report, and changes nothing', (_, holder, settled) => {
     const outcome = askLedger(
       counter.state,
       window(10),
@@ -217,7 +217,7 @@ describe('lies', () => {
     expect(outcome).toEqual({ lie: expect.stringContaining(`grant ${settled.grantId}`) });
   });
 
-  test('a grant of before a row was removed is none: ids never come again', () => {
+  test('a grant from before a row was removed is not a false report: ids are never reused', () => {
     const fresh = freshCounter(start + 1);
     const settled = [{ grantId: id, used: [{ ageMs: 0, count: 99 }] }];
     expect(
@@ -228,7 +228,7 @@ describe('lies', () => {
     });
   });
 
-  test('whoever settles nothing gets so many grants and no more, and leaves some to the others', () => {
+  test('a sidecar that settles nothing gets a bounded number of grants, and leaves some to the others', () => {
     const greedy = createCounter(window(1_000_000));
     const answers = Array.from({ length: 40 }, () => greedy.ask('a').result.kind);
     expect(answers.filter((kind) => kind === 'grant')).toHaveLength(16);
@@ -237,25 +237,25 @@ describe('lies', () => {
 });
 
 describe('the cap of a run', () => {
-  test('an ask that comes again is granted the same, as long as that lives', () => {
+  test('a repeated ask gets the same grant, as long as that grant is valid', () => {
     const counter = createCounter(total(50));
     const first = counter.ask('a', { number: 7 });
     expect(first.result).toMatchObject({ kind: 'grant', tokens: 25 });
     expect(counter.ask('a', { number: 7, waiting: 40 }).result).toEqual(first.result);
-    // Another sidecar's numbers are its own.
+    // The numbers of another sidecar are separate.
     expect(counter.ask('b', { number: 7 }).result).toMatchObject({ kind: 'grant', tokens: 7, shared: true });
     if (first.result.kind === 'grant') counter.give('a', first.result.id, { ageMs: 0, count: 1 });
     expect(counter.ask('a', { number: 7 }).result).toMatchObject({ kind: 'grant', tokens: 11 });
   });
 
-  test('what comes again says the limit that it was granted under, so that a lowered one voids it', () => {
+  test('a repeated ask reports the limit of its original grant, so that a lowered limit voids it', () => {
     const counter = createCounter(total(50));
     counter.ask('a', { number: 7 });
     counter.settings = total(10);
     expect(counter.ask('a', { number: 7 }).result).toMatchObject({ kind: 'grant', tokens: 25, max: 50 });
   });
 
-  test('is granted without an end, and what is used never returns', () => {
+  test('is granted without an end, and used calls never return', () => {
     const counter = createCounter(total(10));
     expect(counter.ask('a').result).toMatchObject({ kind: 'grant', tokens: 5, ttlMs: null, shared: false, ageMs: 0 });
     const { id } = counter.grant('a', 5);
@@ -264,7 +264,7 @@ describe('the cap of a run', () => {
     expect(counter.ask('a', { waiting: 1 }).result).toEqual({ kind: 'full', roomAfterMs: null, shared: false });
   });
 
-  test('tells who comes that others have used it, also when they hold nothing more', () => {
+  test('reports to a new sidecar that others have used it, even when they hold nothing more', () => {
     const counter = createCounter(total(10));
     const { id } = counter.grant('a');
     expect(counter.ask('b').result).toMatchObject({ shared: true });
@@ -276,7 +276,7 @@ describe('the cap of a run', () => {
     expect(counter.ask('b').result).toMatchObject({ shared: false });
   });
 
-  test('says how long ago it was asked for first', () => {
+  test('reports how long ago it was asked for first', () => {
     const counter = createCounter(total(10));
     const { id } = counter.grant('a');
     counter.give('a', id, { ageMs: 0, count: 1 });
@@ -284,7 +284,7 @@ describe('the cap of a run', () => {
     expect(counter.ask('b').result).toMatchObject({ kind: 'grant', tokens: 5, shared: true, ageMs: 90_000 });
   });
 
-  test('counts at least what a holder knows was made, where a restore has set the row back', () => {
+  test('counts at least the calls that a holder knows of, where a restore has set the row back', () => {
     const counter = createCounter(total(10));
     expect(counter.ask('a', { made: 7 }).result).toMatchObject({ kind: 'grant', tokens: 2 });
     const other = createCounter(total(10));
@@ -295,7 +295,7 @@ describe('the cap of a run', () => {
     expect(window.ask('a', { made: 9, waiting: 10 }).result).toMatchObject({ kind: 'grant', tokens: 10 });
   });
 
-  test('is charged what a sidecar used while nobody could answer it, also beyond its grant', () => {
+  test('is charged what a sidecar used while the ledger was unavailable, even beyond its grant', () => {
     const counter = createCounter(total(10));
     const { id } = counter.grant('a');
     counter.give('a', id, { ageMs: 0, count: 9 });
@@ -303,7 +303,7 @@ describe('the cap of a run', () => {
   });
 });
 
-test('a row is kept until nothing in it counts, and an hour more for clocks that are set back', () => {
+test('a row is kept until nothing in it counts, and an hour longer in case a clock is set back', () => {
   const counter = createCounter(window(10, 60));
   const { id } = counter.grant('a');
   expect(keptUntilMs(counter.state, counter.settings)).toBe(start + 63_000 + 3_600_000);

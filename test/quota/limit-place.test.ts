@@ -1,4 +1,4 @@
-// A limit's id leads back to its rule.
+// The id of a limit leads back to its rule.
 import { type CompiledDocument, documentKey, type DocumentId, tiers } from '@tollgate/proto/contract';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -7,7 +7,7 @@ import type { PolicyDocument } from '../../control-plane/policies/rules/policy.t
 import { limitMaxOf } from '../../control-plane/quota/rules/limit-place.ts';
 import { indexDocument, readOpinion } from '../../sidecar/engine/decide/document.ts';
 
-// What quotes, blanks and brackets could lead astray.
+// Names with quotes, blanks and brackets, which could confuse the parser.
 const name = fc.constantFrom(
   'a',
   'a b',
@@ -40,7 +40,7 @@ const id: fc.Arbitrary<DocumentId> = fc.oneof(
   fc.constant<DocumentId>({ layer: 'user', uid: 'u', part: 'self' }),
 );
 
-/** Every limit that a sidecar may find there, by its id. */
+/** Returns every limit that a sidecar may find there, by its id. */
 function limitsOf(compiled: CompiledDocument): readonly (readonly [string, number])[] {
   const indexed = indexDocument(compiled);
   const tools = ['unheard of', ...compiled.tools.map(([key]) => key)];
@@ -54,7 +54,7 @@ function limitsOf(compiled: CompiledDocument): readonly (readonly [string, numbe
   );
 }
 
-test('whatever the names, each limit that a sidecar finds is found by its id', () => {
+test('whatever the names are, each limit that a sidecar finds is found by its id', () => {
   let found = 0;
   fc.assert(
     fc.property(fc.array(fc.tuple(id, document), { maxLength: 4 }), (stored) => {

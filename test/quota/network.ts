@@ -1,6 +1,6 @@
-// Sidecars, a ledger and a bad network in virtual time: messages are lost, doubled, late and swapped, sidecars die, the
-// database's clock steps back, spent rows are removed. One that is hostile knows every id that anybody may read, and lies. What is kept
-// is when calls were really made, its own as well.
+// Sidecars, a ledger and a bad network in virtual time: messages are lost, doubled, late and reordered, sidecars die,
+// the database's clock steps back, spent rows are removed. A hostile sidecar knows every readable id and sends false
+// reports. The simulation records when calls were really made, including those of the hostile sidecar.
 import type { QuotaGrant, SettledGrant } from '@tollgate/proto/contract';
 import {
   askLedger,
@@ -12,7 +12,7 @@ import {
 } from '../../control-plane/quota/rules/ledger.ts';
 import { holderOf } from '../support/lease-names.ts';
 
-/** As generated: which sidecar, which message, how long. */
+/** A generated step: which sidecar, which message, how long. */
 export interface Step {
   readonly kind: 'ask' | 'deliver' | 'answer' | 'serve' | 'call' | 'wait' | 'crash' | 'stepBack' | 'tend' | 'limit' | 'forge';
   readonly who: number;
@@ -27,14 +27,14 @@ interface Held {
 }
 
 interface Sidecar {
-  /** What the list of sidecars shows. */
+  /** The id that the list of sidecars shows. */
   bootId: string;
-  /** What the ledger knows it by, and nobody else. */
+  /** The id by which only the ledger knows the sidecar. */
   holder: string;
   readonly grants: Map<number, Held>;
-  /** Ended here; settled again and again, as one does who hears no answer. */
+  /** Grants that ended here. They are settled repeatedly, as a sidecar does that receives no answer. */
   readonly ended: Held[];
-  /** Each is taken once. */
+  /** The ids of the grants received so far: each grant is accepted once. */
   readonly known: Set<number>;
 }
 
@@ -128,13 +128,14 @@ export function createNetwork({ sidecars: count, settings: first }: { readonly s
       if (now < usableUntil && !sidecar.known.has(id)) sidecar.grants.set(id, { id, usableUntil, left: tokens, calls: [] });
       sidecar.known.add(id);
     },
-    // As nearly all of them go.
+    // The path of nearly all messages.
     serve: (sidecar, amount) => {
       steps.ask(sidecar, amount);
       deliver(asks.pop());
       steps.answer(sidecar, answers.length - 1);
     },
-    // Whose grants it would settle as unused, under each name that it may have read; what it is granted it uses at once.
+    // A false report settles the grants of `sidecar` as unused, under each name that the attacker can have read. It
+    // uses at once what it is granted.
     forge: (sidecar, amount) => {
       const names = [sidecar.bootId, holderOf(sidecar.bootId.replace('boot', 'spool')), holderOf('hostile')];
       const all = [...made, Math.max(0, ...made) + 1].toSorted((a, b) => b - a).slice(0, 1 + (amount % 7));
@@ -172,6 +173,6 @@ export function createNetwork({ sidecars: count, settings: first }: { readonly s
   };
 }
 
-/** The most calls that any window of so many seconds holds, wherever it begins. */
+/** Returns the largest number of calls in any window of this many seconds, wherever the window begins. */
 export const mostInWindow = (calls: readonly number[], seconds: number): number =>
   Math.max(0, ...calls.map((from) => calls.filter((at) => at >= from && at < from + seconds * 1000).length));

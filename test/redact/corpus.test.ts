@@ -1,5 +1,5 @@
-// The corpus is what it is said to be, and redaction does on its development part what targets ask of the held-out part. That part is read
-// here only to count it; `npm run bench -- redact` scores it.
+// Checks that the corpus is as described, and that redaction reaches on the development part the targets that are set
+// for the held-out part. This file reads the held-out part only to count it; `npm run bench -- redact` scores it.
 
 import type { RedactionKind } from '@tollgate/proto/contract';
 import { beforeAll, describe, expect, test } from 'vitest';
@@ -15,7 +15,7 @@ test('every row has a form that can be scored', () => {
   expect([...development.problems, ...heldOut.problems]).toEqual([]);
 });
 
-test('there are 600 rows with something to redact and 600 with nothing, of every kind some', () => {
+test('there are 600 rows with something to redact and 600 with nothing, and some of every kind', () => {
   const positives = all.filter(isPositive);
   expect(positives.length).toBeGreaterThanOrEqual(600);
   expect(all.length - positives.length).toBeGreaterThanOrEqual(600);
@@ -23,20 +23,20 @@ test('there are 600 rows with something to redact and 600 with nothing, of every
   expect(kinds.filter((kind) => positives.filter((row) => row.kind === kind).length < 15)).toEqual([]);
 });
 
-test('no id and no text occurs twice, so nothing that is held out is known', () => {
+test('no id and no text occurs twice, so no held-out row is known', () => {
   expect(repeatedOf(all.map(({ id }) => id))).toEqual([]);
   const ids = new Map(all.map(({ id, text }) => [text, id]));
   expect(all.filter(({ id, text }) => ids.get(text) !== id).map(({ id }) => id)).toEqual([]);
 });
 
 test('a third of the rows that were written before the detectors is held out', () => {
-  // Those that were added since are for everybody.
+  // The rows that were added later are not held out.
   const first = all.filter(({ id }) => /^(?:form|struct|person|like)-/.test(id));
   expect(heldOut.rows.length / first.length).toBeGreaterThan(0.3);
   expect(heldOut.rows.length / first.length).toBeLessThan(0.37);
 });
 
-test('a row that cannot be scored is named by file and line, and not shown', () => {
+test('a row that cannot be scored is reported by file and line, and its text is not shown', () => {
   const lines = [
     '{"id":"form-0001","kind":"jwt","in":"log","text":"a s3¦cret here","values":["s3¦cret"]}',
     '{"id":"form-0002","kind":"jwt","in":"log","text":"a s3cret here","values":["other"]}',
@@ -61,16 +61,16 @@ describe('on the development part', () => {
     score = await scoreRows(development.rows, ({ isJson, text }) => (isJson ? redactJson(text) : redactText(text)));
   });
 
-  test('97 % of secrets with a form or structure go, and 95 % of those by name', () => {
+  test('97 % of secrets with a form or structure are removed, and 95 % of those found by name', () => {
     expect(recallOf(score, secretGroups).recall).toBeGreaterThanOrEqual(0.97);
     expect(recallOf(score, kindGroups['secrets by name']).recall).toBeGreaterThanOrEqual(0.95);
   });
 
-  test('95 % of structured personal data go', () => {
+  test('95 % of structured personal data is removed', () => {
     expect(recallOf(score, kindGroups['structured personal data']).recall).toBeGreaterThanOrEqual(0.95);
   });
 
-  test('1 % of look-alikes at most are changed', () => {
+  test('at most 1 % of look-alikes are changed', () => {
     expect(damageOf(score).damage).toBeLessThanOrEqual(0.01);
   });
 });

@@ -1,25 +1,25 @@
-// The labelled rows that redaction is scored on, as they stand in test/cases/redact. All that is wrong with them is told at once, with
-// file and line and never with a row's text: nobody who works on detectors is to see the held-out part.
+// Reads the labelled rows of test/cases/redact, on which redaction is scored. All problems are reported together, with
+// file and line and without a row's text: developers of detectors must not see the held-out part.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { canonicalJson, isRedactionKind, type RedactionKind } from '@tollgate/proto/contract';
 
 interface Case {
   readonly id: string;
-  /** Where such a text is met: prose, code, a header. */
+  /** Where such a text occurs: prose, code, a header. */
   readonly in: string;
   readonly text: string;
-  /** The row had a `value`: `text` is that as JSON. */
+  /** The row had a `value`. `text` is that value as JSON. */
   readonly isJson: boolean;
 }
 
-/** `values` must not survive. */
+/** None of `values` may survive redaction. */
 export interface Positive extends Case {
   readonly kind: RedactionKind;
   readonly values: readonly string[];
 }
 
-/** Nothing may change. */
+/** Redaction must change nothing in this row. */
 export interface Negative extends Case {
   readonly like: string;
 }
@@ -39,7 +39,7 @@ export const parts: readonly Part[] = ['development', 'held-out'];
 
 const defaultFolder = join(import.meta.dirname, '../cases/redact');
 
-/** Rows of a part that have problems are left out. TOLLGATE_TEST_CORPUS names another folder. */
+/** Reads the rows of a part, without rows that have problems. TOLLGATE_TEST_CORPUS names another folder. */
 export function loadCorpus(part: Part): Corpus {
   const folder = join(process.env['TOLLGATE_TEST_CORPUS'] ?? defaultFolder, part);
   if (!existsSync(folder)) return { rows: [], problems: [`${part}: there is no such folder`] };
@@ -56,7 +56,7 @@ interface Parsed {
   readonly problems: readonly string[];
 }
 
-/** One row a line; `name` is what problems call the file. */
+/** Parses one row per line. `name` is the file name in problems. */
 export function parseRows(name: string, content: string): readonly Parsed[] {
   return content.split('\n').flatMap((line, at): Parsed[] => {
     if (line.trim() === '') return [];
@@ -78,7 +78,9 @@ function parseRow(line: string): Parsed {
   return problems.length > 0 ? { row: null, problems } : { row: rowOf(fields), problems };
 }
 
-/** A bar breaks made-up secrets, so that scanners of code hosts do not take them for live ones. */
+/**
+ * Removes the bars. A bar breaks each invented secret, so that scanners of code hosts do not report it as a real one.
+ */
 function withoutBars(value: object): object {
   return JSON.parse(JSON.stringify(value).replaceAll('¦', ''));
 }
@@ -115,7 +117,7 @@ function problemsOf(fields: ReadonlyMap<string, unknown>): readonly string[] {
 
 function rowOf(fields: ReadonlyMap<string, unknown>): Row {
   const isJson = fields.has('value');
-  // As a door gives it to redaction: its keys are sorted.
+  // The JSON that a door gives to redaction: its keys are sorted.
   const text = isJson ? canonicalJson(fields.get('value')) : textOf(fields, 'text');
   const common = { id: textOf(fields, 'id'), in: textOf(fields, 'in'), text, isJson };
   const kind = fields.get('kind');

@@ -1,5 +1,5 @@
-// What is scored: Tollgate's redaction as a workspace that adapts nothing has it, and two libraries that are used for the same. All work
-// offline, and all leave `[redacted:…]`.
+// The redactors that are scored: Tollgate's redaction with the default settings of a workspace, and two libraries for
+// the same purpose. All work offline, and all leave `[redacted:…]`.
 import { OpenRedaction } from '@openredaction/core';
 import { lintSource } from '@secretlint/core';
 import { creator } from '@secretlint/secretlint-rule-preset-recommend';
@@ -14,7 +14,7 @@ export interface Library {
 }
 
 const mark = '[redacted:found]';
-// Shorter than any secret that it names; it names files and rules too.
+// Shorter than any secret that the library names. The library also names files and rules.
 const namedMin = 8;
 
 export function createTollgate(): Library {
@@ -26,8 +26,11 @@ export function createTollgate(): Library {
   };
 }
 
-/** The recommended preset with the one rule of it that is off by default, for AWS's key ids. Some ranges that it reports begin too early and
- * end within the secret; it also names the secret, unless it is told to mask it: what it names is replaced as well, so it loses nothing by that. */
+/**
+ * The recommended preset, with its one rule that is off by default, for AWS's key ids. Some reported ranges begin too
+ * early and end within the secret. The library also names the secret unless it is configured to mask it. The text that
+ * it names is replaced as well, so the wrong ranges do not reduce its score.
+ */
 export function createSecretlint(): Library {
   const rules = [{ id: '@secretlint/secretlint-rule-aws', options: { enableIDScanRule: true } }];
   const config = { rules: [{ id: '@secretlint/secretlint-rule-preset-recommend', rule: creator, rules }] };
@@ -54,8 +57,11 @@ function rangeOf(content: string, { range, data }: SecretLintCoreResultMessage):
   return range;
 }
 
-/** All of its patterns, for secrets and personal data, at its default confidence; names and addresses of people are not labelled here, so it
- * is not asked for them. It learns between calls by default and writes that to disk: off, as the others do not. */
+/**
+ * All of its patterns, for secrets and personal data, at its default confidence. Names and addresses of people are not
+ * labelled here, so they are switched off. By default it learns between calls and writes what it learned to disk. This
+ * is off, because the others do not learn.
+ */
 export function createOpenRedaction(): Library {
   const detector = new OpenRedaction({ enableLearning: false, includeNames: false, includeAddresses: false });
   const redact = async (text: string): Promise<string> => {

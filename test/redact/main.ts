@@ -1,5 +1,6 @@
-// `npm run redact:score [-- development] [misses]`: recall and damage of Tollgate and of two libraries beside it, by kind, for each part of
-// the corpus. `misses` lists what Tollgate got wrong in the development part; of the held-out part nobody is shown a row.
+// `npm run redact:score [-- development] [misses]`: prints recall and damage of Tollgate and of two libraries, by kind,
+// for each part of the corpus. `misses` lists what Tollgate got wrong in the development part. Rows of the held-out
+// part are shown to no one.
 import { loadCorpus, type Part, parts } from './corpus.ts';
 import { createOpenRedaction, createSecretlint, createTollgate, type Library } from './libraries.ts';
 import { type Score, scoreRows } from './score.ts';
@@ -29,7 +30,7 @@ async function scorePart(part: Part, { redactText, redactJson }: Library): Promi
   return scoreRows(rows, ({ isJson, text }) => (isJson ? redactJson(text) : redactText(text)));
 }
 
-/** Missed, damaged, and more than should: id, kind or likeness, and what came out. */
+/** Lists missed values, damaged rows and excess redaction: id, kind or likeness, and the output. */
 function missesOf({ positives, negatives }: Score): string {
   const positive = positives.map(({ row, output, values, gone, isExcess }) => {
     const what = gone < values ? `missed ${values - gone} of ${values}` : isExcess ? 'more than should' : null;
@@ -44,7 +45,7 @@ function missesOf({ positives, negatives }: Score): string {
     .join('\n');
 }
 
-/** Around the first value that is left, or the first mark that was made. */
+/** Returns the text around the first value that is left, or around the first mark. */
 function excerpt(text: string, output: string, values: readonly string[]): string {
   const left = values.map((value) => output.indexOf(value)).find((at) => at !== -1);
   const changed = output.split('').findIndex((character, at) => character !== text[at]);

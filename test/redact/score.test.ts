@@ -1,4 +1,4 @@
-// The scorer sees what is left of a value, what went with it, and what was changed for nothing.
+// Checks that the scorer counts what is left of a value, what was removed with it, and what was changed without need.
 import { expect, test } from 'vitest';
 import type { Negative, Positive } from './corpus.ts';
 import { replaceRanges } from './libraries.ts';
@@ -26,11 +26,11 @@ test.each([
   ['nothing', text, 0, false],
   ['everything', '[redacted:over_budget]', 1, true],
   ['it, and the text was rewritten', 'Token [redacted:secret#1] for Bob, then again [redacted:secret#1].', 1, true],
-])('a redactor that took %s is scored so', async (_what, output, gone, isExcess) => {
+])('the scorer scores a redactor that removed %s', async (_what, output, gone, isExcess) => {
   expect(await scored(positive(text, values), output)).toMatchObject({ gone, isExcess });
 });
 
-test('a value is looked for in keys, strings, numbers and JSON in strings, with escapes and without', async () => {
+test('the scorer looks for a value in keys, strings, numbers and JSON in strings, with and without escapes', async () => {
   const value = { 'k\n9f8e7d6c': 1, card: 4111111111111111, nested: JSON.stringify({ in: 'é"9f8e7d6c', n: 4111111111111111 }) };
   const row = positive(JSON.stringify(value), ['k\n9f8e7d6c', '4111111111111111', 'é\\"9f8e7d6c'], true);
   const clean = { '[redacted:a#1]': 1, card: '[redacted:b#1]', nested: JSON.stringify({ in: '[redacted:a#2]', n: '[redacted:b#1]' }) };
@@ -40,12 +40,12 @@ test('a value is looked for in keys, strings, numbers and JSON in strings, with 
   expect(await scored(row, row.text.replace('k\\n9f8e7d6c', '[redacted:a#1]'))).toMatchObject({ gone: 1, isExcess: false });
 });
 
-test('a value that is part of a longer word elsewhere is not looked for there', async () => {
+test('the scorer does not look for a value inside a longer word elsewhere', async () => {
   const row = positive('10.1.2.3 is not 10.1.2.34', ['10.1.2.3']);
   expect(await scored(row, '[redacted:ip_address#1] is not 10.1.2.34')).toMatchObject({ gone: 1, isExcess: false });
 });
 
-test('recall counts values, damage counts rows, and both stand in the table', async () => {
+test('recall counts values, damage counts rows, and the table shows both', async () => {
   const negative: Negative = { id: 'b-0001', like: 'uuid', in: 'log', text: 'a b', isJson: false };
   const rows = [positive('x 11111111 22222222', ['11111111', '22222222']), negative, { ...negative, id: 'b-0002', text: 'c d' }];
   const score = await scoreRows(rows, (row) => row.text.replace('11111111', '[redacted:secret]').replace('a b', 'a'));
@@ -62,7 +62,7 @@ test('recall counts values, damage counts rows, and both stand in the table', as
   );
 });
 
-test('ranges that overlap become one mark', () => {
+test('overlapping ranges become one mark', () => {
   expect(
     replaceRanges('abcdefgh', [
       [4, 6],

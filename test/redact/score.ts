@@ -1,10 +1,10 @@
-// Scores a redactor on labelled rows: of what must go, how much went (recall) and how often more went with it; of what only looks like it,
-// how much was changed (damage).
+// Scores a redactor on labelled rows. Recall is the share of what must be removed that was removed; the score also
+// counts how often more was removed with it. Damage is the share of look-alikes that was changed.
 import { type RedactionKind, redactionKinds } from '@tollgate/proto/contract';
 import { isPositive, type Negative, type Positive, type Row } from './corpus.ts';
 import { formsOf, survivalOf } from './survival.ts';
 
-/** A row's text as it leaves a redactor: `[redacted:…]` wherever it found something. */
+/** Returns a row's text as the redactor leaves it, with `[redacted:…]` at each finding. */
 export type RedactRow = (row: Row) => string | Promise<string>;
 
 interface Scored<R extends Row> {
@@ -15,7 +15,7 @@ interface Scored<R extends Row> {
 interface ScoredPositive extends Scored<Positive> {
   readonly values: number;
   readonly gone: number;
-  /** More than the values went, or it is no longer the same text around them. */
+  /** More than the values was removed, or the text around them changed. */
   readonly isExcess: boolean;
 }
 
@@ -28,7 +28,7 @@ export interface Score {
   readonly negatives: readonly ScoredNegative[];
 }
 
-/** `rows`: what the count is of; `values`: how many of them, labelled. */
+/** `rows`: the number of rows. `values`: the number of labelled values in them. */
 export interface Recall {
   readonly rows: number;
   readonly values: number;
@@ -43,7 +43,8 @@ export interface Damage {
   readonly damage: number;
 }
 
-// The targets' groups. Secrets are told by form (they say whose they are) or by structure (what is around them does).
+// The groups of the targets. A secret is recognised by its form (it names its issuer) or by its structure (the text
+// around it does).
 export const kindGroups = {
   'secrets by form': [
     'cloud_key',
@@ -61,10 +62,10 @@ export const kindGroups = {
   'other personal data': ['mac_address', 'crypto_address'],
 } as const satisfies Readonly<Record<string, readonly RedactionKind[]>>;
 
-/** Those that have a form or a structure of their own. */
+/** The kinds with a form or a structure of their own. */
 export const secretGroups = [...kindGroups['secrets by form'], ...kindGroups['secrets by structure']] as const;
 
-// Whether the `+` of a number or the `=` of a key goes with it is a matter of taste.
+// Whether the `+` of a number or the `=` of a key is removed with the value does not matter.
 const leftMin = 2;
 const leftShare = 0.1;
 
@@ -97,7 +98,7 @@ export function recallOf({ positives }: Score, kinds: readonly RedactionKind[] =
   return { rows: of.length, values, gone, recall: gone / values, excess: of.filter(({ isExcess }) => isExcess).length };
 }
 
-/** `like`: of the rows that look like that; of all where it is left out. */
+/** Scores the rows that look like `like`, or all rows where it is absent. */
 export function damageOf({ negatives }: Score, like?: string): Damage {
   const of = negatives.filter(({ row }) => like === undefined || row.like === like);
   const damaged = of.filter(({ isDamaged }) => isDamaged).length;

@@ -1,10 +1,14 @@
-// What of a text is still there after its redaction, and where it stood. Between two marks the output is a piece of the input; the pieces
-// are laid over the input so that as little as possible of the values is left: a redactor gets the benefit of the doubt.
+// Finds what is left of the values of a text after redaction. Between two marks, the output is a piece of the input.
+// The pieces are matched to the input in the way that leaves as little as possible of the values: the redactor gets the
+// benefit of the doubt.
 
 export interface Survival {
-  /** By place in `values`: the letters and digits that are left of it at the worst of its occurrences. */
+  /** By index in `values`: the number of its letters and digits that are left at its worst occurrence. */
   readonly left: readonly number[];
-  /** How many characters went that are in no value; quotes and backslashes aside, since a number that was marked becomes a string. */
+  /**
+   * The number of removed characters that belong to no value. Quotes and backslashes do not count, because a number
+   * with a mark becomes a string.
+   */
   readonly excess: number;
 }
 
@@ -15,14 +19,17 @@ interface Span {
 
 const mark = /\[redacted:[a-z_0-9]+(?:#\d+)?\](?:#\d+)?/;
 
-/** Null where the output is something else than the input with marks in it, or does not hold all values. */
+/** Null where the output is not the input with marks in it, or where the input does not contain all values. */
 export function survivalOf(input: string, output: string, values: readonly string[]): Survival | null {
   const [before, after] = [leavesOf(input, 0), leavesOf(output, 0)];
   const byLeaf = before.length === after.length ? compare(before, after, values) : null;
   return byLeaf ?? compare([input], [output], values);
 }
 
-/** What a text holds: if it is JSON, its keys, strings and numbers as they come, and what they hold in turn. */
+/**
+ * Returns the contents of a text. For JSON, these are its keys, strings and numbers in order, and in turn their
+ * contents.
+ */
 function leavesOf(text: string, nesting: number): readonly string[] {
   if (nesting > 4 || !/^\s*["[{]/.test(text)) return [text];
   try {
@@ -50,7 +57,7 @@ function compare(before: readonly string[], after: readonly string[], values: re
   return left.includes(-1) ? null : { left, excess };
 }
 
-/** A value as it may stand in a text: itself, with an escape more, with one less. */
+/** Returns the forms in which a value can occur in a text: unchanged, with one more escape, with one less. */
 export function formsOf(value: string): readonly string[] {
   const escaped = JSON.stringify(value).slice(1, -1);
   return [...new Set([value, escaped, JSON.stringify(escaped).slice(1, -1), unescaped(value), unescaped(unescaped(value))])];
@@ -64,7 +71,7 @@ function unescaped(value: string): string {
   }
 }
 
-/** Where it stands as a word of its own; everywhere if it does so nowhere. */
+/** Returns the places where the value is a separate word. If there are none, returns all places. */
 function occurrences(text: string, value: string): readonly Span[] {
   const all: Span[] = [];
   for (let at = text.indexOf(value); at !== -1; at = text.indexOf(value, at + 1)) all.push({ start: at, end: at + value.length });
@@ -85,14 +92,14 @@ const wordsIn = (text: string, { start, end }: Span, kept: Uint8Array): number =
   return words;
 };
 
-/** One way to have laid the pieces so far, and what of values it leaves. */
+/** One way to match the pieces so far, and what it leaves of the values. */
 interface Laid {
   readonly end: number;
   readonly leaves: number;
   readonly spans: readonly Span[];
 }
 
-/** For each character 1 if it is still there; null if the output is not made of pieces of the text. */
+/** Returns 1 for each character that is still there. Null if the output does not consist of pieces of the text. */
 function keptOf(text: string, output: string, inValue: Uint8Array): Uint8Array | null {
   const pieces = output
     .split(new RegExp(`"?${mark.source}"?`))

@@ -1,18 +1,21 @@
-// What scores say, as lines of data and as text in columns.
+// Formats scores as lines of data and as a text table.
 import { damageOf, kindGroups, recallOf, type Score } from './score.ts';
 
-/** Of one kind, of a group, or of what look-alikes resemble. `share`: of values that went, or of look-alikes that were damaged. */
+/**
+ * The score of one kind, one group, or one likeness. `share`: the share of values that were removed, or of look-alikes
+ * that were damaged.
+ */
 export interface Line {
   readonly group: string;
   /** Empty for the group as a whole. */
   readonly of: string;
   readonly rows: number;
   readonly share: number;
-  /** Rows in which more went than should; none for look-alikes. */
+  /** The number of rows in which too much was removed. 0 for look-alikes. */
   readonly excess: number;
 }
 
-/** Lines of everything that the rows hold, in the same order for every score of the same rows. */
+/** Returns the lines for everything that the rows contain, in the same order for every score of the same rows. */
 export function linesOf(score: Score): readonly Line[] {
   const recalls = Object.entries(kindGroups).flatMap(([group, kinds]) =>
     [kinds, ...kinds.map((kind) => [kind])].map((of, at): Line => {
@@ -28,7 +31,10 @@ export function linesOf(score: Score): readonly Line[] {
   return [...recalls, ...damages].filter(({ rows }) => rows > 0);
 }
 
-/** A line each, a column for each library: the share, and in brackets the rows with excess. */
+/**
+ * Prints each line as a row, with a column for each library: the share, and in brackets the number of rows with
+ * excess.
+ */
 export function renderScores(scores: readonly { readonly name: string; readonly lines: readonly Line[] }[]): string {
   const header = ['', 'rows', ...scores.map(({ name }) => name)];
   const lines = (scores[0]?.lines ?? []).map(({ group, of, rows }, at) => [

@@ -1,4 +1,4 @@
-// R10, in work and not in time: what redaction does for a text grows as the text does, whatever the text.
+// R10, in work and not in time: the work of redaction for a text grows in proportion to its length, for every text.
 
 import { plainRedaction } from '@tollgate/proto/contract';
 import { createNumbers, createRedactor } from '@tollgate/sidecar/engine/redact';
@@ -13,9 +13,9 @@ const samples = samplesOf(loadCorpus('development').rows);
 const named = detectors.map((detector, at) => ({ name: `${detector.kind}[${at}]`, detector }));
 const short = 4_000;
 const whole = 100_000;
-// Doubled input, and a tenth for what does not divide evenly.
+// The input doubles. A tenth is added for what does not divide evenly.
 const growthMax = 2.2;
-// Of so many inputs of a detector the whole redaction is run.
+// The whole redaction runs on this many inputs of each detector.
 const busiestMax = 3;
 
 const redactor = createRedactor(plainRedaction, []);
@@ -24,7 +24,7 @@ const finder = createFinder(detectors);
 describe.each(named)('$name', ({ detector }) => {
   const inputs = worstInputs(detector, samples);
 
-  test('is asked at most twice as often in a text of twice the length', () => {
+  test('is called at most twice as often for a text of twice the length', () => {
     expect([...inputs, ...commonInputs].filter((input) => growthOf(detector, input) > growthMax).map(({ name }) => name)).toEqual([]);
   });
 
@@ -36,7 +36,7 @@ describe.each(named)('$name', ({ detector }) => {
     ).toEqual([]);
   });
 
-  test('never makes 100 kB more work than one call may ask for', () => {
+  test('never needs more work for 100 kB than one call may use', () => {
     expect(
       busiest(inputs)
         .filter((input) => isOverBudget(input.make(whole)))
@@ -45,11 +45,11 @@ describe.each(named)('$name', ({ detector }) => {
   });
 });
 
-test.each(commonInputs)('100 kB of $name are not more work than one call may ask for', ({ make }) => {
+test.each(commonInputs)('100 kB of $name need no more work than one call may use', ({ make }) => {
   expect(isOverBudget(make(whole))).toBe(false);
 });
 
-/** Units of work and places asked at, of a text over those of its half. */
+/** The units of work and the number of places checked, each as a ratio of the full text to its half. */
 function growthOf(detector: Detector, { make }: WorstInput): number {
   const [half, full] = [make(short), make(short * 2)];
   const [before, after] = [workOf(detector, half), workOf(detector, full)];
@@ -59,7 +59,7 @@ function growthOf(detector: Detector, { make }: WorstInput): number {
 function workOf(detector: Detector, text: string): number {
   let work = 0;
   const find: Detector['find'] = (...args) => {
-    // What is asked and not paid for would not show in units alone.
+    // Positions that are checked but not counted as units would not show in the units alone.
     work += detector.reach.before + detector.reach.after;
     detector.find(...args);
   };
@@ -68,7 +68,7 @@ function workOf(detector: Detector, text: string): number {
   return work;
 }
 
-/** Those that cost most of what one call may spend, with all detectors together. */
+/** The inputs that use most of the work budget of one call, with all detectors together. */
 function busiest(inputs: readonly WorstInput[]): readonly WorstInput[] {
   const costs = new Map(inputs.map((input) => [input, costOf(input.make(short / 4))]));
   return inputs.toSorted((a, b) => (costs.get(b) ?? 0) - (costs.get(a) ?? 0)).slice(0, busiestMax);

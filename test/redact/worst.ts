@@ -1,15 +1,15 @@
-// The worst inputs for detectors, of any length: made of what they begin to look at, and of what they may go on to look at in vain. Used
-// where time is measured (test/bench) and where work is counted.
+// The worst inputs for detectors, of any length. They consist of what makes a detector start, and of what makes it
+// search further without a result. Used where time is measured (test/bench) and where work is counted.
 import type { Detector } from '../../sidecar/engine/redact/detector.ts';
 import { isPositive, type Row } from './corpus.ts';
 
 export interface WorstInput {
   readonly name: string;
-  /** The same text for the same length; about as long as asked, and not longer. */
+  /** Returns the same text for the same length. The text is about as long as requested, and not longer. */
   readonly make: (length: number) => string;
 }
 
-/** Texts in which something of a kind stands, by kind. */
+/** Texts that contain a finding, by kind. */
 export type Samples = ReadonlyMap<string, readonly string[]>;
 
 const letters = 'abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ';
@@ -22,10 +22,10 @@ const alphabets = {
   token: `${letters}${digits}_-`,
   host: 'ab.cd-e.',
 } as const;
-// Runs shorter than tokens, about as long, and longer.
+// Runs of characters that are shorter than tokens, about as long, and longer.
 const runLengths = [3, 11, 15, 19, 20, 31, 32, 36, 40, 48, 64, 100, 250];
 const anchorsMax = 4;
-// What a detector of digits is asked at.
+// The texts at which a detector of digits starts.
 const digitAnchors = ['1', '4111', '0049', '123456789'];
 
 export function worstInputs(detector: Pick<Detector, 'kind' | 'anchors'>, samples: Samples): readonly WorstInput[] {
@@ -45,7 +45,7 @@ export function worstInputs(detector: Pick<Detector, 'kind' | 'anchors'>, sample
   ];
 }
 
-/** Inputs that are hard on no detector alone. */
+/** Inputs that are hard for several detectors, not for one alone. */
 export const commonInputs: readonly WorstInput[] = [
   ...Object.keys(alphabets).map((of) => ({ name: `one token of ${of}`, make: (length: number) => run(of, length) })),
   { name: 'digits with separators', make: repeated(['4111 1111-1111.1112 ', '+49 (30) 1234-567 / ', '123-45-6789, ', '1.2.3.4:']) },
@@ -64,7 +64,7 @@ export const commonInputs: readonly WorstInput[] = [
   { name: 'JSON of many levels', make: deepJson },
 ];
 
-/** The shortest texts of the rows in which a kind stands, so that many fit. */
+/** The shortest texts of the rows that contain a kind, so that many fit. */
 export function samplesOf(rows: readonly Row[]): Samples {
   const samples = new Map<string, string[]>();
   for (const row of rows.filter(isPositive).toSorted((a, b) => a.text.length - b.text.length))
@@ -101,7 +101,7 @@ function repeated(pieces: readonly string[]): (length: number) => string {
   return (length) => (round === '' ? '' : round.repeat(Math.ceil(length / round.length)).slice(0, length));
 }
 
-/** Steps through the alphabet with a stride, so that no two neighbours are alike and no short period shows. */
+/** Steps through the alphabet with a stride, so that adjacent characters differ and no short period appears. */
 function run(of: string, length: number): string {
   const alphabet = Object.entries(alphabets).find(([name]) => name === of)?.[1] ?? letters;
   let text = '';
@@ -126,20 +126,20 @@ function json(item: (at: number) => string): (length: number) => string {
   };
 }
 
-/** Each level doubles the backslashes of the one within. */
+/** Each level doubles the backslashes of the level within it. */
 function nestedJson(length: number): string {
   let text = json((at) => `b${at}@c${at}.lindenpost.net`)(length * 0.45);
   for (let level = 0; level < 3; level++) text = JSON.stringify({ text });
   return text;
 }
 
-/** Half of it is depth; then findings, each of which stands at a long path. */
+/** Half of the text is depth. The other half is findings, each at a long path. */
 function deepJson(length: number): string {
   const depth = Math.floor(length / 12);
   return `${'{"a":'.repeat(depth)}${json((at) => `c${at}@d${at}.lindenpost.net`)(length - depth * 6)}${'}'.repeat(depth)}`;
 }
 
-/** Some of a list, from all over it. */
+/** Some items of a list, evenly distributed. */
 function spread<T>(all: readonly T[], max: number): readonly T[] {
   return all.length <= max
     ? all

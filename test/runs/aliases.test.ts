@@ -1,4 +1,4 @@
-// Names of tools before models.
+// The aliases of tools for models.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { createAliases } from '../../control-plane/runs/tools/aliases.ts';
@@ -6,7 +6,10 @@ import { createAliases } from '../../control-plane/runs/tools/aliases.ts';
 const accepted = /^[A-Za-z0-9_-]{1,64}$/;
 const aliasOf = (name: string): string => createAliases([name]).aliasOf(name);
 
-/** Names that are likely to meet: few letters, dots, underscores, what no provider takes, and long ones. */
+/**
+ * Names that are likely to collide: few letters, dots, underscores, characters that no provider accepts, and long
+ * names.
+ */
 const name = fc.oneof(
   fc.stringMatching(/^[ab._-]{1,8}$/),
   fc.stringMatching(/^[a-z0-9][a-z0-9-]{0,62}\.[A-Za-z0-9_./:-]{1,120}$/),
@@ -27,7 +30,7 @@ test('every alias is a name that providers accept, and leads back to its tool', 
   );
 });
 
-test('an alias does not hang on the order of the names', () => {
+test('an alias does not depend on the order of the names', () => {
   fc.assert(
     fc.property(fc.uniqueArray(name, { maxLength: 20 }), (names) => {
       const [there, back] = [createAliases(names), createAliases([...names].reverse())];
@@ -41,7 +44,7 @@ test.each([
   ['agents.Researcher', 'agents__Researcher'],
   ['Read', 'Read'],
   ['a._b', 'a___b'],
-])('%s is %s, without a hash', (name, alias) => {
+])('the alias of %s is %s, without a hash', (name, alias) => {
   expect(aliasOf(name)).toBe(alias);
 });
 
@@ -51,11 +54,11 @@ test.each([
   ['with a blank', 'agents.Research Bot'],
   ['of another script', 'agents.研究'],
   ['that reads as another alias', 'server__tool'],
-])('a name %s has a hash at its end', (_what, name) => {
+])('the alias of a name %s ends with a hash', (_what, name) => {
   expect(aliasOf(name)).toMatch(/^[A-Za-z0-9_-]{1,53}_[0-9a-f]{10}$/);
 });
 
-test('a tool that is called as the alias of another one takes nothing from it', () => {
+test('a tool whose name equals the alias of another tool takes nothing from it', () => {
   const odd = 'server.a b';
   const thief = aliasOf(odd).replace('__', '.');
   const aliases = createAliases([thief, odd]);
@@ -63,7 +66,7 @@ test('a tool that is called as the alias of another one takes nothing from it', 
   expect([odd, thief].map((one) => aliases.nameOf(aliases.aliasOf(one)))).toEqual([odd, thief]);
 });
 
-test('what a model makes up is no tool', () => {
+test('a name that a model invents is not a tool', () => {
   const aliases = createAliases(['git.read']);
   expect(['git.read', 'git__write', 'constructor', ''].map((alias) => aliases.nameOf(alias))).toEqual([null, null, null, null]);
 });

@@ -1,4 +1,4 @@
-// Inputs against schemas of strangers.
+// Checks inputs against untrusted schemas.
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import fc from 'fast-check';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
@@ -9,7 +9,7 @@ import { endless, objectSchema as object } from './endless-schemas.ts';
 
 const problemOf = createArgumentsProblem(createSchemaProblem());
 
-test('what fits has no problem', () => {
+test('an input that fits the schema has no problem', () => {
   const schema = object({ path: { type: 'string' }, depth: { type: 'integer', minimum: 0 } }, { required: ['path'] });
   expect(problemOf(schema, { path: '/tmp', depth: 2, more: true })).toBeNull();
 });
@@ -27,15 +27,15 @@ test.each<readonly [string, object, unknown, string]>([
   ['a value of a list', object({ a: { enum: ['up', 'down'] } }), { a: 'left' }, 'a must be one of ["up","down"]'],
   ['two at once', object({ a: { type: 'string' }, b: { type: 'string' } }), { a: 1, b: 1 }, 'a must be string; b must be string'],
   ['a name that every object inherits', object({}, { required: ['constructor'] }), {}, 'constructor is required'],
-])('%s is said with its place', (_what, schema, input, words) => {
+])('the problem of %s is reported with its place', (_what, schema, input, words) => {
   expect(problemOf({ ...schema }, input)).toBe(words);
 });
 
-test.each([[null], [[]], ['{}'], [1], [undefined]])('%j is no object', (input) => {
+test.each([[null], [[]], ['{}'], [1], [undefined]])('%j is not an object', (input) => {
   expect(problemOf({ type: 'object' }, input)).toBe('the arguments must be a JSON object');
 });
 
-test('words quote no value that the model wrote, and are few', () => {
+test('the description of a problem quotes no value that the model wrote, and is short', () => {
   const schema = object(Object.fromEntries(Array.from({ length: 40 }, (_, at) => [`f${at}`, { type: 'integer', pattern: '^x$' }])));
   const words = problemOf(schema, Object.fromEntries(Array.from({ length: 40 }, (_, at) => [`f${at}`, 'the-secret']))) ?? '';
   expect(words).not.toContain('the-secret');
@@ -43,7 +43,7 @@ test('words quote no value that the model wrote, and are few', () => {
   expect(words.length).toBeLessThan(2_100);
 });
 
-describe('what was compiled', () => {
+describe('a compiled schema', () => {
   const schema = (n: number) => object({ a: { type: 'integer', maximum: n } });
   const counted = () => {
     let works = 0;
@@ -54,14 +54,14 @@ describe('what was compiled', () => {
     return { problem, works: () => works };
   };
 
-  test('is kept for all that say the same', () => {
+  test('is shared by all schemas with the same content', () => {
     const { problem, works } = counted();
     for (let run = 0; run < 5; run += 1) expect(problem(schema(1), { a: 2 }, 'it')).toBe('a must be <= 1');
-    // One to compile, and one for each check.
+    // One unit of work to compile, and one for each check.
     expect(works()).toBe(6);
   });
 
-  test('is given up once it was late three times', () => {
+  test('is given up after it was late three times', () => {
     let late = true;
     const within = createTimeBound();
     const endless = (): never => {
@@ -77,18 +77,18 @@ describe('what was compiled', () => {
     expect(problem(schema(1), { a: 2 }, 'it')).toBeNull();
   });
 
-  test('counts for more than its text: some 500 small ones are kept, the latest in use', () => {
+  test('counts for more than its text: some 500 small ones are kept, the most recently used', () => {
     const { problem, works } = counted();
     for (let n = 0; n < 600; n += 1) problem(schema(n), { a: n }, 'it');
     const before = works();
     for (let n = 150; n < 600; n += 1) problem(schema(n), { a: n }, 'it');
-    // Not one was compiled anew.
+    // No schema was compiled again.
     expect(works() - before).toBe(450);
     problem(schema(0), { a: 0 }, 'it');
     expect(works() - before).toBe(452);
   });
 
-  test('is forgotten where others are in use', () => {
+  test('is evicted where others are in use', () => {
     const { problem, works } = counted();
     const long = (n: number) => ({ ...schema(n), description: 'x'.repeat(160_000) });
     for (let n = 0; n < 200; n += 1) {
@@ -116,12 +116,12 @@ describe('dialects', () => {
     expect(problemOf(schema, { a: ['x', 'y'] })).toBe('a[1] must be integer');
   });
 
-  test('a dialect that nobody knows is read as the newest', () => {
+  test('an unknown dialect is read as the newest', () => {
     expect(problemOf(object({ a: { type: 'string' } }, { $schema: 'https://example.test/mine' }), { a: 1 })).toBe('a must be string');
   });
 });
 
-describe('a schema that means no good', () => {
+describe('a hostile schema', () => {
   test.each<readonly [string, object]>([
     ['a reference to elsewhere', object({ a: { $ref: 'https://evil.test/schema.json' } })],
     ['a reference into a file', object({ a: { $ref: 'file:///etc/passwd' } })],
@@ -135,17 +135,17 @@ describe('a schema that means no good', () => {
     expect(problemOf({ ...schema }, [])).toBe('the arguments must be a JSON object');
   });
 
-  test('a check that waits is no check that passes', () => {
+  test('an asynchronous check does not count as passed', () => {
     expect(problemOf({ $async: true, ...object({ a: { type: 'string' } }) }, { a: 1 })).toBe('a must be string');
   });
 
-  test('what one names is not there for another', () => {
+  test('the names in one schema do not exist for another', () => {
     expect(problemOf({ $id: 'https://shared.test/s', ...object({ a: { type: 'string' } }) }, { a: 1 })).toBe('a must be string');
     expect(problemOf({ $id: 'https://shared.test/s', ...object({ a: { type: 'integer' } }) }, { a: 1 })).toBeNull();
     expect(problemOf(object({ b: { $ref: 'https://shared.test/s' } }), { b: { a: true } })).toBeNull();
   });
 
-  test.each(endless)('%s is tried four times at most, for a quarter of a second each, and not for each run', (_what, schema, value) => {
+  test.each(endless)('%s is tried at most four times, for a quarter of a second each, and not for each run', (_what, schema, value) => {
     const bound = createTimeBound();
     const triedMs: number[] = [];
     const counted = createArgumentsProblem(
@@ -154,7 +154,7 @@ describe('a schema that means no good', () => {
         return bound(ms, work);
       }),
     );
-    // Each run has a copy of its own.
+    // Each run has its own copy.
     for (let run = 0; run < 50; run += 1) expect(counted({ ...schema }, { a: value })).toBeNull();
     // Compiled once, and late three times.
     expect(triedMs.length).toBeGreaterThan(0);
@@ -162,7 +162,7 @@ describe('a schema that means no good', () => {
     expect(Math.max(...triedMs)).toBeLessThanOrEqual(250);
   });
 
-  test('more parts than are compiled: any object passes, and nothing is compiled', () => {
+  test('a schema with too many parts to compile accepts any object, and nothing is compiled', () => {
     const untimed = createSchemaProblem((_ms, work) => work());
     const compile = vi.spyOn(Ajv2020.prototype, 'compile');
     onTestFinished(() => compile.mockRestore());
@@ -174,7 +174,7 @@ describe('a schema that means no good', () => {
     expect(compile).toHaveBeenCalledTimes(1);
   });
 
-  test('whatever it is, there is an answer', () => {
+  test('every schema gets an answer', () => {
     const keyword = fc.constantFrom(
       'type',
       '$ref',

@@ -11,7 +11,7 @@ const accounts: fc.Arbitrary<readonly Account[]> = fc.array(
 );
 
 describe('a grant', () => {
-  test('is what is wanted, and never more than remains anywhere, nor than half of what others take from too, if half is enough', () => {
+  test('is what is wanted, at most what remains in any account, and at most half of a shared account if half is enough', () => {
     fc.assert(
       fc.property(accounts, amount, amount, amount, (all, least, more, extra) => {
         const most = least + more;
@@ -37,7 +37,7 @@ describe('a grant', () => {
     );
   });
 
-  test('is all there is where nobody else has put anything aside; of what others take from too, half', () => {
+  test('is everything that is left where no other run has a reservation, and half of a shared account', () => {
     const account = (kind: Account['kind'], reserved = 0): Account => ({ kind, cap: 12, spent: 2, reserved });
     const wanted = { least: 1, most: 11 };
     for (const kind of ['run', 'ancestor', 'day'] as const) expect(grantOf([account(kind)], wanted)).toEqual({ amount: 10, shared: false });
@@ -46,7 +46,7 @@ describe('a grant', () => {
     expect(grantOf([account('run', 2)], wanted)).toEqual({ amount: 8, shared: true });
   });
 
-  test('is put off where it would not be enough, and others may give something back; not where nobody may', () => {
+  test('waits where it would not be enough and others may return money, and does not wait where none can', () => {
     const account = (cap: number, reserved = 0): Account => ({ kind: 'day', cap, spent: 0, reserved });
     const wanted = { least: 1, enough: 5, most: 9 };
     expect(grantOf([account(10, 4)], wanted)).toEqual({ busy: 'day' });
@@ -54,7 +54,7 @@ describe('a grant', () => {
     expect(grantOf([account(20, 10)], wanted)).toEqual({ amount: 5, shared: true });
   });
 
-  test('that others stand in the way of is told from one that is spent', () => {
+  test('distinguishes money that others have reserved from money that is spent', () => {
     const spent: Account = { kind: 'run', cap: 10, spent: 8, reserved: 0 };
     const reserved: Account = { kind: 'day', cap: 10, spent: 0, reserved: 8 };
     const wanted = { least: 5, most: 9 };
@@ -70,13 +70,13 @@ describe('a grant', () => {
     expect(grantOf([account('day', 5), account('ancestor', 5), account('run', 4)], wanted)).toEqual({ exhausted: 'run' });
   });
 
-  test('of a free call is nothing, also where nothing is left', () => {
+  test('for a free call is nothing, even where nothing is left', () => {
     expect(grantOf([{ kind: 'run', cap: 0, spent: 0, reserved: 0 }], { least: 0, most: 0 })).toEqual({ amount: 0, shared: false });
     expect(grantOf([{ kind: 'day', cap: 1, spent: 2, reserved: 0 }], { least: 0, most: 0 })).toEqual({ amount: 0, shared: false });
   });
 });
 
-test('of a reservation never more is spent than it holds, and never less than nothing', () => {
+test('the amount spent from a reservation is at most its size, and never negative', () => {
   expect([spentOf(10, 4), spentOf(10, 11), spentOf(10, -1), spentOf(0, 3)]).toEqual([4, 10, 0, 0]);
 });
 
@@ -91,7 +91,7 @@ describe('the day', () => {
     expect([secondsToMidnightUtc(now), utcDayOf(now)]).toEqual([seconds, day]);
   });
 
-  test('is another one for whoever waited so long, and not before', () => {
+  test('changes for a caller exactly after the seconds that are left, and not before', () => {
     fc.assert(
       fc.property(fc.date({ min: new Date('2020-01-01'), max: new Date('2100-01-01'), noInvalidDate: true }), (now) => {
         const midnight = nextMidnightUtc(now);
@@ -103,7 +103,7 @@ describe('the day', () => {
   });
 });
 
-test('a cursor leads back to its place, and no other text leads anywhere', () => {
+test('a cursor leads back to its place, and any other text is rejected', () => {
   const place = { startedAt: new Date('2026-06-25T12:00:00.123Z'), id: 'abcDEF0123456789abcd' };
   expect(parseRunCursor(runCursorOf(place))).toEqual(place);
   for (const text of [

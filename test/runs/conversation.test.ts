@@ -1,11 +1,11 @@
-// What of a conversation is held for the model, and what is kept of it: both are bounded.
+// Which part of a conversation is held for the model, and which part is stored. Both are bounded.
 import { expect, test } from 'vitest';
 import { createConversation } from '../../control-plane/runs/conversation.ts';
 
 const mebi = 1_048_576;
 const bytesOf = (value: unknown): number => Buffer.byteLength(JSON.stringify(value));
 
-test('of 500 tool outputs of 100,000 bytes as many are said to the model as 16 MiB hold, the others in a line each', () => {
+test('of 500 tool outputs of 100,000 bytes, the model receives as many as fit in 16 MiB, and one line for each of the others', () => {
   const conversation = createConversation();
   const output = 'o'.repeat(100_000);
   const sayOutput = (n: number): void =>
@@ -25,7 +25,7 @@ test('of 500 tool outputs of 100,000 bytes as many are said to the model as 16 M
   });
 });
 
-test('of what is kept for the record 8 MiB are held, then a mark that it was cut, and nothing after it', () => {
+test('of what is stored for the record, 8 MiB are held, then a mark that it was cut, and nothing after it', () => {
   const conversation = createConversation();
   const keepText = (): void => conversation.keep({ role: 'user', text: 't'.repeat(100_000) });
   for (let n = 0; n < 500; n++) keepText();
@@ -36,7 +36,7 @@ test('of what is kept for the record 8 MiB are held, then a mark that it was cut
   expect(conversation.kept.at(-1)).toEqual({ role: 'cut' });
 });
 
-test('what is written with each round is the beginning of it, at most 1 MiB, and says that there is more', () => {
+test('each round writes at most the first 1 MiB of it, and a note that there is more', () => {
   const conversation = createConversation();
   for (let n = 0; n < 100; n++) conversation.keep({ role: 'user', text: 't'.repeat(100_000) });
   const soFar = conversation.keptSoFar();
@@ -44,7 +44,7 @@ test('what is written with each round is the beginning of it, at most 1 MiB, and
   expect(soFar).toEqual([...conversation.kept.slice(0, 10), { role: 'cut' }]);
 });
 
-test('an input of a tool is kept up to 64 KiB, and its beginning where it is longer', () => {
+test('an input of a tool is stored up to 64 KiB, and only its beginning where it is longer', () => {
   const conversation = createConversation();
   const input = { path: 'p'.repeat(mebi) };
   conversation.keep({ role: 'assistant', text: '', toolCalls: [{ callId: 'call-1', tool: 'files.read', input }] });

@@ -23,7 +23,7 @@ const rate: fc.Arbitrary<Rate> = fc.record({
 const anyRates: fc.Arbitrary<Rates> = fc.record({ input: rate, cachedInput: rate, cacheWrite: rate, output: rate });
 const bytes = fc.integer({ min: 0, max: 2_000_000 });
 
-describe('what is reserved', () => {
+describe('the reserved amount', () => {
   test('covers every call that the request can become', () => {
     fc.assert(
       fc.property(
@@ -56,21 +56,21 @@ describe('what is reserved', () => {
     );
   });
 
-  test('is what the bytes, and what providers add to them, cost at the dearest rate of input', () => {
+  test('is the cost of the bytes, and of what providers add to them, at the highest rate of input', () => {
     expect(mostItCanCost({ inputBytes: 9_000, rates: haiku }, 256)).toBe(10_000 * haiku.cacheWrite.base + 256 * haiku.output.base);
   });
 
-  test('of a free model is nothing, whatever the amount', () => {
+  test('is nothing for a free model, whatever the amount', () => {
     const request = { inputBytes: 1_000_000, rates: required(ratesOf('demo/echo', at)) };
     expect(mostItCanCost(request, 100_000)).toBe(0);
     expect(outputTokensFor(0, request, 4096)).toBe(4096);
   });
 });
 
-describe('what is settled', () => {
+describe('the settled amount', () => {
   const nothing = { inputTokens: 0, cachedInputTokens: 0, cacheWriteTokens: 0, outputTokens: 0 };
 
-  test('is what the price data says, of every model and in every tier', () => {
+  test('is what the price data states, for every model and in every tier', () => {
     const shapes = [
       { inputTokens: 1_000, cachedInputTokens: 0, cacheWriteTokens: 0, outputTokens: 77 },
       { inputTokens: 150_001, cachedInputTokens: 50_000, cacheWriteTokens: 30_001, outputTokens: 1_003 },
@@ -105,13 +105,13 @@ describe('what is settled', () => {
     expect(costOf(nothing, rates)).toBe(0);
   });
 
-  test('counts no token of the input twice, whatever a provider says of its cache', () => {
+  test('counts no token of the input twice, whatever a provider reports about its cache', () => {
     const rates = ratesFromPrice({ inputCentsPerMillionTokens: 1, outputCentsPerMillionTokens: 1 });
     expect(costOf({ inputTokens: 10, cachedInputTokens: 99, cacheWriteTokens: 99, outputTokens: 0 }, rates)).toBe(10);
   });
 });
 
-test('dearest are the rates of the dearest hour within a day, where the hour matters', () => {
+test('the highest rates are those of the most expensive hour of a day, where the hour matters', () => {
   const hourly = listModels(at).flatMap(({ id }) => {
     const halfHours = Array.from({ length: 48 }, (_, n) => ratesOf(id, new Date(at.getTime() + n * 1_800_000))?.output.base ?? 0);
     return new Set(halfHours).size > 1 ? [{ id, highest: Math.max(...halfHours) }] : [];
@@ -124,7 +124,7 @@ test('dearest are the rates of the dearest hour within a day, where the hour mat
   }
 });
 
-test('no rates are known of a name that is no model', () => {
+test('a name that is not a model has no known rates', () => {
   expect(ratesOf('nobody/nothing', at)).toBeNull();
   expect(dearestRatesOf('nobody/nothing', at)).toBeNull();
 });

@@ -10,7 +10,7 @@ const boss = (fields: Parameters<typeof someAgent>[0] = {}) => someAgent({ canDe
 const child = (name: string, fields: Parameters<typeof someAgent>[0] = {}) =>
   someAgent({ id: name.padEnd(20, '0'), name, systemPrompt: `I am ${name}`, ...fields });
 
-/** Each agent says its own lines, and the last of them for ever. */
+/** Each agent says its own lines in order, and then repeats the last of them without end. */
 const cast = (parts: Readonly<Record<string, readonly Line[]>>): readonly Line[] => {
   const at = new Map<string, number>();
   return [
@@ -36,7 +36,7 @@ const offered = (request: ModelRequest | undefined): readonly string[] => reques
 const of = (requests: readonly ModelRequest[], name: string): ModelRequest | undefined =>
   requests.find(({ system }) => system.includes(name));
 
-test('a task is run by another agent, below this one, and its answer comes back; entries carry the chain', async () => {
+test('another agent runs a task as a child of this one, and its answer comes back; the entries contain the chain', async () => {
   const running = await startRunning({
     state: { agents: [boss(), child('helper')] },
     lines: cast({
@@ -77,7 +77,7 @@ test('a task is run by another agent, below this one, and its answer comes back;
   });
 });
 
-test('the root pays for all below it, and its budget bounds them', async () => {
+test('the root pays for all runs below it, and its budget bounds them', async () => {
   const running = await startRunning({
     state: { agents: [boss({ maxBudgetCents: 2 }), child('helper', { maxBudgetCents: 1_000, maxToolRounds: 1_000 })] },
     lines: cast({
@@ -85,7 +85,7 @@ test('the root pays for all below it, and its budget bounds them', async () => {
       helper: [{ text: 'more', toolCalls: [callOf('box.one')], usage: usageOf(2_000, 100) }],
     }),
   });
-  // So long that what the one below leaves over pays for no further call of the root.
+  // The input is long enough that what the child leaves over pays for no further call of the root.
   const { end } = await running.run({ input: 'x'.repeat(3_000) });
   expect(end.data).toMatchObject({ stopReason: 'max_budget' });
   expect(running.books.runs.get('run-2')).toMatchObject({ end: { stopReason: 'max_budget', output: 'more' } });
@@ -95,7 +95,7 @@ test('the root pays for all below it, and its budget bounds them', async () => {
   expect(end.data).toMatchObject({ usage: { estimatedCostCents: spent / 1e6 } });
 });
 
-test('a run is offered one tool for each agent that it may hand a task to', async () => {
+test('a run is offered one tool for each agent that it may delegate to', async () => {
   const agents = [
     boss(),
     child('helper', { description: 'helps' }),
@@ -124,7 +124,7 @@ test('a run is offered one tool for each agent that it may hand a task to', asyn
   expect(offered(denied.model.requests[0])).toEqual(['box__one', 'box__two']);
 });
 
-test('a tool server that is called as the agents are stands in for none of them', async () => {
+test('a tool server with the name of the agent tools replaces none of them', async () => {
   const toolbox = createTestToolbox(undefined, [someTool('agents.helper'), someTool('box.one')]);
   const running = await startRunning({
     toolbox,
@@ -136,7 +136,7 @@ test('a tool server that is called as the agents are stands in for none of them'
   expect(offered(running.model.requests[0])).toEqual(['box__one', 'agents__helper']);
 });
 
-test('nobody is handed a task twice in a chain, nor deeper than any agent of it allows', async () => {
+test('no agent receives a task twice in a chain, or deeper than any agent of the chain allows', async () => {
   const agents = [
     boss({ maxDelegationDepth: 2 }),
     child('one', { canDelegate: true }),
@@ -175,7 +175,7 @@ test('nobody is handed a task twice in a chain, nor deeper than any agent of it 
   ]);
 });
 
-test('an agent that calls itself, or one above it, is refused as a cycle; one that is not there as a malformed call', async () => {
+test('an agent that calls itself, or one above it, is rejected as a cycle, and a missing agent as a malformed call', async () => {
   const running = await startRunning({
     state: { agents: [boss(), child('one', { canDelegate: true })] },
     lines: cast({
@@ -192,7 +192,7 @@ test('an agent that calls itself, or one above it, is refused as a cycle; one th
   ]);
 });
 
-test('a child has the tools and scopes that its whole chain has, and of the scopes those that are handed down', async () => {
+test('a child has the tools and scopes that its whole chain has, and of the scopes only those that are delegated', async () => {
   const servers = [
     workspaceServer({
       name: 'box',
@@ -225,7 +225,7 @@ test('a child has the tools and scopes that its whole chain has, and of the scop
   expect(await offers({ scopes: [] })).toEqual([]);
 });
 
-test("the parent's end ends the child, and is told after it", async () => {
+test("the end of the parent ends the child, and is reported after it", async () => {
   let asked = (): void => {};
   const childAsked = new Promise<void>((resolve) => {
     asked = resolve;
@@ -252,7 +252,7 @@ test("the parent's end ends the child, and is told after it", async () => {
   expect([end.data, reserved]).toMatchObject([{ usage: { estimatedCostCents: spent / 1e6 } }, 0]);
 });
 
-test('a child that is cancelled, or whose provider fails, ends alone; the parent hears of it', async () => {
+test('a child that is cancelled, or whose provider fails, ends alone, and the parent is notified', async () => {
   const running = await startRunning({
     state: { agents: [boss(), child('helper', { model: 'unknown' }), child('other')] },
     lines: cast({
@@ -273,7 +273,7 @@ test('a child that is cancelled, or whose provider fails, ends alone; the parent
   expect(results).toContainEqual([false, { output: '', stopReason: 'cancelled', runId: 'run-2' }]);
 });
 
-test('a chain may be 16 hops deep, and not one more', async () => {
+test('a chain can be 16 hops deep, and not deeper', async () => {
   const names = Array.from({ length: 18 }, (_, n) => `a${String(n).padStart(2, '0')}`);
   const agents = [boss(), ...names.map((name) => child(name, { canDelegate: true }))];
   const pass = (to: string): readonly Line[] => [{ toolCalls: [callOf(`agents.${to}`, { task: 'go' })] }, { text: 'back' }];
@@ -284,9 +284,12 @@ test('a chain may be 16 hops deep, and not one more', async () => {
   expect(Math.max(...(await running.entries()).map(({ depth }) => depth))).toBe(16);
 });
 
-describe('runs below others', () => {
+describe('child runs', () => {
   const calls = (tasks: number) => ({ toolCalls: Array.from({ length: tasks }, () => callOf('agents.helper', { task: 'wait' })) });
-  /** Those below wait for each other, until as many are there as may be; in a second round there are as many as that. */
+  /**
+   * The children wait for each other until the maximum number is running. In a second round the same number runs
+   * again.
+   */
   const handing = async (tasks: number, fitting: number, below?: { readonly each: number; readonly all: number }) => {
     let there = 0;
     let open = (): void => {};
@@ -315,19 +318,19 @@ describe('runs below others', () => {
     return results.flatMap(({ isError, output }) => (isError ? [output] : []));
   };
 
-  test('are at most 64 at once below one, and the call that would be one more fails in words', async () => {
+  test('are at most 64 at once below one run, and a further call fails with an explanation', async () => {
     const words = 'The task was not begun: 64 agents work for this run already. Hand it over when one of them has answered.';
     expect(await handing(66, 64)).toEqual([words, words]);
   });
 
-  test('are bounded for the whole process, and one that ends makes room', async () => {
+  test('are bounded for the whole process, and one that ends frees its place', async () => {
     expect(await handing(3, 2, { each: 64, all: 2 })).toEqual([
       'The task was not begun: too many agents work in this control plane. Hand it over again later.',
     ]);
   });
 });
 
-test('what is no task is refused, whatever the schema let through', async () => {
+test('an input that is not a task is rejected, whatever the schema accepted', async () => {
   const tools = agentTools(
     { governed: { mayDelegateTo: () => true, chainProblem: () => null }, modelProblem: () => null },
     someState().agents,
@@ -341,7 +344,7 @@ test('what is no task is refused, whatever the schema let through', async () => 
   expect((await tools.call('agents.ghost', { task: 'x' }, context)).isError).toBe(true);
 });
 
-test('a task of blanks is handed to nobody', async () => {
+test('a task of blanks is not delegated', async () => {
   const running = await startRunning({
     state: { agents: [boss(), child('helper')] },
     argumentsProblem: createArgumentsProblem(createSchemaProblem()),
@@ -353,7 +356,7 @@ test('a task of blanks is handed to nobody', async () => {
   expect(heard).toMatchObject({ isError: true, output: expect.stringContaining('task must match pattern') });
 });
 
-test('an agent whose model cannot run here is no tool', async () => {
+test('an agent whose model cannot run here is not offered as a tool', async () => {
   const agents = [boss(), child('helper'), child('lost', { model: 'gone/model' })];
   const running = await startRunning({ state: { agents }, lines: [{ text: 'done' }] });
   await running.run();

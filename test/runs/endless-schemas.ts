@@ -1,5 +1,5 @@
-// Schemas whose checks do not end by themselves, each with a value that shows it: where tries are counted, and where the time that
-// they take is measured (test/long).
+// Schemas whose checks do not terminate on their own, each with a value that shows it. Used where the tries are
+// counted, and where their time is measured (test/long).
 export const objectSchema = (properties: object, more: object = {}) => ({ type: 'object', properties, ...more });
 
 const levels = 60;
@@ -16,7 +16,7 @@ const doubling = objectSchema(
 );
 const toItself = objectSchema({ a: { $ref: '#/$defs/me' } }, { $defs: { me: { allOf: [{ $ref: '#/$defs/me' }] } } });
 
-/** The value is that of the field `a`. */
+/** The value belongs to the field `a`. */
 export const endless: readonly (readonly [name: string, schema: object, value: unknown])[] = [
   ['references that double at every level', doubling, 'x'],
   ['a pattern that backtracks without end', objectSchema({ a: { pattern: '^(a+)+$' } }), `${'a'.repeat(60)}!`],

@@ -13,7 +13,7 @@ const mail = 'bob@acme-mail.eu';
 
 const offered = (request: ModelRequest | undefined): readonly string[] | undefined => request?.tools.map(({ alias }) => alias);
 
-test('a model is offered what policy lets its caller call, and no more', async () => {
+test('a model is offered exactly the tools that policy lets its caller call', async () => {
   const running = await startRunning({ state: rule({ 'box.two': deny }) });
   await running.run();
   expect(offered(running.model.requests[0])).toEqual(['box__one']);
@@ -27,7 +27,7 @@ test('a model is offered what policy lets its caller call, and no more', async (
   expect(offered(scoped.model.requests[0])).toEqual(['box__two']);
 });
 
-test('a tool that is denied while the run goes on is refused, recorded, and offered no more', async () => {
+test('a tool that is denied during the run is refused, recorded, and no longer offered', async () => {
   const running = await startRunning({
     lines: [
       (_request) => {
@@ -52,7 +52,7 @@ test('a tool that is denied while the run goes on is refused, recorded, and offe
 test.each([
   ['removed', []],
   ['registered anew', [workspaceServer({ name: 'box', definition: 'second', tools: [] })]],
-])('a tool whose server is %s while the run goes on is refused in words, recorded, and offered no more', async (_, servers) => {
+])('a tool whose server is %s during the run is refused with an explanation, recorded, and no longer offered', async (_, servers) => {
   const scopes = [{ name: 'two', requiredScopes: ['box:read'] }];
   const running = await startRunning({
     state: { servers: [workspaceServer({ name: 'box', definition: 'first', tools: scopes })] },
@@ -77,7 +77,7 @@ test.each([
   expect(entries).toEqual(['box.one', 'box.two', 'box.one'].map((tool) => [tool, ...refused]));
 });
 
-test('a server that is asked for its tools again, or of which only the scopes change, is still there', async () => {
+test('a server whose tools are listed again, or whose scopes alone change, remains available', async () => {
   const running = await startRunning({
     state: { servers: [workspaceServer({ name: 'box', definition: 'first', tools: [] })] },
     lines: [
@@ -98,7 +98,7 @@ async function* once(...toolCalls: ReturnType<typeof callOf>[]): AsyncGenerator<
   yield { kind: 'reply', text: '', toolCalls, usage: usageOf(1, 1), finish: 'tool_calls' };
 }
 
-test('what policy redacts reaches neither tool, model, stream, audit log nor what is kept of the run', async () => {
+test('redacted values reach neither the tool, the model, the stream, the audit log nor the stored run', async () => {
   const toolbox = createTestToolbox(async ({ input }) => ({ said: input, from: `carl@acme-mail.eu` }));
   const running = await startRunning({
     toolbox,
@@ -119,7 +119,7 @@ test('what policy redacts reaches neither tool, model, stream, audit log nor wha
   ]);
 });
 
-test('a layer in audit mode changes no payload, and what is kept is redacted', async () => {
+test('a layer in audit mode changes no payload, and what is stored is redacted', async () => {
   const documents = [{ id: { layer: 'workspace' } as const, document: { mode: 'audit' as const, tools: { 'box.one': redact } } }];
   const running = await startRunning({
     state: { documents },
@@ -132,7 +132,7 @@ test('a layer in audit mode changes no payload, and what is kept is redacted', a
   expect(JSON.stringify([running.books.runs.get(id)?.end, await running.entries()])).not.toContain(mail);
 });
 
-test('where the defaults redact, what people and the model wrote is kept redacted, and answered as it is', async () => {
+test('where the defaults redact, text from people and from the model is stored redacted, and returned unchanged', async () => {
   const documents = [{ id: { layer: 'workspace' } as const, document: { defaults: redact } }];
   const running = await startRunning({ state: { documents }, lines: [{ text: `wrote to ${mail}` }] });
   const { id, end } = await running.run({ input: `write to ${mail}`, context: { boss: mail } });
@@ -143,7 +143,7 @@ test('where the defaults redact, what people and the model wrote is kept redacte
   expect(JSON.stringify(kept)).not.toContain(mail);
 });
 
-/** What happens between the reply and the decisions on its calls. */
+/** Runs `work` between the reply and the decisions on its calls. */
 async function* afterwards(reply: AsyncIterable<ModelEvent>, work: () => void): AsyncGenerator<ModelEvent> {
   try {
     yield* reply;
@@ -158,7 +158,7 @@ test.each([
   ['the agent is deleted', { agents: [] }],
   ['the key is revoked', { keys: [] }],
   ['the member leaves', { members: [], keys: [] }],
-])('once %s, a run calls nothing more and ends', async (_, change) => {
+])('once %s, a run makes no more calls and ends', async (_, change) => {
   const running = await startRunning({
     lines: [() => afterwards(once(callOf('box.one')), () => running.take(change))],
   });
@@ -167,7 +167,7 @@ test.each([
   expect((await running.entries()).map(({ decision }) => decision)).toEqual(['deny']);
 });
 
-test('a key that is rotated is another key', async () => {
+test('a rotated key counts as another key', async () => {
   const [key] = someState().keys;
   const running = await startRunning({
     lines: [
@@ -178,14 +178,14 @@ test('a key that is rotated is another key', async () => {
   expect((await running.entries()).map(({ code }) => code)).toEqual(['key_revoked']);
 });
 
-test('a key that may start runs needs no scope to govern; one that may not is refused', async () => {
+test('a key with the scope to start runs needs no scope to govern, and a key without it is rejected', async () => {
   expect((await (await startRunning()).run()).end.kind).toBe('done');
   const [key] = someState().keys;
   const reading = await startRunning({ state: { keys: key === undefined ? [] : [{ ...key, scopes: ['agents.read'] }] } });
   await expect(reading.run()).rejects.toMatchObject({ code: 'forbidden' });
 });
 
-test('a session that stands on a member runs as that member; another key is never lent to it', async () => {
+test('a session based on a member runs as that member, and never uses another key', async () => {
   const session = { credential: { kind: 'session', hash: 'c'.repeat(64), expiresAt: null }, keyId: 'session:s1' } as const;
   const running = await startRunning({ state: { keys: [] }, lines: [{ toolCalls: [callOf('box.one')] }, { text: 'done' }] });
   expect((await running.run({}, { actor: session })).end.data).toMatchObject({ stopReason: 'goal_complete' });
@@ -194,7 +194,7 @@ test('a session that stands on a member runs as that member; another key is neve
   await expect(running.run({}, { actor: { ...session, keyId: 'key-9' } })).rejects.toMatchObject({ code: 'forbidden' });
 });
 
-test('a key pins the tier and the client of the runs it starts', async () => {
+test('a key pins the tier and the client of the runs that it starts', async () => {
   const running = await startRunning({ lines: [{ toolCalls: [callOf('box.one')] }, { text: 'done' }] });
   await running.run({}, { actor: { pins: { tier: 'background', agent: 'root', client: 'cron' } } });
   expect((await running.entries())[0]).toMatchObject({
@@ -204,7 +204,7 @@ test('a key pins the tier and the client of the runs it starts', async () => {
   });
 });
 
-test('a limit is one for all runs of a user', async () => {
+test('all runs of a user share one limit', async () => {
   const documents = [{ id: { layer: 'workspace' } as const, document: { tools: { 'box.one': { api: { rateLimit: 3 } } } } }];
   const running = await startRunning({
     state: { documents },
@@ -221,7 +221,7 @@ test('a limit is one for all runs of a user', async () => {
   expect(decided).toEqual(['allowed', 'allowed', 'allowed', 'rate_limited']);
 });
 
-test('a secret in a name that the model made up is kept nowhere, and told nobody', async () => {
+test('a secret in a name that the model invented is stored nowhere and reported nowhere', async () => {
   const secret = 'AKIAZ7Q2XN5KD3WLRT6P';
   const running = await startRunning({
     lines: [{ toolCalls: [callOf(`box.${secret}`), { ...callOf('box.x'), alias: mail }, callOf('box.ghost')] }, { text: 'done' }],

@@ -68,7 +68,7 @@ test('a run is running until it ends, and ending until its end is recorded', asy
   expect(await samples('tollgate_run_seconds')).toContain('tollgate_run_seconds_sum{status="cancelled"} 4');
 });
 
-test('money is counted as it is settled, tokens as they are told, each token once', async () => {
+test('money is counted when it is settled, tokens when they are reported, each token once', async () => {
   const { money, records, samples, told, ends } = counting();
   await records.begin(run('one'));
   await money.settle(run('one'), 'r1', 2_500_000);
@@ -85,7 +85,7 @@ test('money is counted as it is settled, tokens as they are told, each token onc
   expect(told).toEqual(['settled 2500000', 'updated 10', 'settled 500000', 'ended completed']);
 });
 
-test('models have so many labels and no more; one that is not known has none of its own', async () => {
+test('the number of model labels is bounded, and an unknown model has no label of its own', async () => {
   const { money, records, samples } = counting((model) => (model === 'unknown' ? null : { provider: 'demo', model }));
   for (let at = 0; at < 105; at++) {
     await records.begin(run(`run${at}`, `model${at}`));

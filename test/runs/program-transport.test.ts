@@ -1,4 +1,4 @@
-// A tool server that is a program: it lives apart from our process group, and whatever it has started ends with it.
+// A tool server that is a program. It runs in a separate process group, and all processes that it started end with it.
 import { spawnSync } from 'node:child_process';
 import { expect, test } from 'vitest';
 import { ProgramTransport } from '../../control-plane/runs/mcp/program-transport.ts';
@@ -11,7 +11,10 @@ interface Told {
 const groupOf = (pid: number): number => Number(spawnSync('ps', ['-o', 'pgid=', '-p', String(pid)], { encoding: 'utf8' }).stdout);
 const stateOf = (pid: number): string => spawnSync('ps', ['-o', 'stat=', '-p', String(pid)], { encoding: 'utf8' }).stdout.trim();
 
-/** Tells its own pid and that of a program it has started. `deaf`: neither the end of its input nor a word to stop ends it. */
+/**
+ * Prints its own pid and that of a program that it has started. `deaf`: it ends neither at the end of its input nor on
+ * a signal to stop.
+ */
 async function start(deaf: boolean) {
   const script = `
     const { spawn } = require('node:child_process');
@@ -31,7 +34,7 @@ async function start(deaf: boolean) {
 test.each([
   ['ends with its input', false],
   ['is deaf', true],
-])('one that %s is in a group of its own, and is gone with its children once it is closed', async (_what, deaf) => {
+])('one that %s runs in its own process group, and is gone with its children once it is closed', async (_what, deaf) => {
   const { transport, own, child } = await start(deaf);
   expect(transport.pid).toBe(own);
   expect([groupOf(own), groupOf(child)]).toEqual([own, own]);
@@ -43,12 +46,12 @@ test.each([
   await expect(transport.send({ jsonrpc: '2.0', method: 'x' })).rejects.toThrow('Not connected');
   await eventually(
     async () => [own, child].map(stateOf),
-    // What nobody has waited for yet is a zombie.
+    // A process that its parent has not waited for yet is a zombie.
     (states) => states.every((state) => state === '' || state.startsWith('Z')),
   );
 });
 
-test('a program that is not there rejects, and one that says too much is ended', async () => {
+test('a missing program rejects, and one that writes too much is ended', async () => {
   const absent = new ProgramTransport({ command: '/no/such/program', args: [], env: {}, bytesMax: 1_000 });
   await expect(absent.start()).rejects.toThrow('ENOENT');
   await absent.close();

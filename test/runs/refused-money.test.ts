@@ -23,7 +23,7 @@ const counts = (day: number, ancestor: number, own: number): readonly string[] =
   `tollgate_spend_refused_total{bound="run"} ${own}`,
 ];
 
-test('money that is refused is counted by what had too little left, and money that is granted is not', async () => {
+test('refused money is counted by the bound that had too little left, and granted money is not counted', async () => {
   const { money, samples } = counting([
     { kind: 'exhausted', bound: 'day' },
     { kind: 'exhausted', bound: 'run' },
@@ -36,14 +36,14 @@ test('money that is refused is counted by what had too little left, and money th
   expect(await samples()).toEqual(counts(1, 0, 1));
 });
 
-test('a run that may not begin because the day is spent is counted, and refused as before', async () => {
+test('a run that cannot begin because the day is spent is counted, and refused as before', async () => {
   const spent = new AppError({ code: 'rate_limited', publicMessage: 'the daily cap is reached' });
   const { admit, samples } = counting([], () => Promise.reject(spent));
   await expect(admit(caller, 1)).rejects.toBe(spent);
   expect(await samples()).toEqual(counts(1, 0, 0));
 });
 
-test('what else keeps a run from beginning is not about money', async () => {
+test('other reasons that prevent a run from beginning do not count as refused money', async () => {
   const gone = new Error('the database is gone');
   const { admit, samples } = counting([], () => Promise.reject(gone));
   await expect(admit(caller, 1)).rejects.toBe(gone);

@@ -12,7 +12,7 @@ async function all(events: AsyncIterable<ToldEvent>): Promise<readonly ToldEvent
 
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
-/** Whether a promise has come to something, now. */
+/** Returns whether a promise is settled now. */
 async function isOver(promise: Promise<unknown>): Promise<boolean> {
   let over = false;
   void promise.then(() => {
@@ -22,14 +22,14 @@ async function isOver(promise: Promise<unknown>): Promise<boolean> {
   return over;
 }
 
-test('events are told in their order, and nothing after the last one', async () => {
+test('events are sent in order, and nothing after the last one', async () => {
   const { emit, events } = createTold(new AbortController().signal);
   const told = [text('a'), text('b'), failed].map(emit);
   expect(await all(events)).toEqual([text('a'), text('b'), failed]);
   await Promise.all(told);
 });
 
-test('the run waits until its event was taken and the next one is wanted', async () => {
+test('the run waits until its event was read and the next one is requested', async () => {
   const { emit, events } = createTold(new AbortController().signal);
   const first = emit(text('a'));
   expect(await isOver(first)).toBe(false);
@@ -44,7 +44,7 @@ test('the run waits until its event was taken and the next one is wanted', async
   expect(await isOver(second)).toBe(true);
 });
 
-test('where nothing happens for a while, that is said', async () => {
+test('a heartbeat is sent where nothing happens for a while', async () => {
   const { emit, events } = createTold(new AbortController().signal, 1);
   expect((await events.next()).value).toBeNull();
   expect((await events.next()).value).toBeNull();
@@ -53,7 +53,7 @@ test('where nothing happens for a while, that is said', async () => {
   expect(rest.at(-1)).toEqual(failed);
 });
 
-test('who has gone holds up nobody, whether the events were ever read or not', async () => {
+test('a reader that has gone delays no one, whether the events were read or not', async () => {
   const read = new AbortController();
   const reading = createTold(read.signal);
   const waiting = [reading.emit(text('a')), reading.emit(text('b'))];

@@ -1,4 +1,4 @@
-// The tools of registered servers, called: real MCP servers, and ones that hang, die, lie and flood.
+// Calls of the tools of registered servers: real MCP servers, and servers that hang, die, send false data and flood.
 import { once, setMaxListeners } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { AppError } from '@tollgate/proto/contract';
@@ -18,7 +18,7 @@ const reach = createReach({ allowPrivate: true, commands: [process.execPath] });
 const short = { ...reach, callMs: 400 };
 const never = new AbortController().signal;
 const json = { 'content-type': 'application/json' };
-/** A program is asked to end half a second after its input has, and ended a second after that. */
+/** A program is asked to end half a second after its input ended, and is killed a second after that. */
 const endsWithinMs = 1_500;
 const anySeat: TakeSeat = () => ({ leave: () => undefined });
 const toolNamed = (name: string): DiscoveredTool => ({
@@ -59,7 +59,7 @@ beforeEach(() => {
   answering(() => ({ content: [{ type: 'text', text: 'done' }] }));
 });
 
-/** What the fake server answers to calls; true where `result` has answered by itself. */
+/** Sets what the fake server answers to calls. `result` returns true if it has answered on its own. */
 function answering(result: (asked: Asked, response: ServerResponse) => object | true): void {
   fake.instead = (asked, response) => {
     if (asked.rpc.method !== 'tools/call') return false;
@@ -75,7 +75,7 @@ const methods = (): readonly unknown[] => fake.asked.map(({ rpc }) => rpc.method
 const calls = (): number => methods().filter((method) => method === 'tools/call').length;
 
 describe('the list', () => {
-  test('has what discovery found and enabledTools names, and opens nothing', async () => {
+  test('has what discovery found and enabledTools names, and opens no connection', async () => {
     const before = fake.connections;
     const toolbox = box({ target: at(fake.url) }, { enabled: ['files.read', 'other.*'] });
     expect(toolbox.tools).toEqual([{ name: 'files.read', description: 'does read', inputSchema: { type: 'object' } }]);
@@ -85,7 +85,7 @@ describe('the list', () => {
 });
 
 describe('a call', () => {
-  test('of the demonstration server over Streamable HTTP', async () => {
+  test('of the demonstration server over Streamable HTTP works', async () => {
     const real = await startEverything();
     try {
       const target = at(real.url);
@@ -108,7 +108,7 @@ describe('a call', () => {
     }
   });
 
-  test('of the demonstration server over standard streams, which is started once', async () => {
+  test('of the demonstration server over standard streams works, and the server is started once', async () => {
     const target: Target = { kind: 'command', program: process.execPath, args: [everything, 'stdio'], env: [] };
     let seats = 0;
     const takeSeat: TakeSeat = () => {
@@ -128,7 +128,7 @@ describe('a call', () => {
     expect(await call(toolbox, 'files.echo', { message: 'd' })).toEqual({ output: 'the run has ended', isError: true });
   });
 
-  test('of a server that is removed while it is connected to is not made', async () => {
+  test('of a server that is removed during the connection is not made', async () => {
     let there = true;
     const instead = fake.instead;
     fake.instead = (asked, response) => {
@@ -143,7 +143,7 @@ describe('a call', () => {
   test.each([
     ['over HTTP', () => at(fake.url)],
     ['of a program', (): Target => ({ kind: 'command', program: process.execPath, args: [everything, 'stdio'], env: [] })],
-  ])('%s, 30 at once, makes Node warn of nothing', async (_, target) => {
+  ])('%s, 30 at once, causes no Node warning', async (_, target) => {
     const warnings: Error[] = [];
     const hear = (warning: Error): void => void warnings.push(warning);
     process.on('warning', hear);
@@ -157,7 +157,7 @@ describe('a call', () => {
     expect(warnings).toEqual([]);
   });
 
-  test('of a server of the newest protocol', async () => {
+  test('of a server with the newest protocol works', async () => {
     fake.modern = true;
     answering(() => ({ resultType: 'complete', content: [{ type: 'text', text: 'modern' }] }));
     expect(await call(box({ target: at(fake.url) }))).toEqual({ output: 'modern', isError: false });
@@ -224,7 +224,7 @@ describe('an answer', () => {
     expect(await answered(result)).toEqual({ output, isError: false });
   });
 
-  describe('to a promise of outputSchema', () => {
+  describe('with an outputSchema', () => {
     const outputSchema = { type: 'object', properties: { n: { type: 'integer' } }, required: ['n'] };
     const promised = async (result: object, secrets = {}): Promise<ToolResult> => {
       answering(() => result);
@@ -232,7 +232,7 @@ describe('an answer', () => {
       return call(box({ target: at(fake.url), tools, secrets: () => secrets }));
     };
 
-    test('that keeps it is that', async () => {
+    test('that fits it is returned as it is', async () => {
       expect(await promised({ content: [], structuredContent: { n: 1 } })).toEqual({ output: { n: 1 }, isError: false });
     });
 
@@ -240,18 +240,18 @@ describe('an answer', () => {
       ['a field of another type', { content: [text('{"n":"x"}')], structuredContent: { n: 'x' } }, 'n must be integer'],
       ['a missing field', { content: [], structuredContent: {} }, 'n is required'],
       ['only text', { content: [text('1')] }, 'it has no structuredContent'],
-    ])('that breaks it by %s is an error that says so, with the answer beside it', async (_what, result, words) => {
+    ])('that breaks it by %s is an error that states the reason, together with the answer', async (_what, result, words) => {
       const { output, isError } = await promised(result);
       expect(isError).toBe(true);
       expect(output).toEqual({ problem: `the answer does not fit the outputSchema of its tool: ${words}`, answered: expect.anything() });
       expect(await call(box({ target: at(fake.url) }))).toMatchObject({ isError: false });
     });
 
-    test('and that is an error promises nothing', async () => {
+    test('and that is an error does not have to fit it', async () => {
       expect(await promised({ content: [text('no such file')], isError: true })).toEqual({ output: 'no such file', isError: true });
     });
 
-    test('and that names a secret in breaking it does not tell it', async () => {
+    test('and that breaks it with a secret does not reveal the secret', async () => {
       const key = 'abcdefgh12345678';
       const strict = { type: 'object', additionalProperties: false };
       answering(() => ({ content: [], structuredContent: { [key]: 1 } }));
@@ -262,18 +262,18 @@ describe('an answer', () => {
     });
   });
 
-  test('that says it is an error is one, in the words of the server', async () => {
+  test('that reports an error is an error, in the words of the server', async () => {
     expect(await answered({ content: [text('no such file')], isError: true })).toEqual({ output: 'no such file', isError: true });
   });
 
-  test('that is a refusal of the protocol has its words', async () => {
+  test('that is a refusal of the protocol contains its words', async () => {
     expect(await answered({ error: { code: -32602, message: 'path is missing' } })).toEqual({
       output: expect.stringContaining('the tool server refused the call: '),
       isError: true,
     });
   });
 
-  test('of more than 1 MiB is cut between words, and says so', async () => {
+  test('of more than 1 MiB is cut between words, and reports it', async () => {
     const { output, isError } = await answered({ content: [text('"wörter" '.repeat(200_000))] });
     expect(isError).toBe(false);
     expect(output).toEqual({
@@ -285,7 +285,7 @@ describe('an answer', () => {
     expect(bytes).toBeGreaterThan(1_000_000);
   });
 
-  test('tells no secret that the server was sent', async () => {
+  test('reveals no secret that the server was sent', async () => {
     answering(({ headers }) => ({ content: [text(`you said ${headers.authorization}`), text('and 0123456789ab')] }));
     const toolbox = box({ target: at(fake.url), secrets: () => ({ Authorization: 'Bearer 0123456789ab' }) });
     expect((await call(toolbox)).output).toEqual([text('you said ***'), text('and ***')]);
@@ -295,7 +295,7 @@ describe('an answer', () => {
     ['of another form', { content: 'text' }],
     ['with a block of no kind', { content: [{ type: 'video', data: 1 }] }],
     ['with a text that is none', { content: [{ type: 'text', text: 7 }] }],
-  ])('that lies, %s, is a failure in words', async (_what, result) => {
+  ])('that is not a valid result, %s, is a failure with a message', async (_what, result) => {
     expect(await answered(result)).toEqual({ output: 'the tool server answered what is no result of a tool', isError: true });
   });
 });
@@ -308,7 +308,7 @@ describe('a server that', () => {
     return toolbox;
   };
 
-  test('hangs is given up after the time of a call; the next call is made on the same connection', async () => {
+  test('hangs is given up after the timeout of a call; the next call uses the same connection', async () => {
     answering(() => true);
     const toolbox = await failing(`did not answer within 400 ms; ${unknown}`, { reach: short });
     answering(() => ({ content: [] }));
@@ -316,14 +316,14 @@ describe('a server that', () => {
     expect(methods().filter((method) => method === 'initialize').length).toBe(1);
   });
 
-  test('hangs while it is connected to is given up too, and tried anew with the next call', async () => {
+  test('hangs while the connection opens is given up too, and tried again with the next call', async () => {
     fake.instead = () => true;
     const toolbox = await failing('did not answer within 400 ms', { reach: short });
     answering(() => ({ content: [] }));
     expect(await call(toolbox)).toEqual({ output: [], isError: false });
   });
 
-  test('ends the stream of its answer without one is not waited for', async () => {
+  test('ends the stream of its answer without an answer is not waited for', async () => {
     answering((_asked, response) => {
       response.writeHead(200, { 'content-type': 'text/event-stream' }).end(': bye\n\n');
       return true;
@@ -331,7 +331,7 @@ describe('a server that', () => {
     await failing(`ended its answer before it was complete; ${unknown}`);
   });
 
-  test('breaks the connection off in the middle of an answer is asked once', async () => {
+  test('breaks off the connection in the middle of an answer is asked once', async () => {
     answering((_asked, response) => {
       response.writeHead(200, json).write('{"jsonrpc":');
       response.destroy();
@@ -341,7 +341,7 @@ describe('a server that', () => {
     expect(calls()).toBe(1);
   });
 
-  test('answers with a status tells its number, and nothing of its body', async () => {
+  test('answers with an error status reports its number, and nothing of its body', async () => {
     answering((_asked, response) => {
       response.writeHead(500).end('inner secrets');
       return true;
@@ -351,7 +351,7 @@ describe('a server that', () => {
     expect(calls()).toBe(1);
   });
 
-  test.each([400, 404])('has forgotten its session (%i) is greeted anew, and asked again once', async (status) => {
+  test.each([400, 404])('has forgotten its session (%i) is initialized again, and asked again once', async (status) => {
     let session = 0;
     let forgotten = false;
     fake.instead = ({ rpc, headers }, response) => {
@@ -374,7 +374,7 @@ describe('a server that', () => {
     expect(calls()).toBe(4);
   });
 
-  test.each(['application/json', 'text/event-stream'])('answers 50 MB of %s is cut short, and the next call goes well', async (type) => {
+  test.each(['application/json', 'text/event-stream'])('answers 50 MB of %s is cut off, and the next call succeeds', async (type) => {
     let written = 0;
     answering((_asked, response) => {
       response.writeHead(200, { 'content-type': type });
@@ -396,13 +396,13 @@ describe('a server that', () => {
     expect(await call(toolbox)).toEqual({ output: [], isError: false });
   });
 
-  test('answers much in all, in answers that are each short enough, is heard to the end', async () => {
+  test('answers much in total, in answers that are each short enough, is read to the end', async () => {
     answering(() => ({ content: [{ type: 'text', text: 'x'.repeat(1_000_000) }] }));
     const toolbox = box({ target: at(fake.url) });
     for (let at = 0; at < 6; at += 1) expect((await call(toolbox)).isError).toBe(false);
   });
 
-  test('may not be reached any more is told of, and not reached', async () => {
+  test('is no longer allowed to be reached is reported, and not contacted', async () => {
     const toolbox = box({ target: at(fake.url) }, { reach: { ...reach, allowPrivate: false } });
     fake.asked.length = 0;
     expect(await call(toolbox)).toEqual({
@@ -412,7 +412,7 @@ describe('a server that', () => {
     expect(fake.asked).toEqual([]);
   });
 
-  test('is down is told of', async () => {
+  test('is down is reported', async () => {
     const gone = await startFakeServer();
     await gone.close();
     expect(await call(box({ target: at(gone.url) }))).toEqual({
@@ -421,7 +421,7 @@ describe('a server that', () => {
     });
   });
 
-  test('has secrets that cannot be opened is not asked', async () => {
+  test('has secrets that cannot be decrypted is not asked', async () => {
     const secrets = (): never => {
       throw new AppError({ code: 'conflict', publicMessage: 'its headers cannot be decrypted' });
     };
@@ -433,7 +433,10 @@ describe('a server that', () => {
   });
 });
 
-/** A server on standard streams that greets, and does what `onCall` says with a call: `id`, `name` and `answer(result)`. */
+/**
+ * A server on standard streams that initializes, and handles a call with the code `onCall`: `id`, `name` and
+ * `answer(result)`.
+ */
 const greets = (onCall: string): Target =>
   program(`
     const say = (message) => process.stdout.write(JSON.stringify({ jsonrpc: '2.0', ...message }) + '\\n');
@@ -448,7 +451,7 @@ const greets = (onCall: string): Target =>
     });`);
 
 describe('a program that', () => {
-  test('dies in the middle of a call is asked once, and started again for the next', async () => {
+  test('dies in the middle of a call is asked once, and started again for the next call', async () => {
     const target = greets("if (name === 'write') process.exit(3); answer({ content: [{ type: 'text', text: String(process.pid) }] });");
     const toolbox = box({ target });
     const first = await call(toolbox);
@@ -461,7 +464,7 @@ describe('a program that', () => {
     expect(second.output).not.toBe(first.output);
   });
 
-  test('died between two calls is started again, and nobody notices', async () => {
+  test('died between two calls is started again without an error', async () => {
     const target = greets("answer({ content: [{ type: 'text', text: String(process.pid) }] }); setImmediate(() => process.exit());");
     const toolbox = box({ target });
     const pids = new Set<unknown>();
@@ -474,7 +477,7 @@ describe('a program that', () => {
     expect(pids.size).toBe(3);
   });
 
-  test('answers 50 MB is cut short before its end is waited for, and takes no heap like that', async () => {
+  test('answers 50 MB is cut off before its end is waited for, and does not use that much heap', async () => {
     const target = greets(
       "if (name === 'read') return answer({ content: [] }); answer({ content: [{ type: 'text', text: 'x'.repeat(50 * 1048576) }] }); process.on('SIGTERM', () => undefined); setInterval(() => undefined, 1000);",
     );
@@ -485,7 +488,7 @@ describe('a program that', () => {
     const watching = setInterval(() => {
       peak = Math.max(peak, process.memoryUsage().heapUsed - before);
     }, 5);
-    // Nothing that waits for time can bring the answer, and it is time that ends the program.
+    // With fake timers, no timer can bring the answer. Only advancing the time ends the program.
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     onTestFinished(() => void vi.useRealTimers());
     expect(await call(toolbox, 'files.write')).toEqual({
@@ -499,19 +502,19 @@ describe('a program that', () => {
     expect(await call(toolbox)).toEqual({ output: [], isError: false });
   });
 
-  test('says what is no message is waited for until the time is up', async () => {
+  test('writes something that is not a message is waited for until the timeout', async () => {
     const toolbox = box({ target: greets("console.log('hello');") }, { reach: { ...reach, callMs: 2_500 } });
     expect(await call(toolbox)).toEqual({ output: expect.stringContaining('did not answer within 2500 ms'), isError: true });
   });
 
-  test('ends at once is told of', async () => {
+  test('ends at once is reported', async () => {
     expect(await call(box({ target: program('') }))).toEqual({
       output: expect.stringContaining('the tool server could not be reached'),
       isError: true,
     });
   });
 
-  test('finds no place to run is told of', async () => {
+  test('finds no free place to run is reported', async () => {
     const toolbox = box({ target: greets('') }, { takeSeat: () => null });
     expect(await call(toolbox)).toEqual({
       output: expect.stringContaining('the tool server cannot be asked: so many programs'),
@@ -537,7 +540,7 @@ function isAlive(pid: number): boolean {
 }
 
 describe('a run that ends', () => {
-  test('rejects a call under way with its reason, and the server is told', async () => {
+  test('rejects a call in flight with its reason, and the server is notified', async () => {
     const ending = new AbortController();
     const asked = new Promise<void>((resolve) => {
       answering(() => {
@@ -553,13 +556,13 @@ describe('a run that ends', () => {
     await expect.poll(methods).toContain('notifications/cancelled');
   });
 
-  test('rejects a call that comes after it, and asks nobody', async () => {
+  test('rejects a call that comes after it, and sends no request', async () => {
     const reason = new Error('cancelled');
     await expect(call(box({ target: at(fake.url) }), 'files.read', {}, AbortSignal.abort(reason))).rejects.toBe(reason);
     expect(fake.asked).toEqual([]);
   });
 
-  test('does not take the connection from under calls of others', async () => {
+  test('does not close the connection that calls of others use', async () => {
     const ending = new AbortController();
     const held: ServerResponse[] = [];
     const two = new Promise<void>((resolve) => {
@@ -587,7 +590,7 @@ describe('a run that ends', () => {
     expect(pid).toBeGreaterThan(1);
   });
 
-  test('ends also a program that wants to go on, a second and a half after its input', async () => {
+  test('ends even a program that does not stop, a second and a half after its input ended', async () => {
     const target = greets(
       "process.on('SIGTERM', () => undefined); setInterval(() => undefined, 1000); answer({ content: [{ type: 'text', text: String(process.pid) }] });",
     );
@@ -596,7 +599,7 @@ describe('a run that ends', () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     onTestFinished(() => void vi.useRealTimers());
     const closed = toolbox.close();
-    // To ask it, and to end it.
+    // One timer to ask the program, and one to kill it.
     while (vi.getTimerCount() < 2) await new Promise((turn) => setImmediate(turn));
     vi.advanceTimersByTime(endsWithinMs - 1);
     expect(isAlive(pid)).toBe(true);
@@ -606,7 +609,7 @@ describe('a run that ends', () => {
     await gone(pid);
   });
 
-  test('ends a session that the server has given it', async () => {
+  test('ends a session that the server has created', async () => {
     const inner = fake.instead;
     fake.instead = (asked, response) => {
       if (asked.rpc.method === 'initialize') response.setHeader('mcp-session-id', 's1');
@@ -619,7 +622,7 @@ describe('a run that ends', () => {
   });
 });
 
-test('a server that speaks slowly is heard as long as the time of a call lasts', async () => {
+test('a server that sends slowly is read only until the timeout of a call', async () => {
   answering((_asked, response) => {
     response.writeHead(200, { 'content-type': 'text/event-stream' });
     const drip = setInterval(() => response.write(': still here\n'), 20);

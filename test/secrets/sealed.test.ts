@@ -1,4 +1,4 @@
-// What the operator's keys seal: which of them open it, and what opens nowhere.
+// What the operator's keys seal: which of them open it, and what no key opens.
 import { createCipheriv, hkdfSync, randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -7,11 +7,11 @@ import { createSealer } from '../../control-plane/tool-servers/store/sealed.ts';
 const sealerOf = (...keys: readonly string[]) => createSealer(keys, randomBytes);
 const key = fc.string({ minLength: 32, maxLength: 40 });
 const keys = fc.uniqueArray(key, { minLength: 2, maxLength: 5 });
-/** As JSON and PEM are: whole characters. */
+/** Whole characters, as in JSON and PEM. */
 const text = fc.string({ unit: 'binary', maxLength: 60 });
 const place = fc.string({ maxLength: 20 });
 
-test('what is sealed is opened by its key at any position, under which the first one sealed it', () => {
+test('a sealed text is opened by the key that sealed it, at any position in the list', () => {
   fc.assert(
     fc.property(keys, text, place, fc.nat(), (all, secret, where, at) => {
       const [first = '', ...others] = all;
@@ -24,7 +24,7 @@ test('what is sealed is opened by its key at any position, under which the first
   );
 });
 
-test('sealed anew it opens by the first key alone; what the first one sealed, or has sealed anew, is left as it is', () => {
+test('a resealed text opens by the first key alone; what the first key sealed or resealed is unchanged', () => {
   fc.assert(
     fc.property(keys, text, place, ([old = '', ...others], secret, where) => {
       const sealed = sealerOf(old).seal(secret, where);
@@ -36,14 +36,14 @@ test('sealed anew it opens by the first key alone; what the first one sealed, or
       expect(anew.subarray(0, 12)).toEqual(sealed.subarray(0, 12));
       expect(sealerOf(...others, old).reseal(anew, where)).toBe(anew);
       expect(sealerOf(old, ...others).reseal(sealed, where)).toBe(sealed);
-      // Whoever does it comes to the same, there and back.
+      // Any sealer with these keys gets the same result, and resealing back restores the original.
       expect(sealerOf(first, old).reseal(sealed, where)).toEqual(anew);
       expect(sealerOf(old, first).reseal(anew, where)).toEqual(sealed);
     }),
   );
 });
 
-test('by other keys, for another place, changed in any byte or cut anywhere, it neither opens nor is sealed anew', () => {
+test('by other keys, for another place, changed in any byte or cut anywhere, it is neither opened nor resealed', () => {
   fc.assert(
     fc.property(keys, text, place, fc.nat(), fc.integer({ min: 1, max: 255 }), ([old = '', ...others], secret, where, at, change) => {
       const sealed = sealerOf(old).seal(secret, where);

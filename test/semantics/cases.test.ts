@@ -1,4 +1,4 @@
-// The decision tables of test/cases, against the reference and against `decide`.
+// Checks the decision tables of test/cases against the reference and against `decide`.
 import { describe, expect, it } from 'vitest';
 import { loadCases, type Wanted } from '../support/cases.ts';
 import { without } from './edit.ts';
@@ -8,7 +8,7 @@ import type { Outcome } from './world.ts';
 
 const cases = loadCases();
 
-/** What the outcome says of what is wanted. */
+/** Returns the fields of the outcome that the table states. */
 function seen({ rule, ...outcome }: Outcome, want: Wanted): unknown {
   const all = { ...outcome, layer: rule?.layer, part: rule?.part, path: rule?.path, override: rule?.override };
   const named = Object.keys(want).filter((key) => key !== 'reason');
@@ -17,7 +17,7 @@ function seen({ rule, ...outcome }: Outcome, want: Wanted): unknown {
   );
 }
 
-/** Absent in a table means absent in the outcome. */
+/** A field that is absent in a table must be absent in the outcome. */
 const always = ['decision', 'code', 'layer', 'part', 'path', 'override', 'shadow'];
 
 const wanted = (want: Wanted): unknown => without(want, 'reason');
@@ -29,7 +29,7 @@ describe.each([...new Set(cases.map(({ file }) => file))])('%s', (file) => {
       const outcomes = reference.decideCalls(world, made);
       expect(outcomes.map((outcome, i) => seen(outcome, calls[i]?.want ?? never))).toEqual(calls.map(({ want }) => wanted(want)));
       for (const [i, { call, entry }] of calls.entries()) {
-        // The reference knows of an entry only what docs/semantics.md says of it.
+        // The reference knows only those fields of an entry that docs/semantics.md describes.
         const known: Record<string, unknown> = {
           ...reference.entryOf(world, call),
           decision: outcomes[i]?.decision,
@@ -58,7 +58,7 @@ function checkEntry(entry: Readonly<Record<string, unknown>>, fields: Readonly<R
   expect(String(entry['decisionReason']).slice(0, want.reason?.length ?? 0)).toBe(want.reason ?? '');
 }
 
-describe('the tables', () => {
+describe('the decision tables', () => {
   it('hold at least forty cases', () => {
     expect(cases.length).toBeGreaterThanOrEqual(40);
   });
@@ -68,11 +68,11 @@ describe('the tables', () => {
     expect(new Set(names).size).toBe(names.length);
   });
 
-  it.each(cases)('$file: $name: its documents may be stored', ({ world }) => {
+  it.each(cases)('$file: $name: its documents are valid to store', ({ world }) => {
     expect(subject.problemsOf(world)).toEqual([]);
   });
 
-  it('say which rule decides wherever one does', () => {
+  it('state which rule decides whenever a rule decides', () => {
     const byRule = ['allowed', 'policy_denied', 'rate_limited'];
     const silent = cases.flatMap(({ file, name, calls }) =>
       calls.filter(({ want }) => byRule.includes(want.code) !== (want.path !== undefined)).map(() => `${file}: ${name}`),

@@ -1,9 +1,9 @@
-// Changes to worlds, as the properties make them.
+// Changes to worlds, which the property tests make.
 import type { Principal } from './reference.ts';
 import { principalsOf, wildcardMatches } from './reference.ts';
 import type { Call, Document, Role, Rule, Tier, TierRules, UserDocument, WorkspaceDocument, World } from './world.ts';
 
-/** Where a document stands. */
+/** The place of a document. */
 export type Place =
   | { readonly layer: 'workspace' }
   | { readonly layer: 'role'; readonly role: Role }
@@ -23,7 +23,7 @@ export function readDocument(world: World, place: Place): UserDocument | null {
   }
 }
 
-/** Null removes what the document says. The workspace's settings stay, which are no rules. */
+/** Null removes the rules of the document. The workspace's settings stay, because they are not rules. */
 export function writeDocument(world: World, place: Place, document: UserDocument | null): World {
   const set = <K>(pairs: readonly (readonly [K, Document])[], key: K): (readonly [K, Document])[] => [
     ...pairs.filter(([other]) => other !== key),
@@ -55,7 +55,7 @@ const placesFor = ({ role, agentType, uid }: Principal): readonly Place[] => [
   ...(uid === null ? [] : (['organisation', 'self'] as const).map((part) => ({ layer: 'user', uid, part }) as const)),
 ];
 
-/** The places that bear on any hop of a call, each hop's broad to specific. */
+/** The places that can affect any hop of a call. The places of each hop are ordered from broad to specific. */
 export const placesOf = (world: World, call: Call): readonly (readonly Place[])[] => principalsOf(world, call).map(placesFor);
 
 const allPlaces = (world: World): readonly Place[] => [
@@ -67,10 +67,10 @@ const allPlaces = (world: World): readonly Place[] => [
   ),
 ];
 
-/** A copy that lacks these fields. */
+/** Returns a copy without these fields. */
 export function without<T extends object, K extends keyof T>(value: T, ...fields: readonly K[]): Omit<T, K> {
   const left = Object.entries(value).filter(([field]) => !(fields as readonly PropertyKey[]).includes(field));
-  // What is left are the fields of T but those.
+  // The remaining fields are those of T without `fields`.
   return Object.fromEntries(left) as Omit<T, K>;
 }
 
@@ -78,7 +78,7 @@ export function without<T extends object, K extends keyof T>(value: T, ...fields
 
 type Section = 'defaults' | 'tools' | 'agentTypes';
 
-/** What becomes of one rule; null: it goes. Key null: in `defaults`. */
+/** Returns what one rule becomes. Null removes it. The key is null in `defaults`. */
 type RuleChange = (rule: Rule, at: { readonly section: Section; readonly key: string | null; readonly tier: string }) => Rule | null;
 
 export function mapRules(document: UserDocument, change: RuleChange): UserDocument {
@@ -108,14 +108,14 @@ export function mapDocuments(world: World, change: (document: UserDocument) => U
 
 export const withoutOverride = (document: UserDocument): UserDocument => mapRules(document, (rule) => without(rule, 'override'));
 
-/** The document with this rule for exactly this tool and tier. */
+/** Returns the document with this rule for exactly this tool and tier. */
 export function withToolRule(document: UserDocument, tool: string, tier: Tier, rule: Rule): UserDocument {
   const tools = new Map(Object.entries(document.tools ?? {}));
   tools.set(tool, { ...tools.get(tool), [tier]: rule });
   return { ...document, tools: Object.fromEntries(tools) };
 }
 
-/** The world with nothing in it that is about another tool, tier, type, role or user than the call's. */
+/** Returns the world without anything about another tool, tier, type, role or user than those of the call. */
 export function onlyFor(world: World, call: Call): World {
   const principals = principalsOf(world, call);
   const places = principals.flatMap(placesFor);
@@ -132,7 +132,7 @@ export function onlyFor(world: World, call: Call): World {
   );
 }
 
-/** The same world, everything free to be in another order in the opposite one. */
+/** Returns the same world with everything whose order is free in the opposite order. */
 export function reversed(world: World): World {
   const reverseKeys = <T>(record: Readonly<Record<string, T>>): Record<string, T> => Object.fromEntries(Object.entries(record).reverse());
   const reverseDocument = (document: UserDocument): UserDocument =>

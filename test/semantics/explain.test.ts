@@ -1,4 +1,4 @@
-// That an explanation says what the reference decides, and that each way it names leads to an allow.
+// Checks that an explanation reports what the reference decides, and that each way that it names leads to an allow.
 import { deepStrictEqual } from 'node:assert/strict';
 import { parseAgentType } from '@tollgate/proto/contract';
 import fc from 'fast-check';
@@ -13,7 +13,7 @@ const cases = Math.ceil(Number(process.env['TOLLGATE_TEST_CASES'] ?? 5_000) * 0.
 const seed = process.env['TOLLGATE_TEST_SEED'];
 const options = { numRuns: cases, ...(seed === undefined ? {} : { seed: Number(seed) }) };
 
-/** What an explanation is about; the others are refused for who asks or how. */
+/** The codes that an explanation covers. Other codes come from who calls or how, not from policy. */
 const explained = [
   'allowed',
   'workspace_frozen',
@@ -28,7 +28,10 @@ const explained = [
 type Explanation = NonNullable<ReturnType<typeof explainCall>>;
 type Change = Explanation['wouldAllow'][number][number];
 
-/** Null where the call is not one to explain: delegated, of nobody, of a name that several agents share, of a client that cannot be named. */
+/**
+ * Null where the call cannot be explained: it is delegated, has no known caller, uses a name that several agents
+ * share, or has a client that cannot be named.
+ */
 function explanationOf(world: World, call: Call): Explanation | null {
   const [principal, ...others] = reference.principalsOf(world, call);
   if (principal === undefined || others.length > 0) return null;
@@ -41,7 +44,7 @@ function explanationOf(world: World, call: Call): Explanation | null {
 
 const placeForm = /^(defaults|tools|agentTypes)(?:\[(".*")\])?\.(\w+)$/su;
 
-/** The document with the rule at the path changed. */
+/** Returns the document with the rule at the path changed. */
 function withRule(document: UserDocument | null, path: string, edit: Rule): UserDocument {
   const [, section = '', quoted, tier = ''] = placeForm.exec(path) ?? [];
   if (section === '') throw new Error(`not a place: ${path}`);
@@ -67,7 +70,7 @@ function edited(world: World, { layer, part, document, path, change }: Change, t
     if (path === 'suspended') return agents((agent) => ({ ...agent, suspended: false }));
     if (path === 'enabledTools') return agents((agent) => ({ ...agent, enabledTools: [...agent.enabledTools, tool] }));
     if (change.startsWith('add ')) return agents((agent) => ({ ...agent, scopes: [...agent.scopes, ...change.slice(4).split(', ')] }));
-    // An agent that nobody registered: the tool asks for less.
+    // An agent that is not registered: the tool then requires less.
     return { ...world, servers: [] };
   }
   const edit: Rule = change.includes('rateLimit')
@@ -95,7 +98,7 @@ function edited(world: World, { layer, part, document, path, change }: Change, t
   }
 }
 
-it('an explanation decides as the reference does, and every way it names leads to an allow', { timeout: 300_000 }, () => {
+it('an explanation decides as the reference does, and every way that it names leads to an allow', { timeout: 300_000 }, () => {
   const seen = new Map<string, number>();
   const holds = fc.property(sceneOf(), fc.boolean(), ({ world, calls }, denies) => {
     const scene: World = denies ? { ...world, defaultPermission: 'deny' } : world;
@@ -116,7 +119,8 @@ it('an explanation decides as the reference does, and every way it names leads t
       }
     }
   });
-  // What is rare in the worlds that are made may be missing once in some hundred samples: then there is another one.
+  // A code that is rare in the generated worlds may be missing in one of some hundred samples. The loop then takes
+  // another sample.
   for (let sample = 0; sample < 5 && explained.some((code) => !seen.has(code)); sample++) fc.assert(holds, options);
   for (const code of explained) expect([code, (seen.get(code) ?? 0) > 0]).toEqual([code, true]);
 });

@@ -1,5 +1,6 @@
-// Worlds and calls for the properties. Names come from pools of at most five, so that rules meet; wildcards, prototype
-// names, emoji and names of full length are among them. Nothing here knows how a decision is made.
+// Generates worlds and calls for the property tests. Names come from pools of at most five, so that rules and calls
+// match often. The pools include wildcards, names of prototype properties, emoji and names of full length. Nothing here
+// knows how a decision is made.
 import fc from 'fast-check';
 import type {
   Agent,
@@ -29,13 +30,13 @@ const long = 'n'.repeat(200);
 
 const tiers: readonly Tier[] = ['interactive', 'subagent', 'background', 'api'];
 const tools: readonly string[] = ['git.push', 'git.push_force', '__proto__', 'constructor', '🔥/x'];
-/** Places in `tools`: names that are called, wildcards over them, and names that look like wildcards and are none. */
+/** Keys in `tools`: names of called tools, wildcards over them, and names that look like wildcards but are not. */
 const toolKeys: readonly string[] = [...tools, 'git.*', 'git.push_*', '__*', '🔥/*', '*', 'git*', long];
 const uids: readonly string[] = ['ann', 'bob', '__proto__', 'constructor'];
 const roles: readonly Role[] = ['owner', 'admin', 'member'];
 const scopes: readonly string[] = ['repo', '__proto__'];
 
-/** Who calls: the last two agents are nobody's profile. */
+/** The callers. The last two agents belong to no profile. */
 const hopKinds: readonly Hop[] = [
   { client: 'claude-code', tier: 'interactive', agent: 'agent-1' },
   { client: 'claude-code', tier: 'background', agent: 'constructor' },
@@ -43,7 +44,7 @@ const hopKinds: readonly Hop[] = [
   { client: '🤖', tier: 'subagent', agent: '__proto__' },
   { client: 'claude-code', tier: 'interactive', agent: '' },
 ];
-/** The types of `hopKinds`. */
+/** The agent types of `hopKinds`. */
 const agentTypes: readonly string[] = [
   'claude-code::interactive::deployer',
   'claude-code::background::constructor',
@@ -79,15 +80,15 @@ const rareTools: readonly string[] = [
 const sometimes = <T>(weight: number, arb: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> =>
   fc.oneof({ weight: 100 - weight, arbitrary: fc.constant(undefined) }, { weight, arbitrary: arb });
 
-/** A record with own keys only, whatever they are called. */
+/** A record with own keys only, whatever the keys are. */
 const recordOf = <T>(keys: readonly string[], value: fc.Arbitrary<T>, maxLength: number): fc.Arbitrary<Record<string, T>> =>
   fc.array(fc.tuple(fc.constantFrom(...keys), value), { minLength: 1, maxLength }).map((pairs) => Object.fromEntries(pairs));
 
 const defined = <T extends object>(fields: { readonly [K in keyof T]: T[K] | undefined }): T =>
-  // The fields that are left are those of T.
+  // The remaining fields are those of T.
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as T;
 
-/** Chances in a hundred. */
+/** Chances, in percent. */
 export interface Weights {
   readonly deny: number;
   readonly limit: number;
@@ -119,7 +120,7 @@ const ruleOf = ({ deny, limit, override }: Weights): fc.Arbitrary<Rule> =>
     })
     .map((fields) => defined<Rule>(fields));
 
-/** Most tiers speak; `batch` and `toString` are inert. */
+/** Most of these tiers have an effect; `batch` and `toString` have none. */
 const tierRulesOf = (weights: Weights): fc.Arbitrary<TierRules> => {
   const rule = ruleOf(weights);
   return fc
@@ -127,7 +128,7 @@ const tierRulesOf = (weights: Weights): fc.Arbitrary<TierRules> => {
     .map((pairs) => Object.fromEntries(pairs));
 };
 
-/** What a scene is about, so that its rules and its calls meet. */
+/** The names that a scene uses. Sharing them lets its rules match its calls. */
 export interface Focus {
   readonly tools: readonly string[];
   readonly hops: readonly Hop[];
@@ -208,7 +209,7 @@ const profiles: Readonly<Record<string, fc.Arbitrary<Agent>>> = {
   constructor: agentOf('agent-2', 'constructor'),
   'agent-3': agentOf('agent-3', long),
 };
-// The last one's name is the first one's id: ids go first.
+// The name of the last agent is the id of the first: ids take precedence.
 const rareAgents = fc.tuple(agentOf('agent-4', 'twin'), agentOf('agent-5', 'twin'), agentOf('agent-6', 'agent-1'));
 
 const agentsOf = (focus: Focus): fc.Arbitrary<readonly Agent[]> => {
@@ -236,7 +237,7 @@ const pinsArb: fc.Arbitrary<Key['pins']> = fc.oneof(
   },
 );
 
-/** Members' own keys, a service key, one that may name anybody, and one that may not govern. */
+/** The members' own keys, a service key, a key that may name any user, and a key without the scope to govern. */
 const keysOf = (focus: Focus): fc.Arbitrary<readonly Key[]> =>
   fc
     .tuple(pinsArb, fc.constantFrom(...roles))
@@ -287,7 +288,7 @@ const handedArb = fc
   .record({ handedTools: sometimes(10, toolLists), handedScopes: sometimes(10, fc.subarray([...scopes])) })
   .map((handed) => defined<Pick<Hop, 'handedTools' | 'handedScopes'>>(handed));
 
-/** Mostly chains that may be: no profile twice. */
+/** Mostly valid chains: no profile occurs twice. */
 const hopsOf = ({ hops }: Focus): fc.Arbitrary<readonly Hop[]> => {
   const chain = fc.shuffledSubarray([...hops], { minLength: Math.min(2, hops.length), maxLength: hops.length });
   const delegated = fc
@@ -378,7 +379,7 @@ const focusArb: fc.Arbitrary<Focus> = fc.record({
 export const sceneOf = (weights: Partial<Weights> = {}): fc.Arbitrary<Scene> =>
   focusArb.chain((focus) => fc.record({ world: worldOf(focus, { ...organisation, ...weights }), calls: callsOf(focus) }));
 
-/** A document about everything a scene may be about. */
+/** A document about everything that a scene can contain. */
 const anything: Focus = { tools, hops: hopKinds, uids };
 export const anyDocumentOf = (weights: Partial<Weights>): fc.Arbitrary<UserDocument> =>
   userDocumentOf(anything, { ...organisation, ...weights });

@@ -1,4 +1,4 @@
-// Which exception from redaction holds for a tool.
+// Which exception from redaction applies to a tool.
 import { type CompiledRedaction, plainRedaction } from '@tollgate/proto/contract';
 import { expect, test } from 'vitest';
 import { keptKinds } from '../../sidecar/engine/decide/kept-kinds.ts';
@@ -27,14 +27,14 @@ test.each([
 });
 
 test.each(['crm', 'CRM.deals', 'github.push', 'constructor', ''])(
-  'no exception speaks for %j: "*" and "git*" are ordinary names',
+  'no exception applies to %j: "*" and "git*" are ordinary names',
   (tool) => {
     expect(keptKinds(redaction, tool)).toEqual({ path: null, kinds: [] });
     expect(keptKinds(plainRedaction, tool)).toEqual({ path: null, kinds: [] });
   },
 );
 
-test('equal questions get the very same list, so that who keeps things by it finds them again', () => {
+test('equal questions return the same list object, so that a cache keyed by it has hits', () => {
   expect(keptKinds(redaction, 'crm.deals').kinds).toBe(keptKinds(redaction, 'crm.leads').kinds);
   expect(keptKinds({ ...redaction, exceptions: [['crm.*', ['iban']]] }, 'crm.deals').kinds).toEqual(['iban']);
 });

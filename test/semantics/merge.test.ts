@@ -1,5 +1,5 @@
-// Merge update against the examples of RFC 7396, appendix A. Against an independent reference, over generated
-// documents, it is held in `properties.test.ts`.
+// Checks the merge update against the examples of RFC 7396, appendix A. `properties.test.ts` compares it with an
+// independent reference over generated documents.
 import { expect, test } from 'vitest';
 import { mergePatch } from '../../control-plane/policies/rules/merge.ts';
 
@@ -19,13 +19,13 @@ test.each([
   ['{"e":null}', '{"a":1}', '{"e":null,"a":1}'],
   ['[1,2]', '{"a":"b","c":null}', '{"a":"b"}'],
   ['{}', '{"a":{"bb":{"ccc":null}}}', '{"a":{"bb":{}}}'],
-])('%s with %s is %s, and with it again the same', (target, patch, result) => {
+])('%s merged with %s is %s, and merging again changes nothing', (target, patch, result) => {
   const merged = mergePatch(JSON.parse(target), JSON.parse(patch));
   expect(merged).toEqual(JSON.parse(result));
   expect(mergePatch(merged, JSON.parse(patch))).toEqual(merged);
 });
 
-test('neither the target nor the patch is changed, and keys of Object.prototype are keys', () => {
+test('neither the target nor the patch changes, and the names of Object.prototype are valid keys', () => {
   const target: unknown = JSON.parse('{"a":{"b":1},"__proto__":{"x":1}}');
   const patch: unknown = JSON.parse('{"a":{"b":null,"c":2},"__proto__":{"y":2},"constructor":{"z":3}}');
   const [was, said] = [JSON.stringify(target), JSON.stringify(patch)];

@@ -1,5 +1,5 @@
-// Tests that cannot fail are no tests: each seeded mistake in a copy of the decide core must be found by the decision
-// tables or by a modest number of generated scenes, and the copy without a mistake must not.
+// Checks that the tests can fail. The decision tables, or a modest number of generated scenes, must find each seeded
+// mistake in a copy of the decide core. They must find nothing in the copy without a mistake.
 import { mkdtempSync, rmSync, symlinkSync } from 'node:fs';
 import { cp, readFile, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -17,11 +17,11 @@ import type { Outcome, World } from './world.ts';
 
 const root = join(import.meta.dirname, '../..');
 const folder = mkdtempSync(join(tmpdir(), 'tollgate-mutants-'));
-// Bare imports of the copies resolve as those of the originals.
+// Bare imports of the copies resolve as those of the originals do.
 symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** What a member may not write, but what must be without effect if it is there. */
+/** Adds overrides that a member must not write, and that must have no effect if they are there. */
 const withOwnOverrides = (world: World): World => ({
   ...world,
   users: world.users.map((user) => ({ ...user, self: user.self && mapRules(user.self, (rule) => ({ ...rule, override: true })) })),
@@ -39,7 +39,7 @@ const judged = [...tables, ...scenes].map(({ world, calls }) => ({
   wanted: reference.decideCalls(world, calls),
 }));
 
-/** Whether some scene is decided otherwise than the reference does. */
+/** Returns whether some scene is decided differently from the reference. */
 const isFound = (core: subject.Core): boolean =>
   judged.some(({ world, calls, message, wanted }) => {
     const decided = attempt(() => subject.decideFrom(message, world, calls, core));
@@ -54,7 +54,7 @@ function attempt(decide: () => readonly Outcome[]): readonly Outcome[] | null {
   }
 }
 
-/** A copy of the decide core, with the mistake if there is one. */
+/** Makes a copy of the decide core, with the mistake if one is given. */
 async function copyOfCore(name: string, mistake: Mutant | null): Promise<subject.Core> {
   const copy = join(folder, name);
   for (const part of ['decide', 'limits']) await cp(join(root, 'sidecar/engine', part), join(copy, part), { recursive: true });
@@ -73,12 +73,12 @@ async function copyOfCore(name: string, mistake: Mutant | null): Promise<subject
   return { buildIndex, bindCaller, decide, createCounters, createRunUsage };
 }
 
-describe('mistakes in the decide core', { timeout: 120_000 }, () => {
+describe('seeded mistakes in the decide core', { timeout: 120_000 }, () => {
   it('are at least twenty', () => {
     expect(mutants.length).toBeGreaterThanOrEqual(20);
   });
 
-  it('are not seen where there is none', async () => {
+  it('are not reported for the unchanged core', async () => {
     expect(isFound(await copyOfCore('faithful', null))).toBe(false);
   });
 

@@ -1,11 +1,11 @@
-// Mistakes that somebody might make in the decide core, as edits of its text. Each must be found by the tests; a text
-// that is not in its file any more is a failure too, so that this list keeps up with the code.
+// Mistakes that a developer might make in the decide core, as edits of its text. The tests must find each of them. A
+// text that is no longer in its file is also a failure, which keeps this list up to date with the code.
 
 export interface Mutant {
   readonly mistake: string;
   /** Under `sidecar/`. */
   readonly file: string;
-  /** Stands in the file exactly once. */
+  /** The text to replace. It occurs in the file exactly once. */
   readonly search: string;
   readonly replace: string;
 }
@@ -13,7 +13,7 @@ export interface Mutant {
 const mutant = (mistake: string, file: string, search: string, replace: string): Mutant => ({ mistake, file, search, replace });
 
 export const mutants: readonly Mutant[] = [
-  // What one document says
+  // The rules of one document
   mutant(
     'the shortest wildcard speaks first',
     'decide/document.ts',

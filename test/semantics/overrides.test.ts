@@ -1,4 +1,4 @@
-// Which exceptions still loosen what was tightened, against a reference that compares every rule with every other.
+// Which exceptions still loosen a rule that was tightened. The reference compares every rule with every other rule.
 import type { DocumentId, Rule } from '@tollgate/proto/contract';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -37,7 +37,7 @@ const document: fc.Arbitrary<PolicyDocument> = fc.record(
 const change = fc.record({ id: fc.constantFrom(...ids), before: fc.option(document), after: fc.option(document) });
 const stored = fc.record({ id: fc.constantFrom(...ids), document });
 
-test('each rule is found that stands against another, and no other', () => {
+test('each override that still loosens a tightened rule is found, and no other', () => {
   let found = 0;
   fc.assert(
     fc.property(fc.array(stored, { maxLength: 4 }), fc.array(change, { maxLength: 3 }), (all, changes) => {
@@ -50,7 +50,7 @@ test('each rule is found that stands against another, and no other', () => {
   expect(found).toBeGreaterThan(100);
 });
 
-test('what is taken away gives way to the longest wildcard, not to a wider one', () => {
+test('where a rule is removed, the longest matching wildcard applies, not a wider one', () => {
   const wider = (short: number, long: number): PolicyDocument => ({
     tools: { 'a.*': { api: { rateLimit: short } }, 'a.b.*': { api: { rateLimit: long } } },
   });
@@ -82,7 +82,7 @@ function spokenIn(written: PolicyDocument): readonly Spoken[] {
   ];
 }
 
-/** What each key speaks for, out of tools that tell all of them apart. */
+/** Tools that together distinguish the keys: each key matches a different set of them. */
 const universe = [...tools, 'a.x', 'a.b.x', 'a.b.c/x', 'b:x', 'other'];
 const speaksFor = (key: string, tool: string): boolean => key === tool || (/[._/:-]\*$/.test(key) && tool.startsWith(key.slice(0, -1)));
 
@@ -96,11 +96,11 @@ const stricter = (field: Field, a: Rule, b: Rule): boolean =>
       ? a.transform === 'redact' && b.transform === 'log'
       : (a.rateLimit ?? Infinity) < (b.rateLimit ?? -Infinity);
 
-/** The tools that all of these speak for, out of some that tell them apart. */
+/** Returns the tools of `universe` that all of these keys match. */
 const shared = (...keys: readonly (string | null)[]): readonly string[] =>
   universe.filter((tool) => keys.every((key) => key === null || speaksFor(key, tool)));
 
-/** Which of the document's rules says the field for a tool where the one at `place` did. */
+/** Returns the rule of the document that now sets the field for a tool where the rule at `place` set it before. */
 function nowAt(rules: readonly Spoken[], place: Spoken, field: Field): Rule | undefined {
   const own = rules.find(({ path }) => path === place.path);
   const wider = place.path.startsWith('tools')
@@ -135,7 +135,7 @@ function byComparing(all: readonly Stored[], changes: readonly Change[]): readon
   const isSelf = (id: DocumentId): boolean => id.layer === 'user' && id.part === 'self';
   const broader = (a: DocumentId, b: DocumentId): boolean => breadth.indexOf(a.layer) < breadth.indexOf(b.layer);
 
-  /** A field that is stricter now where it stands. */
+  /** True if a field at its place became stricter. */
   const tightens = ({ id: changed, before, after }: Change, id: DocumentId, { rule: exception, tool, tier }: Spoken): boolean =>
     broader(changed, id) &&
     enforced(after).some((now) => {
@@ -150,7 +150,7 @@ function byComparing(all: readonly Stored[], changes: readonly Change[]): readon
       );
     });
 
-  /** A field that was taken away, and leaves the word to a stricter rule. */
+  /** True if a field was removed and a stricter rule now applies in its place. */
   const restores = ({ id: changed, before, after }: Change, id: DocumentId, { rule: exception, tool, tier }: Spoken): boolean =>
     !isSelf(changed) &&
     enforced(before).some((was) =>

@@ -1,5 +1,5 @@
-// What must always hold where docs/semantics.md does, each over generated documents and calls. `TOLLGATE_TEST_CASES`
-// raises the number of cases; a failure prints its seed, which `TOLLGATE_TEST_SEED` repeats.
+// Properties that must always hold according to docs/semantics.md, each checked over generated documents and calls.
+// `TOLLGATE_TEST_CASES` raises the number of cases. A failure prints its seed, and `TOLLGATE_TEST_SEED` repeats it.
 import { deepStrictEqual } from 'node:assert/strict';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -30,7 +30,7 @@ const timeout = Math.max(300_000, cases * 20);
 
 let planned = 0;
 
-/** A property over `share` of all cases. */
+/** Defines a property that runs over `share` of all cases. */
 function property<T>(name: string, share: number, arb: fc.Arbitrary<T>, holds: (value: T) => void): void {
   const numRuns = Math.ceil(cases * share);
   planned += numRuns;
@@ -39,7 +39,7 @@ function property<T>(name: string, share: number, arb: fc.Arbitrary<T>, holds: (
   });
 }
 
-/** Both evaluators, for what must hold of either. */
+/** Both evaluators, for the properties that must hold for each of them. */
 const evaluators = [
   ['decide', subject.decideAlone],
   ['reference', (world: World, calls: readonly Call[]): Outcome[] => calls.flatMap((call) => reference.decideCalls(world, [call]))],
@@ -48,12 +48,12 @@ const evaluators = [
 const anyScene = sceneOf();
 const withoutOverrides = sceneOf({ override: 0 });
 
-/** Without those that differ from an earlier one in nothing but time. */
+/** Removes calls that differ from an earlier one only in time. */
 const distinct = (calls: readonly Call[]): readonly Call[] => [
   ...new Map(calls.map((call) => [JSON.stringify(without(call, 'at')), call])).values(),
 ];
 
-/** Each call decided alone in both worlds: the first at least as strict as the second. */
+/** Decides each call alone in both worlds. The first world must be at least as strict as the second. */
 function atLeastAsStrict(strict: World, loose: World, made: readonly Call[]): void {
   const calls = distinct(made);
   for (const [name, decide] of evaluators) {
@@ -68,14 +68,14 @@ function atLeastAsStrict(strict: World, loose: World, made: readonly Call[]): vo
 
 const pickFrom = <T>(list: readonly T[], at: number): T | undefined => list[at % Math.max(1, list.length)];
 
-/** One of the documents' places that bear on one of the calls, with a number to pick it by. */
+/** Picks one of the document places that affect one of the calls. `at` is the number to pick by. */
 const placeFor = ({ world, calls }: Scene, at: number) =>
   pickFrom(
     calls.flatMap((call) => placesOf(world, call).flat()),
     at,
   );
 
-/** What the generators must not starve. */
+/** The classes of outcomes that the generators must produce often enough. */
 const classes: Readonly<Record<string, (outcome: Outcome, call: Call | undefined) => boolean>> = {
   'denied by the workspace': (outcome) => isDeniedBy(outcome, 'workspace'),
   'denied by a role': (outcome) => isDeniedBy(outcome, 'role'),
@@ -89,7 +89,7 @@ const classes: Readonly<Record<string, (outcome: Outcome, call: Call | undefined
   'halted by a cap': ({ stop }) => stop !== null,
   'chain of two or more': (_outcome, call) => (call?.hops.length ?? 0) > 1,
 };
-/** How many scenes there were, and how many with an outcome of each class. */
+/** The number of scenes, and the number of scenes with an outcome of each class. */
 const tally = { scenes: 0, of: new Map<string, number>() };
 
 const isDeniedBy = ({ code, rule }: Outcome, layer: string, part?: string): boolean =>
@@ -102,7 +102,7 @@ function count(outcomes: readonly Outcome[], calls: readonly Call[]): void {
   }
 }
 
-describe('the cases', () => {
+describe('the generated cases', () => {
   it('are documents that the control plane would store', { timeout }, () => {
     fc.assert(
       fc.property(anyScene, ({ world }) => deepStrictEqual(subject.problemsOf(world), [])),
@@ -111,7 +111,7 @@ describe('the cases', () => {
   });
 });
 
-describe('1 a denial holds, and without override nothing loosens', () => {
+describe('1 a denial holds, and nothing loosens it without override', () => {
   const denied = fc.record({ scene: withoutOverrides, call: fc.nat(100), place: fc.nat(100) });
   property(
     'one enforcing layer that denies and none that overrides is a denial',
@@ -136,7 +136,7 @@ describe('1 a denial holds, and without override nothing loosens', () => {
     const place = placeFor(scene, placeAt);
     if (place === undefined) return;
     const world = { ...scene.world, defaultPermission: 'allow' as const };
-    // Only a user's document has them.
+    // Only a user's document has agent types.
     const written = writeDocument(world, place, place.layer === 'user' ? document : without(document, 'agentTypes'));
     atLeastAsStrict(written, writeDocument(world, place, null), scene.calls);
   });
@@ -177,7 +177,7 @@ describe('2 a member cannot loosen anything', () => {
   );
 });
 
-describe('3 audit mode changes nothing that happens', () => {
+describe('3 audit mode does not change any effect', () => {
   const enforced = (outcome: Outcome): unknown => without(outcome, 'storedTransform', 'shadow');
   property(
     'a layer in audit mode decides as if it were not there',
@@ -203,7 +203,7 @@ describe('3 audit mode changes nothing that happens', () => {
   });
 });
 
-describe('4 rules speak for what they name, in any order', () => {
+describe('4 rules apply to what they name, in any order', () => {
   property(
     'rules for another tool, tier, type, role or user change nothing',
     0.06,
@@ -216,7 +216,8 @@ describe('4 rules speak for what they name, in any order', () => {
       }
     },
   );
-  // The shadow is given only where some document is in audit mode; that one may say nothing here.
+  // The shadow is present only where some document is in audit mode. That document can be without any rule for this
+  // call.
   const withoutShadow = (outcome: Outcome): unknown => without(outcome, 'storedTransform', 'shadow');
 
   property('the order of keys and of writes does not reach the snapshot', 0.04, anyScene, ({ world }) => {
@@ -255,7 +256,7 @@ describe('4 rules speak for what they name, in any order', () => {
   });
 });
 
-/** RFC 7396, section 2, its pseudo-code. */
+/** Implements the pseudo-code of RFC 7396, section 2. */
 function mergeByTheBook(target: unknown, patch: unknown): unknown {
   const isObject = (value: unknown): value is Record<string, unknown> =>
     typeof value === 'object' && value !== null && !Array.isArray(value);
@@ -277,8 +278,8 @@ describe('5 the snapshot decides as the reference does', () => {
     deepStrictEqual(subject.decideCalls(world, calls), wanted);
   });
 
-  it('on cases of which at least 5 % are of each class', { timeout }, () => {
-    // Those of the property above, or as many of its own where that was left out.
+  it('the cases contain at least 5 % of each class', { timeout }, () => {
+    // The scenes of the property above, or as many new ones if that property did not run.
     for (const { world, calls } of fc.sample(anyScene, Math.max(0, 4_000 - tally.scenes)))
       count(reference.decideCalls(world, calls), calls);
     const scarce = Object.keys(classes).filter((name) => (tally.of.get(name) ?? 0) < tally.scenes * 0.05);
@@ -299,7 +300,8 @@ describe('5 the snapshot decides as the reference does', () => {
     for (const keyId of new Set(calls.map((call) => call.keyId))) {
       if (!world.keys.some(({ id }) => id === keyId)) continue;
       const own = calls.filter((call) => call.keyId === keyId);
-      // It knows no other member, so it may not tell a stranger from one whom its key may not name.
+      // The library knows no other member. It cannot distinguish an unknown user from a user whom its key is not
+      // allowed to name.
       const known = (outcomes: readonly Outcome[]): unknown =>
         outcomes.map(({ code, ...rest }) => ({ ...rest, code: code === 'key_scope' ? 'identity_unknown' : code }));
       deepStrictEqual(
@@ -309,7 +311,7 @@ describe('5 the snapshot decides as the reference does', () => {
     }
   });
 
-  it('restored from disk', { timeout }, async () => {
+  it('a snapshot restored from disk', { timeout }, async () => {
     const restored = fc.asyncProperty(anyScene, async ({ world, calls }) => {
       const message = await subject.throughDisk(subject.messageOf(world));
       deepStrictEqual(subject.decideFrom(message, world, calls), reference.decideCalls(world, calls));
@@ -336,7 +338,10 @@ describe('7 a decision is attributed to the most specific layer that holds it', 
   });
 });
 
-/** What the enforcing documents say of one field at one hop, broad to specific, as far as no later override replaced it. */
+/**
+ * Returns what the enforcing documents set for one field at one hop, from broad to specific, without what a later
+ * override replaced.
+ */
 function holdersOf(world: World, call: Call, hop: number, field: 'permission' | 'rateLimit') {
   const principal = reference.principalsOf(world, call)[hop];
   if (principal === undefined) return [];
@@ -363,7 +368,7 @@ function checkWinner(world: World, call: Call, { code, decision, rule }: Outcome
     if (!matching.flat().some((holder) => where(holder) === named)) throw new Error(`no limit at ${named}`);
     return;
   }
-  // The last hop that holds it; a hop that nobody speaks about holds the built-in default.
+  // The last hop that holds the value. A hop without any rule holds the built-in default.
   const denies = (holders: (typeof hops)[number]): boolean =>
     holders.some(({ value }) => value === 'deny') ||
     (world.defaultPermission === 'deny' && !holders.some(({ value, place }) => value === 'allow' && !isSelf(place)));
@@ -377,11 +382,11 @@ describe('8 a longer chain is at most as permissive', () => {
   const unpinned = { tier: null, agent: null, client: null };
   const tierRule = fc.constantFrom('deny' as const, 'last_known' as const);
   const then = fc.record({ interactive: tierRule, subagent: tierRule, background: tierRule, api: tierRule });
-  // In every fourth scene the control plane is silent.
+  // In every fourth scene the control plane does not answer.
   const outage = fc.oneof({ weight: 3, arbitrary: fc.constant(null) }, { weight: 1, arbitrary: then });
   const delegated = fc.record({ scene: anyScene, outage }).map(({ scene: { world, calls }, outage }) => {
     const keys = world.keys.map((key) => ({ ...key, pins: unpinned }));
-    // Rounds and money are of a run, and each agent of a chain has its own.
+    // Rounds and money belong to a run, and each agent of a chain has its own run.
     const chains = distinct(calls.filter(({ hops }) => hops.length > 1).map((call) => without(call, 'rounds', 'spendCents')));
     if (outage === null) return { world: { ...world, keys }, calls: chains };
     const workspace = { ...world.workspace, outage: { maxStalenessSeconds: 3, then: outage } };
@@ -401,6 +406,6 @@ describe('8 a longer chain is at most as permissive', () => {
   });
 });
 
-it('20,000 cases are planned', () => {
+it('the properties plan 20,000 cases', () => {
   expect(planned).toBeGreaterThanOrEqual(cases);
 });

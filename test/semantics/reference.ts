@@ -1,5 +1,5 @@
-// The reference evaluator: docs/semantics.md, line by line, written naively and obviously. It imports nothing of ours,
-// keeps whole lists of what happened, and looks everything up by walking. Whatever decides must agree with it.
+// The reference evaluator: docs/semantics.md, line by line, in naive and obvious code. It imports nothing from this
+// repository, keeps full lists of past events, and searches them linearly. Every evaluator must agree with it.
 import type {
   Agent,
   Call,
@@ -23,23 +23,25 @@ import type {
 const own = <T>(record: Readonly<Record<string, T>> | undefined, key: string): T | undefined =>
   record !== undefined && Object.hasOwn(record, key) ? record[key] : undefined;
 
-/** `github.*` speaks for what begins with `github.`; `*` alone and `git*` are ordinary names. */
+/** `github.*` matches tools that begin with `github.`. `*` alone and `git*` are ordinary names. */
 function isWildcard(key: string): boolean {
   return key.endsWith('.*') || key.endsWith('_*') || key.endsWith('/*') || key.endsWith(':*') || key.endsWith('-*');
 }
 
-/** Whether a key that ends in a wildcard speaks for the tool. */
+/** Returns whether a key that ends in a wildcard matches the tool. */
 export const wildcardMatches = (key: string, tool: string): boolean => isWildcard(key) && tool.startsWith(key.slice(0, -1));
 
-/** 1 to 200 characters, none of control, format or half of a pair, no blank at either end. */
+/**
+ * A name has 1 to 200 characters, no control or format character, no unpaired surrogate, and no blank at either end.
+ */
 const isName = (text: string): boolean =>
   text.length >= 1 && text.length <= 200 && !/\p{Cc}|\p{Cf}|\p{Cs}/u.test(text) && text.trim() === text;
 
 const names = (list: readonly string[], tool: string): boolean => list.some((key) => key === tool || wildcardMatches(key, tool));
 
-// === What one document says about (tool, tier)
+// === What one document sets for (tool, tier)
 
-/** One field that one document sets for the call in hand. */
+/** One field that one document sets for the current call. */
 export interface Opinion {
   readonly field: 'permission' | 'rateLimit' | 'transform';
   readonly value: Permission | Transform | number;
@@ -49,7 +51,7 @@ export interface Opinion {
 
 const fields = ['permission', 'rateLimit', 'transform'] as const;
 
-/** Field by field, the first of the places that defines it. */
+/** Returns, field by field, the first of the places that defines it. */
 function firstDefined(places: readonly { readonly path: string; readonly rule: Rule | undefined }[]): Opinion[] {
   const opinions: Opinion[] = [];
   for (const field of fields) {
@@ -78,11 +80,11 @@ export function opinionsOf(document: UserDocument, tool: string, tier: Tier, age
 
 // === Folding the layers
 
-/** One field of one document, with where it stands. */
+/** One field of one document, with its place. */
 interface Standing extends Opinion {
   readonly layer: 'workspace' | 'role' | 'agent-type' | 'user';
   readonly part?: 'organisation' | 'self';
-  /** The document and the place in it. */
+  /** The id of the document and the place in it. */
   readonly id: string;
 }
 
@@ -99,7 +101,7 @@ interface Folded {
   readonly limits: readonly Standing[];
 }
 
-/** The layers that are set, broad to specific, with what each says about this call at this hop. */
+/** Returns the layers that are set, from broad to specific, with what each sets for this call at this hop. */
 function layersOf(world: World, subject: Subject, hop: ResolvedHop, tool: string): LayerOpinions[] {
   const user = world.users.find(({ uid }) => uid === subject.uid);
   const set = [
@@ -133,7 +135,7 @@ function fold(layers: readonly LayerOpinions[], defaultPermission: Permission): 
       const said = layer.standings.filter((standing) => standing.field === field);
       const overriding = said.filter(({ override }) => override);
       const plain = said.filter(({ override }) => !override);
-      // An override replaces what broader layers said; the rest of its document then adds to it.
+      // An override replaces what broader layers set. The rest of its document is then added.
       if (overriding.length > 0) acc[field] = [];
       acc[field].push(...(field === 'rateLimit' ? said : [...overriding, ...plain]));
     }
@@ -142,7 +144,7 @@ function fold(layers: readonly LayerOpinions[], defaultPermission: Permission): 
     permission: strictestPermission(acc.permission.map(({ value }) => value)) ?? defaultPermission,
     transform: strictestTransform(acc.transform.map(({ value }) => value)) ?? 'log',
   };
-  // A member's own part last, by strictest; `override` there is ignored.
+  // A member's own part comes last, and the strictest value wins. `override` is ignored there.
   const self = layers
     .filter(({ isSelf }) => isSelf)
     .flatMap(({ standings }) => standings)
@@ -166,7 +168,7 @@ const winnerFrom = ({ layer, part, path, override }: Standing): Winner => ({
   ...(override && { override: true as const }),
 });
 
-/** Every hop's own fold; the strictest result holds, attributed to the last hop that holds it. */
+/** Folds each hop separately. The strictest result holds, and is attributed to the last hop that holds it. */
 function foldChain(hops: readonly Folded[]): Folded {
   const permission = strictestPermission(hops.map((hop) => hop.permission)) ?? 'deny';
   const winner = hops.findLast((hop) => hop.permission === permission)?.winner;
@@ -192,7 +194,7 @@ interface ResolvedHop extends Hop {
   readonly agentType: string;
 }
 
-/** The chain as claimed, with what the key pins about its last hop. */
+/** Returns the chain as claimed, with the values that the key pins on its last hop. */
 function pinnedHops(world: World, call: Call): Hop[] {
   const pins = world.keys.find(({ id }) => id === call.keyId)?.pins;
   return call.hops.map((hop, i) =>
@@ -221,7 +223,7 @@ function identify(world: World, call: Call): Subject | string {
   if (member === undefined) return 'identity_unknown';
   if (key.uid === call.sub) return { sub: member.uid, uid: member.uid, role: member.role };
   if (!may('govern.impersonate')) return 'key_scope';
-  // Nobody gains by naming another.
+  // A caller gains no higher role by naming another user.
   const rank = { owner: 0, admin: 1, member: 2 };
   if (rank[member.role] < rank[key.role]) return 'key_scope';
   return { sub: member.uid, uid: member.uid, role: member.role };
@@ -275,7 +277,7 @@ function decideCall(world: World, past: Past, call: Call): Outcome {
 
   const stale = outageOf(world, call, hops);
   const refusal = refusalBeforeCaps(world, call, hops, subject, stale);
-  // What is denied before policy was read is stored redacted.
+  // The payload of a call that is denied before policy was read is stored redacted.
   const refused = {
     decision: 'deny',
     transform: 'redact',
@@ -293,13 +295,13 @@ function decideCall(world: World, past: Past, call: Call): Outcome {
   run.attempts += 1;
   if (cap !== null) return { ...refused, code: cap.code, stop: cap.stop, outage, attempt: true };
 
-  // Whoever has no subject was refused above.
+  // A call without a subject was refused above.
   const originSub = typeof subject === 'string' ? '' : subject.sub;
   const now = { at: call.at, windowSeconds: world.windowSeconds, originSub };
   const acted = permitAndCount(enforced, past.enforced, now);
   const audited = layers.some((hop) => hop.some(({ audit }) => audit));
   const would = audited ? permitAndCount(shadow, past.shadow, now) : acted;
-  // What a denied call's payload would have become makes no difference.
+  // For a denied call, a different transform of the payload makes no difference.
   const differs = would.code !== acted.code || (would.decision === 'allow' && would.transform !== acted.transform);
   return {
     ...acted,
@@ -311,7 +313,10 @@ function decideCall(world: World, past: Past, call: Call): Outcome {
   };
 }
 
-/** Whether the control plane was unheard of for too long, and what the strictest of the chain's tiers says then. */
+/**
+ * Checks whether the control plane was out of contact for too long, and returns what the strictest of the chain's
+ * tiers then requires.
+ */
 function outageOf(world: World, call: Call, hops: readonly ResolvedHop[]): 'fresh' | 'deny' | 'last_known' {
   if (call.unheardForMs === undefined) return 'fresh';
   const rule = world.workspace?.outage;
@@ -320,10 +325,10 @@ function outageOf(world: World, call: Call, hops: readonly ResolvedHop[]): 'fres
   return hops.every(({ tier }) => own(rule?.then, tier) === 'last_known') ? 'last_known' : 'deny';
 }
 
-/** Step 0. */
+/** Step 0 of the decision. */
 const isHalted = (world: World, hops: readonly ResolvedHop[]): boolean => world.frozen || hops.some(({ profile }) => profile?.suspended);
 
-/** Steps 0 to 3: the first that denies. */
+/** Steps 0 to 3 of the decision. Returns the code of the first step that denies. */
 function refusalBeforeCaps(
   world: World,
   call: Call,
@@ -332,16 +337,16 @@ function refusalBeforeCaps(
   stale: 'fresh' | 'deny' | 'last_known',
 ): string | null {
   const { tool } = call;
-  // 0
+  // Step 0
   if (world.frozen) return 'workspace_frozen';
   if (hops.some(({ profile }) => profile?.suspended)) return 'agent_suspended';
-  // 1
+  // Step 1
   if (stale === 'deny') return 'outage';
-  // 2
+  // Step 2
   const wellNamed = call.hops.every(({ agent, client }) => (agent === '' || isName(agent)) && isName(client) && !client.includes('::'));
   if (!isName(tool) || !wellNamed) return 'call_malformed';
   if (typeof subject === 'string') return subject;
-  // 3
+  // Step 3
   for (const { profile, ambiguous } of hops) {
     if (ambiguous) return 'agent_ambiguous';
     if (profile === null && world.workspace?.unknownAgents === 'deny') return 'agent_unknown';
@@ -376,7 +381,7 @@ function scopesSuffice(world: World, hops: readonly ResolvedHop[], tool: string)
   return required.every((scope) => hops.every((hop) => has(hop, scope)));
 }
 
-/** Caps may be stored out of their bounds; a run holds them to these. */
+/** Stored caps can be out of bounds. A run clamps them to these bounds. */
 function withinBounds(agent: Agent): Agent {
   const clamp = (value: number, min: number, max: number): number => Math.min(Math.max(value, min), max);
   return {
@@ -388,7 +393,7 @@ function withinBounds(agent: Agent): Agent {
   };
 }
 
-/** Step 4. */
+/** Step 4 of the decision. */
 function capReached(agent: Agent | null, run: Run, at: number): { readonly code: string; readonly stop: string } | null {
   if (agent === null) return null;
   const profile = withinBounds(agent);
@@ -411,7 +416,7 @@ interface Permitted extends Verdict {
   readonly limits: readonly LimitSeen[];
 }
 
-/** Steps 5, 6 and 7; an allowed call counts in every limit that its fold collected, once in each. */
+/** Steps 5, 6 and 7. An allowed call counts once in each limit that its fold collected. */
 function permitAndCount({ permission, transform, winner, limits }: Folded, charges: Charge[], now: Now): Permitted {
   if (permission === 'deny') return { decision: 'deny', code: 'policy_denied', transform, rule: winner, retryAfterMs: null, limits: [] };
   const full = limits.findLast((limit) => !hasRoom(limit, charges, now));
@@ -441,7 +446,7 @@ function hasRoom(limit: Standing, charges: readonly Charge[], { at, windowSecond
   return charged.length < Number(limit.value);
 }
 
-/** How long until this limit has room if nothing else happens; null: never. */
+/** The time in ms until this limit allows a call if nothing else happens. Null: never. */
 function retryAfterMs(limit: Standing, charges: readonly Charge[], now: Now): number | null {
   if (limit.value === 0) return null;
   let step = Math.floor(now.at / 1000);
@@ -449,7 +454,7 @@ function retryAfterMs(limit: Standing, charges: readonly Charge[], now: Now): nu
   return step * 1000 - now.at;
 }
 
-// === What an entry says of the caller
+// === What an entry records about the caller
 
 export function entryOf(world: World, call: Call): EntrySeen {
   const hops = resolveHops(world, call);
@@ -469,7 +474,7 @@ export function entryOf(world: World, call: Call): EntrySeen {
   };
 }
 
-/** Whose documents are read at each hop, root first; none where the caller is nobody. */
+/** The principal whose documents are read at each hop, root first. Empty where the caller is unknown. */
 export interface Principal {
   readonly role: Role;
   readonly agentType: string;

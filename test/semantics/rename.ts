@@ -1,4 +1,5 @@
-// The same scene under ordinary names: what property 6 compares with. The names keep which wildcards speak for whom.
+// Renames a scene to ordinary names, for the comparison in property 6. The new names preserve which wildcards match
+// which tools.
 import type { Outcome } from './world.ts';
 
 const long = 'n'.repeat(200);
@@ -17,14 +18,14 @@ const ordinary = new Map([
   [long, 'short'],
 ]);
 
-/** A name; of an agent type each part. */
+/** Renames one name, or each part of an agent type. */
 const renameText = (text: string): string =>
   text
     .split('::')
     .map((part) => ordinary.get(part) ?? part)
     .join('::');
 
-/** Every name in it, keys included. */
+/** Renames every name in the value, keys included. */
 export function rename<T>(value: T): T {
   const renamed = (inner: unknown): unknown => {
     if (typeof inner === 'string') return renameText(inner);
@@ -32,7 +33,7 @@ export function rename<T>(value: T): T {
     if (typeof inner !== 'object' || inner === null) return inner;
     return Object.fromEntries(Object.entries(inner).map(([key, child]) => [renameText(key), renamed(child)]));
   };
-  // Same shape, other texts.
+  // The shape is the same, only the texts differ.
   return renamed(value) as T;
 }
 

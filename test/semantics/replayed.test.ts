@@ -1,4 +1,4 @@
-// What a simulation and the usage of limits keep of entries that a sidecar made up.
+// What the simulation and the usage of limits store from entries that a faulty sidecar invented.
 import { expect, test } from 'vitest';
 import { createKept } from '../../control-plane/policies/evaluate/kept.ts';
 import { type Known, replayedCall, type ReplayedEntry } from '../../control-plane/policies/evaluate/replayed-call.ts';
@@ -24,7 +24,7 @@ const entryOf = (fields: ReplayedEntry['fields']): ReplayedEntry => ({
   fields: { ...honest, ...fields },
 });
 
-test('a call as a sidecar records it is read as it is, with a chain of 64 hops', () => {
+test('a call that a sidecar records is read unchanged, with a chain of 64 hops', () => {
   const chain = Array.from({ length: 65 }, (_, at) => `agent-${at}`);
   const call = replayedCall(entryOf({ chain, depth: 64, decisionReason: 'r'.repeat(512), originSub: 'o'.repeat(512) }), known);
   expect([call.approximate, call.reason.length, call.caller?.sub.length]).toEqual([false, 512, 512]);
@@ -39,19 +39,19 @@ test.each<readonly [string, ReplayedEntry['fields']]>([
   ['a subject', { originSub: 'o'.repeat(60_000) }],
   ['a key', { keyId: 'k'.repeat(60_000) }],
   ['a name in the chain', { chain: ['n'.repeat(60_000), 'bot'] }],
-])('%s that is too long is kept in part, and the call is approximate', (_what, fields) => {
+])('%s that is too long is stored in part, and the call is approximate', (_what, fields) => {
   const { caller, approximate } = replayedCall(entryOf(fields), known);
   expect(approximate).toBe(true);
   expect(JSON.stringify(caller).length).toBeLessThan(100_000);
   expect(caller?.hops.length).toBeLessThanOrEqual(65);
 });
 
-test('of the reason that an entry gives 512 characters are kept, and of a character no half', () => {
+test("at most 512 characters of an entry's reason are stored, and no half of a surrogate pair", () => {
   const { reason, approximate } = replayedCall(entryOf({ decisionReason: `${'r'.repeat(511)}🙂${'r'.repeat(60_000)}` }), known);
   expect([reason.length, reason.endsWith('r'), approximate]).toEqual([511, true, false]);
 });
 
-test('what was found out for long keys is forgotten before they are too many or too long together', () => {
+test('cached results for long keys are evicted before they are too many or too long in total', () => {
   const kept = createKept<number>({ entries: 4, characters: 100 });
   for (const [at, key] of ['a', 'b', 'c', 'e'].entries()) expect(kept.getOr(key, () => at)).toBe(at);
   expect(kept.getOr('a', () => 7)).toBe(0);

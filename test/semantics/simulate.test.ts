@@ -1,4 +1,4 @@
-// That a simulation says of recorded calls what the reference says of them, by the documents of today and by a draft.
+// Checks that a simulation of recorded calls agrees with the reference, both for the current documents and for a draft.
 import { deepStrictEqual } from 'node:assert/strict';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
@@ -39,11 +39,11 @@ const redrafted = (world: World, other: World): World => {
   };
 };
 
-/** With the field taken out of every document. */
+/** Returns the value with the field removed from every document. */
 const without = <T>(value: T, field: string): T =>
   JSON.parse(JSON.stringify(value, (key, inner) => (key === field ? undefined : inner))) as T;
 
-/** Nothing but a connected caller, its agents and its tool: no caps, no outage. */
+/** Only a connected caller, its agents and its tool: no caps and no outage. */
 const bare = ({ at, run, keyId, sub, hops, tool }: Call): Call => ({ at, run, keyId, sub, hops, tool });
 
 interface Recorded {
@@ -76,12 +76,12 @@ async function simulated(world: World, recorded: readonly Recorded[], draft: obj
 
 const nothing = Object.fromEntries(changes.map((change) => [change, 0]));
 
-/** A uid that no document can name has no policy to draft. */
+/** Renames the uid that no document can name, because it has no policy to draft. */
 const nameable = (scene: Scene): Scene =>
   JSON.parse(JSON.stringify(scene), (key, inner) => ((key === 'uid' || key === 'sub') && inner === '__proto__' ? 'zoe' : inner)) as Scene;
 const scenes = (...shape: Parameters<typeof sceneOf>): fc.Arbitrary<Scene> => sceneOf(...shape).map(nameable);
 
-it('a draft of what is stored changes nothing, limits and all', { timeout }, async () => {
+it('a draft equal to the stored documents changes nothing, limits included', { timeout }, async () => {
   await fc.assert(
     fc.asyncProperty(scenes(), async (scene) => {
       const { newly, groups, entries } = await simulated(scene.world, recordsOf(scene), draftOf(scene.world));
@@ -91,7 +91,7 @@ it('a draft of what is stored changes nothing, limits and all', { timeout }, asy
   );
 });
 
-it('sequences that fewer rules bear on are recorded as the documents of today decide them, throttled ones too', { timeout }, async () => {
+it('recorded sequences under fewer rules show no drift from the current documents, throttled calls included', { timeout }, async () => {
   let throttled = 0;
   await fc.assert(
     fc.asyncProperty(scenes({ limit: 55, audit: 0 }), async (made) => {
@@ -105,14 +105,14 @@ it('sequences that fewer rules bear on are recorded as the documents of today de
   expect(throttled).toBeGreaterThan(cases / 20);
 });
 
-it('without limits, what changes is what the reference says of each recorded call', { timeout }, async () => {
+it('without limits, the changes are those that the reference finds for each recorded call', { timeout }, async () => {
   const seen = { ...nothing };
   await fc.assert(
     fc.asyncProperty(scenes(), scenes(), async (made, other) => {
       const world = without(made.world, 'rateLimit');
       const draft = redrafted(world, without(other.world, 'rateLimit'));
       const recorded = recordsOf({ world, calls: made.calls.map(bare) });
-      // Each alone, so that what is not told in full is left out.
+      // Each call is simulated alone, so that every field that is reported only in part can be left out.
       for (const one of recorded) {
         const { newly, approximate, notPolicy, drift } = await simulated(world, [one], draftOf(draft));
         if (approximate > 0) continue;

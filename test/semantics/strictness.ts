@@ -1,9 +1,9 @@
-// What it means that one outcome is at least as strict as another.
+// Defines when one outcome is at least as strict as another.
 import type { LimitSeen, Outcome } from './world.ts';
 
 const sameLimit = (a: LimitSeen, b: LimitSeen): boolean => a.layer === b.layer && a.part === b.part && a.path === b.path;
 
-/** Why `strict` is looser than `loose`; null when it is not. */
+/** Returns why `strict` is looser than `loose`. Null when it is not. */
 export function looserThan(strict: Outcome, loose: Outcome): string | null {
   if (strict.decision === 'deny') return null;
   if (loose.decision === 'deny') return `denied (${loose.code}) became allowed`;

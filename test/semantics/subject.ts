@@ -1,5 +1,5 @@
-// The thing under test: documents compiled, verified and indexed, every call decided and counted, as the programs do it.
-// The only file here that knows how our modules are named; it speaks the reference's own words to the tests.
+// The code under test: documents are compiled, verified and indexed, and every call is decided and counted, as in the
+// programs. Only this file knows the names of our modules. It gives the tests the terms of the reference.
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -23,7 +23,7 @@ import { readSnapshotFile, writeSnapshotFile } from '../../sidecar/engine/snapsh
 import { type SnapshotMessage, verifySnapshot } from '../../sidecar/engine/snapshot/verify.ts';
 import type { Call, Document, LimitSeen, Outcome, World } from './world.ts';
 
-/** What a mutant replaces. */
+/** The functions that a mutant replaces. */
 export interface Core {
   readonly buildIndex: typeof buildIndex;
   readonly bindCaller: typeof bindCaller;
@@ -72,7 +72,10 @@ export function stateOf(world: World): WorkspaceState {
   };
 }
 
-/** Every problem the control plane would find in the world's documents: none, if the generators are honest. */
+/**
+ * Returns every problem that the control plane would find in the world's documents. Empty if the generators are
+ * correct.
+ */
 export function problemsOf(world: World): readonly string[] {
   const check = (kind: DocumentKind, part: 'organisation' | 'self', document: unknown): readonly string[] =>
     document === null ? [] : checkDocument(kind, part, document).map(({ path, message }) => `${kind} ${path} ${message}`);
@@ -92,13 +95,13 @@ function messageFrom(entries: readonly SnapshotEntry[], number: number): Snapsho
   return { revision: { epoch: 'epoch', number }, workspace, schemaVersion: snapshotSchemaVersion, hash: snapshotHash(entries), entries };
 }
 
-/** What a library that is inside an agent with this key holds. */
+/** Returns what a library inside an agent with this key holds. */
 export function libraryMessageOf(world: World, keyId: string): SnapshotMessage {
   const holding = holdWorkspace({ kind: 'whole', state: stateOf(world), touchedSince: 1, touched: [] }, world);
   return messageFrom(viewPartsOf(holding, { form: 'library', keyId }).entries(), 1);
 }
 
-/** Encoded and decoded as grpc does it. */
+/** Encodes and decodes the message as gRPC does. */
 export function throughWire(message: SnapshotMessage): SnapshotMessage {
   const bytes = policyService.Sync.responseSerialize({ snapshot: { ...message, entries: [...message.entries] } });
   const { snapshot } = policyService.Sync.responseDeserialize(bytes);
@@ -106,7 +109,7 @@ export function throughWire(message: SnapshotMessage): SnapshotMessage {
   return snapshot;
 }
 
-/** Written to disk and read back. */
+/** Writes the message to disk and reads it back. */
 export async function throughDisk(message: SnapshotMessage): Promise<SnapshotMessage> {
   const folder = await mkdtemp(join(tmpdir(), 'tollgate-semantics-'));
   try {
@@ -120,7 +123,7 @@ export async function throughDisk(message: SnapshotMessage): Promise<SnapshotMes
   }
 }
 
-/** The index of the last of several snapshots that one sidecar takes in turn. */
+/** Returns the index of the last of several snapshots that one sidecar receives in turn. */
 export function indexAfter(...messages: readonly SnapshotMessage[]): Index {
   const cell = createPolicyCell({ now: () => 0 }, workspace);
   for (const message of messages) {
@@ -146,7 +149,10 @@ export function decideFrom(message: SnapshotMessage, world: World, calls: readon
 export const decideBy = (index: Index, world: World, calls: readonly Call[], from: Core = core): Outcome[] =>
   decideAll(index, world, calls, from).map(({ decision }) => outcomeOf(decision));
 
-/** Each call as the first of its run and its window: far enough from the others that nothing counted is left. */
+/**
+ * Decides each call as the first of its run and its window. The calls are far enough apart that no counter carries
+ * over.
+ */
 export function decideAlone(world: World, calls: readonly Call[], from: Core = core): Outcome[] {
   const apart = calls.map((call, i) => ({ ...call, at: call.at + i * 10_000_000, run: String(i) }));
   return decideCalls(world, apart, from);
@@ -205,7 +211,7 @@ function outcomeOf({
   };
 }
 
-/** The audit entry of each call, as it goes to the spool. */
+/** Returns the audit entry of each call, as it is written to the spool. */
 export function auditEntriesOf(world: World, calls: readonly Call[]): Readonly<Record<string, unknown>>[] {
   return decideAll(indexAfter(messageOf(world)), world, calls, core).map(({ call, caller, decision }) => {
     const run = {

@@ -1,4 +1,4 @@
-// What the reference decides about and what it answers: types of its own, for which nothing of ours is imported.
+// The inputs and outputs of the reference. These types are separate: the file imports nothing from this repository.
 
 export type Permission = 'allow' | 'deny';
 export type Transform = 'log' | 'redact';
@@ -12,7 +12,7 @@ export interface Rule {
   readonly override?: true;
 }
 
-/** By tier; other keys are inert. */
+/** Rules by tier. Other keys have no effect. */
 export type TierRules = Readonly<Record<string, Rule>>;
 
 export interface Document {
@@ -56,9 +56,9 @@ export interface Key {
   readonly scopes: readonly string[];
   /** Null: a service key. */
   readonly uid: string | null;
-  /** For a service key, that of the member who made it. */
+  /** For a service key, the role of the member who made it. */
   readonly role: Role;
-  /** What the key fixes about the calling agent, whatever is claimed. */
+  /** The values that the key fixes for the calling agent, whatever the agent claims. */
   readonly pins: { readonly tier: Tier | null; readonly agent: string | null; readonly client: string | null };
 }
 
@@ -67,7 +67,7 @@ export interface Server {
   readonly tools: readonly { readonly name: string; readonly requiredScopes: readonly string[] }[];
 }
 
-/** All that bears on decisions. Lists of pairs where names are free. */
+/** Everything that affects decisions. Where names are free, the lists hold pairs. */
 export interface World {
   readonly frozen: boolean;
   readonly defaultPermission: Permission;
@@ -91,7 +91,7 @@ export interface Hop {
   readonly handedScopes?: readonly string[];
 }
 
-/** One attempt, in order of time. Calls of one `run` have the same key, subject and hops. */
+/** One attempt. Attempts are in order of time. Calls of one `run` have the same key, subject and hops. */
 export interface Call {
   readonly at: number;
   readonly run: string;
@@ -99,11 +99,11 @@ export interface Call {
   readonly sub: string;
   readonly hops: readonly Hop[];
   readonly tool: string;
-  /** Model rounds the run began since its last call. */
+  /** The model rounds that the run began since its last call. */
   readonly rounds?: number;
-  /** Money the run spent since its last call. */
+  /** The money that the run spent since its last call. */
   readonly spendCents?: number;
-  /** Absent: connected. */
+  /** Time without contact with the control plane, in ms. Absent: connected. */
   readonly unheardForMs?: number;
 }
 
@@ -127,9 +127,9 @@ export interface Outcome extends Verdict {
   readonly stop: string | null;
   readonly retryAfterMs: number | null;
   readonly outage: boolean;
-  /** Whether it counts to `maxToolCalls`. */
+  /** Whether the call counts towards `maxToolCalls`. */
   readonly attempt: boolean;
-  /** The limits an allowed call counts in. */
+  /** The limits in which an allowed call counts. */
   readonly limits: readonly LimitSeen[];
 }
 
@@ -140,7 +140,7 @@ export interface LimitSeen {
   readonly max: number;
 }
 
-/** What an entry says of the caller. */
+/** What an entry records about the caller. */
 export interface EntrySeen {
   readonly agentName: string;
   readonly agentTier: Tier;

@@ -20,7 +20,7 @@ test('a cloned database is migrated, and migrating it again changes nothing', as
   await close();
 });
 
-test('of several that migrate an empty database at once, all succeed and each migration is applied once', async () => {
+test('of several processes that migrate an empty database at once, all succeed and each migration is applied once', async () => {
   const { address } = inject('testServer');
   const database = `tollgate_test_${randomBytes(6).toString('hex')}`;
   await withClient(address, (client) => client.query(`CREATE DATABASE ${database}`));
@@ -34,7 +34,7 @@ test('of several that migrate an empty database at once, all succeed and each mi
   }
 });
 
-test('events that there are keep their order when they are counted anew, and when that is undone', async () => {
+test('existing events keep their order when they are numbered again, and when that is undone', async () => {
   const { connection, close } = await createTestDatabase();
   const [, up = '', down = ''] = /-- Up Migration\n(.*)-- Down Migration\n(.*)/s.exec(readFileSync(positions, 'utf8')) ?? [];
   await withClient(connection, async (client) => {
@@ -75,7 +75,7 @@ test('events that there are keep their order when they are counted anew, and whe
   await close();
 });
 
-test('of workspaces that there are, changes are known from their revision of then; what is noted after that is what was written', async () => {
+test('for existing workspaces, changes are known from their revision at that time; later records are what was written', async () => {
   const { connection, close } = await createTestDatabase();
   const [, up = '', down = ''] = /-- Up Migration\n(.*)-- Down Migration\n(.*)/s.exec(readFileSync(changes, 'utf8')) ?? [];
   await withClient(connection, async (client) => {
@@ -86,7 +86,7 @@ test('of workspaces that there are, changes are known from their revision of the
     );
     await client.query(up);
     expect((await client.query('select changes_from::int from workspace')).rows).toEqual([{ changes_from: 7 }]);
-    // As a control plane of before would: it knows nothing of it.
+    // A write of an older control plane, which does not know the table.
     await client.query('update workspace set revision = 8');
     await client.query("update member set role = 'admin'");
     await client.query('update workspace set revision = 9');

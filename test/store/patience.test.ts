@@ -1,9 +1,9 @@
-// How many reads that may be slow wait for one pool.
+// The number of slow reads that can wait for one pool.
 import { Pool } from 'pg';
 import { expect, inject, onTestFinished, test } from 'vitest';
 import { readPatiently } from '../../control-plane/database/patience.ts';
 
-test('10,000 reads wait for a connection, one more is refused at once, and once these are answered it is served', async () => {
+test('10,000 reads wait for a connection, one more is rejected at once, and after these are answered it is served', async () => {
   const pool = new Pool({ ...inject('testServer').address, max: 1 });
   onTestFinished(() => pool.end());
   const held = await pool.connect();

@@ -1,10 +1,10 @@
-// Two versions on one database, as in a rolling update: what a migration may do is also kept by test/migrations.test.ts.
+// Two versions on one database, as in a rolling update. test/migrations.test.ts also checks what a migration may do.
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { migrate } from '../../control-plane/database/migrate.ts';
 import { createTestDatabase, withClient } from '../support/database.ts';
 
-/** One that waits for a table of many rows; it is undone here together with those after it. */
+/** A migration that waits for a table with many rows. The test undoes it together with those after it. */
 const last = '0020_audit_chain';
 const folder = new URL('../../control-plane/database/migrations/', import.meta.url);
 const down = readdirSync(folder)
@@ -23,13 +23,13 @@ test('an older version starts on a database that a newer one has migrated', asyn
   await close();
 });
 
-test('while a migration waits for a table that is being read, others go on reading it; when that ends, it is done', async () => {
+test('while a migration waits for a table that is being read, others continue to read it; when the read ends, the migration runs', async () => {
   const { connection, pool, close } = await createTestDatabase();
   await pool.query(`${down}; delete from migrations where name >= '${last}'`);
   await withClient(connection, async (backup) => {
     await backup.query('begin; lock table audit_entry in access share mode');
     const migrated = migrate(connection);
-    // Until it stands before the table, and everybody else behind it.
+    // Waits until the migration waits for the table, and all other statements wait behind it.
     while ((await pool.query(`select from pg_locks where not granted and relation = 'audit_entry'::regclass`)).rowCount === 0);
     const read = withClient({ ...connection, query_timeout: 5_000 }, (reader) => reader.query('select from audit_entry'));
     await expect(read).resolves.toMatchObject({ rowCount: 0 });
@@ -41,7 +41,7 @@ test('while a migration waits for a table that is being read, others go on readi
   await close();
 });
 
-test('a migration that waits for a table is given up when the process is told to stop, and has changed nothing', async () => {
+test('a migration that waits for a table is given up when the process has to stop, and has changed nothing', async () => {
   const { connection, pool, close } = await createTestDatabase();
   await pool.query(`${down}; delete from migrations where name >= '${last}'`);
   await withClient(connection, async (backup) => {

@@ -1,4 +1,4 @@
-// The form of what is issued, as OpenSSL and Node hold it.
+// Checks the form of issued certificates with OpenSSL and Node.
 import { execFileSync } from 'node:child_process';
 import { createPrivateKey, generateKeyPairSync, X509Certificate } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -25,7 +25,7 @@ function verify(certificate: string, ...words: readonly string[]): string {
   });
 }
 
-test('a client certificate holds in OpenSSL, strict, for clients and for nothing else', needs('openssl'), () => {
+test("a client certificate is valid in OpenSSL's strict mode, for clients and for nothing else", needs('openssl'), () => {
   const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const certificate = makeClient(authority, { publicKey, uri, validity });
   expect(verify(certificate, '-purpose', 'sslclient')).toContain('leaf.pem: OK');
@@ -34,7 +34,7 @@ test('a client certificate holds in OpenSSL, strict, for clients and for nothing
   expect([read.subjectAltName, read.ca, read.checkPrivateKey(privateKey)]).toEqual([`URI:${uri}`, false, true]);
 });
 
-test('a server certificate holds for its DNS names and addresses, of both families, and for no others', needs('openssl'), () => {
+test('a server certificate is valid for its DNS names and addresses, of both families, and for no others', needs('openssl'), () => {
   const { certificate, key } = makeServer(authority, { dnsNames: ['tollgate.svc'], ipAddresses: ['10.1.2.3', 'fd00::1:0'], validity });
   expect(verify(certificate, '-purpose', 'sslserver', '-verify_hostname', 'tollgate.svc')).toContain('OK');
   for (const address of ['10.1.2.3', 'fd00::1:0', 'fd00:0:0:0:0:0:1:0']) expect(verify(certificate, '-verify_ip', address)).toContain('OK');
@@ -57,6 +57,6 @@ test.each([
   expect(ipOctets(address).toString('hex')).toBe(hex);
 });
 
-test('what is no address is refused', () => {
+test('a text that is not an address is rejected', () => {
   for (const text of ['', 'tollgate', '1.2.3', '1.2.3.256', 'fe80::1%eth0']) expect(() => ipOctets(text)).toThrow();
 });

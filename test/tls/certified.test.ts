@@ -1,4 +1,4 @@
-// Whom a client's certificate names.
+// Which subject a client's certificate names.
 import { expect, test } from 'vitest';
 import { type Certified, certificateProblem, parseUri, uriOf } from '../../control-plane/access/rules/certified.ts';
 
@@ -15,7 +15,7 @@ test.each([
   { ...ofKey, keyId: '' },
   { ...ofPod, namespace: 'a/sa/b' },
   { ...ofPod, pod: '' },
-] as const)('what is no name gets into none: %j', (one) => {
+] as const)('an invalid name is never written into a certificate: %j', (one) => {
   expect(() => uriOf(one)).toThrow();
 });
 

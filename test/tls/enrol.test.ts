@@ -1,5 +1,5 @@
-// Where sidecars get certificates, over TLS as they meet it: who is given one, who is not and in which words, and that a
-// renewal of what the listener shows costs no connection.
+// The TLS endpoint where sidecars get certificates: which callers get one, which do not and why, and that a renewal of
+// the listener's certificate closes no connection.
 import { createECDH, generateKeyPairSync, type KeyObject, X509Certificate } from 'node:crypto';
 import { Agent, request } from 'node:https';
 import { AppError } from '@tollgate/proto/contract';
@@ -166,7 +166,7 @@ test('a key that sidecars may use gets a certificate that names its workspace an
   expect(await registry.getSingleMetricAsString('tollgate_certificates_issued_total')).toContain('{by="key"} 1');
 });
 
-test("a pod's token gets one that names the pod, and Kubernetes was asked for our audience", async () => {
+test("a pod's token gets a certificate that names the pod, and Kubernetes checked it for our audience", async () => {
   const { kubernetes, reviewed } = await cluster(goodStatus);
   const { server } = await listener({ kubernetes });
   const { status, body } = await ask(server.port, { bearer: token });
@@ -188,7 +188,7 @@ test.each([
     403,
     /no pod/,
   ],
-])('a token that %s gets none', async (_, status, code, words) => {
+])('a token that %s gets no certificate', async (_, status, code, words) => {
   const { kubernetes } = await cluster(status);
   const { server, lines } = await listener({ kubernetes });
   const answer = await ask(server.port, { bearer: token });
@@ -196,7 +196,7 @@ test.each([
   expect(lines).toEqual([]);
 });
 
-test('where the Kubernetes API is away, or lets us review no tokens, it says so with 503', async () => {
+test('where the Kubernetes API is unreachable, or does not let us review tokens, the answer is 503 with the reason', async () => {
   const { fake, kubernetes } = await cluster(goodStatus);
   const { server, lines } = await listener({ kubernetes });
   fake.refuse.status = 403;
@@ -231,7 +231,7 @@ test.each([
   ['no key in it', { body: {} }, 400, /publicKey must be/],
   ['a field too many', { body: { publicKey: pemOf(publicKey), ttl: '1y' } }, 400, /besides publicKey/],
   ['a body too large', { body: `"${'x'.repeat(5_000)}"` }, 413, /at most 4096 bytes/],
-])('%s: refused, with words and no certificate', async (_, asked, code, words) => {
+])('%s: rejected, with a message and no certificate', async (_, asked, code, words) => {
   const { server } = await listener();
   const answer = await ask(server.port, asked);
   expect([answer.status, answer.body]).toEqual([code, { error: expect.stringMatching(words) }]);
@@ -254,7 +254,7 @@ test.each([
   ['a point that is not on the curve', notOnCurve],
   ['an authority, which is a certificate', authority.certificate],
   ['two keys', pemOf(publicKey) + pemOf(publicKey)],
-])('%s is no key that a certificate is issued for', async (_, pem) => {
+])('no certificate is issued for %s', async (_, pem) => {
   const { server } = await listener();
   expect(await ask(server.port, { body: { publicKey: pem } })).toMatchObject({
     status: 400,
@@ -262,7 +262,7 @@ test.each([
   });
 });
 
-test('a key without the scope gets none; without a database, or an authority at hand, it says so with 503', async () => {
+test('a key without the scope gets none; without a database or an authority, the answer is 503 with the reason', async () => {
   const scopeless = await listener({ authenticate: async () => ({ ...actor, scopes: ['govern'] }) });
   expect(await ask(scopeless.server.port)).toMatchObject({
     status: 403,
@@ -278,7 +278,7 @@ test('a key without the scope gets none; without a database, or an authority at 
   expect(JSON.stringify([dark.lines, none.lines])).not.toContain('gsk_');
 });
 
-test('a pod that asks ever again is told when to come back, and other pods are served', async () => {
+test('a pod that asks too often gets a time to retry, and other pods are served', async () => {
   const { fake, kubernetes } = await cluster(goodStatus);
   const { server } = await listener({ kubernetes });
   const agent = new Agent({ keepAlive: true });
@@ -290,7 +290,7 @@ test('a pod that asks ever again is told when to come back, and other pods are s
   expect((await ask(server.port, { bearer: token, agent })).status).toBe(200);
 });
 
-test('while Kubernetes is slow to review tokens, who asks with a key is served', async () => {
+test('while Kubernetes is slow to review tokens, callers with a key are served', async () => {
   let waiting = 0;
   let review = (): void => {};
   const reviewed = new Promise<void>((done) => (review = done));
@@ -308,7 +308,7 @@ test('while Kubernetes is slow to review tokens, who asks with a key is served',
   expect((await Promise.all(answers)).every(({ status }) => status === 503)).toBe(true);
 });
 
-test('a new certificate of the listener is for new connections, and those that are open go on', async () => {
+test('a new certificate of the listener applies to new connections, and open ones continue', async () => {
   const { server } = await listener();
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   onTestFinished(() => agent.destroy());
@@ -319,7 +319,7 @@ test('a new certificate of the listener is for new connections, and those that a
   expect([fresh.status, fresh.serial === before.serial]).toEqual([200, false]);
 });
 
-/** What is shown, in the hands of a test. */
+/** The shown material, controlled by the test. */
 function shown() {
   const listeners = new Set<(material: Material) => void>();
   const tended = {
@@ -340,7 +340,7 @@ function shown() {
   return { tended, listeners };
 }
 
-test('the listener waits for the first certificate, and takes each that follows', async () => {
+test('the listener waits for the first certificate, and uses each later one', async () => {
   const { tended, listeners } = shown();
   const enrolment = await startEnrolListener(enrolling({}).deps, tended, { host: '127.0.0.1', port: 0 });
   expect(enrolment.port).toBeNull();

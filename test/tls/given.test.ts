@@ -1,5 +1,5 @@
-// Certificates that somebody else gives: read again, never replaced by what does not belong together; and what a control
-// plane says of variables that do not go together.
+// Certificates that come from outside: the files are read again, and never replaced by a pair that does not match. Also
+// the messages of a control plane about variables that do not fit together.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -33,7 +33,7 @@ async function given() {
   return { write, clock, said, start };
 }
 
-test('new files are taken at the next look, and whoever listens is told once', async () => {
+test('new files are used at the next check, and listeners are notified once', async () => {
   const { write, start, said } = await given();
   const [first, second] = [pair(), pair()];
   write({ 'tls.crt': first.certificate, 'tls.key': first.key, 'ca.crt': authority.certificate });
@@ -52,7 +52,7 @@ test('new files are taken at the next look, and whoever listens is told once', a
   expect(said).toHaveLength(3);
 });
 
-test('a broken moment keeps the last good ones, and is said each time; after their end that is a problem', async () => {
+test('invalid files keep the last good ones in use, and each check reports it; after those expire it is a problem', async () => {
   const { write, start, said, clock } = await given();
   const [first, second] = [pair(), pair()];
   write({ 'tls.crt': first.certificate, 'tls.key': first.key, 'ca.crt': authority.certificate });
@@ -73,7 +73,7 @@ test('a broken moment keeps the last good ones, and is said each time; after the
   expect(tended.problem).toMatch(/^it expired at .*: ca\.crt in .* holds what is no certificate$/);
 });
 
-test('without files there is nothing to show, and why; they are taken when they come', async () => {
+test('without files nothing is shown, and the reason is reported; files that appear later are used', async () => {
   const { write, start } = await given();
   const tended = await start();
   expect([tended.current, tended.problem]).toEqual([null, expect.stringMatching(/ENOENT.*tls\.(?:crt|key)|ENOENT.*ca\.crt/)]);
@@ -88,7 +88,7 @@ const problemsOf = (env: Readonly<Record<string, string>>): readonly string[] =>
   return 'problems' in read ? read.problems : tlsProblems(read.config);
 };
 
-test('variables that do not go together are named, with what would be right', () => {
+test('variables that do not fit together are named, with the correct combination', () => {
   const secret = { TOLLGATE_SECRET_KEY: 's'.repeat(32) };
   expect(problemsOf({})).toEqual([]);
   expect(problemsOf({ TOLLGATE_ENROL_PORT: '8082', TOLLGATE_TLS_NAMES: 'tollgate.svc, 10.0.0.1,::1', ...secret })).toEqual([]);
@@ -116,7 +116,7 @@ test.each([
   'tollgate:8081',
   'fe80::1%eth0',
   'x'.repeat(64),
-])('%s is no list of server names', (names) => {
+])('%s is not a list of server names', (names) => {
   expect(problemsOf({ TOLLGATE_TLS_NAMES: names })).toEqual([
     expect.stringMatching(/^TOLLGATE_TLS_NAMES must be DNS names and IP addresses/),
   ]);

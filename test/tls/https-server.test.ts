@@ -1,4 +1,4 @@
-// The small HTTPS server behind enrolment and webhook, where somebody means it harm.
+// The small HTTPS server behind enrolment and webhook, under attack.
 import { once } from 'node:events';
 import { request } from 'node:https';
 import { connect, type Socket } from 'node:net';
@@ -37,7 +37,7 @@ async function serve({ bounds = wide, answer }: { readonly bounds?: typeof wide 
   return { ...server, lines };
 }
 
-/** A connection that is there; how it ends is known from the beginning. */
+/** An open connection. How it ends is recorded from the beginning. */
 async function open(port: number, localAddress = '127.0.0.1'): Promise<{ readonly socket: Socket; readonly ended: Promise<unknown> }> {
   const socket = connect({ host: '127.0.0.1', port, localAddress });
   socket.on('error', () => undefined).resume();
@@ -47,7 +47,7 @@ async function open(port: number, localAddress = '127.0.0.1'): Promise<{ readonl
   return { socket, ended };
 }
 
-test('a large body is refused where there is no room for it, a small one never, and the room is there again', async () => {
+test('a large body is rejected while the memory budget is used up, a small one never, and the budget is released afterwards', async () => {
   const room = createRoom(100_000);
   const server = await startHttpsServer(
     (asked) =>
@@ -66,26 +66,26 @@ test('a large body is refused where there is no room for it, a small one never, 
   expect(await Promise.all([60_000, 70_000].map((bytes) => post(server.port, Buffer.alloc(bytes))))).toEqual([200, 503]);
 });
 
-test('one network has a part of the connections, and others are answered while it has all of them', async () => {
+test('one network can use only a part of the connections, and others are answered while it uses all of its part', async () => {
   const server = await serve({ bounds: { connections: 4, connectionsOfNetwork: 2 } });
   const [first] = [await open(server.port), await open(server.port)];
   await (await open(server.port)).ended;
   await (await open(server.port)).ended;
-  // Every address of 127.0.0.0/8 is this machine's.
+  // Every address of 127.0.0.0/8 belongs to this machine.
   expect(await post(server.port, Buffer.alloc(0), '127.0.0.2')).toBe(200);
   expect(server.lines).toEqual([{ why: 'network', network: '127.0.0.1', refused: 1 }]);
   first?.socket.destroy();
   await expect.poll(() => post(server.port, Buffer.alloc(0)).catch(() => 'refused')).toBe(200);
 });
 
-test('all networks together have no more than there are', async () => {
+test('all networks together have no more connections than the limit', async () => {
   const server = await serve({ bounds: { connections: 3, connectionsOfNetwork: 2 } });
   for (const from of ['127.0.0.1', '127.0.0.1', '127.0.0.2']) await open(server.port, from);
   await (await open(server.port, '127.0.0.3')).ended;
   expect(server.lines).toEqual([{ why: 'connections', network: '127.0.0.3', refused: 1 }]);
 });
 
-test('who does not come to TLS, or then to a request, is closed when its time is over, and who was answered may stay longer', async () => {
+test('a client without TLS or without a request is closed at its deadline, and one that was answered may stay longer', async () => {
   const hasty = await serve({ bounds: { handshakeMs: 100 } });
   await (await open(hasty.port)).ended;
   const { port } = await serve({ bounds: { headMs: 400, idleMs: 60_000 } });

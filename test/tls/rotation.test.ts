@@ -1,5 +1,5 @@
-// Years of authorities, server certificates and client certificates, by a clock: nobody who renews in time ever meets one
-// that they cannot check.
+// Years of authorities, server certificates and client certificates, by a clock: a client or server that renews in time
+// never meets a certificate that it cannot check.
 import { createPublicKey, generateKeyPairSync, X509Certificate } from 'node:crypto';
 import { expect, test } from 'vitest';
 import type { Material } from '../../control-plane/certificates/tls/material.ts';
@@ -11,12 +11,15 @@ import { randomFrom } from '../support/random.ts';
 const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
 const began = Date.parse('2026-01-01T00:00:00Z');
-/** Nearer to each other than the real ones: a client renews only a few times before a new authority signs. */
+/**
+ * The lifetimes are closer to each other than the real ones: a client renews only a few times before a new authority
+ * signs.
+ */
 const terms: OwnTerms = { ...ownTerms, authorityMs: 12 * 24 * hourMs, serverMs: 3 * 24 * hourMs, clientMs: 6 * hourMs };
 const stepMs = 90 * minuteMs;
 const { publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
 
-/** Read and verified once: there are few certificates, and they are looked at often. */
+/** Reads and verifies each certificate once: there are few certificates, and they are checked often. */
 const remembered = <T>(work: (key: string) => T) => {
   const known = new Map<string, T>();
   return (key: string): T => {
@@ -39,7 +42,7 @@ const isGoodAt = (certificate: string, authorities: readonly string[], now: numb
   return certificate !== '' && lives(certificate) && authorities.some((by) => lives(by) && isSigned(`${certificate}|${by}`));
 };
 
-/** Of a database that they share; each looks at it when it is told to. */
+/** Control planes with one database. Each checks it when `tend` is called. */
 function controlPlanes(count: number, now: () => Date, lived: OwnTerms) {
   const shared = { held: [] as readonly Authority[], made: 0 };
   const find = async () => {
@@ -61,7 +64,7 @@ function controlPlanes(count: number, now: () => Date, lived: OwnTerms) {
   return { planes, shared };
 }
 
-/** How often somebody met a certificate that they could not check, in so many lives of an authority. */
+/** Returns how often a certificate was met that could not be checked, in this many lifetimes of an authority. */
 async function live(lived: OwnTerms, { seed, lives }: { readonly seed: number; readonly lives: number }) {
   const random = randomFrom(seed);
   let at = began;
@@ -73,7 +76,7 @@ async function live(lived: OwnTerms, { seed, lives }: { readonly seed: number; r
   let met = 0;
   const servers = new Set<string>();
   for (; at < began + lives * lived.authorityMs; at += stepMs) {
-    // One of them hears of it hours late.
+    // One of the control planes learns of a change hours late.
     const looks = ((at - began) / stepMs) % 5 === 0 ? 3 : 2;
     for (const plane of planes.slice(0, looks)) await plane.tend();
     for (const client of clients.filter(({ renewAt }) => renewAt <= at)) {
@@ -93,18 +96,18 @@ async function live(lived: OwnTerms, { seed, lives }: { readonly seed: number; r
   return { met, authorities: shared.made, servers: servers.size };
 }
 
-test.each([1, 2])('whoever renews in time meets no certificate that they cannot check, over many authorities (seed %i)', async (seed) => {
+test.each([1, 2])('a client that renews in time meets no certificate it cannot check, over many authorities (seed %i)', async (seed) => {
   const { met, authorities, servers } = await live(terms, { seed, lives: 2 });
   expect(met).toBe(0);
   expect(authorities).toBeGreaterThanOrEqual(3);
   expect(servers).toBeGreaterThan(15);
 });
 
-test('a new authority that signed at once would be met before anybody had heard of it', async () => {
+test('a new authority that signed at once would be met before any client knew of it', async () => {
   expect((await live({ ...terms, settleMs: 0 }, { seed: 1, lives: 1 })).met).toBeGreaterThan(0);
 });
 
-test('in the real terms an authority lives a year, is followed in its last third, and the next one signs a day later', () => {
+test('in the real terms an authority is valid for a year, is followed in its last third, and the next one signs a day later', () => {
   const dayMs = 24 * hourMs;
   const now = (days: number): Date => new Date(began + days * dayMs);
   const first = newAuthority('Tollgate', { now: now(0), terms: ownTerms });
@@ -115,7 +118,7 @@ test('in the real terms an authority lives a year, is followed in its last third
   expect([364.9, 365].map((day) => aliveAt([first, next], now(day)).length)).toEqual([2, 1]);
 });
 
-test('an authority that a clock years ahead has made keeps none from being followed in time, and signs nothing before its day', () => {
+test('an authority made by a clock years ahead does not prevent a successor in time, and signs nothing before its day', () => {
   const years = (count: number): Date => new Date(began + count * ownTerms.authorityMs);
   const stray = newAuthority('Tollgate', { now: years(3), terms: ownTerms });
   const first = newAuthority('Tollgate', { now: years(0), terms: ownTerms });
@@ -124,8 +127,9 @@ test('an authority that a clock years ahead has made keeps none from being follo
   expect(signerOf([stray, next], { now: years(1.1), terms: ownTerms })).toBe(next);
 });
 
-test('a connection is over before the certificate that began it, if that was renewed in time', () => {
-  // gRPC lets it become a tenth older, and a sidecar renews when at most five sixths have gone.
+test('a connection ends before the certificate that began it, if that was renewed in time', () => {
+  // gRPC lets a connection become a tenth older, and a sidecar renews when at most five sixths of the lifetime have
+  // passed.
   expect(connectionMs(ownTerms.clientMs) * 1.1 + connectionGraceMs).toBeLessThan(ownTerms.clientMs / 6);
 });
 
@@ -146,7 +150,7 @@ test('no certificate outlives the authority that signed it', async () => {
   expect(plane?.issue(publicKey, 'tollgate://workspace/acme/key/one')).toBeNull();
 });
 
-test('while nothing changes, what is shown is the same object', async () => {
+test('while nothing changes, the shown material is the same object', async () => {
   let at = began;
   const { planes } = controlPlanes(1, () => new Date(at), terms);
   const [plane] = planes;

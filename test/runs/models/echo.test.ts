@@ -9,7 +9,7 @@ const ask = (text: string, more: Partial<ModelRequest> = {}) =>
 
 const calls = `Look it up.\ncall geo.weather {"city":"Oslo"}\ncall geo.weather {"city":"Rome"}\nthen\ncall geo.time`;
 
-test('it answers what it is given, word by word, and counts the same tokens each time', async () => {
+test('it answers with its input, word by word, and counts the same tokens each time', async () => {
   const heard = await ask('Say  this\nand that.');
   expect(heard.deltas).toEqual(['Say  ', 'this\n', 'and ', 'that.']);
   expect(heard.reply).toMatchObject({ text: 'Say  this\nand that.', toolCalls: [], finish: 'stop' });
@@ -17,7 +17,7 @@ test('it answers what it is given, word by word, and counts the same tokens each
   expect(await ask('Say  this\nand that.')).toEqual(heard);
 });
 
-test('lines that say so are parallel calls, by the alias of the tool, with ids of their own', async () => {
+test('lines of the right form are parallel calls, by the alias of the tool, with separate ids', async () => {
   const { deltas, reply } = await ask(calls, { tools: [weatherTool] });
   expect(deltas).toEqual([]);
   expect(reply).toMatchObject({
@@ -29,7 +29,7 @@ test('lines that say so are parallel calls, by the alias of the tool, with ids o
   });
 });
 
-test('after "then" comes the next round, and after all of them what each tool gave', async () => {
+test('the lines after "then" are the next round, and after all rounds come the results of the tools', async () => {
   const first = await ask(calls);
   const second: readonly ModelMessage[] = [
     { role: 'user', text: calls },
@@ -57,7 +57,7 @@ test('after "then" comes the next round, and after all of them what each tool ga
   );
 });
 
-test('a tool whose alias is no plain one is called by its name all the same, and one that is not offered too', async () => {
+test('a tool whose alias is not plain is called by its name, and so is one that is not offered', async () => {
   const { reply } = await ask('call geo.größe\ncall nothing');
   expect(reply.toolCalls.map(({ alias }) => alias)).toEqual([createAliases(['geo.größe']).aliasOf('geo.größe'), 'nothing']);
 });
@@ -67,7 +67,7 @@ test('arguments reach the loop as they were written, JSON or not', async () => {
   expect(reply.toolCalls).toEqual([{ callId: 'call_1_1', alias: 'geo__weather', arguments: '{"city":' }]);
 });
 
-test('it says no more than it may, and says that it was cut', async () => {
+test('it says no more than the maximum, and reports that it was cut', async () => {
   const { reply } = await ask('one two three four five six seven', { maxOutputTokens: 3 });
   expect(reply).toMatchObject({ text: 'one two ', finish: 'length' });
 });

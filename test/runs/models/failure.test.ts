@@ -1,4 +1,4 @@
-// Whose failing it was: a provider's is told as its, ours never is.
+// Who caused a failure: a provider's failure is reported as the provider's, our own failure never is.
 import {
   APICallError,
   EmptyResponseBodyError,
@@ -47,7 +47,7 @@ test.each([
   new UnsupportedFunctionalityError({ functionality: secret }),
   new NoSuchModelError({ modelId: secret, modelType: 'languageModel' }),
   new LoadAPIKeyError({ message: secret }),
-])('a request that the SDK does not take is a bug of ours, and holds nothing of the request: %#', (error) => {
+])('a request that the SDK rejects is a bug of ours, and the error contains nothing of the request: %#', (error) => {
   const failure = failureOf('acme', error, 0);
   expect(failure).toMatchObject({ passing: false, retryAfterMs: null });
   expect(failure.error).not.toBeInstanceOf(ProviderFailed);
@@ -56,7 +56,7 @@ test.each([
   expect(JSON.stringify([String(failure.error), failure.error])).not.toContain(secret);
 });
 
-test('whatever else is thrown is a bug of ours, as it was thrown', () => {
+test('any other thrown value is a bug of ours, and is thrown unchanged', () => {
   for (const bug of [new TypeError('x is not a function'), new RangeError('too deep'), 'text', undefined])
     expect(failureOf('acme', bug, 0)).toEqual({ error: bug, passing: false, retryAfterMs: null });
 });

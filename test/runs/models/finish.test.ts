@@ -1,4 +1,4 @@
-// Why a reply ended, whatever its provider calls that.
+// Why a reply ended, whatever name its provider has for it.
 import type { LanguageModelV3FinishReason } from '@ai-sdk/provider';
 import { expect, test } from 'vitest';
 import { finishOf } from '../../../control-plane/runs/models/finish.ts';
@@ -19,4 +19,4 @@ test.each<readonly [LanguageModelV3FinishReason['unified'], string | undefined, 
   ['other', 'insufficient_system_resource', null],
   ['other', undefined, null],
   ['error', 'x', null],
-])('%s (%s) is %s; null: it is not whole', (unified, raw, finish) => expect(finishOf({ unified, raw })).toBe(finish));
+])('%s (%s) is %s; null: the reply is not complete', (unified, raw, finish) => expect(finishOf({ unified, raw })).toBe(finish));

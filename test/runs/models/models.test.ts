@@ -1,4 +1,4 @@
-// Which models there are with endpoints of the operator's own, who serves them, and what they cost.
+// Which models exist when the operator has endpoints, which provider serves them, and what they cost.
 
 import { programVariables, readConfig } from '@tollgate/proto/contract';
 import { describe, expect, test } from 'vitest';
@@ -19,7 +19,7 @@ const mistral = { provider: 'mistral', baseUrl: 'https://api.mistral.ai/v1/', ke
 const text = JSON.stringify([local, mistral]);
 
 describe('TOLLGATE_MODEL_ENDPOINTS', () => {
-  test('is a list of endpoints, of which each may have models of its own', () => {
+  test('is a list of endpoints, each of which may have its own models', () => {
     expect(modelEndpointsProblem(text)).toBeNull();
     expect(parseModelEndpoints(text)).toEqual([
       { ...local, keyVariable: null, maxOutputTokens: null },
@@ -47,7 +47,7 @@ describe('TOLLGATE_MODEL_ENDPOINTS', () => {
     ],
     [JSON.stringify([{ ...local, models: [{ name: 'a b', ...prices }] }]), '[0].models[0].name is malformed'],
     ['[{"__proto__":{"provider":"x"}}]', '[0] has a field that is none of'],
-  ])('%s is refused, with its place', (wrong, problem) => {
+  ])('%s is rejected, with its place', (wrong, problem) => {
     expect(modelEndpointsProblem(wrong)?.startsWith(problem)).toBe(true);
     expect(parseModelEndpoints(wrong)).toEqual([]);
   });
@@ -69,12 +69,12 @@ describe('TOLLGATE_MODEL_ENDPOINTS', () => {
     [{ TOLLGATE_OPENAI_BASE_URL: 'http://127.0.0.1:1/v1' }, ['TOLLGATE_OPENAI_BASE_URL needs TOLLGATE_OPENAI_API_KEY']],
     [{ TOLLGATE_ANTHROPIC_BASE_URL: 'https://proxy.test/v1' }, ['TOLLGATE_ANTHROPIC_BASE_URL needs TOLLGATE_ANTHROPIC_API_KEY']],
     [{ TOLLGATE_ANTHROPIC_BASE_URL: 'https://proxy.test/v1', TOLLGATE_ANTHROPIC_API_KEY: 'sk-a' }, []],
-  ])('what %j lacks is said at the start', (env, problems) => {
+  ])('what %j lacks is reported at the start', (env, problems) => {
     const read = readConfig(configSchema, env, programVariables);
     expect('config' in read ? modelProblems(read.config, env) : read.problems).toEqual(problems);
   });
 
-  test('a key would travel in the clear to no address', () => {
+  test('a key is never sent unencrypted to any address', () => {
     const env = { TOLLGATE_ANTHROPIC_BASE_URL: 'http://proxy.test/v1', TOLLGATE_ANTHROPIC_API_KEY: 'sk-a' };
     const read = readConfig(configSchema, env, programVariables);
     expect('problems' in read && read.problems).toEqual([
@@ -82,7 +82,7 @@ describe('TOLLGATE_MODEL_ENDPOINTS', () => {
     ]);
   });
 
-  test('OpenAI elsewhere is spoken to by Chat Completions', () => {
+  test('OpenAI at another address is called through Chat Completions', () => {
     const config = {
       openaiApiKey: 'sk-o',
       openaiBaseUrl: 'http://127.0.0.1:1/v1',
@@ -97,7 +97,7 @@ describe('TOLLGATE_MODEL_ENDPOINTS', () => {
 describe('the catalogue', () => {
   const catalogue = createCatalogue(parseModelEndpoints(text));
 
-  test('recognises what endpoints serve, by its full name only, besides all else', () => {
+  test('recognises the models of endpoints, by their full names only, in addition to all others', () => {
     expect(catalogue.recognises('local/meta/llama-4')).toBe(true);
     expect(catalogue.recognises('meta/llama-4')).toBe(false);
     expect(catalogue.recognises('local/other')).toBe(false);
@@ -118,7 +118,7 @@ describe('the catalogue', () => {
     });
   });
 
-  test('knows what they cost: its own price, and that of the price data for all else', () => {
+  test("knows what they cost: the endpoint's own price, and the price data for all others", () => {
     const flat = (base: number) => ({ base, tiers: [] });
     const rates = { input: flat(10), cachedInput: flat(10), cacheWrite: flat(10), output: flat(40) };
     expect(catalogue.ratesOf('local/meta/llama-4', at)).toEqual(rates);
@@ -128,7 +128,7 @@ describe('the catalogue', () => {
     expect(catalogue.ratesOf('nothing', at)).toBeNull();
   });
 
-  test('takes the price of an endpoint for a model of the price data too, by its full name', () => {
+  test('uses the price of an endpoint also for a model of the price data, by its full name', () => {
     const [known] = listModels(at).filter(({ provider }) => provider === 'mistral');
     if (known === undefined) throw new Error('the price data have nothing of mistral');
     const own = createCatalogue(parseModelEndpoints(JSON.stringify([{ ...mistral, models: [{ name: known.name, ...prices }] }])));
@@ -144,7 +144,7 @@ describe('the catalogue', () => {
     ['gpt-5-mini', 'openai', 'gpt-5-mini'],
     ['local/meta/llama-4', 'local', 'meta/llama-4'],
     ['demo/echo', 'demo', 'echo'],
-  ])('%s is asked of %s as %s', (model, provider, name) => expect(catalogue.find(model)).toMatchObject({ provider, name }));
+  ])('%s is requested from %s as %s', (model, provider, name) => expect(catalogue.find(model)).toMatchObject({ provider, name }));
 });
 
 describe('models', () => {
@@ -158,14 +158,14 @@ describe('models', () => {
   };
   const models = createModels(createCatalogue([]), new Map([['openai', provider]]));
 
-  test('are served by the provider of their name, which gets the name that it knows', async () => {
+  test('are served by the provider in their name, which receives the name that it knows', async () => {
     expect(models.problem('openai/gpt-5')).toBeNull();
     expect((await hear(models.reply(requestOf({ model: 'openai/gpt-5' })))).reply.text).toBe('gpt-5');
     expect(asked).toEqual(['gpt-5']);
     expect(models.outputLimit('openai/gpt-5')).toBe(5);
   });
 
-  test('of providers that are not configured are refused in words, and never asked for', async () => {
+  test('of providers that are not configured are rejected with an explanation, and never requested', async () => {
     expect(models.problem('claude-haiku-4-5')).toBe('the model claude-haiku-4-5 is of anthropic, which is not configured here');
     expect(models.problem('nothing')).toBe('the model nothing is not recognized');
     await expect(hear(models.reply(requestOf({ model: 'claude-haiku-4-5' })))).rejects.toMatchObject({
@@ -174,7 +174,7 @@ describe('models', () => {
     });
   });
 
-  test('are not asked once the signal is aborted', async () => {
+  test('are not requested after the signal is aborted', async () => {
     const reason = new Error('enough');
     const before = asked.length;
     await expect(hear(models.reply(requestOf({ model: 'gpt-5', signal: AbortSignal.abort(reason) })))).rejects.toBe(reason);
@@ -203,4 +203,4 @@ test.each([
   ['gpt-oss-20b', 8_192],
   ['llama-4', 8_192],
   ['echo', 8_192],
-])('the longest reply of %s is of %d tokens, or not known and of 8,192', (name, limit) => expect(outputLimitOf(name)).toBe(limit));
+])('the longest reply of %s has %d tokens, or is unknown and has 8,192', (name, limit) => expect(outputLimitOf(name)).toBe(limit));

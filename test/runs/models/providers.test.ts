@@ -1,4 +1,4 @@
-// Providers over HTTP, against a fake OpenAI and a fake Anthropic: what is sent, what comes of it, and what is tried again.
+// Providers over HTTP, against a fake OpenAI and a fake Anthropic: what is sent, what comes back, and what is retried.
 import { LLMock } from '@copilotkit/aimock';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { shownArguments } from '../../../control-plane/runs/tools/call-arguments.ts';
@@ -73,7 +73,7 @@ describe.each(Object.entries(cases))('%s', (_name, { provider, model, settings }
   };
   const sent = (): string => JSON.stringify(mock.getRequests().map(({ body }) => body));
 
-  test('text comes in pieces as it is said, and then whole', async () => {
+  test('text comes in pieces as it is generated, and then whole', async () => {
     const text = 'The weather in Oslo is grey, as it so often is in that city by the fjord.';
     mock.onMessage('hello', { content: text }, { chunkSize: 10 });
     const { deltas, reply } = await ask();
@@ -83,7 +83,7 @@ describe.each(Object.entries(cases))('%s', (_name, { provider, model, settings }
     expect(sent()).toContain('You are terse.');
   });
 
-  test('parallel tool calls arrive in the order asked, with distinct ids and the arguments as text', async () => {
+  test('parallel tool calls arrive in the requested order, with distinct ids and the arguments as text', async () => {
     mock.onMessage('hello', {
       toolCalls: [
         { name: 'geo__weather', arguments: '{"city":"Oslo"}' },
@@ -100,7 +100,7 @@ describe.each(Object.entries(cases))('%s', (_name, { provider, model, settings }
     expect(sent()).toContain('the weather somewhere');
   });
 
-  test('results go back under the ids of their calls, and arguments that were no JSON as they were written', async () => {
+  test('results are sent under the ids of their calls, and arguments that were not JSON as they were written', async () => {
     mock.onMessage('hello', { content: 'done' });
     const messages: readonly ModelMessage[] = [
       { role: 'user', text: 'hello' },
@@ -120,13 +120,13 @@ describe.each(Object.entries(cases))('%s', (_name, { provider, model, settings }
     for (const part of ['call_a', 'call_b', 'Oslo', 'the city: Rio', 'grey skies', 'arguments are not JSON']) expect(said).toContain(part);
   });
 
-  test('the reply is asked to be no longer than it may be', async () => {
+  test('the request limits the length of the reply', async () => {
     mock.onMessage('hello', { content: 'ok' });
     await ask({ maxOutputTokens: 777 });
     expect(sent()).toContain('777');
   });
 
-  test('after a 429 it is asked again, once the time has passed that it asked for', async () => {
+  test('after a 429 the request is retried once the requested time has passed', async () => {
     const from = waiting.waits.length;
     mock.on(
       { userMessage: 'hello', sequenceIndex: 0 },
@@ -137,13 +137,13 @@ describe.each(Object.entries(cases))('%s', (_name, { provider, model, settings }
     expect(waiting.waits.slice(from)).toEqual([7_500]);
   });
 
-  test('whoever wants to be left alone for an hour is not asked again', async () => {
+  test('a provider that asks for a pause of an hour is not asked again', async () => {
     mock.onMessage('hello', { error: { message: 'slow down' }, status: 429, retryAfter: 3_600 });
     expect(await failure()).toMatchObject({ status: 429, billed: false });
     expect(mock.getRequests()).toHaveLength(1);
   });
 
-  test('one that only fails is asked five times, with growing pauses, and then fails in words without key, query and body', async () => {
+  test('a provider that always fails is asked five times, with growing pauses; the error then contains no key, query or body', async () => {
     const from = waiting.waits.length;
     mock.onMessage('hello', { error: { message: `no luck with ${key}`, type: 'server_error' }, status: 500 });
     const error = await failure();
@@ -153,14 +153,14 @@ describe.each(Object.entries(cases))('%s', (_name, { provider, model, settings }
     expect(waiting.waits.slice(from)).toEqual([500, 1_000, 2_000, 4_000]);
   });
 
-  test('what is wrong with the request is not tried again', async () => {
+  test('an invalid request is not retried', async () => {
     mock.onMessage('hello', { error: { message: `bad key ${key}`, type: 'invalid_request_error', code: key }, status: 401 });
     const error = await failure();
     expect(error).toMatchObject({ message: `${provider} answered with status 401 (invalid_request_error)`, status: 401, billed: false });
     expect(mock.getRequests()).toHaveLength(1);
   });
 
-  test('an answer that breaks off is a failure that may be billed, and is not asked for again', async () => {
+  test('an answer that breaks off is a failure that may be billed, and is not requested again', async () => {
     mock.onMessage(
       'hello',
       { content: 'a rather long text that comes in many pieces, of which most are lost' },
@@ -170,7 +170,7 @@ describe.each(Object.entries(cases))('%s', (_name, { provider, model, settings }
     expect(mock.getRequests()).toHaveLength(1);
   });
 
-  test('an abort between two attempts ends it with the reason of the signal', async () => {
+  test('an abort between two attempts ends the request with the reason of the signal', async () => {
     mock.onMessage('hello', { error: { message: 'no' }, status: 503 });
     const stop = new AbortController();
     const reason = new Error('enough');

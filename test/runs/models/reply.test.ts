@@ -1,9 +1,9 @@
-// What a reply may hold, whatever its provider streams. `wire.test.ts` has what comes over HTTP.
+// What a reply may hold, whatever its provider streams. `wire.test.ts` covers what comes over HTTP.
 import type { LanguageModelV3StreamPart } from '@ai-sdk/provider';
 import { expect, test } from 'vitest';
 import { createReplyDraft } from '../../../control-plane/runs/models/reply.ts';
 
-/** More than would fit at 32 characters each. */
+/** More pieces than would fit at 32 characters each. */
 const many = 131_073;
 const usage = { inputTokens: { total: 1, noCache: 1, cacheRead: 0, cacheWrite: 0 }, outputTokens: { total: 1, text: 1, reasoning: 0 } };
 const finish: LanguageModelV3StreamPart = { type: 'finish', usage, finishReason: { unified: 'stop', raw: 'stop' } };
@@ -15,7 +15,7 @@ test.each<readonly [string, (at: number) => LanguageModelV3StreamPart]>([
   ['thoughts of one name that begin and end', (at) => ({ type: at % 2 === 0 ? 'reasoning-start' : 'reasoning-end', id: 'r' })],
   ['calls', (at) => ({ type: 'tool-call', toolCallId: `c${at}`, toolName: 'a', input: '' })],
   ['calls without a name', (at) => ({ type: 'raw', rawValue: { choices: choices(at) } })],
-])('a reply of empty %s without an end is left', (_what, part) => {
+])('a reply of empty %s without an end is given up', (_what, part) => {
   const draft = createReplyDraft('local');
   const stream = (): void => {
     for (let at = 0; at < 2 * many; at += 1) draft.add(part(at));
@@ -23,7 +23,7 @@ test.each<readonly [string, (at: number) => LanguageModelV3StreamPart]>([
   expect(stream).toThrow('local answered without an end');
 });
 
-test('a text and a thought in as many pieces as they have characters are whole', () => {
+test('a text and a thought with one piece for each character arrive whole', () => {
   const draft = createReplyDraft('local');
   for (let at = 0; at < 2 * many; at += 1) {
     draft.add({ type: 'reasoning-delta', id: 'r', delta: 'r' });

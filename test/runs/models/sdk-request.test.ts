@@ -7,7 +7,7 @@ test.each([
   ['', 'unknown'],
   ['geo.weather now', 'unknown'],
   ['x'.repeat(65), 'unknown'],
-])('a call of %j and its answer are shown again under a name that providers take', (alias, toolName) => {
+])('a call of %j and its answer are sent again under a name that providers accept', (alias, toolName) => {
   const { prompt } = callOptions(
     requestOf({
       model: 'm',

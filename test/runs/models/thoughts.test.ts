@@ -1,5 +1,5 @@
-// What a model thought in one round is shown to it in the next as its provider wants it, over HTTP: a server of our own streams the
-// first reply, and keeps the request after it.
+// The thoughts of a model in one round are sent to it in the next round in the form that its provider requires, over
+// HTTP. A server of the test streams the first reply, and stores the request after it.
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -36,7 +36,7 @@ afterAll(async () => {
   await new Promise((done) => server.close(done));
 });
 
-/** What is sent in the round after the one in which the provider said these. */
+/** Returns what is sent in the round after the one in which the provider sent these events. */
 async function sentAfter(provider: string, model: string, events: readonly object[]): Promise<unknown> {
   const served = providers.byName.get(provider);
   if (served === undefined) throw new Error(`${provider} is not configured`);
@@ -96,7 +96,7 @@ test('Anthropic gets its thoughts with their signatures, in their places, and th
   });
 });
 
-test('OpenAI gets the item that it thought in, which it has encrypted, since nothing is kept there', async () => {
+test('OpenAI gets the item that contains its thought, which it has encrypted, because it stores nothing', async () => {
   const reasoning = { type: 'reasoning', id: 'rs_1', summary: [] };
   const call = { type: 'function_call', id: 'fc_1', call_id: 'call', name: weatherTool.alias };
   const sent = await sentAfter('openai', 'gpt-5', [
@@ -124,7 +124,7 @@ test('OpenAI gets the item that it thought in, which it has encrypted, since not
   });
 });
 
-test('an endpoint gets back what it thought under the name that it gave it', async () => {
+test('an endpoint gets its thoughts back under the name that it gave them', async () => {
   const chunk = (delta: object, finish: string | null = null) => ({
     id: 'c',
     object: 'chat.completion.chunk',

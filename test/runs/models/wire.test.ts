@@ -1,4 +1,5 @@
-// What providers may do on the wire that no fake of them does: servers of our own, which answer what the test has written down.
+// What providers can send that no fake of them sends. The servers of this test answer exactly what the test has written
+// down.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { LanguageModelV3 } from '@ai-sdk/provider';
@@ -23,7 +24,7 @@ async function serve(handler: Handler) {
   let requests = 0;
   const server = createServer((asked, answer) => {
     requests += 1;
-    // The whole request is there before anything is answered.
+    // The server answers only after the whole request has arrived.
     asked.resume().on('end', () => handler(asked, answer));
   });
   await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
@@ -103,7 +104,7 @@ const anthropic = (start: object, end: object, blocks = hiBlock) =>
   );
 
 describe('usage', () => {
-  test('of OpenAI: what was read from a cache is among the input, what it thought among the output', async () => {
+  test('of OpenAI: tokens read from a cache are part of the input, and thinking tokens are part of the output', async () => {
     const { ask } = await serve(
       stream(
         { type: 'response.created', response: { id: 'r', created_at: 1, model: 'm' } },
@@ -132,7 +133,7 @@ describe('usage', () => {
     });
   });
 
-  test('of Anthropic: what was read from a cache and written to it comes on top of the input', async () => {
+  test('of Anthropic: tokens read from and written to a cache are added to the input', async () => {
     const { ask } = await serve(
       anthropic(
         { input_tokens: 20, cache_read_input_tokens: 100, cache_creation_input_tokens: 7, output_tokens: 1 },
@@ -164,7 +165,7 @@ describe('usage', () => {
     ['none', [said, stopped]],
     ['less than none', [said, stopped, usage({ prompt_tokens: -5, completion_tokens: 3 })]],
     ['parts of tokens', [said, stopped, usage({ prompt_tokens: 5.5, completion_tokens: 3 })]],
-  ])('that counts %s is not known', async (_name, all) => {
+  ])('that counts %s is unknown', async (_name, all) => {
     const { ask } = await serve(stream(...all));
     expect((await ask('local')).reply).toMatchObject({ text: 'hi', usage: null });
   });
@@ -176,7 +177,7 @@ const toolUse = (index: number, name: string, text: string): readonly object[] =
   { type: 'content_block_stop', index },
 ];
 
-test('calls of one id get ids of their own, and arguments that are no JSON stay as they are', async () => {
+test('calls with the same id get separate ids, and arguments that are not JSON stay as they are', async () => {
   const blocks = [...toolUse(0, 'a', '{"x":'), ...toolUse(1, 'b', '{}')];
   const { ask } = await serve(anthropic({ input_tokens: 20, output_tokens: 1 }, { output_tokens: 30 }, blocks));
   const { toolCalls } = (await ask('anthropic')).reply;
@@ -186,12 +187,12 @@ test('calls of one id get ids of their own, and arguments that are no JSON stay 
   ]);
 });
 
-test('a reply that was cut says so', async () => {
+test('a reply that was cut reports it', async () => {
   const { ask } = await serve(stream(said, chunk({ finish_reason: 'length' })));
   expect((await ask('local')).reply.finish).toBe('length');
 });
 
-test.each(['local', 'openai', 'anthropic'])('of %s, one that never answers is left when the signal says so', async (provider) => {
+test.each(['local', 'openai', 'anthropic'])('a request to %s that is never answered ends when the signal aborts', async (provider) => {
   const stop = new AbortController();
   const reason = new Error('enough');
   const left = createLatch();
@@ -204,7 +205,7 @@ test.each(['local', 'openai', 'anthropic'])('of %s, one that never answers is le
   expect(requests()).toBe(1);
 });
 
-test('one that falls silent in the middle is left when the signal says so', async () => {
+test('a request whose answer stops in the middle ends when the signal aborts', async () => {
   const { providers } = await serve((_asked, answer) => answer.writeHead(200, { 'content-type': 'text/event-stream' }).write(events(said)));
   const stop = new AbortController();
   const reason = new Error('enough');
@@ -226,7 +227,7 @@ const begun: Readonly<Record<string, readonly object[]>> = {
   anthropic: [messageStart({ input_tokens: 1, output_tokens: 1 }), ...hiBlock.slice(0, 2)],
 };
 
-test.each(Object.entries(begun))('of %s, whoever stops listening ends the request', async (provider, all) => {
+test.each(Object.entries(begun))('when the reader of %s stops reading, the request ends', async (provider, all) => {
   const left = createLatch();
   const { providers } = await serve((asked, answer) => {
     asked.socket.once('close', () => left.open());
@@ -248,31 +249,31 @@ const failure = async (asked: Promise<unknown>): Promise<ProviderFailed> => {
   return error;
 };
 
-test('one that is not there is tried five times, and costs nothing', async () => {
+test('a provider that is not reachable is tried five times, and costs nothing', async () => {
   const { ask, server, waits } = await serve(() => {});
   await new Promise((done) => server.close(done));
   expect(await failure(ask('local'))).toMatchObject({ message: 'local cannot be reached (ECONNREFUSED)', status: null, billed: false });
   expect(waits).toHaveLength(4);
 });
 
-test('one that takes the request and hangs up may bill it, and is not asked again', async () => {
+test('a provider that takes the request and closes the connection may bill it, and is not asked again', async () => {
   const { ask, requests } = await serve((asked) => asked.socket.destroy());
   expect(await failure(ask('local'))).toMatchObject({ message: 'local broke off its answer', billed: true });
   expect(requests()).toBe(1);
 });
 
-test('no redirect is followed: the key would go along', async () => {
+test('no redirect is followed, because the key would be sent to it', async () => {
   const { ask, requests } = await serve((_asked, answer) => answer.writeHead(307, { location: '/v1/elsewhere' }).end());
   expect(await failure(ask('anthropic'))).toMatchObject({ message: 'anthropic answered with status 307', status: 307, billed: false });
   expect(requests()).toBe(1);
 });
 
-test('what is no stream of events is a failure', async () => {
+test('an answer that is not a stream of events is a failure', async () => {
   const { ask } = await serve((_asked, answer) => answer.writeHead(200, { 'content-type': 'text/html' }).end('<h1>welcome</h1>'));
   expect(await failure(ask('local'))).toMatchObject({ message: 'local broke off its answer', billed: true });
 });
 
-test('an answer without an end is left', async () => {
+test('an answer without an end is given up', async () => {
   const { ask } = await serve((_asked, answer) => {
     answer.writeHead(200, { 'content-type': 'text/event-stream' });
     const long = events(chunk({ delta: { content: 'x'.repeat(1_000_000) } }));
@@ -285,7 +286,7 @@ test.each([
   ['local', 'authorization', undefined],
   ['openai', 'authorization', 'Bearer sk-o'],
   ['anthropic', 'x-api-key', 'sk-a'],
-])('%s is shown its own key only', async (provider, header, value) => {
+])('%s receives only its own key', async (provider, header, value) => {
   let shown: IncomingMessage['headers'] = {};
   const { ask } = await serve((asked, answer) => {
     shown = asked.headers;
@@ -296,14 +297,14 @@ test.each([
   expect(JSON.stringify(shown).match(/sk-/g) ?? []).toHaveLength(value === undefined ? 0 : 1);
 });
 
-test('a bug of ours is thrown as it is, and not said of the provider', async () => {
+test('a bug of ours is thrown unchanged, and not attributed to the provider', async () => {
   const bug = new TypeError('the options are wrong');
   const broken = { doStream: () => Promise.reject(bug) } as unknown as LanguageModelV3;
   const provider = providerOf({ provider: 'openai', model: () => broken, limit: () => 10 }, createWaiting());
   await expect(hear(provider.reply('m', requestOf({ model: 'm' })))).rejects.toBe(bug);
 });
 
-test('whoever asks hears that nobody is asked in a pause, and that somebody is after it', async () => {
+test('the caller is notified that no request is under way in a pause, and that one is after it', async () => {
   const heard: boolean[] = [];
   let asked = 0;
   const { ask } = await serve((request, answer) => {
@@ -315,7 +316,7 @@ test('whoever asks hears that nobody is asked in a pause, and that somebody is a
   expect(heard).toEqual([true, false, true, false, true]);
 });
 
-test('a request that was refused for good is not under way, and one that broke off is', async () => {
+test('a request that was finally rejected is not under way, and one that broke off is', async () => {
   const heard: boolean[] = [];
   const refusing = await serve((_request, answer) => answer.writeHead(503).end('{}'));
   await expect(refusing.ask('local', { underWay: (is) => void heard.push(is) })).rejects.toMatchObject({ billed: false });
@@ -334,7 +335,7 @@ describe('a call of an endpoint without a name', () => {
     return (await ask('local')).reply.toolCalls;
   };
 
-  test('is a call, alone or beside others', async () => {
+  test('is a call, alone or with others', async () => {
     const found = { callId: 'a', alias: '', arguments: '{"x":1}' };
     expect(await callsOf(calling(nameless))).toEqual([found]);
     expect(await callsOf(calling(nameless, named))).toEqual([{ callId: 'b', alias: 'geo__weather', arguments: '{}' }, found]);

@@ -1,5 +1,6 @@
-// What is kept of callers keeps no snapshot: after twenty revisions, each of which was decided by for somebody who is still there, all that
-// is left of a snapshot is the one that is held. Looked at are the index itself and what is large in it: a profile, a document, settings.
+// What is stored for callers must not keep old snapshots in memory. After twenty revisions, each of which decided a
+// call of a caller that is still connected, only the current snapshot is left. The test observes the index and its
+// large parts: a profile, a document, settings.
 import { setImmediate as turn } from 'node:timers/promises';
 import { request as httpRequest } from 'node:http';
 import { connect } from 'node:net';
@@ -17,7 +18,7 @@ import { behind, call as mcpCall, own } from './mcp/proxied.ts';
 import { mcpRequest, startTestMesh } from './mesh/asked-by-a-gateway.ts';
 
 const revisions = 20;
-/** Each has objects of its own. */
+/** Each world has its own objects. */
 const world: World = {
   agents: [agent()],
   documents: [ruleFor('mail.send', { permission: 'allow', transform: 'redact' })],
@@ -25,7 +26,7 @@ const world: World = {
   members: [member()],
 };
 
-/** What is large in what is held now; weak. */
+/** Weak references to the large parts of the current snapshot. */
 function partsOf({ current }: PolicyCell): readonly WeakRef<object>[] {
   const profile = current?.agentsById.get('agent-1');
   const document = current?.documents.get('workspace');
@@ -33,11 +34,11 @@ function partsOf({ current }: PolicyCell): readonly WeakRef<object>[] {
   return [current, profile, document, current.settings.redaction].map((part) => new WeakRef(part));
 }
 
-/** The end of an answer may come some turns after it was read, and holds what it was decided by until then. */
+/** The end of an answer can come some turns after the answer was read, and it holds its snapshot until then. */
 const triesMax = 20;
 const theOneThatIsHeld = [1, 1, 1, 1];
 
-/** How many are left of each part, of those of all revisions; `act` is done under each of them. */
+/** Returns how many objects are left of each part, over all revisions. `act` runs under each revision. */
 async function leftAfter(sidecar: TestSidecar, act: (revision: number) => unknown): Promise<readonly number[]> {
   const all: (readonly WeakRef<object>[])[] = [];
   for (let revision = 1; revision <= revisions; revision += 1) {
@@ -47,7 +48,7 @@ async function leftAfter(sidecar: TestSidecar, act: (revision: number) => unknow
   }
   let left: readonly number[] = [];
   for (let tries = 0; tries < triesMax && left.join() !== theOneThatIsHeld.join(); tries += 1) {
-    // What a turn has looked at through a weak reference is held until it ends.
+    // An object that was read through a weak reference is held until the end of that turn.
     await turn();
     collectGarbage();
     left = [0, 1, 2, 3].map((part) => all.filter((parts) => parts[part]?.deref() !== undefined).length);
@@ -64,14 +65,14 @@ const bodyOf = (revision: number, fields: object = {}): object => ({
   ...fields,
 });
 
-test('a snapshot that somebody holds is found by this', async () => {
+test('the test detects a snapshot that something holds', async () => {
   const sidecar = await createTestSidecar({ world });
   const held: unknown[] = [];
   expect(await leftAfter(sidecar, () => held.push(sidecar.cell.current))).toEqual([20, 20, 20, 20]);
   expect(held).toHaveLength(revisions);
 });
 
-test('sessions with calls whose outcome is awaited hold none', async () => {
+test('sessions with calls that wait for their outcome hold no snapshot', async () => {
   const sidecar = await createTestSidecar({ world });
   const { app } = createTestServer(sidecar);
   const post = async (url: string, payload: object): Promise<string> => {
@@ -94,7 +95,7 @@ test('sessions with calls whose outcome is awaited hold none', async () => {
   });
   expect(left).toEqual(theOneThatIsHeld);
   expect(await sidecar.entries()).toHaveLength(3 * revisions);
-  // An outcome is still that of the call as it was decided; what it is searched for is what holds now.
+  // An outcome still belongs to the call as it was decided. Redaction uses the current patterns.
   sidecar.take({ ...world, settings: { redaction: { ...plainRedaction, patterns: [['ticket', 'T-[0-9]{4}']] } } });
   expect(await post('/govern/tool-output', bodyOf(3, { tool_output: 'T-1234 of bob@acme-mail.eu' }))).toContain(
     '[redacted:ticket#1] of [redacted:email#1]',
@@ -107,7 +108,7 @@ test('sessions with calls whose outcome is awaited hold none', async () => {
   });
 });
 
-test('requests whose results agentgateway has not told hold none', async () => {
+test('requests for which agentgateway has not reported results hold no snapshot', async () => {
   const { sidecar, checkRequest } = await startTestMesh(world);
   const left = await leftAfter(sidecar, async (revision) => {
     const headers = [
@@ -123,7 +124,7 @@ test('requests whose results agentgateway has not told hold none', async () => {
   expect(left).toEqual(theOneThatIsHeld);
 });
 
-test('runs of the library, and of a control plane, hold none', async () => {
+test('runs of the library, and of a control plane, hold no snapshot', async () => {
   const sidecar = await createTestSidecar({ world });
   const runs: unknown[] = [];
   const left = await leftAfter(sidecar, async (revision) => {
@@ -140,7 +141,7 @@ test('runs of the library, and of a control plane, hold none', async () => {
   expect(runs).toHaveLength(2 * revisions);
 });
 
-test('streams and calls of MCP that are open hold none', async () => {
+test('open streams and calls of MCP hold no snapshot', async () => {
   const { proxied } = await behind({
     ...world,
     // A stream that stays open, and an answer that does not come.
@@ -168,7 +169,7 @@ test('streams and calls of MCP that are open hold none', async () => {
   expect(left).toEqual(theOneThatIsHeld);
 });
 
-test('calls of HTTP tools that are not answered, and requests whose body does not end, hold none', async () => {
+test('unanswered calls of HTTP tools, and requests whose body does not end, hold no snapshot', async () => {
   const { sidecar, port, reached, server } = await startTool({ world, answer: () => undefined });
   onTestFinished(() => server.closeAllConnections());
   const left = await leftAfter(sidecar, async (revision) => {
@@ -187,13 +188,13 @@ test('calls of HTTP tools that are not answered, and requests whose body does no
     unread.write(
       `POST /govern/tool-use HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${own}\r\ncontent-type: application/json\r\ncontent-length: 10\r\n\r\n{`,
     );
-    // It was let in: the next request on another connection comes after it.
+    // The request was admitted: the next request on another connection comes after it.
     await (await fetch(`http://127.0.0.1:${port}/healthz`)).text();
   });
   expect(left).toEqual(theOneThatIsHeld);
 });
 
-test('refused requests that no entry can be written for hold none', async () => {
+test('refused requests for which no entry can be written hold no snapshot', async () => {
   const sidecar = await createTestSidecar({ world });
   const { entrance } = createTestServer(sidecar, { requestsPerSecond: 1 });
   const left = await leftAfter(sidecar, () => {

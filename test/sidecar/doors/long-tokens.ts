@@ -1,4 +1,5 @@
-// JSON whose tokens are as long as asked, by what they are made of: where work is counted, and where time is measured (test/long).
+// Builds JSON with tokens of the requested length, by their content. Used where work is counted, and where time is
+// measured (test/long).
 export const longTokens: readonly (readonly [name: string, make: (length: number) => string])[] = [
   ['digits', (length) => `[${'1'.repeat(length)}]`],
   ['zeros', (length) => `[1${'0'.repeat(length / 2)}1${'0'.repeat(length / 2)}]`],

@@ -1,4 +1,5 @@
-// The outage rule at the door of a sidecar: exact to the millisecond, by tier, and visible wherever somebody looks.
+// The outage rule at the door of a sidecar: exact to the millisecond, by tier, and visible in every place that reports
+// it.
 import { type Tier, tiers } from '@tollgate/proto/contract';
 import { expect, test } from 'vitest';
 import { checkDocument } from '../../../control-plane/policies/rules/policy.ts';
@@ -17,7 +18,7 @@ async function start(world: World) {
   const heardAt = sidecar.time.now;
   return {
     sidecar,
-    /** So long after the control plane was last heard from. */
+    /** Sets the time since the last contact with the control plane. */
     silentFor: (ms: number): void => {
       sidecar.time.now = heardAt + ms;
     },
@@ -44,7 +45,7 @@ async function start(world: World) {
   };
 }
 
-test.each([3, 60, 3_600])('after %i s to the millisecond, each tier goes by its own rule, and everything shows it', async (seconds) => {
+test.each([3, 60, 3_600])('after %i s to the millisecond, each tier follows its own rule, and every report shows it', async (seconds) => {
   const { sidecar, silentFor, call, seen } = await start(ruled(seconds, { agents: [agent({ maxDurationMs: 10_000_000 })] }));
   for (const ms of [0, seconds * 1_000 - 1, seconds * 1_000]) {
     silentFor(ms);
@@ -63,11 +64,11 @@ test.each([3, 60, 3_600])('after %i s to the millisecond, each tier goes by its 
     ...tiers.map(() => true),
     ...tiers.map(() => false),
   ]);
-  // What an entry says of the policy's age is what the rule went by.
+  // The policy age in an entry is the age that the rule used.
   for (const { outage, policyAgeMs } of entries) expect(outage === true).toBe((policyAgeMs ?? 0) > seconds * 1_000);
 });
 
-test('zero means as soon as the stream is lost, however lately the control plane was heard from', async () => {
+test('zero means as soon as the stream is lost, however recent the last contact with the control plane was', async () => {
   const { sidecar, silentFor, call, seen } = await start(ruled(0));
   silentFor(60_000);
   expect([await call('api'), (await seen()).health]).toEqual(['allowed', false]);
@@ -77,7 +78,7 @@ test('zero means as soon as the stream is lost, however lately the control plane
   expect([await call('api'), (await seen()).health]).toEqual(['allowed', false]);
 });
 
-test('last_known changes no step: rules, limits and caps are those of the revision that is held', async () => {
+test('last_known changes no step: rules, limits and caps are those of the held revision', async () => {
   const { sidecar, silentFor, call } = await start(
     ruled(3, {
       documents: [
@@ -103,14 +104,14 @@ test('last_known changes no step: rules, limits and caps are those of the revisi
   expect(sidecar.outageDecisions).toBe(5);
 });
 
-test('without a snapshot every call is denied, whatever any rule would say', async () => {
+test('without a snapshot every call is denied, whatever any rule would decide', async () => {
   const sidecar = await createTestSidecar({ world: null });
   expect(sidecar.cell.status()).toMatchObject({ outage: false, revision: null });
   expect(sidecar.notReady()).toEqual(['no policy is held']);
 });
 
 test.each([1, 2, -1, 2.5, '3', null, 31_536_001])(
-  'a workspace document cannot say %s seconds, and is told what would be right',
+  'a workspace document cannot contain %s seconds, and the error names the valid range',
   (seconds) => {
     expect(checkDocument('workspace', 'organisation', { outage: { maxStalenessSeconds: seconds } })).toEqual([
       { path: 'outage.maxStalenessSeconds', message: 'must be 0, or an integer from 3 to 31536000' },
@@ -118,7 +119,7 @@ test.each([1, 2, -1, 2.5, '3', null, 31_536_001])(
   },
 );
 
-test('a workspace document can say 0, 3 and a year; only of tiers there are, and only what there is to choose', () => {
+test('a workspace document can contain 0, 3 and a year; only existing tiers, and only valid choices', () => {
   for (const seconds of [0, 3, 31_536_000])
     expect(checkDocument('workspace', 'organisation', { outage: { maxStalenessSeconds: seconds, then: { api: 'last_known' } } })).toEqual(
       [],

@@ -1,5 +1,5 @@
-// An outcome belongs to its call: its entry names the revision that the call was decided by, and that revision says whether the outcome may
-// go without an entry, whatever the same session was decided by since. At each door.
+// An outcome belongs to its call. Its entry names the revision that decided the call, and that revision decides whether
+// the outcome may pass without an entry, whatever revision decided later calls of the session. Checked at each door.
 import type { AuditEntry } from '@tollgate/proto/contract';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { governRun } from '../../../control-plane/runs/governance/governed.ts';
@@ -15,13 +15,16 @@ import { behind, call as mcpCall, json, own, rpcOf } from './mcp/proxied.ts';
 import { callOf, mcpRequest, mcpResponse, startTestMesh } from './mesh/asked-by-a-gateway.ts';
 
 const world: World = { agents: [agent()], keys: [key({ scopes: ['govern', 'agents.write'] })], members: [member()] };
-/** Under the second revision what cannot be recorded passes; under the first it does not. */
+/** Under the second revision an outcome that cannot be recorded passes. Under the first it does not. */
 const laxer: World = { ...world, settings: { auditUnavailable: 'allow' } };
 
 const outcomes = async (sidecar: TestSidecar): Promise<readonly Pick<AuditEntry, 'revision'>[]> =>
   (await sidecar.entries()).filter(({ hookEvent }) => hookEvent === 'PostToolUse').map(({ revision }) => ({ revision }));
 
-/** `call` is decided under the first revision and again under the second; both are told by `tell`, which says whether the output passed. */
+/**
+ * `call` is decided under the first revision and again under the second. `tell` reports both outcomes and returns
+ * whether the output passed.
+ */
 async function twice<T>(sidecar: TestSidecar, call: (n: number) => Promise<T>, tell: (call: T, n: number) => Promise<boolean>) {
   const first = [await call(1), await call(2)] as const;
   sidecar.take(laxer);
@@ -163,7 +166,7 @@ test('behind agentgateway', async () => {
   expect(told).toEqual(asDecided);
 });
 
-test('the call itself goes by the revision that it was decided by, though its entry is refused later', async () => {
+test('the call itself follows the revision that decided it, even if its entry is rejected later', async () => {
   const sidecar = await createTestSidecar({ world, durability: 'remote' });
   const { govern } = sidecar;
   const run = openRun(sidecar, {

@@ -10,7 +10,7 @@ test.each([
   `00-${traceId}-${spanId}-00`,
   `cc-${traceId}-${spanId}-01`,
   `cc-${traceId}-${spanId}-01-what.the-future`,
-])('%s names a trace, sampled or not, in whatever version', (traceparent) => expect(traceNamedBy({ traceparent })).toEqual(ids));
+])('%s names a trace, sampled or not, in any version', (traceparent) => expect(traceNamedBy({ traceparent })).toEqual(ids));
 
 test.each([
   ['nothing', undefined],
@@ -25,7 +25,7 @@ test.each([
   ['what would end the text of an entry', `00-${traceId}-${spanId.slice(0, 14)}",-01`],
 ])('%s names no trace', (_what, traceparent) => expect(traceNamedBy({ traceparent })).toBeNull());
 
-test('a span that was made goes before what the caller says, also where it is found nowhere', () => {
+test("an existing span takes precedence over the caller's trace, even if it was not sampled", () => {
   const headers = { traceparent: `00-${traceId}-${spanId}-01` };
   const span = { decided: () => undefined, headers: () => ({}), end: () => undefined };
   expect(traceOfCall(undefined, headers)).toEqual(ids);

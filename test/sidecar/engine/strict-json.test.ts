@@ -12,18 +12,18 @@ const problemOf = (text: string | Uint8Array): string => {
   return 'problem' in result ? result.problem : `accepted ${JSON.stringify(result.value)}`;
 };
 
-test('half of a surrogate pair is refused as it stands too, with its place, and a whole pair is not', () => {
+test('a raw half of a surrogate pair is rejected too, with its place, and a whole pair is not', () => {
   expect(parseStrictText('{"a":"x","b":"\ud83d"}')).toEqual({ problem: 'holds half of a surrogate pair (at position 13)' });
   expect(parseStrictText('["\ude00\ud83d"]')).toEqual({ problem: 'holds half of a surrogate pair (at position 1)' });
   expect(parseStrictText('{"😀":"😀"}')).toEqual({ value: { '😀': '😀' } });
 });
 
-test('any JSON value is read as it is', () => {
+test('any JSON value is read unchanged', () => {
   fc.assert(
     fc.property(fc.jsonValue({ maxDepth: 6 }), (value) => {
       const text = canonicalJson(value);
       const result = read(text);
-      // What a generated value holds of halved pairs is refused.
+      // A generated value that contains a half surrogate pair is rejected.
       if ('problem' in result) expect(result.problem).toMatch(/surrogate/);
       else expect(canonicalJson(result.value)).toBe(text);
     }),
@@ -34,12 +34,12 @@ test('blanks around and between change nothing', () => {
   expect(read(' \n{ "a" : [ 1 , "b" , null , true ] ,\t"c" : { } }\r\n')).toEqual({ value: { a: [1, 'b', null, true], c: {} } });
 });
 
-test('a key `__proto__` is a key like any other', () => {
+test('a key `__proto__` is an ordinary key', () => {
   const result = read('{"__proto__":{"a":1}}');
   expect('value' in result ? Object.getOwnPropertyNames(result.value) : result).toEqual(['__proto__']);
 });
 
-describe('refused, by place and without a word of what stands there', () => {
+describe('rejected, by place and without any of the text there', () => {
   test.each([
     ['a key that is twice in an object', '{"a":1,"secret":2,"a":3}', 'names a key twice (at position 18)'],
     ['a key that is twice once its escapes are read', String.raw`{"method":1,"m\u0065thod":2}`, 'names a key twice (at position 12)'],
@@ -97,11 +97,11 @@ test.each([
   expect('value' in read(`[${number}]`)).toBe(holds);
 });
 
-test('numbers beyond a double pass where who asks says so', () => {
+test('numbers beyond a double pass where the caller allows it', () => {
   expect(parseStrictText('[12345678901234567890]', { exactNumbers: false })).toHaveProperty('value');
 });
 
-test('numbers that a double would round are read as the texts they are, where who asks says so, and all else as it is', () => {
+test('numbers that a double would round are read as texts where the caller allows it, and everything else unchanged', () => {
   // Integers around 2^53 and far beyond, and texts that look like them.
   const integer = fc.bigInt({ min: -(2n ** 70n), max: 2n ** 70n });
   const near = fc.bigInt({ min: -(2n ** 54n), max: 2n ** 54n });
@@ -122,7 +122,7 @@ test('numbers that a double would round are read as the texts they are, where wh
       .map(([key, one]) => `${JSON.stringify(key)}: ${written(one)}`)
       .join(',')}}`;
   };
-  /** What whoever reads the digits of its double takes it for. */
+  /** Returns the value that a reader gets from the digits of the double. */
   const shownBy = (value: bigint): bigint => {
     const [mantissa = '', exponent = '0'] = String(Number(value)).split('e');
     const [whole = '', fraction = ''] = mantissa.split('.');
@@ -147,14 +147,14 @@ test('numbers that a double would round are read as the texts they are, where wh
   );
 });
 
-test('what holds too many values is refused before anything is made of it', () => {
+test('a text with too many values is rejected before it is parsed', () => {
   const parsing = vi.spyOn(JSON, 'parse');
   onTestFinished(() => parsing.mockRestore());
   const said = { problem: 'has more than 1000 values' };
   for (const text of [`[${'{},'.repeat(1_000)}0]`, `[${'[[[[]]]],'.repeat(251)}0]`, `{"a":[${'0,'.repeat(1_000)}0]}`])
     expect(parseStrictText(text, { nodes: 1_000 })).toEqual(said);
   expect(parsing).not.toHaveBeenCalled();
-  // Not for what stands in texts, and not one too early.
+  // It is not rejected for characters in strings, and not one value too early.
   for (const text of [`["${'[,{'.repeat(1_000)}\\"${','.repeat(2_000)}"]`, `[${'0,'.repeat(998)}0]`])
     expect(parseStrictText(text, { nodes: 1_000 })).toHaveProperty('value');
 });
@@ -171,7 +171,7 @@ test('100,000 values are read and one more is not', () => {
   expect(problemOf(`[${Array(100_000).fill('1').join(',')}]`)).toBe('has more than 100000 values');
 });
 
-test.each(longTokens)('%s are read with work that is linear in their number', (_what, make) => {
+test.each(longTokens)('the work to read %s is linear in their number', (_what, make) => {
   const work = (length: number): number => workOn(() => parseStrictText(make(length)));
   expect(work(20_000)).toBeGreaterThan(20_000);
   expect(work(40_000)).toBeLessThan(work(20_000) * 2.1);

@@ -1,4 +1,5 @@
-// Telemetry of a process as a collector over HTTP gets it, and what becomes of it where the collector is away, slow or full.
+// Telemetry of a process as a collector receives it over HTTP, and what happens where the collector is unreachable,
+// slow or full.
 import { context, propagation, trace } from '@opentelemetry/api';
 import { pino } from 'pino';
 import { Counter, Registry } from 'prom-client';
@@ -23,12 +24,12 @@ interface Started {
   readonly telemetry: Telemetry;
   readonly registry: Registry;
   readonly log: pino.Logger;
-  /** Of standard error. */
+  /** The lines of standard error. */
   readonly lines: string[];
 }
 
 async function start(url: string, env: Readonly<Record<string, string>> = {}, clock: Pick<Clock, 'after'> = systemClock): Promise<Started> {
-  // The SDK reads the process's.
+  // The SDK reads the process's environment.
   for (const [name, value] of Object.entries({ OTEL_EXPORTER_OTLP_ENDPOINT: url, ...env })) vi.stubEnv(name, value);
   const read = readTelemetrySettings(process.env);
   if ('problems' in read) throw new Error(read.problems.join());
@@ -42,7 +43,7 @@ async function start(url: string, env: Readonly<Record<string, string>> = {}, cl
 
 const paths = (collector: TelemetryCollector): readonly string[] => [...new Set(collector.received.map(({ path }) => path))].toSorted();
 
-test('every kind arrives, as JSON, with the same resource; headers of the environment go with it', async () => {
+test('every signal arrives, as JSON, with the same resource, and with the headers of the environment', async () => {
   const collector = await startCollector();
   const { telemetry, registry, log } = await start(collector.url, {
     OTEL_SERVICE_NAME: 'gate',
@@ -67,13 +68,13 @@ test('every kind arrives, as JSON, with the same resource; headers of the enviro
   expect(collector.metrics().find(({ name }) => name === 'calls_total')).toMatchObject({
     sum: { aggregationTemporality: 2, isMonotonic: true, dataPoints: [{ asDouble: 3 }] },
   });
-  // A line within a span is found by it.
+  // A log line within a span has the ids of the span.
   const [record] = collector.records();
   expect(record).toMatchObject({ severityText: 'INFO', body: { stringValue: 'called' }, traceId: collector.spans()[0]?.traceId });
   expect(record === undefined ? null : attributesOf(record)).toEqual({ tool: 'a' });
 });
 
-test('a process has a name of its own where the environment gives it none', async () => {
+test('a process has a default name where the environment gives it none', async () => {
   const collector = await startCollector();
   const { telemetry, log } = await start(collector.url, { OTEL_METRICS_EXPORTER: 'none', OTEL_TRACES_EXPORTER: 'none' });
   log.info('here');
@@ -82,7 +83,7 @@ test('a process has a name of its own where the environment gives it none', asyn
   expect(collector.resources('/v1/logs')[0]).toMatchObject({ 'service.name': 'tollgate-test' });
 });
 
-test('a sampler that takes nothing sends no span, and the trace goes on all the same', async () => {
+test('a sampler that samples nothing sends no span, and the trace continues', async () => {
   const collector = await startCollector();
   const { telemetry } = await start(collector.url, {
     OTEL_TRACES_SAMPLER: 'always_off',
@@ -96,7 +97,7 @@ test('a sampler that takes nothing sends no span, and the trace goes on all the 
   expect(collector.received).toEqual([]);
 });
 
-test('metrics go out by themselves, as often as is said', async () => {
+test('metrics are sent without a request, at the configured interval', async () => {
   const collector = await startCollector();
   const { telemetry, registry } = await start(collector.url, {
     OTEL_METRIC_EXPORT_INTERVAL: '100',
@@ -114,7 +115,7 @@ test('metrics go out by themselves, as often as is said', async () => {
   await telemetry.close();
 });
 
-test('what a collector refuses for now is sent again, and arrives once', async () => {
+test('what a collector rejects temporarily is sent again, and arrives once', async () => {
   const collector = await startCollector();
   const { answer } = collector;
   collector.answer = (response) => void response.writeHead(503, { 'retry-after': '0' }).end();
@@ -127,7 +128,7 @@ test('what a collector refuses for now is sent again, and arrives once', async (
   expect(collector.spans().map(({ name }) => name)).toEqual(['execute_tool b']);
 });
 
-test('a collector that is away is said in the log once, costs what was to be sent to it, and nothing else', async () => {
+test('an unreachable collector is logged once, loses the data for it, and has no other effect', async () => {
   const collector = await startCollector();
   await collector.close();
   const { telemetry, log, lines } = await start(collector.url, {
@@ -147,7 +148,7 @@ test('a collector that is away is said in the log once, costs what was to be sen
   expect(new Set(troubles.map((line) => (JSON.parse(line) as { signal: string }).signal)).size).toBe(troubles.length);
 });
 
-test('why a collector does not take it is said, and nothing that it repeats', async () => {
+test("the reason of a collector's refusal is logged, without any data that it repeats", async () => {
   const collector = await startCollector();
   collector.answer = (response) => void response.writeHead(401, 'hunter2').end('no way for hunter2');
   const onlyTraces = { OTEL_LOGS_EXPORTER: 'none', OTEL_METRICS_EXPORTER: 'none', OTEL_EXPORTER_OTLP_HEADERS: 'x-token=hunter2' };
@@ -163,7 +164,7 @@ test('why a collector does not take it is said, and nothing that it repeats', as
   expect(away.lines.join('')).toContain('ECONNREFUSED');
 });
 
-test('a stop waits for a collector that does not answer for three seconds at most, and work for none', async () => {
+test('a stop waits at most three seconds for a collector that does not answer, and no work waits for it', async () => {
   const collector = await startCollector();
   collector.answer = () => undefined;
   const clock = createManualClock();

@@ -1,4 +1,5 @@
-// A span for each governed call, at every door: in the trace of its caller, told on to its tool, and with nothing of what was said.
+// A span for each governed call, at every door: in the trace of its caller, passed on to its tool, and without any
+// content.
 import { context, propagation, SpanStatusCode, trace } from '@opentelemetry/api';
 import { InMemorySpanExporter, NodeTracerProvider, type ReadableSpan, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-node';
 import { afterAll, beforeEach, expect, test } from 'vitest';
@@ -51,7 +52,7 @@ const toldOf = async (sidecar: TestSidecar): Promise<readonly unknown[]> =>
 
 const both = (ids: readonly unknown[]): readonly unknown[] => ['PreToolUse', 'PostToolUse'].map((event) => [event, ...ids]);
 
-test('a hook: what was decided, by which layer and revision, and for which agent', async () => {
+test('a hook: the decision, its layer and revision, and the agent', async () => {
   const body = { tool_name: 'files.read', tool_input: { path: secret }, session_id: 's1', agent_name: 'bot' };
   const sidecar = await askHook('/govern/tool-use', body);
   const span = theSpan();
@@ -72,7 +73,7 @@ test('a hook: what was decided, by which layer and revision, and for which agent
   expect(span.status.code).toBe(SpanStatusCode.UNSET);
 });
 
-test('a denied call is an error of its reason', async () => {
+test('a denied call is an error with its code', async () => {
   await askHook('/govern/tool-use', { tool_name: 'mail.send', tool_input: { to: secret }, session_id: 's1' });
   const span = theSpan();
   expectKept(span);
@@ -85,7 +86,7 @@ test('a denied call is an error of its reason', async () => {
   expect(span.status).toEqual({ code: SpanStatusCode.ERROR });
 });
 
-test('a coding agent that asks in its own words', async () => {
+test('a coding agent that asks in its own format', async () => {
   const sidecar = await askHook('/hooks/claude-code', {
     hook_event_name: 'PreToolUse',
     session_id: 's1',
@@ -98,7 +99,7 @@ test('a coding agent that asks in its own words', async () => {
   expect(await toldOf(sidecar)).toEqual([['PreToolUse', traceId, span.spanContext().spanId]]);
 });
 
-test('a call without a trace, or with one that is none, begins one of its own', async () => {
+test('a call without a trace, or with an invalid one, begins its own trace', async () => {
   for (const headers of [{}, { traceparent: `00-${traceId}-${parentId}` }]) {
     exporter.reset();
     const sidecar = await askHook('/govern/tool-use', { tool_name: 'a', tool_input: {}, session_id: 's1' }, headers);
@@ -109,7 +110,7 @@ test('a call without a trace, or with one that is none, begins one of its own', 
   }
 });
 
-test('an HTTP tool: its server hears of the span and of no baggage; its answer ends it', async () => {
+test('an HTTP tool: its server receives the span and no baggage; its answer ends it', async () => {
   const { ask, reached, sidecar } = await startTool({ tracing });
   await ask({
     headers: { ...incoming, baggage: `who=${secret}`, 'content-type': 'application/json' },
@@ -135,7 +136,7 @@ test('an HTTP tool that fails, and one that cannot be reached, are errors of the
   expect(theSpan().attributes).toMatchObject({ 'tollgate.decision': 'allow', 'error.type': 'tool_error' });
 });
 
-test('an MCP call: its server hears of the span by header and by _meta; its result ends it', async () => {
+test('an MCP call: its server receives the span by header and by _meta; its result ends it', async () => {
   const up = await record();
   const proxied = await startProxied(serversOf(overHttp('s', { url: up.url })), {}, tracing);
   await send(proxied, 's', { body: call('a', { path: secret }), headers: incoming });
@@ -154,7 +155,7 @@ test('an MCP call: its server hears of the span by header and by _meta; its resu
   });
 });
 
-test('an MCP call that names its trace in _meta is in that one, in the newest revision too', async () => {
+test('an MCP call that names its trace in _meta is in that trace, in the newest revision too', async () => {
   const up = await record();
   const proxied = await startProxied(serversOf(overHttp('s', { url: up.url })), {}, tracing);
   const body = modernCall('a', {}) as { params: { _meta: object } };
@@ -171,7 +172,7 @@ test('an MCP call that names its trace in _meta is in that one, in the newest re
   });
 });
 
-test('where policy redacts, what a caller adds to its trace goes no further, for it may say what it likes', async () => {
+test('where policy redacts, what a caller adds to its trace is not forwarded, because it can contain anything', async () => {
   const mail = 'bob@acme-mail.eu';
   const headers = { traceparent: incoming.traceparent, tracestate: `vendor=${mail}` };
   const up = await record();
@@ -187,7 +188,7 @@ test('where policy redacts, what a caller adds to its trace goes no further, for
   expect(reached[0]?.headers['traceparent']).toContain(traceId);
 });
 
-test('an MCP call that was denied, failed, or went unanswered', async () => {
+test('an MCP call that was denied, failed, or was not answered', async () => {
   const up = await record((heard, response) => {
     const { id, params } = rpcOf(heard);
     if (params?.['name'] === 'a')
@@ -208,7 +209,7 @@ test('an MCP call that was denied, failed, or went unanswered', async () => {
   }
 });
 
-test('what is not traced reaches its tool as it was: the caller’s trace, and no member of ours', async () => {
+test('an untraced call reaches its tool unchanged: with the caller’s trace, and no member of ours', async () => {
   const up = await record();
   const proxied = await startProxied(serversOf(overHttp('s', { url: up.url })), { agents: [agent()] });
   await send(proxied, 's', { body: call('a', {}), headers: incoming });
@@ -220,7 +221,7 @@ test('what is not traced reaches its tool as it was: the caller’s trace, and n
   for (const one of [proxied.sidecar, sidecar]) expect(await toldOf(one)).toEqual(both([traceId, parentId]));
 });
 
-test('without telemetry entries say the trace that a caller names, in _meta before headers, and nothing where it names none', async () => {
+test('without telemetry, entries contain the trace that a caller names, in _meta before headers, and none where it names none', async () => {
   const other = { traceparent: `00-${'c'.repeat(32)}-${'d'.repeat(16)}-01` };
   const up = await record();
   const proxied = await startProxied(serversOf(overHttp('s', { url: up.url })));

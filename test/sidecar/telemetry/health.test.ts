@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { expect, test } from 'vitest';
 import { createHealth } from '../../../sidecar/telemetry/health.ts';
 
-test('a change is said once each way, of each kind, and is no part of what was under way when it was noticed', () => {
+test('a change is reported once in each direction, for each signal, and not as part of the work during which it was noticed', () => {
   const underWay = new AsyncLocalStorage<string>();
   const health = createHealth();
   const said: unknown[] = [];

@@ -12,7 +12,7 @@ function logging() {
   return { lines, records, log: pino({ level: 'debug', serializers: logSerializers }, stream) };
 }
 
-test('a line goes to standard error as before, and is a record with its severity, words and fields', () => {
+test('a line is written to standard error as before, and is a record with its severity, text and fields', () => {
   const { lines, records, log } = logging();
   log.warn({ spool: 'a', found: { lost: 2 } }, 'a spool was damaged');
   expect(JSON.parse(lines[0] ?? '')).toMatchObject({ level: 40, spool: 'a', msg: 'a spool was damaged' });
@@ -27,7 +27,7 @@ test('a line goes to standard error as before, and is a record with its severity
   ]);
 });
 
-test('an error is told by the conventions for exceptions, its cause too', () => {
+test('an error is recorded by the conventions for exceptions, its cause too', () => {
   const { records, log } = logging();
   log.error({ err: new TypeError('no', { cause: new Error('deeper') }) }, 'a request failed');
   expect(records[0]).toMatchObject({
@@ -41,7 +41,7 @@ test('an error is told by the conventions for exceptions, its cause too', () => 
   });
 });
 
-test('what is below the least level of the log is in neither', () => {
+test('a line below the minimum level of the log is in neither', () => {
   const { lines, records, log } = logging();
   log.trace('no');
   log.debug('yes');

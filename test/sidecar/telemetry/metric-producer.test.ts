@@ -30,7 +30,7 @@ test('a counter is a cumulative sum that only grows, since the start, with its l
   });
 });
 
-test('a gauge has its value of now; what is no number is left out', async () => {
+test('a gauge has its current value, and a value that is not a number is left out', async () => {
   const registry = new Registry();
   new Gauge({ name: 'spool_bytes', help: 'Bytes', registers: [registry] }).set(7);
   new Gauge({ name: 'spool_bytes_max', help: 'Bytes', registers: [registry] }).set(9);
@@ -41,7 +41,7 @@ test('a gauge has its value of now; what is no number is left out', async () => 
   expect(metrics.has('mean')).toBe(false);
 });
 
-test('a histogram has its bounds, what is in each bucket, sum and count, for each set of labels', async () => {
+test('a histogram has its bounds, the count of each bucket, sum and count, for each set of labels', async () => {
   const registry = new Registry();
   const histogram = new Histogram({
     name: 'took_seconds',
@@ -60,7 +60,7 @@ test('a histogram has its bounds, what is in each bucket, sum and count, for eac
   ]);
 });
 
-test('what Node itself is measured by is there too', async () => {
+test('the metrics of Node itself are included', async () => {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   const names = [...(await produced(registry)).keys()];

@@ -19,12 +19,12 @@ test('nothing is sent until an endpoint is named, then everything that is not sw
   expect(onIn({ OTEL_EXPORTER_OTLP_METRICS_ENDPOINT: 'https://metrics/v1/metrics' })).toEqual(['metrics']);
 });
 
-test('the whole may be switched off, whatever else is said', () => {
+test('telemetry can be switched off as a whole, whatever else is set', () => {
   expect(onIn({ ...endpoint, OTEL_SDK_DISABLED: 'true', OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' })).toEqual([]);
   expect(onIn({ ...endpoint, OTEL_SDK_DISABLED: 'false' })).toHaveLength(3);
 });
 
-test('metrics are sent each minute, or as often as is said', () => {
+test('metrics are sent each minute, or at the configured interval', () => {
   expect(readTelemetrySettings(endpoint)).toMatchObject({ settings: { metricIntervalMs: 60_000 } });
   expect(readTelemetrySettings({ ...endpoint, OTEL_METRIC_EXPORT_INTERVAL: '5000' })).toMatchObject({
     settings: { metricIntervalMs: 5_000 },
@@ -34,7 +34,7 @@ test('metrics are sent each minute, or as often as is said', () => {
   ]);
 });
 
-test('a protocol that is not spoken is refused once, in words; one that nobody asks for is not', () => {
+test('an unsupported protocol is rejected once with a message, but not for a signal that is off', () => {
   for (const protocol of ['grpc', 'http/protobuf']) {
     const problems = problemsOf({ ...endpoint, OTEL_EXPORTER_OTLP_PROTOCOL: protocol });
     expect(problems).toHaveLength(1);
@@ -46,7 +46,7 @@ test('a protocol that is not spoken is refused once, in words; one that nobody a
   expect(onIn({ ...endpoint, OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json' })).toHaveLength(3);
 });
 
-test('an address that is none is refused without being repeated, for it may hold a password', () => {
+test('an invalid address is rejected without being repeated, because it can contain a password', () => {
   const problems = problemsOf({ OTEL_EXPORTER_OTLP_ENDPOINT: 'user:hunter2@collector:4318' });
   expect(problems).toEqual(['OTEL_EXPORTER_OTLP_ENDPOINT must be an address that begins with http:// or https://']);
 });
@@ -58,13 +58,13 @@ test.each([
   ['OTEL_EXPORTER_OTLP_COMPRESSION', 'zstd'],
   ['OTEL_EXPORTER_OTLP_TIMEOUT', '10s'],
   ['OTEL_TRACES_SAMPLER', 'jaeger_remote'],
-])('%s=%s, which the SDK would put aside without a word, is refused once', (name, value) => {
+])('%s=%s, which the SDK would ignore without a message, is rejected once', (name, value) => {
   const problems = problemsOf({ ...endpoint, [name]: value });
   expect(problems).toEqual([expect.stringMatching(new RegExp(`^${name} must be `))]);
   expect(problems.join()).not.toContain('hunter2');
 });
 
-test('a share of traces is a number from 0 to 1; what is right or empty is taken as it is', () => {
+test('a share of traces is a number from 0 to 1; a valid or empty value is accepted unchanged', () => {
   const ratio = { ...endpoint, OTEL_TRACES_SAMPLER: 'parentbased_traceidratio' };
   expect(problemsOf({ ...ratio, OTEL_TRACES_SAMPLER_ARG: '10%' })).toHaveLength(1);
   expect(onIn({ ...ratio, OTEL_TRACES_SAMPLER_ARG: '0.1' })).toHaveLength(3);
@@ -76,7 +76,7 @@ test('a share of traces is a number from 0 to 1; what is right or empty is taken
   expect(onIn({ ...endpoint, ...ways })).toHaveLength(3);
 });
 
-test('an exporter that is not there is refused; who asks for Prometheus hears where that is', () => {
+test('an unavailable exporter is rejected, and for Prometheus the message names its place', () => {
   expect(problemsOf({ ...endpoint, OTEL_METRICS_EXPORTER: 'prometheus' })).toEqual([
     'OTEL_METRICS_EXPORTER must be otlp or none, is "prometheus"; Prometheus reads /metrics, whatever is sent',
   ]);

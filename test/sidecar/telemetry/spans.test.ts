@@ -1,4 +1,4 @@
-// Spans as an exporter gets them, and that nothing of what was said stands in them.
+// Spans as an exporter receives them, and that they contain no content of calls.
 import { context, propagation, trace } from '@opentelemetry/api';
 import {
   AlwaysOffSampler,
@@ -30,7 +30,7 @@ const named = (name: string): ReadableSpan => {
   return found;
 };
 
-test('spans are named and nested as the work is, within the trace of the request, which tools are told of and nothing else', async () => {
+test('spans are named and nested as the work is, within the trace of the request, which is all that tools receive', async () => {
   let told: Readonly<Record<string, string>> = {};
   await inTrace(incoming, () =>
     tracing.span('invoke_agent', 'bot', { 'gen_ai.agent.name': 'bot' }, async (run) => {
@@ -54,7 +54,7 @@ test('spans are named and nested as the work is, within the trace of the request
   expect(told).toEqual({ traceparent: `00-${traceId}-${tool.spanContext().spanId}-01`, tracestate: 'vendor=1' });
 });
 
-test('work that fails is an error of its kind; its words stay out of the span', async () => {
+test('work that fails is an error of its kind, and its message is not in the span', async () => {
   const secret = 'what the model said';
   await expect(tracing.span('chat', 'm', {}, () => Promise.reject(new TypeError(secret)))).rejects.toThrow(secret);
   const span = named('chat m');
@@ -64,14 +64,14 @@ test('work that fails is an error of its kind; its words stay out of the span', 
   expect(JSON.stringify([span.attributes, span.status, span.name])).not.toContain(secret);
 });
 
-test('work that came to nothing without throwing is an error of the kind that is said', async () => {
+test('work that fails without throwing is an error of the given kind', async () => {
   await tracing.span('execute_tool', 'box.one', {}, async (span) => span.fail('tool_error'));
   const span = named('execute_tool box.one');
   expect(span.status).toEqual({ code: 2 });
   expect(span.attributes['error.type']).toBe('tool_error');
 });
 
-test('entries are told of the span, or where it is not sampled of the one that the caller names, or of none', async () => {
+test('entries receive the span, or where it is not sampled the one that the caller names, or none', async () => {
   const told: unknown[] = [];
   const tell = (spans: Spans, headers: object): Promise<void> =>
     spans.inTrace({ ...headers }, () =>
@@ -100,7 +100,7 @@ test('entries are told of the span, or where it is not sampled of the one that t
   expect(told).toEqual([null, null, null]);
 });
 
-test('work done side by side has headers of its own, and a request without a trace begins one', async () => {
+test('parallel work has separate headers, and a request without a trace begins one', async () => {
   const told: (string | undefined)[] = [];
   await inTrace({}, () =>
     tracing.span('invoke_agent', 'bot', {}, () =>
@@ -119,7 +119,7 @@ test('work done side by side has headers of its own, and a request without a tra
   expect(named('invoke_agent bot').parentSpanContext).toBeUndefined();
 });
 
-test('without telemetry work is done, and no header is told', async () => {
+test('without telemetry work is done, and no header is added', async () => {
   expect(await untraced.span('chat', 'm', {}, async (span) => span.headers())).toEqual({});
   expect(exporter.getFinishedSpans()).toEqual([]);
 });

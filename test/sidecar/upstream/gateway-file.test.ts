@@ -1,4 +1,4 @@
-// What the operator's file may say, and what is said of what it may not.
+// What the operator's file can contain, and the messages about what it must not contain.
 import { expect, test } from 'vitest';
 import { gatewayFileBytesMax, readGatewayFile } from '../../../sidecar/upstream/gateway-file.ts';
 
@@ -13,7 +13,7 @@ const serverOf = (entry: object) => {
   return 'file' in answer ? answer.file.mcpServers.get('one') : answer.problems;
 };
 
-test('a file in the form that MCP clients know is read, with its variables put in', () => {
+test('a file in the form that MCP clients know is read, with its variables replaced', () => {
   const answer = read({
     mcpServers: {
       github: { type: 'http', url: 'https://tools.example/mcp', headers: { Authorization: 'Bearer ${TOKEN}' } },
@@ -42,7 +42,7 @@ test('a file without sections defines nothing', () => {
   expect(read({})).toEqual({ file: { mcpServers: new Map(), httpTools: new Map() } });
 });
 
-test('digests that the operator admits are kept by tool', () => {
+test('digests that the operator admits are stored by tool', () => {
   const digest = 'a'.repeat(64);
   expect(serverOf({ command: 'x', toolDefinitions: { read: digest } })).toMatchObject({ admitted: { read: digest } });
 });
@@ -105,11 +105,11 @@ test.each<readonly [string, unknown, string]>([
   ],
   ['one name for both', { mcpServers: { one: { url } }, httpTools: { one: { url } } }, 'httpTools.one is the name of an MCP server too'],
   ['too large a file', ' '.repeat(gatewayFileBytesMax + 1), `the file is larger than ${gatewayFileBytesMax} bytes`],
-])('%s is refused, with its place', (_what, value, problem) => {
+])('%s is rejected, with its place', (_what, value, problem) => {
   expect(problemsOf(value).join('\n')).toContain(problem);
 });
 
-test('every problem is told at once', () => {
+test('all problems are reported together', () => {
   const problems = problemsOf({
     mcpServers: { A: { url: 'x' }, b: { command: 1 }, c: { url, headers: { a: '${NONE}', b: '${NADA}' } } },
     x: 1,
@@ -125,7 +125,7 @@ test('no problem quotes the value of a variable', () => {
   expect(problems.join('\n')).not.toContain('the-secret');
 });
 
-test('names as those of prototypes are ordinary', () => {
+test('names of prototype properties are ordinary', () => {
   expect(serverOf({ command: 'x', env: JSON.parse('{"__proto__": "a", "constructor": "b"}') })).toMatchObject({ kind: 'command' });
   expect(problemsOf('{"mcpServers": {"__proto__": {"url": "https://x.test"}}}').join()).toContain('is no name');
 });

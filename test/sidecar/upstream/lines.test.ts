@@ -21,7 +21,7 @@ test.each<readonly [string, readonly string[], readonly string[]]>([
   expect(await read(100, ...texts)).toEqual(lines);
 });
 
-test('a letter cut through by a piece is whole in the line', async () => {
+test('a letter that is split between two pieces is whole in the line', async () => {
   const bytes = Buffer.from('é\n');
   async function* cut(): AsyncGenerator<Uint8Array> {
     yield bytes.subarray(0, 1);
@@ -32,7 +32,7 @@ test('a letter cut through by a piece is whole in the line', async () => {
   expect(lines).toEqual(['é']);
 });
 
-test('a line of the bound passes, one byte more ends the reading, with or without its end', async () => {
+test('a line of the maximum length passes, one byte more ends the reading, with or without its end', async () => {
   expect(await read(4, 'abcd\n')).toEqual(['abcd']);
   await expect(read(4, 'abcde\n')).rejects.toThrow(LineTooLong);
   await expect(read(4, 'ab', 'cde')).rejects.toThrow(LineTooLong);

@@ -23,7 +23,7 @@ afterEach(async () => {
 });
 
 const echo = `process.stdin.on('data', (data) => process.stdout.write(data)).on('end', () => process.exit(0));`;
-/** Says its process id, then says again what it hears. */
+/** Prints its process id, then repeats what it receives. */
 const introduced = `process.stdout.write(process.pid + '\\n'); ${echo}`;
 
 const command = (script: string, fields: Partial<Command> = {}): Command => ({
@@ -45,7 +45,7 @@ function programs(
 
 interface Heard {
   readonly channel: Channel;
-  /** The next line that it writes. */
+  /** Returns the next line that it writes. */
   readonly line: () => Promise<string>;
   readonly closed: Promise<string>;
 }
@@ -71,7 +71,7 @@ async function open(of: Programs): Promise<Heard> {
   return { channel, line, closed };
 }
 
-/** One that has ended and that nobody has asked after yet is not. */
+/** Returns false also for an ended program whose exit status was not read yet. */
 function isRunning(pid: number): boolean {
   try {
     return !/^\d+ \(.*\) Z/.test(readFileSync(`/proc/${pid}/stat`, 'utf8'));
@@ -86,13 +86,13 @@ test('messages go both ways, in order', async () => {
   expect([await line(), await line(), await line()]).toEqual(['{"id":1}', '{"id":2}', '{"id":3}']);
 });
 
-test('each opening is a program of its own', async () => {
+test('each opening starts its own program', async () => {
   const server = programs(command(introduced));
   const [one, other] = await Promise.all([open(server), open(server)]);
   expect(await one.line()).not.toBe(await other.line());
 });
 
-test('a program has the variables it was given and those it needs, and nothing else of ours', async () => {
+test('a program has the variables it was given and those it needs, and no other variables of ours', async () => {
   process.env['SOME_SECRET_OF_OURS'] = 'x';
   const script = `process.stdout.write(JSON.stringify(Object.keys(process.env).sort()) + '\\n'); ${echo}`;
   const { line } = await open(programs(command(script, { env: { TOKEN: 'x' } })));
@@ -105,7 +105,7 @@ test('it is started in the folder that is named', async () => {
   expect(await line()).toBe(folder);
 });
 
-test('closing ends the program and what it has started, also where neither listens', async () => {
+test('closing ends the program and what it has started, even if both ignore signals', async () => {
   const child = `process.on('SIGTERM', () => undefined); setInterval(() => undefined, 1000);`;
   const script = `
     const { spawn } = require('node:child_process');
@@ -121,18 +121,18 @@ test('closing ends the program and what it has started, also where neither liste
   channel.close();
   clock.advance(1_500);
   expect(await closed).toBe('was closed');
-  // The kernel has sent the signal to both; that of the child may be about to be felt.
+  // The kernel has sent the signal to both. The child may receive it a moment later.
   await expect.poll(() => pids.map(isRunning)).toEqual([false, false]);
 });
 
-test('a program that ends with its input is not pressed', async () => {
+test('a program that ends with its input is not killed', async () => {
   const clock = createManualClock();
   const { channel, closed } = await open(programs(command(echo), { clock }));
   channel.close();
   expect(await closed).toBe('was closed');
 });
 
-test('what it wrote before it ended is heard before the end', async () => {
+test('what it wrote before it ended is received before the end', async () => {
   const script = `process.stdout.write('{"last":"words"}\\n', () => process.exit(3));`;
   const { line, closed } = await open(programs(command(script)));
   const order: string[] = [];
@@ -140,13 +140,13 @@ test('what it wrote before it ended is heard before the end', async () => {
   expect(order).toEqual(['line', 'exited with 3']);
 });
 
-test('sending to one that has ended is refused in words', async () => {
+test('sending to an ended program is rejected with a message', async () => {
   const { channel, closed } = await open(programs(command('process.exit(0)')));
   await closed;
   await expect(channel.send('{}')).rejects.toThrow(new UpstreamDown('exited with 0'));
 });
 
-test('a message that it never reads is refused when it ends, and not before', async () => {
+test('a message that it never reads is rejected when it ends, and not before', async () => {
   const { channel, closed } = await open(programs(command(`setInterval(() => undefined, 1000); process.stdin.pause();`)));
   const sent = channel.send('x'.repeat(4 * 1_048_576));
   const settled = sent.then(
@@ -158,14 +158,14 @@ test('a message that it never reads is refused when it ends, and not before', as
   expect(await closed).toBe('was closed');
 });
 
-test('a line over the bound ends it, and is not heard', async () => {
+test('a line over the bound ends it, and is not received', async () => {
   const script = `process.stdout.write('x'.repeat(${upstreamBounds.messageBytes + 1}) + '\\n'); ${echo}`;
   const { closed } = await open(programs(command(script)));
   expect(await closed).toBe(`wrote a line of more than ${upstreamBounds.messageBytes} bytes`);
 });
 
-test('nothing more is read until what was heard is done with', async () => {
-  // More than fits into a pipe: the program waits, and says so only once it could write all of it.
+test('nothing more is read until the received message is processed', async () => {
+  // More than a pipe can hold: the program waits, and reports only when it could write all of it.
   const script = `process.stdout.write(('y'.repeat(1000) + '\\n').repeat(2000), () => process.stdout.write('done\\n')); ${echo}`;
   let release: () => void = () => undefined;
   const held = new Promise<void>((resolve) => (release = resolve));
@@ -191,7 +191,7 @@ test('nothing more is read until what was heard is done with', async () => {
   expect(heard).toBe(2001);
 });
 
-test('what it writes to its standard error is read by nobody and stops nothing', async () => {
+test('its standard error is discarded and blocks nothing', async () => {
   const script = `process.stderr.write('e'.repeat(4 * 1048576), () => process.stdout.write('on\\n')); ${echo}`;
   const { line } = await open(programs(command(script)));
   expect(await line()).toBe('on');
@@ -201,11 +201,11 @@ test.each<readonly [string, Partial<Command>, string]>([
   ['that is not there', { program: 'no-such-program-of-ours' }, 'there is no such program'],
   ['that may not be executed', { program: '/etc/passwd' }, 'it may not be executed'],
   ['in a folder that is not there', { cwd: '/no/such/folder' }, 'no such folder'],
-])('a program %s is told in words', async (_what, fields, words) => {
+])('the error of a program %s is reported', async (_what, fields, words) => {
   await expect(programs(command(echo, fields)).open({ message: () => undefined, closed: () => undefined })).rejects.toThrow(words);
 });
 
-test('so many at once, and room again when one is asked to end, unless too many take their time over that', async () => {
+test('the number of programs is bounded, and a place is free when one is asked to end, unless too many take long to end', async () => {
   const clock = createManualClock();
   const stubborn = `process.on('SIGTERM', () => undefined); process.stdout.write('{}\\n'); setInterval(() => undefined, 1000);`;
   const server = programs(command(stubborn), { max: 2, clock });
@@ -224,7 +224,7 @@ test('so many at once, and room again when one is asked to end, unless too many 
   await closing;
 });
 
-test('one that nobody has spoken with for an hour ends; a word in either direction begins the hour anew', async () => {
+test('an unused program ends after an hour, and a message in either direction restarts the hour', async () => {
   const clock = createManualClock();
   const { channel, line, closed } = await open(programs(command(echo), { clock }));
   clock.advance(3_599_000);
@@ -237,7 +237,7 @@ test('one that nobody has spoken with for an hour ends; a word in either directi
   expect(await closed).toBe('was closed');
 });
 
-test('one that ends before it has spoken is waited with, longer each time, until it speaks', async () => {
+test('after a program that ends before its first message, the next start waits, longer each time, until one sends a message', async () => {
   const clock = createManualClock();
   const marker = join(folder, 'speaks');
   const script = `if (!require('node:fs').existsSync(${JSON.stringify(marker)})) process.exit(1); ${introduced}`;
@@ -265,12 +265,12 @@ test('one that ends before it has spoken is waited with, longer each time, until
   await open(server);
 });
 
-test('one that has spoken may end as it likes: the next is started at once', async () => {
+test('after a program that has sent a message, the next is started at once', async () => {
   const server = programs(command(`process.stdout.write('{}\\n', () => process.exit(1))`));
   for (let at = 0; at < 4; at++) expect(await (await open(server)).closed).toBe('exited with 1');
 });
 
-test('closing them all waits until they are gone, and none is opened afterwards', async () => {
+test('closing all of them waits until they are gone, and no program is started afterwards', async () => {
   const server = programs(command(introduced));
   const all = await Promise.all([open(server), open(server), open(server)]);
   const pids = await Promise.all(all.map(async ({ line }) => Number(await line())));
@@ -279,7 +279,7 @@ test('closing them all waits until they are gone, and none is opened afterwards'
   await expect(open(server)).rejects.toThrow('is no longer there');
 });
 
-test('a program whose sidecar is killed hears the end of its input', async () => {
+test('a program whose sidecar is killed receives the end of its input', async () => {
   const program = new URL('../../../sidecar/upstream/programs.ts', import.meta.url).href;
   const parent = `
     const { createPrograms } = await import(${JSON.stringify(program)});

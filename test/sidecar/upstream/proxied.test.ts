@@ -36,7 +36,7 @@ async function connect(url: URL): Promise<Client> {
 
 const echo = (client: Client, message: string) => client.callTool({ name: 'echo', arguments: { message } });
 
-/** Programs that this process has started and that run. */
+/** Returns the running programs that this process has started. */
 const children = (): readonly number[] =>
   readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
@@ -52,7 +52,7 @@ const children = (): readonly number[] =>
       }
     });
 
-test('a program of the file lists its tools and answers calls; each session has one of its own', async () => {
+test('a program of the file lists its tools and answers calls, and each session has its own', async () => {
   const { url } = await startProxy({ mcpServers: { box: { command: process.execPath, args: everythingArgs } } });
   const before = children().length;
   const [one, other] = await Promise.all([connect(url('box')), connect(url('box'))]);
@@ -64,7 +64,7 @@ test('a program of the file lists its tools and answers calls; each session has 
   ]);
 });
 
-test('one that dies in the middle of a call is told of, and the next session has another; the others go on', async () => {
+test('a program that dies in the middle of a call is reported, and the next session has another; the others continue', async () => {
   const { url } = await startProxy({ mcpServers: { box: { command: process.execPath, args: everythingArgs } } });
   const before = children();
   const one = await connect(url('box'));
@@ -83,7 +83,7 @@ test('one that dies in the middle of a call is told of, and the next session has
   expect(await echo(next, 'again')).toMatchObject({ content: [{ text: expect.stringContaining('again') }] });
 });
 
-test('a server of the control plane is there as soon as its snapshot is, as long as it is, and no longer', async () => {
+test('a server of the control plane is available exactly as long as its snapshot has it', async () => {
   const target = { kind: 'command', program: process.execPath, args: everythingArgs, env: [] } as const;
   const rules = { allowPrivate: false, commands: [process.execPath] };
   const { sidecar, url } = await startProxy({}, {}, rules);
@@ -97,7 +97,7 @@ test('a server of the control plane is there as soon as its snapshot is, as long
   await expect.poll(() => children().filter((pid) => !before.includes(pid)), { timeout: 10_000 }).toEqual([]);
 });
 
-test('a server that lacks a header here is 503 that names it, and others go on', async () => {
+test('a server that lacks a header here is 503 that names it, and others continue', async () => {
   const target = { kind: 'url', url: 'https://tools.example/mcp', headers: ['X-Key'] } as const;
   const { url } = await startProxy(
     { mcpServers: { box: { command: process.execPath, args: everythingArgs } } },
@@ -107,7 +107,7 @@ test('a server that lacks a header here is 503 that names it, and others go on',
   await connect(url('box'));
 });
 
-test('a program that cannot be started is told in words, without its path or its arguments', async () => {
+test('a program that cannot be started is reported, without its path or its arguments', async () => {
   const { url } = await startProxy({ mcpServers: { box: { command: '/no/such/program', args: ['the-secret'] } } });
   const failed = connect(url('box')).then(
     () => 'connected',

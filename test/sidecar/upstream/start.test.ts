@@ -1,4 +1,4 @@
-// The process and its gateway file: what is wrong is said before anything listens, and no secret with it.
+// The process and its gateway file: problems are reported before anything listens, and without any secret.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -30,7 +30,7 @@ async function start(path: string): Promise<{ readonly code: number | null; read
   return { code, said };
 }
 
-test('every problem of the file is told with its place, and the process ends with 2', async () => {
+test('every problem of the file is reported with its place, and the process ends with 2', async () => {
   const path = join(folder, 'gateway.json');
   writeFileSync(path, JSON.stringify({ mcpServers: { one: { url: 'x', headers: { a: '${SECRET}' } }, two: { command: '${NOT_SET}' } } }));
   const { code, said } = await start(path);
@@ -46,7 +46,7 @@ test('every problem of the file is told with its place, and the process ends wit
   );
 });
 
-test('a file that is not there is told', async () => {
+test('a missing file is reported', async () => {
   const path = join(folder, 'none.json');
   expect(await start(path)).toEqual({
     code: 2,

@@ -1,4 +1,4 @@
-// Where tool servers come from: the file, the snapshots, and what of the one the other needs.
+// The sources of tool servers: the file, the snapshots, and what each needs from the other.
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -55,7 +55,7 @@ const problemOf = (found: ToolServer | null): string => {
 };
 
 describe('of the file', () => {
-  test('a server is reached as it says, wherever that is', () => {
+  test('a server is reached at its configured address, wherever that is', () => {
     const file = { mcpServers: { one: { url: 'http://127.0.0.1:1/mcp', headers: { 'X-A': 'b' } }, two: { command: 'anything' } } };
     const servers = upstreams(file);
     const index = indexOf([]);
@@ -64,7 +64,7 @@ describe('of the file', () => {
     expect(servers.find(index, 'three')).toBeNull();
   });
 
-  test('it wins over what the control plane says of the same name, and an HTTP tool takes the name too', () => {
+  test('it takes precedence over a server of the control plane with that name, and an HTTP tool takes the name too', () => {
     const servers = upstreams({ mcpServers: { crm: { url: 'http://own.test/mcp' } }, httpTools: { billing: { url: 'http://b.test' } } });
     const index = indexOf([remote(), { ...remote(), name: 'billing' }]);
     expect(reachOf(servers.find(index, 'crm'))).toMatchObject({ url: new URL('http://own.test/mcp') });
@@ -73,14 +73,14 @@ describe('of the file', () => {
 });
 
 describe('of the control plane', () => {
-  test('a server is reached with the values that the file has', () => {
+  test('a server is reached with the values from the file', () => {
     const servers = upstreams({ mcpServers: { crm: { headers: { authorization: 'Bearer x' } } } });
     expect(servers.find(indexOf([remote({ headers: ['Authorization'] })]), 'crm')).toMatchObject({
       reach: { kind: 'http', url: new URL(url), headers: { authorization: 'Bearer x' } },
     });
   });
 
-  test('without a value it is not reached, and the words name the header and its place', () => {
+  test('without a value it is not reached, and the message names the header and its place', () => {
     const index = indexOf([remote({ headers: ['Authorization', 'X-Key'] })]);
     for (const file of [{}, { mcpServers: { crm: { headers: { 'X-Key': 'a' } } } }]) {
       expect(problemOf(upstreams(file).find(index, 'crm'))).toMatch(/"Authorization".*mcpServers\["crm"\]\.headers of the file/);
@@ -100,18 +100,18 @@ describe('of the control plane', () => {
     'https://[::1]/mcp',
     'https://169.254.169.254/',
     'https://[::ffff:10.0.0.1]/',
-  ])('%s is refused, unless the operator allows it', (place) => {
+  ])('%s is rejected, unless the operator allows it', (place) => {
     const index = indexOf([remote({ url: place })]);
     expect(problemOf(upstreams().find(index, 'crm'))).toMatch(/must begin with https|not at a public address/);
     const rules = { allowPrivate: true, commands: [] };
     expect(problemOf(upstreams({}, { rules }).find(index, 'crm'))).toBe('http');
   });
 
-  test('of an older control plane or in a library there is none', () => {
+  test('of an older control plane or in a library no server exists', () => {
     expect(upstreams().find(indexOf([server({ name: 'crm' })]), 'crm')).toBeNull();
   });
 
-  test('a name that leads inside is not connected to; where the operator allows it, it is', async () => {
+  test('a name that resolves to a private address is not connected to, unless the operator allows it', async () => {
     const http = createServer((_request, response) => response.end('inside')).listen(0, '127.0.0.1');
     await once(http, 'listening');
     const { port } = http.address() as AddressInfo;
@@ -129,7 +129,7 @@ describe('of the control plane', () => {
     http.close();
   });
 
-  test('one private address among several is enough to refuse', async () => {
+  test('one private address among several is enough to reject', async () => {
     const resolve = () =>
       Promise.resolve([
         { address: '93.184.216.34', family: 4 },
@@ -142,7 +142,7 @@ describe('of the control plane', () => {
 });
 
 describe('a new snapshot', () => {
-  test('leaves a server that it says nothing new of as it is', () => {
+  test('leaves a server unchanged about which it has nothing new', () => {
     const servers = upstreams();
     const before = servers.find(indexOf([remote()]), 'crm');
     const next = indexOf([remote()]);
@@ -150,7 +150,7 @@ describe('a new snapshot', () => {
     expect(servers.find(next, 'crm')).toBe(before);
   });
 
-  test('brings another server where it is defined anew, and none where it is gone', () => {
+  test('replaces a server that is redefined, and removes one that is gone', () => {
     const servers = upstreams();
     const before = servers.find(indexOf([remote()]), 'crm');
     const moved = indexOf([remote({ url: 'https://other.example/mcp' })]);
@@ -162,7 +162,7 @@ describe('a new snapshot', () => {
     expect(servers.find(gone, 'crm')).toBeNull();
   });
 
-  test('ends the programs of a server that is defined otherwise or gone', async () => {
+  test('ends the programs of a server that is redefined or gone', async () => {
     const servers = upstreams();
     const open = async (index: Index): Promise<{ readonly closed: Promise<string> }> => {
       const reach = reachOf(servers.find(index, 'crm'));
@@ -191,7 +191,7 @@ describe('a new snapshot', () => {
     expect(servers.find(indexOf([], { toolDefinitions: 'pinned' }), 'own')?.admitted?.size).toBe(1);
   });
 
-  test('a server of the file that nobody has admitted anything of has nothing admitted in a workspace that pins', () => {
+  test('admits nothing of a file server without admitted definitions in a workspace that pins', () => {
     const servers = upstreams({ mcpServers: { own: { url } } });
     expect(servers.find(indexOf([], { toolDefinitions: 'pinned' }), 'own')?.admitted).toEqual(new Map());
   });

@@ -1,4 +1,4 @@
-// The binaries of the package: as npm leaves them, closed to others, copied, and under the account of a plain user.
+// The binaries of the package: as npm leaves them, closed to others, copied, and under the account of an ordinary user.
 import { chmod, chown, cp, mkdir, readdir, readlink, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
@@ -10,7 +10,7 @@ const native = findNative();
 const { place, start } = usePlace();
 
 describe('the binaries', () => {
-  /** The package as npm unpacks it: without links, which its postinstall script makes. */
+  /** Copies the package as npm unpacks it: without links, which its postinstall script makes. */
   async function unpack(folder: string): Promise<string> {
     await cp(join(native, '../package.json'), join(folder, 'package.json'));
     const target = join(folder, 'native');
@@ -32,7 +32,7 @@ describe('the binaries', () => {
     const home = join(place.scratch, 'home');
     await mkdir(home, { mode: 0o700 });
     const closed = await unpack(join(home, 'package'));
-    // As umask 077 leaves them.
+    // The modes that umask 077 leaves.
     await chmod(closed, 0o700);
     await chmod(join(closed, 'bin/postgres'), 0o700);
     await chmod(join(closed, 'share/postgresql/postgres.bki'), 0o600);
@@ -46,7 +46,7 @@ describe('the binaries', () => {
     expect(lines.filter((line) => line.startsWith('copied'))).toHaveLength(1);
   });
 
-  test.runIf(isRoot)('are not taken from a copy that somebody else could have planted', async () => {
+  test.runIf(isRoot)('are not used from a copy that another user can have planted', async () => {
     const closed = await unpack(join(place.scratch, 'home'));
     await chmod(join(place.scratch, 'home'), 0o700);
     const copyDir = join(place.scratch, 'copies');
@@ -60,7 +60,7 @@ describe('the binaries', () => {
   });
 
   const plain: Account = { uid: 65_534, gid: 65_534 };
-  describe.runIf(isRoot && canRun(plain))('under a plain user', () => {
+  describe.runIf(isRoot && canRun(plain))('under an ordinary user', () => {
     beforeEach(async () => {
       const home = join(place.scratch, 'home');
       await mkdir(home, { mode: 0o700 });

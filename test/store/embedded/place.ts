@@ -1,5 +1,6 @@
-// A temporary folder for each test of the embedded PostgreSQL, and what is asked of a server in it. Each file of tests in this
-// folder calls usePlace once. After each test no server and no process is left; a process that is left fails the test.
+// A temporary folder for each test of the embedded PostgreSQL, and helpers to query a server in it. Each test file in
+// this folder calls usePlace once. After each test no server and no process is left; a remaining process fails the
+// test.
 import { chmod, mkdir, mkdtemp, readdir, readFile, readlink, realpath, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -23,7 +24,7 @@ export function usePlace() {
 
   beforeEach(async () => {
     place.scratch = await realpath(await mkdtemp(join(tmpdir(), 'tollgate-test-')));
-    // The accounts under test pass through it.
+    // The accounts under test need to pass through this folder.
     await chmod(place.scratch, 0o755);
     place.dataDir = join(place.scratch, '.tollgate');
     started = [];
@@ -46,7 +47,7 @@ export function usePlace() {
   return { place, start, readPid };
 }
 
-/** Those that do not end by themselves; they are killed. */
+/** Returns the processes that do not end on their own. They are killed. */
 async function processesLeft(scratch: string): Promise<readonly number[]> {
   const left = await noneWorkIn(scratch).then(
     () => [],
@@ -58,8 +59,9 @@ async function processesLeft(scratch: string): Promise<readonly number[]> {
 }
 
 /**
- * Rejects where processes stay in the folder. One that has ended keeps it for a moment: the kernel takes its command line first. What a
- * killed process had started ends by itself, when it next looks for its files.
+ * Rejects where processes stay in the folder. A process that has ended is still listed there for a moment, because the
+ * kernel removes its command line first. Processes that a killed process had started end on their own when they next
+ * look for their files.
  */
 export async function noneWorkIn(folder: string): Promise<void> {
   await vi.waitFor(async () => expect(await findPostgres(folder)).toEqual([]), 20_000);
@@ -68,7 +70,7 @@ export async function noneWorkIn(folder: string): Promise<void> {
 export const query = (server: { connection: ClientConfig }, sql: string) =>
   withClient(server.connection, async (client) => (await client.query(sql)).rows);
 
-/** The processes that work in a folder, as far as we may see it: root in a container sees its own only. */
+/** Returns the processes that work in a folder, as far as they are visible: root in a container sees only its own. */
 async function findPostgres(folder: string): Promise<number[]> {
   if (process.platform !== 'linux') return [];
   const pids = (await readdir('/proc')).map(Number).filter((pid) => pid > 0);
@@ -76,7 +78,7 @@ async function findPostgres(folder: string): Promise<number[]> {
   return pids.filter((_, index) => places[index]?.startsWith(folder));
 }
 
-/** A package whose programs are shell scripts. */
+/** Creates a package whose programs are shell scripts. */
 export async function createStub(scratch: string, { version = 'exit 0', postgres = 'exit 0', initdb = 'exit 0' }): Promise<string> {
   const folder = join(scratch, 'stub');
   await mkdir(join(folder, 'native/bin'), { recursive: true });
@@ -88,7 +90,7 @@ export async function createStub(scratch: string, { version = 'exit 0', postgres
   return join(folder, 'native');
 }
 
-/** Fails until initdb has got as far as this file. */
+/** Fails until initdb has reached this file. */
 export async function readDraft(home: string, file: string): Promise<void> {
   const draft = (await readdir(home)).find((name) => name.startsWith('init-'));
   await stat(join(home, draft ?? 'none', file));

@@ -1,4 +1,5 @@
-// A server that runs, one that is killed under its control plane, and two control planes that want the same data directory.
+// A running server, a server that is killed under its control plane, and two control planes with the same data
+// directory.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdir, readFile, rename, stat } from 'node:fs/promises';
@@ -12,7 +13,7 @@ import { noneWorkIn, isRoot, query, stranger, usePlace } from './place.ts';
 const { place, start, readPid } = usePlace();
 
 describe('a running server', () => {
-  test('has the database, keeps fsync on, and is reached through its socket only', async () => {
+  test('has the database, keeps fsync on, and can be reached only through its socket', async () => {
     const server = await start();
     expect(server.adopted).toBe(false);
     const sql = `SELECT current_database(), current_user, current_setting('fsync') AS fsync, current_setting('listen_addresses') AS tcp`;
@@ -44,7 +45,7 @@ describe('a running server', () => {
     expect(await query(await start(), 'SELECT * FROM numbers')).toEqual([]);
   });
 
-  test('works in a data directory whose path is longer than a socket can have', async () => {
+  test('works in a data directory whose path is longer than a socket path can be', async () => {
     place.dataDir = join(place.scratch, 'deep'.repeat(20), 'deeper'.repeat(20), '.tollgate');
     const server = await start();
     expect(await query(server, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
@@ -71,7 +72,7 @@ describe('a server that is killed', () => {
   const lines: string[] = [];
   const warn = (line: string): void => void lines.push(line);
   beforeEach(() => void lines.splice(0));
-  /** By a pool that was there before, as the control plane has it. */
+  /** Uses a pool that existed before, as the control plane does. */
   const reached = (pool: Pool, sql: string) => vi.waitFor(async () => (await pool.query(sql)).rows, { timeout: 20_000, interval: 50 });
   const pooled = async (server: EmbeddedPostgres, use: (pool: Pool) => Promise<void>): Promise<void> => {
     const pool = new Pool({ ...server.connection, max: 2 });
@@ -83,7 +84,7 @@ describe('a server that is killed', () => {
     }
   };
 
-  test('is started again as often as it is killed, says so, keeps what was committed, and is stopped by close', async () => {
+  test('is started again each time it is killed, reports it, keeps what was committed, and is stopped by close', async () => {
     const server = await start({ warn });
     await pooled(server, async (pool) => {
       await pool.query('CREATE TABLE kept AS SELECT 7 AS seven');
@@ -114,7 +115,7 @@ describe('a server that is killed', () => {
     });
   });
 
-  test('is not started once more by a close that comes first, and a cluster that was removed is not made anew', async () => {
+  test('is not started again after a close that comes first, and a removed cluster is not created again', async () => {
     const server = await start({ warn });
     await rename(join(place.dataDir, 'postgres/data'), join(place.dataDir, 'postgres/away'));
     process.kill(Number.parseInt(await readFile(join(place.dataDir, 'postgres/away/postmaster.pid'), 'utf8'), 10), 'SIGKILL');
@@ -125,7 +126,7 @@ describe('a server that is killed', () => {
 });
 
 describe('two control planes on one data directory', () => {
-  test('the second is refused with the directory and the pid of the first, which goes on', async () => {
+  test('the second is rejected with the directory and the pid of the first, which continues', async () => {
     const first = startProcess({ dataDir: place.dataDir });
     const { connection } = (await first.event('started')) as unknown as { connection: ClientConfig };
     await expect(start()).rejects.toThrow(`The data directory ${place.dataDir} is in use by another control plane, pid ${first.pid}:`);

@@ -27,7 +27,7 @@ test('metrics are read without a key, on every address of the machine', async ()
   }
 });
 
-test('nothing else is there', async () => {
+test('the listener serves nothing else', async () => {
   const { port } = await start();
   for (const [method, path] of [
     ['GET', '/'],
@@ -42,7 +42,7 @@ test('nothing else is there', async () => {
   }
 });
 
-test('a port that is taken is said; one that was closed is free', async () => {
+test('a port that is in use is reported, and a closed one is free', async () => {
   const other = createServer().listen({ port: 0, host: '::' });
   await once(other, 'listening');
   const { port } = other.address() as AddressInfo;

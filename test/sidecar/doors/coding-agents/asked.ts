@@ -1,4 +1,5 @@
-// What becomes of a host's name under a world, without a door: as the host's input is read, named and decided.
+// Returns the decision on a host's tool name in a given world, without a door. The host's input is read, named and
+// decided as at a door.
 import type { HostName, Tier } from '@tollgate/proto/contract';
 import { bindCaller } from '../../../../sidecar/engine/decide/bind.ts';
 import { buildIndex, type Index } from '../../../../sidecar/engine/decide/build-index.ts';
@@ -34,7 +35,7 @@ export function readCall(host: HostName, input: HostInput): HostCall | null {
   return event === undefined || event.phase === 'other' || event.phase === 'unreadable' ? null : event.call;
 }
 
-/** What a host is answered about a call, under its own name for the tool. */
+/** Returns the decision on a host's call, under the host's own name for the tool. */
 export function outcomeOf(index: Index, host: HostName, input: HostInput): Outcome {
   const call = readCall(host, input);
   if (call === null) throw new Error(`${host} says nothing of a call in ${JSON.stringify(input)}`);
@@ -49,7 +50,7 @@ function callerOf(index: Index, host: HostName, { tier, agent }: Pick<HostCall, 
   return bindCaller(index, { identity: { sub: 'ann', keyId: 'key-1' }, hops: [{ tier, client: host, agent }] });
 }
 
-/** What every other door decides of a call of this name. */
+/** Returns the decision of every other door on a call of this name. */
 export const decidedOf = (index: Index, host: HostName, tool: string, tier: Tier = 'interactive'): Decided =>
   decidedBy(callerOf(index, host, { tier, agent: '' }), tool);
 

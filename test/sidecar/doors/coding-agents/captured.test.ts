@@ -1,5 +1,5 @@
-// What running hosts sent, captured: each file is read, and each name brought to ours. The table of it all is
-// `test/cases/hosts/recorded/names.md`, which this test makes (`vitest run --update`).
+// Captured inputs of real hosts: each file is read, and each name is translated to ours. This test writes the table of
+// all names to `test/cases/hosts/recorded/names.md` (`vitest run --update`).
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type HostName, hosts, isHost, type Rule } from '@tollgate/proto/contract';
@@ -21,7 +21,7 @@ const captured: readonly Captured[] = readdirSync(join(folder, 'recorded'))
   .filter(isHost)
   .flatMap((host) =>
     readdirSync(join(folder, 'recorded', host)).map((file) => ({
-      // Believed by the tests that read them.
+      // The tests that read these files trust their shape.
       ...(JSON.parse(readFileSync(join(folder, 'recorded', host, file), 'utf8')) as Captured),
       host,
       file,
@@ -30,7 +30,10 @@ const captured: readonly Captured[] = readdirSync(join(folder, 'recorded'))
 
 const longName = 'very_long_tool_name_that_is_longer_than_sixty_four_characters_in_all_of_it';
 
-/** The tools that were called, by what the hosts called them; of Copilot CLI also two names that it knows no tool by. */
+/**
+ * The tools that were called, by the names of the hosts. For Copilot CLI the map also has two names of tools that it
+ * does not know.
+ */
 const called: Readonly<Record<string, string>> = {
   'codex mcp__every__get_env': 'every.get-env',
   'codex mcp__every__get_sum': 'every.get-sum',
@@ -53,7 +56,7 @@ const called: Readonly<Record<string, string>> = {
   'cline my_srv_x__plain_39d33f9e': 'my srv.x.plain',
   'cline odd-srv__very_long_tool_name_that_is_longer_than_sixty__68f95be3': `odd-srv.${longName}`,
 };
-/** Of a server that cannot be registered, and that the host does not name beside. */
+/** Names of a server that cannot be registered, and that the host does not send in a separate field. */
 const unknownAs: Readonly<Record<string, string>> = {
   'opencode my_srv_x_plain': 'my_srv_x_plain',
   'cline my_srv_x__plain_39d33f9e': 'my_srv_x.plain_39d33f9e',
@@ -79,7 +82,7 @@ const denying = (key: string): World => {
   const rule: Rule = { permission: 'deny' };
   return { documents: [document({ tools: [[key, tiers.map((tier) => [tier, rule])]] })] };
 };
-/** With all of its server's tools that begin as it does. */
+/** A wildcard for this name and all tools of its server with the same beginning. */
 const wildcardOf = (name: string): string | null => {
   const ends = [...name.matchAll(/[._/:-]/g)].map(({ index }) => index);
   const last = ends.at(-1);
@@ -124,13 +127,13 @@ test('162 files of six hosts are read, before and after calls', () => {
   );
 });
 
-describe('what was captured', () => {
+describe('captured inputs', () => {
   test.each(captured)('$host $file is answered', async ({ host, input }) => {
     const { ask, sidecar } = await startHosts({ agents: [agent({ id: 'other', name: 'other' })], servers });
     const call = readCall(host, input);
     expect(await ask(host, input)).toMatchObject({ status: 200, kind: call === null ? 'none' : expect.stringMatching(/^(?:allow|pass)$/) });
     const entries = await sidecar.entries();
-    // Of Copilot CLI's names of nothing, the server is known.
+    // For Copilot CLI's unknown names, only the server is known.
     const wanted = call === null ? [] : [{ tool: unknownAs[`${host} ${call.tool}`] ?? calledBy(host, call.tool, call.input) }];
     expect(entries).toMatchObject(wanted);
   });

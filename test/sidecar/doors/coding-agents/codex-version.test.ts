@@ -1,4 +1,4 @@
-// Codex takes another input from 0.169.0 on, and an older one would run the call with what was there.
+// Codex accepts a changed input from 0.169.0 on. An older version would run the call with the original input.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { codex } from '../../../../sidecar/doors/coding-agents/codex.ts';
@@ -15,7 +15,7 @@ const askAs = async (version: string | null) => {
 };
 
 test.each(['0.169.0', '0.169.1', '0.170.0-alpha.2', '1.0.0', '12.0.4'])(
-  '%s is given the redacted input, and its version is recorded',
+  '%s receives the redacted input, and its version is recorded',
   async (version) => {
     const { kind, text, entries } = await askAs(version);
     expect(kind).toBe('change');
@@ -50,7 +50,7 @@ test.each([
   expect(text).toContain('redaction_unsupported');
 });
 
-test('a version is compared by its numbers, and one before a release is older than it', () => {
+test('a version is compared by its numbers, and a prerelease is older than its release', () => {
   const isTaken = (version: string): boolean => {
     const event = codex.read(input, (text) => text, version);
     return event.phase === 'before' && event.replacesInput;
@@ -65,7 +65,7 @@ test('a version is compared by its numbers, and one before a release is older th
   );
 });
 
-test('an input without the command that its own tools read is not given to it', () => {
+test("a changed input without the command that Codex's own tools read is not sent to it", () => {
   const event = codex.read(input, (text) => text, '0.169.0');
   if (event.phase !== 'before') throw new Error('it is no call');
   expect(codex.before.takes(event, { command: 'ls' })).toBe(true);

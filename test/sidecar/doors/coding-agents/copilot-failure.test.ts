@@ -1,4 +1,4 @@
-// Of a call that failed Copilot CLI sends the error alone, and shows its model that error whatever is answered.
+// For a call that failed, Copilot CLI sends only the error, and shows its model that error whatever the answer is.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -11,7 +11,7 @@ const input: object = JSON.parse(
 ).input;
 const leaking = { ...input, error: 'no such file: bob@acme-mail.eu' };
 
-test('its event is read by the error that it brings, as one that is not heeded', () => {
+test('its event is recognised by the error in it, and its answer is treated as ignored', () => {
   expect(copilotCli.read(leaking, (text) => text)).toMatchObject({
     phase: 'after',
     name: 'postToolUseFailure',
@@ -21,7 +21,7 @@ test('its event is read by the error that it brings, as one that is not heeded',
   });
 });
 
-test('what policy redacts in it is recorded as shown, and said in the log', async () => {
+test('what policy redacts in it is recorded as shown, and reported in the log', async () => {
   const redacts = document({ defaults: [['interactive', { transform: 'redact' }]] });
   const world: World = { agents: [agent({ id: 'other', name: 'other' })], documents: [redacts] };
   const { ask, sidecar, lines } = await startHosts(world);

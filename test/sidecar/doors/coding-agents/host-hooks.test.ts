@@ -1,4 +1,4 @@
-// What a host may get wrong, and what may go wrong here: each is answered in words that the host heeds.
+// Errors of a host, and failures of the sidecar: each is answered in a form that the host obeys.
 import { bounds, type HostName, hosts, plainRedaction } from '@tollgate/proto/contract';
 import { fastify } from 'fastify';
 import { Registry } from 'prom-client';
@@ -42,7 +42,7 @@ describe.each(hosts)('%s', (host) => {
     ['no key', ''],
     ['an unknown key', `Bearer ${keyText('nobody')}`],
     ['a key without the scope', `Bearer ${keyText('reader')}`],
-  ])('%s is a denial that it heeds, with 200 and no entry', async (_, authorization) => {
+  ])('%s is answered with a denial that the host obeys, with 200 and no entry', async (_, authorization) => {
     const { ask, sidecar, lines } = await startHosts({ ...anybody, keys: [key(), key({ id: 'reader', scopes: ['policies.read'] })] });
     const answer = await ask(host, before(host), { authorization });
     expect(answer).toMatchObject({ status: 200, kind: 'deny' });
@@ -69,7 +69,7 @@ describe.each(hosts)('%s', (host) => {
     expect(await sidecar.entries()).toEqual([]);
   });
 
-  test('an event of something else than a call is answered with nothing', async () => {
+  test('an event about something other than a call gets an empty answer', async () => {
     const { ask } = await startHosts(anybody);
     expect(await ask(host, { hook_event_name: 'SessionStart', session_id: 's1', cwd: '/', source: 'startup' })).toEqual({
       status: 200,
@@ -88,7 +88,7 @@ describe.each(hosts)('%s', (host) => {
     }
   });
 
-  test('the canary is denied whatever policy and tables say, and recorded', async () => {
+  test('the canary call is denied whatever policy and tables contain, and recorded', async () => {
     const renamed = { toolNames: [[host, [['tollgate.canary', 'harmless']]]] } as const;
     const { ask, sidecar } = await startHosts({ ...anybody, settings: settings(renamed) });
     const answer = await ask(host, before(host, { tool_name: 'tollgate.canary', toolName: 'tollgate.canary', tool: 'tollgate.canary' }));
@@ -97,7 +97,7 @@ describe.each(hosts)('%s', (host) => {
     expect(await sidecar.entries()).toMatchObject([{ tool: 'tollgate.canary', decision: 'deny', code: 'call_malformed' }]);
   });
 
-  test("the workspace's table brings its names to ours, the exact one before the longest wildcard", async () => {
+  test("the workspace's table translates host names to ours, an exact name before the longest wildcard", async () => {
     const input = inputOf(host, /^(?:pre|before)-mcp$/);
     const theirs = toolIn(input);
     const names = [
@@ -113,7 +113,7 @@ describe.each(hosts)('%s', (host) => {
     expect(await ask([names[1]])).toEqual([expect.stringMatching(/^wild\../)]);
   });
 
-  test('an outcome is joined to its call, and both are recorded as the host', async () => {
+  test('an outcome is joined to its call, and both are recorded for the host', async () => {
     const { ask, sidecar } = await startHosts(anybody);
     const told = after(host);
     const { hook_event_name: _, tool_response: __, tool_output: ___, toolResult: ____, output: _____, isError: ______, ...call } = told;
@@ -133,7 +133,7 @@ test('an unknown host is 404', async () => {
   expect(await ask('__proto__', {})).toMatchObject({ status: 404 });
 });
 
-test('the workspace may stand in the path, and must be that of the key', async () => {
+test('the path can contain the workspace, which must be that of the key', async () => {
   const { app } = await startHosts(anybody);
   const at = async (workspace: string) =>
     app.inject({
@@ -146,14 +146,14 @@ test('the workspace may stand in the path, and must be that of the key', async (
   expect(denies('claude-code', (await at('other')).body)).toBe(true);
 });
 
-describe('who calls', () => {
+describe('the caller', () => {
   const tierOf = async (fields: object, headers: Readonly<Record<string, string>> = {}) => {
     const { ask, sidecar } = await startHosts(anybody);
     await ask('claude-code', before('claude-code', fields), headers);
     return (await sidecar.entries()).map(({ agentTier, agentName }) => `${agentTier} ${agentName}`.trim());
   };
 
-  test('is interactive, a sub-agent by its kind, or in the background', async () => {
+  test('is interactive, a sub-agent of its kind, or in the background', async () => {
     expect(await tierOf({})).toEqual(['interactive']);
     expect(await tierOf({ agent_id: 'a1', agent_type: 'Explore' })).toEqual(['subagent Explore']);
     expect(await tierOf({ permission_mode: 'bypassPermissions' })).toEqual(['background']);
@@ -177,7 +177,7 @@ describe('who calls', () => {
     ]);
   });
 
-  test('a sub-agent is held to the rules of the agent above it too', async () => {
+  test('as a sub-agent is also held to the rules of the agent above it', async () => {
     const rules = document({
       id: { layer: 'agent-type', agentType: 'claude-code::subagent::ann laptop' },
       defaults: [['subagent', { permission: 'deny' }]],
@@ -189,7 +189,7 @@ describe('who calls', () => {
   });
 
   test.each(['x'.repeat(201), 'a\u200bb', 'ä\u0085', ['bot', 'bot']])(
-    'a name that is none, or stands twice, denies the call: %j',
+    'with an invalid name, or a name that occurs twice, is denied: %j',
     async (name) => {
       const { ask, sidecar } = await startHosts(anybody);
       const answer = await ask('codex', before('codex'), { 'x-tollgate-agent': name });
@@ -198,7 +198,7 @@ describe('who calls', () => {
     },
   );
 
-  test('a name that nobody registered is decided as no name is, and denied where the workspace knows all agents', async () => {
+  test('with an unregistered name is decided as one without a name, and denied where only known agents are allowed', async () => {
     for (const unknownAgents of ['allow', 'deny'] as const) {
       const { ask } = await startHosts({ ...anybody, settings: settings({ unknownAgents }) });
       const [named, nameless] = [await ask('codex', before('codex'), laptop), await ask('codex', before('codex'))];
@@ -207,7 +207,7 @@ describe('who calls', () => {
   });
 });
 
-test("one rule holds for every host's name of an MCP tool", async () => {
+test("one rule applies to every host's name of an MCP tool", async () => {
   const { ask } = await startHosts({ ...anybody, documents: [ruleFor('github.create_issue', { permission: 'deny' })] });
   for (const host of ['claude-code', 'codex', 'gemini-cli'] as const) {
     const { input } = recorded.find((one) => one.host === host && one.tool === 'github.create_issue') ?? { input: {} };
@@ -215,7 +215,7 @@ test("one rule holds for every host's name of an MCP tool", async () => {
   }
 });
 
-describe('a name that does not say whose tool it is', () => {
+describe('a name that does not state its server', () => {
   const call = (host: HostName, tool: string): object =>
     host === 'copilot-cli'
       ? before(host, { toolName: tool })
@@ -236,7 +236,7 @@ describe('a name that does not say whose tool it is', () => {
     }
   });
 
-  test.each(bare)('%s: %s is that of a registered server, under the rule for all of its tools', async (host, theirs) => {
+  test.each(bare)('%s: %s belongs to a registered server, under the rule for all of its tools', async (host, theirs) => {
     const { ask, sidecar } = await startHosts({ ...anybody, servers: [github], documents: [denyOf('github.*')] });
     expect(denies(host, (await ask(host, call(host, theirs))).text)).toBe(true);
     expect(await sidecar.entries()).toMatchObject([{ tool: 'github.delete_repo' }]);
@@ -247,7 +247,7 @@ describe('a name that does not say whose tool it is', () => {
     ['cursor', 'MCP:delete_repo', ['github', 'gitlab'], 'gitlab.delete_repo'],
     ['gemini-cli', 'mcp_github_delete_repo', ['github', 'github_delete'], 'github_delete.repo'],
   ] as const)(
-    '%s: %s of one of several servers is denied with their names, until the table says which',
+    '%s: %s of one of several servers is denied with their names, until the table decides between them',
     async (host, theirs, names, one) => {
       const tool = host === 'cursor' ? 'delete_repo' : 'other';
       const documents = names.map((name) => `${name}.${tool}`);
@@ -267,21 +267,21 @@ describe('a name that does not say whose tool it is', () => {
     },
   );
 
-  test('of several servers that begin it, it is that of the one that has the tool', async () => {
+  test('of several matching servers, the name belongs to the one that has the tool', async () => {
     const longer = server({ name: 'github-mcp', tools: [{ name: 'delete_repo', requiredScopes: [] }] });
     const { ask, sidecar } = await startHosts({ ...anybody, servers: [github, longer] });
     await ask('copilot-cli', call('copilot-cli', 'github-mcp-delete_repo'));
     expect(await sidecar.entries()).toMatchObject([{ tool: 'github-mcp.delete_repo' }]);
   });
 
-  test("a rule for the host's own name is not lost to a server: the call is denied", async () => {
+  test("a rule for the host's own name still applies where a server matches: the call is denied", async () => {
     const rules = [denyOf('github-*')];
     const { ask, sidecar } = await startHosts({ ...anybody, servers: [github], documents: rules });
     expect(denies('copilot-cli', (await ask('copilot-cli', call('copilot-cli', 'github-delete_repo'))).text)).toBe(true);
     expect(await sidecar.entries()).toMatchObject([{ code: 'tool_ambiguous' }]);
   });
 
-  test("a member's own rule changes what a name means to nobody", async () => {
+  test("a member's own rule changes the meaning of a name for no caller", async () => {
     const own = document({
       id: { layer: 'user', uid: 'u1', part: 'self' },
       tools: [['evil.delete_repo', [['interactive', { permission: 'allow' }]]]],
@@ -297,13 +297,13 @@ describe('a name that does not say whose tool it is', () => {
     ['cursor', 'MCP:other', 'mcp.other'],
     ['gemini-cli', 'mcp_gitlab_list', 'mcp_gitlab_list'],
     ['gemini-cli', 'github_delete_repo', 'github_delete_repo'],
-  ] as const)('%s: %s, of no server that is known, is %s', async (host, theirs, ours) => {
+  ] as const)('%s: %s, of no known server, is %s', async (host, theirs, ours) => {
     const { ask, sidecar } = await startHosts({ ...anybody, servers: [github] });
     await ask(host, call(host, theirs));
     expect(await sidecar.entries()).toMatchObject([{ tool: ours }]);
   });
 
-  test('the output of one that could be two, which nobody asked about, is withheld', async () => {
+  test('the output of an ambiguous name, for which no call was asked, is withheld', async () => {
     const two = document({ tools: ['github.mcp-x', 'github-mcp.y'].map((key) => [key, [['interactive', { permission: 'allow' }]]]) });
     const { ask } = await startHosts({ ...anybody, documents: [two] });
     const told = { ...after('copilot-cli'), toolName: 'github-mcp-z' };
@@ -311,14 +311,14 @@ describe('a name that does not say whose tool it is', () => {
   });
 });
 
-test('a server in a name does not reach past the first two underscores', async () => {
+test('a server in a name ends at the first two underscores', async () => {
   const { ask, sidecar } = await startHosts(anybody);
   await ask('claude-code', before('claude-code', { tool_name: 'mcp__github__create__issue' }));
   await ask('claude-code', before('claude-code', { tool_name: 'mcp__only' }));
   expect((await sidecar.entries()).map(({ tool }) => tool)).toEqual(['github.create__issue', 'mcp__only']);
 });
 
-test('a number that a double rounds is decided about, and no changed input or output brings it back rounded', async () => {
+test('a number that a double rounds is decided, and no changed input or output returns it rounded', async () => {
   const world: World = { ...anybody, documents: [document({ defaults: [['interactive', { transform: 'redact' }]] })] };
   const big = (text: string): string => text.replace('"Commits of Bob"', '12345678901234567890');
   const { ask } = await startHosts(world);
@@ -329,14 +329,14 @@ test('a number that a double rounds is decided about, and no changed input or ou
   expect(await clean.ask('claude-code', big(JSON.stringify(before('claude-code'))))).toMatchObject({ kind: 'allow' });
 });
 
-test('arguments that are JSON in a text and could be read in two ways are decided as the text', async () => {
+test('JSON arguments in a text that can be parsed in two ways are decided as the text', async () => {
   const world: World = { ...anybody, documents: [ruleFor('bash', { transform: 'redact' })] };
   const { ask } = await startHosts(world);
   const twice = '{"command":"echo bob@acme-mail.eu","command":"echo ann@acme-mail.eu"}';
   expect(await ask('copilot-cli', { ...before('copilot-cli'), toolArgs: twice })).toMatchObject({ kind: 'deny' });
 });
 
-test('what Cursor and a failure show their model whatever is answered is recorded as shown, and said in the log', async () => {
+test('what Cursor and failures show their model whatever the answer is, is recorded as shown and reported in the log', async () => {
   for (const [host, name, tool] of [
     ['cursor', /^post-shell$/, 'Shell'],
     ['claude-code', /^post-failure$/, 'Bash'],
@@ -350,8 +350,8 @@ test('what Cursor and a failure show their model whatever is answered is recorde
   }
 });
 
-test('an output that redaction replaces whole does not fit the shape of Claude Code: it is withheld in its shape', async () => {
-  // Reads on to its end for each of its matches, which takes more work than a payload may.
+test('a fully redacted output does not fit the shape of Claude Code: it is withheld in that shape', async () => {
+  // The pattern reads to the end of the text for each of its matches, which takes more work than a payload may use.
   const redaction = { ...plainRedaction, patterns: [['slow', 'id[0-9]+(?:.*END)?']] } as const;
   const world: World = { ...anybody, settings: settings({ redaction }), documents: [ruleFor('Bash', { transform: 'redact' })] };
   const { ask } = await startHosts(world);
@@ -365,7 +365,7 @@ test('an output that redaction replaces whole does not fit the shape of Claude C
   });
 });
 
-test('a decision that takes longer than a hook may wait is a denial', async () => {
+test('a decision that takes longer than a hook can wait is a denial', async () => {
   const sidecar = await createTestSidecar({ world: anybody });
   const never = { ...sidecar, spool: { ...sidecar.spool, appendAsync: () => new Promise<never>(() => undefined) } };
   const app = fastify();
@@ -384,11 +384,11 @@ test('a decision that takes longer than a hook may wait is a denial', async () =
   }
 });
 
-test('the program that hosts start waits for longer than a sidecar takes', () => {
+test('the program that hosts start waits longer than a sidecar takes', () => {
   expect(timeoutMs).toBe(bounds.hookMs);
 });
 
-test('the program that hosts start knows the header by which a sidecar is known', async () => {
+test('the program that hosts start knows the header that identifies a sidecar', async () => {
   const { ask } = await startHosts(anybody);
   expect(answerHeader).toBe('x-tollgate-answer');
   expect((await ask('codex', before('codex'))).kind).toBe('allow');

@@ -1,4 +1,4 @@
-// Whatever names a server and its tools have: no call that a rule denies is allowed under any host's spelling of it.
+// For any names of a server and its tools: no call that a rule denies is allowed under any host's spelling of it.
 import { hosts, nameProblem, type Rule, wildcardPrefix } from '@tollgate/proto/contract';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -6,7 +6,8 @@ import { document, server, settings, type World } from '../../../support/snapsho
 import { decidedOf, indexOf, outcomeOf } from './asked.ts';
 import { spellingsOf } from './spelled.ts';
 
-// Few characters, so that names meet; among them all that hosts replace, and what is long to each of them.
+// Few characters, so that names collide. They include all characters that hosts replace, and parts that are too long
+// for each host.
 const part = fc.oneof(
   { weight: 6, arbitrary: fc.string({ unit: fc.constantFrom(...'aab-_.'.split('')), minLength: 1, maxLength: 4 }) },
   {
@@ -33,7 +34,7 @@ interface Called {
 
 const nameOf = ({ server: name, tool }: Called): string => `${name}.${tool}`;
 
-/** A key that may name the call, or what it looks like. */
+/** A key that may name the call, or a similar name. */
 const keyOf = (call: Called): fc.Arbitrary<string> => {
   const name = nameOf(call);
   const ends = [...name.matchAll(/[._/:-]/g)].map(({ index }) => `${name.slice(0, index + 1)}*`);
@@ -61,7 +62,7 @@ const names = (one: string, tool: string): boolean => {
   return one === tool || (prefix !== null && tool.startsWith(prefix));
 };
 
-test('where rules only deny, what one of them denies is denied under every spelling', () => {
+test('where rules only deny, a call that one of them denies is denied under every spelling', () => {
   let denied = 0;
   const scene = called.chain((call) => fc.tuple(fc.constant(call), fc.array(key(call), { minLength: 1, maxLength: 4 })));
   fc.assert(
@@ -77,7 +78,7 @@ test('where rules only deny, what one of them denies is denied under every spell
   expect(denied).toBeGreaterThan(1_500);
 });
 
-test('of a tool that is registered, every spelling is decided as the tool is, or denied', () => {
+test('for a registered tool, every spelling is decided as the tool is, or denied', () => {
   let [resolved, all] = [0, 0];
   const slug = fc.string({ unit: fc.constantFrom(...'ab-'.split('')), minLength: 1, maxLength: 4 }).map((one) => `a${one}`);
   const scene = fc
@@ -105,7 +106,7 @@ test('of a tool that is registered, every spelling is decided as the tool is, or
         if (outcome.code === 'tool_ambiguous') continue;
         resolved += 1;
         const { decision, rule } = decidedOf(index, host, nameOf(call));
-        // Without a server's name nothing says that it is not the tool of another one.
+        // Without the server's name, nothing shows that the call is not for the tool of another server.
         if (outcome.tool === nameOf(call)) expect([host, way, outcome.rule]).toEqual([host, way, rule]);
         if (decision === 'deny') expect([host, way, outcome.decision]).toEqual([host, way, 'deny']);
       }
@@ -115,7 +116,7 @@ test('of a tool that is registered, every spelling is decided as the tool is, or
   expect(resolved).toBeGreaterThan(all / 4);
 });
 
-test('of one that is not, a spelling is allowed where the tool is denied only if a rule names the spelling itself', () => {
+test('for an unregistered tool that is denied, a spelling is allowed only if a rule names the spelling itself', () => {
   let denied = 0;
   const scene = called.chain((call) =>
     fc.tuple(
@@ -139,6 +140,6 @@ test('of one that is not, a spelling is allowed where the tool is denied only if
   expect(denied).toBeGreaterThan(500);
 });
 
-test('every host is spelled', () => {
+test('there are spellings for every host', () => {
   expect(new Set(spellingsOf('a', 'b').map(({ host }) => host))).toEqual(new Set(hosts));
 });

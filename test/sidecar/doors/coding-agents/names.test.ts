@@ -1,4 +1,4 @@
-// What a host's name of a tool means, by what the host says and what is known: one tool, or several, and then none.
+// The meaning of a host's tool name, from what the host sends and what is known: one tool, or several, and then none.
 import type { HostName, Rule } from '@tollgate/proto/contract';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -23,7 +23,7 @@ const pre = (tool_name: string, fields: object = {}) => ({
   tool_input: {},
   ...fields,
 });
-/** As Gemini CLI cuts it in the middle. */
+/** A name as Gemini CLI cuts it in the middle. */
 const before = (name: string, mcp_context?: object) => ({
   ...pre(`${name.slice(0, 30)}...${name.slice(-30)}`, mcp_context === undefined ? {} : { mcp_context }),
   hook_event_name: 'BeforeTool',
@@ -35,7 +35,7 @@ const tool = (tool_name: string, code: string) => ({ tool: tool_name, code });
 
 const longTool = 'a.tool.whose.name.is.so.long.that.copilot.cuts.it.at.sixty-four';
 
-describe('what was allowed under the name that a host makes of a denied tool', () => {
+describe('the name that a host makes of a denied tool', () => {
   test.each<readonly [HostName, object, string, string, string]>([
     ['codex', pre('mcp__every__get_env'), 'every', 'get-env', 'every.get-env'],
     ['codex', pre('mcp__stub__tags_delete'), 'stub', 'tags.delete', 'stub.tags.delete'],
@@ -73,7 +73,7 @@ describe('what was allowed under the name that a host makes of a denied tool', (
     expect(reason).toContain(JSON.stringify(key));
   });
 
-  test('a name that Codex made of two registered tools of one spelling', () => {
+  test('a name that Codex made of two registered tools with one spelling', () => {
     const world = policy({ 'every.get-env': deny }, { servers: [registered('every', 'get-env', 'get_env')] });
     expect(ask(world, 'codex', pre(`mcp__every__get_env${digest}`))).toMatchObject({ code: 'tool_ambiguous' });
     const alone = policy({ 'every.get-env': deny }, { servers: [registered('every', 'get-env')] });
@@ -92,7 +92,7 @@ describe('what was allowed under the name that a host makes of a denied tool', (
     expect(ask(world, host, input)).toMatchObject({ code: 'tool_ambiguous' });
   });
 
-  test('is denied to the host in its words, and recorded', async () => {
+  test('is denied to the host in its format, and recorded', async () => {
     const { ask: send, sidecar } = await startHosts({
       ...policy({ 'every.get-env': deny }),
       agents: [agent({ id: 'other', name: 'other' })],
@@ -104,26 +104,26 @@ describe('what was allowed under the name that a host makes of a denied tool', (
 });
 
 describe('a name', () => {
-  test('of which nothing is known is decided as it was sent', () => {
+  test('of an unknown tool is decided as it was sent', () => {
     expect(ask({}, 'codex', pre('mcp__every__get_env'))).toMatchObject(tool('every.get_env', 'allowed'));
     expect(ask(policy({ 'other.get-env': deny }), 'codex', pre('mcp__every__get_env'))).toMatchObject(tool('every.get_env', 'allowed'));
     expect(ask({}, 'codex', pre('mcp__a__b__c'))).toMatchObject(tool('a.b__c', 'allowed'));
   });
 
-  test('that a rule has as it is, is that one', () => {
+  test('that a rule contains unchanged has that meaning', () => {
     expect(ask(policy({ 'every.get_env': deny }), 'codex', pre('mcp__every__get_env'))).toMatchObject(
       tool('every.get_env', 'policy_denied'),
     );
     expect(ask(policy({ 'every.get-env': deny }), 'claude-code', pre('mcp__every__get-env'))).toMatchObject(
       tool('every.get-env', 'policy_denied'),
     );
-    // A host that keeps hyphens never means the one by the other.
+    // A host that keeps hyphens never uses one name for the other.
     expect(ask(policy({ 'every.get-env': deny }), 'claude-code', claude('mcp__every__get_env', 'every'))).toMatchObject(
       tool('every.get_env', 'allowed'),
     );
   });
 
-  test('of one registered tool is that tool, and of two none', () => {
+  test('of one registered tool is that tool, and a name of two tools is denied', () => {
     const one = { servers: [registered('every', 'get-env', 'echo')] };
     expect(ask(one, 'codex', pre('mcp__every__get_env'))).toMatchObject(tool('every.get-env', 'allowed'));
     const two = { servers: [registered('every', 'get-env', 'get.env', 'get/env', 'get env')] };
@@ -134,7 +134,7 @@ describe('a name', () => {
     });
   });
 
-  test('of a registered tool does not lose a rule that names it as the host writes it', () => {
+  test('of a registered tool does not bypass a rule that names it as the host writes it', () => {
     const servers = [registered('every', 'get-env')];
     expect(ask(policy({ 'every.get_env': deny }, { servers }), 'codex', pre('mcp__every__get_env')).code).toBe('tool_ambiguous');
     expect(ask(policy({ 'mcp__every__*': deny }, { servers }), 'codex', pre('mcp__every__get_env')).code).toBe('tool_ambiguous');
@@ -143,7 +143,7 @@ describe('a name', () => {
     );
   });
 
-  test('that two servers could have is denied', () => {
+  test('that two servers can have is denied', () => {
     const both = policy({ 'a.b__c': allow, 'a__b.c': allow });
     expect(ask(both, 'codex', pre('mcp__a__b__c')).code).toBe('tool_ambiguous');
     expect(ask(both, 'claude-code', claude('mcp__a__b__c', 'a__b'))).toMatchObject(tool('a__b.c', 'allowed'));
@@ -151,7 +151,7 @@ describe('a name', () => {
     expect(ask(policy({ 'a__b.*': deny, 'a.x': allow }), 'codex', pre('mcp__a__b__c')).code).toBe('tool_ambiguous');
   });
 
-  test("is settled by the workspace's table, an ending that it keeps as much as the rest", () => {
+  test("is settled by the workspace's table, and an ending that the table keeps is checked like the rest", () => {
     const named = (names: Readonly<Record<string, string>>, keys: Keys): World =>
       policy(keys, { settings: settings({ toolNames: [['codex', Object.entries(names)]] }) });
     const keys = { 'every.get-env': deny, 'every.get.env': allow };
@@ -165,8 +165,8 @@ describe('a name', () => {
   });
 });
 
-describe('what a host says in addition to the name', () => {
-  test('holds where both agree', () => {
+describe('the server that a host sends in addition to the name', () => {
+  test('is used where both agree', () => {
     expect(ask({}, 'claude-code', claude('mcp__my_srv_x__plain', 'my srv.x'))).toMatchObject(tool('my srv.x.plain', 'allowed'));
     expect(ask(policy({ 'my srv.x.*': deny }), 'claude-code', claude('mcp__my_srv_x__plain', 'my srv.x')).code).toBe('policy_denied');
     expect(ask({}, 'claude-code', claude('mcp__claude_ai_Mail__send', 'claude.ai  Mail'))).toMatchObject(
@@ -186,7 +186,7 @@ describe('what a host says in addition to the name', () => {
     });
   });
 
-  test('is not heeded where Gemini CLI calls the tool something else', () => {
+  test('is not used where Gemini CLI calls the tool by another name', () => {
     const said = (tool_name: string, server_name: string, name: string) => ({
       ...pre(tool_name, { mcp_context: { server_name, tool_name: name } }),
       hook_event_name: 'BeforeTool',
@@ -205,7 +205,7 @@ describe('resources', () => {
     ['codex', 'list_mcp_resource_templates', 'resources/templates/list'],
     ['claude-code', 'ReadMcpResourceTool', 'resources/read'],
     ['claude-code', 'ListMcpResourcesTool', 'resources/list'],
-  ] as const)('%s: %s is decided as %s of its server, and held to rules for its own name', (host, name, method) => {
+  ] as const)('%s: %s is decided as %s of its server, and rules for its own name apply too', (host, name, method) => {
     const asked = (keys: Keys, settled: World = {}) => ask(policy(keys, settled), host, read(name, 'every'));
     expect(asked({})).toMatchObject({ tool: `every.${method}`, also: name, code: 'allowed' });
     expect(asked({ [`every.${method}`]: deny })).toMatchObject({
@@ -217,14 +217,14 @@ describe('resources', () => {
       code: 'policy_denied',
       rule: { path: `tools["${name}"].interactive` },
     });
-    // A default speaks of the call once.
+    // A default applies to the call once.
     const closed = { settings: settings({ defaultPermission: 'deny' as const }) };
     expect(asked({}, closed).code).toBe('policy_denied');
     expect(asked({ [`every.${method}`]: allow }, closed).code).toBe('allowed');
     expect(asked({ [name]: allow }, closed).code).toBe('policy_denied');
   });
 
-  test('of a server that is written as a host writes it, or with blanks around it, are denied all the same', () => {
+  test('of a server that is written as a host writes it, or with blanks around it, are denied too', () => {
     const denied = policy({ 'my srv.x.resources/read': deny });
     expect(ask(denied, 'claude-code', read('ReadMcpResourceTool', 'my srv.x'))).toMatchObject(
       tool('my srv.x.resources/read', 'policy_denied'),
@@ -239,7 +239,7 @@ describe('resources', () => {
     );
   });
 
-  test("a limit and a redaction of the host's own name hold, and the call counts once", async () => {
+  test("a limit and a redaction of the host's own name apply, and the call counts once", async () => {
     const { ask: send, sidecar } = await startHosts({
       ...policy({ 'every.*': { rateLimit: 5 }, read_mcp_resource: { rateLimit: 1, transform: 'redact' } }),
       agents: [agent({ id: 'other', name: 'other' })],
@@ -254,11 +254,11 @@ describe('resources', () => {
   });
 });
 
-describe('whose rules count', () => {
+describe('the rules that count', () => {
   const own = (uid: string, part: 'self' | 'organisation', keys: Keys, mode: 'enforce' | 'audit' = 'enforce') =>
     document({ id: { layer: 'user', uid, part }, tools: toolsOf(keys), mode });
 
-  test("a member's own hold for that member, and change nothing for others", () => {
+  test("of a member apply to that member, and change nothing for others", () => {
     const input = pre('mcp__every__get_env');
     expect(ask({ documents: [own('ann', 'self', { 'every.get-env': deny })] }, 'codex', input).code).toBe('tool_ambiguous');
     expect(ask({ documents: [own('bob', 'self', { 'every.get-env': deny })] }, 'codex', input)).toMatchObject(
@@ -268,7 +268,7 @@ describe('whose rules count', () => {
     expect(ask({ documents: [other] }, 'codex', input).code).toBe('allowed');
   });
 
-  test("a member's own never choose what a name means", () => {
+  test("of a member never choose the meaning of a name", () => {
     const listed = { agents: [agent({ id: 'a', name: 'helper', enabledTools: ['crm.*'] })] };
     const asked = (documents: World['documents']) => {
       const world = { ...listed, ...(documents === undefined ? {} : { documents }) };
@@ -278,7 +278,7 @@ describe('whose rules count', () => {
     expect(asked([own('ann', 'organisation', { 'crm.list': allow })])).toBe('crm.list');
   });
 
-  test('one in audit mode denies nothing', () => {
+  test('of a document in audit mode deny nothing', () => {
     const input = pre('mcp__every__get_env');
     expect(ask({ documents: [document({ mode: 'audit', tools: toolsOf({ 'every.get-env': deny }) })] }, 'codex', input)).toMatchObject(
       tool('every.get_env', 'allowed'),
@@ -286,19 +286,19 @@ describe('whose rules count', () => {
   });
 });
 
-test('what is too long, or no name, is refused before it is compared', () => {
+test('a name that is too long or invalid is rejected before it is compared', () => {
   const denied = policy({ 'every.*': deny });
   for (const name of [`mcp__every__${'x'.repeat(300)}`, 'mcp__every__a\nb', `mcp__${'_'.repeat(100_000)}`])
     expect(ask(denied, 'codex', pre(name))).toMatchObject({ code: 'call_malformed' });
   expect(ask(denied, 'claude-code', claude('mcp__every__x', 'y'.repeat(100_000))).reason.length).toBeLessThan(1_000);
 });
 
-test('names of one spelling and more than are compared are all denied', () => {
+test('more names of one spelling than are compared are all denied', () => {
   const many = Object.fromEntries('.,;:+=()!?<>[]{}@#%'.split('').map((one) => [`every.get${one}env`, allow]));
   expect(ask(policy(many), 'codex', pre('mcp__every__get_env')).code).toBe('tool_ambiguous');
 });
 
-test('the outcome of a call that was asked about with its server belongs to it, though Cursor does not say the server again', async () => {
+test('the outcome of a call that was sent with its server is joined to it, even where Cursor does not send the server again', async () => {
   const { ask: send, sidecar } = await startHosts({ ...policy({ 'github.*': allow }), agents: [agent({ id: 'other', name: 'other' })] });
   const event = { conversation_id: 'c1', tool_name: 'MCP:list', tool_input: '{}', tool_use_id: 't1' };
   expect(await send('cursor', { ...event, hook_event_name: 'preToolUse', mcp_server_name: 'github' })).toMatchObject({ kind: 'allow' });
@@ -307,7 +307,7 @@ test('the outcome of a call that was asked about with its server belongs to it, 
   expect([asked?.tool, told?.tool, told?.requestId]).toEqual(['github.list', 'github.list', asked?.requestId]);
 });
 
-test('a snapshot that deltas made finds names as one that came whole', () => {
+test('a snapshot built from deltas finds the same names as a whole snapshot', () => {
   const name = fc.constantFrom('get-env', 'get_env', 'get.env', 'tags.delete', longTool, 'x');
   const world: fc.Arbitrary<World> = fc
     .record({

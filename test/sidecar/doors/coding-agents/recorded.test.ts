@@ -1,9 +1,9 @@
-// Every recorded input of every host, in every circumstance: the very bytes that the host is answered.
+// Every recorded input of every host, in every circumstance: checks the exact bytes of the answer to the host.
 import { hosts } from '@tollgate/proto/contract';
 import { describe, expect, test } from 'vitest';
 import { circumstances, recorded, startHosts, worldOf } from './recorded.ts';
 
-test('every host is recorded, before a call and after', () => {
+test('there are recordings of every host, before a call and after', () => {
   for (const host of hosts) {
     const names = recorded.filter((one) => one.host === host).map(({ name }) => name);
     expect(names.some((name) => /^(?:pre|before)-/.test(name))).toBe(true);
@@ -15,7 +15,7 @@ describe.each(circumstances)('%s', (circumstance) => {
   test.each(recorded)('$host $name', async ({ host, tool, input, answers }) => {
     const { ask, lines } = await startHosts(worldOf(circumstance, tool));
     expect(await ask(host, input)).toMatchObject({ status: 200, text: answers[circumstance] });
-    // What was sent reaches nobody, in an answer or a log.
+    // The sent data appears in no answer and no log.
     expect(answers[circumstance] + lines.join('')).not.toContain('bob@');
   });
 });

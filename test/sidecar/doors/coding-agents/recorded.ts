@@ -1,4 +1,4 @@
-// The recorded inputs of the hosts, and a sidecar that is asked as they ask.
+// The recorded inputs of the hosts, and a sidecar that receives them as the hosts send them.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -8,7 +8,7 @@ import { agent, keyText, ruleFor, type World } from '../../../support/snapshots.
 
 export const folder = fileURLToPath(new URL('../../../cases/hosts', import.meta.url));
 
-/** What a workspace says of the tool; `outage`: no policy has been received. */
+/** What the workspace's policy decides about the tool. `outage`: no policy has been received. */
 export const circumstances = ['allow', 'deny', 'redact', 'outage'] as const;
 type Circumstance = (typeof circumstances)[number];
 
@@ -16,10 +16,10 @@ export interface Recorded {
   readonly host: HostName;
   readonly name: string;
   readonly version: string;
-  /** Our name for it. */
+  /** Our name for the tool. */
   readonly tool: string;
   readonly input: Readonly<Record<string, unknown>>;
-  /** Byte for byte. */
+  /** The exact bytes of the answer in each circumstance. */
   readonly answers: Readonly<Record<Circumstance, string>>;
 }
 
@@ -27,11 +27,11 @@ export const recorded: readonly Recorded[] = hosts.flatMap((host) =>
   readdirSync(join(folder, host))
     .filter((file) => file.endsWith('.json'))
     .toSorted()
-    // Written by hand, and believed by the tests that read them.
+    // The files are written by hand. The tests that read them trust their shape.
     .map((file) => ({ ...(JSON.parse(readFileSync(join(folder, host, file), 'utf8')) as Recorded), host, name: file.slice(0, -5) })),
 );
 
-/** Every tool is enabled, so that policy alone decides. */
+/** Every tool is enabled, so that only policy decides. */
 export function worldOf(circumstance: Circumstance, tool: string): World | null {
   const agents = [agent({ id: 'other', name: 'other' })];
   if (circumstance === 'outage') return null;

@@ -1,12 +1,12 @@
-// How hosts write the names of servers and tools, as their recordings and sources say: written for the tests, and knowing
-// nothing of how names are read.
+// How hosts write the names of servers and tools, according to their recordings and sources. This file is written for
+// the tests and shares no code with the reading of names.
 import { createHash } from 'node:crypto';
 import type { HostName } from '@tollgate/proto/contract';
 import type { HostInput } from './asked.ts';
 
 export interface SpelledCall {
   readonly host: HostName;
-  /** In what way, for people. */
+  /** A description of the spelling, for people. */
   readonly way: string;
   readonly input: HostInput;
 }
@@ -28,12 +28,15 @@ function codexName(server: string, tool: string, kept: string): string {
 const digestOf = (text: string): string => `_${createHash('sha1').update(text).digest('hex').slice(0, 12)}`;
 
 interface Twins {
-  /** Of which there are two: of the server's name, of the tool's, as Codex writes them. */
+  /** Whether there are two such names as Codex writes them: of the server, of the tool. */
   readonly server: boolean;
   readonly tool: boolean;
 }
 
-/** As its newer versions tell apart what they write alike, and cut what is longer than `max`. */
+/**
+ * Newer versions of Codex distinguish names that it writes alike by a digest, and cut names that are longer than
+ * `max`.
+ */
 function codexDistinct(server: string, tool: string, twins: Twins, max: number): string {
   const space = `mcp__${points(server, '_', '_')}${twins.server ? digestOf(server) : ''}`;
   const name = `${points(tool, '_', '_')}${twins.tool ? digestOf(tool) : ''}`;
@@ -43,7 +46,7 @@ function codexDistinct(server: string, tool: string, twins: Twins, max: number):
   return left >= 0 ? `${space}__${name.slice(0, left)}${digest}` : `${space.slice(0, max - digest.length - 2)}__${digest}`;
 }
 
-/** As Claude Code writes the names of its makers' connectors. */
+/** The form in which Claude Code writes the names of connectors of its maker. */
 const connector = (server: string): string => (server.startsWith('claude.ai ') ? once(units(server, '_-', '_')) : units(server, '_-', '_'));
 const once = (text: string): string => text.replace(/_+/g, '_').replace(/^_|_$/g, '');
 
@@ -52,7 +55,10 @@ function geminiName(server: string, tool: string, joint: string): string {
   return whole.length <= 63 ? whole : `${whole.slice(0, 30)}...${whole.slice(-30)}`;
 }
 
-/** As Cline does: every run of others is one `_`, and what that changed or is too long gets a digest. */
+/**
+ * The form of Cline: every run of other characters becomes one `_`, and a name that this changed, or that is too long,
+ * gets a digest.
+ */
 function clineName(server: string, tool: string): string {
   const whole = `${server}__${tool}`;
   const written = whole.replace(/[^A-Za-z0-9_-]+/g, '_');
@@ -60,7 +66,7 @@ function clineName(server: string, tool: string): string {
   return `${written.slice(0, 55)}_${createHash('sha1').update(whole).digest('hex').slice(0, 8)}`;
 }
 
-/** One call of a server's tool, as each host and version of it asks about it. */
+/** Returns one call of a server's tool in the form of each host and version. */
 export function spellingsOf(server: string, tool: string): readonly SpelledCall[] {
   const pre = (tool_name: string, fields: object = {}): HostInput => ({
     session_id: 's1',

@@ -1,4 +1,5 @@
-// What is read at one time, as it counts once it is parsed: callers share the room, none waits for ever, and a small heap is not exceeded.
+// The memory budget for bodies that are read at one time, counted with their size after parsing. Callers share it, no
+// caller waits without end, and a small heap is not exceeded.
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
@@ -6,7 +7,7 @@ import { BodyRoom, NoRoom } from '../../../../sidecar/doors/entrance/body-room.t
 
 const script = fileURLToPath(new URL('../../../support/many-values.ts', import.meta.url));
 
-/** Null: it was ended by running out of memory. */
+/** Null: the process ended because it ran out of memory. */
 function sendMany(heapMb: number, ...what: readonly string[]): Promise<{ readonly read: number; readonly later: number } | null> {
   const node = [`--max-old-space-size=${heapMb}`, '--max-semi-space-size=16', '--import', 'tsx', '--conditions=tollgate-source'];
   const child = spawn(process.execPath, [...node, script, ...what], { stdio: ['ignore', 'pipe', 'pipe'] });
@@ -24,7 +25,7 @@ function sendMany(heapMb: number, ...what: readonly string[]): Promise<{ readonl
   });
 }
 
-test('the dearest bodies of many callers at one time stay within the heap of a sidecar, and of a control plane', async () => {
+test('the most expensive bodies of many callers at one time stay within the heap of a sidecar, and of a control plane', async () => {
   const bodies = await sendMany(256, 'bodies');
   expect(bodies?.read).toBeGreaterThanOrEqual(3);
   expect((bodies?.read ?? 0) + (bodies?.later ?? 0)).toBe(60);
@@ -33,18 +34,18 @@ test('the dearest bodies of many callers at one time stay within the heap of a s
   expect((sets?.read ?? 0) + (sets?.later ?? 0)).toBe(8);
 }, 60_000);
 
-test('the dearest messages of tool servers wait for each other within that heap, and each is read', async () => {
+test('the most expensive messages of tool servers wait for each other within that heap, and each is read', async () => {
   expect(await sendMany(256, 'messages')).toEqual({ read: 8, later: 0 });
 }, 60_000);
 
-test('counted as they were sent, they end the process', async () => {
+test('bodies that are counted at their wire size exhaust the memory of the process', async () => {
   expect(await sendMany(256, 'bodies', 'uncounted')).toBeNull();
 }, 60_000);
 
 const bytes = (count: number): Buffer => Buffer.from(`"${'x'.repeat(count - 2)}"`);
 const values = (count: number): Buffer => Buffer.from(`[${Array.from({ length: count - 1 }, () => 0).join(',')}]`);
 
-test('a text counts as its bytes or as its values, whichever is more, and texts within it are no values', () => {
+test('a text counts as its bytes or as its values, whichever is more, and the contents of strings are not values', () => {
   const room = new BodyRoom({ valueBytes: 10 });
   expect(room.parsedBytes(bytes(500))).toBe(500);
   expect(room.parsedBytes(values(500))).toBe(5_000);
@@ -74,7 +75,7 @@ function start() {
   return { room, events, hold, end, turns };
 }
 
-test('what waits comes in as others end, callers in turn, and what one gives back twice counts once', async () => {
+test('pending texts start as others end, callers in turn, and a release that is repeated counts once', async () => {
   const { events, hold, end, turns, room } = start();
   hold('flood', 'f1', 500);
   for (const name of ['f2', 'f3']) hold('flood', name, 450);
@@ -86,7 +87,7 @@ test('what waits comes in as others end, callers in turn, and what one gives bac
   end('f1');
   end('f1');
   await turns();
-  // The flood had its turn.
+  // The flooding caller had its turn.
   expect(events.slice(2)).toEqual(['h2']);
   for (const name of ['h1', 'h2']) end(name);
   for (const name of ['f2', 'f3']) {
@@ -97,7 +98,7 @@ test('what waits comes in as others end, callers in turn, and what one gives bac
   expect([room.take('other', 500), vi.getTimerCount()]).toEqual([true, 0]);
 });
 
-test('one that is larger than the room comes in while hardly anything else is there', async () => {
+test('a text larger than the budget starts while almost nothing else is held', async () => {
   const { events, hold, end, turns } = start();
   hold('a', 'small', 125);
   hold('b', 'large', 2_000);
@@ -115,7 +116,7 @@ test('one that is larger than the room comes in while hardly anything else is th
   expect(events).toEqual(['small', 'large', 'more', 'large too']);
 });
 
-test('what finds no room in time, or is not wanted any more, waits no longer and takes nothing', async () => {
+test('a text that gets no budget in time, or is cancelled, stops waiting and uses nothing', async () => {
   const { events, hold, end, turns, room } = start();
   const leaving = new AbortController();
   hold('a', 'first', 900);
@@ -132,7 +133,7 @@ test('what finds no room in time, or is not wanted any more, waits no longer and
   expect([room.take('b', 500), vi.getTimerCount()]).toEqual([true, 0]);
 });
 
-test('who has filled its part with requests that wait for their answers still gets these, one after the other', async () => {
+test('a caller that has used its share with unanswered requests still gets the answers, one after the other', async () => {
   const { events, hold, end, turns, room } = start();
   expect([room.take('a', 250), room.take('a', 250), room.take('a', 1)]).toEqual([true, true, false]);
   hold('a', 'first answer', 400);
@@ -147,7 +148,7 @@ test('who has filled its part with requests that wait for their answers still ge
   expect([room.take('b', 500), vi.getTimerCount()]).toEqual([true, 0]);
 });
 
-test('what waits behind one that leaves comes in at once', async () => {
+test('a text that waits behind a cancelled one starts at once', async () => {
   const { events, hold, turns, room } = start();
   const leaving = new AbortController();
   expect(room.take('a', 400)).toBe(true);
@@ -160,7 +161,7 @@ test('what waits behind one that leaves comes in at once', async () => {
   expect(events).toEqual(['no room for large', 'small']);
 });
 
-test('texts that wait have a room of their own, twice as large: what finds none there waits no longer', async () => {
+test('pending texts have a separate budget, twice as large, and a text that exceeds it is rejected at once', async () => {
   const { events, hold, turns, room } = start();
   expect(room.take('other', 400)).toBe(true);
   for (const name of ['a1', 'a2', 'a3']) hold('a', name, 400);
@@ -174,7 +175,7 @@ test('texts that wait have a room of their own, twice as large: what finds none 
   expect([events.length, vi.getTimerCount()]).toEqual([4, 2]);
 });
 
-test('of bodies that wait for more none is overtaken by its own caller, and messages come before them', async () => {
+test('bodies that wait for more budget are not overtaken by the same caller, and messages come before them', async () => {
   const { events, hold, end, turns, room } = start();
   const { signal } = new AbortController();
   expect([room.take('a', 100), room.take('a', 100), room.take('a', 100)]).toEqual([true, true, true]);
@@ -194,7 +195,7 @@ test('of bodies that wait for more none is overtaken by its own caller, and mess
   expect([room.take('b', 500), vi.getTimerCount()]).toEqual([true, 0]);
 });
 
-test('a body that finds no room in time waits no longer and takes nothing', async () => {
+test('a body that gets no budget in time stops waiting and uses nothing', async () => {
   const { turns, room } = start();
   const leaving = new AbortController();
   expect([room.take('a', 500), room.take('b', 250)]).toEqual([true, true]);

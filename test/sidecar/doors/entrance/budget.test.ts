@@ -1,8 +1,8 @@
-// Who gives way where all who keep something have too much together.
+// Which share is evicted when all shares together exceed the budget.
 import { expect, test } from 'vitest';
 import { Budget, type Share } from '../../../../sidecar/doors/entrance/budget.ts';
 
-/** Keeps things of 10 bytes; those that are in use stay. */
+/** Holds items of 10 bytes. Items in use stay. */
 class Things implements Share {
   bytes = 0;
   readonly #budget: Budget;
@@ -28,7 +28,7 @@ class Things implements Share {
   }
 }
 
-test('the largest share gives way, and no other', () => {
+test('only the largest share is evicted', () => {
   const budget = new Budget(1_000);
   const small = new Things(budget, 1);
   const large = new Things(budget, 1);
@@ -38,7 +38,7 @@ test('the largest share gives way, and no other', () => {
   expect(budget.bytes).toBeLessThanOrEqual(1_000);
 });
 
-test('where all of the largest share is in use, the next largest gives way', () => {
+test('where all of the largest share is in use, the next largest is evicted', () => {
   const budget = new Budget(1_000);
   const small = new Things(budget, 1);
   const inUse = new Things(budget, 60);
@@ -52,7 +52,7 @@ test('where all of the largest share is in use, the next largest gives way', () 
   expect([small.bytes, inUse.bytes]).toEqual([50, 600]);
 });
 
-test('where all of it is in use, nothing is forgotten', () => {
+test('where everything is in use, nothing is evicted', () => {
   const budget = new Budget(1_000);
   const shares = [new Things(budget, 60), new Things(budget, 70)];
   for (const share of shares) share.add(60);

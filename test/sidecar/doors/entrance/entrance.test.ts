@@ -1,4 +1,5 @@
-// What all doors of a process share: how often a key may ask, what the headers say of a caller, and whose calls are one run.
+// What all doors of a process share: the request rate of a key, the headers that describe a caller, and the calls that
+// belong to one run.
 import { hosts } from '@tollgate/proto/contract';
 import { expect, test } from 'vitest';
 import { request } from 'undici';
@@ -11,7 +12,7 @@ import { agent, key, keyText, type World } from '../../../support/snapshots.ts';
 import { answerOf, httpCheck, jsonOf, mcpRequest, startTestMesh } from '../mesh/asked-by-a-gateway.ts';
 
 const billing: HttpTool = {
-  // Nobody is there: what is refused here is refused before.
+  // No server listens there: what is refused here is refused before it is forwarded.
   origin: 'http://127.0.0.1:1',
   basePath: '',
   headers: {},
@@ -41,7 +42,7 @@ async function start(world: World = {}, requestsPerSecond = 1) {
 const use = { tool_name: 'mail.send', tool_input: {}, session_id: 's1' };
 const tooMany = 'at most 1 requests a second for each key';
 
-test('a key has one second of requests at once, then so many a second, whatever was refused in between', () => {
+test('a key has one second of requests at once, then a fixed number each second, whatever was refused in between', () => {
   const clock = { at: 0, now: () => clock.at };
   const limit = createRequestLimit(clock, 4);
   const taken = (times: number): readonly boolean[] => Array.from({ length: times }, () => limit.take('a') === null);
@@ -58,20 +59,20 @@ test('a key has one second of requests at once, then so many a second, whatever 
   expect(taken(2)).toEqual([true, false]);
   clock.at = 3_600_000;
   expect(taken(5)).toEqual([true, true, true, true, false]);
-  // A clock that was set back gives nothing, and takes nothing.
+  // A clock that was set back adds nothing and removes nothing.
   clock.at = 1_000;
   expect(taken(1)).toEqual([false]);
 });
 
-test('keys are counted apart, and no more of them are remembered than may be', () => {
+test('keys are counted separately, and the number of remembered keys is bounded', () => {
   const limit = createRequestLimit({ now: () => 0 }, 1, 2);
   expect([limit.take('a'), limit.take('b')]).toEqual([null, null]);
   expect(limit.take('a')?.status).toBe(429);
-  // The third is at the cost of the one that was quiet longest.
+  // The third key evicts the one that was quiet longest.
   expect([limit.take('c'), limit.take('b')]).toEqual([null, null]);
 });
 
-test('over the hook endpoint it is 200, a decision that says when to come back, and the next second is free', async () => {
+test('a request over the limit at the hook endpoint gets 200 and a decision with the time to retry, and the next second is free', async () => {
   const { ask, sidecar, registry } = await start();
   expect(await ask('/govern/tool-use', use)).toMatchObject({ status: 200 });
   const { status, headers, body } = await ask('/acme/govern/tool-use', use);
@@ -89,7 +90,7 @@ test('over the hook endpoint it is 200, a decision that says when to come back, 
   expect(await ask('/govern/tool-use', use)).toMatchObject({ status: 200, body: { decision: 'allow' } });
 });
 
-test('what was refused of a key, at whatever door, stands in one entry with how many there were', async () => {
+test('all refusals of a key, at any door, are in one entry with their number', async () => {
   const keys = [key(), key({ id: 'key2', uid: null, role: 'admin' })];
   const { ask, sidecar, entrance } = await start({ keys });
   await ask('/govern/tool-use', use);
@@ -119,13 +120,13 @@ test('what was refused of a key, at whatever door, stands in one entry with how 
   expect(await sidecar.entries()).toHaveLength(4);
 });
 
-test('another key has its own, and one that is not good is not counted', async () => {
+test('another key has its own limit, and an invalid key is not counted', async () => {
   const { ask } = await start({ keys: [key(), key({ id: 'key2' })] });
   for (const status of [401, 401]) expect(await ask('/govern/tool-use', use, { name: 'nobody' })).toMatchObject({ status });
   for (const name of ['key1', 'key2']) expect(await ask('/govern/tool-use', use, { name })).toMatchObject({ status: 200 });
 });
 
-test('what was asked through one door counts at every other', async () => {
+test('requests at one door count at every other door', async () => {
   const { ask, sidecar } = await start();
   expect(await ask('/govern/tool-use', use)).toMatchObject({ status: 200 });
   expect(await ask('/mcp/github', { jsonrpc: '2.0', id: 1, method: 'tools/list' })).toMatchObject({
@@ -141,7 +142,7 @@ test('what was asked through one door counts at every other', async () => {
   expect(await sidecar.entries()).toHaveLength(1);
 });
 
-test.each(hosts)('%s is told in its own words, with 200', async (name) => {
+test.each(hosts)('%s gets the refusal in its own format, with 200', async (name) => {
   const { ask } = await start();
   const host = hostNamed(name);
   const event = {
@@ -160,7 +161,7 @@ test.each(hosts)('%s is told in its own words, with 200', async (name) => {
   expect(answer.text).toContain('request_limit');
 });
 
-test('a mesh is told with 429, or as exhausted, and its requests are those of the process', async () => {
+test('a mesh gets 429, or resource exhausted, and its requests count for the whole process', async () => {
   const { check, checkRequest } = await startTestMesh({}, 1);
   expect(answerOf(await check(httpCheck({ route: { tollgate_tool: 'pay', tollgate_outputs: 'elsewhere' } }))).status).toBe(200);
   const answer = answerOf(await check(httpCheck()));
@@ -171,7 +172,7 @@ test('a mesh is told with 429, or as exhausted, and its requests are those of th
   expect(jsonOf(error?.mcpError)).toMatchObject({ decision: { kind: 'retry', retryAfterMs: 1_000 } });
 });
 
-test('calls of a session are one run through whatever door they come', async () => {
+test('calls of a session are one run at every door', async () => {
   const bot = agent({ id: 'bot', name: 'bot', maxToolCalls: 2, enabledTools: ['mail.*', 'billing'] });
   const pins = { tier: 'interactive', agent: 'bot', client: 'any' } as const;
   const { ask } = await start({ agents: [bot], keys: [key({ pins })] }, 100);
@@ -183,7 +184,7 @@ test('calls of a session are one run through whatever door they come', async () 
   expect(tool).toMatchObject({ status: 403, body: { decision: { reason: expect.stringContaining('cap_tool_calls') } } });
 });
 
-test.each(['x-tollgate-agent', 'x-tollgate-tier', 'x-tollgate-session'])('%s that stands twice is refused at every proxy', async (name) => {
+test.each(['x-tollgate-agent', 'x-tollgate-tier', 'x-tollgate-session'])('a repeated %s header is refused at every proxy', async (name) => {
   const { ask, sidecar } = await start({}, 100);
   for (const path of ['/mcp/github', '/tools/billing/pay'])
     expect(await ask(path, {}, { headers: { [name]: ['api', 'api'] } })).toMatchObject({
@@ -194,7 +195,7 @@ test.each(['x-tollgate-agent', 'x-tollgate-tier', 'x-tollgate-session'])('%s tha
   expect(readCallerHeaders({ [name]: ['api', 'api'] })).toEqual({ problem: expect.stringMatching(/^X-Tollgate-\w+ must stand once$/) });
 });
 
-test('headers that say nothing say who the key is; a session of any length has a name that entries can hold', () => {
+test('where headers give no identity the key does, and a session of any length has a name that entries can hold', () => {
   const nobody = { agent: '', tier: 'interactive', sessionId: null };
   for (const headers of [{}, { 'x-tollgate-agent': '', 'x-tollgate-tier': '' }, { 'x-tollgate-session': [''] }])
     expect(readCallerHeaders(headers)).toEqual(nobody);
@@ -209,6 +210,6 @@ test.each([
   ['X-Tollgate-Agent', 'a\u00ad'],
   ['X-Tollgate-Session', 'x'.repeat(201)],
   ['X-Tollgate-Tier', 'root'],
-])('%s of a wrong form is named', (name, value) => {
+])('a %s header in a wrong form is named', (name, value) => {
   expect(readCallerHeaders({ [name.toLowerCase()]: value })).toEqual({ problem: expect.stringMatching(new RegExp(`^${name} `)) });
 });

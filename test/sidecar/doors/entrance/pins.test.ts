@@ -1,4 +1,4 @@
-// A sidecar that stands beside one agent: what callers claim of themselves counts for nothing, behind any door.
+// A sidecar of one agent: at any door, the claims of callers about themselves have no effect.
 import { pino } from 'pino';
 import { Registry } from 'prom-client';
 import { expect, onTestFinished, test } from 'vitest';
@@ -40,7 +40,7 @@ test('agent and tier are those of the sidecar, at the hook endpoint and at the h
   expect(await last()).toMatchObject({ agentName: 'triage', agentTier: 'background' });
 });
 
-test('a pin of the key goes first, and what is not pinned is as claimed', async () => {
+test('a pin of the key takes precedence, and what is not pinned is as claimed', async () => {
   const { ask, last } = await start({ agent: 'triage', tier: null });
   expect((await ask('/govern/tool-use', call, 'pinned')).json()).toMatchObject({ decision: 'deny' });
   expect(await last()).toMatchObject({ agentName: 'clerk', agentTier: 'subagent' });
@@ -48,7 +48,7 @@ test('a pin of the key goes first, and what is not pinned is as claimed', async 
   expect(await last()).toMatchObject({ agentName: 'triage', agentTier: 'interactive' });
 });
 
-test('the chain above the caller stays', async () => {
+test('the chain above the caller is kept', async () => {
   const { ask, last } = await start({ agent: 'triage', tier: null });
   await ask('/govern/tool-use', { ...call, agent_chain: ['clerk', 'clerk'] });
   expect(await last()).toMatchObject({ agentName: 'triage', chain: ['clerk', 'triage'] });

@@ -1,4 +1,5 @@
-// The count of requests that were refused unread: none is lost, whatever fails meanwhile, and no more keys are held than may be.
+// The count of requests that were refused before they were read: no refusal is lost, whatever fails meanwhile, and the
+// number of held keys is bounded.
 import fc from 'fast-check';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import {
@@ -33,7 +34,7 @@ function start(sidecar: TestSidecar, max?: number) {
   return { refused, note, lost: () => lost };
 }
 
-/** By key, what its entries say. */
+/** Returns the counts in the entries, by key. */
 async function counted(sidecar: TestSidecar): Promise<Readonly<Record<string, number>>> {
   const sums: Record<string, number> = {};
   for (const { keyId, code, decisionReason } of await sidecar.entries()) {
@@ -43,7 +44,7 @@ async function counted(sidecar: TestSidecar): Promise<Readonly<Record<string, nu
   return sums;
 }
 
-test('a second after the first refusal there is one entry for each key, and another for what comes later', async () => {
+test('a second after the first refusal there is one entry for each key, and another for later refusals', async () => {
   const sidecar = await createTestSidecar();
   const { refused, note } = start(sidecar);
   for (let n = 0; n < 1_000; n += 1) note('a');
@@ -62,7 +63,7 @@ test('a second after the first refusal there is one entry for each key, and anot
   expect(await counted(sidecar)).toEqual({ a: 1_002, b: 1 });
 });
 
-test('the sum of what entries say is what was refused, however refusals, seconds and a full disk alternate', async () => {
+test('the sum of the entries is the number of refusals, however refusals, seconds and a full disk alternate', async () => {
   const sidecar = await createTestSidecar();
   const step = fc.oneof(
     fc.record({ refuse: fc.constantFrom('a', 'b', 'c'), times: fc.integer({ min: 1, max: 50 }) }),
@@ -89,7 +90,7 @@ test('the sum of what entries say is what was refused, however refusals, seconds
   );
 });
 
-test('what cannot be written at the end, or is of one key more than may be, is said to be lost', async () => {
+test('refusals that cannot be written at the end, or are of one key too many, are reported as lost', async () => {
   const sidecar = await createTestSidecar();
   const { refused, note, lost } = start(sidecar, 2);
   for (const keyId of ['a', 'b', 'c', 'c', 'a']) note(keyId);
@@ -100,7 +101,7 @@ test('what cannot be written at the end, or is of one key more than may be, is s
   expect(await counted(sidecar)).toEqual({});
 });
 
-/** Refusals of keys, each found in its own way, and what is lost of them. */
+/** Refusals of keys, each found in its own way, and those that are lost. */
 function startWith(find: (keyId: string) => RefusedKey | Promise<RefusedKey>, clock = { now: () => 0 }) {
   const lost: LostRefusals[] = [];
   const refused = createRefusedRequests(clock, (refusals) => void lost.push(refusals));
@@ -111,7 +112,7 @@ function foundIn(sidecar: TestSidecar, keyId: string): RefusedKey {
   return { governing: sidecar, identity: { sub: `apikey:${keyId}`, keyId } };
 }
 
-test('a key whose workspace is gone, and one that takes long to find, hold up no other; what can never be written is lost at once, and said to be', async () => {
+test('a key of a missing workspace, and a slow lookup, delay no other key; a refusal that can never be written is reported as lost at once', async () => {
   const sidecar = await createTestSidecar();
   let found: (key: RefusedKey) => void = () => undefined;
   const { note, lost, refused } = startWith((keyId) => {
@@ -125,7 +126,7 @@ test('a key whose workspace is gone, and one that takes long to find, hold up no
   note('slow');
   await vi.advanceTimersByTimeAsync(5_000);
   found(foundIn(sidecar, 'slow'));
-  // It is written at the end of a turn of the event loop.
+  // The entry is written at the end of a turn of the event loop.
   expect(await counted(sidecar)).toEqual({ good: 1, slow: 1 });
   await vi.advanceTimersByTimeAsync(1_000);
   found(foundIn(sidecar, 'slow'));
@@ -134,7 +135,7 @@ test('a key whose workspace is gone, and one that takes long to find, hold up no
   expect(vi.getTimerCount()).toBe(0);
 });
 
-test('what may succeed later is tried ever more rarely, and given up after an hour', async () => {
+test('a write that may succeed later is retried at growing intervals, and given up after an hour', async () => {
   const sidecar = await createTestSidecar();
   let tries = 0;
   const { note, lost } = startWith(() => {
@@ -166,7 +167,7 @@ test('refusals are written also where entries must be on disk, or with the contr
   }
 });
 
-test('an entry says over how long requests were refused, also where it could not be written for long, or its key was found late', async () => {
+test('an entry reports the period of the refusals, even if it could not be written for long, or its key was found late', async () => {
   const sidecar = await createTestSidecar();
   let found: (key: RefusedKey) => void = () => undefined;
   const { note, refused } = startWith(

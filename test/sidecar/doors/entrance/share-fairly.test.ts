@@ -1,4 +1,5 @@
-// Strangers and floods at a real server: what waits is bounded, whoever sent it, and what strangers send takes nothing of who has a key.
+// Callers without a good key, and floods, at a real server: all pending requests are bounded, and requests without a
+// good key take nothing from callers with one.
 import { connect } from 'node:net';
 import { fastify } from 'fastify';
 import { expect, onTestFinished, test, vi } from 'vitest';
@@ -8,11 +9,11 @@ import { recognised, shareFairly } from '../../../../sidecar/doors/entrance/shar
 interface Options {
   readonly bodiesBytes?: number;
   readonly strangersBytes?: number;
-  /** Keys are found out later, by the route. */
+  /** The route looks keys up later. */
   readonly isLater?: boolean;
 }
 
-/** Keys that are good begin with `good`. */
+/** Good keys begin with `good`. */
 const keyIn = (authorization = ''): string | null => /^(?:bearer +)?(good-\w+)$/i.exec(authorization)?.[1] ?? null;
 
 async function start({ bodiesBytes = 1_000, strangersBytes = 1_000, isLater = false }: Options = {}) {
@@ -58,7 +59,7 @@ async function start({ bodiesBytes = 1_000, strangersBytes = 1_000, isLater = fa
   return { url, held, looked, post, read: () => read, connections };
 }
 
-/** What a connection is answered until the server closes it, when it sends so many requests at once. */
+/** Sends this many requests at once on one connection. Returns all answers until the server closes it. */
 function pipelined(url: string, caller: string, times: number): Promise<string> {
   const { hostname, port } = new URL(url);
   return new Promise((done) => {
@@ -73,16 +74,16 @@ function pipelined(url: string, caller: string, times: number): Promise<string> 
   });
 }
 
-test('a connection that sends requests without waiting is closed once one of them waits in turn', async () => {
+test('a connection that sends requests without waiting is closed once one of them is queued', async () => {
   const { url } = await start();
-  // Two callers: the process is shared from now on.
+  // Two callers: from now on the process is shared.
   await Promise.all(['good-ann', 'good-bob'].map((authorization) => fetch(url, { headers: { authorization } })));
   const answered = await pipelined(url, 'good-flood', 1_000);
   expect(answered.split('HTTP/1.1 200').length - 1).toBeLessThan(5);
   expect((await fetch(url, { headers: { authorization: 'good-ann' } })).status).toBe(200);
 });
 
-test('a caller has at most as many bytes under way as it leaves to all others, is told to come later, and has them again once answered', async () => {
+test('a caller can have at most as many bytes in progress as it leaves to others, gets 429 beyond that, and can use them again after the answers', async () => {
   const { post, held } = await start();
   const first = post('good-flood', 500);
   await expect.poll(() => held.length).toBe(1);
@@ -110,9 +111,9 @@ test('a caller that writes its key in several ways is one caller', async () => {
   expect((await first).status).toBe(200);
 });
 
-test('whoever shows no good key is one caller with a small room of its own, however many keys it makes up', async () => {
+test('all requests without a good key are one caller with a small budget of its own, however many keys are invented', async () => {
   const { post, held } = await start();
-  // In a room shared by what is shown, the 1,000 bytes of all would be taken by these.
+  // With a budget for each shown key, these requests would take the 1,000 bytes of all.
   let refused = 0;
   const made = Array.from({ length: 30 }, async (_, at) => {
     const answer = await post(`made-up-${at}`, 100);
@@ -128,7 +129,7 @@ test('whoever shows no good key is one caller with a small room of its own, howe
   expect([statuses.filter((status) => status === 200).length, statuses.filter((status) => status === 429).length]).toEqual([10, 20]);
 });
 
-test('of a stranger no more than a few words are read, and nothing of what no route answers', async () => {
+test('of a request without a good key only a small body is read, and for an unknown route nothing is read', async () => {
   const { post, read } = await start({ strangersBytes: 200_000 });
   expect((await post('made-up', 65_537)).status).toBe(429);
   expect((await post('good-ann', 400, '/nowhere')).status).toBe(404);
@@ -137,10 +138,10 @@ test('of a stranger no more than a few words are read, and nothing of what no ro
   expect(read()).toBe(0);
 });
 
-test('where keys are found out later, a request waits in the room of strangers and is read in its own; then its key is known, until it is refused', async () => {
+test('where keys are looked up later, a request waits in the budget for unknown keys and is read in its own; then its key is known, until it is refused', async () => {
   const { post, held, looked } = await start({ isLater: true, strangersBytes: 300 });
   const first = post('good-ann', 400, '/guarded');
-  // It does not hold more of the room than there is unread: with it, no second one fits.
+  // The request uses no more of the budget than its unread bytes. Together with it, a second one does not fit.
   await expect.poll(() => looked.length).toBe(0);
   expect((await first).status).toBe(429);
   const small = post('good-ann', 200, '/guarded');
@@ -150,7 +151,7 @@ test('where keys are found out later, a request waits in the room of strangers a
   await expect.poll(() => held.length).toBe(1);
   held.shift()?.();
   expect((await small).status).toBe(200);
-  // Known: its own room is larger.
+  // The key is known: its own budget is larger.
   const large = post('good-ann', 400, '/guarded');
   await expect.poll(() => looked.length).toBe(1);
   expect((await post('good-ann', 200, '/guarded')).status).toBe(429);
@@ -162,7 +163,7 @@ test('where keys are found out later, a request waits in the room of strangers a
   expect([(await large).status, (await stranger).status]).toEqual([200, 401]);
 });
 
-test('requests of strangers take one turn together', async () => {
+test('requests without a good key share one turn', async () => {
   const turns: (() => void)[] = [];
   const app = fastify();
   const begun: string[] = [];
@@ -187,7 +188,7 @@ test('requests of strangers take one turn together', async () => {
     turns.shift()?.();
     await settle();
   };
-  // Two callers: the process is shared from now on.
+  // Two callers: from now on the process is shared.
   await Promise.all([get('/first', 'good-ann'), get('/second', 'good-bob')]);
   await nextTurn();
   begun.length = 0;
@@ -202,7 +203,7 @@ test('requests of strangers take one turn together', async () => {
 
 const patient = { timeout: 20_000 };
 
-test('a caller that leaves while its key is looked up takes no room', async () => {
+test('a caller that disconnects while its key is looked up uses no budget', async () => {
   const { url, post, held, looked, connections } = await start({ isLater: true });
   const { hostname, port } = new URL(url);
   for (let left = 1; left <= 3; left += 1) {
@@ -216,7 +217,7 @@ test('a caller that leaves while its key is looked up takes no room', async () =
     socket.destroy();
     await closed;
   }
-  // The server hears of it before it finds the keys out.
+  // The server notices the disconnect before it looks up the keys.
   await expect.poll(() => connections(), patient).toBe(0);
   for (const release of looked.splice(0)) release();
   const honest = post('good-ann', 450, '/guarded');
@@ -248,17 +249,17 @@ test('a form counts by its fields, each of which is a value', async () => {
     });
   const first = send(60);
   await vi.waitUntil(() => held.length === 1);
-  // 60 more would fit as they were sent.
+  // 60 more fields would fit at their wire size.
   expect((await send(60)).statusCode).toBe(429);
   for (const release of held) release();
   expect((await first).statusCode).toBe(200);
 });
 
-test('a body whose values find no room waits until a request of its caller ends; one whose caller leaves takes none', async () => {
+test('a body whose values do not fit in the budget waits until a request of its caller ends, and uses nothing if its caller disconnects', async () => {
   const app = fastify();
   const bodies = new BodyRoom({ bytes: 10_000, waitMs: 600_000 });
   shareFairly(app, { clock: { now: () => 0 }, bodies, missing: () => undefined, whose: keyIn });
-  // As doors do that parse after there is room.
+  // As doors that parse a body after they reserved budget for it.
   app.removeContentTypeParser('application/json');
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
   const held: (() => void)[] = [];

@@ -1,4 +1,5 @@
-// Who sends slowly keeps no connection for longer than a request may take, and who shows no good key is not waited for.
+// A slow sender holds a connection no longer than a request may take, and the server does not wait for a caller without
+// a good key.
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { fastify } from 'fastify';
@@ -11,7 +12,7 @@ import { createTestServer, createTestSidecar } from '../../../support/governing.
 import { keyText } from '../../../support/snapshots.ts';
 import { silentLog } from '../../../support/silent-log.ts';
 
-/** The head of a request with a body, and half of the body; what comes back first. */
+/** Sends the head of a request with a body, and half of the body. Returns the first answer. */
 async function halfSent(port: number, path: string, key: string): Promise<string> {
   const socket = connect(port, '127.0.0.1');
   onTestFinished(() => void socket.destroy());
@@ -42,18 +43,18 @@ async function start(requestTimeoutMs?: number): Promise<number> {
   return Number(new URL(await app.listen({ host: '127.0.0.1', port: 0 })).port);
 }
 
-test.each(paths)('%s: a body that does not come is cut off with 408', async (path) => {
+test.each(paths)('%s: a body that does not arrive is cut off with 408', async (path) => {
   expect(await halfSent(await start(200), path, keyText('key1'))).toMatch(/^HTTP\/1\.1 408 /);
 });
 
 test.each(paths.filter((path) => !path.startsWith('/hooks/')))(
-  '%s: a key that is not good is told so before the body is there',
+  '%s: an invalid key is refused before the body has arrived',
   async (path) => {
     expect(await halfSent(await start(), path, keyText('nobody'))).toMatch(/^HTTP\/1\.1 401 /);
   },
 );
 
-test('a host is refused in its own words, which its body chooses, and is not waited for longer than for a decision', async () => {
+test('a host is refused in its own format, which its body selects, and is not waited for longer than a decision takes', async () => {
   const sidecar = await createTestSidecar();
   const app = fastify();
   onTestFinished(() => app.close());

@@ -1,4 +1,5 @@
-// Who asks often waits in a line of their own; who asks once in between does not wait for it.
+// Requests of a frequent caller wait in a queue of its own. A caller that sends one request in between does not wait
+// for that queue.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { createTurns } from '../../../../sidecar/doors/entrance/turns.ts';
@@ -16,7 +17,7 @@ function start(perTurn = 1) {
       if (turns.mayBegin(caller)) begin();
       else turns.wait(caller, begin);
     },
-    /** The event loop comes round once; false: nothing was due. */
+    /** Runs one turn of the event loop. False: nothing was due. */
     turn: (): boolean => {
       const due = next.splice(0);
       for (const run of due) run();
@@ -25,14 +26,14 @@ function start(perTurn = 1) {
   };
 }
 
-test('one caller alone waits for nothing', () => {
+test('a single caller does not wait', () => {
   const { ask, begun, turn } = start();
   for (let n = 0; n < 100; n += 1) ask('ann');
   expect(begun).toHaveLength(100);
   expect(turn()).toBe(false);
 });
 
-test('a caller that comes while another floods is begun at once', () => {
+test('a request of another caller during a flood starts at once', () => {
   const { ask, begun, turn } = start();
   ask('bob');
   for (let n = 0; n < 100; n += 1) ask('flood');
@@ -44,7 +45,7 @@ test('a caller that comes while another floods is begun at once', () => {
   expect(begun).toHaveLength(102);
 });
 
-test('once a caller was alone for a second, it does not wait any more', () => {
+test('after one second as the only caller, a caller no longer waits', () => {
   const { ask, begun, turn, time } = start();
   ask('ann');
   ask('bob');
@@ -54,7 +55,7 @@ test('once a caller was alone for a second, it does not wait any more', () => {
   expect(begun).toHaveLength(12);
 });
 
-test('every request is begun once, those of a caller in their order, and in no turn more of one than it may have', () => {
+test('every request starts once, those of a caller in order, and no turn starts more of one caller than its maximum', () => {
   const step = fc.oneof(fc.constantFrom('ann', 'bob', 'cleo'), fc.constant(null), fc.integer({ min: 1, max: 1_500 }));
   fc.assert(
     fc.property(fc.array(step, { maxLength: 200 }), fc.integer({ min: 1, max: 3 }), (steps, perTurn) => {

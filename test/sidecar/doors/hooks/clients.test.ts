@@ -1,5 +1,5 @@
-// Clients of the protocol in the field work when their base URL is changed to a sidecar's: each sends what it sends, and reads
-// what it reads of the answers.
+// Published clients of the protocol work when their base URL is changed to a sidecar's. Each client sends its own
+// requests, and reads its fields of the answers.
 import { expect, test } from 'vitest';
 import { createTestServer, createTestSidecar } from '../../../support/governing.ts';
 import { hookCases, useCases } from '../../../support/hook-cases.ts';
@@ -24,7 +24,7 @@ async function start(documents: Parameters<typeof createTestSidecar>[0], options
   return { sidecar, post };
 }
 
-test.each(hookClients)('$client: is permitted, and its output is redacted', async ({ headers, before, after, recorded }) => {
+test.each(hookClients)('$client: a call is permitted, and its output is redacted', async ({ headers, before, after, recorded }) => {
   const { sidecar, post } = await start({ world: { agents: [], documents: [redacting] } });
   expect(await post('/govern/tool-use', headers, before)).toMatchObject({
     status: 200,
@@ -34,7 +34,7 @@ test.each(hookClients)('$client: is permitted, and its output is redacted', asyn
   if (after === undefined) return;
   const answer = await post('/govern/tool-output', headers, after);
   expect(answer).toMatchObject({ status: 200, body: { action: 'redact', findings: { pii: { types: ['email'], count: 1 } } } });
-  // Of the form that was sent, so that the client can put it in the place of that.
+  // The type is the same as in the request, so that the client can replace the original output.
   expect(typeof answer.body['modified_output']).toBe(typeof after['tool_output']);
   expect(JSON.stringify(answer.body)).not.toContain('acme-mail');
   const entries = await sidecar.entries();
@@ -43,7 +43,7 @@ test.each(hookClients)('$client: is permitted, and its output is redacted', asyn
 });
 
 test.each(hookClients)(
-  '$client: is denied with a reason, in an answer that it takes for a verdict and not for an outage',
+  '$client: a call is denied with a reason, in an answer that the client treats as a decision and not as an outage',
   async ({ headers, before }) => {
     const { post } = await start({ world: { agents: [], documents: [ruleFor(String(before['tool_name']), { permission: 'deny' })] } });
     expect(await post('/govern/tool-use', headers, before)).toMatchObject({
@@ -53,17 +53,17 @@ test.each(hookClients)(
   },
 );
 
-/** Whether a client runs the call after this answer, as those that are published do (docs/hook-clients.md). */
+/** Whether a client runs the call after this answer, as the published clients do (docs/hook-clients.md). */
 const runsTheCall: Readonly<Record<string, (status: number, body: Readonly<Record<string, unknown>>) => boolean>> = {
   'acp-governance, and what is built on it': (status, body) => status < 200 || status > 299 || (body['decision'] ?? 'allow') === 'allow',
   'acp-hermes, hermes-acp': (status, body) => status < 200 || status > 299 || body['decision'] !== 'deny',
 };
 
-test.each(Object.entries(runsTheCall))('%s: no bad request with a good key has its call run', async (_, runs) => {
+test.each(Object.entries(runsTheCall))('%s: no invalid request with a good key lets its call run', async (_, runs) => {
   const { post } = await start({ world: { agents: [], documents: [redacting] } });
   const ran: string[] = [];
   for (const { name, body, headers = {} } of [...hookCases, ...useCases]) {
-    // What is wrong with its output alone is no bad request here.
+    // A problem only in the output does not make the request invalid here.
     if (name.includes('output')) continue;
     const answer = await post('/govern/tool-use', { 'content-type': 'application/json', ...headers }, body);
     if (runs(answer.status, answer.body)) ran.push(name);

@@ -50,7 +50,7 @@ async function start(world: World | null = {}, options: Parameters<typeof create
 
 const redacting: World = { documents: [ruleFor('mail.send', { transform: 'redact' })] };
 
-test('an address that ends in a slash, and `accepts` that is null, are no reason not to decide', async () => {
+test('an address that ends in a slash, and a null `accepts`, do not prevent a decision', async () => {
   const { ask, codes } = await start();
   expect(await ask('//govern/tool-use', { body: use({ accepts: null }) })).toMatchObject({ status: 200, body: { decision: 'allow' } });
   expect(await ask('//govern/tool-output', { body: use({ tool_output: 'done' }) })).toMatchObject({
@@ -80,7 +80,7 @@ test('a limit of policy is 200, deny, retry, with the time to wait', async () =>
   expect(await toolUse()).toMatchObject({ status: 200, body: { decision: 'deny', kind: 'retry', retryAfterMs: 61_000 } });
 });
 
-test('the key is taken with and without Bearer, with and without its workspace in the path', async () => {
+test('the key is accepted with and without Bearer, with and without its workspace in the path', async () => {
   const { toolUse } = await start();
   for (const authorization of [`Bearer ${own}`, `bearer ${own}`, own]) {
     for (const path of ['/govern/tool-use', '/acme/govern/tool-use'])
@@ -117,7 +117,7 @@ test.each([
   expect(await sidecar.entries()).toEqual([]);
 });
 
-test('without policy: 200 and a denial that may be tried again', async () => {
+test('without policy: 200 and a denial that can be retried', async () => {
   const { toolUse, toolOutput } = await start(null);
   expect(await toolUse()).toEqual({
     status: 200,
@@ -131,7 +131,7 @@ test('without policy: 200 and a denial that may be tried again', async () => {
 
 const oneMiB = bounds.bodyBytes;
 
-/** The table of what a client may get wrong, at one endpoint. */
+/** The table of possible client errors at one endpoint. */
 const tables = [
   ['/govern/tool-use', [...hookCases.filter(({ name }) => !name.includes('output')), ...useCases]],
   ['/govern/tool-output', [...hookCases, ...outputCases]],
@@ -140,7 +140,7 @@ const tables = [
 describe.each(tables)('%s', (path, cases) => {
   const isUse = path.endsWith('use');
 
-  test.each(cases)('$name: 200, a denial that says what and where, once, and an entry of the key', async (one) => {
+  test.each(cases)('$name: 200, one denial that states what and where, and an entry of the key', async (one) => {
     const { sidecar, ask } = await start();
     const { status, body } = await ask(path, { body: one.body, headers: one.headers ?? {} });
     expect({ status, answer: body[isUse ? 'decision' : 'action'] }).toEqual({ status: 200, answer: isUse ? 'deny' : 'block' });
@@ -166,7 +166,7 @@ describe.each(tables)('%s', (path, cases) => {
     expect(JSON.stringify(entries[0]).length).toBeLessThan(16 * 1024);
   });
 
-  test.each(cases)('$name: $former where TOLLGATE_HOOK_STATUS is http, with an error, and an entry all the same', async (one) => {
+  test.each(cases)('$name: $former where TOLLGATE_HOOK_STATUS is http, with an error, and also an entry', async (one) => {
     const { sidecar, ask } = await start({}, { hookStatus: 'http' });
     const { status, body } = await ask(path, { body: one.body, headers: one.headers ?? {} });
     expect(status).toBe(one.former);
@@ -175,7 +175,7 @@ describe.each(tables)('%s', (path, cases) => {
   });
 });
 
-test('where TOLLGATE_HOOK_STATUS is http, no policy is 503 and too many requests are 429; what is decided is 200', async () => {
+test('where TOLLGATE_HOOK_STATUS is http, no policy is 503 and too many requests are 429; a decision is 200', async () => {
   const without = await start(null, { hookStatus: 'http' });
   expect(await without.toolUse()).toMatchObject({
     status: 503,
@@ -187,7 +187,7 @@ test('where TOLLGATE_HOOK_STATUS is http, no policy is 503 and too many requests
   expect(await toolOutput()).toMatchObject({ status: 429, body: { error: expect.any(String), action: 'block' } });
 });
 
-test('numbers that a double would round are texts in what is decided and recorded, and as they were for the client', async () => {
+test('numbers that a double would round are texts in decisions and records, and unchanged for the client', async () => {
   const { toolUse, toolOutput, sidecar } = await start();
   const id = '9007199254740993';
   const body = `{"tool_name":"mail.send","session_id":"s1","tool_input":{"id":${id},"of":[-1e400,1.5,0.1000000000000000055]},"tool_output":${id}}`;
@@ -207,13 +207,13 @@ test('a changed input is not sent where its numbers would be texts: the call is 
     status: 200,
     body: { decision: 'deny', reason: expect.stringMatching(/^redaction_unsupported: /) },
   });
-  // An output is read by a model.
+  // A model reads the output, so numbers may be texts.
   expect(await toolOutput({ body: body('9007199254740993') })).toMatchObject({
     body: { action: 'redact', modified_output: ['[redacted:email#1]', '9007199254740993'] },
   });
 });
 
-test('an empty name, or null, is none: but whoever names a user names one', async () => {
+test('an empty or null name counts as absent, but a request that names a user names one', async () => {
   const { toolUse, sidecar } = await start();
   const empty = { session_id: '', agent_name: '', call_id: '' };
   const absent = [
@@ -237,13 +237,13 @@ test('an empty name, or null, is none: but whoever names a user names one', asyn
   ]);
 });
 
-test('what is malformed counts nothing, and narrows nobody', async () => {
+test('a malformed request counts nowhere, and narrows no tools', async () => {
   const { toolUse } = await start({ agents: [agent({ maxToolCalls: 1 })] });
   for (let n = 0; n < 3; n += 1) await toolUse({ body: use({ delegated_tools: ['github.*'], agent_tier: 'root' }) });
   expect(await toolUse()).toMatchObject({ body: { decision: 'allow' } });
 });
 
-test('a malformed outcome of a call that waits for it is of that call', async () => {
+test('a malformed outcome of a pending call belongs to that call', async () => {
   const { toolUse, toolOutput, sidecar } = await start();
   await toolUse({ body: use({ call_id: 'a' }) });
   expect(await toolOutput({ body: use({ call_id: 'a', tool_output: mail, is_error: 'no' }) })).toMatchObject({ body: { action: 'block' } });
@@ -253,9 +253,9 @@ test('a malformed outcome of a call that waits for it is of that call', async ()
   ]);
 });
 
-test('an input that is larger in canonical form than any may be is malformed at both endpoints', async () => {
+test('an input whose canonical form is too large is malformed at both endpoints', async () => {
   const { toolUse, toolOutput, sidecar } = await start();
-  // Each number is written down with its 21 digits.
+  // Each number is written with its 21 digits.
   const body = `{"tool_name":"mail.send","tool_input":[${'1e20,'.repeat(60_000)}0],"tool_output":1}`;
   const reason = expect.stringMatching(/^call_malformed: the input is larger than \d+ characters$/);
   expect(await toolUse({ body })).toMatchObject({ status: 200, body: { decision: 'deny', reason } });
@@ -263,12 +263,12 @@ test('an input that is larger in canonical form than any may be is malformed at 
   expect((await sidecar.entries()).map(({ code }) => code)).toEqual(['call_malformed', 'call_malformed']);
 });
 
-test('a workspace that is frozen says so also of what is malformed', async () => {
+test('a frozen workspace is reported also for malformed requests', async () => {
   const { toolUse } = await start({ settings: { frozen: true } });
   expect(await toolUse({ body: '{' })).toMatchObject({ body: { reason: expect.stringMatching(/^workspace_frozen: /) } });
 });
 
-test('calls of a client that names no session are one run of its key', async () => {
+test('calls of a client without a session are one run of its key', async () => {
   const { toolUse, sidecar } = await start({ agents: [agent({ maxToolCalls: 1 })] });
   const body = { tool_name: 'mail.send', agent_name: 'bot' };
   expect(await toolUse({ body })).toMatchObject({ status: 200, body: { decision: 'allow' } });
@@ -306,7 +306,7 @@ test('names that are special elsewhere are ordinary tool names', async () => {
   expect((await sidecar.entries())[0]).toMatchObject({ tool: '__proto__', code: 'policy_denied', input: { constructor: 1, toString: 2 } });
 });
 
-test('the tier is what the client claims, else what its way of running implies', async () => {
+test('the tier is what the client claims, else what its mode implies', async () => {
   const { toolUse, sidecar } = await start();
   const cases = [
     [{}, 'interactive'],
@@ -322,7 +322,7 @@ test('the tier is what the client claims, else what its way of running implies',
   expect((await sidecar.entries()).map(({ agentTier }) => agentTier)).toEqual(cases.map(([, tier]) => tier));
 });
 
-test('the client is what the body says, else the header, else "hook"', async () => {
+test('the client is the one in the body, else in the header, else "hook"', async () => {
   const { toolUse, sidecar } = await start();
   await toolUse({ body: use({ client: { name: 'cursor', version: '2' } }), headers: { 'x-gs-client': 'other/1' } });
   await toolUse({ headers: { 'x-gs-client': 'claude-code/2.0.1' } });
@@ -342,7 +342,7 @@ test('the client is what the body says, else the header, else "hook"', async () 
   });
 });
 
-test('a service key acts as itself; another user is named only with the scope for it, and only a member', async () => {
+test('a service key acts as itself; naming another user needs the scope for it, and the user must be a member', async () => {
   const keys = [key(), key({ id: 'service', uid: null, role: 'admin', scopes: ['govern', 'govern.impersonate'] })];
   const { toolUse, sidecar } = await start({ keys, members: [member(), member({ uid: 'bob', email: 'bob@acme.test' })] });
   const service = `Bearer ${keyText('service')}`;
@@ -360,7 +360,7 @@ test('a service key acts as itself; another user is named only with the scope fo
   ]);
 });
 
-test('what a key pins holds, whatever the client claims', async () => {
+test('the pins of a key apply, whatever the client claims', async () => {
   const keys = [key({ pins: { tier: 'background', agent: 'bot', client: 'pinned' } })];
   const { toolUse, sidecar } = await start({ keys, agents: [agent(), agent({ id: 'agent-2', name: 'root' })] });
   await toolUse({ body: use({ agent_tier: 'interactive', agent_name: 'root', client: { name: 'other' } }) });
@@ -384,7 +384,7 @@ test('a chain gives depth and names, as the caller claims it and marked so', asy
   expect(second).toMatchObject({ depth: 1, chain: ['planner', 'bot'] });
 });
 
-test('tools that a task was handed down with stay, get only narrower, and bind descendants', async () => {
+test('the tools that a task was delegated with stay, can only get narrower, and bind descendants', async () => {
   const { toolUse } = await start({
     agents: [agent({ enabledTools: ['mail.*', 'github.*'] }), agent({ id: 'c', name: 'child', enabledTools: ['mail.*', 'github.*'] })],
   });
@@ -402,7 +402,7 @@ test('tools that a task was handed down with stay, get only narrower, and bind d
   expect(await reasonOf({ tool_name: 'github.read', session_id: 's2' })).toBe('allowed');
 });
 
-test('caps hold over the requests of a session, also those that arrive together', async () => {
+test('caps apply across the requests of a session, also to those that arrive together', async () => {
   const { toolUse } = await start({ agents: [agent({ maxToolCalls: 50 })] });
   const answers = await Promise.all(
     Array.from({ length: 200 }, (_, at) =>
@@ -413,7 +413,7 @@ test('caps hold over the requests of a session, also those that arrive together'
   expect((await toolUse({ body: use({ session_id: 's2' }) })).body['decision']).toBe('allow');
 });
 
-test('where redaction would change the input: a changed one for clients that take it, else a denial', async () => {
+test('where redaction changes the input, clients that accept one get a changed input, others a denial', async () => {
   const { toolUse, sidecar } = await start(redacting);
   const input = { tool_input: { to: mail, cc: [mail], n: 1 } };
   expect(await toolUse({ body: use(input) })).toMatchObject({
@@ -470,7 +470,7 @@ test('an output passes, is redacted, or is blocked, and each leaves one entry', 
   ]);
 });
 
-test('an outcome is joined to its call by call id, and by tool and input where there is none', async () => {
+test('an outcome is joined to its call by call id, or without one by tool and input', async () => {
   const { toolUse, toolOutput, sidecar } = await start();
   const requestOf = async (fields: object) => (await toolUse({ body: use(fields) })).body['request_id'];
   const a = await requestOf({ call_id: 'a' });
@@ -497,7 +497,7 @@ test('equal calls at the same time have an outcome each, joined one to one', asy
   expect(ids('PostToolUse')).toEqual(ids('PreToolUse'));
 });
 
-test('an outcome that was redacted on its way in is joined by the input that the client was given', async () => {
+test('the outcome of a call with a redacted input is joined by the input that the client received', async () => {
   const { toolUse, toolOutput, sidecar } = await start(redacting);
   const { body } = await toolUse({ body: use({ tool_input: { to: mail }, accepts: ['modified_input'] }) });
   await toolOutput({ body: use({ tool_input: body['modified_input'], tool_output: 'ok' }) });
@@ -505,7 +505,7 @@ test('an outcome that was redacted on its way in is joined by the input that the
   expect(outcome).toMatchObject({ hookEvent: 'PostToolUse', requestId: decided?.requestId, inputDigest: decided?.inputDigest });
 });
 
-test('an outcome of another session, user or tool is joined to nothing', async () => {
+test('an outcome of another session, user or tool is joined to no call', async () => {
   const { toolUse, toolOutput, sidecar } = await start({
     keys: [key(), key({ id: 'key-2', uid: 'bob' })],
     members: [member(), member({ uid: 'bob' })],
@@ -519,7 +519,7 @@ test('an outcome of another session, user or tool is joined to nothing', async (
   expect(outcomes.map(({ requestId }) => requestId)).not.toContain(body['request_id']);
 });
 
-test('an outcome that nobody asked about is judged by the policy of today, and redacted where that says so', async () => {
+test('an outcome without a call is decided by the current policy, and redacted where policy requires it', async () => {
   const { toolOutput, sidecar } = await start({
     documents: [
       ruleFor('mail.send', { transform: 'redact' }),
@@ -536,7 +536,7 @@ test('an outcome that nobody asked about is judged by the policy of today, and r
   ]);
 });
 
-test('outputs of 8 MiB are redacted, in one text or in many values, and the answer says so twice', async () => {
+test('outputs of 8 MiB are redacted, in one text or in many values, and the answer contains the output twice', async () => {
   const { toolOutput, sidecar } = await start(redacting);
   const text = `${mail} ${'plain words and no more '.repeat(349_500)}`;
   const output = text.slice(0, bounds.toolOutputBytes - 2);
@@ -548,11 +548,11 @@ test('outputs of 8 MiB are redacted, in one text or in many values, and the answ
   const many = await toolOutput({ body: use({ tool_output: list }) });
   expect(many).toMatchObject({ status: 200, body: { action: 'redact' } });
   expect(many.body['tool_output']).toEqual(['[redacted:email#1]', ...list.slice(1)]);
-  // What is stored of them is a digest.
+  // Only a digest of them is stored.
   for (const entry of await sidecar.entries()) expect(JSON.stringify(entry).length).toBeLessThan(4_000);
 });
 
-test('an output at which clients cut, with each character escaped, is read', async () => {
+test('an output of the size at which clients cut, with each character escaped, is read', async () => {
   const { toolOutput } = await start(redacting);
   const escaped = '\\u00e9'.repeat(200_000 - mail.length);
   const answer = await toolOutput({ body: `{"tool_name":"mail.send","tool_output":"${mail}${escaped}"}` });
@@ -564,7 +564,7 @@ test('null is an output', async () => {
   expect(await toolOutput({ body: use({ tool_output: null }) })).toEqual({ status: 200, body: { action: 'pass' } });
 });
 
-test('a call that cannot be recorded is denied with 200, or goes on where the workspace chose so', async () => {
+test('a call that cannot be recorded is denied with 200, or continues where the workspace allows it', async () => {
   const { toolUse, sidecar } = await start();
   sidecar.spoolFault = 'full';
   expect(await toolUse()).toMatchObject({
@@ -585,7 +585,7 @@ test('a sidecar whose own key is refused denies every call and blocks every outp
   });
 });
 
-test('caps and handed-down tools hold however the calls of a session name their agent, client or tier', async () => {
+test('caps and delegated tools apply however the calls of a session name their agent, client or tier', async () => {
   const { toolUse } = await start({ agents: [agent({ id: 'a1', name: 'triage', enabledTools: ['mail.*'], maxToolCalls: 2 })] });
   const reason = async (fields: Record<string, unknown>) =>
     String((await toolUse({ body: use({ session_id: 'one', ...fields }) })).body['reason']);
@@ -595,7 +595,7 @@ test('caps and handed-down tools hold however the calls of a session name their 
   expect(await reason({ agent_name: 'triage', tool_name: 'mail.read', agent_tier: 'background' })).toMatch(/^cap_tool_calls/);
 });
 
-test('a write of policy holds from the next request on', async () => {
+test('a policy change applies from the next request on', async () => {
   const { toolUse, sidecar } = await start();
   expect((await toolUse()).body['decision']).toBe('allow');
   sidecar.take({ documents: [ruleFor('mail.send', { permission: 'deny' })] });
@@ -604,7 +604,7 @@ test('a write of policy holds from the next request on', async () => {
   expect((await toolUse()).status).toBe(401);
 });
 
-/** Everything that is asked of the server by a client that also makes mistakes. */
+/** Sends every kind of request to the server, as a client that also makes errors. */
 async function everything({
   sidecar,
   toolUse,
@@ -627,20 +627,20 @@ async function everything({
   });
 }
 
-test('a bug of ours is 500 and a denial, and its text stays in the log', async () => {
+test('a bug of ours is 500 and a denial, and its text appears only in the log', async () => {
   const { lines, ...server } = await start();
   await everything(server);
   expect(lines.filter((line) => line.includes('"a bug"'))).toHaveLength(1);
 });
 
-test('no key and no value of an input or output stands in the log or the metrics', async () => {
+test('no key and no value of an input or output appears in the log or the metrics', async () => {
   const { lines, registry, ...server } = await start();
   await everything(server);
   expect(lines.join('')).not.toMatch(/rosebud|gsk_/);
   expect(await registry.metrics()).not.toMatch(/rosebud|gsk_/);
 });
 
-test('health says what is held; readiness is 503 with the reasons while it cannot serve', async () => {
+test('health reports what is held; readiness is 503 with the reasons while the sidecar cannot serve', async () => {
   const { app, registry, toolUse } = await start();
   expect((await app.inject('/healthz')).json()).toMatchObject({ ok: true, policy: { revision: 1, connected: true } });
   expect((await app.inject('/readyz')).statusCode).toBe(200);
@@ -656,7 +656,7 @@ test('health says what is held; readiness is 503 with the reasons while it canno
   });
 });
 
-test('an outcome is joined to its call by the input that was asked about and by the one that the tool got, once', async () => {
+test('an outcome is joined to its call once, by the original input or by the input that the tool received', async () => {
   const { sidecar, toolUse, toolOutput } = await start(redacting);
   const asked = { tool_input: { to: mail }, accepts: ['modified_input'] };
   const tell = (tool_input: unknown) => toolOutput({ body: use({ tool_input, tool_output: 'done' }) });
@@ -667,14 +667,14 @@ test('an outcome is joined to its call by the input that was asked about and by 
     expect(before?.requestId).toBe(body['request_id']);
     expect(after?.requestId).toBe(body['request_id']);
   }
-  // Taken under one of the two, a call waits under neither.
+  // A call that was joined under one of the two inputs no longer waits under the other.
   const taken = new Set((await sidecar.entries()).map(({ requestId }) => requestId));
   for (const told of [{ to: '[redacted:email#1]' }, { to: mail }]) await tell(told);
   const unannounced = (await sidecar.entries()).slice(-2).map(({ requestId }) => requestId);
   expect(unannounced.filter((id) => taken.has(id))).toEqual([]);
 });
 
-test('equal calls that were redacted have their outcomes in the order they were asked, whichever input is told', async () => {
+test('equal calls that were redacted get their outcomes in the order of the calls, whichever input is reported', async () => {
   const { sidecar, toolUse, toolOutput } = await start(redacting);
   const asked = { tool_input: { to: mail }, accepts: ['modified_input'] };
   const ids: unknown[] = [];
@@ -684,7 +684,7 @@ test('equal calls that were redacted have their outcomes in the order they were 
   expect((await sidecar.entries()).slice(-3).map(({ requestId }) => requestId)).toEqual(ids);
 });
 
-test('who brings more delegated_tools than there is room for is denied for now, and what others and they themselves said before holds', async () => {
+test('a caller whose delegated_tools exceed the memory budget is denied for now, and earlier narrowings of all callers still apply', async () => {
   const { toolUse, codes } = await start({ keys: [key(), key({ id: 'key-2', uid: 'ann' })] });
   const narrow = { delegated_tools: ['github.*'] };
   const asked = (fields: object, by = own) => toolUse({ body: use(fields), authorization: `Bearer ${by}` });

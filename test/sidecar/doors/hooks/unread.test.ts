@@ -1,5 +1,5 @@
-// Requests that are answered before their bodies are there, over real connections: a client that sends all of it first has the answer all
-// the same, and what it sent is kept nowhere.
+// Requests that are answered before their bodies have arrived, over real connections. A client that sends all of its
+// body first still gets the answer, and what it sent is stored nowhere.
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { bounds } from '@tollgate/proto/contract';
@@ -13,7 +13,7 @@ async function start() {
   const origin = await app.listen({ host: '127.0.0.1', port: 0 });
   const { port } = new URL(origin);
 
-  /** A connection that has sent the head of a request. */
+  /** Opens a connection and sends the head of a request. */
   async function begin(path: string, headers: readonly string[]): Promise<Socket> {
     const socket = connect(Number(port), '127.0.0.1').setEncoding('utf8');
     onTestFinished(() => void socket.destroy());
@@ -33,7 +33,7 @@ async function start() {
 
 const piece = Buffer.alloc(1_048_576, ' ');
 
-/** All of it before a byte of the answer is read, as clients do that write and then read. */
+/** Sends the whole body before it reads a byte of the answer, as some clients do. */
 async function sendFirst(socket: Socket, pieces: number, isChunked: boolean): Promise<string> {
   socket.pause();
   for (let n = 0; n < pieces; n += 1) {
@@ -51,7 +51,7 @@ async function sendFirst(socket: Socket, pieces: number, isChunked: boolean): Pr
   return text;
 }
 
-test('an expectation that nobody knows is no reason not to decide', async () => {
+test('an unknown expectation does not prevent a decision', async () => {
   const { begin, sidecar } = await start();
   const body = '{"tool_name":"mail.send"}';
   const socket = await begin('/govern/tool-use', [`Content-Length: ${body.length}`, 'Expect: 200-maybe']);
@@ -82,14 +82,14 @@ test.each([
   ]);
 });
 
-test('the answer to a body that is too large does not wait for it, and what goes on without an end is cut', async () => {
+test('the answer to a body that is too large does not wait for the body, and an endless body is cut', async () => {
   const { begin } = await start();
   const socket = await begin('/govern/tool-use', ['Content-Length: 1000000000000']);
   const [answer] = (await once(socket, 'data')) as [string];
   expect(answer).toContain('input_too_large');
   let sent = 0;
   const ended = new Promise((done) => socket.on('error', () => undefined).once('close', done));
-  // A client that never stops is not read for ever: 64 MiB and what the connection itself holds.
+  // A client that never stops is read only up to 64 MiB, and what the connection itself buffers.
   const pour = (): void => {
     sent += piece.length;
     if (!socket.destroyed) socket.write(piece, (error) => (error == null ? pour() : undefined));
@@ -99,7 +99,7 @@ test('the answer to a body that is too large does not wait for it, and what goes
   expect(sent).toBeLessThan(100 * piece.length);
 });
 
-test('where bodies of a caller have no room, the answer is 200 with a decision, and is counted in its entry', async () => {
+test('where the memory budget of a caller is used up, the answer is 200 with a decision, and counts in its entry', async () => {
   const { entrance, sidecar, origin, begin } = await start();
   const held = await begin('/govern/tool-output', [`Content-Length: ${bounds.outputBodyBytes}`, 'Expect: 100-continue']);
   const [more] = (await once(held, 'data')) as [string];
@@ -114,7 +114,7 @@ test('where bodies of a caller have no room, the answer is 200 with a decision, 
     reason: 'request_limit: too many bytes of bodies of this caller are under way; come again once others are answered',
     retryAfterMs: 1_000,
   });
-  // The room is the caller's own, and a key that is none is told that.
+  // The budget belongs to the caller, and an invalid key is answered as invalid.
   const unknown = await post('/govern/tool-use', { tool_name: 't' }, `Bearer ${keyText('nobody')}`);
   expect(unknown.status).toBe(401);
   expect(await (await post('/govern/tool-use', { tool_name: 't' })).json()).toMatchObject({ decision: 'allow' });
@@ -125,7 +125,7 @@ test('where bodies of a caller have no room, the answer is 200 with a decision, 
   ]);
 });
 
-/** Each host runs the call on an answer that is not 2xx, or that it cannot read. */
+/** Each host runs the call after an answer that is not 2xx, or that it cannot read. */
 const hosts = [
   ['claude-code', '"permissionDecision":"deny"'],
   ['codex', '"permissionDecision":"deny"'],
@@ -134,7 +134,7 @@ const hosts = [
   ['copilot-cli', '"permissionDecision":"deny"'],
 ] as const;
 
-test('a coding agent whose body has no room, or is too large, is answered 200 in its own words', async () => {
+test('a coding agent whose body exceeds the budget, or is too large, is answered 200 in its own format', async () => {
   const { entrance, sidecar, origin, begin } = await start();
   for (const length of [bounds.outputBodyBytes, ...Array.from({ length: 7 }, () => bounds.bodyBytes)]) {
     const path = length > bounds.bodyBytes ? '/govern/tool-output' : '/govern/tool-use';
@@ -162,9 +162,9 @@ test('a coding agent whose body has no room, or is too large, is answered 200 in
   ]);
 });
 
-test('what is asked while the server closes is decided', async () => {
+test('a request that arrives while the server closes is decided', async () => {
   const { app, sidecar, begin } = await start();
-  // Of a connection that has begun to ask, the server waits.
+  // The server waits for a connection that has begun a request.
   const body = '{"tool_name":"mail.send"}';
   const socket = await begin('/govern/tool-use', [`Content-Length: ${body.length}`, 'Expect: 100-continue']);
   await once(socket, 'data');

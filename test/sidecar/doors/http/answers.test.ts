@@ -18,7 +18,7 @@ const answering =
     response.end(body);
   };
 
-/** A request whose answer is read by hand. */
+/** Sends a request. The test reads the answer in steps. */
 async function open(
   port: number,
   path = '/tools/billing/stream',
@@ -45,7 +45,7 @@ async function outcomes(sidecar: { entries(): Promise<readonly { readonly outcom
 test.each([
   ['as it comes', {}, `data: {"to":"${mail}"}\n\n`],
   ['redacted', redacting, 'data: {"to":"[redacted:email#1]"}\n\n'],
-] as const)('an event goes out when it has come, and not with the next one, %s', async (_, world, first) => {
+] as const)('an event is forwarded when it arrives, and not with the next one, %s', async (_, world, first) => {
   const streams: ServerResponse[] = [];
   const { port, sidecar } = await startTool({
     world,
@@ -70,7 +70,7 @@ test.each([
   expect(await outcomes(sidecar, 1)).toMatchObject([{ isError: false, durationMs: 300_000 }]);
 });
 
-test('a caller that leaves ends the request to the server, before an answer and within one', async () => {
+test('a caller that disconnects ends the request to the server, before an answer and within one', async () => {
   const arrived: IncomingMessage[] = [];
   const { port, sidecar, server } = await startTool({
     answer: (request, response, { url }) => {
@@ -95,10 +95,10 @@ test('a caller that leaves ends the request to the server, before an answer and 
   expect(await outcomes(sidecar, 2)).toMatchObject([{ isError: true }, { isError: true }]);
 });
 
-test('of an answer of 100 MB no more is held than a reader has room for, whole or redacted', async () => {
+test('of an answer of 100 MB no more is held than a reader can buffer, whole or redacted', async () => {
   const line = Buffer.from(`${'word '.repeat(13_107)}\n`);
   const MiB = 1024 * 1024;
-  // Redacting all of 100 MB says no more than redacting some of it, and takes longer.
+  // Redacting all of 100 MB shows no more than redacting part of it, and takes longer.
   for (const [world, total] of [
     [{}, 100 * MiB],
     [redacting, 24 * MiB],
@@ -120,7 +120,7 @@ test('of an answer of 100 MB no more is held than a reader has room for, whole o
     });
     const { response } = await open(port);
     response.pause();
-    // The server stops where nobody takes more from it.
+    // The server stops where its data is no longer read.
     for (let before = -1, turns = 0; turns < 500; turns = before === written ? turns + 1 : 0) {
       before = written;
       await new Promise((done) => setImmediate(done));
@@ -179,7 +179,7 @@ test('a secret that is split between pieces of a text is redacted', async () => 
   expect((await sidecar.entries())[1]).toMatchObject({ findings: [{ kind: 'email', count: 1 }] });
 });
 
-test('JSON keeps its spelling but for what is redacted; its headers are redacted too', async () => {
+test('JSON keeps its spelling except for what is redacted, and its headers are redacted too', async () => {
   const { ask } = await startTool({
     world: redacting,
     answer: answering(
@@ -198,7 +198,7 @@ test('JSON keeps its spelling but for what is redacted; its headers are redacted
   expect(JSON.stringify(answer.headers)).not.toContain(mail);
 });
 
-test('JSON of more than 8 MiB is replaced whole', async () => {
+test('JSON of more than 8 MiB is replaced as a whole', async () => {
   const { ask, sidecar } = await startTool({
     world: redacting,
     answer: answering('application/json', `["${'x '.repeat(4 * 1024 * 1024)}"]`),
@@ -227,7 +227,7 @@ test.each([
   expect(await outcomes(sidecar, 1)).toMatchObject([{ isError: false, action: 'block', code: 'redaction_unsupported' }]);
 });
 
-test('the same pass where policy only logs', async () => {
+test('the same answers pass where policy only logs', async () => {
   const zipped = gzipSync('{"a":1}');
   const { ask, reached } = await startTool({
     answer: answering('application/json', zipped, { 'content-encoding': 'gzip', 'content-length': String(zipped.byteLength) }),
@@ -237,7 +237,7 @@ test('the same pass where policy only logs', async () => {
   expect(reached[0]?.headers).toMatchObject({ 'accept-encoding': 'gzip', range: 'bytes=0-3' });
 });
 
-test('a text that turns out to be none is cut off, and nothing of it that was not read goes out', async () => {
+test('an answer that turns out not to be text is cut off, and no unread part of it is sent', async () => {
   const { port, sidecar } = await startTool({
     world: redacting,
     answer: answering('text/plain', Buffer.concat([Buffer.from('a'.repeat(2_000)), Buffer.from([0xff, 0xfe]), Buffer.from(mail)])),
@@ -258,7 +258,7 @@ test('a text that turns out to be none is cut off, and nothing of it that was no
   expect(await outcomes(sidecar, 1)).toMatchObject([{ isError: true, action: 'block', code: 'redaction_unsupported' }]);
 });
 
-test('where redaction is only tried out, the answer passes and what is kept of it is redacted', async () => {
+test('where redaction is only in audit mode, the answer passes and its stored form is redacted', async () => {
   const { ask, sidecar } = await startTool({ world: watching, answer: answering('application/json', `{"to":"${mail}"}`) });
   expect((await ask()).text).toBe(`{"to":"${mail}"}`);
   const [outcome] = await outcomes(sidecar, 1);
@@ -266,7 +266,7 @@ test('where redaction is only tried out, the answer passes and what is kept of i
   expect((await sidecar.entries())[1]).toMatchObject({ findings: [{ kind: 'email', count: 1 }] });
 });
 
-test('of the server’s headers those of its connection, its sessions and ours stay behind', async () => {
+test('of the server’s headers, those of its connection, its sessions and our own are removed', async () => {
   const { ask } = await startTool({
     answer: answering('text/plain', 'x', {
       connection: 'close, x-hop',
@@ -296,7 +296,7 @@ test('an outcome that cannot be recorded cuts the answer off before its end', as
   expect(ended).toBe('cut');
 });
 
-test('an answer that came whole is withheld where its outcome cannot be recorded, or where it is no text', async () => {
+test('a complete answer is withheld where its outcome cannot be recorded, or where it is not text', async () => {
   const bad = Buffer.concat([Buffer.from(mail), Buffer.from([0xff])]);
   const { ask, sidecar } = await startTool({
     world: redacting,
@@ -316,7 +316,7 @@ test('an answer that came whole is withheld where its outcome cannot be recorded
   }
 });
 
-test('where nothing is found, a redacted text is the text, whatever its characters and wherever it is cut', async () => {
+test('where nothing is found, a redacted text is unchanged, whatever its characters and wherever it is cut', async () => {
   const text = '😀 größer 密钥 👩‍👩‍👧 '.repeat(500) + `${'😀'.repeat(33)}a`.repeat(300);
   const bytes = Buffer.from(text);
   const { ask } = await startTool({

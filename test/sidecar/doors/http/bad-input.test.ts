@@ -1,5 +1,5 @@
-// What parsers read differently. Whatever is answered, nothing has reached the tool's server and nothing is recorded as
-// permitted.
+// Inputs that parsers read differently. Whatever the answer is, nothing has reached the tool's server and nothing is
+// recorded as permitted.
 import { expect, test } from 'vitest';
 import { key, keyText } from '../../../support/snapshots.ts';
 import { own, raw, startTool } from './behind-the-gate.ts';
@@ -103,7 +103,7 @@ const cases: readonly (readonly [string, string, number | null])[] = [
   ['a line feed alone', raw('POST /tools/billing/x').replaceAll('\r\n', '\n'), 400],
   ['a body of GET', raw('GET /tools/billing/x', ['Content-Type: application/json', 'Content-Length: 2'], '{}'), 400],
   ['chunks of GET', raw('GET /tools/billing/x', ['Transfer-Encoding: chunked'], chunked), 400],
-  // Other requests than they seem.
+  // Requests that are not what they seem.
   [
     'an upgrade to a websocket',
     raw('GET /tools/billing/x', ['Upgrade: websocket', 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==']).replace(
@@ -137,7 +137,7 @@ const cases: readonly (readonly [string, string, number | null])[] = [
   ['a key without the scope', raw('GET /tools/billing/x').replace(own, keyText('reader')), 403],
 ];
 
-test('each of these is refused, and nothing of it reaches the server', async () => {
+test('each of these is rejected, and nothing of it reaches the server', async () => {
   const { send, reached, sidecar } = await startTool({ world: { keys: [key(), key({ id: 'reader', scopes: ['sidecar.sync'] })] } });
   const seen: string[] = [];
   for (const [name, bytes, status] of cases) {
@@ -151,7 +151,7 @@ test('each of these is refused, and nothing of it reaches the server', async () 
   expect(await sidecar.entries()).toEqual([]);
 });
 
-test('the same sent rightly does reach it', async () => {
+test('the same requests in correct form do reach the server', async () => {
   const { send, reached } = await startTool();
   for (const bytes of [
     json('{"a":1}'),
@@ -172,7 +172,7 @@ test('the same sent rightly does reach it', async () => {
   ]);
 });
 
-test('an expectation is met here and goes no further', async () => {
+test('an expectation is answered here and not forwarded', async () => {
   const { send, reached } = await startTool();
   expect(await send(post(['Content-Type: application/json', 'Expect: 100-continue'], '{}'))).toMatch(
     /^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 200/,
@@ -181,7 +181,7 @@ test('an expectation is met here and goes no further', async () => {
   expect(reached[0]?.headers.expect).toBeUndefined();
 });
 
-test('a request hidden in the body of a refused one is not answered as one', async () => {
+test('a request hidden in the body of a rejected one is not answered as a request', async () => {
   const { send, reached } = await startTool();
   const hidden = raw('DELETE /tools/billing/hidden');
   const answer = await send(
@@ -194,7 +194,7 @@ test('a request hidden in the body of a refused one is not answered as one', asy
   expect(reached).toEqual([]);
 });
 
-test('what a caller names in Connection takes nothing of ours away', async () => {
+test('the headers that a caller names in Connection remove none of ours', async () => {
   const { send, reached } = await startTool({ tool: { forwardHeaders: ['x-tenant'] } });
   await send(
     raw('GET /tools/billing/x', ['X-Tenant: t1', 'Keep-Alive: timeout=5', 'TE: trailers', 'Proxy-Connection: keep-alive']).replace(
@@ -210,7 +210,7 @@ test('what a caller names in Connection takes nothing of ours away', async () =>
 
 const form = 'Content-Disposition: form-data; name="_method"\r\n\r\nDELETE\r\n';
 
-test('where calls are named by their method, nothing beside it names another', async () => {
+test('where calls are named by their method, nothing else in the request names another tool', async () => {
   const overriding: readonly (readonly [string, string])[] = [
     ['a query', post([], '', '/tools/billing/x?_method=DELETE')],
     ['a query, escaped', post([], '', '/tools/billing/x?%5FMethod=DELETE')],

@@ -1,4 +1,5 @@
-// A tool's server that keeps what reached it, a sidecar in front of it that listens, and bytes sent to that by hand.
+// A tool's server that records what reached it, a listening sidecar in front of it, and functions that send raw bytes
+// to the sidecar.
 import { createServer, request as httpRequest, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { onTestFinished } from 'vitest';
@@ -37,7 +38,7 @@ async function startUpstream(answer: Answering = echo) {
       answer(request, response, one);
     });
   });
-  // What is no plain request has reached it too.
+  // Requests that are not plain HTTP requests reach the server too, and are recorded.
   for (const event of ['upgrade', 'connect'] as const)
     server.on(event, (request: IncomingMessage, socket) => {
       reached.push({ method: event, url: request.url ?? '', headers: request.headers, body: '' });
@@ -103,7 +104,7 @@ export interface Answered {
   readonly text: string;
 }
 
-/** A request by Node's client, with the key. */
+/** Sends a request with Node's client, with the key. */
 function ask(port: number, { method = 'POST', path = '/tools/billing/invoices', headers = {}, body }: Asked): Promise<Answered> {
   return new Promise((done, fail) => {
     const request = httpRequest({
@@ -127,7 +128,10 @@ function ask(port: number, { method = 'POST', path = '/tools/billing/invoices', 
   });
 }
 
-/** What comes back for these bytes until the server closes: it takes half a connection for one that has left. */
+/**
+ * Returns what comes back for these bytes until the server closes. The server treats a half-closed connection as a
+ * caller that has left.
+ */
 function send(port: number, bytes: string | Buffer): Promise<string> {
   return new Promise((done) => {
     const socket = connect(port, '127.0.0.1');
@@ -139,6 +143,6 @@ function send(port: number, bytes: string | Buffer): Promise<string> {
   });
 }
 
-/** A request as bytes, with the key, on a connection of its own. */
+/** Builds a request as bytes, with the key, for a connection of its own. */
 export const raw = (line: string, headers: readonly string[] = [], body = ''): string =>
   [`${line} HTTP/1.1`, 'Host: gate', `Authorization: Bearer ${own}`, 'Connection: close', ...headers, '', body].join('\r\n');

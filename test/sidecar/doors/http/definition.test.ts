@@ -18,7 +18,7 @@ test('a tool needs no more than its address', () => {
   });
 });
 
-test('its headers are ours, with variables of the environment; the caller’s are named', () => {
+test('its headers are ours, with variables of the environment; the caller’s headers are listed by name', () => {
   const tool = {
     url: 'https://billing.internal',
     headers: { Authorization: 'Bearer ${BILLING_TOKEN}' },
@@ -65,7 +65,7 @@ test.each([
   ['no methods', { url, methods: [] }, 'httpTools.billing.methods must be a list of GET'],
   ['a name by something else', { url, nameByMethod: 'yes' }, 'httpTools.billing.nameByMethod must be true or false'],
   ['a time that is none', { url, timeoutMs: '5s' }, 'httpTools.billing.timeoutMs must be whole milliseconds'],
-])('%s is refused, with its place', (_, tool, problem) => {
+])('%s is rejected, with its place', (_, tool, problem) => {
   const problems = read(tool);
   expect(Array.isArray(problems) ? problems.join('\n') : problems).toContain(problem);
 });

@@ -1,5 +1,5 @@
-// A gateway that closes its connection before the answer, as nginx does with `auth_request` after its time-out: nothing goes to the
-// tool's server, nothing is counted, and the entry says so.
+// A gateway that closes its connection before the answer, as nginx does with `auth_request` after its timeout: nothing
+// is sent to the tool's server, nothing is counted, and the entry records it.
 import { spawnSync } from 'node:child_process';
 import { connect } from 'node:net';
 import { expect, test } from 'vitest';
@@ -9,7 +9,7 @@ import { own, startTool } from './behind-the-gate.ts';
 const world = { documents: [ruleFor('billing', { rateLimit: 1 })] };
 const request = `GET /tools/billing/invoices HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${own}\r\n\r\n`;
 
-test.each(['end', 'destroy'] as const)('one that %ss it while the entry is recorded has its call given back', async (leave) => {
+test.each(['end', 'destroy'] as const)('a gateway that %ss its connection during recording has its call given back', async (leave) => {
   const { port, sidecar, ask, reached } = await startTool({ world });
   const { spool } = sidecar;
   const waiting: (() => void)[] = [];
@@ -26,7 +26,7 @@ test.each(['end', 'destroy'] as const)('one that %ss it while the entry is recor
   socket.on('error', () => undefined);
   await expect.poll(() => waiting).toHaveLength(1);
   socket[leave]();
-  // What follows on another connection arrives behind it.
+  // A request on another connection that follows arrives after it.
   expect((await ask({ method: 'GET', path: '/healthz' })).status).toBe(200);
   for (const done of waiting) done();
   await expect
@@ -40,7 +40,7 @@ test.each(['end', 'destroy'] as const)('one that %ss it while the entry is recor
   expect((await ask({ method: 'GET' })).status).toBe(429);
 });
 
-test.each(['end', 'destroy'] as const)('one that asked and %sed while this process stood still has made no call', async (leave) => {
+test.each(['end', 'destroy'] as const)('a gateway that asked and %sed while this process was suspended has made no call', async (leave) => {
   const { port, sidecar, ask, reached } = await startTool({ world });
   const { status, stderr } = spawnSync(
     process.execPath,

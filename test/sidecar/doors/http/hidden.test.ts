@@ -1,4 +1,4 @@
-// Where secrets hide from who reads a text as it stands: in escapes of JSON, in other encodings, in headers that are no
+// Places where secrets are not visible in the text itself: escapes of JSON, other encodings, and headers that are not
 // part of an input or an output.
 import { expect, test } from 'vitest';
 import { ruleFor } from '../../../support/snapshots.ts';
@@ -50,20 +50,20 @@ test.each([
   ['text/event-stream', ': hi\r\nevent: a\r\ndata: {"a": "\\u00e9\\/"}\r\n\r\ndata: [1\ndata: , 2]\n\ndata: "\n\n\rdata\r\r'],
   ['application/x-ndjson', '{ "a" : "\\u0041" }\n\n[1,\n'],
   ['text/plain', 'C:\\u0041 "a\\u0041" {"b\r\n "\\\n{"a":"\\n"} \r\r "'],
-])('a text of %s in which nothing is found is the text, whatever its quotes and breaks', async (type, text) => {
+])('a text of %s in which nothing is found is unchanged, whatever its quotes and breaks', async (type, text) => {
   for (const pieces of [[text], text.split('')]) expect((await (await answering(type, pieces)).ask()).text).toBe(text);
 });
 
 test.each([
   ['a line', 'text/plain', (long: string) => `a\n{"t":"${long}"}\nb`, 'a\n"[redacted:over_budget]"\nb'],
   ['an event', 'text/event-stream', (long: string) => `data: ${long}\n\ndata: b\n\n`, 'data: "[redacted:over_budget]"\n\ndata: b\n\n'],
-] as const)('%s that is longer than JSON may be is replaced whole', async (_, type, text, left) => {
+] as const)('%s that is longer than JSON may be is replaced as a whole', async (_, type, text, left) => {
   const { ask } = await answering(type, [text('x'.repeat(8 * 1024 * 1024))]);
   expect((await ask()).text).toBe(left);
 });
 
 test.each(['application/json', 'text/plain', 'text/event-stream', 'application/x-ndjson'])(
-  'UTF-16 that says it is %s is withheld',
+  'UTF-16 that is declared as %s is withheld',
   async (type) => {
     const bytes = Buffer.from(`{"to":"${mail}"}`, 'utf16le');
     const { ask, sidecar } = await answering(type, [bytes], { 'content-length': String(bytes.byteLength) });
@@ -74,7 +74,7 @@ test.each(['application/json', 'text/plain', 'text/event-stream', 'application/x
   },
 );
 
-test('the caller’s headers are redacted too, in place; what is of a form of its own stays', async () => {
+test('the caller’s headers are redacted too, in place; headers with a form of their own are unchanged', async () => {
   const { ask, reached } = await startTool({ world });
   const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
   const date = 'Wed, 21 Oct 2026 07:28:00 GMT';
@@ -93,7 +93,7 @@ test('the caller’s headers are redacted too, in place; what is of a form of it
   expect(reached[1]?.headers['traceparent']).toBeUndefined();
 });
 
-test('the server’s headers are redacted, by value, parameter and name; those of a form of their own stay', async () => {
+test('the server’s headers are redacted, by value, parameter and name; those with a form of their own are unchanged', async () => {
   const own = {
     'cache-control': 'public, max-age=31536000',
     'last-modified': 'Wed, 21 Oct 2026 07:28:00 GMT',
@@ -107,7 +107,7 @@ test('the server’s headers are redacted, by value, parameter and name; those o
   expect(JSON.stringify(headers)).not.toMatch(new RegExp(`acme-mail|${token}`, 'i'));
 });
 
-test('lines of JSON are values of the input, redacted and written anew; text that hides something is bytes', async () => {
+test('lines of JSON are values of the input, redacted and written again; text that hides something is bytes', async () => {
   const { ask, reached, sidecar } = await startTool({ world });
   const post = (type: string, body: string) => ask({ headers: { 'content-type': type }, body });
   await post('application/x-ndjson', `{ "b":1,"a":"x"}\n{"t":"${escaped}"}`);

@@ -6,7 +6,7 @@ import { startTool } from './behind-the-gate.ts';
 
 const json = { 'content-type': 'application/json' };
 
-test('a permitted call reaches the server once, made anew: canonical body, our headers, none of the caller’s', async () => {
+test('a permitted call reaches the server once, rebuilt: canonical body, our headers, none of the caller’s', async () => {
   const { ask, reached, sidecar } = await startTool();
   const answer = await ask({
     path: '/tools/billing/invoices/a%20b?from=2026%2D01&tag=x&tag=y&flag',
@@ -76,7 +76,7 @@ test('a denied call is 403 with an error and the decision; nothing reaches the s
   expect(await sidecar.entries()).toMatchObject([{ code: 'policy_denied', decision: 'deny' }]);
 });
 
-test('a throttled call is 429 and says when to come again', async () => {
+test('a throttled call is 429 with the time to retry', async () => {
   const { ask, reached } = await startTool({ world: { documents: [ruleFor('billing', { rateLimit: 1 })] } });
   expect((await ask()).status).toBe(200);
   const answer = await ask();
@@ -85,7 +85,7 @@ test('a throttled call is 429 and says when to come again', async () => {
   expect(reached).toHaveLength(1);
 });
 
-test('by method, reading and writing are tools of their own', async () => {
+test('by method, reading and writing are separate tools', async () => {
   const { ask, reached } = await startTool({
     tool: { nameByMethod: true },
     world: { documents: [ruleFor('billing.DELETE', { permission: 'deny' })] },
@@ -95,7 +95,7 @@ test('by method, reading and writing are tools of their own', async () => {
   expect(reached.map(({ method }) => method)).toEqual(['GET']);
 });
 
-test('a method that the tool does not take is not found', async () => {
+test('a method that the tool does not accept is not found', async () => {
   const { ask, reached } = await startTool({ tool: { methods: ['GET'] } });
   for (const method of ['DELETE', 'HEAD', 'POST']) expect((await ask({ method })).status).toBe(404);
   expect(reached).toEqual([]);
@@ -120,7 +120,7 @@ test('where policy redacts, it redacts path, query, headers, JSON, forms and tex
   expect(JSON.stringify(await sidecar.entries())).not.toContain(mail);
 });
 
-test('a body that redaction cannot read is denied where policy redacts, and else recorded by its digest', async () => {
+test('a body that redaction cannot read is denied where policy redacts, and otherwise recorded by its digest', async () => {
   const form = '--b\r\nContent-Disposition: form-data; name="to"\r\n\r\nbob@acme-mail.eu\r\n--b--\r\n';
   const asked = { headers: { 'content-type': 'multipart/form-data; boundary=b' }, body: form };
   const strict = await startTool({ world: redacting });
@@ -136,7 +136,7 @@ test('a body that redaction cannot read is denied where policy redacts, and else
   });
 });
 
-test('a server that is away is 502, one that is silent 504, each recorded as an error and asked once', async () => {
+test('an unreachable server is 502, a silent one 504, each recorded as an error and asked once', async () => {
   const away = await startTool({ tool: { origin: 'http://127.0.0.1:1' } });
   expect(await away.ask()).toMatchObject({ status: 502, text: expect.stringContaining('could not be reached') });
   const silent = await startTool({ tool: { timeoutMs: 50 }, answer: () => {} });
@@ -149,7 +149,7 @@ test('a server that is away is 502, one that is silent 504, each recorded as an 
   }
 });
 
-test('what a server answers with 503 is not asked again, and is an outcome that failed', async () => {
+test('a request that the server answers with 503 is not retried, and its outcome is a failure', async () => {
   const { ask, reached, sidecar } = await startTool({
     answer: (_request, response) => void response.writeHead(503, { 'retry-after': '0', 'content-type': 'text/plain' }).end('busy'),
   });
@@ -158,7 +158,7 @@ test('what a server answers with 503 is not asked again, and is an outcome that 
   expect((await sidecar.entries())[1]).toMatchObject({ outcome: { isError: true } });
 });
 
-test('a redirect is handed on, not followed', async () => {
+test('a redirect is forwarded, not followed', async () => {
   const { ask, reached } = await startTool({
     answer: (_request, response) => void response.writeHead(302, { location: '/elsewhere' }).end(),
   });
@@ -201,14 +201,14 @@ test('neither key, headers, path nor body is in the log', async () => {
   expect(lines.join('\n')).not.toMatch(new RegExp(`rosebud|${keyText('key1')}`));
 });
 
-test('what a key pins holds, whatever the headers claim', async () => {
+test('the pins of a key apply, whatever the headers claim', async () => {
   const keys = [key({ pins: { tier: 'background', agent: 'clerk', client: 'pinned' } })];
   const { ask, sidecar } = await startTool({ world: { keys } });
   await ask({ headers: { 'x-tollgate-tier': 'interactive', 'x-tollgate-agent': 'root' } });
   expect((await sidecar.entries())[0]).toMatchObject({ agentType: 'pinned::background::clerk', sessionId: 'key-1' });
 });
 
-test('a call that is under way ends well while the process stops', async () => {
+test('a call in progress ends normally while the process stops', async () => {
   const held: ServerResponse[] = [];
   const { ask, app, server, sidecar } = await startTool({ answer: (_request, response) => void held.push(response) });
   const arrived = once(server, 'request');

@@ -4,7 +4,7 @@ import { jsonInText } from '../../../../sidecar/doors/http/json-in-text.ts';
 import { createNumbers, type Redactor } from '../../../../sidecar/engine/redact/index.ts';
 import { collectGarbage } from '../../../bench/garbage.ts';
 
-test('of findings only the counts by kind are kept, however many lines they were found in', () => {
+test('of findings only the counts by kind are stored, however many lines they were found in', () => {
   let found = 0;
   const redactor: Pick<Redactor, 'redactJson'> = {
     redactJson: () => {
@@ -18,7 +18,7 @@ test('of findings only the counts by kind are kept, however many lines they were
   looked.push(piece);
   const before = collectGarbage();
   for (let n = 1; n < 300; n += 1) looked.push(piece);
-  // A fifth of what 300,000 findings take.
+  // A fifth of what 300,000 findings use.
   expect(collectGarbage() - before).toBeLessThan(10_000_000);
   expect(looked.findings()).toEqual([
     { kind: 'email', count: 400_000 },

@@ -1,4 +1,5 @@
-// What a tool's server says that is no HTTP, or hardly any: the caller learns that it failed, the log nothing of its bytes.
+// Answers of a tool's server that are not HTTP, or barely HTTP: the caller learns that the server failed, and the log
+// contains none of its bytes.
 import { type AddressInfo, createServer } from 'node:net';
 import { pino } from 'pino';
 import { expect, onTestFinished, test } from 'vitest';
@@ -21,7 +22,7 @@ async function answering(bytes: string, world = {}) {
 
 const secret = 'rosebud-password';
 
-test('of a head that is none, nothing is in the log and nothing in the answer', async () => {
+test('of an invalid head nothing is in the log and nothing in the answer', async () => {
   const { ask, lines, sidecar } = await answering(`HTTP/1.1 200 OK\r\nX-B: a\u0001b\r\nSet-Cookie: ${secret}\r\n\r\n${secret}`);
   const answer = await ask({ method: 'GET' });
   expect(answer).toMatchObject({ status: 502, text: expect.stringContaining('whether it did what it was asked is not known') });
@@ -30,7 +31,7 @@ test('of a head that is none, nothing is in the log and nothing in the answer', 
   expect((await sidecar.entries())[1]).toMatchObject({ outcome: { isError: true } });
 });
 
-test('the process logs of an error its code and message, and nothing that it carries besides', () => {
+test('the process logs the code and message of an error, and no other field of it', () => {
   const lines: string[] = [];
   const log = pino({ serializers: logSerializers }, { write: (line: string) => void lines.push(line) });
   const cause = Object.assign(new Error('inner'), { data: secret, code: 'HPE_INVALID' });
@@ -46,7 +47,7 @@ test.each([600, 999])('a status of %i is a server that failed, and not a connect
   expect((await sidecar.entries()).map(({ outcome }) => outcome?.isError)).toEqual([undefined, true]);
 });
 
-test('a 100 that nobody asked for leaves open whether the call happened, and says so', async () => {
+test('an unrequested 100 leaves it unknown whether the call happened, and the answer reports that', async () => {
   const { ask } = await answering('HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok');
   expect(await ask()).toMatchObject({ status: 502, text: expect.stringContaining('whether it did what it was asked is not known') });
 });

@@ -1,4 +1,4 @@
-// `reserveCost` and `settleCost`: what a run may spend, also where much goes on at once, and what it has spent.
+// `reserveCost` and `settleCost`: what a run may spend, also with many calls in parallel, and what it has spent.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { CostReservation, CostVerdict } from '../../../../sidecar/doors/library/costs.ts';
@@ -17,7 +17,7 @@ function granted(verdict: CostVerdict): CostReservation {
   throw new Error(verdict.reason);
 }
 
-test('what fits is put aside; what was not spent of it can be put aside again', async () => {
+test('a cost that fits is reserved, and its unspent part can be reserved again', async () => {
   const { run } = await start(100);
   const first = granted(run.reserveCost(60));
   expect(first.cents).toBe(60);
@@ -42,7 +42,7 @@ test('a run that has spent its budget calls no more tools', async () => {
   expect(await sidecar.entries()).toMatchObject([{ code: 'cap_budget' }]);
 });
 
-test('what is missing only because others have put it aside does not end the run', async () => {
+test('where money is missing only because of other reservations, the run does not end', async () => {
   const { run } = await start(100);
   const first = granted(run.reserveCost(60));
   expect(run.reserveCost(60)).toMatchObject({ allowed: false, stopped: null, reason: expect.stringContaining('40 of 100 are left') });
@@ -51,20 +51,20 @@ test('what is missing only because others have put it aside does not end the run
   expect(run.reserveCost(60)).toMatchObject({ allowed: true, cents: 60 });
 });
 
-test('with a least, what there is is granted', async () => {
+test('with a least amount, what is left is granted', async () => {
   const { run } = await start(100);
   run.settleCost(granted(run.reserveCost(70)));
   expect(run.reserveCost(50, { least: 31 })).toMatchObject({ allowed: false, stopped: 'max_budget' });
   expect(run.reserveCost(50, { least: 10 })).toMatchObject({ allowed: true, cents: 30 });
 });
 
-test('a cost that came to more than was put aside counts in full', async () => {
+test('a cost that exceeds its reservation counts in full', async () => {
   const { run } = await start(100);
   run.settleCost(granted(run.reserveCost(10)), 100);
   expect(run.reserveCost(1)).toMatchObject({ allowed: false, stopped: 'max_budget' });
 });
 
-test('whatever goes on side by side, never more is put aside and spent than the cap', async () => {
+test('whatever runs in parallel, reserved and spent amounts never exceed the cap', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.integer({ min: 0, max: 50 }),
@@ -91,13 +91,13 @@ test('whatever goes on side by side, never more is put aside and spent than the 
   );
 });
 
-test('fractions of a cent add up to what they are', async () => {
+test('fractions of a cent add up exactly', async () => {
   const { run } = await start(1);
   for (let call = 0; call < 10; call++) run.settleCost(granted(run.reserveCost(0.1)));
   expect(run.reserveCost(0.000001)).toMatchObject({ allowed: false });
 });
 
-test('a delegated run spends of its own budget and of each above it', async () => {
+test('a delegated run spends from its own budget and from each above it', async () => {
   const helper = agent({ id: 'agent-2', name: 'helper', maxBudgetCents: 30 });
   const { run } = await start(50, [helper]);
   const child = run.delegate('helper');
@@ -109,20 +109,20 @@ test('a delegated run spends of its own budget and of each above it', async () =
   expect(run.reserveCost(20)).toMatchObject({ allowed: true });
 });
 
-test('a free model runs on a budget of 0, an agent that nobody registered has no cap', async () => {
+test('a free model runs on a budget of 0, and an unregistered agent has no cap', async () => {
   const { run, sidecar } = await start(0);
   expect(run.reserveCost(0)).toMatchObject({ allowed: true, cents: 0 });
   expect(run.reserveCost(0.01)).toMatchObject({ allowed: false, stopped: 'max_budget' });
   expect(runOf(sidecar, 'somebody').reserveCost(1_000_000)).toMatchObject({ allowed: true });
 });
 
-test('who may do nothing may spend nothing', async () => {
+test('a caller without permission to call cannot spend', async () => {
   const { run, sidecar } = await start(100);
   sidecar.take({ settings: settings({ frozen: true }) });
   expect(run.reserveCost(1)).toMatchObject({ allowed: false, code: 'workspace_frozen', stopped: null });
 });
 
-test('a cap that is changed holds from the next reservation on', async () => {
+test('a changed cap applies from the next reservation on', async () => {
   const { run, sidecar } = await start(100);
   granted(run.reserveCost(50));
   sidecar.take({ agents: [agent({ maxBudgetCents: 60 })] });
@@ -130,7 +130,7 @@ test('a cap that is changed holds from the next reservation on', async () => {
   expect(run.reserveCost(10)).toMatchObject({ allowed: true });
 });
 
-test('wrong amounts, and reservations that are none, are errors', async () => {
+test('invalid amounts, and unknown reservations, are errors', async () => {
   const { run, sidecar } = await start(100);
   for (const cents of [-1, Number.NaN, Number.POSITIVE_INFINITY]) {
     expect(() => run.reserveCost(cents)).toThrow('reserveCost takes cents');

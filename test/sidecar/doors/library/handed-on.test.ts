@@ -1,4 +1,4 @@
-// Where policy redacts: what of values, of errors and of our own failures goes on to the tool and to the model.
+// Where policy redacts: which values, errors and failures of our own reach the tool and the model.
 import { Readable } from 'node:stream';
 import { plainRedaction } from '@tollgate/proto/contract';
 import { expect, test } from 'vitest';
@@ -44,7 +44,7 @@ const reasonOf = (failure: unknown): string => {
   return failure instanceof ToolDenied ? failure.denial.reason : '';
 };
 
-test('plain data in which nothing is found goes on as the very value, with what JSON has no form for', async () => {
+test('plain data in which nothing is found is passed as the same value, including what JSON cannot represent', async () => {
   const input = {
     a: Number.NaN,
     b: -0,
@@ -75,14 +75,14 @@ class Hiding {
   }
 }
 
-test.each(hiding)('%s does not go on beside what was looked at', async (_, make) => {
+test.each(hiding)('%s is not passed in addition to what was inspected', async (_, make) => {
   const value = make();
   const { got, seen } = await passed({ value }, [value]);
   const become = Array.isArray(value) ? [1] : { a: 1 };
   expect({ got, seen }).toStrictEqual({ got: { value: become }, seen: [become] });
 });
 
-test('what answers otherwise each time goes on as what was looked at', async () => {
+test('a value that returns something else each time is passed as it was inspected', async () => {
   let asked = 0;
   const shifty = {
     get to(): string {
@@ -119,7 +119,7 @@ const unread: readonly (readonly [string, () => unknown, string])[] = [
   ['a function', () => () => ann, 'a function'],
 ];
 
-test.each(unread)('%s reaches neither tool nor model, at any depth, and the words say so', async (_, make, words) => {
+test.each(unread)('%s reaches neither tool nor model, at any depth, and the message reports it', async (_, make, words) => {
   const reason = `redaction_unsupported: policy redacts the %, and it holds ${words}`;
   for (const value of [make(), { deep: [make()] }]) {
     const sidecar = await createTestSidecar({ world: redacting });
@@ -143,7 +143,7 @@ test.each(unread)('%s reaches neither tool nor model, at any depth, and the word
   }
 });
 
-test('what redaction does not read passes as it is where policy only logs, and where it redacts only in audit mode', async () => {
+test('what redaction cannot read passes unchanged where policy only logs, and where it redacts only in audit mode', async () => {
   const audited = { documents: [{ ...ruleFor('mail.send', { transform: 'redact' }), mode: 'audit' as const }] };
   for (const world of [{}, audited]) {
     const sidecar = await createTestSidecar({ world });
@@ -157,7 +157,7 @@ test('what redaction does not read passes as it is where policy only logs, and w
   }
 });
 
-test('of what a tool threw its caller gets a new error with the redacted message, and nothing else', async () => {
+test('for an error of a tool its caller gets a new error with the redacted message, and nothing else', async () => {
   const sidecar = await createTestSidecar({ world: redacting });
   const response = { body: ann, request: new Map([[ann, ann]]) };
   const failures: readonly (readonly [unknown, string])[] = [
@@ -192,7 +192,7 @@ test('of what a tool threw its caller gets a new error with the redacted message
   expect(JSON.stringify(await sidecar.entries())).not.toContain(ann);
 });
 
-test('what an error carries is told as found in its entry, also deep in causes, and within bounds', async () => {
+test('the findings in an error are in its entry, also deep in causes, and within bounds', async () => {
   const sidecar = await createTestSidecar({ world: redacting });
   const looped = new Error('outer');
   looped.cause = new Error(ann, { cause: looped });
@@ -208,13 +208,13 @@ test('what an error carries is told as found in its entry, also deep in causes, 
   ]);
 });
 
-test('a value that an error names in its fields is gone from its message too', async () => {
+test('a value in the fields of an error is removed from its message too', async () => {
   const thrown = Object.assign(new Error('Zw3-Rauhreif+71 was refused'), { config: { password: 'Zw3-Rauhreif+71' } });
   const failure = await failureOf(run(await createTestSidecar({ world: redacting })), thrownBy(thrown));
   expect(failure).toMatchObject({ message: '[redacted:password#1] was refused' });
 });
 
-test('a denial inside a tool reaches its caller as one, and the tool has its outcome', async () => {
+test('a denial inside a tool reaches its caller as a denial, and the tool has its outcome', async () => {
   const world = {
     documents: [
       {
@@ -269,7 +269,7 @@ test('a failure of redaction itself is a denial with an entry, never a failure o
   expect(JSON.stringify(entries)).not.toContain(ann);
 });
 
-test('a reason that one tool may quote as it is does not go unredacted for another', async () => {
+test('a reason that one tool may quote unchanged is redacted for another tool', async () => {
   const tools = ['mail.read', 'mail.send'];
   const exceptions = [['mail.read', ['email']]] as const;
   const sidecar = await createTestSidecar({

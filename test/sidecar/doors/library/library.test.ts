@@ -12,7 +12,7 @@ const redacting = { documents: [ruleFor('mail.send', { transform: 'redact' })] }
 const mail = 'bob@acme-mail.eu';
 const limited = { documents: [ruleFor('mail.send', { rateLimit: 1 })] };
 
-/** The denial that a guarded call ended in. */
+/** Returns the denial that a guarded call ended with. */
 async function denialOf(call: Promise<unknown>): Promise<ToolDenied> {
   const reason = await call.then(
     (value) => new Error(`was not denied, but answered ${JSON.stringify(value)}`),
@@ -59,7 +59,7 @@ test('a permitted call leaves one entry when it is decided, with every field of 
   ]);
 });
 
-test('its outcome leaves one more, joined by the request id, without the output itself', async () => {
+test('its outcome leaves one more entry, joined by the request id, without the output itself', async () => {
   const sidecar = await createTestSidecar();
   const own = run(sidecar);
   const verdict = await own.decide({ tool: 'mail.send', input: { to: 'bob' } });
@@ -80,7 +80,7 @@ test('its outcome leaves one more, joined by the request id, without the output 
   });
 });
 
-test('a denied call never reaches the tool, and says why in words that a model can act on', async () => {
+test('a denied call never reaches the tool, and gives a reason that a model can act on', async () => {
   const sidecar = await createTestSidecar({ world: { documents: [ruleFor('mail.send', { permission: 'deny' })] } });
   let called = 0;
   const denied = await denialOf(run(sidecar).guard('mail.send', () => (called += 1))({ to: 'bob' }));
@@ -92,7 +92,7 @@ test('a denied call never reaches the tool, and says why in words that a model c
   expect(await sidecar.entries()).toMatchObject([{ hookEvent: 'PreToolUse', decision: 'deny', code: 'policy_denied' }]);
 });
 
-test('a throttled call says when it may be tried again, and passes then', async () => {
+test('a throttled call reports when it can be retried, and passes then', async () => {
   const sidecar = await createTestSidecar({ world: limited });
   const send = run(sidecar).guard('mail.send', () => 'sent');
   expect(await send(null)).toBe('sent');
@@ -103,7 +103,7 @@ test('a throttled call says when it may be tried again, and passes then', async 
   expect(await send(null)).toBe('sent');
 });
 
-test('redaction changes what the tool gets, what the model gets and what is kept, and says only which kinds it found', async () => {
+test('redaction changes what the tool gets, what the model gets and what is stored, and reports only the kinds it found', async () => {
   const sidecar = await createTestSidecar({ world: redacting });
   const got: unknown[] = [];
   const answer = await run(sidecar).guard('mail.send', (input: unknown) => {
@@ -121,7 +121,7 @@ test('redaction changes what the tool gets, what the model gets and what is kept
   expect(JSON.stringify(entries)).not.toContain('example.com');
 });
 
-test('values that turn into JSON by themselves are redacted as the JSON that they become', async () => {
+test('values that convert themselves to JSON are redacted as that JSON', async () => {
   const sidecar = await createTestSidecar({ world: redacting });
   class Letter {
     readonly #to = mail;
@@ -140,13 +140,13 @@ test('values that turn into JSON by themselves are redacted as the JSON that the
   expect(JSON.stringify(await sidecar.entries())).not.toContain('example.com');
 });
 
-test('a tool that answers nothing answers nothing, under redaction too', async () => {
+test('a tool that returns nothing returns nothing, also under redaction', async () => {
   const sidecar = await createTestSidecar({ world: redacting });
   expect(await run(sidecar).guard('mail.send', () => undefined)({ to: 'bob' })).toBeUndefined();
   expect(await sidecar.entries()).toMatchObject([{}, { outcome: { action: 'pass', isError: false } }]);
 });
 
-test('without redaction the tool and the model get the very values', async () => {
+test('without redaction the tool and the model get the original values', async () => {
   const sidecar = await createTestSidecar();
   const input = { to: mail, when: new Date(0) };
   const output = { to: mail };
@@ -159,7 +159,7 @@ test('without redaction the tool and the model get the very values', async () =>
   expect(answer).toBe(output);
 });
 
-test('where only a layer in audit mode redacts, the payload stays and what is kept is redacted', async () => {
+test('where only a layer in audit mode redacts, the payload is unchanged and what is stored is redacted', async () => {
   const sidecar = await createTestSidecar({ world: { documents: [{ ...ruleFor('mail.send', { transform: 'redact' }), mode: 'audit' }] } });
   const got: unknown[] = [];
   const answer = await run(sidecar).guard('mail.send', (input: unknown) => {
@@ -176,7 +176,7 @@ test('where only a layer in audit mode redacts, the payload stays and what is ke
   expect(JSON.stringify(entries)).not.toContain('example.com');
 });
 
-test('an error of the tool is recorded as one, and reaches the caller as it was', async () => {
+test('an error of the tool is recorded as an error, and reaches the caller unchanged', async () => {
   const sidecar = await createTestSidecar();
   const failure = new TypeError('no such mailbox');
   await expect(
@@ -187,7 +187,7 @@ test('an error of the tool is recorded as one, and reaches the caller as it was'
   expect(await sidecar.entries()).toMatchObject([{}, { hookEvent: 'PostToolUse', outcome: { isError: true, action: 'pass' } }]);
 });
 
-test('an error whose words are redacted reaches the caller with other words', async () => {
+test('an error whose message is redacted reaches the caller with the redacted message', async () => {
   const sidecar = await createTestSidecar({ world: redacting });
   const reason = await run(sidecar)
     .guard('mail.send', () => Promise.reject(new Error(`no mailbox ${mail}`)))(null)
@@ -210,7 +210,7 @@ test.each([
   ['65 levels', deep(65), 'nested deeper'],
   ['more values than allowed', Array.from({ length: 100_001 }, () => 0), 'more than 100000 values'],
   ['more text than allowed', 'x'.repeat(bounds.payloadCharacters), 'larger'],
-] as const)('an input with %s is refused as malformed, whatever policy says, and leaves one entry', async (_, input, words) => {
+] as const)('an input with %s is rejected as malformed, whatever policy decides, and leaves one entry', async (_, input, words) => {
   for (const world of [{}, redacting]) {
     const sidecar = await createTestSidecar({ world });
     let called = 0;
@@ -238,7 +238,7 @@ test('an input that throws when it is read is denied, and nothing passes', async
   expect(await sidecar.entries()).toMatchObject([{ code: 'call_malformed' }]);
 });
 
-test('an output that throws when it is read is recorded: it passes where nothing is to be redacted, else is blocked', async () => {
+test('an output that throws when it is read is recorded: it passes where nothing has to be redacted, otherwise it is blocked', async () => {
   const trap = (): unknown => ({
     get to(): string {
       throw new Error('read me not');
@@ -256,7 +256,7 @@ test('an output that throws when it is read is recorded: it passes where nothing
   ]);
 });
 
-test('an output that is no JSON passes where policy only logs, and is blocked where it redacts', async () => {
+test('an output that is not JSON passes where policy only logs, and is blocked where it redacts', async () => {
   const logging = await createTestSidecar();
   const output = { n: 1n };
   expect(await run(logging).guard('mail.send', () => output)(null)).toBe(output);
@@ -273,7 +273,7 @@ test('an output that is no JSON passes where policy only logs, and is blocked wh
   ]);
 });
 
-test('a call that cannot be recorded is denied, and its tool not called', async () => {
+test('a call that cannot be recorded is denied, and its tool is not called', async () => {
   for (const durability of ['kernel', 'disk'] as const) {
     const sidecar = await createTestSidecar({ durability });
     sidecar.spoolFault = 'full';
@@ -298,7 +298,7 @@ test('where an outcome cannot be recorded, the output does not reach the model',
   expect(denied.message).not.toContain('secret');
 });
 
-test('a workspace that chose to go on without audit does, each loss counted, and denials stay denials', async () => {
+test('a workspace that chose to continue without audit does, each loss is counted, and denials stay denials', async () => {
   const sidecar = await createTestSidecar({
     world: { settings: { auditUnavailable: 'allow' }, documents: [ruleFor('github.delete', { permission: 'deny' })] },
   });
@@ -309,7 +309,7 @@ test('a workspace that chose to go on without audit does, each loss counted, and
   expect(sidecar.unrecorded).toBe(3);
 });
 
-test('a call whose entry nobody confirms is denied, and the log says that its permit was withdrawn; so is an output', async () => {
+test('a call whose entry is not confirmed is denied, and the log reports that its permit was withdrawn; the same holds for an output', async () => {
   const sidecar = await createTestSidecar({ durability: 'remote' });
   sidecar.spoolFault = 'unconfirmed';
   let called = 0;
@@ -338,7 +338,7 @@ test('a call whose entry nobody confirms is denied, and the log says that its pe
   expect((await later.entries()).map(({ outcome }) => outcome?.action)).toEqual([undefined, 'pass', 'block']);
 });
 
-test('a denial that nobody confirms stays one, with one entry; a workspace that goes on without audit goes on, and nothing counts as unrecorded', async () => {
+test('an unconfirmed denial stays a denial, with one entry; a workspace without required audit continues, and nothing counts as unrecorded', async () => {
   const sidecar = await createTestSidecar({
     durability: 'remote',
     world: { settings: { auditUnavailable: 'allow' }, documents: [ruleFor('github.delete', { permission: 'deny' })] },
@@ -350,7 +350,7 @@ test('a denial that nobody confirms stays one, with one entry; a workspace that 
   expect((await sidecar.entries()).map(({ decision }) => decision)).toEqual(['allow', 'allow', 'deny']);
 });
 
-test('of 200 calls at once in a run with a cap of 50 exactly 50 pass, and the run says why it ended', async () => {
+test('of 200 calls at once in a run with a cap of 50 exactly 50 pass, and the run reports why it ended', async () => {
   for (const durability of ['kernel', 'disk'] as const) {
     const sidecar = await createTestSidecar({ durability, world: { agents: [agent({ maxToolCalls: 50 })] } });
     const own = run(sidecar);
@@ -419,7 +419,7 @@ test('a run that lasts longer than its cap ends', async () => {
   expect(own.stopped).toBe('max_duration');
 });
 
-test('an input larger than 8 KiB is kept cut, at a whole character, under the digest of the whole', async () => {
+test('an input larger than 8 KiB is stored cut, at a whole character, under the digest of the whole', async () => {
   const sidecar = await createTestSidecar();
   const decide = async (input: unknown) => {
     await run(sidecar).decide({ tool: 'mail.send', input });
@@ -442,7 +442,7 @@ test('an input larger than 8 KiB is kept cut, at a whole character, under the di
   expect(entry).not.toHaveProperty('inputCut');
 });
 
-test('where entries keep only digests, no input is in them', async () => {
+test('where entries keep only digests, they contain no input', async () => {
   const sidecar = await createTestSidecar({ keepInput: false });
   await run(sidecar).decide({ tool: 'mail.send', input: { word: 'rosebud' } });
   const [entry] = await sidecar.entries();
@@ -451,7 +451,7 @@ test('where entries keep only digests, no input is in them', async () => {
   expect(JSON.stringify(entry)).not.toContain('rosebud');
 });
 
-test('names that would break JSON are written as they are and read back as they were', async () => {
+test('names that would break JSON are written safely and read back unchanged', async () => {
   const sidecar = await createTestSidecar({ world: { settings: { unknownAgents: 'allow' } } });
   const odd = '"\\</script>\u2028\ud83d\ude00';
   await run(sidecar, { agent: odd, client: { name: odd, version: odd }, sessionId: odd }).decide({
@@ -463,7 +463,7 @@ test('names that would break JSON are written as they are and read back as they 
   ]);
 });
 
-test('a run that hands a task on leaves entries that name the whole chain', async () => {
+test('a run that delegates a task leaves entries that name the whole chain', async () => {
   const world = {
     agents: [
       agent({ id: 'p', name: 'planner', maxDelegationDepth: 2 }),
@@ -508,7 +508,7 @@ test('a run that hands a task on leaves entries that name the whole chain', asyn
   expect(await codeOf(sender.delegate('planner'), 'mail.send')).toBe('delegation_denied');
 });
 
-test('a fan-out has the allowance of the one it works for, and no more', async () => {
+test('parallel child runs share the limits of their parent, and get no more', async () => {
   const world = {
     agents: [agent(), ...Array.from({ length: 5 }, (_, at) => agent({ id: `w${at}`, name: `worker${at}` }))],
     documents: [ruleFor('mail.send', { rateLimit: 3 })],
@@ -520,16 +520,16 @@ test('a fan-out has the allowance of the one it works for, and no more', async (
   expect(verdicts.map(({ allowed }) => allowed)).toEqual([true, true, true, false, false]);
 });
 
-test('a tier that is none is no call at all', async () => {
+test('an invalid tier makes the call invalid', async () => {
   const sidecar = await createTestSidecar({ world: {} });
   for (const tier of ['API', 'bogus', '__proto__', '']) {
-    // As JavaScript may pass it.
+    // As JavaScript callers can pass it.
     const { decision } = await run(sidecar, { tier: tier as 'api' }).decide({ tool: 'mail.send', input: null });
     expect(decision.code).toBe('call_malformed');
   }
 });
 
-test('another user is named only with the scope for it, and only if they are a member of no higher role', async () => {
+test('naming another user needs the scope for it, and the user must be a member of no higher role', async () => {
   const members = [member(), member({ uid: 'bob', email: 'bob@acme.test' }), member({ uid: 'cat', email: 'cat@acme.test', role: 'admin' })];
   const codeOf = async (scopes: readonly string[], user: string) => {
     const sidecar = await createTestSidecar({ world: { members, keys: [key({ scopes })] } });
@@ -540,13 +540,13 @@ test('another user is named only with the scope for it, and only if they are a m
   expect(await codeOf(['govern'], 'ann')).toBe('allowed ann ann@acme.test');
   expect(await codeOf(['govern'], 'bob')).toBe('key_scope bob bob@acme.test');
   expect(await codeOf(['govern', 'govern.impersonate'], 'bob')).toBe('allowed bob bob@acme.test');
-  // A role above the key's own would bring that role's rules.
+  // A role above the key's own would apply that role's rules.
   expect(await codeOf(['govern', 'govern.impersonate'], 'cat')).toBe('key_scope cat cat@acme.test');
   expect(await codeOf(['govern', 'govern.impersonate'], 'eve')).toBe('identity_unknown eve ');
   expect(await codeOf(['sidecar.sync'], 'ann')).toBe('key_scope ann ann@acme.test');
 });
 
-test('a run goes on under the newest policy, and each entry names the revision it was decided by', async () => {
+test('a run continues under the newest policy, and each entry names the revision that decided it', async () => {
   const sidecar = await createTestSidecar();
   const own = run(sidecar);
   await own.decide({ tool: 'mail.send', input: null });
@@ -561,7 +561,7 @@ test('a run goes on under the newest policy, and each entry names the revision i
   ]);
 });
 
-test('a key that is revoked, refused or expired denies, whatever was allowed before', async () => {
+test('a revoked, refused or expired key denies, whatever was allowed before', async () => {
   const sidecar = await createTestSidecar({ world: { keys: [key({ expiresAt: Date.UTC(2026, 5, 25, 13) })] } });
   const own = run(sidecar);
   const code = async () => (await own.decide({ tool: 'mail.send', input: null })).decision.code;

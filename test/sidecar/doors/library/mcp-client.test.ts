@@ -1,4 +1,4 @@
-// `guardTools` of the official MCP client, of both of its packages, each against a real server over memory.
+// `guardTools` of the official MCP client, in both of its packages, each against a real server over memory.
 import { Client, InMemoryTransport } from '@modelcontextprotocol/client';
 import { Client as OldClient } from '@modelcontextprotocol/sdk/client/index.js';
 import { InMemoryTransport as OldTransport } from '@modelcontextprotocol/sdk/inMemory.js';
@@ -13,7 +13,7 @@ import { document, ruleFor } from '../../../support/snapshots.ts';
 const run = (sidecar: TestSidecar): Run => startRun(sidecar, { agent: 'assistant', tier: 'interactive' });
 const mail = 'bob@acme-mail.eu';
 
-/** A server that notes what reaches it, with the tools `send`, `read` and `break`. */
+/** A server that records what reaches it, with the tools `send`, `read` and `break`. */
 function createServer(): { readonly server: Server; readonly reached: unknown[] } {
   const reached: unknown[] = [];
   const server = new Server({ name: 'mail', version: '1.0.0' }, { capabilities: { tools: {} } });
@@ -77,7 +77,7 @@ test.each(packages)('%s: a permitted call reaches the server, and is recorded un
   ]);
 });
 
-test.each(packages)('%s: a denied call reaches nothing and answers as a result, for the model and for programs', async (_, connect) => {
+test.each(packages)('%s: a denied call reaches no server and returns a result, for the model and for programs', async (_, connect) => {
   const sidecar = await createTestSidecar({ world: denying });
   const { client, reached } = await connect();
   expect(
@@ -94,7 +94,7 @@ test.each(packages)('%s: a denied call reaches nothing and answers as a result, 
   expect(reached).toEqual([]);
 });
 
-test.each(packages)('%s: the list shows what policy permits, whatever limits are used up', async (_, connect) => {
+test.each(packages)('%s: the list shows what policy permits, even when limits are used up', async (_, connect) => {
   const sidecar = await createTestSidecar({ world: denying });
   const { client } = await connect();
   const guarded = run(sidecar).guardTools(client, { server: 'mail' });
@@ -124,7 +124,7 @@ test.each(packages)('%s: arguments, results, structured content and reported err
   expect((await sidecar.entries()).at(-1)).toMatchObject({ outcome: { isError: true, action: 'redact' } });
 });
 
-test.each(packages)('%s: no other way of the same client calls a tool or lists them', async (_, connect) => {
+test.each(packages)('%s: no other method of the same client calls a tool or lists tools', async (_, connect) => {
   const sidecar = await createTestSidecar({ world: denying });
   const { client, reached } = await connect();
   const guarded: object = run(sidecar).guardTools<typeof client>(client, { server: 'mail' });
@@ -134,12 +134,12 @@ test.each(packages)('%s: no other way of the same client calls a tool or lists t
   expect(reached).toEqual([]);
 });
 
-test('tasks, which one of the packages has beside its calls, are closed too', async () => {
+test('tasks, which one of the packages has in addition to calls, are blocked too', async () => {
   const guarded = run(await createTestSidecar({ world: { agents: [] } })).guardTools((await connectOld()).client, { server: 'mail' });
   expect(() => guarded.experimental.tasks).toThrow('experimental of a guarded MCP client is not governed');
 });
 
-test('the client is what it was besides: an instance of its class, with its own methods and type', async () => {
+test('the client is otherwise unchanged: an instance of its class, with its own methods and type', async () => {
   const own = run(await createTestSidecar({ world: { agents: [] } }));
   const [old, current] = [(await connectOld()).client, (await connectNew()).client];
   const guardedOld = own.guardTools(old, { server: 'mail' });

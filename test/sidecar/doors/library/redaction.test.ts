@@ -1,4 +1,4 @@
-// What redaction does at the doors: what the tool gets, what the model gets, what is kept.
+// Redaction at the doors: what the tool gets, what the model gets, what is stored.
 import { type CompiledRedaction, canonicalJson, digestText, plainRedaction } from '@tollgate/proto/contract';
 import { describe, expect, test } from 'vitest';
 import { type Run, startRun } from '../../../../sidecar/doors/library/library.ts';
@@ -14,7 +14,7 @@ const run = (sidecar: TestSidecar): Run => startRun(sidecar, { agent: 'bot', tie
 const ann = 'ann.meyer@acme-mail.eu';
 const bob = 'bob.ortiz@acme-mail.eu';
 
-/** What the guarded tool got and what its caller saw of an echo. */
+/** Returns what the guarded tool received and what its caller saw of an echo. */
 async function echoed(own: Run, input: unknown): Promise<{ readonly got: unknown; readonly seen: unknown }> {
   const got: unknown[] = [];
   const seen = await own.guard('mail.send', (value: unknown) => {
@@ -25,7 +25,7 @@ async function echoed(own: Run, input: unknown): Promise<{ readonly got: unknown
 }
 
 describe('the marks of a run', () => {
-  test('are numbered by first appearance, and the same for the same value in every call, input and output alike', async () => {
+  test('are numbered by first appearance, and equal for the same value in every call, input and output alike', async () => {
     const own = run(await createTestSidecar({ world: redacting() }));
     expect(await echoed(own, { a: ann, b: [bob, ann] })).toEqual({
       got: { a: '[redacted:email#1]', b: ['[redacted:email#2]', '[redacted:email#1]'] },
@@ -34,7 +34,7 @@ describe('the marks of a run', () => {
     expect((await echoed(own, { to: bob })).got).toEqual({ to: '[redacted:email#2]' });
   });
 
-  test('go on above the numbers that a text brings along', async () => {
+  test('continue above the numbers that a text already contains', async () => {
     const own = run(await createTestSidecar({ world: redacting() }));
     expect((await echoed(own, { about: 'as [redacted:email#7] said', to: ann })).got).toEqual({
       about: 'as [redacted:email#7] said',
@@ -42,7 +42,7 @@ describe('the marks of a run', () => {
     });
   });
 
-  test('mean the same in the runs that it delegates to, and begin anew in another', async () => {
+  test('mean the same in the runs that it delegates to, and start again in another run', async () => {
     const sidecar = await createTestSidecar({ world: { ...redacting(), agents: [agent(), agent({ id: 'agent-2', name: 'helper' })] } });
     const own = run(sidecar);
     await echoed(own, { to: ann });
@@ -51,8 +51,8 @@ describe('the marks of a run', () => {
   });
 });
 
-describe('what a workspace says', () => {
-  test('of kinds that are off, own patterns, values by digest and tools with exceptions holds for payload and entry', async () => {
+describe('the settings of a workspace', () => {
+  test('for disabled kinds, own patterns, values by digest and tools with exceptions apply to payload and entry', async () => {
     const documents = ['mail.send', 'mail.read'].map((tool) => ruleFor(tool, { transform: 'redact' }));
     const merged = { ...document(), tools: documents.flatMap(({ tools }) => tools).toSorted(([a], [b]) => (a < b ? -1 : 1)) };
     const redaction: CompiledRedaction = {
@@ -84,7 +84,7 @@ describe('what a workspace says', () => {
     expect(entries[0]?.input).toEqual({ a: '[redacted:email#1]', c: '[redacted:employee_number#1]', ...kept });
   });
 
-  test('changes with the snapshot, in the middle of a run', async () => {
+  test('change with the snapshot, in the middle of a run', async () => {
     const sidecar = await createTestSidecar({ world: redacting({ off: ['email'] }) });
     const own = run(sidecar);
     expect((await echoed(own, ann)).got).toBe(ann);
@@ -93,7 +93,7 @@ describe('what a workspace says', () => {
   });
 });
 
-test('the words of a reason quote nothing that is redacted', async () => {
+test('the text of a reason quotes nothing that is redacted', async () => {
   const tool = `mail ${ann}`;
   const sidecar = await createTestSidecar({ world: { documents: [document()] } });
   const own = run(sidecar);
@@ -104,7 +104,7 @@ test('the words of a reason quote nothing that is redacted', async () => {
   expect((await sidecar.entries())[0]?.decisionReason).toBe(verdict.reason);
 });
 
-test('digests are those of what is kept, so that no value can be tried against them', async () => {
+test('digests are those of the stored form, so that no value can be guessed by its digest', async () => {
   const sidecar = await createTestSidecar({ world: redacting() });
   await echoed(run(sidecar), { to: ann });
   const [decided, outcome] = await sidecar.entries();
@@ -112,7 +112,7 @@ test('digests are those of what is kept, so that no value can be tried against t
   expect(outcome?.outcome?.outputDigest).toBe(digestText(canonicalJson({ echo: { to: '[redacted:email#1]' } })));
 });
 
-test('with redact only in audit mode the payload passes as it is, and the entry says what would have been found', async () => {
+test('with redact only in audit mode the payload passes unchanged, and the entry reports what would have been found', async () => {
   const audited = { ...ruleFor('mail.send', { transform: 'redact' }), mode: 'audit' as const };
   const sidecar = await createTestSidecar({ world: { documents: [audited] } });
   expect(await echoed(run(sidecar), { to: ann })).toEqual({ got: { to: ann }, seen: { echo: { to: ann } } });
@@ -121,7 +121,7 @@ test('with redact only in audit mode the payload passes as it is, and the entry 
   expect(JSON.stringify(entries)).not.toContain(ann);
 });
 
-test('over the hook, marks are those of the session, and a caller that cannot take a changed input is denied', async () => {
+test('over the hook, marks are those of the session, and a caller that cannot accept a changed input is denied', async () => {
   const sidecar = await createTestSidecar({
     world: redacting(),
   });
@@ -153,7 +153,7 @@ test('over the hook, marks are those of the session, and a caller that cannot ta
   expect(JSON.stringify(await sidecar.entries()) + lines.join('')).not.toMatch(/ann\.meyer|bob\.ortiz/);
 });
 
-test('a denial that a guarded tool throws holds nothing of what was found', async () => {
+test('a denial that a guarded tool throws contains nothing of what was found', async () => {
   const sidecar = await createTestSidecar({ world: redacting() });
   const error: unknown = await run(sidecar)
     .guard(

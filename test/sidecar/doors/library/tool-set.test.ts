@@ -1,4 +1,5 @@
-// `guardTools` of AI SDK tool sets, asked through the SDK itself: what the model is told, what the tool got, what was recorded.
+// `guardTools` of AI SDK tool sets, called through the SDK itself: what the model receives, what the tool got, what was
+// recorded.
 import { generateText, jsonSchema, stepCountIs, streamText, type Tool, type ToolSet, tool } from 'ai';
 import { MockLanguageModelV3, simulateReadableStream } from 'ai/test';
 import { expect, expectTypeOf, test } from 'vitest';
@@ -34,7 +35,7 @@ const callsSend = (input: object): MockLanguageModelV3 => {
   });
 };
 
-/** What the model is told of the call of `send`. */
+/** Returns what the model receives about the call of `send`. */
 async function toldBy(tools: ToolSet, input: object): Promise<unknown> {
   const model = callsSend(input);
   await generateText({ model, prompt: 'send it', tools, stopWhen: stepCountIs(2) });
@@ -73,7 +74,7 @@ test('with a server its tools are named after it', async () => {
   expect(await sidecar.entries()).toMatchObject([{ tool: 'mail.send', code: 'policy_denied' }]);
 });
 
-test('a denied call reaches no tool, and the model is told why in words it can act on', async () => {
+test('a denied call reaches no tool, and the model gets a reason that it can act on', async () => {
   const sidecar = await createTestSidecar({ world: { documents: [ruleFor('send', { permission: 'deny' })], agents: [] } });
   const got: unknown[] = [];
   expect(await toldBy(run(sidecar).guardTools(sending(got)), { to: 'bob' })).toEqual([
@@ -91,7 +92,7 @@ test('a denied call reaches no tool, and the model is told why in words it can a
 
 const redacting = { documents: [ruleFor('send', { transform: 'redact' })], agents: [] };
 
-test('redaction changes what the tool gets and what the model is told, errors too', async () => {
+test('redaction changes what the tool gets and what the model receives, errors too', async () => {
   const sidecar = await createTestSidecar({ world: redacting });
   const got: unknown[] = [];
   expect(await toldBy(run(sidecar).guardTools(sending(got)), { to: mail })).toEqual([
@@ -119,7 +120,7 @@ const stepping = (values: readonly string[], execute: 'generator' | 'function' =
   return { send: tool({ inputSchema, execute: execute === 'generator' ? generator : () => generator() }) };
 };
 
-/** What a stream of the SDK shows of the call: values on the way, then the last. */
+/** What a stream of the SDK shows of the call: the intermediate values, then the last one. */
 async function shownBy(tools: ToolSet): Promise<readonly unknown[]> {
   const shown: unknown[] = [];
   for await (const part of streamText({ model: callsSend({ to: 'bob' }), prompt: 'send it', tools }).fullStream) {
@@ -130,7 +131,7 @@ async function shownBy(tools: ToolSet): Promise<readonly unknown[]> {
 }
 
 test.each(['generator', 'function'] as const)(
-  'a tool that answers in steps (%s) is shown as it goes on, and recorded once',
+  'a tool that answers in steps (%s) is shown step by step, and recorded once',
   async (execute) => {
     const sidecar = await createTestSidecar({ world: { agents: [] } });
     expect(await shownBy(run(sidecar).guardTools(stepping(['50 %', 'sent'], execute)))).toEqual([
@@ -145,21 +146,21 @@ test.each(['generator', 'function'] as const)(
   },
 );
 
-test('where policy redacts, nothing of a secret is shown on the way, only what redaction leaves at the end', async () => {
+test('where policy redacts, no step shows a secret, and the end shows only the redacted result', async () => {
   const sidecar = await createTestSidecar({ world: redacting });
   const shown = await shownBy(run(sidecar).guardTools(stepping(['to bob', 'to bob@acme', `to ${mail}`])));
   expect(shown).toEqual([['on the way', 'to [redacted:email#1]'], 'to [redacted:email#1]']);
   expect((await sidecar.entries()).at(-1)).toMatchObject({ findings: [{ kind: 'email', count: 1 }], outcome: { action: 'redact' } });
 });
 
-test('a denied tool that answers in steps is never begun', async () => {
+test('a denied tool that answers in steps is never started', async () => {
   const sidecar = await createTestSidecar({ world: { documents: [ruleFor('send', { permission: 'deny' })], agents: [] } });
   for (const execute of ['generator', 'function'] as const)
     expect(await shownBy(run(sidecar).guardTools(stepping(['sent'], execute)))).toEqual([expect.any(ToolDenied)]);
   expect((await sidecar.entries()).map(({ hookEvent }) => hookEvent)).toEqual(['PreToolUse', 'PreToolUse']);
 });
 
-test('steps that fail are recorded as an error, and so are those that nobody reads to their end', async () => {
+test('steps that fail are recorded as an error, and so are steps that are not read to their end', async () => {
   const sidecar = await createTestSidecar({ world: redacting });
   const breaking = {
     send: tool({
@@ -184,7 +185,7 @@ test('steps that fail are recorded as an error, and so are those that nobody rea
     ]);
 });
 
-test('with durability disk the same tools answer the same; steps of a plain function come down to the last', async () => {
+test('with durability disk the same tools answer the same; the steps of a plain function are reduced to the last', async () => {
   const sidecar = await createTestSidecar({ world: { agents: [] }, durability: 'disk' });
   const own = run(sidecar);
   expect(await toldBy(own.guardTools(sending()), { to: 'bob' })).toEqual([{ type: 'json', value: { sent: 'bob' } }]);
@@ -209,7 +210,7 @@ test('where the outcome cannot be recorded, the model gets none of it', async ()
 const browserSide: Tool = tool({ inputSchema, outputSchema: jsonSchema<string>({ type: 'string' }) });
 const providers = { type: 'provider', id: 'acme.search', args: {}, inputSchema } as const;
 
-test('a tool that somebody else executes is refused by name, unless it is named as ungoverned', async () => {
+test('a tool that is executed elsewhere is rejected by name, unless it is named as ungoverned', async () => {
   const own = run(await createTestSidecar({ world: { agents: [] } }));
   const tools = { ...sending(), ask: browserSide, search: providers };
   expect(() => own.guardTools(tools)).toThrow(
@@ -223,7 +224,7 @@ test('a tool that somebody else executes is refused by name, unless it is named 
   expect(() => own.guardTools(sending(), { ungoverned: ['asc'] })).toThrow('ungoverned names "asc", which is no tool of the set');
 });
 
-test('a tool that is an instance of a class is called as itself', async () => {
+test('a tool that is an instance of a class is called with itself as `this`', async () => {
   class Mailer {
     readonly description = 'Sends mail.';
     readonly inputSchema = inputSchema;

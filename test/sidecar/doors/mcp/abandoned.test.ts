@@ -1,4 +1,4 @@
-// Calls of sessions whose answer does not come: each has an outcome in the record, whoever ends it, and holds nothing open.
+// Calls of sessions whose answer does not come: each has a recorded outcome, however it ends, and holds nothing open.
 import type { ServerResponse } from 'node:http';
 import { expect, test } from 'vitest';
 import type { Pending } from '../../../../sidecar/doors/mcp/request/pending.ts';
@@ -10,7 +10,7 @@ import { behind, call, json, type Proxied, rpcOf, send } from './proxied.ts';
 
 const cancelled = (requestId: number): object => ({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId } });
 
-/** Its tool calls are answered by the test. */
+/** The test answers its tool calls. */
 async function called(answer: (response: ServerResponse) => void) {
   const one = await behind({
     answer: (heard, response) => {
@@ -24,7 +24,7 @@ async function called(answer: (response: ServerResponse) => void) {
   return { ...one, headers: (await greet(one.proxied, 's')).headers };
 }
 
-/** One event with a number, so that the answer may come on another stream; then the stream breaks. */
+/** Sends one event with a number, so that the answer may come on another stream. Then the stream breaks. */
 const numbered = (response: ServerResponse): void =>
   void response.writeHead(200, { 'content-type': 'text/event-stream' }).write('id: 1\ndata: \n\n', () => response.destroy());
 const silent = (response: ServerResponse): void => void response.writeHead(200, { 'content-type': 'text/event-stream' }).write(':\n\n');
@@ -35,7 +35,7 @@ const both = [
   ['PostToolUse', true],
 ];
 
-test('one that is cancelled ends its stream, whatever the server does', async () => {
+test('a cancelled call ends its stream, whatever the server does', async () => {
   const { proxied, headers, up } = await called(silent);
   const calling = await openStream(proxied, 's', headers, call('a', {}, 5));
   expect((await send(proxied, 's', { body: cancelled(5), headers })).status).toBe(202);
@@ -44,7 +44,7 @@ test('one that is cancelled ends its stream, whatever the server does', async ()
   expect(await hooksOf(proxied)).toEqual(both);
 });
 
-test('one that is cancelled before its server begins to answer is told so, and not as a failure to try again after', async () => {
+test('a call that is cancelled before its server begins to answer gets that reason, and not an error that invites a retry', async () => {
   const { proxied, headers, up } = await called(() => undefined);
   const calling = send(proxied, 's', { body: call('a', {}, 5), headers });
   await expect.poll(() => up.heard.at(-1)?.body).toContain('tools/call');
@@ -53,7 +53,7 @@ test('one that is cancelled before its server begins to answer is told so, and n
   expect([status, body.error?.message]).toEqual([200, 'the caller cancelled the call']);
 });
 
-test('one that is cancelled at a server that is gone is recorded all the same', async () => {
+test('a call that is cancelled at an unreachable server is recorded too', async () => {
   const { proxied, headers, up } = await called(numbered);
   await send(proxied, 's', { body: call('a', {}, 5), headers });
   const answer = up.answer;
@@ -63,7 +63,7 @@ test('one that is cancelled at a server that is gone is recorded all the same', 
   up.answer = answer;
 });
 
-test('one that waits for another stream is recorded once its session ends', async () => {
+test('a call that waits for another stream is recorded when its session ends', async () => {
   const { proxied, headers } = await called(numbered);
   await send(proxied, 's', { body: call('a', {}, 5), headers });
   expect(await hooksOf(proxied)).toHaveLength(1);
@@ -71,7 +71,7 @@ test('one that waits for another stream is recorded once its session ends', asyn
   expect(await hooksOf(proxied)).toEqual(both);
 });
 
-test('one that waits for another stream is recorded once its server forgets the session', async () => {
+test('a call that waits for another stream is recorded when its server forgets the session', async () => {
   const { proxied, headers, up } = await called(numbered);
   await send(proxied, 's', { body: call('a', {}, 5), headers });
   up.answer = (_heard, response) => void response.writeHead(404).end();
@@ -80,21 +80,21 @@ test('one that waits for another stream is recorded once its server forgets the 
   expect(await hooksOf(proxied)).toEqual(both);
 });
 
-test('one that waits for another stream is recorded once the process ends', async () => {
+test('a call that waits for another stream is recorded when the process ends', async () => {
   const { proxied, headers } = await called(numbered);
   await send(proxied, 's', { body: call('a', {}, 5), headers });
   await proxied.close();
   expect(await hooksOf(proxied)).toEqual(both);
 });
 
-test('one whose client is gone is recorded where nobody could come back for it', async () => {
+test('a call whose client has gone is recorded where no client could resume it', async () => {
   const { proxied, headers } = await called(silent);
   const calling = await openStream(proxied, 's', headers, call('a', {}, 5));
   calling.leave();
   await expect.poll(() => hooksOf(proxied)).toEqual(both);
 });
 
-test('a session whose key is revoked ends at its server', async () => {
+test('a session whose key is revoked is ended at its server', async () => {
   const { proxied, headers, up } = await called(silent);
   const calling = await openStream(proxied, 's', headers, call('a', {}, 5));
   proxied.sidecar.take({ keys: [key({ id: 'key-2' })] });
@@ -103,7 +103,7 @@ test('a session whose key is revoked ends at its server', async () => {
   expect(await hooksOf(proxied)).toEqual(both);
 });
 
-test('where there is no more room, the least recently used session is ended at its server, and nothing of it stays open', async () => {
+test('when the memory budget is used up, the least recently used session is ended at its server, and nothing of it stays open', async () => {
   const told: string[] = [];
   const sessions = createMcpSessions((error) => told.push(String(error)), 5_000);
   const owner = { sub: 'ann', keyId: 'key-1' };
@@ -125,10 +125,10 @@ test('where there is no more room, the least recently used session is ended at i
   expect(told).toEqual(['the session ended before the answer', 'ended one']);
 });
 
-/** Of the heap and beside it. */
+/** The bytes in the heap and in external memory. */
 const bytesKept = (): number => collectGarbage() + process.memoryUsage().external;
 
-test('what waits in a session keeps neither the input of its call nor the request that it came by', async () => {
+test('pending calls of a session keep neither their input nor their request in memory', async () => {
   const { proxied, headers, up } = await called(numbered);
   const ask = async (body: object): Promise<void> => {
     await send(proxied, 's', { body, headers });
@@ -142,12 +142,12 @@ test('what waits in a session keeps neither the input of its call nor the reques
     await ask(call('a', { text }, `call ${id}`));
     await ask({ jsonrpc: '2.0', id: `ping ${id}`, method: 'ping', params: { text } });
   }
-  // A fourth of what the calls or the pings alone would keep. What is beside the heap is freed a while after it is let go.
+  // A fourth of what the calls or the pings alone would use. External memory is freed some time after it is released.
   await expect.poll(() => bytesKept() - before, { timeout: 10_000 }).toBeLessThan(10_000_000);
   expect(await hooksOf(proxied)).toHaveLength(1 + ids.length);
 });
 
-test('a session keeps of the request that began it only what it takes to end it', async () => {
+test('a session keeps of its first request only what is needed to end the session', async () => {
   const { proxied, up } = await called(silent);
   const params = Object.fromEntries(Array.from({ length: 3 }, (_, n) => [`mcp-param-${n}`, 'x'.repeat(4_000)]));
   const initialize = { jsonrpc: '2.0', id: 1, method: 'initialize', params: { protocolVersion: '2025-11-25', capabilities: {} } };
@@ -161,7 +161,7 @@ test('a session keeps of the request that began it only what it takes to end it'
   const before = collectGarbage();
   for (let n = 0; n < 1_000; n += 1)
     await send(proxied, 's', { body: initialize, headers: { ...params, 'mcp-protocol-version': '2025-11-25' } });
-  // They had 12 MB of headers.
+  // Their headers were 12 MB.
   expect(collectGarbage() - before).toBeLessThan(8_000_000);
   proxied.sidecar.take({ keys: [key({ id: 'key-2' })] });
   await expect

@@ -1,4 +1,5 @@
-// Parser differences are how gates are passed. Each is asked, and each time: what reached the tool server? Nothing.
+// Attackers pass gateways through parser differences. After each request, the test checks what reached the tool server:
+// nothing.
 import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { key, ruleFor } from '../../../support/snapshots.ts';
@@ -21,7 +22,7 @@ import {
 
 const denying = (): Promise<Behind> => behind({ documents: [ruleFor('s.delete', { permission: 'deny' })] });
 
-test('what these tests send does reach the tool server once nothing is wrong with it', async () => {
+test('the requests of these tests reach the tool server when they contain no error', async () => {
   const { up, proxied } = await denying();
   expect((await send(proxied, 's', { body: call('echo', { a: 1 }) })).status).toBe(200);
   expect(up.heard.map(({ body }) => body)).toEqual([
@@ -225,13 +226,13 @@ describe('2026-07-28', () => {
         .end(JSON.stringify({ jsonrpc: '2.0', id: (JSON.parse(heard.body) as { id: string }).id, result: { tools } }));
     const got = await send(proxied, 's', { body: modernCall('echo', { to: 'ann', n: 1 }), headers: { ...headers, ...params } });
     expect([got.status, got.body.error?.code]).toEqual([400, -32_020]);
-    // Its list was asked for, and nothing else.
+    // The list was requested, and nothing else.
     expect(up.heard.map(({ headers: { 'mcp-method': method } }) => method)).toEqual(['tools/list']);
     expect(got.text).not.toContain('eve');
   });
 });
 
-describe('two readings of one connection', () => {
+describe('two interpretations of one connection', () => {
   const body = JSON.stringify(good);
   const head = (...lines: readonly string[]): string =>
     [
@@ -290,7 +291,7 @@ describe('two readings of one connection', () => {
   });
 });
 
-test('a session of one caller is no session of another', async () => {
+test('a session of one caller is not a session of another', async () => {
   const up = await record((heard, response) =>
     response
       .writeHead(200, { 'content-type': 'application/json', 'mcp-session-id': 'sid' })

@@ -1,5 +1,5 @@
-// What reaches a tool server, or comes from it, beside the calls that policy names: names that it does not list, its other lists,
-// what goes along with a call, an answer that is asked for again, and messages that name what is another's.
+// What reaches a tool server, or comes from it, in addition to the calls that policy names: names that it does not
+// list, its other lists, further fields of a call, an answer that is requested again, and messages with ids of others.
 import type { ServerResponse } from 'node:http';
 import { describe, expect, test } from 'vitest';
 import { agent, ruleFor, settings, type World } from '../../../support/snapshots.ts';
@@ -30,7 +30,7 @@ describe('a tool that the server does not list', () => {
     expect((await send(one.proxied, 's', { body: call('late') })).body.result).toEqual({});
   });
 
-  test('is asked for once, and not again', async () => {
+  test('causes one request for the list, and no second one', async () => {
     const one = await behind();
     await send(one.proxied, 's', { body: call('a') });
     one.up.tools = null;
@@ -38,12 +38,12 @@ describe('a tool that the server does not list', () => {
     expect(methods(one)).toEqual(['tools/call', 'tools/call']);
   });
 
-  test('is none where tools are pinned either, and not one whose definition changed', async () => {
+  test('does not exist where tools are pinned either, and is not reported as changed', async () => {
     const one = await behind({ admitted: new Map([['a', toolDefinitionDigest(tool('a') as Record<string, unknown>)]]) });
     expect((await send(one.proxied, 's', { body: call('nope') })).body.error).toEqual(unknown('nope'));
   });
 
-  test('where the server does not say what it lists, nothing is called', async () => {
+  test('is not called where the server does not return its list', async () => {
     const one = await behind();
     one.up.tools = null;
     one.up.answer = (heard, response) => json(response, { jsonrpc: '2.0', id: rpcOf(heard).id, error: { code: -32_603, message: 'no' } });
@@ -52,7 +52,7 @@ describe('a tool that the server does not list', () => {
   });
 });
 
-test('a pinned definition that changed is known at the next call, a second later', async () => {
+test('a changed pinned definition is detected at the next call, a second later', async () => {
   const one = await behind({ admitted: new Map([['a', toolDefinitionDigest(tool('a') as Record<string, unknown>)]]) });
   one.up.tools = [tool('a')];
   expect((await send(one.proxied, 's', { body: call('a') })).body.result).toEqual({});
@@ -68,20 +68,20 @@ describe('other lists', () => {
     ['resources/templates/list', 'resourceTemplates'],
     ['prompts/list', 'prompts'],
   ];
-  test.each(lists)('%s: both ways are redacted as policy says of the method', async (method, field) => {
+  test.each(lists)('%s: both directions are redacted as policy decides for the method', async (method, field) => {
     const one = await behind({ documents: [ruleFor(`s.${method}`, { transform: 'redact' })] });
     one.up.answer = (heard, response) =>
       json(response, { jsonrpc: '2.0', id: rpcOf(heard).id, result: { [field]: [{ name: mail }], nextCursor: mail } });
     const got = await send(one.proxied, 's', { body: request(method, { cursor: mail, of: mail, _meta: { of: mail } }) });
     expect(JSON.stringify(got.body.result?.[field])).toMatch(/^\[\{"name":"\[redacted:email/);
-    // Where the server left off, it knows it by that.
+    // The server needs the cursor unchanged to continue.
     expect(got.body.result?.['nextCursor']).toBe(mail);
     const { cursor, ...params } = rpcOf(one.up.heard[0] ?? never()).params ?? {};
     expect(cursor).toBe(mail);
     expect(JSON.stringify(params)).not.toContain(mail);
   });
 
-  test.each(lists)('%s: empty where policy denies it or all is frozen, and the server hears nothing', async (method, field) => {
+  test.each(lists)('%s: empty where policy denies it or all is frozen, and the server receives nothing', async (method, field) => {
     for (const world of [
       { documents: [ruleFor(`s.${method}`, { permission: 'deny' })] },
       { settings: settings({ frozen: true }) },
@@ -95,7 +95,7 @@ describe('other lists', () => {
   });
 });
 
-test('what a server offers to complete is decided, redacted and recorded', async () => {
+test('the completions that a server offers are decided, redacted and recorded', async () => {
   const params = { ref: { type: 'ref/prompt', name: 'p' }, argument: { name: 'to', value: mail } };
   const one = await behind({ documents: [ruleFor('s.completion/complete', { transform: 'redact' })] });
   one.up.answer = (heard, response) => json(response, { jsonrpc: '2.0', id: rpcOf(heard).id, result: { completion: { values: [mail] } } });
@@ -123,7 +123,7 @@ test.each(['completion/complete', 'resources/subscribe', 'resources/unsubscribe'
   },
 );
 
-test('what goes along with a call is redacted as its arguments are, but for what the protocol goes by', async () => {
+test('the further fields of a call are redacted as its arguments are, except those that the protocol uses', async () => {
   const one = await behind({ documents: [ruleFor('s.a', { transform: 'redact' })] });
   await send(one.proxied, 's', {
     body: request('tools/call', { name: 'a', arguments: { to: mail }, besides: mail, _meta: { progressToken: mail, note: mail } }),
@@ -133,7 +133,7 @@ test('what goes along with a call is redacted as its arguments are, but for what
   expect(JSON.stringify(params).split(mail)).toHaveLength(2);
 });
 
-test('an error in place of the list of tools is handed on, whatever it holds', async () => {
+test('an error instead of the list of tools is forwarded, whatever it holds', async () => {
   const one = await behind();
   const error = { code: -32_603, message: 'no', tools: [tool('a')] };
   one.up.answer = (heard, response) => json(response, { jsonrpc: '2.0', id: rpcOf(heard).id, error });
@@ -161,10 +161,10 @@ async function session(answer: Recorded['answer'], world: World = {}): Promise<B
 const resumed = ({ proxied }: Behind): Promise<Got> =>
   send(proxied, 's', { method: 'GET', headers: { ...headers, accept: 'text/event-stream', 'last-event-id': '1' } });
 
-describe('an answer that is asked for again', () => {
+describe('an answer that is requested again', () => {
   const result = { id: 5, result: { content: [{ type: 'text', text: `to ${mail}` }] } };
 
-  test.each(['log', 'redact'] as const)('is what it was, and recorded once: %s', async (transform) => {
+  test.each(['log', 'redact'] as const)('is unchanged, and recorded once: %s', async (transform) => {
     const answer: Recorded['answer'] = (_heard, response) => stream(response, event(result, '2'));
     const one = await session(answer, { documents: [ruleFor('s.a', { transform })] });
     const first = await send(one.proxied, 's', { body: call('a', {}, 5), headers });
@@ -173,7 +173,7 @@ describe('an answer that is asked for again', () => {
     expect(await one.proxied.codes()).toEqual(['PreToolUse s.a allowed', 'PostToolUse s.a allowed']);
   });
 
-  test('is not another one under its id', async () => {
+  test('is not replaced by another one under its id', async () => {
     let text = event(result, '2');
     const one = await session((_heard, response) => stream(response, text));
     await send(one.proxied, 's', { body: call('a', {}, 5), headers });
@@ -187,7 +187,7 @@ describe('ids of others', () => {
   const cancelled = { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 5 } };
 
   test.each([answer, { jsonrpc: '2.0', id: 'q', error: { code: 1, message: 'no' } }, cancelled])(
-    'are not named by a message without a session: %o',
+    'cannot be named by a message without a session: %o',
     async (body) => {
       const one = await behind();
       expect((await send(one.proxied, 's', { body })).body.error?.message).toContain('Mcp-Session-Id is missing');
@@ -195,7 +195,7 @@ describe('ids of others', () => {
     },
   );
 
-  test('are not named by an answer to what the session was not asked, nor twice', async () => {
+  test('cannot be named by an answer to a request that the session did not receive, nor twice', async () => {
     const one = await session((heard, response) => {
       if (heard.method === 'GET') stream(response, event({ id: 'q', method: 'roots/list' }, '1'));
       else response.writeHead(202).end();
@@ -215,7 +215,7 @@ test.each([
   ['is frozen', {}, { settings: settings({ frozen: true }) }],
   ['is not frozen any more', { settings: settings({ frozen: true }) }, {}],
   ['is denied', {}, { settings: settings({ defaultPermission: 'deny' }) }],
-] as const)('who listens before it lists is told when all %s, and not of what changes nothing', async (_what, before, after) => {
+] as const)('a client that listens before listing is notified once when all %s, not when nothing changes', async (_what, before, after) => {
   let open: ServerResponse | undefined;
   const one = await session((heard, response) => {
     if (heard.method === 'GET') {

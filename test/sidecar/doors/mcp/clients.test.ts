@@ -97,7 +97,7 @@ test('a client of 2025-11-25 lists and calls a server with sessions', async () =
   expect(await proxied.codes()).toEqual(['PreToolUse s.echo allowed', 'PostToolUse s.echo allowed']);
 });
 
-test('progress arrives while the call is under way', async () => {
+test('progress arrives while the call is in progress', async () => {
   const client = await oldClient(await everythingBehind());
   const progress: number[] = [];
   await client.callTool({ name: 'trigger-long-running-operation', arguments: { duration: 0.05, steps: 3 } }, undefined, {
@@ -106,7 +106,7 @@ test('progress arrives while the call is under way', async () => {
   expect(progress).toEqual([1, 2, 3]);
 });
 
-test('what a server asks of a client during a call reaches it, and its answer the server', async () => {
+test("a server's request to a client during a call reaches it, and its answer reaches the server", async () => {
   const client = await oldClient(await everythingBehind());
   client.setRequestHandler(CreateMessageRequestSchema, () => ({
     model: 'm',
@@ -121,7 +121,7 @@ test('what a server asks of a client during a call reaches it, and its answer th
   expect(JSON.stringify(elicited.content)).toContain('declined');
 });
 
-test('a snapshot that changes the list is told on the open stream, and one that does not is not', async () => {
+test('a snapshot that changes the list is announced on the open stream, and one that does not is not', async () => {
   const proxied = await everythingBehind();
   const client = await oldClient(proxied);
   const lists: string[][] = [];
@@ -146,7 +146,7 @@ test('a client of 2025-11-25 works with a server of both revisions that has no s
   expect((await client.callTool({ name: 'say', arguments: { to: 'ann' } })).content).toEqual([{ type: 'text', text: 'said to ann' }]);
 });
 
-test('a new client that may speak either works with an old server', async () => {
+test('a new client that supports both revisions works with an old server', async () => {
   const proxied = await everythingBehind();
   const client = await newClient(proxied);
   expect((await client.callTool({ name: 'echo', arguments: { message: 'hello' } })).content).toEqual([
@@ -169,7 +169,7 @@ test('a client of 2026-07-28 lists, calls, sees progress, and is asked for input
   await expect(client.callTool({ name: 'delete', arguments: {} })).rejects.toThrow('Unknown tool: delete');
 });
 
-test('arguments that headers repeat are taken as sent, and rewritten with what redaction changes', async () => {
+test('arguments that headers repeat are accepted as sent, and rewritten with what redaction changes', async () => {
   const { proxied } = await sdkBehind({ documents: [ruleFor('s.region', { transform: 'redact' })] });
   const client = await newClient(proxied, { pin: '2026-07-28' });
   await client.listTools();
@@ -182,7 +182,7 @@ test('arguments that headers repeat are taken as sent, and rewritten with what r
   expect(JSON.stringify(content)).not.toContain(mail);
 });
 
-test('closing the stream of a call of 2026-07-28 cancels it at the server, and its entry says so', async () => {
+test('closing the stream of a call of 2026-07-28 cancels it at the server, and its entry records it', async () => {
   const { proxied, cancelled } = await sdkBehind();
   const client = await newClient(proxied, { pin: '2026-07-28' });
   await client.listTools();
@@ -195,7 +195,7 @@ test('closing the stream of a call of 2026-07-28 cancels it at the server, and i
   await expect.poll(() => proxied.codes()).toEqual(['PreToolUse s.wait allowed', 'PostToolUse s.wait allowed']);
 });
 
-test('who listens in 2026-07-28 is told of what changes at the server, and of what a snapshot changes', async () => {
+test('a client that listens in 2026-07-28 is notified of changes at the server, and of changes by a snapshot', async () => {
   const { proxied, handler } = await sdkBehind();
   const client = await newClient(proxied, { pin: '2026-07-28' });
   await client.listTools();
@@ -210,13 +210,13 @@ test('who listens in 2026-07-28 is told of what changes at the server, and of wh
   await subscription.close();
 });
 
-test('a client that speaks only the newest revision does not come to terms with an old server, as without us', async () => {
+test('a client of only the newest revision cannot use an old server, as without the proxy', async () => {
   const proxied = await everythingBehind();
   await expect(newClient(proxied, { pin: '2026-07-28' })).rejects.toThrow();
   expect(await proxied.codes()).toEqual([]);
 });
 
-test('the path may name the workspace', async () => {
+test('the path can name the workspace', async () => {
   const { proxied } = await sdkBehind();
   const client = new NewClient({ name: 'new', version: '1' }, { versionNegotiation: { mode: { pin: '2026-07-28' } } });
   await client.connect(new NewTransport(new URL(`${proxied.origin}/acme/mcp/s`), { requestInit: { headers } }));

@@ -1,4 +1,5 @@
-// What a tool server may say at once: large honest messages pass, and what would take the heap of a sidecar is refused before it is parsed.
+// The size of messages from a tool server: large honest messages pass, and a message that would exhaust the heap of a
+// sidecar is rejected before it is parsed.
 import { bounds } from '@tollgate/proto/contract';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { parseBody } from '../../../../control-plane/http/json-body.ts';
@@ -39,7 +40,7 @@ test.each([
   expect(parseServerMessage(answer(result()))).toMatchObject({ kind: 'response', id: 1, holds: 'result' });
 });
 
-test('a message of more than 500,000 values is refused before anything is made of it, in words', () => {
+test('a message of more than 500,000 values is rejected with a message before it is parsed', () => {
   const parsing = vi.spyOn(JSON, 'parse');
   onTestFinished(() => parsing.mockRestore());
   for (const one of ['{}', '[]', '{"a":{"b":[]}}']) {
@@ -50,7 +51,7 @@ test('a message of more than 500,000 values is refused before anything is made o
   expect(parsing).not.toHaveBeenCalled();
 });
 
-test('a policy set of 10,000 agents is read, and a body of too many values is refused before anything is made of it', () => {
+test('a policy set of 10,000 agents is read, and a body of too many values is rejected before it is parsed', () => {
   const agents = Array.from({ length: 10_000 }, (_, at) => ({
     id: `agent-${at}`,
     name: `agent ${at}`,
@@ -73,7 +74,7 @@ test('a policy set of 10,000 agents is read, and a body of too many values is re
 });
 
 test.each(['application/json', 'text/event-stream'])(
-  'an answer in %s for which there is no room in time is withheld, and its entry says so',
+  'an answer in %s that gets no memory budget in time is withheld, and its entry records it',
   async (type) => {
     const { proxied } = await behind({
       answer: (heard, response) => {
@@ -81,7 +82,7 @@ test.each(['application/json', 'text/event-stream'])(
         response.writeHead(200, { 'content-type': type }).end(type === 'application/json' ? text : `data: ${text}\n\n`);
       },
     });
-    // The list of tools is read; its answer is not.
+    // The list of tools is read, its answer is not.
     const full = vi
       .spyOn(proxied.bodies, 'hold')
       .mockResolvedValueOnce(() => undefined)
@@ -98,7 +99,7 @@ test.each(['application/json', 'text/event-stream'])(
   },
 );
 
-test('the pages of a list of tools are in the room together until all are read, and then none is', async () => {
+test('the pages of a list of tools stay in the memory budget together until all are read, and are then released', async () => {
   const { up, proxied } = await behind({
     answer: (heard, response) => {
       const { id, method, params } = rpcOf(heard);
@@ -127,14 +128,14 @@ test('the pages of a list of tools are in the room together until all are read, 
   expect(text).toContain('the tools that the tool server lists were not read: too much is being read at one time');
 });
 
-test('large calls of one key that are all under way get their large answers', async () => {
+test('large calls of one key that run at the same time get their large answers', async () => {
   const calls = 16;
   const waiting: (() => void)[] = [];
   const { proxied } = await behind({
     answer: (heard, response) => {
       const { id } = rpcOf(heard);
       waiting.push(() => json(response, { jsonrpc: '2.0', id, result: { content: [{ type: 'text', text: 'x'.repeat(900_000) }] } }));
-      // All requests are in the room before the first answer comes.
+      // All requests use the budget before the first answer comes.
       if (waiting.length === calls) for (const answerOne of waiting) answerOne();
     },
   });
@@ -143,7 +144,7 @@ test('large calls of one key that are all under way get their large answers', as
   expect(answers.map(({ text }) => text.includes('was not read'))).toEqual(Array.from({ length: calls }, () => false));
 });
 
-test('a list of tools waits for no room that its own pages have', async () => {
+test('a list of tools does not wait for memory that its own pages use', async () => {
   const description = 'x'.repeat(10 * 1_048_576);
   const { up, proxied } = await behind({
     answer: (heard, response) => {
@@ -159,7 +160,7 @@ test('a list of tools waits for no room that its own pages have', async () => {
 });
 
 test.each(['take', 'takeMore'] as const)(
-  'a body without room is refused in the words of the protocol, and counted (%s)',
+  'a body over the memory budget is rejected in the form of the protocol, and counted (%s)',
   async (method) => {
     const { up, proxied } = await behind();
     vi.spyOn(proxied.bodies, method).mockReturnValue(false);

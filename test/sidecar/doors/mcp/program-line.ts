@@ -1,4 +1,5 @@
-// A program that a test speaks for: what it hears on its line, and what it says, at the moment that the test chooses.
+// A program that the test controls: what it receives on its line, and what it sends, at the moment that the test
+// chooses.
 import { type ToolServer, UpstreamDown } from '../../../../sidecar/upstream/upstream.ts';
 import { own, type Proxied, send } from './proxied.ts';
 
@@ -11,7 +12,7 @@ interface Heard {
 export interface Line {
   readonly heard: readonly Heard[];
   readonly isOpen: boolean;
-  /** What it heard of the tool, the latest last. */
+  /** The calls of the tool that it received, the latest last. */
   calls(tool: string): readonly Heard[];
   say(message: object): void;
   answer(id: string | number | undefined, text: string): void;
@@ -19,13 +20,13 @@ export interface Line {
 
 export interface Lines {
   readonly server: ToolServer;
-  /** One for each time that it was started. */
+  /** One line for each time that the program was started. */
   readonly all: Line[];
 }
 
 const tools = ['a', 'secret', 'slow', 'other', 'hangs', 'more'];
 
-/** It greets, and lists its tools, by itself. `ends`: whether it ends when it is asked to. */
+/** The program answers `initialize` and the list of tools on its own. `ends`: whether it ends when it is asked to. */
 export function lines(name: string, { ends = true } = {}): Lines {
   const all: Line[] = [];
   const open: Extract<ToolServer['reach'], { kind: 'program' }>['open'] = (listener) => {
@@ -73,7 +74,7 @@ const greeting = {
   params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'cli', version: '1' } },
 };
 
-/** The status of the greeting, and the headers of a session that it began. */
+/** Returns the status of `initialize`, and the headers of the session that it began. */
 export async function greet(
   proxied: Proxied,
   server: string,
@@ -89,14 +90,14 @@ export async function greet(
 
 export interface Opened {
   readonly status: number;
-  /** All that came, once the stream has ended. */
+  /** All text that came, once the stream has ended. */
   readonly text: Promise<string>;
-  /** What has come until now. */
+  /** The text that has come until now. */
   readonly sofar: () => string;
   leave(): void;
 }
 
-/** A request whose answer stays open: resolves once its head is there. */
+/** Sends a request whose answer stays open. Resolves when the head of the answer has arrived. */
 export async function openStream({ origin }: Proxied, server: string, headers: Record<string, string>, body?: object): Promise<Opened> {
   const stop = new AbortController();
   const response = await fetch(`${origin}/mcp/${server}`, {

@@ -1,5 +1,5 @@
-// Sessions with programs: whose message is whose on the one line that a program has, and what becomes of calls whose client
-// cancels, leaves or is put out.
+// Sessions with programs: which message belongs to which session on the single line of a program, and what happens to
+// calls whose client cancels, disconnects or is locked out.
 import { describe, expect, test } from 'vitest';
 import { upstreamBounds } from '../../../../sidecar/upstream/upstream.ts';
 import { key, keyText, ruleFor, type World } from '../../../support/snapshots.ts';
@@ -13,7 +13,7 @@ interface Behind {
   readonly program: Lines;
   readonly proxied: Proxied;
   readonly headers: Record<string, string>;
-  /** Of the session. */
+  /** The line of the session. */
   readonly line: Line;
 }
 
@@ -35,14 +35,14 @@ const withToken = (name: string, id: number, progressToken: string): object => (
   params: { name, arguments: {}, _meta: { progressToken } },
 });
 
-describe('a call that is cancelled', () => {
-  test('ends its stream, and the answer that comes all the same is nobody’s', async () => {
+describe('a cancelled call', () => {
+  test('ends its stream, and an answer that still arrives belongs to no client', async () => {
     const { proxied, headers, line } = await behind(redactsSecret);
     const secret = await openStream(proxied, 's', headers, call('secret', {}, 100));
     const [heard] = line.calls('secret');
     await send(proxied, 's', { body: cancelled(100), headers });
     expect(await secret.text).toBe('');
-    // The program is told in the words that it knows the call by.
+    // The program is notified with the id that it knows the call by.
     expect(line.heard.at(-1)).toMatchObject({ method: 'notifications/cancelled', params: { requestId: heard?.id } });
     const slow = await openStream(proxied, 's', headers, call('slow', {}, 101));
     line.answer(heard?.id, `of another: ${mail}`);
@@ -53,7 +53,7 @@ describe('a call that is cancelled', () => {
     expect(text).not.toContain(mail);
   });
 
-  test('leaves its id to no other call of the session', async () => {
+  test('does not pass its id to another call of the session', async () => {
     const { proxied, headers, line } = await behind();
     await openStream(proxied, 's', headers, call('slow', {}, 100));
     await send(proxied, 's', { body: cancelled(100), headers });
@@ -62,7 +62,7 @@ describe('a call that is cancelled', () => {
     expect(line.calls('other')).toEqual([]);
   });
 
-  test('no longer counts as under way, and can be cancelled however much is', async () => {
+  test('no longer counts as running, and can be cancelled even at the limit of running calls', async () => {
     const { proxied, headers, line } = await behind();
     const ids = Array.from({ length: upstreamBounds.exchangesOfKey }, (_, at) => at + 1);
     const open = await Promise.all(ids.map((id) => openStream(proxied, 's', headers, call('hangs', {}, id))));
@@ -75,13 +75,13 @@ describe('a call that is cancelled', () => {
   });
 });
 
-describe('a call whose client is gone', () => {
-  test('is recorded with the outcome that it has, which is kept for nobody', async () => {
+describe('a call whose client has gone', () => {
+  test('is recorded with its outcome, which is kept for no client', async () => {
     const { proxied, headers, line } = await behind();
     const calling = await openStream(proxied, 's', headers, call('slow', {}, 5));
     const listening = await openStream(proxied, 's', headers);
     calling.leave();
-    // What names no call comes here once the other stream is known to be gone.
+    // A message that names no call arrives here when the other stream is known to be gone.
     await expect
       .poll(() => {
         line.say(log('anybody?'));
@@ -109,8 +109,8 @@ describe('a call whose client is gone', () => {
   });
 });
 
-describe('what names no call', () => {
-  test('is redacted as each redacted call of the session is, and progress reaches the call that it is of', async () => {
+describe('a message that names no call', () => {
+  test('is redacted as each redacted call of the session is, and progress reaches its own call', async () => {
     const { proxied, headers, line } = await behind(redactsSecret);
     const secret = await openStream(proxied, 's', headers, withToken('secret', 1, 'p1'));
     const slow = await openStream(proxied, 's', headers, withToken('slow', 2, 'p2'));
@@ -131,7 +131,7 @@ describe('what names no call', () => {
     expect(`${ofSecret}${ofSlow}`).not.toContain(mail);
   });
 
-  test('is redacted on the stream that the client holds open too, also after the call', async () => {
+  test('is also redacted on the stream that the client holds open, and after the call', async () => {
     const { proxied, headers, line } = await behind(redactsSecret);
     const secret = await openStream(proxied, 's', headers, call('secret', {}, 1));
     line.answer(line.calls('secret')[0]?.id, 'done');
@@ -144,7 +144,7 @@ describe('what names no call', () => {
     expect(text).not.toContain(mail);
   });
 
-  test('waits for a listener only as far as there is room', async () => {
+  test('waits for a listener only within the memory budget', async () => {
     const { proxied, headers, line } = await behind();
     for (let at = 0; at < 50; at += 1) line.say(log(`${at} ${'x'.repeat(100_000)}`));
     line.say(log('the last'));
@@ -157,13 +157,13 @@ describe('what names no call', () => {
   });
 });
 
-describe('a key that is no longer good', () => {
+describe('a key that is no longer valid', () => {
   const other = key({ id: 'key-2', uid: 'ann' });
 
   test.each([
     ['revoked', { keys: [other] }],
     ['without the scope', { keys: [key({ scopes: [] }), other] }],
-  ])('hears nothing more, and its programs end: %s', async (_how, world) => {
+  ])('receives nothing more, and its programs end: %s', async (_how, world) => {
     const { proxied, headers, line } = await behind();
     const listening = await openStream(proxied, 's', headers);
     const calling = await openStream(proxied, 's', headers, call('slow', {}, 5));
@@ -177,7 +177,7 @@ describe('a key that is no longer good', () => {
       .toMatchObject({ hookEvent: 'PostToolUse', outcome: { isError: true } });
   });
 
-  test('hears nothing from the moment that it expires', async () => {
+  test('receives nothing from the moment that it expires', async () => {
     const { proxied, headers } = await behind();
     const { wall } = proxied.sidecar.govern.clock;
     proxied.sidecar.take({ keys: [key({ expiresAt: wall() + 300 })] });
@@ -186,7 +186,7 @@ describe('a key that is no longer good', () => {
     expect(await listening.text).toBe('');
   });
 
-  test('another key’s streams go on', async () => {
+  test('does not affect the streams of another key', async () => {
     const { proxied, headers, line } = await behind({ keys: [key(), other] });
     proxied.sidecar.take({ keys: [key()] });
     const listening = await openStream(proxied, 's', headers);
@@ -200,7 +200,7 @@ describe('programs of one key', () => {
   const keys = Array.from({ length: 5 }, (_, at) => key({ id: `key-${at + 1}` }));
   const full = { keys };
 
-  test('leave room for another key’s, and for the program that serves everybody', async () => {
+  test('leave places for another key’s programs, and for the program that serves all clients', async () => {
     const program = lines('s');
     const proxied = await startProxied(serversOf(program.server), full);
     const statuses: number[] = [];
@@ -223,7 +223,7 @@ describe('programs of one key', () => {
     expect((await calling).text).toContain('for everybody');
   });
 
-  test('that nobody waits for make room for the key’s next', async () => {
+  test('that are not in use are ended to make a place for the key’s next program', async () => {
     const program = lines('s');
     const proxied = await startProxied(serversOf(program.server));
     for (let at = 0; at <= upstreamBounds.programsOfKey; at += 1) expect((await greet(proxied, 's')).status).toBe(200);
@@ -231,7 +231,7 @@ describe('programs of one key', () => {
     expect(program.all.filter(({ isOpen }) => isOpen)).toHaveLength(upstreamBounds.programsOfKey);
   });
 
-  test('that take their time to end count too', async () => {
+  test('that take time to end count too', async () => {
     const program = lines('s', { ends: false });
     const proxied = await startProxied(serversOf(program.server));
     const statuses: number[] = [];

@@ -65,7 +65,7 @@ async function newClient(proxied: Proxied): Promise<NewClient> {
 
 const textOf = (result: unknown): string => (result as { content: readonly [{ text: string }] }).content[0].text;
 
-test('a client of 2025-11-25 has a program of its own: lists, calls, progress, questions', async () => {
+test('a client of 2025-11-25 has its own program: lists, calls, progress, questions', async () => {
   const proxied = await behind(program('s', [everything]), { documents: [ruleFor('s.get-sum', { permission: 'deny' })] });
   const client = await oldClient(proxied);
   client.setRequestHandler(CreateMessageRequestSchema, () => ({
@@ -88,7 +88,7 @@ test('a client of 2025-11-25 has a program of its own: lists, calls, progress, q
   await expect(client.callTool({ name: 'get-sum', arguments: {} })).rejects.toThrow('Unknown tool');
 });
 
-test('clients of 2026-07-28 share one program, and none hears what is another’s', async () => {
+test('clients of 2026-07-28 share one program, and none receives messages of another', async () => {
   const proxied = await behind(program('s', ['--input-type=module', '-e', modernProgram]));
   const clients = await Promise.all([newClient(proxied), newClient(proxied)]);
   const pids = await Promise.all(clients.map(async (client) => textOf(await client.callTool({ name: 'pid', arguments: {} }))));
@@ -106,7 +106,7 @@ test('clients of 2026-07-28 share one program, and none hears what is another’
   ]);
 });
 
-test('a shared program is answered for as a server is that speaks HTTP: one JSON, or a stream', async () => {
+test('a shared program is answered for like a server over HTTP: one JSON, or a stream', async () => {
   const proxied = await behind(program('s', ['--input-type=module', '-e', modernProgram]));
   const ask = async (name: string, fields: object = {}) => {
     const message = { jsonrpc: '2.0', id: 7, method: 'tools/call', params: { name, arguments: {}, _meta: metaOf(fields) } };
@@ -125,7 +125,7 @@ test('a shared program is answered for as a server is that speaks HTTP: one JSON
   expect(await proxied.codes()).toHaveLength(4);
 });
 
-// Answers each call with an error of the code that the tool is called.
+// The program answers each call with an error whose code is the name of the tool.
 const failingProgram = `
   const tools = [20, 21, 22, 601, 602, 603].map((rest) => ({ name: String(-32000 - rest), inputSchema: { type: 'object' } }));
   require('node:readline').createInterface({ input: process.stdin }).on('line', (line) => {
@@ -159,7 +159,7 @@ test('closing the stream of a call cancels it at a shared program', async () => 
   await expect.poll(async () => textOf(await client.callTool({ name: 'cancelled', arguments: {} }))).toBe('1');
 });
 
-test('who listens is told of what a snapshot changes, whatever the program tells', async () => {
+test('a listening client is notified of what a snapshot changes, whatever the program sends', async () => {
   const proxied = await behind(program('s', ['--input-type=module', '-e', modernProgram]));
   const client = await newClient(proxied);
   await client.listTools();
@@ -171,7 +171,7 @@ test('who listens is told of what a snapshot changes, whatever the program tells
   await subscription.close();
 });
 
-test('a program that ends takes its calls with it, and the next request starts another', async () => {
+test('a program that ends also ends its calls, and the next request starts another', async () => {
   const proxied = await behind(program('s', ['--input-type=module', '-e', modernProgram]));
   const client = await newClient(proxied);
   const before = textOf(await client.callTool({ name: 'pid', arguments: {} }));
@@ -179,7 +179,7 @@ test('a program that ends takes its calls with it, and the next request starts a
   expect(textOf(await client.callTool({ name: 'pid', arguments: {} }))).not.toBe(before);
 });
 
-test('what a client asks before it greets does not start a program', async () => {
+test('a request of a client before `initialize` does not start a program', async () => {
   const starts: string[] = [];
   const proxied = await startProxied(
     serversOf({

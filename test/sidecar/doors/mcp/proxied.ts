@@ -1,5 +1,4 @@
-// The proxy on a port of its own, in front of whatever servers a test brings: recorded ones that answer what they are told
-// to, or real ones.
+// The proxy on its own port, in front of the servers of a test: recorded ones with configured answers, or real ones.
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
@@ -25,9 +24,12 @@ export interface Recorded {
   readonly url: string;
   /** Every request that reached it, oldest first. */
   readonly heard: Heard[];
-  /** The tools that it lists to the proxy, which asks before a call: not among what it heard. Null: `answer` says. */
+  /**
+   * The tools that it lists to the proxy, which requests them before a call. These requests are not in `heard`. Null:
+   * `answer` answers them.
+   */
   tools: readonly object[] | null;
-  /** What it answers; by default to everything with an empty result. */
+  /** How it answers. By default every request gets an empty result. */
   answer: (heard: Heard, response: ServerResponse) => void;
 }
 
@@ -42,10 +44,10 @@ export function json(response: ServerResponse, body: unknown, status = 200, head
     .end(typeof body === 'string' ? body : JSON.stringify(body));
 }
 
-/** Of a request that is the proxy's own. */
+/** True for a request that the proxy sends for itself. */
 const asksProxy = (body: string): boolean => body.includes('"id":"tollgate-');
 
-/** An upstream that notes all it hears. */
+/** Starts an upstream that records all it receives. */
 export async function record(answer?: Recorded['answer']): Promise<Recorded> {
   const recorded: Recorded = {
     url: '',
@@ -114,7 +116,7 @@ export async function startProxied(servers: ToolServers, world: World = {}, trac
   const sidecar = await createTestSidecar({ world });
   const { app, entrance, lines } = createTestServer(sidecar, { toolServers: servers, ...(tracing === undefined ? {} : { tracing }) });
   const origin = await app.listen({ host: '127.0.0.1', port: 0 });
-  // Clients keep connections on which nothing was asked yet, which are not idle.
+  // Clients open connections and send no request on them yet. Such a connection does not count as idle.
   onTestFinished(() => app.server.closeAllConnections());
   return {
     sidecar,
@@ -131,7 +133,7 @@ export async function startProxied(servers: ToolServers, world: World = {}, trac
   };
 }
 
-/** A recorded server, `s`, and the proxy before it. */
+/** A recorded server, `s`, and the proxy in front of it. */
 export interface Behind {
   readonly up: Recorded;
   readonly proxied: Proxied;
@@ -158,7 +160,7 @@ export interface Got {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
-  /** Of a JSON body. */
+  /** The parsed JSON body. */
   readonly body: {
     readonly id?: unknown;
     readonly result?: Record<string, unknown>;
@@ -166,7 +168,7 @@ export interface Got {
   };
 }
 
-/** One request with the good key, unless told otherwise. */
+/** Sends one request, with the good key by default. */
 export async function send({ origin }: Proxied, server: string, { method = 'POST', path, body = null, headers = {} }: Sent): Promise<Got> {
   const all: Record<string, string | null> = {
     authorization: `Bearer ${own}`,
@@ -185,7 +187,7 @@ export async function send({ origin }: Proxied, server: string, { method = 'POST
   return { status: response.status, headers: response.headers, text, body: isJson ? (JSON.parse(text) as Got['body']) : {} };
 }
 
-/** Bytes as they are, on a connection of their own; what came back until the server closed it or fell silent. */
+/** Sends raw bytes on a separate connection. Returns what came back until the server closed it or stopped sending. */
 export async function sendRaw({ port }: Proxied, text: string): Promise<string> {
   const socket = connect(port, '127.0.0.1');
   let back = '';
@@ -227,7 +229,7 @@ export const modernCall = (name: string, args?: object, id: string | number = 1)
   params: { name, ...(args === undefined ? {} : { arguments: args }), _meta: metaOf() },
 });
 
-/** A server of the SDK, in both revisions, on a port of its own. */
+/** Starts a server of the SDK, in both revisions, on its own port. */
 export async function startSdkServer(make: () => McpServer): Promise<{ readonly url: string; readonly handler: McpHttpHandler }> {
   const handler = createMcpHandler(make, { onerror: () => undefined });
   const http = createServer((request, response) => void serve(request, response));

@@ -1,4 +1,4 @@
-// What the proxy puts up with from tool servers: what they send that they may not, too much of it, or nothing any more.
+// How the proxy handles faulty tool servers: they send what is not allowed, or too much of it, or nothing more.
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -32,7 +32,7 @@ const stream = (response: ServerResponse, ...texts: readonly string[]): ServerRe
   return response;
 };
 const done = (id: unknown = 1): object => ({ jsonrpc: '2.0', id, result: { content: [{ type: 'text', text: 'done' }] } });
-// What it says is a result of anything.
+// Its answer is a result for any request.
 function answerAlways(request: IncomingMessage, response: ServerResponse): void {
   let body = '';
   request.setEncoding('utf8');
@@ -74,7 +74,7 @@ const answers: readonly (readonly [string, Recorded['answer'], RegExp])[] = [
   ['a connection that breaks', (_heard, response) => response.socket?.destroy(), /cannot be reached/],
 ];
 
-test.each(answers)('a server that answers with %s: the caller is told so, and the outcome is recorded', async (_what, answer, words) => {
+test.each(answers)('after an answer with %s the caller gets an error, and the outcome is recorded', async (_what, answer, words) => {
   const { proxied } = await answering(answer);
   const got = await send(proxied, 's', { body: call('a') });
   expect(got).toMatchObject(isFailed);
@@ -85,7 +85,7 @@ test.each(answers)('a server that answers with %s: the caller is told so, and th
   expect(entries).toHaveLength(2);
 });
 
-test('a status that says why is handed on, with its error', async () => {
+test('a status with a reason is forwarded, with its error', async () => {
   const { proxied } = await answering((_heard, response) =>
     json(response, { jsonrpc: '2.0', id: null, error: { code: -32_000, message: 'not now' } }, 400),
   );
@@ -95,7 +95,7 @@ test('a status that says why is handed on, with its error', async () => {
   });
 });
 
-test('what a server may not send on a stream does not arrive; the rest does, in order', async () => {
+test('what a server must not send on a stream does not arrive; the rest does, in order', async () => {
   const { proxied } = await answering((_heard, response) => {
     stream(
       response,
@@ -115,7 +115,7 @@ test('what a server may not send on a stream does not arrive; the rest does, in 
   );
 });
 
-test('in the newest revision a server asks nothing on a stream', async () => {
+test('in the newest revision a server sends no request on a stream', async () => {
   const { proxied } = await answering((heard, response) => {
     if (rpcOf(heard).method === 'tools/list') json(response, { jsonrpc: '2.0', id: rpcOf(heard).id, result: { tools: [] } });
     else stream(response, event({ jsonrpc: '2.0', id: 'y', method: 'sampling/createMessage', params: {} }), event(done())).end();
@@ -215,12 +215,12 @@ describe('sessions', () => {
     });
     const got = await send(one.proxied, 's', { body: greeting });
     expect(got.headers.get('mcp-session-id')).toBe('sid');
-    // What the proxy does not pass a server cannot do; its tools change with policy.
+    // What the proxy does not forward, the server cannot do. Its tools change with policy.
     expect(got.body.result).toEqual({ capabilities: { tools: { listChanged: true } } });
     return one;
   }
 
-  test('the client of a session is who it said it was', async () => {
+  test('the client of a session is the one that it named first', async () => {
     const { proxied } = await session((heard, response) => json(response, done(rpcOf(heard).id)));
     await send(proxied, 's', { body: call('a'), headers });
     expect((await proxied.sidecar.entries())[0]).toMatchObject({
@@ -230,7 +230,7 @@ describe('sessions', () => {
     });
   });
 
-  test('an answer that comes on a resumed stream is treated as on its own, and once', async () => {
+  test('an answer on a resumed stream is treated as on its own stream, and once', async () => {
     const { up, proxied } = await session((heard, response) => {
       if (heard.method === 'GET') stream(response, event(done(5), '2'), event(done(5), '3'), event(done(9), '4')).end();
       else stream(response, 'id: 1\ndata: \n\n').end();
@@ -242,7 +242,7 @@ describe('sessions', () => {
       headers: { ...headers, accept: 'text/event-stream', 'last-event-id': '1' },
     });
     expect(up.heard.at(-1)?.headers).toMatchObject({ 'last-event-id': '1', 'mcp-session-id': 'sid' });
-    // What is not to arrive keeps its place, so that nobody resumes before it.
+    // An event that must not arrive keeps its id, so that no client resumes before it.
     expect(text).toBe(`${event(done(5), '2')}id: 3\n\nid: 4\n\n`);
     expect(await proxied.codes()).toEqual(['PreToolUse s.a allowed', 'PostToolUse s.a allowed']);
   });
@@ -260,12 +260,12 @@ describe('sessions', () => {
     ).toBe(202);
     expect(up.heard.at(-1)?.body).toContain('notifications/cancelled');
     expect((await proxied.sidecar.entries()).at(-1)).toMatchObject({ hookEvent: 'PostToolUse', outcome: { isError: true } });
-    // Too late: it would be an outcome that is recorded nowhere.
+    // The answer comes too late. Its outcome would not be recorded.
     open?.end(event(done(5)));
     expect((await calling).text).toBe(':\n\n');
   });
 
-  test('a second request under the id of one that is under way does not reach the server', async () => {
+  test('a second request under the id of a running one does not reach the server', async () => {
     let open: ServerResponse | undefined;
     const { up, proxied } = await session((_heard, response) => (open = stream(response, ':\n\n')));
     const calling = send(proxied, 's', { body: call('a', {}, 5), headers });
@@ -277,7 +277,7 @@ describe('sessions', () => {
     await calling;
   });
 
-  test('a session that the server does not know any more, or that its client ended, is gone', async () => {
+  test('a session that the server no longer knows, or that its client ended, is gone', async () => {
     const { up, proxied } = await session((heard, response) => response.writeHead(heard.method === 'DELETE' ? 200 : 404).end());
     expect((await send(proxied, 's', { method: 'DELETE', headers })).status).toBe(200);
     const before = up.heard.length;
@@ -286,7 +286,7 @@ describe('sessions', () => {
   });
 });
 
-test('a server that is down takes no other with it, and is there again as soon as it answers', async () => {
+test('a server that is down does not affect others, and is available as soon as it answers', async () => {
   const up = await record((heard, response) => json(response, done(rpcOf(heard).id)));
   const dispatcher = new Agent();
   onTestFinished(() => dispatcher.destroy());
@@ -311,7 +311,7 @@ test('a server that is down takes no other with it, and is there again as soon a
   expect((await send(proxied, 'dead', { body: call('a') })).status).toBe(200);
 });
 
-test('a server whose secret is not here says which, and where it belongs', async () => {
+test('for a server whose secret is missing the answer names it, and its place', async () => {
   const proxied = await startProxied({
     find: (_index, name) => ({ name, admitted: null, reach: { kind: 'unreachable', problem: 'has no value for its header X' } }),
   });
@@ -332,7 +332,7 @@ test('an answer to a notification is not read, and holds nothing open', async ()
   await expect.poll(() => ended).toBe(1);
 });
 
-test('a key has so many streams open with a server at once, and others go on', async () => {
+test('a key has a bounded number of open streams with a server, and other keys continue', async () => {
   const { proxied } = await answering((_heard, response) => stream(response, ':\n\n'));
   proxied.sidecar.take({ keys: [key(), key({ id: 'key-2' })] });
   const stop = new AbortController();

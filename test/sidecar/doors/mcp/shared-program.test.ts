@@ -1,4 +1,4 @@
-// One program that serves everybody: what it says to those who do not read is kept within one bound, whoever they are.
+// One program that serves all clients: its unread messages are held within one bound for all readers together.
 import { expect, test } from 'vitest';
 import type { Answer } from '../../../../sidecar/upstream/exchange.ts';
 import { openSharedProgram } from '../../../../sidecar/upstream/programs/shared.ts';
@@ -18,7 +18,7 @@ async function open() {
   );
   const say = (message: object): void => void listener?.message(Buffer.from(JSON.stringify({ jsonrpc: '2.0', ...message })));
   return {
-    /** A call; its number on the line is the how-manieth it is. */
+    /** Sends a call. Its id on the line is its number in the order of calls. */
     ask: (id: number): Promise<Answer> => {
       const params = { name: 'a', arguments: {}, _meta: { progressToken: id } };
       const message: ClientRequest = { kind: 'request', id, method: 'tools/call', params, hasParams: true };
@@ -49,7 +49,7 @@ async function readAll({ body }: Answer): Promise<Read> {
 
 const sum = (all: readonly Read[]): number => all.flatMap(({ lengths }) => lengths).reduce((total, length) => total + length, 0);
 
-test('what waits for all its readers together is bounded; who has most waiting loses it, and the others get theirs', async () => {
+test('the unread messages of all readers together are bounded; the reader with most loses its messages, and the others get theirs', async () => {
   const { ask, progress, answer } = await open();
   const asked = [1, 2, 3, 4].map(ask);
   for (const number of [1, 2, 3, 4]) progress(number, 10);
@@ -66,19 +66,19 @@ test('what waits for all its readers together is bounded; who has most waiting l
   expect(sum(all)).toBeLessThan(34 * mebi);
 });
 
-test('what was said to one that did not read for too long is dropped when it loses its place', async () => {
+test('messages for a reader that did not read for too long are dropped when it is removed', async () => {
   const { ask, progress } = await open();
   const asked = ask(1);
   progress(1, 1_000);
   const answered = await asked;
   for (let n = 0; n < 300; n += 1) progress(1, 1_000);
   const { lengths, problem } = await readAll(answered);
-  // What it had in hand.
+  // The message that it was reading.
   expect(lengths).toHaveLength(1);
   expect(problem).toContain('was not listened to for too long');
 });
 
-test('an answer that nobody reads counts too, and gives way to what comes for others', async () => {
+test('an answer that is not read counts too, and is evicted in favour of messages for others', async () => {
   const { ask, progress, answer } = await open();
   const unread = [1, 2].map(ask);
   for (const number of [1, 2]) {
@@ -99,7 +99,7 @@ test('an answer that nobody reads counts too, and gives way to what comes for ot
   expect(told).toEqual(expect.arrayContaining([null, expect.stringContaining('was not listened to for too long')]));
 });
 
-test('those who do not let go of what they have in hand take no room from others', async () => {
+test('readers that keep their current message use no memory of others', async () => {
   const { ask, progress, answer } = await open();
   const held = [1, 2].map(ask);
   for (const number of [1, 2]) progress(number, 15 * mebi);

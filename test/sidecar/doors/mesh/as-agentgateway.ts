@@ -1,7 +1,8 @@
-// What agentgateway 1.4 asks, message by message, with the documented configuration, examples/agentgateway.yaml: a script of its behaviour,
-// since it is no program that is installed here. It asks before and after as `methods` says, but never before a completion or a
-// subscription; its `apiKey` takes the header off; metadata are expressions, of which one that fails is left out; `*/list` has no params
-// and is asked about once for all targets, whose names it puts in front.
+// The requests of agentgateway 1.4, message by message, with the documented configuration, examples/agentgateway.yaml.
+// It is a script of its behaviour, because the program is not installed here. It asks before and after as `methods`
+// configures, but never before a completion or a subscription. Its `apiKey` removes the header. Metadata are
+// expressions; one that fails is left out. `*/list` has no params and is asked about once for all targets. The names in
+// its result get the name of the target as a prefix.
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { McpRequestResult, McpResponseResult } from '@tollgate/proto/mesh';
@@ -43,7 +44,7 @@ interface Known {
   readonly mcpGuardrails: Values;
 }
 
-/** `"text"`, `place.name`, `request.headers["name"]`, added by `+`; undefined: it fails. */
+/** Evaluates `"text"`, `place.name`, `request.headers["name"]`, joined by `+`. Undefined: it fails. */
 function evaluate(expression: string, { headers, apiKey, mcpGuardrails }: Known): string | undefined {
   const values = expression.split(' + ').map((term) => {
     const [, literal] = /^"(.*)"$/.exec(term) ?? [];
@@ -61,20 +62,20 @@ interface Asked {
   readonly params?: object;
   readonly headers?: Values;
   readonly targets?: readonly string[];
-  /** What the server answers. */
+  /** The answer of the server. */
   readonly result: object;
 }
 
 export interface Seen {
-  /** `params` as they reached the server; null: they did not. */
+  /** `params` as they reached the server. Null: they did not reach it. */
   readonly params: unknown;
-  /** Headers that reached it. */
+  /** The headers that reached it. */
   readonly headers: Values;
-  /** What the client gets. */
+  /** The answer that the client gets. */
   readonly answer: unknown;
 }
 
-/** One request of a client through it; `key`: what stands for the caller in its configuration. */
+/** Sends one request of a client through it. `key`: the value that identifies the caller in its configuration. */
 export async function through(
   { checkRequest, checkResponse }: Pick<Awaited<ReturnType<typeof startTestMesh>>, 'checkRequest' | 'checkResponse'>,
   { key, config = documented }: { readonly key: string; readonly config?: Config },

@@ -1,4 +1,4 @@
-// The mesh's services over a sidecar that listens, and clients that ask as Envoy and agentgateway do.
+// The mesh's services over a listening sidecar, and clients that ask as Envoy and agentgateway do.
 import { credentials } from '@grpc/grpc-js';
 import {
   type CheckRequest,
@@ -78,7 +78,7 @@ export interface Http {
   readonly route?: Readonly<Record<string, string>>;
 }
 
-/** As Envoy asks, with the key. */
+/** The check that Envoy sends, with the key. */
 export function httpCheck({
   method = 'POST',
   path = '/pay?to=bob',
@@ -123,7 +123,7 @@ export function answerOf({ status, deniedResponse, okResponse }: CheckResponse):
   };
 }
 
-/** As agentgateway asks, with the key. */
+/** The request that agentgateway sends, with the key. */
 export const mcpRequest = (method: string, params: object | string | null, fields: McpRequest = {}): McpRequest => ({
   serviceNames: ['github'],
   method,
@@ -133,7 +133,7 @@ export const mcpRequest = (method: string, params: object | string | null, field
   ...fields,
 });
 
-/** What comes back, with the id that the request left. */
+/** The result that comes back, with the id that the request was given. */
 export const mcpResponse = (method: string, result: object | string, call: string | null, fields: McpResponse = {}): McpResponse => ({
   serviceNames: ['github'],
   method,

@@ -1,5 +1,5 @@
-// The configurations that docs/http-tools.md shows are files, the page shows them as they are, and they do what it says. Envoy's runs in
-// test/e2e/envoy.test.ts; agentgateway's is followed by a script of what it asks.
+// The configurations in docs/http-tools.md are files. The page shows them unchanged, and they do what the page says.
+// Envoy's runs in test/e2e/envoy.test.ts. For agentgateway's, a script sends the same requests.
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { bounds } from '@tollgate/proto/contract';
@@ -15,7 +15,7 @@ const mail = 'bob@acme-mail.eu';
 const mark = '[redacted:email#1]';
 const caller = { key: own };
 
-test.each(['examples/envoy.yaml', 'examples/agentgateway.yaml'])('the page shows %s as it is, and leads to it', (path) => {
+test.each(['examples/envoy.yaml', 'examples/agentgateway.yaml'])('the page shows %s unchanged, and links to it', (path) => {
   expect(page).toContain(`\`\`\`yaml\n${read(path)}\`\`\``);
   expect(page).toContain(`](../${path})`);
 });
@@ -29,7 +29,7 @@ interface Filter {
   };
 }
 
-test('the time-out of Envoy is longer than a decision waits, it fails closed, and it shows bodies as large as are read', () => {
+test('the timeout of Envoy is longer than a decision waits, it fails closed, and it sends bodies as large as are read', () => {
   const text = read('examples/envoy.yaml');
   const [, filters = ''] = /^ +http_filters:\n([\s\S]*?)^ {2}clusters:/m.exec(text) ?? [];
   const [filter] = parse(filters) as readonly Filter[];
@@ -43,14 +43,14 @@ test('the time-out of Envoy is longer than a decision waits, it fails closed, an
   expect(page).toContain(`${bounds.payloadCharacters.toLocaleString('en-US')} characters`);
 });
 
-test('agentgateway is configured where its version looks, asks about all that it can, and fails closed', () => {
+test('agentgateway is configured where its version looks, asks about everything that it can, and fails closed', () => {
   const { mcpGuardrails, apiKey } = documented.mcp.policies;
   expect(apiKey.keys.map(({ metadata }) => Object.keys(metadata))).toEqual([['tollgate']]);
   expect(mcpGuardrails.processors).toMatchObject([{ kind: 'remote', failureMode: 'failClosed', methods: { '*': 'full' } }]);
   expect(documentedText).not.toContain('failOpen');
 });
 
-test('through agentgateway a call is denied, limited and redacted both ways, with both entries, and its caller is who the key says', async () => {
+test('through agentgateway a call is denied, limited and redacted both ways, with both entries, and the key identifies its caller', async () => {
   const mesh = await startTestMesh({
     documents: [
       ruleFor('github.drop', { permission: 'deny' }),
@@ -92,7 +92,7 @@ test.each([
   ['completion/complete', { ref: { type: 'ref/prompt', name: 'p' }, argument: { name: 'to', value: 'a' } }],
   ['resources/subscribe', { uri: 'file:///x' }],
   ['resources/unsubscribe', { uri: 'file:///x' }],
-])('%s, which agentgateway shows only as a result, is withheld, redacted and recorded as policy says', async (method, params) => {
+])('%s, which agentgateway shows only as a result, is withheld, redacted and recorded as policy decides', async (method, params) => {
   const ask = async (rule: Parameters<typeof ruleFor>[1]) => {
     const mesh = await startTestMesh({ documents: [ruleFor(`github.${method}`, rule)] });
     const { answer } = await through(mesh, caller, method, { params, result: { completion: { values: [mail] } } });
@@ -109,7 +109,7 @@ test.each([
   });
 });
 
-test('what is shown only as a result needs a key, and an agent that is named there is the one that policy knows', async () => {
+test('a request shown only as a result needs a key, and an agent named there is the one that policy knows', async () => {
   const mesh = await startTestMesh({ agents: [agent({ name: 'clerk', suspended: true })] });
   const complete = (headers: Record<string, string>, key: string = own) =>
     through(mesh, { key }, 'completion/complete', { headers, result: { completion: { values: [] } } });
@@ -138,7 +138,7 @@ test.each([
   ['resources/templates/list', { resourceTemplates: [{ uriTemplate: 'mail+x:{a}' }, { uriTemplate: 'github+x:{a}' }] }, [1]],
   ['prompts/list', { prompts: [{ name: 'github_a' }, { name: 'mail_b' }] }, [0]],
   ['prompts/list', { prompts: [{ name: 'a' }, { name: 'github_b' }] }, []],
-])('%s of two targets is decided for each, and shows what is of those that permit it', async (method, result, shown) => {
+])('%s of two targets is decided for each, and shows only what the permitting targets have', async (method, result, shown) => {
   const [field = '', items = []] = Object.entries(result)[0] ?? [];
   const permitted = await startTestMesh();
   expect((await through(permitted, caller, method, { targets: both, result })).answer).toEqual(result);
@@ -173,7 +173,7 @@ test('a list of two targets is redacted where policy redacts for one of them', a
   });
 });
 
-test('what goes to two targets and is no list goes to both or to none, and what was permitted is given back', async () => {
+test('a request for two targets that is not a list goes to both or to none, and what was permitted is given back', async () => {
   const mesh = await startTestMesh({
     documents: [
       ruleFor('mail.logging/setLevel', { permission: 'deny' }),
@@ -229,7 +229,7 @@ test.each([
   });
 });
 
-test('arguments that are too large are refused, and the error says how large they may be', async () => {
+test('arguments that are too large are rejected, and the error states the maximum size', async () => {
   const mesh = await startTestMesh();
   const params = { name: 'read', arguments: { text: 'x'.repeat(bounds.payloadCharacters) } };
   expect((await through(mesh, caller, 'tools/call', { params, result: {} })).answer).toMatchObject({

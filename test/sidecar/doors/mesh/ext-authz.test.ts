@@ -10,7 +10,7 @@ async function start(world: Parameters<typeof startTestMesh>[0] = {}) {
   return { ...mesh, ask: async (asked: Http = {}) => answerOf(await mesh.check(httpCheck(asked))) };
 }
 
-test('a permitted request goes on without the key and what the caller says of itself', async () => {
+test("a permitted request is forwarded without the key and the caller's claims about itself", async () => {
   const { ask, sidecar } = await start();
   const answer = await ask({
     headers: {
@@ -60,7 +60,7 @@ test('a throttled request is answered with 429 and the time to wait', async () =
   expect(await ask({ body: '{}', headers: json })).toMatchObject({ code: 8, status: 429, headers: { 'retry-after': '61' } });
 });
 
-test('the tool is what the route says, by method if it says so, else what the path names', async () => {
+test('the tool is the one in the route, by method if it says so, else the one in the path', async () => {
   const { ask, check, sidecar } = await start();
   await ask({ method: 'GET', route: { tollgate_tool: 'pay', tollgate_name_by_method: 'true' } });
   await ask({ method: 'GET', path: '/tools/billing/invoices?a=1', route: {} });
@@ -74,7 +74,7 @@ test('the tool is what the route says, by method if it says so, else what the pa
   ]);
 });
 
-test('headers that come raw are read as the others', async () => {
+test('raw headers are read like the others', async () => {
   const { check, sidecar } = await start();
   const raw = [
     ['Authorization', `Bearer ${own}`],
@@ -152,7 +152,7 @@ test.each<readonly [string, number, Http]>([
   ['a header that names another tool', 400, { headers: { ...json, 'mcp-name': 'read' }, body: call, route: mcp }],
   ['a message by PUT', 400, { method: 'PUT', headers: json, body: call, route: mcp }],
   ['a body of GET', 400, { method: 'GET', headers: json, body: call, route: mcp }],
-])('%s is refused with %i, and no entry', async (_, status, asked) => {
+])('%s is rejected with %i, and leaves no entry', async (_, status, asked) => {
   const { ask, sidecar, failures } = await start({ keys: [key(), key({ id: 'reader', scopes: ['sidecar.sync'] })] });
   const answer = await ask(asked);
   expect({ status: answer.status, allowed: answer.code === 0 }).toEqual({ status, allowed: false });
@@ -161,7 +161,7 @@ test.each<readonly [string, number, Http]>([
   expect(failures).toEqual([]);
 });
 
-test('what is asked about without a request, and without policy, is refused', async () => {
+test('a check without a request, and a check without policy, is rejected', async () => {
   const { check } = await start();
   expect(answerOf(await check({}))).toMatchObject({ status: 400 });
   expect(answerOf(await check({ attributes: {} }))).toMatchObject({ status: 400 });
@@ -169,7 +169,7 @@ test('what is asked about without a request, and without policy, is refused', as
   expect(await none.ask()).toMatchObject({ code: 14, status: 503 });
 });
 
-test('calls within MCP messages are decided by what their bodies say', async () => {
+test('calls within MCP messages are decided by their bodies', async () => {
   const { ask, sidecar } = await start({ documents: [ruleFor('github.delete_repo', { permission: 'deny' })] });
   const post = (body: string, headers: Readonly<Record<string, string>> = json) => ask({ path: '/mcp', headers, body, route: mcp });
   expect((await post(call)).status).toBe(403);
@@ -193,7 +193,7 @@ test('calls within MCP messages are decided by what their bodies say', async () 
   ]);
 });
 
-test('where policy redacts, nothing passes that is not shown or cannot be replaced', async () => {
+test('where policy redacts, nothing passes that is not visible or cannot be replaced', async () => {
   const { ask } = await start({ documents: [ruleFor('pay', { transform: 'redact' })] });
   const elsewhere = { tollgate_tool: 'pay', tollgate_outputs: 'elsewhere' };
   const refusal = async (asked: Http) => {
@@ -210,7 +210,7 @@ test('where policy redacts, nothing passes that is not shown or cannot be replac
 });
 
 test.each(['email=bob@acme-mail.eu', `token ghp_16C7e42F292c6912E7710c838347Ae178B4a`])(
-  'where policy redacts, nothing goes on in headers that is to be redacted: %s',
+  'where policy redacts, no header passes that would have to be redacted: %s',
   async (secret) => {
     const { ask, sidecar } = await start({ documents: [ruleFor('pay', { transform: 'redact' })] });
     const elsewhere = { tollgate_tool: 'pay', tollgate_outputs: 'elsewhere' };
@@ -236,7 +236,7 @@ test.each(['email=bob@acme-mail.eu', `token ghp_16C7e42F292c6912E7710c838347Ae17
   },
 );
 
-test('an entry says the trace that the request is part of', async () => {
+test('an entry contains the trace of the request', async () => {
   const { ask, sidecar } = await start();
   const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
   expect((await ask({ headers: { ...json, traceparent }, body: '{}', route: { tollgate_tool: 'pay' } })).status).toBe(200);
@@ -261,7 +261,7 @@ test.each<readonly [string, unknown, Http]>([
   expect((await sidecar.entries()).map(({ input }) => (input as { readonly body?: unknown }).body)).toEqual([body]);
 });
 
-test('a failure of ours is a denial, and no error that a gateway may take for leave', async () => {
+test('a failure of ours is a denial, and no error that a gateway can take for permission', async () => {
   const { ask, sidecar, failures } = await start();
   sidecar.spoolFault = 'bug';
   expect(await ask({ headers: json, body: '{}' })).toMatchObject({ code: 7, status: 500 });

@@ -37,7 +37,7 @@ test('a permitted call passes without the key, and its result is recorded with i
   ]);
 });
 
-test('a denied call is an error with the decision, a throttled one says so', async () => {
+test('a denied call is an error with the decision, and a throttled one states it', async () => {
   const { checkRequest } = await startTestMesh({
     documents: [
       ruleFor('github.create_issue', { permission: 'deny' }),
@@ -51,7 +51,7 @@ test('a denied call is an error with the decision, a throttled one says so', asy
   expect(await checkRequest(mcpRequest('tools/call', { name: 'list' }))).toMatchObject({ error: { code: 'RESOURCE_EXHAUSTED' } });
 });
 
-test('where policy redacts, arguments and results are replaced, and the rest of them stays', async () => {
+test('where policy redacts, arguments and results are replaced, and the rest of the message is kept', async () => {
   const { checkRequest, checkResponse, sidecar } = await startTestMesh({
     documents: [ruleFor('github.create_issue', { transform: 'redact' })],
   });
@@ -75,14 +75,14 @@ test('where policy redacts, arguments and results are replaced, and the rest of 
   expect(JSON.stringify(await sidecar.entries())).not.toContain(mail);
 });
 
-test('what a client answers within a call is redacted as its arguments are', async () => {
+test('the answer of a client within a call is redacted as its arguments are', async () => {
   const { checkRequest } = await startTestMesh({ documents: [ruleFor('github.create_issue', { transform: 'redact' })] });
   const params = { name: 'create_issue', arguments: { n: 1 }, inputResponses: { q: { action: 'accept', content: { to: mail } } } };
   const asked = await checkRequest(mcpRequest('tools/call', params));
   expect(jsonOf(asked.mutated)).toEqual({ ...params, inputResponses: { q: { action: 'accept', content: { to: '[redacted:email#1]' } } } });
 });
 
-test('where policy redacts and results are not shown, the call is denied', async () => {
+test('where policy redacts and results are not visible, the call is denied', async () => {
   const { checkRequest } = await startTestMesh({ documents: [ruleFor('github.create_issue', { transform: 'redact' })] });
   expect(await checkRequest(mcpRequest('tools/call', call, { metadataContext: null }))).toMatchObject({
     result: 'error',
@@ -90,7 +90,7 @@ test('where policy redacts and results are not shown, the call is denied', async
   });
 });
 
-test('a result that no permitted call waits for is refused, also a second one', async () => {
+test('a result for which no permitted call is pending is rejected, also a second one', async () => {
   const { checkRequest, checkResponse } = await startTestMesh();
   const asked = await checkRequest(mcpRequest('tools/call', call));
   for (const id of [null, 'forged', '__proto__']) {
@@ -136,14 +136,14 @@ test.each([
   ['tools that are no list', '{"tools":{"0":{"name":"delete"}}}'],
   ['something behind it', '{"tools":[]}{"tools":[{"name":"delete"}]}'],
   ['bytes that are not UTF-8', Buffer.from([...Buffer.from('{"tools":[],"x":"'), 0xff, 0x22, 0x7d])],
-])('a list with %s does not go back', async (_, list) => {
+])('a list with %s is not returned', async (_, list) => {
   const { checkRequest, checkResponse } = await startTestMesh({ documents: [ruleFor('github.delete', { permission: 'deny' })] });
   const asked = await checkRequest(mcpRequest('tools/list', null));
   const answer = await checkResponse({ ...mcpResponse('tools/list', '', callOf(asked)), mcpResponse: Buffer.from(list) });
   expect(answer).toMatchObject({ result: 'error', error: { code: 'INVALID', reason: expect.stringMatching(/^the result /) } });
 });
 
-test('what a list says of its tools stays as it was written', async () => {
+test('the definitions of tools in a list stay as they were written', async () => {
   const { checkRequest, checkResponse } = await startTestMesh();
   const asked = await checkRequest(mcpRequest('tools/list', null));
   const text = '{"tools":[{"name":"read","inputSchema":{"maximum":9223372036854775807}}],"nextCursor":"c"}';
@@ -151,7 +151,7 @@ test('what a list says of its tools stays as it was written', async () => {
   expect(Buffer.from(answer.mutated ?? '').toString()).toBe(text);
 });
 
-test('what is read is decided on too, other lists among it; the rest of the known methods passes', async () => {
+test('reads are decided too, including other lists; the remaining known methods pass', async () => {
   const { checkRequest, checkResponse, sidecar } = await startTestMesh({
     documents: [ruleFor('github.resources/read', { permission: 'deny' })],
   });
@@ -171,7 +171,7 @@ test('what is read is decided on too, other lists among it; the rest of the know
   ]);
 });
 
-test('the key may come as metadata, where headers do not', async () => {
+test('the key can come as metadata, where headers do not', async () => {
   const { checkRequest } = await startTestMesh();
   const metadataContext = text({ tollgate_phase: 'full', tollgate_authorization: `Bearer ${own}` });
   expect((await checkRequest(mcpRequest('tools/call', call, { headers: [], metadataContext }))).result).toBe('pass');
@@ -206,7 +206,7 @@ test.each([
       headers: [...(mcpRequest('', null).headers ?? []), { key: 'x-tollgate-tier', value: Buffer.from('root') }],
     }),
   ],
-] as const)('%s is an error, and no entry', async (_, request) => {
+] as const)('%s is an error, and leaves no entry', async (_, request) => {
   const { checkRequest, sidecar, failures } = await startTestMesh();
   expect(await checkRequest(request)).toMatchObject({ result: 'error', error: { reason: expect.any(String) } });
   expect(await sidecar.entries()).toEqual([]);
@@ -222,7 +222,7 @@ test('a failure of ours is an error of the call, and nothing passes', async () =
   expect(failures).toHaveLength(2);
 });
 
-test('calls whose results do not come keep nothing of their inputs', async () => {
+test('calls whose results do not come keep nothing of their inputs in memory', async () => {
   const { checkRequest, checkResponse } = await startTestMesh();
   const title = 'x'.repeat(1_000_000);
   const ask = async (): Promise<string> => callOf(await checkRequest(mcpRequest('tools/call', { ...call, arguments: { title } })));
@@ -230,12 +230,12 @@ test('calls whose results do not come keep nothing of their inputs', async () =>
   const before = collectGarbage();
   const asked: string[] = [];
   while (asked.length < 60) asked.push(await ask());
-  // A sixth of what the inputs take.
+  // A sixth of what the inputs use.
   expect(collectGarbage() - before).toBeLessThan(10_000_000);
   for (const id of asked) expect(await checkResponse(mcpResponse('tools/call', { content: [] }, id))).toMatchObject({ result: 'pass' });
 });
 
-test('where the decision for one server fails, what was permitted for another is taken back', async () => {
+test('where the decision for one server fails, the permit for another is taken back', async () => {
   const { checkRequest, sidecar } = await startTestMesh();
   const append = sidecar.spool.appendAsync.bind(sidecar.spool);
   let appended = 0;

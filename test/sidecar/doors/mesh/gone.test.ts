@@ -1,5 +1,5 @@
-// A gateway that has ended its request before our answer lets nothing pass: the entry says so, and nothing is counted. Asked as
-// Envoy asks, by a client that cancels; over leases whose ledger answers when the test says.
+// A gateway that has ended its request before our answer lets nothing pass. The entry records it, and nothing is
+// counted. A client that cancels asks as Envoy does. The leases use a ledger that answers when the test decides.
 import { spawnSync } from 'node:child_process';
 import { authorizationService } from '@tollgate/proto/mesh';
 import { expect, test } from 'vitest';
@@ -17,7 +17,7 @@ const codesOf = async ({ entries }: { readonly entries: () => Promise<readonly o
   });
 const blocked = { isError: true, durationMs: 0, action: 'block', code: 'caller_gone' };
 
-/** Entries are recorded when the test says. */
+/** Starts a mesh whose entries are recorded when the test decides. */
 async function startHeld(world: Parameters<typeof startTestMesh>[0] = limited) {
   const mesh = await startTestMesh(world);
   const { spool } = mesh.sidecar;
@@ -39,12 +39,12 @@ async function startHeld(world: Parameters<typeof startTestMesh>[0] = limited) {
   return { ...mesh, waiting, release };
 }
 
-test('a call that was permitted, and whose gateway went before the answer, is given back with a second entry', async () => {
+test('a call that was permitted, and whose gateway disconnected before the answer, is given back with a second entry', async () => {
   const { envoy, check, sidecar, waiting, release, failures } = await startHeld();
   const call = envoy.Check(asked, () => undefined);
   await expect.poll(() => waiting).toHaveLength(1);
   call.cancel();
-  // It has reached us once another request on the same connection has.
+  // The cancellation has arrived once another request on the same connection has.
   const other = check(httpCheck({ method: 'GET', route: { tollgate_tool: 'look' } }));
   await expect.poll(() => waiting).toHaveLength(2);
   release();
@@ -61,7 +61,7 @@ test('a call that was permitted, and whose gateway went before the answer, is gi
   expect(failures).toEqual([]);
 });
 
-test('the same of a call that agentgateway asks about, which then has no result to come', async () => {
+test('the same holds for a call that agentgateway asks about, which then has no result to come', async () => {
   const { agentgateway, checkRequest, sidecar, waiting, release } = await startHeld({
     documents: [ruleFor('github.read', { rateLimit: 1 })],
   });
@@ -77,7 +77,7 @@ test('the same of a call that agentgateway asks about, which then has no result 
   expect((await checkRequest(mcpRequest('tools/call', { name: 'read' }))).result).toBe('error');
 });
 
-test('a call that waits for a lease when its gateway goes is denied, and takes nothing of what comes', async () => {
+test('a call that waits for a lease when its gateway disconnects is denied, and uses nothing of later grants', async () => {
   const leases = new Leases({ onUrgent: () => undefined, onActive: () => undefined, onWaited: () => undefined });
   const { envoy, check, sidecar } = await startTestMesh(limited, 1_000, createLeasedCounters(leases, 60));
   leases.opened();
@@ -94,10 +94,10 @@ test('a call that waits for a lease when its gateway goes is denied, and takes n
   expect(answerOf(await check(asked)).status).toBe(200);
 });
 
-test('a process that hung while the gateway asked and went away counts nothing of the call', async () => {
+test('a process that hung while the gateway asked and disconnected counts nothing of the call', async () => {
   const { address, check, sidecar } = await startTestMesh(limited);
   const message = authorizationService.Check.requestSerialize(asked).toString('base64');
-  // As Envoy does after its time-out, from a process of its own while this one stands still.
+  // Asks as Envoy does and disconnects after its timeout, from a separate process while this one is blocked.
   const { status, stderr } = spawnSync(
     process.execPath,
     [

@@ -1,11 +1,12 @@
-// Requests and results of other gateways for which there is no room: the caller may come again, and what came of a call is recorded as unread.
+// Requests and results of other gateways that exceed the memory budget: the caller may retry, and the outcome of a call
+// is recorded as unread.
 import { expect, test } from 'vitest';
 import { BodyRoom } from '../../../../sidecar/doors/entrance/body-room.ts';
 import { answerOf, callOf, httpCheck, mcpRequest, mcpResponse, startTestMesh } from './asked-by-a-gateway.ts';
 
 const later = 'request_limit: too much is being read at one time; come again later';
 
-test('what finds no room in time is refused, and read once there is room', async () => {
+test('a message that gets no memory budget in time is rejected, and read once there is budget', async () => {
   const bodies = new BodyRoom({ bytes: 1_000, waitMs: 1 });
   const { sidecar, check, checkRequest, checkResponse, failures } = await startTestMesh({}, 1_000, undefined, bodies);
   const callNow = () => checkRequest(mcpRequest('tools/call', { name: 'create_issue', arguments: {} }));

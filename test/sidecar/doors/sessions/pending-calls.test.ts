@@ -1,4 +1,4 @@
-// Calls of a session that await their outcome: which of them it finds, and how many are kept.
+// Calls of a session that wait for their outcome: which of them is found, and how many are stored.
 import { expect, test } from 'vitest';
 import { type ClaimedCall, PendingCalls } from '../../../../sidecar/doors/sessions/pending-calls.ts';
 import type { Permit } from '../../../../sidecar/engine/govern/verdict.ts';
@@ -33,10 +33,10 @@ function start() {
   return { pending, kept };
 }
 
-test('a thousand calls are kept, however many of them are equal, and the newest of them', () => {
+test('the newest thousand calls are stored, however many of them are equal', () => {
   const { pending, kept } = start();
   for (let round = 0; round < 10; round += 1) for (let n = 0; n < 1_000; n += 1) pending.add(asked({ n }), permit(`${round} ${n}`, { n }));
-  // As much as a thousand calls under one key each.
+  // The memory of a thousand calls under one key each.
   expect(kept.most).toBeLessThan(1_000 * 1_000);
   for (let n = 0; n < 1_000; n += 1) {
     expect(pending.take(asked({ n }))?.requestId).toBe(`9 ${n}`);
@@ -45,14 +45,14 @@ test('a thousand calls are kept, however many of them are equal, and the newest 
   expect([kept.bytes, pending.isEmpty]).toEqual([0, true]);
 });
 
-test('of equal calls a hundred are kept, and an outcome belongs to the oldest of them', () => {
+test('of equal calls a hundred are stored, and an outcome belongs to the oldest of them', () => {
   const { pending } = start();
   for (let n = 0; n < 150; n += 1) pending.add(asked({}), permit(String(n)));
   for (let n = 50; n < 150; n += 1) expect(pending.take(asked({}))?.requestId).toBe(String(n));
   expect(pending.take(asked({}))).toBeNull();
 });
 
-test('a call that gave way is found by none of what it waited under', () => {
+test('an evicted call is found under none of its keys', () => {
   const { pending, kept } = start();
   for (let n = 0; n < 1_200; n += 1) pending.add(asked({ n }), permit(String(n), { n: `redacted ${n}` }));
   for (const input of [{ n: 0 }, { n: 'redacted 0' }, { n: 199 }, { n: 'redacted 199' }]) expect(pending.take(asked(input))).toBeNull();
@@ -62,7 +62,7 @@ test('a call that gave way is found by none of what it waited under', () => {
   expect([kept.bytes, pending.isEmpty]).toEqual([0, true]);
 });
 
-test('what calls were decided by counts once for each revision, and no longer than a call of it waits', () => {
+test('the decision data of calls counts once for each revision, and only while a call of it is pending', () => {
   const { pending, kept } = start();
   const caller = 'x'.repeat(1_000);
   const grownBy = (decidedBy: Permit['decidedBy'], n: number): number => {

@@ -1,4 +1,4 @@
-// What the doors of a process remember of sessions, what it costs in bytes, and what is forgotten first.
+// What the doors of a process remember of sessions, what it costs in bytes, and what is evicted first.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Numbers } from '../../../../sidecar/engine/redact/index.ts';
@@ -50,7 +50,7 @@ const permit: Permit = {
 };
 const emailIn = (numbers: Numbers, value: string): string => numbers.markFor('email', value);
 
-test('numbers and caps of a session that is in use are kept, however many others come, and agents of it that come late share them', async () => {
+test('numbers and caps of a session in use are kept, however many others come, and later agents of the session share them', async () => {
   const { find, time } = await start(small);
   const first = find();
   for (let at = 0; at < 500; at++) {
@@ -64,7 +64,7 @@ test('numbers and caps of a session that is in use are kept, however many others
 });
 
 describe('after a minute without a call', () => {
-  test('what a named session has used is forgotten, since the ledger has it; what awaits its outcome is not', async () => {
+  test('the usage of a named session is forgotten, because the ledger has it; pending outcomes are not', async () => {
     const { find, room, time } = await start();
     const first = find();
     first.pending.add({ callId: 'c1', tool: 'mail.send', input: {} }, permit);
@@ -81,7 +81,7 @@ describe('after a minute without a call', () => {
     expect(room.budget.bytes).toBeLessThan(bytes);
   });
 
-  test('what a session that nobody named has used is kept for ten minutes, and no longer than it may last', async () => {
+  test('the usage of an unnamed session is kept for ten minutes, and no longer than its maximum duration', async () => {
     const { find, time } = await start();
     const unnamed = { session_id: undefined };
     const first = find(unnamed);
@@ -93,7 +93,7 @@ describe('after a minute without a call', () => {
   });
 });
 
-test('marks of a session that comes back go on above those that it gave', async () => {
+test('marks of a session that comes back continue above those that it gave', async () => {
   const { find, time } = await start();
   expect(emailIn(find().run.numbers, 'ann@example.com')).toBe('[redacted:email#1]');
   expect(emailIn(find().run.numbers, 'bob@example.com')).toBe('[redacted:email#2]');
@@ -107,8 +107,8 @@ test('marks of a session that comes back go on above those that it gave', async 
   expect(emailIn(find({ session_id: 'new' }).run.numbers, 'dora@example.com')).toBe('[redacted:email#1]');
 });
 
-describe('what agents were handed down with', () => {
-  test('holds from then on and only gets narrower, also where the session was forgotten', async () => {
+describe('the tools that agents were delegated with', () => {
+  test('apply from then on and only get narrower, even if the session was forgotten', async () => {
     const { find, handed, time } = await start(small);
     expect(handed(find({ delegated_tools: ['mail.*', 'web.get'] }))).toEqual(['mail.*', 'web.get']);
     expect(handed(find({ delegated_tools: ['mail.send', 'db.drop'] }))).toEqual(['mail.send']);
@@ -123,7 +123,7 @@ describe('what agents were handed down with', () => {
     expect(handed(find())).toBeUndefined();
   });
 
-  test('200,000 sessions of one key loosen none, of another key or of its own; what there is no room for is denied', async () => {
+  test('stay narrow under 200,000 sessions of one key, for that key and for others; a session over the budget is denied', async () => {
     const { find, handed, time, room } = await start();
     find({ session_id: 'mine', delegated_tools: ['a'] });
     find({ session_id: 'theirs', delegated_tools: ['b'] }, { key: 'key-2' });
@@ -135,24 +135,24 @@ describe('what agents were handed down with', () => {
     expect(full).toBeGreaterThan(0);
     expect(handed(find({ session_id: 'mine' }))).toEqual(['a']);
     expect(handed(find({ session_id: 'theirs' }, { key: 'key-2' }))).toEqual(['b']);
-    // Another key has room all the same, and what holds already may get narrower.
+    // Another key still has budget, and an existing restriction can get narrower.
     expect(find({ session_id: 'new', delegated_tools: ['d'] }, { key: 'key-3' }).run.barred).toBeUndefined();
     expect(room.budget.bytes).toBeLessThanOrEqual(sessionBytes.sessions);
   }, 60_000);
 
-  test('who has no room for it is denied, and keeps what held before', async () => {
+  test('are not stored for a caller over the budget, which is denied, and earlier ones still apply', async () => {
     const { find, handed } = await start({ sessions: 100_000, narrowings: 10_000 });
     const long = (n: number) => Array.from({ length: 20 }, (_, at) => `${'x'.repeat(100)}.${n}.${at}`);
     let made = 0;
     while (find({ session_id: `s${made}`, delegated_tools: long(made) }).run.barred === undefined) made += 1;
     expect(made).toBeLessThan(3);
     expect(find({ session_id: 'again', delegated_tools: long(99) }).run.barred).toMatchObject({ code: 'sessions_full', kind: 'retry' });
-    // Its next call without a list is not let through with all tools.
+    // Its next call without a list does not pass with all tools.
     expect(handed(find({ session_id: 's0' })) ?? []).toHaveLength(made > 0 ? 20 : 0);
   });
 });
 
-test('a flood of one key takes room from no other', async () => {
+test('a flood of one key uses no budget of another', async () => {
   const { find, room } = await start(small);
   const honest = find({}, { key: 'honest' });
   emailIn(honest.run.numbers, 'ann@example.com');
@@ -161,7 +161,7 @@ test('a flood of one key takes room from no other', async () => {
   expect(room.budget.bytes).toBeLessThanOrEqual(small.sessions);
 });
 
-test('workspaces that share a room have its bytes together, and one that is not asked any more leaves none behind', async () => {
+test('workspaces with one shared budget have its bytes together, and a workspace without requests leaves nothing in it', async () => {
   const acme = await start(small);
   const other = await start(small, acme.room);
   const { budget } = acme.room;
@@ -169,7 +169,7 @@ test('workspaces that share a room have its bytes together, and one that is not 
   for (let at = 0; at < 2_000; at++) other.find({ session_id: `s${at}`, delegated_tools: ['a'] }, { key: `key-${at % 3}` });
   expect(budget.bytes).toBeLessThanOrEqual(small.sessions);
   expect(acme.find()).toBe(honest);
-  // One clock for all, as in a process: here each has its own.
+  // One clock for all workspaces, as in a process: in this test each has its own.
   for (const hours of [1, 2, 27, 28, 29]) {
     acme.time.now += hours * 3_600_000;
     other.time.now = acme.time.now;
@@ -184,7 +184,7 @@ test('workspaces that share a room have its bytes together, and one that is not 
   expect(alone).toBe(fresh.room.budget.bytes);
 });
 
-test('whatever callers name, no more is kept than there is room for', async () => {
+test('whatever callers name, no more is stored than the budget allows', async () => {
   const { room, find, time } = await start(small);
   const name = fc.integer({ min: 0, max: 30 }).map((n) => 'n'.repeat(n * 6 + 1));
   const call = fc.record({
@@ -206,7 +206,7 @@ test('whatever callers name, no more is kept than there is room for', async () =
         for (let n = 0; n < emails; n += 1) emailIn(found.run.numbers, `${session}-${n}@example.com`);
         for (let n = 0; n < pending; n += 1) found.pending.add({ callId: `${client}-${n}`, tool: 'mail.send', input: {} }, permit);
         most = Math.max(most, room.budget.bytes);
-        // The call that is under way is kept, whatever it takes.
+        // The current call is kept, whatever its size is.
         expect(room.budget.bytes).toBeLessThanOrEqual(small.sessions + 70_000);
       }
     }),
@@ -215,7 +215,7 @@ test('whatever callers name, no more is kept than there is room for', async () =
   expect(most).toBeGreaterThan(small.sessions * 0.9);
 });
 
-test('a session that nobody named begins anew with its duration', async () => {
+test('an unnamed session starts again at its maximum duration', async () => {
   const { sidecar, find, time } = await start();
   void sidecar;
   const unnamed = { session_id: undefined };
@@ -224,7 +224,7 @@ test('a session that nobody named begins anew with its duration', async () => {
   expect(find(unnamed).run.usage).toBe(first.run.usage);
 });
 
-test('a session that was forgotten keeps no values for whoever still holds it', async () => {
+test('a forgotten session keeps no values for code that still holds it', async () => {
   const { find, room } = await start(small);
   const { numbers } = find().run;
   const first = emailIn(numbers, 'ann@example.com');
@@ -236,7 +236,7 @@ test('a session that was forgotten keeps no values for whoever still holds it', 
   expect(room.budget.bytes).toBe(bytes);
 });
 
-test('what an agent was handed down with holds for as long as its session is used, also over a new revision', async () => {
+test('the tools that an agent was delegated with apply as long as its session is used, also under a new revision', async () => {
   const { sidecar, find, handed, time } = await start();
   find({ delegated_tools: ['mail.send'] });
   for (let asked = 0; asked < 25 * 120; asked += 1) {

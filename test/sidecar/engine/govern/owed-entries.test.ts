@@ -1,11 +1,11 @@
-// Entries that take a permit back and that the spool did not take: each is written once, or counted as unrecorded.
+// Entries that take a permit back and that the spool rejected: each is written once, or counted as unrecorded.
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { createOwedEntries } from '../../../../sidecar/engine/govern/owed-entries.ts';
 import { AuditUnavailable } from '../../../../sidecar/engine/spool/unavailable.ts';
 
 type Owing = Parameters<ReturnType<typeof createOwedEntries>['write']>[0];
 
-test('an entry that is kept while an earlier one is on its way is not written twice, and none is lost uncounted', async () => {
+test('an entry that is added while an earlier one is being written is not written twice, and none is lost uncounted', async () => {
   vi.useFakeTimers();
   onTestFinished(() => void vi.useRealTimers());
   const written: string[] = [];
@@ -47,7 +47,7 @@ test('an entry that is kept while an earlier one is on its way is not written tw
   expect({ written: written.toSorted(), unrecorded: owing.unrecorded }).toEqual({ written: ['A', 'B', 'C'], unrecorded: 0 });
 });
 
-test.each(['takes', 'refuses'] as const)('closing waits for an entry that is on its way to a spool that %s it then', async (then) => {
+test.each(['takes', 'refuses'] as const)('closing waits for an entry that is being written to a spool that then %s it', async (then) => {
   vi.useFakeTimers();
   onTestFinished(() => void vi.useRealTimers());
   const events: string[] = [];
@@ -70,7 +70,7 @@ test.each(['takes', 'refuses'] as const)('closing waits for an entry that is on 
   void owed.write(owing, 'A');
   const closing = owed.close().then(() => events.push('closed'));
   await vi.advanceTimersByTimeAsync(0);
-  // One that comes while it closes is waited for too.
+  // Closing also waits for an entry that comes while it runs.
   void owed.write(owing, 'B');
   for (let round = 0; round < 4; round += 1) {
     for (const arrive of arriving.splice(0)) arrive();

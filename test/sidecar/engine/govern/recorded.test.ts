@@ -1,6 +1,7 @@
-// Calls whose entry cannot be recorded, however and whenever the spool fails: no call that was answered with a denial, or with an error,
-// has an entry `allow` that stands, or was counted; a call that was permitted has one, and was counted once. Over windows of one's own, and
-// over limits and caps that a ledger leases; against a list of what was answered.
+// Calls whose entry cannot be recorded, however and whenever the spool fails. A call that was answered with a denial or
+// an error has no remaining `allow` entry and was not counted. A permitted call has one entry and was counted once.
+// Checked over windows of one process, and over limits and caps leased from a ledger, against a list of what was
+// answered.
 import type { AuditEntry } from '@tollgate/proto/contract';
 import { runIdOf } from '@tollgate/proto/contract';
 import fc from 'fast-check';
@@ -35,7 +36,7 @@ const world = {
   ],
 };
 
-/** What the spool does with one entry: takes it, refuses it, or both, at once or late. */
+/** What the spool does with one entry: accepts it, rejects it, or both, at once or late. */
 const faults = ['takes', 'full', 'busy', 'unwritable', 'unconfirmed', 'bug', 'bug after it', 'late', 'late and refused'] as const;
 type Fault = (typeof faults)[number];
 
@@ -43,7 +44,7 @@ interface Step {
   readonly tool: 'github.read' | 'mail.send' | 'mail.other';
   readonly door: 'library' | 'waits' | 'in time' | 'caller';
   readonly entry: Fault;
-  /** Of entries that take it back. */
+  /** The fault of entries that take the permit back. */
   readonly takesBack: Fault;
   readonly passMs: number;
 }
@@ -60,7 +61,7 @@ const steps: fc.Arbitrary<readonly Step[]> = fc.array(
   { minLength: 1, maxLength: 25 },
 );
 
-/** One call more than the limit lets through. */
+/** One call more than the limit allows. */
 const overLimit: readonly Step[] = Array.from({ length: max + 1 }, () => ({
   tool: 'github.read',
   door: 'library',
@@ -69,7 +70,7 @@ const overLimit: readonly Step[] = Array.from({ length: max + 1 }, () => ({
   passMs: 0,
 }));
 
-/** A spool that fails as it is told, and what it holds. */
+/** A spool with configured faults, and the entries that it holds. */
 function failing() {
   const held: AuditEntry[] = [];
   const late: (() => void)[] = [];
@@ -87,12 +88,12 @@ function failing() {
   return {
     held,
     how,
-    /** What is late comes now. */
+    /** Delivers the late results now. */
     arrive: () => {
       for (const one of late.splice(0)) one();
     },
     spool: {
-      // Nothing that returns at once can be late, or wait to be confirmed.
+      // A synchronous append cannot be late, and cannot wait for a confirmation.
       append: (json: string) => {
         if (how.entry === 'unconfirmed') how.entry = 'full';
         return append(json);
@@ -125,9 +126,9 @@ function openShared({ counters, cell, govern }: TestSidecar): GovernedRun {
 }
 
 interface Asked {
-  /** What was decided, recorded or not. */
+  /** The decision, recorded or not. */
   readonly decided: Verdict;
-  /** Null: the door heard of an error. */
+  /** Null: the door received an error. */
   readonly answered: Verdict | null;
 }
 
@@ -148,7 +149,7 @@ async function ask(sidecar: TestSidecar, run: GovernedRun, { door, tool }: Step,
     }
   };
   const answering = recording().catch(() => null);
-  // Whoever must be answered in time is answered before what is late comes; the others wait for it.
+  // A caller with a deadline is answered before the late result comes. The other callers wait for it.
   if (door === 'in time') await vi.advanceTimersByTimeAsync(200);
   else for (let turn = 0; turn < 3; turn += 1) await new Promise((next) => setImmediate(next));
   arrive();
@@ -156,15 +157,15 @@ async function ask(sidecar: TestSidecar, run: GovernedRun, { door, tool }: Step,
 }
 
 interface Played {
-  /** When calls with a limit were answered with a permit. */
+  /** The times of the calls with a limit that were answered with a permit. */
   readonly limited: readonly number[];
   readonly permitted: number;
-  /** What policy denied counts as an attempt, recorded or not. */
+  /** A call that policy denied counts as an attempt, recorded or not. */
   readonly attempts: number;
   readonly now: number;
 }
 
-/** `met` collects what came to pass. */
+/** `met` collects the situations that occurred. */
 async function play(told: readonly Step[], ledger: ReturnType<typeof startLedger> | null, met: Set<string>): Promise<Played> {
   const base = await createTestSidecar({ world, ...(ledger === null ? {} : { counters: ledger.counters }) });
   const { time } = base;
@@ -188,7 +189,7 @@ async function play(told: readonly Step[], ledger: ReturnType<typeof startLedger
     const used = limited.filter((at) => Math.floor(time.now / 1000) - Math.floor(at / 1000) <= windowSeconds).length;
     const { decided, answered } = await ask(sidecar, run, step, hurry, spool.arrive);
     met.add(answered === null ? 'error' : answered.decision.code);
-    // What was answered with a denial or an error has left its room to others.
+    // A call that was answered with a denial or an error has released its place in the limit.
     if (ledger === null) expect(decided.allowed).toBe(step.tool !== 'mail.other' && !(isLimited && used >= max));
     if (!decided.allowed && decided.decision.attempt) attempts += 1;
     if (answered?.allowed !== true) continue;
@@ -203,7 +204,7 @@ async function play(told: readonly Step[], ledger: ReturnType<typeof startLedger
   return { limited, permitted: permitted.size, attempts, now: time.now };
 }
 
-/** Requests of which the log says that they may be made. */
+/** Returns the requests that are permitted according to the log. */
 function standing(held: readonly AuditEntry[]): readonly string[] {
   const takenBack = new Set(held.filter(({ outcome }) => outcome?.action === 'block').map(({ requestId }) => requestId));
   return held
@@ -211,7 +212,7 @@ function standing(held: readonly AuditEntry[]): readonly string[] {
     .map(({ requestId }) => requestId);
 }
 
-test('over windows of a process by itself, what stands in the log and is counted is what was permitted', { timeout: 120_000 }, async () => {
+test('over windows of one process, the remaining entries and the counts are those of permitted calls', { timeout: 120_000 }, async () => {
   const met = new Set<string>();
   await fc.assert(
     fc.asyncProperty(steps, async (told) => {
@@ -222,7 +223,7 @@ test('over windows of a process by itself, what stands in the log and is counted
   expect([...met].toSorted()).toEqual(['agent_tools', 'allowed', 'audit_unavailable', 'error', 'rate_limited']);
 });
 
-test('over leases the ledger hears of what was permitted, and of no other call', { timeout: 120_000 }, async () => {
+test('over leases the ledger receives the permitted calls, and no others', { timeout: 120_000 }, async () => {
   const met = new Set<string>();
   await fc.assert(
     fc.asyncProperty(steps, async (told) => {
@@ -235,8 +236,8 @@ test('over leases the ledger hears of what was permitted, and of no other call',
   expect([...met].toSorted()).toEqual(['agent_tools', 'allowed', 'audit_unavailable', 'error', 'rate_limited']);
 });
 
-// What docs/semantics.md says of durability `remote`: a lease lives for less time than an entry is waited for.
-test('a call whose entry is confirmed too late is taken back in the log and in the process; what the ledger was told of it meanwhile leaves with the window', async () => {
+// docs/semantics.md on durability `remote`: a lease is valid for less time than an entry is waited for.
+test('a call whose entry is confirmed too late is taken back in the log and in the process; what the ledger already counted expires with the window', async () => {
   const ledger = startLedger({ windowSeconds, max: 1 });
   const base = await createTestSidecar({ world, counters: ledger.counters, durability: 'remote' });
   const { time, govern } = base;
@@ -253,7 +254,7 @@ test('a call whose entry is confirmed too late is taken back in the log and in t
   const run = openShared(sidecar);
   const decide = () => {
     const judging = judge(govern, run, { tool: 'github.read', input: {} }, { forwards: true });
-    // A lease of the limit, one of the run, and none more.
+    // One lease of the limit, one of the run, and no more.
     for (let asks = 0; asks < 4; asks += 1) ledger.answer((time.now += 50));
     ledger.leases.endWaits(time.now + 1_000);
     return judging;
@@ -274,7 +275,7 @@ test('a call whose entry is confirmed too late is taken back in the log and in t
   expect((await decide()).result.decision.code).toBe('allowed');
 });
 
-test('entries that take others back wait while the spool refuses them, so many of so many characters; what is over that, or can never be written, counts as unrecorded', async () => {
+test('entries that take permits back wait while the spool rejects them, bounded in number and characters; entries over the bound, or that can never be written, count as unrecorded', async () => {
   const written: string[] = [];
   let why: UnavailableCause | null = 'full';
   const owing = {

@@ -8,7 +8,7 @@ import { createRunUsage } from '../../../../sidecar/engine/limits/usage.ts';
 const limit = (id: string, max: number): Limit => ({ id, max, layer: 'workspace', path: id });
 const setOf = (...limits: readonly Limit[]): LimitSet => ({ limits, found: null });
 
-test('every limit of a set must have room, and the most specific one without is named', () => {
+test('every limit of a set must allow the call, and the most specific one that does not is named', () => {
   const counters = createCounters(60);
   const ann = counters.allowanceOf('ann', 'enforced');
   const broad = limit('broad', 1);
@@ -20,7 +20,7 @@ test('every limit of a set must have room, and the most specific one without is 
   expect(ann.firstFull(setOf(limit('other', 1)), 5_000)).toBeNull();
 });
 
-test('two subjects, and the enforced and the shadow fold, count apart; equal limits of one subject count together', () => {
+test('two subjects, and the enforced and the shadow fold, count separately; equal limits of one subject count together', () => {
   const counters = createCounters(60);
   const one = setOf(limit('a', 1));
   counters.allowanceOf('ann', 'enforced').charge(one, 0);
@@ -40,7 +40,7 @@ test('a set that was looked up for one subject, fold or set of counters is never
   expect(first.allowanceOf('ann', 'enforced').firstFull(shared, 0)).not.toBeNull();
 });
 
-test('what is not charged any more is forgotten, and nothing else', () => {
+test('charges that have expired are removed, and nothing else', () => {
   const counters = createCounters(10);
   const ann = counters.allowanceOf('ann', 'enforced');
   const a = setOf(limit('a', 1));
@@ -76,14 +76,14 @@ const action: fc.Arbitrary<Action> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('window' as const), seconds: fc.constant(5) }) },
 );
 
-test('sweeping at any time, and remembering what was looked up, change no decision', () => {
+test('sweeping at any time, and caching lookups, change no decision', () => {
   const max = 2;
   let refused = 0;
   fc.assert(
     fc.property(fc.array(fc.tuple(action, fc.integer({ min: 0, max: 2_500 })), { maxLength: 80 }), (actions) => {
       const counters = createCounters(5);
       const calls: { readonly sub: string; readonly id: string; readonly step: number }[] = [];
-      // As plans do, a set is kept and used for its subject again and again.
+      // As plans do, a set is stored and used for its subject repeatedly.
       const sets = new Map<string, LimitSet>();
       let now = 0;
       for (const [what, wait] of actions) {
@@ -125,7 +125,7 @@ test('a longer or shorter window keeps what is counted', () => {
 
 const decision = (fields: Partial<Decision>): Decision => ({ ...refuse('policy_denied', 'x'), decision: 'allow', ...fields });
 
-test('a run counts what the decision says is to be counted, and remembers the first cap that ended it', () => {
+test('a run counts what the decision tells it to count, and remembers the first cap that ended it', () => {
   const counters = createCounters(60);
   const usage = createRunUsage(counters, { originSub: 'ann', startedAt: 7 });
   const limits = setOf(limit('a', 2));

@@ -1,6 +1,6 @@
-// Limits are exact over any number of sidecars: the ledger and the leases together, in virtual time, over a network that
-// fails in every way. `TOLLGATE_TEST_CASES` raises the number of cases; a failure prints its seed, which
-// `TOLLGATE_TEST_SEED` repeats.
+// Limits are exact over any number of sidecars: the ledger and the leases together, in virtual time, over a network
+// that fails in every way. `TOLLGATE_TEST_CASES` raises the number of cases. A failure prints its seed, and
+// `TOLLGATE_TEST_SEED` repeats it.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { stepOf, Window } from '../../../../sidecar/engine/limits/window.ts';
@@ -43,7 +43,7 @@ const plans: fc.Arbitrary<WorldPlan> = fc
     endsAtMs: 20_000 + 5 * (plan.windowSeconds + 1) * 1_000,
   }));
 
-test('whatever is lost, late, doubled, cut or dies, and however the limit moves, no window holds more than the highest limit that its calls name', {
+test('whatever is lost, late, doubled, cut or dies, and however the limit changes, no window holds more than the highest limit that its calls name', {
   timeout,
 }, () => {
   let admitted = 0;
@@ -61,12 +61,12 @@ test('whatever is lost, late, doubled, cut or dies, and however the limit moves,
   expect(lies).toBe(0);
 });
 
-test('once everything works again, it goes on', { timeout }, () => {
+test('once everything works again, calls are admitted again', { timeout }, () => {
   fc.assert(
     fc.property(plans, (plan) => {
       const pressed = { ...plan, callsPerSecond: Math.max(5, (4 * plan.max) / plan.windowSeconds) };
       const { admitted } = playWorld(pressed);
-      // What was granted and never reported leaves with the first window.
+      // Grants that were never reported expire with the first window.
       const later = admitted.filter(({ at }) => at > plan.healsAtMs + (plan.windowSeconds + 4) * 1_000).length;
       expect(later).toBeGreaterThanOrEqual(plan.max);
     }),
@@ -74,7 +74,7 @@ test('once everything works again, it goes on', { timeout }, () => {
   );
 });
 
-/** What one window that saw every call would admit. */
+/** Returns how many calls one window that saw every call would admit. */
 function steppedWindow({ calls }: { readonly calls: readonly number[] }, { max, windowSeconds }: WorldPlan): number {
   const window = new Window(windowSeconds);
   let admitted = 0;
@@ -122,7 +122,7 @@ test('at human pace a sidecar asks about once a second, also where several share
   expect(asksPerSecond({ holders: 10, max: 60, callsPerSecond: 2 })).toBeLessThan(1.6);
 });
 
-test('a model that is wrong is found: a grant that is used for longer than it lives crowds a window, and so does one of a higher limit', () => {
+test('a wrong model is detected: a grant used after its lifetime crowds a window, and so does a grant of a higher limit', () => {
   const admitted = (max: number, ...times: readonly number[]) => ({ admitted: times.map((at) => ({ at, max })) });
   expect(crowdedWindow(admitted(3, 0, 500, 900, 1_500), 2)).toBe('4 calls from 0 ms on, where 3 may be');
   expect(crowdedWindow(admitted(3, 0, 500, 900, 2_000), 2)).toBeNull();

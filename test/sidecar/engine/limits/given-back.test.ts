@@ -1,5 +1,6 @@
-// Calls whose asker goes: whenever that is, what is counted of limits and caps is the calls whose answer was delivered. Over windows of
-// one's own, and over leases whose ledger is the control plane's; against a list of what was delivered.
+// Calls whose caller disconnects: at any moment, limits and caps count exactly the calls whose answer was delivered.
+// Checked over windows of one process, and over leases from the ledger of the control plane, against a list of what was
+// delivered.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { judge } from '../../../../sidecar/engine/govern/govern.ts';
@@ -16,13 +17,13 @@ import { agent, ruleFor } from '../../../support/snapshots.ts';
 const cases = Math.ceil(Number(process.env['TOLLGATE_TEST_CASES'] ?? 5_000) * 0.03);
 const windowSeconds = 60;
 
-/** When the asker of a call goes. */
+/** The moment when the caller of a call disconnects. */
 const moments = ['never', 'before it is decided', 'while it waits', 'while it is recorded', 'once it is answered'] as const;
 
 interface Step {
   readonly tool: 'github.read' | 'github.list';
   readonly goes: (typeof moments)[number];
-  /** Before the call. */
+  /** The time that passes before the call. */
   readonly passMs: number;
 }
 
@@ -94,7 +95,7 @@ async function play(told: readonly Step[], ledger: ReturnType<typeof startLedger
   return { delivered, met, run, now: time.now };
 }
 
-test('limits of a process by itself: what is counted is what was delivered', { timeout: 120_000 }, async () => {
+test('limits of a single process count what was delivered', { timeout: 120_000 }, async () => {
   const met = new Set<string>();
   await fc.assert(
     fc.asyncProperty(steps, async (told) => {
@@ -105,7 +106,7 @@ test('limits of a process by itself: what is counted is what was delivered', { t
   expect([...met].toSorted()).toEqual(['caller_gone', 'delivered', 'rate_limited']);
 });
 
-test('limits of the ledger: once all is given back it has heard of every delivered call, and of no other', {
+test('limits of the ledger: once all is given back, the ledger has received every delivered call, and no other', {
   timeout: 120_000,
 }, async () => {
   const met = new Set<string>();
@@ -122,7 +123,7 @@ test('limits of the ledger: once all is given back it has heard of every deliver
   expect([...met].toSorted()).toEqual(['caller_gone', 'delivered', 'rate_limited', 'waited']);
 });
 
-test('what the ledger has been told of is not given back', () => {
+test('what was reported to the ledger is not given back', () => {
   const lease = new Lease({ kind: 'limit', originSub: 'ann', id: 'a' });
   const revision = { epoch: 'e', number: 1 };
   const settledOf = (now: number) => lease.ask(now, 0, revision)?.settled.flatMap(({ used }) => used.map(({ count }) => count));
@@ -142,7 +143,7 @@ test('what the ledger has been told of is not given back', () => {
   expect(settledOf(1_000)).toEqual([1]);
 });
 
-test('what a recalled grant has to tell is without the call that was given back before', () => {
+test('the report for a recalled grant does not contain a call that was given back before', () => {
   const grant = new Grant({ id: 1, tokens: 5, max: 5, ttlMs: 2_000 }, 0);
   grant.use(2, 100);
   grant.use(1, 400);
@@ -157,7 +158,7 @@ test('what a recalled grant has to tell is without the call that was given back 
   ]);
 });
 
-test('a call that is taken back leaves its window as if it had never been, whatever came since', () => {
+test('a call that is taken back leaves its window as if it had not happened, whatever came since', () => {
   const adds = fc.array(fc.record({ step: fc.integer({ min: 0, max: 30 }), isTakenBack: fc.boolean() }), { maxLength: 60 });
   fc.assert(
     fc.property(adds, fc.integer({ min: 1, max: 10 }), (made, seconds) => {

@@ -1,5 +1,5 @@
-// While the ledger is away nothing that a lease owes or holds can be told, so each must be kept: of runs as many as there is room for, and
-// one key leaves room for the others.
+// While the ledger is unavailable, leases cannot report what they owe or hold, so each must be kept. The memory budget
+// bounds the number of runs, and one key leaves memory for the others.
 import { describe, expect, test } from 'vitest';
 import { FairRoom } from '@tollgate/proto/contract';
 import { Leases } from '../../../../sidecar/engine/limits/leases.ts';
@@ -15,15 +15,15 @@ function start(roomBytes?: number) {
   };
 }
 
-/** One call, as deciding and recording make it. */
+/** One call, as the decision and the record make it. */
 function call(calls: SharedRunCalls, now: number): 'allowed' | 'waits' | 'denied' {
   if (!calls.hasRoom(10, now, true)) return calls.awaits(now) === null ? 'denied' : 'waits';
   calls.take(now);
   return 'allowed';
 }
 
-describe('while the ledger is away', () => {
-  test('a flood of new sessions is counted alone until there is no room, then denied; another key goes on, and so does what was begun', () => {
+describe('while the ledger is unavailable', () => {
+  test('a flood of new sessions is counted locally until the memory is used up, then denied; another key continues, and so do existing runs', () => {
     const { leases, run } = start(1_000_000);
     leases.opened();
     leases.lost(0);
@@ -38,7 +38,7 @@ describe('while the ledger is away', () => {
     expect(call(first, 10_000)).toBe('allowed');
   });
 
-  test('one that only does not answer in time makes nothing be kept either', () => {
+  test('a ledger that only does not answer in time does not increase what is kept either', () => {
     const { leases, run } = start(1_000_000);
     leases.opened();
     expect(call(run('flood', 0), 0)).toBe('waits');
@@ -50,7 +50,7 @@ describe('while the ledger is away', () => {
   });
 });
 
-test('while it answers slowly, a flood waits for no more than there is room for', () => {
+test('while the ledger answers slowly, a flood waits only within the memory budget', () => {
   const { leases, run } = start(1_000_000);
   leases.opened();
   const flood = Array.from({ length: 10_000 }, (_, n) => call(run('flood', n), n));
@@ -59,7 +59,7 @@ test('while it answers slowly, a flood waits for no more than there is room for'
   expect(call(run('honest', 1), 10_000)).toBe('waits');
 });
 
-test('what was told and is not used any more leaves its room', () => {
+test('what was reported and is no longer used is released', () => {
   const { leases, run } = start(1_000_000);
   leases.opened();
   for (let round = 0; round < 20; round += 1) {
@@ -77,7 +77,7 @@ test('what was told and is not used any more leaves its room', () => {
   }
 });
 
-describe('a fair room', () => {
+describe('a fair budget', () => {
   test('gives one owner as much as it leaves to all others', () => {
     const room = new FairRoom<string>(100);
     expect(room.take('a', 50)).toBe(true);

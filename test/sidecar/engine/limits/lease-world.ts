@@ -1,6 +1,6 @@
-// A ledger and several sidecars in virtual time, with a network between them that does what a plan says: it delays,
-// reorders, loses, doubles and cuts; either side dies. The ledger is the control plane's and the leases are the sidecar's;
-// only what carries their messages is ours.
+// A ledger and several sidecars in virtual time, with a network between them that follows a plan: it delays, reorders,
+// loses, doubles and cuts messages, and either side can die. The ledger is the control plane's and the leases are the
+// sidecar's. Only the transport of their messages is part of the test.
 import { askLedger, type CounterSettings, type CounterState, freshCounter } from '../../../../control-plane/quota/rules/ledger.ts';
 import type { QuotaAnswer, QuotaAsk } from '../../../../proto/contract/index.ts';
 import type { LimitSet } from '../../../../sidecar/engine/decide/decision.ts';
@@ -9,10 +9,10 @@ import { Leases } from '../../../../sidecar/engine/limits/leases.ts';
 import { randomFrom } from '../../../support/random.ts';
 
 export interface Faults {
-  /** Of messages, 0 to 1. */
+  /** Probabilities for messages, 0 to 1. */
   readonly lost: number;
   readonly doubled: number;
-  /** Of a message, at most; each takes its own time, so they overtake each other. */
+  /** The maximum delay of a message. Each message has its own delay, so messages can overtake each other. */
   readonly delayMs: number;
   /** How often a second each of these happens. */
   readonly cuts: number;
@@ -38,10 +38,10 @@ export interface WorldPlan {
   readonly holders: number;
   readonly windowSeconds: number;
   readonly max: number;
-  /** Of all sidecars together. */
+  /** The rate of all sidecars together. */
   readonly callsPerSecond: number;
   readonly faults: Faults;
-  /** When nothing fails any more. */
+  /** The time after which nothing fails any more. */
   readonly healsAtMs: number;
   readonly endsAtMs: number;
 }
@@ -201,7 +201,7 @@ export function playWorld(plan: WorldPlan): Told {
     return sidecar;
   }
 
-  // === What lies between them
+  // === The network between them
   function carry(sidecar: Sidecar, deliver: () => void): void {
     const times = fails(faults.doubled) ? 2 : 1;
     for (let copy = 0; copy < times; copy += 1) {
@@ -253,7 +253,7 @@ export function playWorld(plan: WorldPlan): Told {
     });
     for (const sidecar of sidecars) at(now + between(0, random() < 0.2 ? 6_000 : 1_000), () => sidecar.learn(learned));
   });
-  // Who missed one, or heard them in the wrong order, is told in the end.
+  // A sidecar that missed a change, or received changes in the wrong order, receives the final one.
   at(healsAtMs, () => {
     if (heard.max !== plan.max || policy.number > 1) {
       policy = { number: policy.number + 1, max: plan.max };
@@ -266,7 +266,7 @@ export function playWorld(plan: WorldPlan): Told {
   const arrive = (): void => {
     calls.push(now);
     sidecars[anyone()]?.call();
-    // In crowds, as agents work.
+    // Calls come in bursts, as agents work.
     at(now + (random() < 0.3 ? 0 : -Math.log(1 - random()) * callsMeanMs * 1.4), arrive);
   };
   at(between(0, 1_000), arrive);
@@ -292,7 +292,7 @@ interface Sidecar {
   die(): void;
 }
 
-/** By time, and what was put first comes first: a heap. */
+/** A heap, ordered by time and then by insertion. */
 function createQueue() {
   const heap: Event[] = [];
   let order = 0;
@@ -330,7 +330,10 @@ function createQueue() {
   };
 }
 
-/** The first window that holds more than the highest limit of its own calls, if any does: of calls in `[from, from + windowSeconds)`. */
+/**
+ * Returns the first window that holds more than the highest limit of its own calls, if there is one. A window covers
+ * calls in `[from, from + windowSeconds)`.
+ */
 export function crowdedWindow({ admitted }: Pick<Told, 'admitted'>, windowSeconds: number): string | null {
   const sorted = admitted.toSorted((a, b) => a.at - b.at);
   let end = 0;

@@ -1,5 +1,5 @@
-// Grants of runs do not end by themselves: what was granted to a sidecar whose stream was lost before it heard of it must be
-// found again, or the run would have lost those calls for good.
+// Grants of runs do not expire. A grant for a sidecar whose stream was lost before it received the answer must be found
+// again, or the run would lose those calls.
 import { bounds } from '@tollgate/proto/contract';
 import { expect, test } from 'vitest';
 import { askLedger, type CounterState, freshCounter } from '../../../../control-plane/quota/rules/ledger.ts';
@@ -23,7 +23,7 @@ function createWorld() {
       return state.grants.reduce((sum, { tokens }) => sum + tokens, 0);
     },
     pass: (ms: number): void => void (now += ms),
-    /** Asks what is to be asked; the answers are heard or lost. Answers how much was asked. */
+    /** Sends the pending asks. The answers are received or lost. Returns the number of asks. */
     ask: (isHeard: boolean): number => {
       leases.endWaits(now);
       const asks = leases.asks(now);
@@ -42,7 +42,7 @@ function createWorld() {
       leases.opened();
     },
     want: (): void => void calls.awaits(now),
-    /** How many calls can be made before the cap. */
+    /** Returns how many calls can be made before the cap. */
     callAll: (answer: () => void): number => {
       let made = 0;
       for (let tries = 0; tries < 2 * max; tries += 1) {
@@ -58,7 +58,7 @@ function createWorld() {
   };
 }
 
-test('what was granted and not heard of is had after the stream was lost: no call of the cap is', () => {
+test('what was granted but not received is available after the stream was lost: no call of the cap is lost', () => {
   const world = createWorld();
   for (let times = 0; times < 4; times += 1) {
     world.want();
@@ -68,7 +68,7 @@ test('what was granted and not heard of is had after the stream was lost: no cal
   expect(world.callAll(() => world.ask(true))).toBe(max);
 });
 
-test('and goes back where nobody wants it any more', () => {
+test('and it is returned where no call needs it any more', () => {
   const world = createWorld();
   world.want();
   world.ask(false);
@@ -83,7 +83,7 @@ test('and goes back where nobody wants it any more', () => {
   expect(world.leases.size).toBe(0);
 });
 
-test('a run holds what it was granted over a pause, and asks nobody', () => {
+test('a run keeps its grant over a pause, and asks nothing', () => {
   const world = createWorld();
   world.want();
   world.ask(true);
@@ -95,7 +95,7 @@ test('a run holds what it was granted over a pause, and asks nobody', () => {
   expect(world.granted).toBe(0);
 });
 
-test('who ends asks for nothing that it was not told of', () => {
+test('a sidecar that closes asks for nothing whose answer it missed', () => {
   const world = createWorld();
   world.want();
   world.ask(false);

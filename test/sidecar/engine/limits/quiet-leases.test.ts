@@ -1,5 +1,5 @@
-// Of the leases of runs that go on, `Leases.asks` looks only at those that were stirred or whose time has come. Whatever happens, it asks
-// for exactly what a look at all of them would ask for.
+// For the leases of running runs, `Leases.asks` checks only those that had activity or whose time has come. In every
+// case it asks for exactly what a check of all leases would ask for.
 import fc from 'fast-check';
 import { expect, test, vi } from 'vitest';
 import type { QuotaAnswer, QuotaAsk, QuotaResult } from '../../../../proto/contract/index.ts';
@@ -9,7 +9,7 @@ import { SharedRunCalls } from '../../../../sidecar/engine/limits/shared-calls.t
 import { runOf } from '../../../support/lease-names.ts';
 
 const names = ['a', 'b', 'c', 'd'];
-/** Times are whole steps, so that both looks fall on the same one. */
+/** Times are whole steps, so that both checks happen at the same step. */
 const stepMs = 50;
 
 type Step =
@@ -40,9 +40,9 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 
 interface Played {
   readonly asks: readonly string[];
-  /** Leases that were looked at. */
+  /** The number of leases that were checked. */
   readonly looks: number;
-  /** Some were left quiet. */
+  /** True if some leases were not checked. */
   readonly quiet: boolean;
 }
 
@@ -91,7 +91,7 @@ function play(steps: readonly Step[]): Played {
   };
   const tick = (): void => {
     leases.endWaits(now);
-    // In an order that does not depend on when each was looked at.
+    // Sorted in an order that does not depend on the time of each check.
     const asks = leases
       .asks(now)
       .map((ask) => ({ ask, text: JSON.stringify([now, ask]) }))
@@ -160,7 +160,7 @@ function playLookingAtAll(steps: readonly Step[]): Played {
 
 const cases = Math.ceil(Number(process.env['TOLLGATE_TEST_CASES'] ?? 5_000) * 0.1);
 
-test('what is quiet is not looked at, and nothing is asked later or less for it', { timeout: Math.max(60_000, cases * 100) }, () => {
+test('quiet leases are not checked, and no ask is later or smaller for it', { timeout: Math.max(60_000, cases * 100) }, () => {
   let quiet = 0;
   let asks = 0;
   fc.assert(
@@ -176,7 +176,7 @@ test('what is quiet is not looked at, and nothing is asked later or less for it'
   expect(asks).toBeGreaterThan(cases);
 });
 
-test('a thousand runs that go on cost a look each, not one at every tick', () => {
+test('a thousand running runs cost one check each, not one at every tick', () => {
   const leases = new Leases({ onUrgent: () => undefined, onActive: () => undefined, onWaited: () => undefined });
   leases.policyChanged({ epoch: 'e', number: 1 }, 0);
   leases.opened();

@@ -1,5 +1,6 @@
-// Sidecars that share sessions and limits, while the control plane answers late or not at all, in virtual time: calls come through the sessions of
-// a door and are judged as there; the ledger is the control plane's. `TOLLGATE_TEST_CASES` raises the number of cases.
+// Sidecars that share sessions and limits, while the control plane answers late or never, in virtual time. Calls go
+// through the sessions of a door and are decided as there. The ledger is the control plane's. `TOLLGATE_TEST_CASES`
+// raises the number of cases.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { askLedger, type CounterSettings, type CounterState, freshCounter } from '../../../../control-plane/quota/rules/ledger.ts';
@@ -22,15 +23,15 @@ const timeout = Math.max(120_000, cases * 2_000);
 interface Plan {
   readonly seed: number;
   readonly sidecars: number;
-  /** What agents may make together in one session, and calls of the tool in any minute. */
+  /** The calls that agents may make together in one session, and the calls of the tool in any minute. */
   readonly cap: number;
   /** Null: the tool has no limit. */
   readonly limit: number | null;
-  /** Of each message of the control plane, at most, in ms. */
+  /** The maximum delay of each message of the control plane, in ms. */
   readonly delayMs: number;
-  /** As `TOLLGATE_LEASE_WAIT_MS`. */
+  /** The value of `TOLLGATE_LEASE_WAIT_MS`. */
   readonly waitMs: number;
-  /** Whoever asks must be answered within so much, in ms; null: they wait. */
+  /** The time within which a caller must be answered, in ms. Null: callers wait. */
   readonly budgetMs: number | null;
   /** How often a second a stream is lost. */
   readonly losses: number;
@@ -165,7 +166,7 @@ async function play(plan: Plan, isGoneWhenSlow = false) {
   for (let event = events.shift(); event !== undefined; event = events.shift()) {
     ({ at: now } = event);
     event.run();
-    // What a decision has waited for is told within this moment.
+    // The result of a waiting decision is reported within this moment.
     for (let turn = 0; turn < 3; turn += 1) await Promise.resolve();
     calls += 1;
   }
@@ -186,7 +187,7 @@ const plans: fc.Arbitrary<Plan> = fc.record({
   caps: fc.constantFrom('count' as const, 'deny' as const),
 });
 
-test('a control plane that answers after 0 to 3 s: who is told deny has neither an entry that allows nor was counted, and is told in time', {
+test('a control plane that answers after 0 to 3 s: a denied call has no entry that allows, is not counted, and is answered in time', {
   timeout,
 }, async () => {
   let allowed = 0;
@@ -200,7 +201,7 @@ test('a control plane that answers after 0 to 3 s: who is told deny has neither 
           Math.min(plan.waitMs + 2 * tickMs, plan.budgetMs ?? Number.POSITIVE_INFINITY) + tickMs,
         );
       }
-      // Who tries what is used up counts to the cap; who is not answered counts to nothing.
+      // A call over a used-up limit counts towards the cap. A call without an answer counts nowhere.
       const tried = told.answered.filter(({ code, isDry }) => code === 'rate_limited' && !isDry).length;
       expect(told.used).toBeLessThanOrEqual(told.allowed.length * (plan.limit === null ? 1 : 2) + tried);
       expect(told.lies).toEqual([]);
@@ -225,7 +226,7 @@ test('while every stream is open, however slow, a session makes no more calls th
   );
 });
 
-test('a sidecar that counted alone while its stream is only slow would be found', { timeout }, async () => {
+test('the test detects a sidecar that counts locally while its stream is only slow', { timeout }, async () => {
   const mutant = fc.asyncProperty(plans, async (plan) => within(await play({ ...plan, limit: null, caps: 'count' }, true), plan.cap));
   const told = await fc.check(mutant, { ...options, numRuns: 4 * cases });
   expect(told.failed).toBe(true);
@@ -233,7 +234,7 @@ test('a sidecar that counted alone while its stream is only slow would be found'
 
 const losing = plans.map((plan) => ({ ...plan, limit: null, losses: 0.5, delayMs: 20 }));
 
-test('with streams that are lost, each sidecar may come to the cap at most, marks what it counted alone, and none does where caps deny', {
+test('with lost streams, each sidecar makes at most the cap of calls, marks what it counted locally, and none makes any where caps deny', {
   timeout,
 }, async () => {
   let marked = 0;

@@ -1,4 +1,4 @@
-// Calls that wait for a lease: so many, and what is more is decided at once.
+// Calls that wait for a lease: their number is bounded, and a call over the bound is decided at once.
 import { expect, test } from 'vitest';
 import type { LeasedCounter } from '../../../../sidecar/engine/decide/decision.ts';
 import { Waiting } from '../../../../sidecar/engine/limits/waiting.ts';

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test, vi } from 'vitest';
 import { stepOf, Window } from '../../../../sidecar/engine/limits/window.ts';
 
-/** How far apart calls are, in ms: bursts, within a step, over steps, and pauses longer than any window. */
+/** The intervals between calls, in ms: bursts, within a step, over steps, and pauses longer than any window. */
 const gap = fc.oneof(
   { weight: 4, arbitrary: fc.constant(0) },
   { weight: 4, arbitrary: fc.integer({ min: 0, max: 999 }) },
@@ -16,12 +16,12 @@ const scenario = fc.record({
   gaps: fc.array(gap, { maxLength: 60 }),
 });
 
-/** Calls that a list remembers, each charged from its step through `seconds` steps later. */
+/** Counts the calls in a plain list. Each is charged from its step until `seconds` steps later. */
 function chargedIn(list: readonly number[], step: number, seconds: number): number {
   return list.filter((made) => stepOf(made) >= step - seconds && stepOf(made) <= step).length;
 }
 
-test('it counts as a plain list does, admits no more than the limit in any window, and says exactly when there is room', () => {
+test('it counts as a plain list does, admits no more than the limit in any window, and returns exactly when the next call fits', () => {
   let throttled = 0;
   fc.assert(
     fc.property(scenario, ({ seconds, max, startMs, gaps }) => {
@@ -59,7 +59,7 @@ test('it counts as a plain list does, admits no more than the limit in any windo
   expect(throttled).toBeGreaterThan(2_000);
 });
 
-test('a clock that stands still or is asked about the past counts to the newest step', () => {
+test('a clock that does not advance, or a call in the past, counts to the newest step', () => {
   const window = new Window(10);
   window.add(100);
   expect(window.used(50)).toBe(1);
@@ -69,7 +69,7 @@ test('a clock that stands still or is asked about the past counts to the newest 
   expect(window.used(111)).toBe(0);
 });
 
-test('a window of another length keeps what was counted for as long as it would have been', () => {
+test('a window with a changed length keeps what was counted for as long as it would have been', () => {
   fc.assert(
     fc.property(
       fc.array(fc.integer({ min: 0, max: 30 }), { minLength: 1, maxLength: 40 }),
@@ -90,7 +90,7 @@ test('a window of another length keeps what was counted for as long as it would 
   );
 });
 
-test('an empty window has nothing charged, and a limit of nothing never has room', () => {
+test('an empty window has no charges, and a limit of 0 never allows a call', () => {
   const window = new Window(60);
   expect(window.charges()).toEqual([]);
   expect(window.used(5)).toBe(0);
@@ -98,7 +98,7 @@ test('an empty window has nothing charged, and a limit of nothing never has room
   expect(window.waitFor(0, 5_000)).toBeNull();
 });
 
-test('a full window of a day answers after one look at each of its seconds at most', () => {
+test('a full window of a day answers after at most one look at each of its seconds', () => {
   const { made: window, looks } = countingLooks(() => new Window(86_400));
   window.add(200_000);
   const now = 200_000_000 + 60_000;
@@ -109,7 +109,7 @@ test('a full window of a day answers after one look at each of its seconds at mo
   expect(looks() - before).toBeLessThanOrEqual(10 * 86_401);
 });
 
-/** What is made with typed arrays, and how often their elements were read since. */
+/** What `make` builds with typed arrays, and how often their elements were read since. */
 function countingLooks<T>(make: () => T): { readonly made: T; readonly looks: () => number } {
   let looks = 0;
   const Real = Uint32Array;

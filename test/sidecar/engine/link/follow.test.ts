@@ -18,7 +18,7 @@ afterEach(() => {
 
 const key = keyText('sidecar');
 
-/** A sidecar that follows that server; it comes back at once unless `random` says otherwise. */
+/** A sidecar that follows that server. It reconnects at once unless `random` returns something else. */
 function follow(
   server: Pick<PolicyServer, 'address'>,
   {
@@ -61,7 +61,7 @@ function follow(
     { sidecarId: 'sidecar-1', bootId: 'boot-1', form: 'FORM_LIBRARY' },
   );
   onTestFinished(() => follower.close());
-  /** Resolves once it is so: looked at whenever something was said or changed. */
+  /** Resolves once the condition holds. It is checked whenever something was logged or changed. */
   const until = (isSo: () => boolean): Promise<void> =>
     new Promise((done) => {
       const look = (): void => {
@@ -80,7 +80,7 @@ function follow(
 const snapshot = (message: SnapshotMessage) => ({ snapshot: { ...message, entries: [...message.entries] } });
 const heartbeat = (number: number) => ({ heartbeat: { current: { epoch: 'e1', number } } });
 
-test('hello says who it is, with its key, and what it holds: nothing at first', async () => {
+test('hello contains its identity, its key, and what it holds: nothing at first', async () => {
   const server = await startPolicyServer();
   follow(server);
   const stream = await server.accept();
@@ -96,7 +96,7 @@ test('hello says who it is, with its key, and what it holds: nothing at first', 
   });
 });
 
-test('hello carries the revision and the hash of what it holds', async () => {
+test('hello contains the revision and the hash of what it holds', async () => {
   const server = await startPolicyServer();
   const holds = snapshotMessage({ revision: 8 });
   follow(server, { holds });
@@ -105,7 +105,7 @@ test('hello carries the revision and the hash of what it holds', async () => {
   expect(hello?.heldHash.equals(holds.hash)).toBe(true);
 });
 
-test('a good snapshot is taken, handed on to be kept, and acknowledged with the hash of what was built', async () => {
+test('a good snapshot is accepted, passed on to be stored, and acknowledged with the hash of what was built', async () => {
   const server = await startPolicyServer();
   const { cell, taken, follower } = follow(server);
   const stream = await server.accept();
@@ -120,7 +120,7 @@ test('a good snapshot is taken, handed on to be kept, and acknowledged with the 
   expect(follower.problem).toBeNull();
 });
 
-test('a bad snapshot is refused with code and place; the old one stays, is not kept anew, and the stream goes on', async () => {
+test('a bad snapshot is rejected with code and place; the old one stays and is not stored again, and the stream continues', async () => {
   const server = await startPolicyServer();
   const { cell, taken } = follow(server);
   const stream = await server.accept();
@@ -140,7 +140,7 @@ test('a bad snapshot is refused with code and place; the old one stays, is not k
   expect((await stream.next()).ack?.revision?.number).toBe(5);
 });
 
-test('an older revision is refused, one of another epoch is taken', async () => {
+test('an older revision is rejected, and one of another epoch is accepted', async () => {
   const server = await startPolicyServer();
   const { cell } = follow(server);
   const stream = await server.accept();
@@ -154,7 +154,7 @@ test('an older revision is refused, one of another epoch is taken', async () => 
   expect(cell.status()).toMatchObject({ epoch: 'e2', revision: 1 });
 });
 
-test('what it holds is renumbered, and only what it holds', async () => {
+test('the revision that it holds is renumbered, and only that one', async () => {
   const server = await startPolicyServer();
   const holds = snapshotMessage({ revision: 2 });
   const { cell, taken } = follow(server, { holds });
@@ -177,7 +177,7 @@ const delta = (before: SnapshotMessage, after: SnapshotMessage): SyncResponse =>
   return { delta: { ...head, changed: [...changed], removed: [...removed] } };
 };
 
-test('a delta is taken, handed on to be kept, and acknowledged with the hash of the whole', async () => {
+test('a delta is accepted, passed on to be stored, and acknowledged with the hash of the whole', async () => {
   const server = await startPolicyServer();
   const { cell, taken, follower } = follow(server, { holds: denied(3, 'a.b') });
   const stream = await server.accept();
@@ -190,7 +190,7 @@ test('a delta is taken, handed on to be kept, and acknowledged with the hash of 
   expect({ taken, told: follower.told }).toEqual({ taken: [5], told: true });
 });
 
-test('a bad delta is refused by the revision it led to; the whole is taken, and then the next delta', async () => {
+test('a bad delta is rejected with the revision it led to; the whole snapshot is accepted, and then the next delta', async () => {
   const server = await startPolicyServer();
   const { cell, taken } = follow(server, { holds: denied(3, 'a.b') });
   const stream = await server.accept();
@@ -214,7 +214,7 @@ test('a bad delta is refused by the revision it led to; the whole is taken, and 
   expect(taken).toEqual([5, 6]);
 });
 
-test('what cannot be decoded ends the stream, is shown, changes nothing, and is come back from at the slowest pace', async () => {
+test('a message that cannot be decoded ends the stream, is reported, changes nothing, and leads to the slowest retry', async () => {
   const holds = denied(3, 'a.b');
   const whole = policyService.Sync.responseSerialize(delta(holds, denied(4, 'a.c')));
   for (const [bytes, problem] of [
@@ -249,7 +249,7 @@ test('what cannot be decoded ends the stream, is shown, changes nothing, and is 
   }
 });
 
-test('how it is, is told once the stream is accepted, then when it has changed, and no oftener than every two seconds', async () => {
+test('the status is sent once the stream is accepted, then when it has changed, and at most every two seconds', async () => {
   const server = await startPolicyServer();
   let unrecorded = 0;
   let reads = 0;
@@ -270,13 +270,13 @@ test('how it is, is told once the stream is accepted, then when it has changed, 
   expect(reads).toBe(1);
   unrecorded = 2;
   vi.advanceTimersByTime(1);
-  // Unchanged, and not told.
+  // It is unchanged and not sent.
   vi.advanceTimersByTime(10 * bounds.statusMs);
   expect(reads).toBe(12);
   unrecorded = 3;
   vi.advanceTimersByTime(bounds.statusMs);
   expect([(await stream.nextStatus()).unrecorded, (await stream.nextStatus()).unrecorded]).toEqual([2, 3]);
-  // The next stream knows nothing of it, and is the only one that is told.
+  // The next stream does not know the status, and is the only one that receives it.
   stream.end();
   const again = await server.accept();
   again.send(heartbeat(2));
@@ -286,7 +286,7 @@ test('how it is, is told once the stream is accepted, then when it has changed, 
   expect(reads).toBe(1);
 });
 
-test('a heartbeat keeps the policy fresh and says which revision there is', async () => {
+test('a heartbeat keeps the policy fresh and contains the current revision', async () => {
   const server = await startPolicyServer();
   const { cell, until } = follow(server);
   const stream = await server.accept();
@@ -295,7 +295,7 @@ test('a heartbeat keeps the policy fresh and says which revision there is', asyn
   expect(cell.status()).toMatchObject({ announced: 12, revision: null });
 });
 
-test('a stream that ends or fails is opened again, and what is held goes along', async () => {
+test('a stream that ends or fails is opened again, with what is held in its hello', async () => {
   const server = await startPolicyServer();
   const { cell, until, follower } = follow(server);
   const first = await server.accept();
@@ -316,7 +316,7 @@ test('a stream that ends or fails is opened again, and what is held goes along',
   expect(cell.status()).toMatchObject({ connected: true, revision: 3 });
 });
 
-test('a server that goes away is come back to when it is back', async () => {
+test('a server that goes away is connected again when it is back', async () => {
   const server = await startPolicyServer();
   const { until, lost, cell } = follow(server);
   const first = await server.accept();
@@ -331,8 +331,8 @@ test('a server that goes away is come back to when it is back', async () => {
   expect(cell.status().announced).toBe(2);
 });
 
-test('waits grow with every failure, and start over once the control plane was heard from', async () => {
-  // All the jitter there is, in a hundredth of the time: the waits are what is looked at.
+test('waits grow with every failure, and start over after contact with the control plane', async () => {
+  // The full jitter, in a hundredth of the time: only the waits matter here.
   const server = await startPolicyServer();
   const { until, lost, follower } = follow(server, { random: () => 0.05 });
   for (let attempt = 1; attempt <= 4; attempt += 1) {
@@ -349,19 +349,19 @@ test('waits grow with every failure, and start over once the control plane was h
   expect(lost().at(-1)).toBe(5);
 });
 
-test('an address where nobody answers is tried again within a second, however long that lasts', async () => {
+test('an address that does not answer is tried again within a second, however long that lasts', async () => {
   const server = await startPolicyServer();
-  // All the jitter there is, in a hundredth of the time.
+  // The full jitter, in a hundredth of the time.
   const { until, lost, attempts } = follow(server, { random: () => 0.01 });
   await server.accept();
   server.stop();
-  // Said after 1, 2, 4, 8 and 16 of them.
+  // Logged after 1, 2, 4, 8 and 16 of them.
   await until(() => lost().length >= 5);
   expect(attempts()).toBeGreaterThanOrEqual(16);
   expect(Math.max(...lost().map(Number)) / 0.01).toBeLessThanOrEqual(bounds.reconnectMs.unreachable);
 });
 
-test('a policy that is long on its way is waited for, for a minute: nothing else can come meanwhile', async () => {
+test('a policy that takes long to arrive is waited for, for a minute: nothing else can arrive meanwhile', async () => {
   const server = await startPolicyServer();
   const { cell, until, follower } = follow(server);
   const stream = await server.accept();
@@ -404,7 +404,7 @@ test('silence of five heartbeats on an open stream counts as lost', async () => 
   expect(follower.problem).toBe('the control plane said nothing for 5 s');
 });
 
-test('whoever takes the connection and never answers on it is not said to be connected', async () => {
+test('a server that accepts the connection and never answers on it is not reported as connected', async () => {
   const deaf = createServer().listen(0, '127.0.0.1');
   onTestFinished(() => void deaf.close());
   await once(deaf, 'listening');
@@ -419,7 +419,7 @@ test.each([
   [status.UNAUTHENTICATED, 0.999, 29_985],
   [status.PERMISSION_DENIED, 0.5, 22_500],
 ])(
-  'a key that is refused (%i, chance %f) denies everything, is tried again at the slowest pace, and recovers',
+  'a key that is rejected (%i, chance %f) denies everything, is tried again at the slowest pace, and recovers',
   async (code, chance, waitMs) => {
     const server = await startPolicyServer();
     const { cell, until, lost } = follow(server, { random: () => chance });
@@ -450,7 +450,7 @@ test.each([
   },
 );
 
-test('closing leaves the stream, and nothing that would come back', async () => {
+test('closing leaves the stream, and nothing that would reconnect', async () => {
   const server = await startPolicyServer();
   const { cell, follower, until, attempts, lost } = follow(server);
   const stream = await server.accept();
@@ -465,7 +465,7 @@ test('closing leaves the stream, and nothing that would come back', async () => 
   expect({ attempts: attempts(), lost: lost() }).toEqual({ attempts: 1, lost: [] });
 });
 
-test('closing while it waits to come back ends the waiting', async () => {
+test('closing during a wait for a retry ends the wait', async () => {
   const server = await startPolicyServer();
   const { follower, lost, until, attempts } = follow(server, { random: () => 0.9 });
   const stream = await server.accept();
@@ -477,7 +477,7 @@ test('closing while it waits to come back ends the waiting', async () => {
   expect(attempts()).toBe(1);
 });
 
-test('asked to move, it opens the next stream before it leaves the one it has', async () => {
+test('when told to move, it opens the next stream before it leaves the one it has', async () => {
   const server = await startPolicyServer();
   const { cell, until, lost, follower } = follow(server);
   const first = await server.accept();
@@ -504,7 +504,7 @@ test('asked to move, it opens the next stream before it leaves the one it has', 
   expect((await second.next()).ack?.revision?.number).toBe(5);
 });
 
-test('a move that fails costs nothing: the stream it has is good, and what comes on it is taken', async () => {
+test('a move that fails costs nothing: the current stream is good, and its messages are accepted', async () => {
   const server = await startPolicyServer();
   const { cell, until, lost } = follow(server);
   const first = await server.accept();
@@ -512,7 +512,7 @@ test('a move that fails costs nothing: the stream it has is good, and what comes
   first.send({ move: {} });
   const second = await server.accept();
   second.fail(status.UNAVAILABLE, 'not now');
-  // What is sent while it moves is for a stream that may be left: only what comes afterwards counts.
+  // A message that is sent during the move may be for the stream that it leaves. Only later messages count.
   await second.gone;
   await expect
     .poll(() => {
@@ -526,7 +526,7 @@ test('a move that fails costs nothing: the stream it has is good, and what comes
   expect(lost()).toEqual([]);
 });
 
-test('where both the stream it leaves and the next one fail, it is lost at once, and opened again', async () => {
+test('where both the stream that it leaves and the next one fail, the stream is lost at once and opened again', async () => {
   const server = await startPolicyServer();
   const { cell, until, lost } = follow(server);
   const first = await server.accept();
@@ -542,7 +542,7 @@ test('where both the stream it leaves and the next one fail, it is lost at once,
   await until(() => cell.freshness.connected);
 });
 
-test('a key that is refused while it moves is refused, though the stream it leaves still stands', async () => {
+test('a key that is rejected during a move is rejected, even if the stream that it leaves is still open', async () => {
   const server = await startPolicyServer();
   const { cell, until } = follow(server);
   const first = await server.accept();
@@ -556,7 +556,7 @@ test('a key that is refused while it moves is refused, though the stream it leav
   await first.gone;
 });
 
-test('closing while it moves leaves both streams', async () => {
+test('closing during a move leaves both streams', async () => {
   const server = await startPolicyServer();
   const { cell, until, follower } = follow(server);
   const first = await server.accept();
@@ -578,7 +578,7 @@ test('backoff: full jitter under a ceiling that doubles to its maximum and start
   expect(Array.from({ length: 6 }, () => floor.next())).toEqual([0, 0, 0, 0, 0, 0]);
 });
 
-test('a channel is plain on loopback or where that was asked for, else TLS; an address that is none is refused', () => {
+test('a channel is plain on loopback or where that was configured, else TLS; an invalid address is rejected', () => {
   const isSecure = (controlPlane: string, plaintext = false): boolean =>
     createChannel({ controlPlane, key, plaintext, linkCredentials: null }).credentials()._isSecure();
   for (const address of ['127.0.0.1:8081', 'localhost:1', '[::1]:8081', '127.1.2.3:65535']) expect(isSecure(address)).toBe(false);

@@ -1,5 +1,5 @@
-// The leases of a process over a real stream: asked for together, given back, called back, and had again after the stream
-// was lost. The ledger behind it is the real one, in memory.
+// The leases of a process over a real stream: requested together, returned, recalled, and available again after the
+// stream was lost. The ledger behind it is the real one, in memory.
 import { status } from '@grpc/grpc-js';
 import { bounds } from '@tollgate/proto/contract';
 import { expect, onTestFinished, test } from 'vitest';
@@ -39,7 +39,7 @@ async function startKeeper(server: QuotaServer, clock: Pick<Clock, 'now' | 'afte
     limits: [{ id, max: server.limits.get(id) ?? 1, layer: 'workspace', path: id }],
     found: null,
   });
-  /** One call: whether it was admitted, and whether it had to wait. */
+  /** Makes one call. Returns whether it was admitted, and whether it had to wait. */
   const call = (id: string, set = setOf(id)): Promise<{ readonly admitted: boolean; readonly waited: boolean }> =>
     new Promise((done) => {
       const weigh = (now: number) => {
@@ -65,7 +65,7 @@ async function startKeeper(server: QuotaServer, clock: Pick<Clock, 'now' | 'afte
   return { keeper, leases, call, opens };
 }
 
-/** Moves the time on, a millisecond at each turn of the event loop, until it is so. */
+/** Advances the time by a millisecond at each turn of the event loop, until the condition holds. */
 async function passes(clock: ManualClock, isSo: () => boolean): Promise<void> {
   for (;;) {
     await new Promise((turn) => setImmediate(turn));
@@ -77,12 +77,12 @@ async function passes(clock: ManualClock, isSo: () => boolean): Promise<void> {
 const admissions = async (calls: readonly Promise<{ readonly admitted: boolean }>[]): Promise<number> =>
   (await Promise.all(calls)).filter(({ admitted }) => admitted).length;
 
-test('calls of one turn are asked for together, in one message for all counters', async () => {
+test('calls of one turn are requested together, in one message for all counters', async () => {
   const server = await startQuotaServer();
   server.limits.set('a', 10).set('b', 10);
   server.limits.set('warm', 10);
   const { call } = await startKeeper(server);
-  // What is done for the first time is slow.
+  // The first call is slow.
   await eventually(
     () => call('warm'),
     ({ admitted }) => admitted,
@@ -92,7 +92,7 @@ test('calls of one turn are asked for together, in one message for all counters'
   const [first, second] = server.asks.slice(before).filter(({ counter }) => counter.kind === 'limit' && counter.id !== 'warm');
   expect(first).toMatchObject({ counter: { id: 'a' }, waiting: 12, onlySettles: false });
   expect(second).toMatchObject({ counter: { id: 'b' }, waiting: 3 });
-  // Full until there is room again: nobody is asked meanwhile.
+  // The limit is full for a while: no ask is sent meanwhile.
   await eventually(
     () => call('a'),
     ({ waited }) => !waited,
@@ -104,13 +104,13 @@ test('calls of one turn are asked for together, in one message for all counters'
   ).toEqual([]);
 });
 
-test('while it is used a lease is renewed behind the calls, and none of them waits', async () => {
+test('a lease in use is renewed in the background, and no call waits', async () => {
   const server = await startQuotaServer();
   server.limits.set('a', 1_000);
   const { call, keeper } = await startKeeper(server);
   expect(await call('a')).toEqual({ admitted: true, waited: true });
   const renewed = () => server.asks.filter(({ onlySettles }) => !onlySettles).length;
-  // Longer than a grant lives.
+  // Longer than the lifetime of a grant.
   await eventually(
     async () => {
       expect(await call('a')).toEqual({ admitted: true, waited: false });
@@ -122,7 +122,7 @@ test('while it is used a lease is renewed behind the calls, and none of them wai
   expect(keeper.status()).toMatchObject({ counters: 1, waits: 1, dryDenials: 0 });
 });
 
-test('what another waits for is given back; what was used stays used', async () => {
+test('what another sidecar waits for is returned, and what was used stays used', async () => {
   const server = await startQuotaServer();
   server.limits.set('a', 10);
   const [one, other] = [await startKeeper(server), await startKeeper(server)];
@@ -131,7 +131,7 @@ test('what another waits for is given back; what was used stays used', async () 
   expect(await admissions(Array.from({ length: 5 }, () => one.call('a')))).toBe(0);
 });
 
-test('who closes gives back what is left', async () => {
+test('closing returns what is left', async () => {
   const server = await startQuotaServer();
   server.limits.set('a', 4);
   const [one, other] = [await startKeeper(server), await startKeeper(server)];
@@ -152,7 +152,7 @@ test('a lost stream denies at once what is not held, and is opened again', async
     (link) => link === 'lost',
   );
   expect(keeper.status().problem).toContain('going');
-  // A grant of five has four left.
+  // Four calls of a grant of five are left.
   const answers = await Promise.all(Array.from({ length: 6 }, () => call('a')));
   expect(answers.filter(({ admitted }) => admitted)).toHaveLength(4);
   expect(answers.every(({ waited }) => !waited)).toBe(true);
@@ -160,7 +160,7 @@ test('a lost stream denies at once what is not held, and is opened again', async
   expect(await admissions(Array.from({ length: 10 }, () => call('a')))).toBe(5);
 });
 
-test('where nothing is answered a call waits no longer than it may, the next ones not at all, and the stream is opened anew', async () => {
+test('where nothing is answered a call waits no longer than allowed, the next ones do not wait, and the stream is opened again', async () => {
   const server = await startQuotaServer();
   server.limits.set('a', 100);
   const clock = createManualClock();
@@ -177,7 +177,7 @@ test('where nothing is answered a call waits no longer than it may, the next one
   server.answers = true;
   clock.advance(bounds.reconnectMs.unreachable);
   await opens();
-  // What was granted and not heard of counts as used, and so nothing is asked twice that may yet be answered.
+  // A grant whose answer was lost counts as used. So nothing is asked twice that may still be answered.
   expect(server.asks.length).toBeLessThan(5);
   await eventually(
     () => call('a'),

@@ -1,4 +1,4 @@
-// A stream does not wait for a connection that never comes about: here to somebody who takes it and says nothing.
+// A stream does not wait for a connection that is never established. Here a server accepts it and sends nothing.
 import { createServer } from 'node:net';
 import { connectivityState, status } from '@grpc/grpc-js';
 import { createAuditClient } from '@tollgate/proto';
@@ -16,7 +16,7 @@ function openAt(port: number, patienceMs: number) {
   return { client, stream };
 }
 
-/** How the stream ends of which nobody takes notice, and its connection. */
+/** Returns how an unanswered stream ends, and its connection. */
 async function unanswered(patienceMs: number) {
   const silent = createServer(() => undefined);
   await new Promise<void>((done) => silent.listen(0, '127.0.0.1', done));
@@ -27,15 +27,15 @@ async function unanswered(patienceMs: number) {
   return { client, ended };
 }
 
-test('a stream whose connection is not answered ends as unavailable, and takes the connection along', async () => {
+test('a stream whose connection is not answered ends as unavailable, and closes the connection', async () => {
   const { client, ended } = await unanswered(20);
   expect(ended).toMatchObject({ code: status.UNAVAILABLE, details: 'no connection within 0.02 s' });
   expect(client.getChannel().getConnectivityState(false)).toBe(connectivityState.SHUTDOWN);
 });
 
-test('one that is answered goes on, however long it lasts', async () => {
+test('a stream that is answered continues, however long it lasts', async () => {
   const server = await startAuditServer();
-  // Long enough to be answered in, whatever else the machine does.
+  // Long enough for an answer, even on a busy machine.
   const patienceMs = 1_000;
   const { stream } = openAt(server.port, patienceMs);
   await new Promise((done) => {
@@ -46,7 +46,7 @@ test('one that is answered goes on, however long it lasts', async () => {
   stream.on('status', () => {
     hasEnded = true;
   });
-  // Begun later, and over: the patience with the first has passed too.
+  // This stream was started later and is over, so the timeout of the first has passed too.
   await unanswered(patienceMs);
   expect(hasEnded).toBe(false);
   stream.cancel();

@@ -1,4 +1,4 @@
-// How the way to the ledger ends, and whether that bars the sidecar from coming again at once.
+// How the stream to the ledger ends, and whether the sidecar must wait before it connects again.
 import { type handleBidiStreamingCall, Server, ServerCredentials, status } from '@grpc/grpc-js';
 import { type LeaseRequest__Output, type LeaseResponse, quotaService } from '@tollgate/proto';
 import { expect, onTestFinished, test } from 'vitest';
@@ -18,7 +18,7 @@ async function ledger(Lease: Lease): Promise<{ readonly server: Server; readonly
   return { server, port };
 }
 
-/** Whether it was barred, once it was lost. */
+/** Resolves when the stream is lost: whether the sidecar must wait. */
 function lostAt(port: number, opened: () => void): Promise<boolean> {
   const channel = createChannel({
     controlPlane: `127.0.0.1:${port}`,
@@ -35,12 +35,12 @@ function lostAt(port: number, opened: () => void): Promise<boolean> {
   });
 }
 
-test('a control plane that stops bars nobody: another one may answer at once', async () => {
+test('a control plane that stops causes no wait: another one may answer at once', async () => {
   const { server, port } = await ledger((stream) => stream.sendMetadata(stream.metadata));
   expect(await lostAt(port, () => server.forceShutdown())).toBe(false);
 });
 
-test('one that refuses wants to be left alone for a while', async () => {
+test('a control plane that refuses causes a wait', async () => {
   const { port } = await ledger((stream) => void stream.emit('error', { code: status.RESOURCE_EXHAUSTED, details: 'too many' }));
   expect(await lostAt(port, () => undefined)).toBe(true);
 });

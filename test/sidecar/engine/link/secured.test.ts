@@ -1,5 +1,5 @@
-// Streams over TLS with certificates on both sides, against a real gRPC server: what a change of linkCredentials does to streams
-// that are open and to those that come.
+// Streams over TLS with certificates on both sides, against a real gRPC server: the effect of changed linkCredentials
+// on open streams and on later ones.
 import { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
 import { createConnection, createServer } from 'node:net';
@@ -27,7 +27,7 @@ function connect(server: Pick<PolicyServer, 'address'>, held: Material | null, s
   const cell = createCredentialsCell(shows);
   if (held !== null) cell.take(held);
   const channel = createChannel({ controlPlane: server.address, key: 'gsk_acme_x', plaintext: true, linkCredentials: cell.credentials });
-  /** A stream on a connection of its own, as sidecars open them. */
+  /** Opens a stream on a separate connection, as sidecars do. */
   const open = () => {
     const client = createPolicyClient(channel.address, channel.credentials(), { ...channel.options, 'grpc.use_local_subchannel_pool': 1 });
     const stream = client.sync(channel.metadata());
@@ -45,7 +45,7 @@ function connect(server: Pick<PolicyServer, 'address'>, held: Material | null, s
 
 const printOf = ({ certificate }: { readonly certificate: string }): string => new X509Certificate(certificate).fingerprint256;
 
-test('a stream that is open goes on over a change of certificate, and the next one shows the new one', async () => {
+test('an open stream continues over a change of certificate, and the next one shows the new certificate', async () => {
   const server = await serve();
   const [first, second] = [issue(authority), issue(authority)];
   const { cell, open } = connect(server, materialOf(first));
@@ -69,12 +69,12 @@ test('a stream that is opened before there is a certificate waits for it', async
   expect((await server.accept()).shown).toBe(printOf(own));
 });
 
-test('what was given up before there was a certificate does not connect when there is one', async () => {
+test('a stream that was closed before there was a certificate does not connect when there is one', async () => {
   const server = await serve();
   const counter = await countConnections(server);
   const { cell, open } = connect(counter, null);
   const givenUp = Array.from({ length: 5 }, open);
-  // Until they wait: an address is resolved in a turn.
+  // Until they wait: an address is resolved in a turn of the event loop.
   await setImmediate();
   for (const { close } of givenUp) close();
   await Promise.all(givenUp.map(({ ended }) => ended));
@@ -84,7 +84,7 @@ test('what was given up before there was a certificate does not connect when the
   expect(counter.count()).toBe(1);
 });
 
-/** A way to that server which counts who comes along. */
+/** A proxy to that server which counts the connections. */
 async function countConnections({ address }: PolicyServer) {
   let count = 0;
   const [host = '', port = ''] = address.split(':');
@@ -113,7 +113,7 @@ test('a control plane of another name is not connected to', async () => {
   await expect(open().ended).resolves.toContain("not in the cert's list");
 });
 
-test('authorities that are told later are those that the next connection trusts', async () => {
+test('the next connection trusts the authorities that were set last', async () => {
   const next = makeAuthority('next');
   const server = await serve({ by: next });
   const own = issue(authority);
@@ -127,7 +127,7 @@ test('authorities that are told later are those that the next connection trusts'
 test.each([
   ['that has expired', () => issue(authority, { until: new Date(Date.now() - 60_000) })],
   ['of another authority', () => issue(makeAuthority('one'))],
-])('a certificate %s is refused, and a good one in its place is not', async (_, bad) => {
+])('a certificate %s is rejected, and a good one in its place is not', async (_, bad) => {
   const server = await serve();
   const { cell, open } = connect(server, materialOf(bad()));
   await expect(open().ended).resolves.toMatch(/No connection established|ECONNRESET|closed|alert/);
@@ -137,7 +137,7 @@ test.each([
   expect((await server.accept()).shown).toBe(printOf(own));
 });
 
-test('by authorities alone the control plane is checked, on loopback too, and nothing is shown', async () => {
+test('with authorities alone the control plane is checked, on loopback too, and no certificate is shown', async () => {
   const { certificate, key } = issue(authority, { names });
   const pair = { cert_chain: Buffer.from(certificate), private_key: Buffer.from(key) };
   const server = await startPolicyServer({ credentials: ServerCredentials.createSsl(null, [pair], false) });

@@ -1,5 +1,5 @@
-// A ledger that does not come along: it is asked for no more than it has left to answer, in messages that it reads, and what was not asked
-// is asked once it has answered.
+// A slow ledger: the sidecar asks for no more than the ledger can still answer, in messages that it can read. The
+// remaining asks are sent after it has answered.
 import { quotaService } from '@tollgate/proto';
 import { bounds, type QuotaAnswer, type QuotaAsk } from '@tollgate/proto/contract';
 import { expect, test } from 'vitest';
@@ -65,7 +65,7 @@ const grantTo = ({ counter, number }: QuotaAsk): QuotaAnswer => ({
 
 const asked = (messages: readonly Message[]): number => messages.reduce((sum, { asks }) => sum + asks.length, 0);
 
-test('while nothing is answered, at most two messages full of asks are under way, and each run is asked for in the end', async () => {
+test('while nothing is answered, at most two messages full of asks are in flight, and each run is asked for in the end', async () => {
   const { want, messages, pass, turns } = start();
   await turns();
   for (let n = 0; n < 5_000; n += 1) want(n);
@@ -83,7 +83,7 @@ test('while nothing is answered, at most two messages full of asks are under way
   expect(heard.size).toBe(5_000);
 });
 
-test('runs with long chains of agents are asked for in messages that the control plane reads', async () => {
+test('runs with long chains of agents are asked for in messages that the control plane can read', async () => {
   const { want, messages, turns, pass } = start();
   await turns();
   const chain = Array.from({ length: 64 }, (_, at) => `${at}-${'é'.repeat(190)}`);

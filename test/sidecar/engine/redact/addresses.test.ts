@@ -1,11 +1,11 @@
-// Addresses of people, machines and money: what goes, in what surroundings, and what looks like one and stays.
+// Addresses of people, machines and money: what is redacted, in which contexts, and which look-alikes stay.
 
 import { plainRedaction } from '@tollgate/proto/contract';
 import { createNumbers, createRedactor } from '@tollgate/sidecar/engine/redact';
 import { expect, test } from 'vitest';
 
 const redactor = createRedactor(plainRedaction, []);
-/** With what was found in angle brackets, by the kind's first letter: `<e>`. */
+/** Returns the text with each finding as the first letter of its kind in angle brackets: `<e>`. */
 const redact = (text: string): string =>
   redactor.redactText(text, createNumbers()).text.replaceAll(/\[redacted:([a-z])[a-z_]*(?:#\d+)?\]/g, '<$1>');
 
@@ -56,7 +56,7 @@ test.each([
   'HEAD@{1}',
   'we met at noon, at dot com prices',
   'sum(at) and list.at(0)',
-])('no e-mail address is seen in %j', (text) => {
+])('no e-mail address is found in %j', (text) => {
   expect(redact(text)).toBe(text);
 });
 
@@ -104,7 +104,7 @@ test.each([
   'std::vector<int> a::b face::cafe',
   '12:34:56 2025:11:20',
   '2001:4860:4860::8888',
-])('no IP address is seen in %j', (text) => {
+])('no IP address is found in %j', (text) => {
   expect(redact(text)).toBe(text);
 });
 
@@ -127,11 +127,11 @@ test.each([
   '20-11-25-10-33-12',
   'a4bb6d78-7088-4abc-9def-0123456789ab',
   'commit 9cb6d0d2017f',
-])('no MAC address is seen in %j', (text) => {
+])('no MAC address is found in %j', (text) => {
   expect(redact(text)).toBe(text);
 });
 
-// Made of random bytes and their checksums.
+// Made from random bytes and their checksums.
 const bitcoin = '1Jes1CvZMmJsj1SFnX7TMW7oG5BY6EMi3o';
 const segwit = 'bc1qy44lhpdnq777s6rwegh9t6aru5t2pcuyk5djn0';
 const stellar = 'GCRK4IUXCMWSHEBNWNW5ZOU2BKL7VCIYL7F3D5WYCU5EAYWPPZHFUW5G';
@@ -162,7 +162,7 @@ test.each([
   'age19ckqkulq5j0f6uyywrsafn3fsgvhfk4vmsn5aatvqmd0ygxmusfsx99pyv',
   '0x0000000000000000000000000000000000000000',
   `tx 0x${'3f9a1b7c'.repeat(8)}`,
-])('no wallet is seen in %j', (text) => {
+])('no wallet is found in %j', (text) => {
   expect(redact(text)).toBe(text);
 });
 
@@ -172,10 +172,10 @@ test.each([
   ['81.17.204[.]9', '<i>'],
   ['ola dot berg at fjallmark dot se', '<e>'],
   ['ＯＬＡ＠ｆｊａｌｌｍａｒｋ．ｓｅ', '<e>'],
-])('%j is found though it is written otherwise', (text, redacted) => {
+])('%j is found although it is written differently', (text, redacted) => {
   expect(redact(text)).toBe(redacted);
 });
 
-test.each(['ZIP81.17.204.9', 'a[1].b[2].c[3].d', 'redis=7.2.4.118'])('%j stays', (text) => {
+test.each(['ZIP81.17.204.9', 'a[1].b[2].c[3].d', 'redis=7.2.4.118'])('%j is not redacted', (text) => {
   expect(redact(text)).toBe(text);
 });

@@ -17,7 +17,7 @@ function visits(of: readonly (readonly string[] | 'digits')[], text: string): re
 const sorted = (seen: readonly Visit[]): readonly Visit[] =>
   seen.toSorted((a, b) => a.at - b.at || a.end - b.end || a.detector - b.detector);
 
-/** As one would write it without thinking about time. */
+/** The obvious implementation, without regard for speed. */
 function naive(of: readonly (readonly string[])[], text: string): readonly Visit[] {
   const lower = text.toLowerCase();
   return sorted(
@@ -37,7 +37,7 @@ const anchorsOfDetectors = fc.array(fc.uniqueArray(word, { minLength: 1, maxLeng
   maxLength: 5,
 });
 
-test('each anchor is visited wherever it stands, whatever its case, also inside another', () => {
+test('each anchor is visited wherever it occurs, in any case, also inside another', () => {
   fc.assert(
     fc.property(anchorsOfDetectors, fc.stringMatching(/^[abABc:пжЖ ]{0,40}$/), (of, text) => {
       expect(visits(of, text)).toEqual(naive(of, text));

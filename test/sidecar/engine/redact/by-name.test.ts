@@ -1,4 +1,5 @@
-// Passwords and secrets by the name beside them: in which notations they go, and what beside such a name stays.
+// Passwords and secrets that are found by a name next to them: in which notations they are redacted, and which values
+// next to such a name stay.
 import { plainRedaction } from '@tollgate/proto/contract';
 import { createNumbers, createRedactor } from '@tollgate/sidecar/engine/redact';
 import { expect, test, vi } from 'vitest';
@@ -10,7 +11,7 @@ import { commandPassword } from '../../../../sidecar/engine/redact/detectors/nam
 import { isPlaceholder } from '../../../../sidecar/engine/redact/detectors/placeholders.ts';
 import { createFinder, nothingKnown } from '../../../../sidecar/engine/redact/finder.ts';
 
-// P and S in the tables; made up.
+// P and S in the tables. The values are invented.
 const chosen = 'Kaffee!Wolke7';
 const drawn = 'k9Jx2QpV7mZt4LwR8sYb';
 const filled = (text: string): string => text.replaceAll('‹P›', chosen).replaceAll('‹S›', drawn);
@@ -82,7 +83,7 @@ test.each([
   '관리자 비밀번호: ‹P› (초기값)',
   'รหัสผ่านคือ ‹P›',
   'password: "never‹P›ends',
-])('%j goes, and nothing but the value', (text) => {
+])('in %j only the value is redacted', (text) => {
   const hidden = redact(text);
   expect(hidden).toBe(text.replace('password: "never‹P›ends', 'password: "‹P›'));
   expect(hidden).not.toContain(chosen);
@@ -121,11 +122,11 @@ test.each([
   'PASSWORD_FILE=/run/secrets/db_pass1',
   'password-reset-guide2024',
   'compass: N45E7x9',
-])('%j stays', (text) => {
+])('%j is not redacted', (text) => {
   expect(redact(text)).toBe(text);
 });
 
-test('a JSON value goes by its key, by what a pair calls it, and by the option before it', () => {
+test('a JSON value is redacted by its key, by the name in a pair, and by the option before it', () => {
   const value = {
     smtp: { user: 'mail', pass: '‹P›', port: 2525 },
     env: [
@@ -144,7 +145,7 @@ test('a JSON value goes by its key, by what a pair calls it, and by the option b
   expect(redactJson(value)).toEqual(value);
 });
 
-test('a column goes that its header names, as far as its rows go', () => {
+test('a column is redacted that its header names, to the end of its rows', () => {
   expect(redact('app,client_secret,rotated\na,‹S›,2024-12-01\nb,‹S›,2025-01-14\nend')).toBe(
     'app,client_secret,rotated\na,‹S›,2024-12-01\nb,‹S›,2025-01-14\nend',
   );
@@ -202,13 +203,13 @@ test.each([
 });
 
 test.each([chosen, drawn, 'hunter2', 'Herbstlaub77', `${'A'.repeat(22)}${drawn}${drawn}${drawn}`, '7xXX6Y5BtiMxsoWt6Wc6'])(
-  '%j is none',
+  '%j is not a placeholder',
   (value) => {
     expect(isPlaceholder(value)).toBe(false);
   },
 );
 
-test('entropy is nothing for one character and the logarithm for different ones', () => {
+test('entropy is 0 for one repeated character and the logarithm for different ones', () => {
   expect(bitsPerCharacter('')).toBe(0);
   expect(bitsPerCharacter('aaaa')).toBe(0);
   expect(bitsPerCharacter('0123456789abcdef')).toBe(4);
@@ -230,7 +231,7 @@ const worst = [
   'mysql x ',
 ];
 
-test.each(worst)('of %j over and over, what is looked at grows as the text does', (piece) => {
+test.each(worst)('for repeated %j, the number of checks grows in proportion to the text', (piece) => {
   const finder = createFinder([password, secret, passwordColumn, secretColumn, commandPassword]);
   const looked = (length: number): number => {
     const text = piece.repeat(Math.ceil(length / piece.length));

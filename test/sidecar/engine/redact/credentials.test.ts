@@ -1,4 +1,4 @@
-// Keys, tokens, headers, URLs and connection strings, each detector family by itself: nothing else is found here.
+// Keys, tokens, headers, URLs and connection strings, with each family of detectors alone: nothing else is found here.
 import { generateKeyPairSync } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { credentials } from '../../../../sidecar/engine/redact/detectors/credentials/index.ts';
@@ -6,7 +6,7 @@ import { createFinder, nothingKnown, replaceFound } from '../../../../sidecar/en
 import { createNumbers, createRedactor } from '../../../../sidecar/engine/redact/index.ts';
 import { createWork, workMax } from '../../../../sidecar/engine/redact/work.ts';
 
-/** A bar breaks what scanners of code hosts would take for live. */
+/** A bar breaks values that scanners of code hosts would report as real. */
 const t = (parts: TemplateStringsArray, ...values: readonly string[]): string => String.raw(parts, ...values).replaceAll('¦', '');
 
 const finder = createFinder(credentials);
@@ -44,13 +44,13 @@ describe('a private key', () => {
   });
 
   test.each(['> ', '# ', '    ', 'app-1  | ', '2025-01-04T10:11:12Z web[3]: ', '+'])(
-    'whose lines all begin with %j is found as one',
+    'whose lines all begin with %j is found as one key',
     (prefix) => {
       expect(redacted(pem.trim().replaceAll(/^/gm, prefix))).toBe(around(pem, (line) => prefix + line));
     },
   );
 
-  test('has headers that stay', () => {
+  test('keeps its headers', () => {
     const headers = 'Proc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,C408304A441F3CDC8353E39348F48938\n\n';
     expect(redacted(pem.replace('\n', `\n${headers}`).trim())).toBe(around(pem).replace('\n', `\n${headers}`));
   });
@@ -62,7 +62,7 @@ describe('a private key', () => {
     );
   });
 
-  test('is found without armour by how it begins, and in base64 of its armour', () => {
+  test('is found without armour by its beginning, and in base64 of its armour', () => {
     for (const key of [pem, String(ec.export({ type: 'sec1', format: 'pem' })), String(ed.export({ type: 'pkcs8', format: 'pem' }))]) {
       expect(redacted(`data: ${body(key)}\n`)).toBe('data: <private_key>\n');
       expect(redacted(`data: ${Buffer.from(key).toString('base64')}\nnext: 1`)).toBe('data: <private_key>\nnext: 1');
@@ -71,7 +71,7 @@ describe('a private key', () => {
       expect(redacted(der)).toBe('<private_key>');
   });
 
-  test('as a JSON Web Key loses its private members, whatever their order', () => {
+  test('as a JSON Web Key loses its private members, in any order', () => {
     const of = (key: typeof rsa): string => JSON.stringify(key.export({ format: 'jwk' }));
     const marked = (json: string): string => json.replaceAll(/("(?:d|p|q|dp|dq|qi)":")[^"]*/g, '$1<private_key>');
     for (const jwk of [rsa, ec, ed].map(of)) {
@@ -99,7 +99,7 @@ describe('a private key', () => {
     t`if (!pem.includes('-----BEGIN PRI¦VATE KEY-----')) throw new Error('/etc/ssl/private/of/the/server/that/answers');`,
     'PublicKey = yAnz5TF+lXXJte14tji3zlMNq+hd2rYUIgJBgB3fBmk=',
     'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIEUTLP0386IJAd3rpRHI+C8t1Vi0mvPjppuB0FPzXFrw laptop',
-  ])('is not: %s', (text) => expect(redacted(text)).toBe(text));
+  ])('is not found in: %s', (text) => expect(redacted(text)).toBe(text));
 });
 
 describe('a JSON Web Token', () => {
@@ -125,7 +125,7 @@ describe('a JSON Web Token', () => {
     `{"data":"${part({ alg: 'RS256', typ: 'JWT', kid: 'a' })}=="}`,
     `xx${signed}`,
     'eyJhbGciOi...',
-  ])('is not: %s', (text) => expect(redacted(text)).toBe(text));
+  ])('is not found in: %s', (text) => expect(redacted(text)).toBe(text));
 });
 
 describe('an authorization', () => {
@@ -177,9 +177,9 @@ describe('an authorization', () => {
     'Cookie: _ga=GA1.2.720032033.7907545979; consent=1; tz=Europe%2FVienna',
     'Cookie: request=7c9a1f0e-2b4d-4c6e-8f1a-3d5b7e9f1a2c',
     'cookie_samesite = lax',
-  ])('is not: %s', (text) => expect(redacted(text)).toBe(text));
+  ])('is not found in: %s', (text) => expect(redacted(text)).toBe(text));
 
-  test('is known by the key of a payload, and by the name beside a value', () => {
+  test('is recognised by the key of a payload, and by the name next to a value', () => {
     expect(redactedJson({ headers: { authorization: [hex], cookie: `sid=${drawn}; lang=de` } })).toBe(
       '{"headers":{"authorization":["[redacted:authorization]"],"cookie":"sid=[redacted:authorization]; lang=de"}}',
     );
@@ -227,10 +227,10 @@ describe('credentials of a URL', () => {
     'Server=db;Password=#{DbPassword}#;Pwd=%DB_PWD%;Password={0};',
     'it stood here; password=Zw3-Rauhreif+71',
     'this.password=password; const pwd=process.env.PWD;',
-  ])('are not in: %s', (text) => expect(redacted(text)).toBe(text));
+  ])('are not found in: %s', (text) => expect(redacted(text)).toBe(text));
 });
 
-test('they are asked at so few places that no repeated anchor takes the budget of a call', () => {
+test('the detectors are called at so few places that no repeated anchor uses up the budget of a call', () => {
   const fills = ['', 'a', 'aB3', '=', ':', '"', '@', 'a=b;', '%41', '\\n', '-----'];
   const units = credentials.flatMap(({ anchors }) =>
     (anchors === 'digits' ? [] : anchors).flatMap((anchor) => fills.map((fill) => anchor + fill)),

@@ -15,7 +15,7 @@ function leaves(text: string): readonly (readonly [string, string, string, boole
 }
 
 describe('a JSON text', () => {
-  test('in which nothing is rewritten stays as it is, byte for byte', () => {
+  test('without rewrites stays unchanged, byte for byte', () => {
     fc.assert(
       fc.property(fc.json(), fc.constantFrom(undefined, 1, '\t'), (json, indent) => {
         const text = JSON.stringify(JSON.parse(json), null, indent);
@@ -24,7 +24,7 @@ describe('a JSON text', () => {
     );
   });
 
-  test('has each string and number visited once, decoded, with the key it belongs to and its path', () => {
+  test('has each string and number visited once, decoded, with its key and its path', () => {
     expect(leaves(' {"a b":["x", -1.5e+300 , true,null,{"c":"\\u0041\\n\\""}],"n":123456789012345678901} ')).toEqual([
       ['', '', 'a b', true],
       ['["a b"][0]', 'a b', 'x', false],
@@ -36,7 +36,7 @@ describe('a JSON text', () => {
     ]);
   });
 
-  test('names a value after what stands beside it where an object says so', () => {
+  test('names a value after an adjacent member where an object does so', () => {
     expect(leaves('[{"name":"DB_PASSWORD","value":"x"},{"value":"y"}]').filter(([, , , isKey]) => !isKey)).toEqual([
       ['[0].name', 'name', 'DB_PASSWORD', false],
       ['[0].value', 'DB_PASSWORD', 'x', false],
@@ -44,14 +44,14 @@ describe('a JSON text', () => {
     ]);
   });
 
-  test('changes only what is rewritten: blanks, order and digits that no number holds stay', () => {
+  test('changes only what is rewritten: blanks, order and long numbers stay', () => {
     const text = '{ "b" : 1e400,\n "a":"old" , "old":[ 12345678901234567890 ] }';
     expect(rewritten(text, ({ text: leaf }) => (leaf === 'old' ? 'a "new"' : leaf))).toBe(
       '{ "b" : 1e400,\n "a":"a \\"new\\"" , "a \\"new\\"":[ 12345678901234567890 ] }',
     );
   });
 
-  test('keeps its shape whatever its strings become', () => {
+  test('keeps its structure whatever its strings become', () => {
     fc.assert(
       fc.property(fc.jsonValue({ noUnicodeString: false }), fc.string(), (value, by) => {
         const text = JSON.stringify(value);
@@ -70,13 +70,13 @@ describe('a JSON text', () => {
   });
 });
 
-test('keys that are rewritten alike stay as many', () => {
+test('keeps the number of its keys even if they are rewritten alike', () => {
   const text = '{"x":1,"y":2,"[redacted:email#1]":3,"[redacted:email#1]#2":4}';
   const once = rewritten(text, ({ text: leaf }) => (leaf === 'x' || leaf === 'y' ? '[redacted:email#1]' : leaf));
   expect(Object.values(JSON.parse(once))).toEqual([1, 2, 3, 4]);
 });
 
-test('a text is JSON to be looked into where it is an object, a list or a string', () => {
+test('a text is parsed as JSON where it is an object, a list or a string', () => {
   expect(['{"a":1}', ' [1]', '"x"', '1', 'true', '{a:1}', '{"a":1}x', '', ' ', 'text'].map(isJson)).toEqual([
     true,
     true,

@@ -1,4 +1,4 @@
-// Cards, bank accounts, telephone numbers and national ids: what is found, exactly, and what only looks like one.
+// Cards, bank accounts, telephone numbers and national ids: exactly what is found, and what only looks like one.
 import { describe, expect, test } from 'vitest';
 import type { Detector } from '../../../../sidecar/engine/redact/detector.ts';
 import { iban } from '../../../../sidecar/engine/redact/detectors/numbers/iban.ts';
@@ -24,7 +24,7 @@ describe('cards', () => {
     '4539%205787%206362%201486',
     '3712-048159-36215',
     '6225 8812 3456 7802 113',
-  ])('%s is found next to whatever stands around it', (number) => {
+  ])('%s is found in any surroundings', (number) => {
     for (const [before, after] of [
       ['', ''],
       ['卡号', '，'],
@@ -39,7 +39,7 @@ describe('cards', () => {
     }
   });
 
-  test('a wrong check digit, a published test number, a typed row are none', () => {
+  test('a wrong check digit, a published test number and a typed row are not found', () => {
     for (const other of [
       '4539578763621487',
       '4242424242424242',
@@ -51,7 +51,7 @@ describe('cards', () => {
       expect(found(`card ${other}`)).toEqual([]);
   });
 
-  test('what an order, a counter, a path or a fraction holds is none', () => {
+  test('the numbers of an order, a counter, a path or a fraction are not found', () => {
     for (const text of [
       `order no. ${card}`,
       `{"tracking":"${card}"}`,
@@ -66,7 +66,7 @@ describe('cards', () => {
       expect(found(text)).toEqual([]);
   });
 
-  test('lengths that barcodes and timestamps have too need a word', () => {
+  test('lengths that barcodes and timestamps also have need a word', () => {
     expect(found('4006381333931')).toEqual([]);
     expect(found('ean 4006381333931')).toEqual([]);
     expect(found('4716349072154')).toEqual([]);
@@ -88,7 +88,7 @@ describe('bank accounts', () => {
     expect(found(`振込先${number}です`)).toEqual([`iban ${number}`]);
   });
 
-  test('a wrong check digit, a wrong length, an example of the standard are none', () => {
+  test('a wrong check digit, a wrong length and an example of the standard are not found', () => {
     for (const other of [
       'DE22700519950000007229',
       'DE217005199500000072290',
@@ -115,7 +115,7 @@ describe('telephone numbers', () => {
     '07845 029588',
     '03-3751-4149',
     '06.82.45.17.90',
-  ])('%s is found by itself', (number) => {
+  ])('%s is found without a word', (number) => {
     for (const [before, after] of [
       ['', ''],
       ['"', '"'],
@@ -128,7 +128,7 @@ describe('telephone numbers', () => {
   });
 
   test.each(['13912345679', '4157622671', '612 45 87 90', '98659 72717', '0171/4822781', '8 (916) 476-29-82', '0612458790'])(
-    '%s is found beside a word',
+    '%s is found next to a word',
     (number) => {
       expect(found(number).filter((one) => one.includes(number) && !/^0|^8/.test(number))).toEqual([]);
       for (const word of ['phone: ', 'homePhone=', 'тел. ', '手机号', 'celular ', '"mobile_number":"', 'tel:'])
@@ -136,7 +136,7 @@ describe('telephone numbers', () => {
     },
   );
 
-  test('a list behind a word is found whole, and a column below one', () => {
+  test('a list after a word is found whole, and so is a column below one', () => {
     expect(found('Tel.: 0171 4822781, 0171 4822799')).toEqual(['phone 0171 4822781', 'phone 0171 4822799']);
     expect(found('name,phone,n\nAnn,4157622671,1234567\nBob,4157622699,7654321\n')).toEqual(['phone 4157622671', 'phone 4157622699']);
   });
@@ -160,7 +160,7 @@ describe('telephone numbers', () => {
     '1,234,567,890',
     '-122.4194155, 37.7749295',
     '12345678-415-762-2671',
-  ])('%s holds none', (text) => {
+  ])('nothing is found in %s', (text) => {
     expect(found(text)).toEqual([]);
   });
 });
@@ -182,7 +182,7 @@ describe('national ids', () => {
     ['2 55 08 14 168 025 38', 'France'],
     ['S8116474F', 'Singapore'],
     ['X2482300W', 'Spain'],
-  ])('%s is found by itself (%s)', (number, country) => {
+  ])('%s is found without a word (%s)', (number, country) => {
     for (const [before, after] of [
       ['', ''],
       ['"', '"'],
@@ -202,12 +202,12 @@ describe('national ids', () => {
     ['2340 1234 5670', ''],
     ['8112189876', 'personnummer'],
     ['1234567FA', 'PPS'],
-  ])('%s is found beside a word only (%s)', (number, word) => {
+  ])('%s is found only next to a word (%s)', (number, word) => {
     expect(found(number)).toEqual([]);
     expect(found(`${word}: ${number}`)).toEqual(word === '' ? [] : [`national_id ${number}`]);
   });
 
-  test('a word tells a national id from a telephone number', () => {
+  test('a word distinguishes a national id from a telephone number', () => {
     expect(found('NHS number: 943 476 5919')).toEqual(['national_id 943 476 5919']);
   });
 
@@ -226,12 +226,12 @@ describe('national ids', () => {
     'ssn: 000-00-0000',
     'X1234567L-9',
     '44051401358',
-  ])('%s is none', (text) => {
+  ])('%s is not found', (text) => {
     expect(found(text)).toEqual([]);
   });
 });
 
-test('what is found depends on nothing beyond the reach, so that the time for a text is linear in it', () => {
+test('what is found depends on nothing outside the reach, so the time for a text is linear in its length', () => {
   const units = [
     '12 ',
     '1234 ',
@@ -278,7 +278,7 @@ function isLuhnValid(written: string): boolean {
   return sum % 10 === 0;
 }
 
-describe('digits of other scripts and wide ones', () => {
+describe('digits of other scripts and full-width digits', () => {
   test.each([
     ['phone', 'الجوال ', '٠٥٠ ١٢٨ ٤٥٩٧'],
     ['phone', 'मोबाइल ', '९८६५१ ७२७१४'],
@@ -286,7 +286,7 @@ describe('digits of other scripts and wide ones', () => {
     ['phone', 'ＴＥＬ：', '０３－３７５１－４１４９'],
     ['payment_card', '', '٤٥٣٩ ٥٧٨٧ ٦٣٦٢ ١٤٨٦'],
     ['iban', '口座：', 'ＤＥ２１７００５１９９５００００００７２２９'],
-  ])('%s after %j is found as it stands', (kind, before, number) => {
+  ])('%s after %j is found as it is written', (kind, before, number) => {
     expect(found(`${before}${number}。`)).toEqual([`${kind} ${number}`]);
   });
 });
@@ -302,36 +302,36 @@ describe('separators as markup writes them', () => {
   });
 });
 
-test('a word in the head of a table says nothing of the columns beside its own', () => {
+test('a word in the head of a table applies only to its own column', () => {
   expect(found(`txn;card\n7;${card}\n`)).toEqual([`payment_card ${card}`]);
   expect(found(`txn_id  AMOUNT\nKIOSK 14  ${card}\n`)).toEqual([]);
   expect(found(`shop,order_id,qty\nnorth,${card},2\n`)).toEqual([]);
 });
 
-test('bytes of a dump in groups of four are no card', () => {
+test('bytes of a dump in groups of four are not a card', () => {
   expect(found('00000000: 4539 5787 6362 1486 0a41 4243')).toEqual([]);
   expect(found('9f2c 4539 5787 6362 1486')).toEqual([]);
   expect(found('it is 4539 5787 6362 1486 dead sure')).toEqual(['payment_card 4539 5787 6362 1486']);
 });
 
-test('numbers of Brazil and Russia are found as they are written at home, an older one of Mexico too', () => {
+test('numbers of Brazil and Russia are found in their national form, and so is an older one of Mexico', () => {
   expect(found('(21) 96610-0688')).toEqual(['phone (21) 96610-0688']);
   expect(found('8 (916) 478–57–88')).toEqual(['phone 8 (916) 478–57–88']);
   expect(found('+52 1 55 4887 4122')).toEqual(['phone +52 1 55 4887 4122']);
   expect(found('2 (916) 478-57-88')).toEqual([]);
 });
 
-test('pairs of digits beside a word are a number of Norway or Denmark, if they could be', () => {
+test('pairs of digits next to a word are a number of Norway or Denmark, if they can be', () => {
   expect(found('tlf. 91 47 63 82')).toEqual(['phone 91 47 63 82']);
   expect(found('tlf. 11 12 10 03')).toEqual([]);
 });
 
-test('two zeros and a whole number are one beside a word only', () => {
+test('two zeros and a whole number are a telephone number only next to a word', () => {
   expect(found('<tel:0048601566965>')).toEqual(['phone 0048601566965']);
   expect(found('lot 0048601566965')).toEqual([]);
 });
 
-test('a number without check digits needs its own word, not just one for such numbers', () => {
+test('a number without check digits needs its own word, not only a word for such numbers', () => {
   expect(found('my NIN is 35398711734')).toEqual(['national_id 35398711734']);
   expect(found('id number 35398711734')).toEqual([]);
   expect(found('nine 35398711734')).toEqual([]);
@@ -345,11 +345,11 @@ test.each([
   expect(found(`document ${number}`)).toEqual([]);
 });
 
-test('a day beside a word for people is none', () => {
+test('a date next to a word for people is not found', () => {
   expect(found('ID number 4471, born 19850615 or 15061985')).toEqual([]);
 });
 
-test('all columns of a header that are of interest are followed, as far as the table goes, and the next header anew', () => {
+test('all relevant columns of a header are followed to the end of the table, and the next header starts again', () => {
   const row = (at: number): string => `Ann,41576226${at},07845 0295${at},${'x'.repeat(200)}\n`;
   const rows = Array.from({ length: 40 }, (_, at) => row(at + 10));
   expect(found(`name,phone,mobile,note\n${rows.join('')}`)).toHaveLength(80);

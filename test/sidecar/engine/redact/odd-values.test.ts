@@ -1,4 +1,5 @@
-// Values that hide in how they are written: very long, with marks, masks and blanks of all widths around and within them.
+// Values that are hidden by how they are written: very long, or with marks, masks and blanks of all widths around and
+// within them.
 import { plainRedaction } from '@tollgate/proto/contract';
 import { createNumbers, createRedactor } from '@tollgate/sidecar/engine/redact';
 import { expect, test } from 'vitest';
@@ -8,7 +9,7 @@ const redactor = createRedactor(plainRedaction, []);
 const redact = (text: string): string => redactor.redactText(text, createNumbers()).text;
 const redactJson = (value: unknown): string => redactor.redactJson(JSON.stringify(value), createNumbers()).text;
 
-/** Letters and digits, drawn from a seed. */
+/** Returns letters and digits, generated from a seed. */
 function drawn(length: number, seed = 12_345): string {
   const letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
   let state = seed;
@@ -20,7 +21,7 @@ function drawn(length: number, seed = 12_345): string {
   return result;
 }
 
-test('all rows of a dump go', () => {
+test('all rows of a dump are redacted', () => {
   const values = Array.from({ length: 300 }, (_, row) => `${drawn(9, row)}!${row}`);
   const rows = values.map((value, row) => `('user${row}', '${value}')`).join(', ');
   const hidden = redact(`INSERT INTO users (name, password) VALUES ${rows};`);
@@ -29,11 +30,11 @@ test('all rows of a dump go', () => {
 });
 
 test.each([`${chosen}\n`, `\t${chosen}  `, 'correct horse battery Zw3', 839201847, '2024-01-01 Rauh!x7', drawn(257), drawn(50_000)])(
-  'a password of JSON goes: %j',
+  'a password in JSON is redacted: %j',
   (password) => expect(redactJson({ password })).toBe('{"password":"[redacted:password#1]"}'),
 );
 
-test('a password of digits goes from a text too', () => {
+test('a password of digits in a text is redacted too', () => {
   expect(redact('it has {"password": 839201847, "pin": 1}')).toBe('it has {"password": [redacted:password#1], "pin": 1}');
 });
 
@@ -48,12 +49,12 @@ test.each([4_097, 20_000])('of a key of %d characters nothing is left', (length)
   expect(redact(`Server=db;Password=${key};Database=x`)).toMatch(/^Server=db;Password=\[redacted:\w+#1\];Database=x$/);
 });
 
-test.each(['\u00a0', '\u2003', '\u2009', '\u202f'])('%j is a blank between a name and its value', (blank) => {
+test.each(['\u00a0', '\u2003', '\u2009', '\u202f'])('%j counts as a blank between a name and its value', (blank) => {
   for (const before of [`password:${blank}`, `**password**:${blank}`, `password${blank}=${blank}`, `the password${blank}is${blank}`])
     expect(redact(before + chosen)).toBe(`${before}[redacted:password#1]`);
 });
 
-test.each(['Zw3...Rauh+71', 'Zw3***Rauh+71', 'Example-71+Rauh', '10:23Abc!x'])('%s is a password, though it looks masked', (value) => {
+test.each(['Zw3...Rauh+71', 'Zw3***Rauh+71', 'Example-71+Rauh', '10:23Abc!x'])('%s is a password, although it looks masked', (value) => {
   expect(redactJson({ password: value })).toBe('{"password":"[redacted:password#1]"}');
   expect(redact(`password: ${value}`)).toBe('password: [redacted:password#1]');
 });
@@ -62,14 +63,14 @@ test.each(['********', 'sk-...abcd', 'ab12****', '***REDACTED***', 'changeme123!
   expect(redactJson({ password: value })).toBe(JSON.stringify({ password: value }));
 });
 
-test('what stands beside a mark is judged without it', () => {
+test('text next to a mark is checked without the mark', () => {
   expect(redact(`password: [redacted:password#1]${chosen}`)).toBe('password: [redacted:password#1][redacted:password#2]');
   expect(redact(`password: ${chosen}[redacted:email#1]`)).toBe('password: [redacted:password#1][redacted:email#1]');
   expect(redactJson({ password: `${chosen} [redacted:email#1]` })).not.toContain(chosen);
   expect(redact(`api_key=[redacted:secret#1]${drawn(30)}`)).toBe('api_key=[redacted:secret#1][redacted:secret#2]');
 });
 
-test('what only looks like a mark hides nothing', () => {
+test('a look-alike of a mark hides nothing', () => {
   expect(redact(`password: [redacted:nonsense#1]${chosen}`)).not.toContain(chosen);
   expect(redactJson({ password: `[redacted:nonsense#1]${chosen}` })).not.toContain(chosen);
   expect(redactJson({ password: `[redacted:${chosen}]` })).not.toContain(chosen);
@@ -80,13 +81,13 @@ test.each(['password: [redacted:password#1]', '{"password":"[redacted:password#1
   (text) => expect(redact(text)).toBe(text),
 );
 
-// A bar breaks what scanners of code hosts would take for live.
+// A bar breaks values that scanners of code hosts would report as real.
 test.each([
   ['code_hosting_token', `gh¦p_${drawn(36)}`],
   ['code_hosting_token', `gl¦pat-${drawn(20)}`],
   ['registry_token', `np¦m_${drawn(36)}`],
   ['cloud_key', 'AK¦IAQ7RZLKD2WVMN3TXB'],
-])('of several glued together nothing is left: %s', (kind, barred) => {
+])('of several values without separators nothing is left: %s', (kind, barred) => {
   const token = barred.replace('¦', '');
   expect(redact(`a ${token}${token} b`)).toBe(`a [redacted:${kind}#1] b`);
   expect(redact(`a ${token}${token}${token} b`)).toBe(`a [redacted:${kind}#1] b`);

@@ -1,4 +1,4 @@
-// Patterns of a workspace's own: what finding them may cost. The rest of them is told with the engine.
+// Patterns of a workspace: the cost of finding them. The tests of the engine cover the rest.
 import { describe, expect, test } from 'vitest';
 import { createNumbers, createRedactor } from '../../../../sidecar/engine/redact/index.ts';
 import { ownPattern, ownPatternProblem } from '../../../../sidecar/engine/redact/own-pattern.ts';
@@ -6,7 +6,7 @@ import { OverBudget, workMax } from '../../../../sidecar/engine/redact/work.ts';
 
 const fill = (unit: string, length: number): string => unit.repeat(Math.ceil(length / unit.length)).slice(0, length);
 
-/** What is spent until it ends, or until nothing is left. */
+/** Returns what is spent until the search ends, or until the budget is used up. */
 function spentOn(pattern: string, text: string): { readonly matches: number; readonly spent: number; readonly over: boolean } {
   let spent = 0;
   const spend = (units: number): void => {
@@ -21,7 +21,7 @@ function spentOn(pattern: string, text: string): { readonly matches: number; rea
   }
 }
 
-describe('a pattern that reads on to the end for each of its matches', () => {
+describe('a pattern that reads to the end for each of its matches', () => {
   test.each([
     ['a(?:.*b)?', 'a'],
     ['[a-y]+z|[a-y]', 'a'],
@@ -38,7 +38,7 @@ describe('a pattern that reads on to the end for each of its matches', () => {
     else expect(spent).toBeLessThan(text.length * 40);
   });
 
-  test('has the whole value replaced, never a part of it passed', () => {
+  test('has the whole value replaced, and no part of it passes', () => {
     const redactor = createRedactor({ off: [], patterns: [['own', 'a(?:.*b)?']], allow: [] }, []);
     expect(redactor.redactText('a'.repeat(200_000), createNumbers())).toMatchObject({
       text: '[redacted:over_budget]',
@@ -46,26 +46,26 @@ describe('a pattern that reads on to the end for each of its matches', () => {
     });
   });
 
-  test('pays for four times the text about sixteen times as much', () => {
+  test('pays about sixteen times as much for four times the text', () => {
     const spent = (length: number): number => spentOn('a(?:.*b)?', 'a'.repeat(length)).spent;
     expect(spent(2_000) / spent(500)).toBeGreaterThan(12);
   });
 });
 
-describe('an honest pattern', () => {
+describe('a harmless pattern', () => {
   test.each([
     ['EMP-[0-9]{6}', 'EMP-123456 '],
     ['EMP-[0-9]+', 'EMP-123456 '],
     ['(?i)project (?:alpha|beta|gamma) [0-9]{2,4}', 'Project Beta 234, '],
     ['[a-z.]+@corp\\.io', 'bob.x@corp.io, hello you '],
-  ])('that matches all over a megabyte takes a small part of what a call may do: %s', (pattern, unit) => {
+  ])('that matches all over a megabyte uses a small part of the budget of a call: %s', (pattern, unit) => {
     const text = unit.repeat(Math.floor(1_000_000 / unit.length));
     const { matches, spent } = spentOn(pattern, text);
     expect(matches).toBe(text.length / unit.length);
     expect(spent).toBeLessThan(workMax / 2);
   });
 
-  test('has all of them replaced in a megabyte', () => {
+  test('has all of its matches replaced in a megabyte', () => {
     const redactor = createRedactor({ off: [], patterns: [['employee', 'EMP-[0-9]{6}']], allow: [] }, []);
     const line = `EMP-123456 ${'lorem ipsum dolor '.repeat(8)}`;
     const count = Math.floor(1_000_000 / line.length);
@@ -74,7 +74,7 @@ describe('an honest pattern', () => {
     expect(text).toBe(line.replace('EMP-123456', '[redacted:employee#1]').repeat(count));
   });
 
-  test('is found as RE2 finds it, however far it reaches', () => {
+  test('is found as RE2 finds it, however long the match is', () => {
     const text = `x a${'-'.repeat(20_000)}b y a`;
     const found = ownPattern('own', 'a(?:.*b)?').matches(text, () => {});
     expect(found.map(({ start, end }) => [start, end])).toEqual([

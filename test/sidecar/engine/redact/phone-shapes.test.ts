@@ -1,12 +1,14 @@
-// What is remembered of the ways in which numbers were written.
+// What is remembered of the forms in which numbers were written.
 import { expect, test } from 'vitest';
 import { isWrittenAsAtHome } from '../../../../sidecar/engine/redact/detectors/numbers/phone-plans.ts';
 import { collectGarbage } from '../../../bench/garbage.ts';
 
-/** In 1,000 groups, more than a number is read in: so each that is remembered takes 2 KB, and can be measured. */
+/**
+ * A form of 1,000 groups, more than any real number has. Each stored form takes 2 KB, so the memory can be measured.
+ */
 const longShape = (n: number): readonly number[] => [3, ...Array.from({ length: 999 }, (_, bit) => (bit < 13 ? 1 + ((n >> bit) & 1) : 1))];
 
-test('of 5,000 ways to write a number 500 are remembered', () => {
+test('of 5,000 forms of a number 500 are stored', () => {
   const isKnown = (): boolean => isWrittenAsAtHome('02079460018', [3, 4, 4]);
   expect(isKnown()).toBe(true);
   const before = collectGarbage();
@@ -16,7 +18,7 @@ test('of 5,000 ways to write a number 500 are remembered', () => {
   expect(isKnown()).toBe(true);
 });
 
-test('a way that was forgotten is looked up again', () => {
+test('an evicted form is looked up again', () => {
   for (let again = 0; again < 2; again += 1) {
     expect(isWrittenAsAtHome('02079460018', [3, 4, 4])).toBe(true);
     expect(isWrittenAsAtHome('02079460018', [5, 3, 3])).toBe(false);

@@ -1,11 +1,11 @@
-// Something of every built-in kind, in a text that gives it away, and texts in which there is nothing: what generated
-// payloads are made of. A bar breaks what scanners of code hosts would take for live; it is taken out.
+// A value of every built-in kind, in a text that reveals it, and texts without any value: the parts of generated
+// payloads. A bar breaks values that scanners of code hosts would report as real, and is removed before use.
 import type { RedactionKind } from '@tollgate/proto/contract';
 
 export interface Planted {
   readonly kind: RedactionKind;
   readonly text: string;
-  /** What must not be left of it. */
+  /** The text that must not be left. */
   readonly value: string;
 }
 

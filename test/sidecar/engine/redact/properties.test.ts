@@ -1,11 +1,11 @@
-// What holds of redaction whatever the payload: over generated JSON and prose with something of every kind planted.
+// Properties of redaction for every payload, checked over generated JSON and prose with planted values of every kind.
 import { plainRedaction, type RedactionKind } from '@tollgate/proto/contract';
 import { createNumbers, createRedactor } from '@tollgate/sidecar/engine/redact';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { harmless, harmlessNames, type Planted, planted } from './planted.ts';
 
-// A case is a whole payload: of these, a tenth of what decisions take is as long.
+// A case is a whole payload, so a tenth of the cases of decisions takes as long.
 const numRuns = Math.max(300, Number(process.env['TOLLGATE_TEST_CASES'] ?? 300) / 10);
 const redactor = createRedactor(plainRedaction, []);
 const redactJson = (json: string): string => redactor.redactJson(json, createNumbers()).text;
@@ -14,7 +14,7 @@ const redactText = (text: string): string => redactor.redactText(text, createNum
 type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json };
 
 const anyPlanted = fc.constantFrom(...planted);
-// As keys only those whose text says nothing of the value beside it, as `password=…` would.
+// As keys, only those whose text does not name the value next to it, as `password=…` would.
 const asKeys = new Set<RedactionKind>(['email', 'ip_address', 'mac_address', 'crypto_address']);
 const anyPlantedKey = fc.constantFrom(...planted.filter(({ kind }) => asKeys.has(kind)).map(({ value }) => value));
 const { json: anyJson } = fc.letrec<{ json: Json; leaf: Json; list: Json; object: Json; nested: Json }>((tie) => ({
@@ -99,7 +99,7 @@ const anyProse = fc
   .map((parts) => parts.map((part: string | Planted) => (typeof part === 'string' ? part : part.text)).join(' ; '));
 
 describe('of any prose', () => {
-  test('nothing of what was planted is left, however it is cut, and a stream says what the whole text does', () => {
+  test('nothing that was planted is left, however the text is split, and a stream gives the result of the whole text', () => {
     fc.assert(
       fc.property(anyProse, fc.array(fc.integer({ min: 1, max: 400 }), { maxLength: 60 }), (text, lengths) => {
         const stream = redactor.openStream(createNumbers());
@@ -113,7 +113,7 @@ describe('of any prose', () => {
     );
   });
 
-  test('numbers go on above those that a text holds already', () => {
+  test('numbers continue above those that a text already contains', () => {
     fc.assert(
       fc.property(anyPlanted, fc.integer({ min: 1, max: 900_000 }), ({ kind, text }, number) => {
         const made = redactText(`[redacted:${kind}#${number}] stood here; ${text}`);
@@ -124,13 +124,13 @@ describe('of any prose', () => {
   });
 });
 
-test.each(planted)('$kind is found as what it is in $text', ({ kind, text, value }) => {
+test.each(planted)('$kind is found as its own kind in $text', ({ kind, text, value }) => {
   const { text: redacted, findings } = redactor.redactText(text, createNumbers());
   expect(findings.map((finding) => finding.kind)).toEqual([kind]);
   expect(redacted).not.toContain(value);
 });
 
-test('a secret that is found at one place is replaced as widely at all others, in a stream as in the whole text', () => {
+test('a secret that is found at one place is replaced with the same extent at every other place, in a stream as in the whole text', () => {
   const secret = 'CLIENT_SECRET=k7Qz2mXw9vRt4LsB8nHcYd1J';
   const key = '-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEIKVNyhglMLsdbRMs3tYjey7ZHj9yH8sZcRdElNZJPJ1c\n-----END PRIVATE KEY-----';
   const text = `the id is AKIAQ7RZLKD2WVMN3TXB ; the parcel waits ; ${key} ; ${secret} ; ${secret}`;

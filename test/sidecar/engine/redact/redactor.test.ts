@@ -1,4 +1,4 @@
-// The engine around the detectors. Mail addresses stand for everything that is found.
+// The engine around the detectors. Mail addresses are used as an example of any finding.
 import { digestText } from '@tollgate/proto/contract';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -18,7 +18,7 @@ const redactValue = (value: unknown, redactor = plain): unknown =>
   JSON.parse(redactor.redactJson(JSON.stringify(value), createNumbers()).text);
 
 describe('in JSON', () => {
-  test('strings and keys at any depth are redacted, and strings that are JSON themselves stay JSON', () => {
+  test('strings and keys at any depth are redacted, and strings that are JSON stay JSON', () => {
     const inner = JSON.stringify({ to: [ann], n: 1, deeper: JSON.stringify({ by: bob }) });
     const redacted = redactValue({ a: [{ [bob]: inner }], keep: [1, true, null, 'x'] });
     expect(redacted).toEqual({ a: [{ '[redacted:email#1]': expect.any(String) }], keep: [1, true, null, 'x'] });
@@ -26,7 +26,7 @@ describe('in JSON', () => {
     expect(JSON.parse(String(first))).toEqual({ to: ['[redacted:email#2]'], n: 1, deeper: '{"by":"[redacted:email#1]"}' });
   });
 
-  test('each finding is told with its kind, count, path and digests, and no path holds what was found', () => {
+  test('each finding is reported with its kind, count, path and digests, and no path contains what was found', () => {
     const json = JSON.stringify({ to: [ann, `${bob}, ${bob}`], [ann]: { text: `{"x":"${bob}"}` } });
     const { findings } = plain.redactJson(json, createNumbers());
     expect(findings).toEqual([
@@ -37,14 +37,14 @@ describe('in JSON', () => {
     ]);
   });
 
-  test('places are told of the first 1,000; what is found elsewhere is counted without one', () => {
+  test('the places of the first 1,000 findings are reported; later findings are only counted', () => {
     const { findings } = plain.redactJson(JSON.stringify(Array.from({ length: 3_000 }, () => [ann, bob])), createNumbers());
     expect(findings).toHaveLength(1_001);
     expect(findings.at(999)).toEqual({ kind: 'email', count: 1, path: '[499][1]', digests: [digestText(bob)] });
     expect(findings.at(1_000)).toEqual({ kind: 'email', count: 5_000, path: '', digests: [digestText(ann), digestText(bob)] });
   });
 
-  test('of a path that is long no more is told than 2,000 characters, in JSON in a string too', () => {
+  test('of a long path at most 2,000 characters are reported, also in JSON in a string', () => {
     const under = (inner: unknown): unknown => Array.from({ length: 23 }).reduce((value) => ({ ['\u0001'.repeat(80)]: value }), inner);
     const { findings } = plain.redactJson(JSON.stringify(under(JSON.stringify(under([ann, 'x', { a: bob }])))), createNumbers());
     expect(findings).toHaveLength(1);
@@ -53,12 +53,12 @@ describe('in JSON', () => {
     expect(findings[0]?.path).toMatch(/^\["\\u0001.*"\]…$/);
   });
 
-  test('what is found nowhere is left byte for byte, blanks and long numbers too', () => {
+  test('without a finding the text is unchanged byte for byte, including blanks and long numbers', () => {
     const json = '{ "a" : 1e400, "b":12345678901234567890123 ,"c": "{ \\"d\\" : 1.10 }" }';
     expect(plain.redactJson(json, createNumbers())).toEqual({ text: json, findings: [] });
   });
 
-  test('keys that become alike stay apart, also beside a mark that was there', () => {
+  test('keys that become alike stay distinct, also where the mark already existed', () => {
     const numbers = createNumbers();
     numbers.markFor('email', ann);
     const { text } = plain.redactJson(JSON.stringify({ '[redacted:email#1]': 1, [ann]: 2, [bob]: 3, __proto__x: 4 }), numbers);
@@ -67,8 +67,8 @@ describe('in JSON', () => {
   });
 });
 
-describe('a value that was found by what stood beside it', () => {
-  test('is found wherever it stands whole in the same payload, where nothing stands beside it', () => {
+describe('a value that was found by its context', () => {
+  test('is found wherever it occurs whole in the same payload, without that context', () => {
     expect(redactValue({ a: 'he put Zw3-Rauhreif+71 on paper', b: 'Zw3-Rauhreif+715', password: 'Zw3-Rauhreif+71' })).toEqual({
       a: 'he put [redacted:password#1] on paper',
       b: 'Zw3-Rauhreif+715',
@@ -76,18 +76,18 @@ describe('a value that was found by what stood beside it', () => {
     });
   });
 
-  test('is found however much else there is', () => {
+  test('is found however much other text there is', () => {
     const mails = Array.from({ length: 2_000 }, (_, at) => `user${at}@acme-mail.eu`);
     const text = JSON.stringify(redactValue([mails, { password: 'Zw3-Rauhreif+71' }, 'he put Zw3-Rauhreif+71 on paper']));
     expect(text).not.toMatch(/Rauhreif|acme-mail/);
   });
 
-  test('is not taken for itself elsewhere where it is a word of a language', () => {
+  test('is not found elsewhere where it is a word of a language', () => {
     const value = { password: 'production', env: 'production', dsn: 'postgresql 15 in production' };
     expect(redactValue(value)).toMatchObject({ env: 'production', dsn: 'postgresql 15 in production' });
   });
 
-  test('goes where the label that names it stands behind it, or around it', () => {
+  test('is redacted where its label is after it, or around it', () => {
     expect(redactValue({ default: 'Kx93hfTq20wz', name: 'db_password' })).toEqual({
       default: '[redacted:password#1]',
       name: 'db_password',
@@ -98,7 +98,7 @@ describe('a value that was found by what stood beside it', () => {
   });
 });
 
-describe('what hostile payloads hold', () => {
+describe('hostile payloads', () => {
   test('characters of any script in values make no difference', () => {
     const mails = Array.from(
       { length: 40 },
@@ -108,7 +108,7 @@ describe('what hostile payloads hold', () => {
     expect(JSON.stringify(redactValue([mails, passwords]))).not.toMatch(/[\uac00-\ud7a3]/);
   });
 
-  test('many keys that become alike are as many keys, in linear time', () => {
+  test('many keys that become alike stay as many keys, in linear time', () => {
     const raw = `{${Array.from({ length: 20_000 }, () => '"[redacted:email]":1').join(',')}}`;
     const { text } = plain.redactJson(raw, createNumbers());
     expect(Object.keys(JSON.parse(text))).toHaveLength(20_000);
@@ -116,7 +116,7 @@ describe('what hostile payloads hold', () => {
 });
 
 describe('patterns of a workspace', () => {
-  test('are found in texts and JSON as a kind of their own', () => {
+  test('are found in texts and JSON as a separate kind', () => {
     expect(textOf('EMP-123456 and EMP-654321', withPatterns(['employee_number', 'EMP-[0-9]{6}']))).toBe(
       '[redacted:employee_number#1] and [redacted:employee_number#2]',
     );
@@ -127,13 +127,13 @@ describe('patterns of a workspace', () => {
     expect(textOf(`${'a'.repeat(50_000)}!`, evil)).toBe(`${'a'.repeat(50_000)}!`);
   });
 
-  test('that match nothing in places find nothing there', () => {
+  test('that match the empty text find nothing there', () => {
     expect(textOf('xaay', withPatterns(['some', 'a+']))).toBe('x[redacted:some#1]y');
   });
 });
 
 describe('settings', () => {
-  test('kinds that are off or kept are not found, allowed values neither', () => {
+  test('kinds that are off or kept are not found, and neither are allowed values', () => {
     expect(textOf(ann, createRedactor({ off: ['email'], patterns: [], allow: [] }, []))).toBe(ann);
     expect(textOf(ann, createRedactor({ off: [], patterns: [], allow: [] }, ['email']))).toBe(ann);
     expect(textOf(`${ann} ${bob}`, createRedactor({ off: [], patterns: [], allow: [digestText(ann)] }, []))).toBe(
@@ -143,16 +143,16 @@ describe('settings', () => {
   });
 });
 
-describe('what two detectors find', () => {
-  // Made up, and put together so that nobody takes it for one in use.
+describe('a value that two detectors find', () => {
+  // An invented value, in two parts so that no scanner reports it as one in use.
   const token = ['gh', 'p_', 'R7dK2mQx9VbT4nYc8LwZ1sHf6JgP0uE3a5oI'].join('');
 
-  test('goes by its own form, not by the name beside it', () => {
+  test('is redacted by its own form, not by the name next to it', () => {
     expect(redactValue({ GITHUB_TOKEN: token })).toEqual({ GITHUB_TOKEN: '[redacted:code_hosting_token#1]' });
     expect(textOf(`GITHUB_TOKEN=${token}`)).toBe('GITHUB_TOKEN=[redacted:code_hosting_token#1]');
   });
 
-  test('stays where its own kind is off or kept, whatever it is called', () => {
+  test('stays where its own kind is off or kept, whatever its name is', () => {
     const kept = createRedactor({ off: [], patterns: [], allow: [] }, ['code_hosting_token']);
     expect(redactValue({ GITHUB_TOKEN: token, DB_PASSWORD: 'tR9-wq-77b-Kal' }, kept)).toEqual({
       GITHUB_TOKEN: token,
@@ -163,12 +163,12 @@ describe('what two detectors find', () => {
 });
 
 describe('marks', () => {
-  test('are never found again, alone or beside what is', () => {
+  test('are never found again, alone or next to a finding', () => {
     const text = `[redacted:email#1][redacted:email] ${ann}[redacted:phone#2]`;
     expect(textOf(text)).toBe('[redacted:email#1][redacted:email] [redacted:email#2][redacted:phone#2]');
   });
 
-  test('are numbered by kind and value, above what was noted', () => {
+  test('are numbered by kind and value, above the numbers already seen', () => {
     const numbers = createNumbers();
     numbers.note('[redacted:email#41] [redacted:phone#9999999999] [redacted:faces#7] [redacted:iban#0]', builtInMarks);
     const marks = [
@@ -180,7 +180,7 @@ describe('marks', () => {
     expect(marks).toEqual(['[redacted:email#42]', '[redacted:email#43]', '[redacted:email#42]', '[redacted:phone#1]']);
   });
 
-  test('tell different values apart however many a run has had, and never reach a number that has more than nine digits', () => {
+  test('distinguish different values however many a run has had, and never get a number of more than nine digits', () => {
     const numbers = createNumbers();
     for (let at = 0; at < 10_000; at++) numbers.markFor('iban', String(at));
     expect(numbers.markFor('iban', 'another')).toBe('[redacted:iban#10001]');
@@ -190,7 +190,7 @@ describe('marks', () => {
     expect(numbers.markFor('email', 'a')).toBe('[redacted:email]');
   });
 
-  test('that a payload brings along push new numbers above them, however they are written', () => {
+  test('in a payload move new numbers above them, however they are written', () => {
     expect(textOf(`[redacted:email#999999] [redacted:email#1000000] ${ann}`)).toContain('[redacted:email#1000001]');
     expect(textOf(`${Array.from({ length: 1_000 }, (_, at) => `[redacted:k${at}#1]`).join(' ')} [redacted:email#1] ${ann}`)).toMatch(
       /email#2\]$/,
@@ -201,7 +201,7 @@ describe('marks', () => {
     expect(plain.redactJson(deeper, createNumbers()).text).toContain('[redacted:email#8]');
   });
 
-  test('hide nothing: what only looks like one is no mark, and beside one a value is judged without it', () => {
+  test('hide nothing: a look-alike is not a mark, and a value next to a mark is checked without it', () => {
     const key = ['sk', '_live_', '51nQ7tZlKR2vXw9hMyC4bDjF8'].join('');
     expect(textOf(`[redacted:x] password=Zw3-Rauhreif+71`)).not.toContain('Rauhreif');
     expect(textOf(`[redacted:${key.toLowerCase()}] ${key}`)).not.toContain(key);
@@ -212,8 +212,8 @@ describe('marks', () => {
   });
 });
 
-describe('more work than one call may ask for', () => {
-  test('has the whole value replaced, never a part of it passed', () => {
+describe('more work than one call may use', () => {
+  test('has the whole value replaced, and no part of it passes', () => {
     const text = `${ann} ${'x '.repeat(workMax / 2)}`;
     const wholly = plain.redactText(text, createNumbers());
     expect(wholly.text.slice(0, 100)).toBe('[redacted:over_budget]');
@@ -230,7 +230,7 @@ describe('a stream', () => {
   const cut = (text: string, at: readonly number[]): readonly string[] =>
     [0, ...at.toSorted((a, b) => a - b)].map((start, index, all) => text.slice(start, all[index + 1] ?? text.length));
 
-  test('says the same however it is cut, and the same as the whole text', () => {
+  test('gives the same result however it is split, and the result of the whole text', () => {
     const words = fc.constantFrom(ann, bob, 'hello', 'see https://tollgate.dev/x?y=1', '4.5', '@', '文字', '\n', '- a list of things -');
     fc.assert(
       fc.property(fc.array(words, { maxLength: 200 }), fc.array(fc.nat(6_000), { maxLength: 40 }), (parts, at) => {
@@ -249,7 +249,7 @@ describe('a stream', () => {
     );
   });
 
-  test('gives out what is settled long before its end, and counts what it found', () => {
+  test('sends out the finished part long before its end, and counts what it found', () => {
     const stream = plain.openStream(createNumbers());
     const out = stream.push(`${ann} wrote. ${'And so on and on. '.repeat(100)}`);
     expect(out.length).toBeGreaterThan(1_000);
@@ -257,7 +257,7 @@ describe('a stream', () => {
     expect(stream.findings()).toEqual([{ kind: 'email', count: 1 }]);
   });
 
-  test('knows marks that are cut, values that it found before, and what its tool keeps', () => {
+  test('recognises split marks, values that it found before, and exceptions of its tool', () => {
     expect(streamed(['x [redacted:em', `ail#1] and ${ann} said`])).toBe('x [redacted:email#1] and [redacted:email#2] said');
     const text = `password=Zw3-Rauhreif+71 ${'lorem '.repeat(300)} Zw3-Rauhreif+71`;
     expect(streamed(cut(text, [200, 700, 1_500]))).not.toContain('Rauhreif');
@@ -266,7 +266,7 @@ describe('a stream', () => {
     expect(streamed([`GITHUB_TOKEN=${token} and so on`], kept)).toBe(`GITHUB_TOKEN=${token} and so on`);
   });
 
-  test('replaces a piece that asks for too much work whole, and goes on', () => {
+  test('replaces a piece that needs too much work as a whole, and continues', () => {
     const stream = plain.openStream(createNumbers());
     expect(stream.push('lorem ipsum '.repeat(3_000_000)).slice(0, 100)).toBe('[redacted:over_budget]');
     expect(stream.push(`to ${ann} `) + stream.end()).toBe('to [redacted:email#1] ');
@@ -287,18 +287,18 @@ test.each([
   ['{"identyfikator":"02261560954","wizyta":7,"rodzaj":"PESEL"}', 'national_id'],
   ['{"phones":[{"value":"0171 4822781","primary":true}]}', 'phone'],
   ['{"passport":{"number":"C01X00T47"}}', 'national_id'],
-])('what an object says of its number counts as a name for it: %s', (json, kind) => {
+])('a member of an object that describes its number counts as its name: %s', (json, kind) => {
   expect(plain.redactJson(json, createNumbers()).findings.map((one) => one.kind)).toEqual([kind]);
 });
 
 test.each(['{"type":"mobile","value":20418771}', '{"type":"INVOICE","number":"677178778817"}', '{"order":{"number":"4539578763621486"}}'])(
-  'a count and a number of another sort stay: %s',
+  'a count and a number of another type stay: %s',
   (json) => {
     expect(plain.redactJson(json, createNumbers()).text).toBe(json);
   },
 );
 
-describe('texts that are put together of what detectors look for', () => {
+describe('texts composed of what detectors look for', () => {
   const anchors = detectors.flatMap(({ anchors: of }) =>
     of === 'digits' ? ['4539578122046938', '020 7946 0018', '123-45-6789'] : [...of],
   );
@@ -327,7 +327,7 @@ describe('texts that are put together of what detectors look for', () => {
   const piece = fc.oneof(fc.constantFrom(...anchors), fc.constantFrom(...filling), fc.stringMatching(/^[A-Za-z0-9+/_-]{1,40}$/));
   const numRuns = Math.max(500, Number(process.env['TOLLGATE_TEST_CASES'] ?? 0) / 10);
 
-  test('are redacted once and for all, as text and as JSON', () => {
+  test('are redacted completely in one pass, as text and as JSON', () => {
     fc.assert(
       fc.property(fc.array(piece, { maxLength: 30 }), fc.array(piece, { maxLength: 6 }), (parts, name) => {
         const text = parts.join('');

@@ -1,5 +1,5 @@
-// Secrets that only what is around them tells: statements, commands, dialogues, pages that are filled in. What looks the
-// same and gives nothing away stays.
+// Secrets that only their context reveals: statements, commands, dialogues, filled-in pages. Similar texts that reveal
+// nothing stay unchanged.
 import { plainRedaction } from '@tollgate/proto/contract';
 import { createNumbers, createRedactor } from '@tollgate/sidecar/engine/redact';
 import { expect, test } from 'vitest';
@@ -70,7 +70,7 @@ test.each([
   ['items of DynamoDB', { password: { S: 'Ebbe-Flut.3' } }],
   ['a selector', { action: 'fill', selector: 'input[type=password]', text: 'Ebbe-Flut.3' }],
   ['what a page shows', { element: 'Password textbox', ref: 'e12', text: 'Ebbe-Flut.3' }],
-])('%s: the value goes that an object around it names', (_, value) => {
+])('%s: the value that an object around it names is redacted', (_, value) => {
   const redacted = redactJson(value);
   expect(redacted).toContain('<>');
   expect(redacted).not.toMatch(/Ebbe|k3Jq/);
@@ -91,6 +91,6 @@ test.each([
   "the password's expired again",
   'password 0 attempts left, password 7 days old',
   '{ name = "DB_PASSWORD", value = var.db_password }',
-])('%s stays', (text) => {
+])('%s is not redacted', (text) => {
   expect(redact(text)).toBe(text);
 });

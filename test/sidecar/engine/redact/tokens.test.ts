@@ -1,5 +1,5 @@
-// Secrets by their form: each kind of token goes, whole and nothing else, in whatever it stands; what only looks like one
-// stays. The values were drawn for this file; a broken bar keeps scanners from taking them for live ones.
+// Secrets by their form: each kind of token is redacted, whole and nothing else, in any context. Look-alikes stay. The
+// values were generated for this file. A broken bar keeps scanners from reporting them as real.
 import { expect, test, vi } from 'vitest';
 import { tokens } from '../../../../sidecar/engine/redact/detectors/tokens/index.ts';
 import { createFinder, nothingKnown, replaceFound } from '../../../../sidecar/engine/redact/finder.ts';
@@ -56,7 +56,7 @@ test.each([
   ['service_token', `2/¦7988801055908448/8433664282073721:${hex.slice(0, 32)}`],
   ['service_token', `q7dK2mX9bVn4Tz.at¦lasv1.${drawn.slice(0, 67)}`],
   ['tollgate_key', `gs¦k_night-shift_${drawn.slice(0, 40)}`],
-])('%s: %s goes, alone, quoted and at the end of a sentence', (kind, token) => {
+])('%s: %s is redacted, alone, quoted and at the end of a sentence', (kind, token) => {
   expect(redact(token)).toBe(`<${kind}>`);
   expect(redact(`say "${token}", please`)).toBe(`say "<${kind}>", please`);
   expect(redact(`it is ${token}.`)).toBe(`it is <${kind}>.`);
@@ -93,7 +93,7 @@ test.each([
   ],
   [`POST /bot7827629115:A¦A${drawn.slice(0, 33)}/getUpdates`, 'POST /bot<messaging_token>/getUpdates'],
   [`open.feishu.cn/open-apis/bot/v2/hook/f727c593-1d69-4ffa-affe-697837224937¦`, 'open.feishu.cn/open-apis/bot/v2/hook/<messaging_token>'],
-])('of the address %j only what is secret in it goes', (text, redacted) => {
+])('of the address %j only the secret part is redacted', (text, redacted) => {
   expect(redact(text)).toBe(redacted);
 });
 
@@ -103,7 +103,7 @@ test.each([
   [`Client("SK¦${hex.slice(0, 32)}", # key\n "${drawn.slice(0, 32)}")`, 'Client("<messaging_token>", # key\n "<messaging_token>")'],
   [`AC${hex.slice(0, 32)}:¦${hex.slice(16, 48)}`, `AC${hex.slice(0, 32)}:<messaging_token>`],
   [`rz¦p_live_${drawn.slice(0, 14)},${drawn.slice(14, 38)},live`, '<payment_key>,<payment_key>,live'],
-])('a secret goes with the id that it stands beside: %j', (text, redacted) => {
+])('a secret is redacted with the id next to it: %j', (text, redacted) => {
   expect(redact(text)).toBe(redacted);
 });
 
@@ -114,7 +114,7 @@ test.each([
   [`new ZhipuAI("${hex.slice(0, 32)}.${drawn.slice(0, 16)}")`, 'new ZhipuAI("<model_key>")'],
   [`WANDB_API_KEY=${hex.slice(0, 40)}`, 'WANDB_API_KEY=<model_key>'],
   ['SNYK_TOKEN\\u003d16f80ed9-d031-4dab-9a67-15c940bad3c1 x', 'SNYK_TOKEN\\u003d<service_token> x'],
-])('a secret without a form goes beside its issuer: %j', (text, redacted) => {
+])('a secret without a form is redacted next to its issuer: %j', (text, redacted) => {
   expect(redact(text)).toBe(redacted);
 });
 
@@ -135,12 +135,12 @@ test.each([
   'snyk project 16f80ed9-d031-4dab-9a67-15c940bad3c1',
   `x${drawn.slice(0, 3)}ghp_${drawn.slice(0, 36)}`,
   'gsk_night-shift',
-])('%j stays', (text) => {
+])('%j is not redacted', (text) => {
   expect(redact(text)).toBe(text.replaceAll('¦', ''));
 });
 
 test.each(['sk-', 'glpat-', 'ABSK/', 'AQE=', '8Q~', '.g', '+ASt', 'bybit', 'sk-a1b2'])(
-  'of %j over and over only the first few are looked at closely',
+  'of repeated %j only the first few are checked closely',
   (piece) => {
     const looked = vi.spyOn(RegExp.prototype, 'exec');
     redact(piece.repeat(4_000));

@@ -1,4 +1,4 @@
-// Code, documents and lists of changes, which agents read all day: nothing in them is a secret or somebody's number.
+// Code, documents and lists of changes, which agents read often: they contain no secret and no personal number.
 import { plainRedaction } from '@tollgate/proto/contract';
 import { createNumbers, createRedactor } from '@tollgate/sidecar/engine/redact';
 import { expect, test } from 'vitest';
@@ -12,7 +12,7 @@ test.each([
   '  | "password"\n  | "port"\n  | "statement_timeout"\n  | "application_name"',
   'class {\n\t_tokens;\n\t_clientInfo;\n\t_authorizationServerUrl;\n}',
   'name, password\nfirst, toSatisfy\nsecond, actualSubset',
-])('a list of words is no table: %j', (text) => expect(redact(text)).toBe(text));
+])('a list of words is not a table: %j', (text) => expect(redact(text)).toBe(text));
 
 test.each([
   'auth "$API/default/admin/audit?tool=github.create_issue&limit=20"',
@@ -49,7 +49,7 @@ test.each([
   'https://me:pw@issuer.test/',
   'this.noUpdateTTL=!!u,this.noDeleteOnFetchRejection=!!d',
   'PWD=/root ; USER=root ;',
-])('what only shows how credentials are written stays: %j', (text) => expect(redact(text)).toBe(text));
+])('a text that only shows how credentials are written is unchanged: %j', (text) => expect(redact(text)).toBe(text));
 
 test.each([
   'phone library\n\n1.9.2 / 08.11.2020\n=====',
@@ -62,4 +62,4 @@ test.each([
   'benchmarks in 198.18.0.0/15',
   "case '1.3.101.112':",
   'IPv4 inside (RFC 4291, 2.5.5.2)',
-])('what counts, dates and numbers sections is no number of anybody: %j', (text) => expect(redact(text)).toBe(text));
+])('counts, dates and section numbers are not personal numbers: %j', (text) => expect(redact(text)).toBe(text));

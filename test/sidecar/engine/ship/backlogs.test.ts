@@ -9,7 +9,7 @@ import { eventually } from '../../../support/programs.ts';
 import { silentLog } from '../../../support/silent-log.ts';
 import { openTestSpool, temporaryFolder } from '../../../support/spools.ts';
 
-test('of many dead spools those that found no place come as soon as others are done, not a minute later', async () => {
+test('dead spools over the limit are adopted as soon as others are done, not a minute later', async () => {
   const folder = temporaryFolder();
   const clock = createManualClock();
   for (let n = 0; n < 40; n += 1) {
@@ -60,7 +60,7 @@ test('of many dead spools those that found no place come as soon as others are d
   await backlogs.close();
 });
 
-test('what dead processes left is counted from its adoption until it is gone', async () => {
+test('the entries of dead processes are counted from their adoption until they are gone', async () => {
   const folder = temporaryFolder();
   const dead = await openTestSpool({ folder, segmentBytes: 100 });
   for (let n = 0; n < 4; n += 1) dead.append(JSON.stringify('x'.repeat(82)));

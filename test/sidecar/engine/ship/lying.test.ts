@@ -1,5 +1,5 @@
-// A control plane that says what cannot be, or nothing: entries stay until they were sent and acknowledged, what is
-// held in memory has a bound, and an honest stream after it gets everything.
+// A control plane that sends impossible messages, or none: entries stay until they were sent and acknowledged, the
+// memory in use is bounded, and a later honest stream gets everything.
 import { expect, onTestFinished, test } from 'vitest';
 import { type Clock, systemClock } from '../../../../sidecar/base/clock.ts';
 import type { ShipStream } from '../../../../sidecar/engine/ship/shipment.ts';
@@ -41,14 +41,14 @@ async function prepare(entries: number): Promise<Started> {
   return { server, spool, start };
 }
 
-/** The stream of the next batch, which is neither committed nor acknowledged. */
+/** Returns the stream of the next batch, which is neither committed nor acknowledged. */
 function nextBatch(server: AuditServer): Promise<AuditStream> {
   return new Promise((resolve) => {
     server.onBatch = (stream) => resolve(stream);
   });
 }
 
-test('what was never sent cannot be acknowledged, by any number, and nor can spools that nobody has', async () => {
+test('entries that were never sent cannot be acknowledged, by any number, and nor can unknown spools', async () => {
   const { server, spool, start } = await prepare(100);
   server.credit = 5;
   const spoolId = spool.backlog.id;
@@ -88,7 +88,7 @@ for (const [what, misbehave] of [
   ['gives a credit of 0', (server: AuditServer) => (server.onHello = (stream) => void stream.write({ credit: { records: 0 } }))],
   ['takes everything and acknowledges nothing', (server: AuditServer) => (server.onBatch = () => undefined)],
 ] as const) {
-  test(`a stream that ${what} is given up after a while, with nothing lost, and an honest one gets everything`, async () => {
+  test(`a stream that ${what} is given up after a while without loss, and an honest one gets everything`, async () => {
     const { server, spool, start } = await prepare(300);
     const honest = { onHello: server.onHello, onBatch: server.onBatch };
     misbehave(server);
@@ -125,7 +125,7 @@ test('a stream with nothing to ship is not given up', async () => {
   expect({ streams, ...shipper.status() }).toMatchObject({ streams: 1, link: 'connected' });
 });
 
-test('of a credit without end no more is used than was agreed, and the rest stays on disk', async () => {
+test('of an unlimited credit only the agreed maximum is used, and the rest stays on disk', async () => {
   const { server, spool, start } = await prepare(20_000);
   server.onHello = (stream) => {
     stream.write({ credit: { records: 4_294_967_295 } });
@@ -156,7 +156,7 @@ async function turns(): Promise<void> {
   for (let n = 0; n < 50; n += 1) await new Promise((resolve) => setImmediate(resolve));
 }
 
-test('where somebody waits, an entry goes at once, and what comes while it is under way goes together', async () => {
+test('where a caller waits, an entry is sent at once, and entries that come meanwhile are sent together', async () => {
   const server = await startAuditServer();
   const clock = createManualClock();
   const spool = await openTestSpool({ folder: temporaryFolder(), clock, durability: 'remote' });

@@ -38,13 +38,13 @@ function disk(refusals: readonly (Error | undefined)[]) {
 const full = Object.assign(new Error('no space left'), { code: 'ENOSPC' });
 const forbidden = Object.assign(new Error('permission denied'), { code: 'EACCES' });
 
-test('a disk without room for a spool is given room by shipping what is there, before anything else is', async () => {
+test('on a disk that is too full for a spool, the existing entries are shipped first to free space', async () => {
   const { opened, said } = disk([full, full, undefined]);
   expect(await opened).toBe('spool');
   expect(said).toEqual(['ships beside 0', 'closed']);
 });
 
-test('one that has room is not waited for, and one that stays full is not waited for for ever', async () => {
+test('a disk with free space causes no wait, and the wait for one that stays full ends', async () => {
   const roomy = disk([undefined]);
   expect(await roomy.opened).toBe('spool');
   expect(roomy.said).toEqual([]);
@@ -53,13 +53,13 @@ test('one that has room is not waited for, and one that stays full is not waited
   expect(said).toEqual(['ships beside 0', 'closed']);
 });
 
-test('a folder that cannot be written for another reason is refused at once', async () => {
+test('a folder that cannot be written for another reason is rejected at once', async () => {
   const { opened, said } = disk([forbidden]);
   await expect(opened).rejects.toBe(forbidden);
   expect(said).toEqual([]);
 });
 
-test('what a process left that died while it made its spool goes after a while, and what cannot go stops no adoption', async () => {
+test('what a process left that died while it made its spool is removed after a while, and what cannot be removed stops no adoption', async () => {
   const root = temporaryFolder();
   const spool = await openTestSpool({ folder: root });
   spool.append('{}');

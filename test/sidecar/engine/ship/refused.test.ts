@@ -1,4 +1,5 @@
-// A spool that the control plane does not take: it is set aside, kept on disk, tried again later, and the others go on.
+// A spool that the control plane rejects: it is put on hold, kept on disk, tried again later, and the other spools
+// continue.
 import type { Batch__Output } from '@tollgate/proto';
 import { expect, test } from 'vitest';
 import { systemClock } from '../../../../sidecar/base/clock.ts';
@@ -12,7 +13,7 @@ import { createManualClock } from '../../../support/manual-clock.ts';
 import { silentLog } from '../../../support/silent-log.ts';
 import { openTestSpool, temporaryFolder } from '../../../support/spools.ts';
 
-/** Leaves a spool of a dead process with so many entries. */
+/** Leaves a spool of a dead process with this many entries. */
 async function leave(folder: string, entries: number): Promise<string> {
   const spool = await openTestSpool({ folder });
   for (let n = 1; n <= entries; n += 1) spool.append(`{"left":${n}}`);
@@ -48,7 +49,7 @@ const until = async (isTrue: () => boolean): Promise<void> => {
   while (!isTrue()) await new Promise((resolve) => setImmediate(resolve));
 };
 
-test('one that was adopted gives its place up, stays on disk, and counts; all others are shipped', async () => {
+test('a rejected adopted spool frees its place, stays on disk, and counts; all others are shipped', async () => {
   const folder = temporaryFolder();
   const server = await startAuditServer();
   const [bad, good] = [await leave(folder, 3_000), await leave(folder, 7)];
@@ -65,7 +66,7 @@ test('one that was adopted gives its place up, stays on disk, and counts; all ot
   expect(server.violations).toEqual([]);
 });
 
-test('the own one holds up no close, and what it holds is left for the next process', async () => {
+test('the own rejected spool does not delay close, and its entries are left for the next process', async () => {
   const folder = temporaryFolder();
   const server = await startAuditServer();
   refusing(server, () => true);
@@ -78,7 +79,7 @@ test('the own one holds up no close, and what it holds is left for the next proc
   expect(listSpools(folder).map(({ id }) => id)).toEqual([spool.backlog.id]);
 });
 
-test('after half a minute the own one is tried again, from its first entry that was not acknowledged', async () => {
+test('after half a minute the own spool is tried again, from its first unacknowledged entry', async () => {
   const folder = temporaryFolder();
   const server = await startAuditServer();
   let refuses = true;

@@ -27,14 +27,14 @@ async function start(spoolDir: string, { port }: Pick<AuditServer, 'port'>): Pro
   return sidecar;
 }
 
-test('denies until that is shipped, says of what the spool is full, and then goes on with nothing lost', async () => {
+test('it denies until the old entries are shipped, reports what fills the spool, and then continues without loss', async () => {
   const spoolDir = temporaryFolder();
   const dead = await openTestSpool({ folder: spoolDir, bytesMax });
   for (let n = 0; n < 8; n += 1) dead.append(entry);
   await dead.close();
   const server = await startAuditServer();
   const streams: AuditStream[] = [];
-  // It takes nothing in yet.
+  // The server does not accept batches yet.
   server.onHello = (stream) => void streams.push(stream);
   const sidecar = await start(spoolDir, server);
   await vi.waitFor(() => expect(sidecar.shipping().adopted).toBe(1));

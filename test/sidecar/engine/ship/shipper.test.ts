@@ -13,7 +13,7 @@ import { silentLog } from '../../../support/silent-log.ts';
 import { acknowledgedThrough, adoptAll, onlySegment, openTestSpool, temporaryFolder } from '../../../support/spools.ts';
 
 interface Started extends Shipper {
-  /** Resolves when the link is as wanted, or was since the last call. */
+  /** Resolves when the link is in the given state, or was in it since the last call. */
   reaches(link: ShipperStatus['link']): Promise<void>;
 }
 
@@ -62,7 +62,7 @@ function numbered(entries: readonly string[]): readonly string[] {
   return entries.map((entry, index) => `${index + 1}: ${entry}`);
 }
 
-test('everything arrives, in order; at close nothing is left, not even the folder', async () => {
+test('everything arrives, in order; after close nothing is left, not even the folder', async () => {
   const server = await startAuditServer();
   const folder = temporaryFolder();
   const spool = await openTestSpool({ folder, segmentBytes: 10_000 });
@@ -80,7 +80,7 @@ test('everything arrives, in order; at close nothing is left, not even the folde
   expect(readdirSync(folder)).toEqual([]);
 });
 
-test('a few entries wait for company, for flushMs and no longer, and nothing waits at close', async () => {
+test('a few entries wait for more, for flushMs and no longer, and nothing waits at close', async () => {
   const server = await startAuditServer();
   const clock = createManualClock();
   const spool = await openTestSpool({ folder: temporaryFolder(), clock });
@@ -98,7 +98,7 @@ test('a few entries wait for company, for flushMs and no longer, and nothing wai
   expect(server.batchSizes).toEqual([3, 1]);
 });
 
-test('never more records are unacknowledged than the credit says, and small credits starve nobody', async () => {
+test('the number of unacknowledged records stays within the credit, and every spool progresses with small credits', async () => {
   for (const credit of [1, 7, 50]) {
     const server = await startAuditServer();
     server.credit = credit;
@@ -117,7 +117,7 @@ test('never more records are unacknowledged than the credit says, and small cred
   }
 });
 
-test('nothing is sent before the server says its credit', async () => {
+test('nothing is sent before the server sends its credit', async () => {
   const server = await startAuditServer();
   const streams: AuditStream[] = [];
   let greeted = (): void => {};
@@ -177,7 +177,7 @@ function meet(server: AuditServer, stream: AuditStream, batch: Batch__Output, mi
   else server.acknowledge(stream, batch.spoolId);
 }
 
-test('a key that is refused is tried again at the slowest pace, and the entries are kept until it is not', async () => {
+test('a rejected key is tried again at the slowest pace, and the entries are kept until it is accepted', async () => {
   const server = await startAuditServer();
   const { onHello } = server;
   server.onHello = (stream) => server.fail(stream, status.UNAUTHENTICATED);
@@ -204,7 +204,7 @@ test('a key that is refused is tried again at the slowest pace, and the entries 
   expect(shipper.status().lastError).toBeUndefined();
 });
 
-test('a server that fails is tried again with growing patience, which starts over when something was committed', async () => {
+test('a failing server is tried again at growing intervals, which start over when something was committed', async () => {
   const server = await startAuditServer();
   server.onBatch = (stream) => server.fail(stream);
   const clock = createManualClock();
@@ -234,7 +234,7 @@ test('a server that fails is tried again with growing patience, which starts ove
   expect(waits).toEqual([50, 100, 200, 250, 50]);
 });
 
-test('told that the control plane is there again, it waits no longer, and begins with the shortest wait', async () => {
+test('when the control plane is reported as available, it stops waiting, and begins with the shortest wait', async () => {
   const server = await startAuditServer();
   const { onBatch } = server;
   server.onBatch = (stream) => server.fail(stream);
@@ -262,7 +262,7 @@ test('told that the control plane is there again, it waits no longer, and begins
   await acknowledgedThrough(1, spool.backlog);
 });
 
-test('an acknowledgement is waited for from when something was sent, however long nothing was', async () => {
+test('the timeout of an acknowledgement starts when something was sent, however long nothing was sent before', async () => {
   const server = await startAuditServer();
   const clock = createManualClock();
   const spool = await openTestSpool({ folder: temporaryFolder(), clock });
@@ -288,7 +288,7 @@ test('an acknowledgement is waited for from when something was sent, however lon
   expect(server.hellos).toHaveLength(1);
 });
 
-/** A shipper whose first attempt is taken by somebody who never answers it, and whose next ones are not. */
+/** A shipper whose first attempt reaches a server that never answers, and whose next attempts are answered. */
 async function unanswered() {
   const server = await startAuditServer();
   const { onHello } = server;
@@ -304,7 +304,7 @@ async function unanswered() {
   return { server, clock, spool, shipper };
 }
 
-test('told that the control plane is there again, it gives up an attempt that nobody has answered, and no fresh one', async () => {
+test('when the control plane is reported as available, it gives up an unanswered attempt, and no fresh one', async () => {
   const { server, clock, spool, shipper } = await unanswered();
   clock.advance(999);
   shipper.retryNow();
@@ -316,7 +316,7 @@ test('told that the control plane is there again, it gives up an attempt that no
   await acknowledgedThrough(1, spool.backlog);
 });
 
-test('closing, it gives up an attempt that nobody has answered, and delivers by another', async () => {
+test('on close, it gives up an unanswered attempt, and delivers by another', async () => {
   const { server, clock, shipper } = await unanswered();
   clock.advance(1_000);
   const closed = shipper.close({ deadlineMs: 5_000 });
@@ -327,7 +327,7 @@ test('closing, it gives up an attempt that nobody has answered, and delivers by 
   expect(shipper.status()).toMatchObject({ link: 'closed', records: 0 });
 });
 
-test('what is left when the deadline passes is shipped by the next process, under the spool it was written to', async () => {
+test('what is left at the deadline is shipped by the next process, under the spool it was written to', async () => {
   const folder = temporaryFolder();
   const spool = await openTestSpool({ folder });
   const entries = entriesOf(100);
@@ -351,7 +351,7 @@ test('what is left when the deadline passes is shipped by the next process, unde
   expect(readdirSync(folder)).toEqual([]);
 });
 
-test('spools of processes that die later are found from time to time', async () => {
+test('spools of processes that die later are found by periodic checks', async () => {
   const server = await startAuditServer();
   const folder = temporaryFolder();
   const clock = createManualClock();
@@ -431,7 +431,7 @@ test('a transport that is full is not written to', async () => {
   expect(writtenWhileFull).toBe(0);
 });
 
-test('what a lost acknowledgement was about is not sent again once the server says that it has it', async () => {
+test('after a lost acknowledgement nothing is sent again once the server reports that it has the entries', async () => {
   const server = await startAuditServer();
   const { onBatch } = server;
   server.onBatch = (stream, batch) => {
@@ -451,7 +451,7 @@ test('what a lost acknowledgement was about is not sent again once the server sa
   expect(server.violations).toEqual([]);
 });
 
-test('a spool that was adopted is done with, folder and all, as soon as it is acknowledged', async () => {
+test('an adopted spool is removed with its folder as soon as it is acknowledged', async () => {
   const server = await startAuditServer();
   const folder = temporaryFolder();
   const dead = await openTestSpool({ folder });
@@ -464,7 +464,7 @@ test('a spool that was adopted is done with, folder and all, as soon as it is ac
   expect(shipper.status()).toMatchObject({ link: 'connected', adopted: 0, records: 0 });
 });
 
-test('a spool of a dead process that cannot be read holds up nobody, and is shipped once it can be', async () => {
+test('a spool of a dead process that cannot be read delays no other, and is shipped once it can be read', async () => {
   const folder = temporaryFolder();
   const dead = await openTestSpool({ folder });
   dead.append('"left"');

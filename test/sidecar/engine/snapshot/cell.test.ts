@@ -7,7 +7,7 @@ function createCell(at = 10_000) {
   return { time, cell: createPolicyCell({ now: () => time.at }, 'acme') };
 }
 
-test('an empty cell holds nothing, was never heard of, and says so', () => {
+test('an empty cell holds nothing, had no contact, and reports both', () => {
   const { cell } = createCell();
   expect(cell.current).toBeNull();
   expect(cell.refused).toBeNull();
@@ -24,7 +24,7 @@ test('an empty cell holds nothing, was never heard of, and says so', () => {
   expect(cell.whole()).toBeNull();
 });
 
-test('being heard from makes the policy fresh; losing the stream keeps the time it was last heard from', () => {
+test('contact makes the policy fresh; losing the stream keeps the time of the last contact', () => {
   const { cell, time } = createCell();
   cell.heard(7);
   time.at = 10_900;
@@ -36,7 +36,7 @@ test('being heard from makes the policy fresh; losing the stream keeps the time 
   expect(cell.status()).toMatchObject({ announced: 7, connected: true, ageMs: 0 });
 });
 
-test('a refused key stays refused, whatever is held, until the control plane is heard from again', () => {
+test('a rejected key stays rejected, whatever is held, until the next contact with the control plane', () => {
   const { cell } = createCell();
   cell.offer(snapshotMessage());
   cell.refuse('revoked');
@@ -48,7 +48,7 @@ test('a refused key stays refused, whatever is held, until the control plane is 
   expect(cell.refused).toBeNull();
 });
 
-test('within an epoch a revision never goes back; the same revision, and any of another epoch, is taken', () => {
+test('within an epoch a revision never goes back; the same revision, and any of another epoch, is accepted', () => {
   const { cell } = createCell();
   expect(cell.offer(snapshotMessage({ revision: 5 })).ok).toBe(true);
   expect(cell.offer(snapshotMessage({ revision: 4 }))).toMatchObject({ ok: false, code: 'revision_backwards' });
@@ -73,7 +73,7 @@ test('renumbering changes the number and nothing else, and only for content that
   expect(cell.status()).toMatchObject({ epoch: 'e2', revision: 1 });
 });
 
-test('every swap is told to every listener, and a refusal to none', () => {
+test('every swap notifies every listener, and a refusal notifies none', () => {
   const { cell } = createCell();
   const heard: string[] = [];
   cell.onSwap(({ revision }) => heard.push(`a${revision}`));
@@ -85,21 +85,21 @@ test('every swap is told to every listener, and a refusal to none', () => {
   expect(heard).toEqual(['a1', 'b1', 'a2', 'b2']);
 });
 
-test('a snapshot from disk is as old as the file says, and not connected', () => {
+test('a snapshot from disk has the age in the file, and is not connected', () => {
   const { cell } = createCell(1_000_000);
   expect(cell.restore(snapshotMessage({ revision: 3 }), 1_000_000 - 90_000)).toMatchObject({ ok: true });
   expect(cell.freshness).toEqual({ connected: false, heardAt: 910_000 });
   expect(cell.status()).toMatchObject({ revision: 3, connected: false, ageMs: 90_000 });
 });
 
-test('a bad snapshot from disk leaves the cell as it was', () => {
+test('a bad snapshot from disk leaves the cell unchanged', () => {
   const { cell } = createCell();
   expect(cell.restore({ ...snapshotMessage(), workspace: 'other' }, 5_000)).toMatchObject({ ok: false, code: 'wrong_workspace' });
   expect(cell.current).toBeNull();
   expect(cell.status()).toMatchObject({ ageMs: null });
 });
 
-test('a sidecar too old for what the control plane sends gets no fresher by hearing of it, until it has taken something', () => {
+test('a sidecar too old for the messages of the control plane does not get fresher by contact, until it has accepted a snapshot', () => {
   const { cell, time } = createCell();
   cell.heard(1);
   cell.offer(snapshotMessage({ revision: 1, settings: { outage: { maxStalenessSeconds: 3, then } } }));
@@ -116,7 +116,7 @@ test('a sidecar too old for what the control plane sends gets no fresher by hear
   time.at = 13_500;
   cell.heard(3);
   expect(cell.freshness).toEqual({ connected: true, heardAt: 13_500 });
-  // Any other refusal says nothing of the kind.
+  // Other refusals do not have this effect.
   cell.offer({ ...snapshotMessage({ revision: 4 }), hash: Buffer.alloc(32) });
   time.at = 14_000;
   cell.heard(4);

@@ -1,4 +1,4 @@
-// R4 for deltas, and that what a delta makes is what the whole would have made.
+// R4 for deltas, and that a delta gives the same result as the whole snapshot.
 import { snapshotHash, snapshotHashAfter, type NackCode } from '@tollgate/proto/contract';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -51,11 +51,11 @@ function decisions(cell: PolicyCell): readonly unknown[] {
   });
 }
 
-/** The next good delta after revision 5: it denies what was not decided so before. */
+/** The next good delta after revision 5. It denies calls that were not denied before. */
 const after = snapshotMessage({ ...full, revision: 6, agents: [agent({ suspended: true })] });
 const good = deltaBetween(held, after);
 
-/** A delta from what is held that carries these entries and removals, with the right hash. */
+/** A delta from what is held with these entries and removals, and the right hash. */
 function deltaOf(changed: readonly RawEntry[], removed: readonly string[] = [], head: Partial<DeltaMessage> = {}): DeltaMessage {
   const touched = new Set([...removed, ...changed.map((entry) => entry.key)]);
   const replaced = held.entries.filter((entry) => touched.has(entry.key));
@@ -63,7 +63,7 @@ function deltaOf(changed: readonly RawEntry[], removed: readonly string[] = [], 
   return { ...good, hash, changed, removed, ...head };
 }
 
-/** What is wrong, how it is sent, the code it must be refused with, and words of the place. */
+/** The fault, the message, the code of the refusal, and words of the place. */
 const bad: readonly (readonly [string, DeltaMessage, NackCode, string])[] = [
   ['from nowhere', { ...good, from: null }, 'entry_invalid', '(from)'],
   ['to nowhere', { ...good, to: null }, 'entry_invalid', '(to)'],
@@ -106,7 +106,7 @@ const bad: readonly (readonly [string, DeltaMessage, NackCode, string])[] = [
   ['the settings removed', deltaOf([], ['settings']), 'settings_missing', 'removes'],
 ];
 
-test('the delta that the bad ones are made from is taken, and changes what is decided', () => {
+test('the delta that the bad ones are made from is accepted, and changes decisions', () => {
   const cell = cellWith();
   const before = decisions(cell);
   expect(cell.change(good)).toMatchObject({ ok: true });
@@ -115,7 +115,10 @@ test('the delta that the bad ones are made from is taken, and changes what is de
   expect(bad.length + badSnapshots.length).toBeGreaterThanOrEqual(130);
 });
 
-/** Refused with code and place; nothing is swapped, decided or kept otherwise; the next good delta is taken, and the next whole. */
+/**
+ * Expects a refusal with code and place. Nothing is swapped, decided or stored differently. The next good delta is
+ * accepted, and the next whole.
+ */
 function refuses(message: DeltaMessage, code: NackCode, place: string): void {
   const cell = cellWith();
   const before = decisions(cell);
@@ -135,11 +138,11 @@ function refuses(message: DeltaMessage, code: NackCode, place: string): void {
   expect(cell.offer(snapshotMessage({ ...full, revision: 7 }))).toMatchObject({ ok: true });
 }
 
-test.each(bad)('a delta: %s: refused with code and place, decisions stay, and the next good one is taken', (_, message, code, place) => {
+test.each(bad)('a delta: %s: rejected with code and place, decisions stay, the next good one is accepted', (_, message, code, place) => {
   refuses(message, code, place);
 });
 
-// What is wrong with a snapshot as a whole, and of a delta is not wrong or not possible: see `bad` above.
+// Faults of a whole snapshot that are not wrong or not possible for a delta: see `bad` above.
 const ofWholes = new Set([
   'no revision',
   'an older revision than the one held',
@@ -158,24 +161,25 @@ function asDelta(message: SnapshotMessage): DeltaMessage {
 }
 
 test.each(badSnapshots.filter(([name]) => !ofWholes.has(name)))(
-  'a delta with %s: refused with code and place, decisions stay, and the next good one is taken',
+  'a delta with %s: rejected with code and place, decisions stay, the next good one is accepted',
   (_, message, code, place) => {
     const faulty = asDelta(message);
-    // Twice in a whole; in a delta it takes the other's place.
+    // A whole snapshot contains the key twice. In a delta the entry would replace the other, so the delta repeats its
+    // entries.
     const once = place === 'twice' && new Set(faulty.changed.map((entry) => entry.key)).size === faulty.changed.length;
     const wanted = once ? deltaOf([...faulty.changed, ...faulty.changed], faulty.removed) : faulty;
     refuses(wanted, code, code === 'hash_mismatch' ? 'not as announced' : place);
   },
 );
 
-test('a delta to one that holds nothing is refused, and the whole is taken', () => {
+test('a delta to a cell that holds nothing is rejected, and the whole is accepted', () => {
   const cell = createPolicyCell({ now: () => now }, 'acme');
   expect(cell.change(good)).toMatchObject({ ok: false, code: 'wrong_base', message: expect.stringContaining('nothing is held') });
   expect(cell.offer(held)).toMatchObject({ ok: true });
   expect(cell.change(good)).toMatchObject({ ok: true });
 });
 
-test('the removal of what is not there changes nothing, whatever its name', () => {
+test('the removal of a missing entry changes nothing, whatever its name', () => {
   const cell = cellWith();
   expect(cell.change({ ...good, removed: ['member/bob', 'lease/1', '__proto__', 'document/', '', 'key/constructor'] })).toMatchObject({
     ok: true,
@@ -183,7 +187,7 @@ test('the removal of what is not there changes nothing, whatever its name', () =
   expect(contentOf(cell.current)).toEqual(contentOf(indexOf(after)));
 });
 
-test('what a sidecar says of a refusal is short, however long what it refuses', () => {
+test('the report of a refusal is short, however long the rejected text is', () => {
   const cell = cellWith();
   const name = 'x'.repeat(100_000);
   for (const message of [
@@ -196,7 +200,7 @@ test('what a sidecar says of a refusal is short, however long what it refuses', 
   }
 });
 
-test('after a whole of another epoch, deltas of the old one are refused', () => {
+test('after a whole of another epoch, deltas of the old one are rejected', () => {
   const cell = cellWith();
   const other = snapshotMessage({ ...full, epoch: 'e2', revision: 1 });
   expect(cell.offer(other)).toMatchObject({ ok: true });
@@ -204,7 +208,7 @@ test('after a whole of another epoch, deltas of the old one are refused', () => 
   expect(cell.change(deltaBetween(other, snapshotMessage({ epoch: 'e2', revision: 2 })))).toMatchObject({ ok: true });
 });
 
-test('what was renumbered is the base of the next delta by its new number', () => {
+test('a renumbered snapshot is the base of the next delta by its new number', () => {
   const cell = cellWith();
   cell.renumber(revision(8), Buffer.from(held.hash));
   expect(cell.change(good)).toMatchObject({ ok: false, code: 'wrong_base' });
@@ -217,7 +221,7 @@ function indexOf(message: SnapshotMessage): Index {
   return buildIndex(verified.snapshot);
 }
 
-/** What an index says, whatever the order it came to it in. */
+/** The content of an index, independent of the order in which it was built. */
 function contentOf(index: Index | null): unknown {
   const sorted = (_: string, value: unknown): unknown =>
     value instanceof Map ? [...value].toSorted(([a], [b]) => (String(a) < String(b) ? -1 : 1)) : value;
@@ -245,21 +249,21 @@ const worlds: fc.Arbitrary<World> = fc
     ),
     agents: agents.map((one) => agent(one)),
     members: members.map((one) => member({ uid: one.id, role: one.role })),
-    // One secret is of one key.
+    // One secret belongs to one key.
     keys: keys
       .filter(({ secret }, at) => keys.findIndex((other) => other.secret === secret) === at)
       .map((one) => key({ id: one.id, hash: snapshotHash([rawEntry(one.secret, keyText('x'))]).toString('hex') })),
     servers: servers.map((one) => server({ name: one.id, tools: [{ name: one.tool, requiredScopes: [one.scope] }] })),
   }));
 
-/** As a control plane sends them: sorted. */
+/** Sorted, as a control plane sends them. */
 const ordered = (world: World, number: number): SnapshotMessage =>
   messageOf(
     entriesOf(world).toSorted((a, b) => (a.key < b.key ? -1 : 1)),
     { revision: revision(number) },
   );
 
-test('whatever changes, deltas one after the other make what the last whole would make, and the file that a start reads', () => {
+test('whatever changes, successive deltas give the result of the last whole, and the file that a start reads', () => {
   let deltas = 0;
   fc.assert(
     fc.property(fc.array(worlds, { minLength: 2, maxLength: 6 }), (steps) => {
@@ -272,7 +276,7 @@ test('whatever changes, deltas one after the other make what the last whole woul
         const index = cell.current;
         const content = contentOf(index);
         expect(cell.change(deltaBetween(before, next))).toMatchObject({ ok: true });
-        // The one before goes on as it was, for whoever still decides by it.
+        // The previous index is unchanged, for calls that still use it.
         expect(contentOf(index)).toEqual(content);
         before = next;
         deltas += 1;
@@ -304,7 +308,7 @@ test('what a delta does not touch is shared with the index before it', () => {
     expect(index?.[map]).toBe(before?.[map]);
 });
 
-test('one rule changed at 10,000 agents and 10,000 users reads one entry and goes through one map', () => {
+test('one rule changed at 10,000 agents and 10,000 users reads one entry and iterates over one map', () => {
   const { first, next } = createOneRuleOfMany();
   const cell = createPolicyCell({ now: () => now }, 'acme');
   expect(readsOf(() => expect(cell.offer(first)).toMatchObject({ ok: true })).entries).toBeGreaterThan(30_000);
@@ -318,13 +322,13 @@ test('one rule changed at 10,000 agents and 10,000 users reads one entry and goe
   expect(cell.current?.documents.get(changingDocument)?.exact.get('mail.send')?.get('api')?.rule).toEqual({ rateLimit: 29 });
 });
 
-/** Entries that are parsed, and maps of more than a thousand that are gone through, while `work` runs. */
+/** Counts the entries that are parsed, and the iterations over maps of more than a thousand, while `work` runs. */
 function readsOf(work: () => unknown): { readonly entries: number; readonly maps: number } {
   let entries = 0;
   let maps = 0;
   const undo = [
     watchCalls(JSON, 'parse', () => (entries += 1)),
-    // `for` and `new Map` ask for the iterator.
+    // `for` and `new Map` call the iterator.
     ...[Symbol.iterator, 'entries', 'values', 'keys', 'forEach'].map((name) =>
       watchCalls(Map.prototype, name, (map) => (maps += map instanceof Map && map.size > 1_000 ? 1 : 0)),
     ),

@@ -24,7 +24,7 @@ interface Started {
   readonly warnings: readonly string[];
 }
 
-/** A sidecar's start as far as its snapshot file goes, at a wall-clock time, `now` counting from 1,000,000. */
+/** A sidecar's start as far as the snapshot file is concerned, at a wall-clock time. `now` counts from 1,000,000. */
 async function startFrom(path: string, wall = wallStart): Promise<Started> {
   const warnings: string[] = [];
   const cell = createPolicyCell({ now: () => 1_000_000 }, 'acme');
@@ -35,7 +35,7 @@ async function startFrom(path: string, wall = wallStart): Promise<Started> {
   return { cell, keeper, warnings };
 }
 
-test('what is written is read again as it was, with when the control plane was last heard from', async () => {
+test('what is written is read unchanged, with the time of the last contact with the control plane', async () => {
   const path = join(temporaryFolder(), 'new', 'folder', 'snapshot');
   const message = snapshotMessage({ revision: 9 });
   await writeSnapshotFile(path, message);
@@ -46,7 +46,7 @@ test('what is written is read again as it was, with when the control plane was l
   expect(stored?.message.revision).toEqual({ epoch: 'e1', number: 9 });
 });
 
-test('a file of many entries is what the wire form of them all would be, and others have their turn while it is made', async () => {
+test('a file of many entries equals the wire form of all of them, and other work runs while it is made', async () => {
   const agents = Array.from({ length: 2_345 }, (_, at) => agent({ id: `a-${at}`, name: 'x'.repeat(at % 300) }));
   const path = join(temporaryFolder(), 'snapshot');
   for (const count of [0, 1, 498, 499, 500, 2_345]) {
@@ -67,7 +67,7 @@ test('a file of many entries is what the wire form of them all would be, and oth
   }
 });
 
-test('only the owner may read it, and nothing else is left beside it', async () => {
+test('only the owner can read it, and no other file is left', async () => {
   const folder = temporaryFolder();
   const path = join(folder, 'snapshot');
   await writeSnapshotFile(path, snapshotMessage());
@@ -76,7 +76,7 @@ test('only the owner may read it, and nothing else is left beside it', async () 
   expect(readdirSync(folder)).toEqual(['snapshot']);
 });
 
-test('a file that is not there is no snapshot and no problem; noting its age makes none', async () => {
+test('a missing file is no snapshot and no problem; noting its age creates none', async () => {
   const path = join(temporaryFolder(), 'snapshot');
   await touchSnapshotFile(path, wallStart);
   expect(await readSnapshotFile(path)).toBeNull();
@@ -117,7 +117,7 @@ test('a file torn at any length, or grown, is not used', async () => {
   }
 });
 
-test('a whole file that holds something else is not used', async () => {
+test('an intact file with other content is not used', async () => {
   const path = join(temporaryFolder(), 'snapshot');
   for (const body of [Buffer.alloc(0), Buffer.from('{"revision":1}')]) {
     writeFileSync(path, Buffer.concat([createHash('sha256').update(body).digest(), body]));
@@ -125,7 +125,7 @@ test('a whole file that holds something else is not used', async () => {
   }
 });
 
-test('a sidecar starts with what is on disk, as old as it is', async () => {
+test('a sidecar starts with the snapshot on disk, at its age', async () => {
   const path = join(temporaryFolder(), 'snapshot');
   await writeSnapshotFile(path, snapshotMessage({ revision: 4 }));
   await touchSnapshotFile(path, wallStart - 30_000);
@@ -134,7 +134,7 @@ test('a sidecar starts with what is on disk, as old as it is', async () => {
   expect(warnings).toEqual([]);
 });
 
-test('the outage rule counts the time for which nothing ran', async () => {
+test('the outage rule counts the time in which no process ran', async () => {
   const path = join(temporaryFolder(), 'snapshot');
   const outage = {
     maxStalenessSeconds: 60,
@@ -155,7 +155,7 @@ test('the outage rule counts the time for which nothing ran', async () => {
   expect(await decided(60_001, 'interactive')).toEqual({ code: 'allowed', marked: true });
 });
 
-test('a file from the future is taken for fresh, not for longer than fresh', async () => {
+test('a file from the future counts as fresh, and not for longer than a fresh one', async () => {
   const path = join(temporaryFolder(), 'snapshot');
   await writeSnapshotFile(path, snapshotMessage());
   await touchSnapshotFile(path, wallStart + 3_600_000);
@@ -163,7 +163,7 @@ test('a file from the future is taken for fresh, not for longer than fresh', asy
   expect(cell.status().ageMs).toBe(0);
 });
 
-test('a damaged file, or one of another workspace, is warned about and the sidecar starts empty', async () => {
+test('a damaged file, or one of another workspace, causes a warning and the sidecar starts empty', async () => {
   const path = join(temporaryFolder(), 'snapshot');
   writeFileSync(path, 'rubbish');
   const damaged = await startFrom(path);
@@ -175,7 +175,7 @@ test('a damaged file, or one of another workspace, is warned about and the sidec
   expect(other.warnings).toEqual([expect.stringContaining('wrong_workspace')]);
 });
 
-/** A sidecar that takes one revision after the other, and the writes that come of it. */
+/** A sidecar that receives one revision after the other, and the writes that follow. */
 async function createWriter() {
   const folder = temporaryFolder();
   const path = join(folder, 'snapshot');
@@ -196,7 +196,7 @@ async function createWriter() {
   return { folder, path, clock, cell, keeper, takes, written };
 }
 
-test('under a stream of changes the file is written at once, and then no oftener than every second, with the newest; close writes the rest', async () => {
+test('under a stream of changes the file is written at once, and then at most every second, with the newest; close writes the rest', async () => {
   const { folder, clock, keeper, takes, written } = await createWriter();
   takes(1);
   await expect.poll(written).toBe(1);
@@ -228,7 +228,7 @@ test('after a delta the file holds the whole, and a sidecar that starts from it 
   expect(warnings).toEqual([]);
 });
 
-test('a key that is refused leaves no file, also where one was being written; what is taken after that is kept again', async () => {
+test('a rejected key leaves no file, even if one was being written; what is received later is stored again', async () => {
   const { folder, keeper, takes, written } = await createWriter();
   takes(2);
   keeper.drop();
@@ -238,7 +238,7 @@ test('a key that is refused leaves no file, also where one was being written; wh
   expect(await written()).toBe(3);
 });
 
-test('a disk that cannot be written is warned about and costs nothing else', async () => {
+test('a disk that cannot be written causes a warning and no other harm', async () => {
   const folder = temporaryFolder();
   const path = join(folder, 'taken', 'snapshot');
   writeFileSync(join(folder, 'taken'), 'a file where a folder should be');
@@ -250,7 +250,7 @@ test('a disk that cannot be written is warned about and costs nothing else', asy
   expect(cell.current?.revision).toBe(1);
 });
 
-test('where the new file cannot take its place, the old one stays whole and the temporary one goes', async () => {
+test('where the new file cannot replace the old, the old one stays whole and the temporary one is removed', async () => {
   const folder = temporaryFolder();
   const path = join(folder, 'snapshot');
   mkdirSync(path);
@@ -273,7 +273,7 @@ test('a process killed before the rename leaves the old snapshot, whole', () => 
   return expect(readSnapshotFile(path)).resolves.toMatchObject({ message: { revision: { number: 1 } } });
 });
 
-test('a modification time is all that noting the age changes', async () => {
+test('noting the age changes only the modification time', async () => {
   const path = join(temporaryFolder(), 'snapshot');
   await writeSnapshotFile(path, snapshotMessage());
   utimesSync(path, 1, 1);

@@ -1,4 +1,5 @@
-// One rule that changes again and again among 10,000 agents and 10,000 users: as a snapshot, then as deltas that each change it once.
+// One rule that changes repeatedly among 10,000 agents and 10,000 users: as a snapshot, then as deltas that each change
+// it once.
 import { snapshotHashAfter } from '@tollgate/proto/contract';
 import type { DeltaMessage, SnapshotMessage } from '../../../../sidecar/engine/snapshot/verify.ts';
 import { agent, document, member, type RawEntry, rawEntry, snapshotMessage } from '../../../support/snapshots.ts';
@@ -8,7 +9,7 @@ const key = `document/${changingDocument}`;
 
 export interface OneRuleOfMany {
   readonly first: SnapshotMessage;
-  /** The delta that leads to the next revision; the n-th one, from 0, sets the rule's rate limit to n. */
+  /** Returns the delta to the next revision. The n-th one, from 0, sets the rule's rate limit to n. */
   readonly next: () => DeltaMessage;
 }
 

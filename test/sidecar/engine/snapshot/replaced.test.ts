@@ -1,4 +1,4 @@
-// What is remembered of a snapshot ends when another takes its place, whoever still holds a caller of it.
+// The caches of a snapshot end when another snapshot replaces it, even if a caller of it is still held.
 import { expect, test } from 'vitest';
 import { bindCaller } from '../../../../sidecar/engine/decide/bind.ts';
 import type { Index } from '../../../../sidecar/engine/decide/build-index.ts';
@@ -33,7 +33,7 @@ function heldBy({ current }: PolicyCell): Index {
   return current;
 }
 
-test('a call that is under way when policy is replaced is decided as before, and nothing more is remembered for it', () => {
+test('a call that runs when policy is replaced is decided as before, and nothing more is cached for it', () => {
   const { cell, take, decided } = start();
   take(1);
   const before = heldBy(cell);
@@ -48,11 +48,11 @@ test('a call that is under way when policy is replaced is decided as before, and
   expect([again === caller, again]).toEqual([false, caller]);
   expect(['mail.send', 'github.create'].map((tool) => decided(again, tool))).toEqual(decisions);
   expect([caller.plans.size, again.plans.size]).toEqual([0, 0]);
-  // Of what is held now it is.
+  // For the current snapshot it is cached.
   expect(bindCaller(heldBy(cell), claimOf('bot'))).toBe(bindCaller(heldBy(cell), claimOf('bot')));
 });
 
-test('whoever listens for a replaced policy may still compare with what was remembered of the one before', () => {
+test('a listener for a replaced policy can still compare with the cache of the previous one', () => {
   const { cell, take, decided } = start();
   take(1);
   const caller = bindCaller(heldBy(cell), claimOf('bot'));
@@ -63,7 +63,7 @@ test('whoever listens for a replaced policy may still compare with what was reme
   expect([seen, caller.plans.size]).toEqual([[1], 0]);
 });
 
-test('one caller that is held of each of 20 policies keeps no other in memory', () => {
+test('one held caller of each of 20 policies keeps no other in memory', () => {
   const { cell, take, decided } = start();
   const held: Caller[] = [];
   const revise = (revision: number): void => {
@@ -77,7 +77,7 @@ test('one caller that is held of each of 20 policies keeps no other in memory', 
   revise(1);
   const before = collectGarbage();
   for (let revision = 2; revision <= 20; revision += 1) revise(revision);
-  // Less than half of what the others of all 19 take.
+  // Less than half of what the other callers of all 19 policies use.
   expect(collectGarbage() - before).toBeLessThan(50_000_000);
   expect(held).toHaveLength(20);
 });

@@ -1,4 +1,4 @@
-// What a sidecar takes for the table of a host's names, and what the table brings a name to.
+// Which tables of a host's names a sidecar accepts, and what a table translates a name to.
 import { broughtBy } from '@tollgate/proto/contract';
 import { expect, test } from 'vitest';
 import { verifySnapshot } from '../../../../sidecar/engine/snapshot/verify.ts';
@@ -10,7 +10,7 @@ const verify = (toolNames: unknown) =>
     'acme',
   );
 
-test('a control plane of before says nothing of it', () => {
+test('a control plane of an older version sends no table', () => {
   const { toolNames: _, ...before } = settings();
   const verified = verifySnapshot(
     messageOf(entriesOf().map((entry) => (entry.key === 'settings' ? rawEntry('settings', before) : entry))),
@@ -19,7 +19,7 @@ test('a control plane of before says nothing of it', () => {
   expect(verified.ok && verified.snapshot.settings.toolNames).toEqual([]);
 });
 
-test('a table is taken as it is', () => {
+test('a table is accepted unchanged', () => {
   const toolNames = [
     [
       'codex',
@@ -59,7 +59,7 @@ test.each([
   [[['codex', [['gh.*', 'github']]]], 'must end in .*'],
   [[['codex', [['Bash', 'a.*']]]], 'must be one name'],
   [[['codex', Array.from({ length: 1_001 }, (_, at) => [`t${at}`, 'x'])]], 'must hold at most 1000'],
-])('%j is refused', (toolNames, words) => {
+])('%j is rejected', (toolNames, words) => {
   expect(verify(toolNames)).toMatchObject({ ok: false, code: 'entry_invalid', message: expect.stringContaining(words) });
 });
 

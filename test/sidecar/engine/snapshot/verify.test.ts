@@ -45,19 +45,19 @@ function decisions(cell: PolicyCell): readonly unknown[] {
   });
 }
 
-test('the snapshot that the bad ones are made from is taken', () => {
+test('the snapshot that the bad ones are made from is accepted', () => {
   expect(createPolicyCell({ now: () => now }, 'acme').offer(good)).toMatchObject({ ok: true });
   expect(badSnapshots.length).toBeGreaterThanOrEqual(40);
   expect(new Set(badSnapshots.map(([name]) => name)).size).toBe(badSnapshots.length);
 });
 
-test.each(badSnapshots)('%s: refused with code and place, decisions stay, and the next good one is taken', (_, message, code, place) => {
+test.each(badSnapshots)('%s: rejected with code and place, decisions stay, the next good one is accepted', (_, message, code, place) => {
   const cell = cellWith();
   const before = decisions(cell);
   const index = cell.current;
   const swaps: number[] = [];
   cell.onSwap(({ revision }) => swaps.push(revision));
-  // A message with a right revision of its own is offered as the newest, so that only its fault can refuse it.
+  // A message with a valid revision is offered as the newest, so that only its fault can cause the refusal.
   const { revision } = message;
   const newest =
     revision !== null && revision.number === 1 && revision.epoch === 'e1' ? { ...message, revision: { epoch: 'e1', number: 6 } } : message;
@@ -74,7 +74,7 @@ test.each(badSnapshots)('%s: refused with code and place, decisions stay, and th
   expect(decisions(cell)).not.toEqual(before);
 });
 
-test('servers are read as they were sent; where a control plane of before says less of them, they are nowhere and nothing is pinned', () => {
+test('servers are read as they were sent; where an older control plane sends less about them, they have no target and nothing is pinned', () => {
   const read = (message: SnapshotMessage) => {
     const result = verifySnapshot(message, 'acme');
     return result.ok ? { servers: result.snapshot.servers, pinned: result.snapshot.settings.toolDefinitions } : result.message;
@@ -88,22 +88,22 @@ test('servers are read as they were sent; where a control plane of before says l
   expect(read(before)).toEqual({ servers: [{ name: 'github', tools: [], target: null, admitted: [] }], pinned: 'any' });
 });
 
-test('redaction is read as it was sent; where a control plane of before says nothing of it, it is plain', () => {
+test('redaction is read as it was sent; where an older control plane sends none, it is plain', () => {
   const read = (message: SnapshotMessage): unknown => {
     const result = verifySnapshot(message, 'acme');
     return result.ok ? result.snapshot.settings.redaction : result.message;
   };
   expect(read(inRedaction({}))).toEqual(redaction);
   expect(read(withEntry('settings', without(settings(), 'redaction')))).toEqual(plainRedaction);
-  // A newer control plane may switch off what this sidecar does not look for.
+  // A newer control plane may switch off a kind that this sidecar does not look for.
   expect(read(inRedaction({ off: ['faces', 'ip_address'] }))).toMatchObject({ off: ['ip_address'] });
 });
 
-test('what a workspace named before it became a kind of ours goes on by its name', () => {
+test('a pattern that a workspace named before it became a built-in kind keeps its name', () => {
   expect(verifySnapshot(inRedaction({ patterns: [['email', '[a-z]+@corp']] }), 'acme')).toMatchObject({ ok: true });
 });
 
-test('names as those of prototypes are ordinary in every place that holds names', () => {
+test('names of prototype properties are ordinary in every place that holds names', () => {
   for (const name of ['__proto__', 'constructor', 'toString', 'hasOwnProperty']) {
     const message = snapshotMessage({
       documents: [ruleFor(name, { permission: 'deny' }), document({ id: { layer: 'user', uid: name, part: 'self' } })],
@@ -123,9 +123,9 @@ test('names as those of prototypes are ordinary in every place that holds names'
 const responseBytes = policyService.Sync.responseSerialize({ snapshot: { ...good, entries: [...good.entries] } });
 const verified = verifySnapshot(good, 'acme');
 
-// Protobuf's own framing is not under the hash, and neither are the revision (which only says when) and fields that
-// nobody reads: what counts is that no flipped byte is ever decided by as if it were other content.
-test('any byte of an encoded snapshot flipped: refused, or the very same content', () => {
+// Protobuf's own framing is not under the hash, and neither are the revision (which only says when) and unread fields.
+// What counts is that no flipped byte is used in a decision as if it were other content.
+test('any byte of an encoded snapshot flipped: rejected, or the very same content', () => {
   if (!verified.ok) throw new Error(verified.message);
   const content = contentOf(good);
   let refused = 0;

@@ -24,7 +24,7 @@ interface LeftBehind {
   readonly id: string;
   readonly segment: SegmentFile;
   readonly intact: Buffer;
-  /** Where each record begins, and where the last one ends. */
+  /** The offset where each record begins, and the offset where the last one ends. */
   readonly offsets: readonly number[];
 }
 
@@ -87,7 +87,7 @@ test('a run of bytes overwritten with anything loses the records it touches and 
   );
 });
 
-test('a damaged segment is set aside beside the spool, once, and stays when the spool is done with', async () => {
+test('a damaged segment is moved out of the spool, once, and stays after the spool is removed', async () => {
   const { folder, id, segment, intact } = await leaveBehind();
   const damaged = Buffer.from(intact);
   damaged.fill(0, 30, 50);
@@ -102,7 +102,7 @@ test('a damaged segment is set aside beside the spool, once, and stays when the 
   expect(readdirSync(folder)).toEqual([`${id}.0000000000000001.segment.bad`]);
 });
 
-test('a live process counts what its disk lost too, and goes on', async () => {
+test('a live process counts what its disk lost too, and continues', async () => {
   const folder = temporaryFolder();
   const spool = await openTestSpool({ folder, segmentBytes: 60 });
   for (let n = 1; n <= 6; n += 1) spool.append(`{"live":${n}}`);
@@ -117,7 +117,7 @@ test('a live process counts what its disk lost too, and goes on', async () => {
   await spool.close();
 });
 
-test('a segment that is gone is counted record by record', async () => {
+test('a missing segment is counted record by record', async () => {
   const folder = temporaryFolder();
   const spool = await openTestSpool({ folder, segmentBytes: 80 });
   for (let n = 1; n <= 12; n += 1) spool.append(`{"n":${n}}`);
@@ -153,7 +153,7 @@ test('an unreadable page loses the records in it, not the segment', async () => 
   await spool.close();
 });
 
-test('what an acknowledgement file says counts only if it is whole', async () => {
+test('an acknowledgement file counts only if it is intact', async () => {
   const { folder, id } = await leaveBehind();
   const path = join(folder, id, 'acknowledged');
   for (const bytes of [Buffer.alloc(0), Buffer.alloc(12), Buffer.from('rubbish rubbish')]) {
@@ -162,7 +162,7 @@ test('what an acknowledgement file says counts only if it is whole', async () =>
   }
 });
 
-test('segments that were acknowledged and deleted are not taken for lost, whatever became of the acknowledgement file', async () => {
+test('segments that were acknowledged and deleted do not count as lost, whatever happened to the acknowledgement file', async () => {
   const folder = temporaryFolder();
   const spool = await openTestSpool({ folder, segmentBytes: 80 });
   for (let n = 1; n <= 12; n += 1) spool.append(`{"n":${n}}`);
@@ -175,7 +175,7 @@ test('segments that were acknowledged and deleted are not taken for lost, whatev
   expect(found.filter((text) => text.includes('lost'))).toEqual([]);
 });
 
-test('bytes that look like a record inside an entry are not taken for one', async () => {
+test('bytes inside an entry that look like a record are not read as one', async () => {
   const folder = temporaryFolder();
   const { segment: donor } = await leaveBehind();
   const spool = await openTestSpool({ folder });

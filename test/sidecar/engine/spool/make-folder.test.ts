@@ -5,7 +5,7 @@ import { makeFolder } from '../../../../sidecar/engine/spool/make-folder.ts';
 import { exitOf, startSource } from '../../../support/source-process.ts';
 import { temporaryFolder } from '../../../support/spools.ts';
 
-test('a folder is made with all above it, for its owner alone, and a second time it is there already', () => {
+test('a folder is created with its parents, for its owner alone, and a second time it already exists', () => {
   const path = join(temporaryFolder(), 'a', 'b', 'c');
   makeFolder(path);
   writeFileSync(join(path, 'kept'), '');
@@ -14,7 +14,7 @@ test('a folder is made with all above it, for its owner alone, and a second time
   expect([path, join(path, '..'), join(path, '../..')].map((one) => statSync(one).mode & 0o777)).toEqual([0o700, 0o700, 0o700]);
 });
 
-test('a link to a folder is one; a file, or a link that leads nowhere, is not', () => {
+test('a link to a folder counts as a folder; a file, or a broken link, does not', () => {
   const root = temporaryFolder();
   mkdirSync(join(root, 'folder'));
   symlinkSync(join(root, 'folder'), join(root, 'link'));
@@ -28,9 +28,9 @@ test('a link to a folder is one; a file, or a link that leads nowhere, is not', 
   expect(() => makeFolder(join(root, 'dangling', 'inside'))).toThrow('EEXIST');
 });
 
-// Node's own `recursive` asks /proc for ever: a sidecar with its spool there span, and heard no signal.
+// Node's own `recursive` retries on /proc without end: a sidecar with its spool there looped, and received no signal.
 test.runIf(process.platform === 'linux')(
-  'where a file system takes no folders that is said, and not asked for again',
+  'where a file system accepts no folders, the failure is reported and the creation is not attempted again',
   {
     timeout: 30_000,
   },

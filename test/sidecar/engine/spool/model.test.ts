@@ -1,6 +1,7 @@
-// The spool against a model: a list of entries, each with what its caller heard. Whatever the disk does and whenever the
-// process dies, of every entry that was answered as recorded the control plane has exactly one, in its place, unless a byte of it was changed on disk,
-// and then a counted gap; and none whose call was refused. The one exception is written down in `isSpeechless`.
+// The spool against a model: a list of entries, each with the answer that its caller received. Whatever the disk does
+// and whenever the process dies, the control plane has exactly one copy of every entry that was answered as recorded,
+// in its place, unless a byte of it was changed on disk. Then there is a counted gap. It has no entry whose call was
+// refused. The one exception is described in `isSpeechless`.
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
@@ -22,9 +23,9 @@ interface Entry {
   readonly n: number;
   readonly text: string;
   readonly spoolId: string;
-  /** Entries that were handed over together. */
+  /** The number of the group of entries that were appended together. */
   readonly batch: number;
-  /** `unknown`: the process died before it answered, or the answer was that nobody knows. */
+  /** `unknown`: the process died before it answered, or the answer was that the result is not known. */
   heard: 'nothing' | 'recorded' | 'refused' | 'unknown';
   sequence: number;
   isCorrupted: boolean;
@@ -97,7 +98,7 @@ for (const durability of ['kernel', 'disk', 'remote'] as const) {
             await world.close();
           }
         }),
-        // A failure is made smaller for so long at most, and said then.
+        // The time for shrinking a failure is bounded. Then the failure is reported.
         {
           numRuns,
           interruptAfterTimeLimit: 0.75 * timeout,
@@ -122,7 +123,7 @@ async function createWorld(durability: Durability) {
   let adopted: readonly Backlog[] = [];
   let isDying = false;
   let batches = 0;
-  /** Refused while nothing could be said on the disk, and since. */
+  /** The entries that were refused while nothing could be written to the disk, and since then. */
   let shaky: readonly Entry[] = [];
   await begin();
 
@@ -185,7 +186,7 @@ async function createWorld(durability: Durability) {
     await turn();
   }
 
-  /** One byte, of an entry that counts and was left alone so far. */
+  /** Changes one byte of an entry that counts and was not changed before. */
   function corrupt(at: number, xor: number): void {
     const segments = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.segment'));
     const name = segments.sort()[at % Math.max(1, segments.length)];
@@ -283,7 +284,8 @@ async function createWorld(durability: Durability) {
     expect(found, `entry ${entry.n}, recorded as ${entry.sequence}`).toBe(entry.isCorrupted && found === 'lost' ? 'lost' : entry.text);
   }
 
-  // Of a changed length at the very end, with the beginning of a torn write behind it, nobody can say that it was whole.
+  // With a changed length at the very end, and the beginning of a torn write behind it, it cannot be known that the
+  // entry was whole.
   function wasCutOff(entry: Entry): boolean {
     return entries.some((other) => other.isCorrupted && other.batch === entry.batch && other.spoolId === entry.spoolId);
   }
@@ -296,14 +298,14 @@ async function createWorld(durability: Durability) {
   return { take, finish, check, close };
 }
 
-/** What was told to be removed there may be under way still. */
+/** Removals that were started there may still be running. */
 const removed = (folder: string): Promise<void> => rm(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 20 });
 
 async function atOnce(spool: Spool, text: string): Promise<number> {
   return spool.append(text);
 }
 
-/** Whatever the disk was asked for has been answered. */
+/** Resolves when all requests to the disk have been answered. */
 async function turn(): Promise<void> {
   for (let n = 0; n < 4; n += 1) await new Promise((resolve) => setImmediate(resolve));
 }

@@ -53,7 +53,7 @@ test('of several processes that adopt at once exactly one has each spool, and af
   expect(second.flat().sort()).toEqual(first[0]?.toSorted());
 });
 
-test('processes that write side by side in one folder keep apart, and after kill -9 of each every answered entry is there once', {
+test('processes that write in one folder at the same time stay separate, and after kill -9 of each every answered entry is there once', {
   timeout: 60_000,
 }, async () => {
   const folder = temporaryFolder();
@@ -78,7 +78,7 @@ test('processes that write side by side in one folder keep apart, and after kill
   for (const backlog of adopted) await backlog.close();
 });
 
-test('a spool of an id that another process has is refused, with words that say so, and its owner goes on', async () => {
+test('a spool id that another process uses is rejected with a clear message, and its owner continues', async () => {
   const folder = temporaryFolder();
   const randomId = (): string => 'a'.repeat(32);
   const open = () =>
@@ -106,7 +106,7 @@ test('of many adoptions in one process, too, only one has each spool', async () 
   expect(readdirSync(folder)).toEqual([]);
 });
 
-test('a spool of a living process, or of another workspace, is left alone', async () => {
+test('a spool of a living process, or of another workspace, is not adopted', async () => {
   const folder = temporaryFolder();
   const living = await openTestSpool({ folder });
   living.append('1');

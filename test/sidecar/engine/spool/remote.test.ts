@@ -1,4 +1,5 @@
-// Durability `remote`, from the spool alone: who waits for the control plane, for how long, and what they hear.
+// Durability `remote`, for the spool alone: which callers wait for the control plane, for how long, and what they are
+// answered.
 import { expect, test } from 'vitest';
 import { createManualClock } from '../../../support/manual-clock.ts';
 import { openTestSpool, readLeftBehind, temporaryFolder } from '../../../support/spools.ts';
@@ -12,7 +13,7 @@ async function openRemote(confirmMs = 5_000) {
   return { clock, folder, spool };
 }
 
-/** What became of it so far. */
+/** The state of the answer so far. */
 function heard(answer: Promise<number>): { now: string } {
   const seen = { now: 'waiting' };
   answer.then(
@@ -22,7 +23,7 @@ function heard(answer: Promise<number>): { now: string } {
   return seen;
 }
 
-test('a caller hears of its entry when it is acknowledged, not when it is written, and those before it with it', async () => {
+test('a caller is answered when its entry is acknowledged, not when it is written, and so are the callers before it', async () => {
   const { spool } = await openRemote();
   const answers = ['1', '2', '3'].map((text) => heard(spool.appendAsync(text)));
   await turn();
@@ -37,7 +38,7 @@ test('a caller hears of its entry when it is acknowledged, not when it is writte
   await spool.close();
 });
 
-test('a control plane that is away is waited for so long and no longer; then nobody waits, until it acknowledges again', async () => {
+test('an unreachable control plane is waited for up to a maximum; then no caller waits, until it acknowledges again', async () => {
   const { clock, spool } = await openRemote();
   const first = heard(spool.appendAsync('1'));
   await turn();
@@ -56,7 +57,7 @@ test('a control plane that is away is waited for so long and no longer; then nob
   clock.advance(3_000);
   await turn();
   expect(second.now).toBe('unconfirmed');
-  // Written all the same, and what is acknowledged of it ends the silence.
+  // The entry is still written, and its acknowledgement ends the state without waiting.
   expect(spool.backlog.last).toBe(3);
   spool.backlog.acknowledge(1);
   const fourth = heard(spool.appendAsync('4'));
@@ -69,7 +70,7 @@ test('a control plane that is away is waited for so long and no longer; then nob
   await spool.close();
 });
 
-test('callers who wait are bounded: who is too many is refused before anything is written', async () => {
+test('the number of waiting callers is bounded: one too many is refused before anything is written', async () => {
   const { spool } = await openRemote();
   const answers = Array.from({ length: 16_384 }, () => heard(spool.appendAsync('1')));
   await turn();
@@ -82,7 +83,7 @@ test('callers who wait are bounded: who is too many is refused before anything i
   await spool.close();
 });
 
-test('who waits when the spool is closed is told that nobody knows, and the entry is there for the next process', async () => {
+test('a caller that waits when the spool is closed gets an unknown result, and the entry is there for the next process', async () => {
   const { folder, spool } = await openRemote();
   const answer = heard(spool.appendAsync('"left"'));
   await spool.close();
@@ -91,7 +92,7 @@ test('who waits when the spool is closed is told that nobody knows, and the entr
   expect(await readLeftBehind(folder)).toEqual(['1: "left"']);
 });
 
-test('what need not be committed first is written at once', async () => {
+test('an entry that does not need a commit first is written at once', async () => {
   const { spool } = await openRemote();
   expect(spool.append('"aside"')).toBe(1);
   expect(spool.backlog.last).toBe(1);

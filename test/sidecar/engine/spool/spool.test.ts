@@ -17,7 +17,7 @@ test('what is appended is read back in order, by this process and by the next', 
   expect(await readLeftBehind(folder)).toEqual(wanted);
 });
 
-test('a lone surrogate and a NUL do not hurt the records around them', async () => {
+test('a lone surrogate and a NUL do not harm the records around them', async () => {
   const folder = temporaryFolder();
   const spool = await openTestSpool({ folder });
   for (const entry of ['{"a":1}', '{"a":"\ud800"}', '{"a":"\0"}', '{"a":2}']) spool.append(entry);
@@ -25,7 +25,7 @@ test('a lone surrogate and a NUL do not hurt the records around them', async () 
   await spool.close();
 });
 
-test('the asynchronous door writes everything of one turn at once, in the order of the calls, what goes in at once included', async () => {
+test('the asynchronous append writes everything of one turn at once, in the order of the calls, with the synchronous ones included', async () => {
   const folder = temporaryFolder();
   const writes: number[] = [];
   const spool = await openTestSpool({
@@ -61,7 +61,7 @@ test('where the turn before was long, the first two entries of a turn are writte
       },
     },
   });
-  /** Writes before the end of the turn, which takes so many ms, and in all. */
+  /** Returns the number of writes before the end of the turn, which takes `ms`, and in total. */
   const turn = async (ms: number): Promise<readonly number[]> => {
     writes = 0;
     const all: Promise<number>[] = [];
@@ -82,7 +82,7 @@ test('where the turn before was long, the first two entries of a turn are writte
   await spool.close();
 });
 
-test('with durability disk a promise resolves after a sync, which all that came meanwhile share, and nothing is shipped before it', async () => {
+test('with durability disk a promise resolves after a sync, which all meanwhile appended entries share, and nothing is shipped before it', async () => {
   const folder = temporaryFolder();
   const syncs: (() => void)[] = [];
   let syncAsked = (): void => {};
@@ -117,7 +117,7 @@ test('with durability disk a promise resolves after a sync, which all that came 
   await spool.close();
 });
 
-test('segments rotate, and go when they are acknowledged; a spool that is acknowledged to the end goes at close', async () => {
+test('segments rotate, and are deleted when acknowledged; a spool that is acknowledged to the end is removed at close', async () => {
   const folder = temporaryFolder();
   const spool = await openTestSpool({ folder, segmentBytes: 100 });
   for (let n = 1; n <= 20; n += 1) spool.append(JSON.stringify({ n, pad: 'x'.repeat(20) }));
@@ -150,7 +150,7 @@ test('a later process ships what was not acknowledged, and nothing from before',
   expect(readdirSync(folder)).toEqual([]);
 });
 
-test('no batch is larger than asked for, except by a single record', async () => {
+test('no batch is larger than requested, except by a single record', async () => {
   const spool = await openTestSpool({ folder: temporaryFolder() });
   for (let n = 1; n <= 30; n += 1) spool.append(JSON.stringify('x'.repeat(98)));
   expect(await spool.backlog.readBatch(0, { recordsMax: 7, bytesMax: 100_000 })).toHaveLength(7);
@@ -179,7 +179,7 @@ test('an acknowledgement that comes while a batch is read makes nothing lost, an
   expect(spool.backlog.status().lost).toBe(0);
 });
 
-test('a full spool refuses, and takes entries again when the control plane has caught up', async () => {
+test('a full spool rejects entries, and accepts them again when the control plane has caught up', async () => {
   const spool = await openTestSpool({ folder: temporaryFolder(), bytesMax: 1_000 });
   const entry = JSON.stringify('x'.repeat(82));
   for (let n = 1; n <= 10; n += 1) spool.append(entry);
@@ -200,7 +200,7 @@ test('a full spool refuses, and takes entries again when the control plane has c
   await spool.close();
 });
 
-test('what others left takes of the room, until it is shipped, and none of it is given up for more', async () => {
+test('entries of other processes use a part of the space until they are shipped, and none is dropped for new ones', async () => {
   let others = 950;
   const spool = await openTestSpool({ folder: temporaryFolder(), bytesMax: 1_000, othersBytes: () => others });
   const entry = JSON.stringify('x'.repeat(82));
@@ -210,7 +210,7 @@ test('what others left takes of the room, until it is shipped, and none of it is
   expect(spool.failure).toBeUndefined();
   for (let n = 1; n <= 3; n += 1) expect(spool.append(entry)).toBe(n);
   expect(() => spool.append(entry)).toThrow(expect.objectContaining({ why: 'full' }));
-  // Its own, acknowledged, gives room; theirs does not.
+  // Its own acknowledged entries free space. Those of the others do not.
   spool.backlog.acknowledge(3);
   expect(spool.append(entry)).toBe(4);
   spool.backlog.acknowledge(4);
@@ -222,7 +222,7 @@ test('what others left takes of the room, until it is shipped, and none of it is
   await spool.close();
 });
 
-test('an oversized record is refused and takes no sequence', async () => {
+test('an oversized record is rejected and uses no sequence', async () => {
   const spool = await openTestSpool({ folder: temporaryFolder() });
   spool.append('1');
   for (const entry of ['', 'x'.repeat(recordBytesMax + 1), 'ü'.repeat(recordBytesMax / 2 + 1)]) {
@@ -235,7 +235,7 @@ test('an oversized record is refused and takes no sequence', async () => {
   await spool.close();
 });
 
-test('more than a mebibyte behind a sync is refused, not kept in memory', async () => {
+test('more than a mebibyte that waits for a sync is rejected, not kept in memory', async () => {
   const blocked: (() => void)[] = [];
   let isBlocking = true;
   const spool = await openTestSpool({
@@ -260,14 +260,14 @@ test('more than a mebibyte behind a sync is refused, not kept in memory', async 
   await spool.close();
 });
 
-test('a closed spool refuses', async () => {
+test('a closed spool rejects entries', async () => {
   const spool = await openTestSpool({ folder: temporaryFolder() });
   await spool.close();
   expect(() => spool.append('1')).toThrow(expect.objectContaining({ kind: 'audit_unavailable', why: 'closed' }));
   await expect(spool.appendAsync('1')).rejects.toMatchObject({ why: 'closed' });
 });
 
-test('what falls behind is told, also after records that were acknowledged without being read', async () => {
+test('entries that fall behind are reported, also after records that were acknowledged without being read', async () => {
   const { backlog, append, close } = await openTestSpool({
     folder: temporaryFolder(),
     fs: { read: (...args) => void setImmediate(() => diskFs.read(...args)) },
@@ -308,7 +308,7 @@ test('the age is that of the oldest unacknowledged record', async () => {
   await spool.close();
 });
 
-test('a spool folder may be deeper than a socket path may be long', async () => {
+test('a spool folder can be deeper than a socket path may be long', async () => {
   const folder = join(temporaryFolder(), 'd'.repeat(120), 'e'.repeat(120));
   mkdirSync(folder, { recursive: true });
   const spool = await openTestSpool({ folder });

@@ -9,7 +9,7 @@ import { errnoError, openTestSpool, readAll, readLeftBehind, segmentFiles, tempo
 
 type Fault = 'ENOSPC' | 'EIO' | 'short' | 'all but' | 'cannot cut back' | 'no new segment' | 'no new name' | 'sync';
 
-/** A disk that behaves as the fault of the moment says. */
+/** A disk that behaves as the current fault defines. */
 function createFaultyDisk(): { fault: Fault | undefined; readonly fs: Partial<SpoolFs> } {
   const disk: { fault: Fault | undefined; readonly fs: Partial<SpoolFs> } = {
     fault: undefined,
@@ -50,7 +50,7 @@ function createFaultyDisk(): { fault: Fault | undefined; readonly fs: Partial<Sp
 }
 
 for (const fault of ['ENOSPC', 'EIO', 'short', 'all but', 'cannot cut back'] as const) {
-  test(`${fault}: the entry is refused, nothing of it stays, and the next one that fits is taken with its sequence`, async () => {
+  test(`${fault}: the entry is rejected, nothing of it stays, and the next one that fits is accepted with its sequence`, async () => {
     const folder = temporaryFolder();
     const disk = createFaultyDisk();
     const spool = await openTestSpool({ folder, fs: disk.fs });
@@ -71,7 +71,7 @@ for (const fault of ['ENOSPC', 'EIO', 'short', 'all but', 'cannot cut back'] as 
   });
 }
 
-test('a group that was written by half is refused as a whole', async () => {
+test('a half-written group is rejected as a whole', async () => {
   const folder = temporaryFolder();
   const disk = createFaultyDisk();
   const spool = await openTestSpool({ folder, fs: disk.fs });
@@ -84,7 +84,7 @@ test('a group that was written by half is refused as a whole', async () => {
   expect(await readLeftBehind(folder)).toEqual(['1: "taken"']);
 });
 
-test('a sync that fails refuses its group and those behind it, and none of them is ever shipped', async () => {
+test('a sync that fails rejects its group and those behind it, and none of them is shipped', async () => {
   const folder = temporaryFolder();
   const disk = createFaultyDisk();
   const spool = await openTestSpool({ folder, fs: disk.fs, durability: 'disk' });
@@ -99,7 +99,7 @@ test('a sync that fails refuses its group and those behind it, and none of them 
   expect(await readLeftBehind(folder)).toEqual(['1: "before"', '2: "after"']);
 });
 
-test('a sync that fails refuses those, too, who came while it ran', async () => {
+test('a sync that fails also rejects entries that came while it ran', async () => {
   const folder = temporaryFolder();
   let failSync = (): void => {};
   let syncAsked = (): void => {};
@@ -125,7 +125,7 @@ test('a sync that fails refuses those, too, who came while it ran', async () => 
   await spool.close();
 });
 
-test('a segment that could not be begun does not hide what is appended to the one before it', async () => {
+test('a segment that could not be started does not hide what is appended to the one before it', async () => {
   const folder = temporaryFolder();
   const disk = createFaultyDisk();
   const spool = await openTestSpool({ folder, fs: disk.fs, segmentBytes: 150, durability: 'disk' });
@@ -139,7 +139,7 @@ test('a segment that could not be begun does not hide what is appended to the on
   expect(await readLeftBehind(folder)).toEqual([`1: ${large}`, '2: "small"']);
 });
 
-test('a refused group is not shipped by whoever comes after a kill, whether the file could be cut back or only overwritten', async () => {
+test('a rejected group is not shipped after a kill, whether the file could be cut back or only overwritten', async () => {
   for (const isOverwritten of [false, true]) {
     const disk = createModelDisk({ isSynced: false });
     const folder = temporaryFolder();
@@ -153,7 +153,7 @@ test('a refused group is not shipped by whoever comes after a kill, whether the 
   }
 });
 
-test('a refused group that cannot be overwritten either ends where the next segment begins', async () => {
+test('a rejected group that cannot be overwritten either ends where the next segment begins', async () => {
   const folder = temporaryFolder();
   const disk = createModelDisk({ isSynced: false });
   const marks: number[] = [];
@@ -174,7 +174,7 @@ test('a refused group that cannot be overwritten either ends where the next segm
   expect(await readAfterKill(disk, spool, folder)).toEqual(['1: "before"']);
 });
 
-test('a part of a group, on a disk that then takes nothing at all, is not shipped either', async () => {
+test('a part of a group, on a disk that then accepts nothing, is not shipped either', async () => {
   const folder = temporaryFolder();
   const disk = createModelDisk({ isSynced: false });
   let isLast = false;
@@ -194,12 +194,12 @@ test('a part of a group, on a disk that then takes nothing at all, is not shippe
   expect(await readAfterKill(disk, spool, folder)).toEqual(['1: "before"']);
 });
 
-test('with durability disk, what a failed sync refused does not come back after a power loss', async () => {
+test('with durability disk, what a failed sync rejected does not come back after a power loss', async () => {
   for (let seed = 0; seed < 20; seed += 1) {
     const folder = temporaryFolder();
     const disk = createModelDisk({ isSynced: true });
     let isFailing = false;
-    // What was not synced may have reached the disk all the same.
+    // Data that was not synced may still have reached the disk.
     const fdatasync: SpoolFs['fdatasync'] = (fd, done) => disk.fs.fdatasync(fd, (error) => done(isFailing ? errnoError('EIO') : error));
     const spool = await openTestSpool({ folder, fs: { ...disk.fs, fdatasync }, durability: 'disk' });
     await spool.appendAsync('"before"');
@@ -217,7 +217,7 @@ async function readAfterKill(disk: ModelDisk, spool: Spool, folder: string, rand
   return readLeftBehind(left);
 }
 
-test('a disk that its own entries fill has room again once they are acknowledged: nothing keeps their file', async () => {
+test('a disk that was filled by its own entries has space again once they are acknowledged: nothing keeps their file', async () => {
   const folder = temporaryFolder();
   const open = new Map<number, string>();
   const disk = createFaultyDisk();
@@ -245,7 +245,7 @@ test('a disk that its own entries fill has room again once they are acknowledged
   disk.fault = 'ENOSPC';
   expect(() => spool.append('2')).toThrow(AuditUnavailable);
   spool.backlog.acknowledge(1);
-  // Its file goes with this attempt, though it may still fail.
+  // This attempt removes its file, even if it still fails.
   expect(() => spool.append('2')).toThrow(AuditUnavailable);
   expect([...open.values()].filter((path) => path.endsWith('1.segment'))).toEqual([]);
   disk.fault = undefined;

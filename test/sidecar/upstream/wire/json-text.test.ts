@@ -1,11 +1,11 @@
-// Members of a JSON text, changed where they stand.
+// Changes members of a JSON text in place.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { itemsAt, memberAt, membersAt, withMember, withoutMember } from '../../../../sidecar/upstream/wire/json-text.ts';
 
 const spaced = (value: unknown, indent: number): string => JSON.stringify(value, null, indent);
 
-test('every member is found where it stands', () => {
+test('every member is found at its position', () => {
   fc.assert(
     fc.property(fc.dictionary(fc.string({ unit: 'binary' }), fc.jsonValue({ maxDepth: 4 })), fc.constantFrom(0, 1, 3), (object, indent) => {
       const text = spaced(object, indent);
@@ -17,7 +17,7 @@ test('every member is found where it stands', () => {
   );
 });
 
-test('every item is found where it stands', () => {
+test('every item is found at its position', () => {
   fc.assert(
     fc.property(fc.array(fc.jsonValue({ maxDepth: 4 })), fc.constantFrom(0, 2), (list, indent) => {
       const text = spaced(list, indent);
@@ -26,10 +26,11 @@ test('every item is found where it stands', () => {
   );
 });
 
-test('what is set is there afterwards, and nothing else has changed', () => {
+test('a member that is set is there afterwards, and nothing else has changed', () => {
   fc.assert(
     fc.property(
-      // No key that is a backslash alone: where one was read before, `JSON.parse` of Node 24.9 takes the key `"` for it.
+      // There is no key that is a single backslash: after reading one, `JSON.parse` of Node 24.9 returns it for the key
+      // `"`.
       fc.dictionary(fc.constantFrom('a', 'b', '"', 'c\\', '{'), fc.jsonValue({ maxDepth: 3 })),
       fc.jsonValue(),
       (object, value) => {
@@ -43,7 +44,7 @@ test('what is set is there afterwards, and nothing else has changed', () => {
   );
 });
 
-test('where nothing can hold it nothing is set', () => {
+test('where no object can hold it nothing is set', () => {
   for (const text of ['{"a":1}', '{"a":[]}', '{}', '[]', '"a"']) expect(withMember(text, ['a', 'b'], '1')).toBe(text);
   expect(memberAt('{"a":{"b":1}}', ['a', 'c'])).toBeNull();
 });

@@ -1,4 +1,4 @@
-// Events, however their bytes are cut.
+// Parses events, however their bytes are split.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { createSseReader, eventText, EventTooLarge, type SseEvent } from '../../../../sidecar/upstream/wire/sse.ts';
@@ -11,7 +11,7 @@ const all = (bytes: Uint8Array, cuts: readonly number[], max = 1_000_000): reado
 
 const message = (data: string, fields: Partial<SseEvent> = {}): SseEvent => ({ id: null, event: 'message', data, retry: null, ...fields });
 
-test('the same events are read, wherever the bytes are cut and however lines end', () => {
+test('the same events are read, wherever the bytes are split and however lines end', () => {
   fc.assert(
     fc.property(fc.array(fc.nat(), { maxLength: 8 }), fc.constantFrom('\n', '\r', '\r\n'), (cuts, end) => {
       const text = [
@@ -42,7 +42,7 @@ test('an event is read as it was written, whatever its text holds', () => {
   );
 });
 
-test('an event that does not end is not read for ever, in one line or in many', () => {
+test('an event that does not end is read only up to a bound, in one line or in many', () => {
   for (const line of [Buffer.from('data: ' + 'x'.repeat(100_000)), Buffer.from('data: x\n'.repeat(20_000))]) {
     const reader = createSseReader(100_000);
     expect(() => {
@@ -51,12 +51,12 @@ test('an event that does not end is not read for ever, in one line or in many', 
   }
 });
 
-test('comments are no part of an event, however many keep a stream open', () => {
+test('comments are not part of an event, however many keep a stream open', () => {
   const reader = createSseReader(1_000);
   for (let at = 0; at < 1_000; at += 1) expect(reader.read(Buffer.from(': alive\n'))).toEqual([null]);
 });
 
-test('comments without an end are not read for ever either', () => {
+test('comments without an end are read only up to a bound too', () => {
   const reader = createSseReader(1_000);
   expect(() => reader.read(Buffer.from(`:${'x'.repeat(2_000)}`))).toThrow(EventTooLarge);
 });

@@ -20,7 +20,7 @@ afterEach(() => {
 const take = (world: World): unknown => expect(cell.offer(snapshotMessage(world))).toMatchObject({ ok: true });
 const watch = () => callers.watch({ raw: new EventEmitter() } as unknown as FastifyReply, 'key-1');
 
-test('all requests of a key end when it expires, by one timer, and it is gone with the last of them', () => {
+test('all requests of a key end when it expires, by one timer, and the timer is removed with the last of them', () => {
   take({ keys: [key({ expiresAt: 1_000 })] });
   const [first, second, third] = [watch(), watch(), watch()];
   expect(vi.getTimerCount()).toBe(1);
@@ -34,7 +34,7 @@ test('all requests of a key end when it expires, by one timer, and it is gone wi
   expect(vi.getTimerCount()).toBe(0);
 });
 
-test('a key that is given longer is heard until then, and one that is given less no longer', () => {
+test('a key with an extended expiry is accepted until then, and one with a shortened expiry no longer', () => {
   take({ revision: 1, keys: [key({ expiresAt: 1_000 })] });
   const { signal } = watch();
   take({ revision: 2, keys: [key({ expiresAt: 3_000 })] });
@@ -45,7 +45,7 @@ test('a key that is given longer is heard until then, and one that is given less
   expect(signal.aborted).toBe(true);
 });
 
-test('a key that expires later than a timer can wait is heard until then', () => {
+test('a key that expires later than a timer can wait is accepted until then', () => {
   const days = 86_400_000;
   take({ keys: [key({ expiresAt: 60 * days })] });
   const { signal } = watch();

@@ -1,4 +1,5 @@
-// What is kept of the tools that a server lists is bounded; a tool beyond the bounds is none, for lists and for calls.
+// What is stored of the tools that a server lists is bounded. A tool beyond the bounds does not exist, for lists and
+// for calls.
 import { expect, test } from 'vitest';
 import { behind, call, json, modernHeaders, metaOf, rpcOf, send } from '../proxied.ts';
 
@@ -13,7 +14,7 @@ const tools: readonly object[] = [
   { name: long(1_000_000), inputSchema: { type: 'object' } },
   { name: 'near', inputSchema: headerUnder(long(999)) },
   { name: 'far', inputSchema: headerUnder(long(500), long(500)) },
-  // Of two that are called the same nobody can say which is meant.
+  // With two tools of one name, it is unknown which is meant.
   { name: 'twice', inputSchema: { type: 'object' } },
   { name: 'twice', inputSchema: headerUnder(long(1_000)) },
 ];
@@ -29,7 +30,7 @@ async function listing() {
   return one;
 }
 
-test('tools with names over 200 characters, or with header paths over 1,000 in all, are not listed', async () => {
+test('tools with names over 200 characters, or with header paths over 1,000 in total, are not listed', async () => {
   const { proxied } = await listing();
   const listed = await send(proxied, 's', {
     body: { jsonrpc: '2.0', id: 1, method: 'tools/list', params: { _meta: metaOf() } },
@@ -38,7 +39,7 @@ test('tools with names over 200 characters, or with header paths over 1,000 in a
   expect(listed.body.result).toMatchObject({ tools: [{ name: 'a' }, { name: 'near' }, { name: long(200) }] });
 });
 
-test.each(['far', 'twice'])('a tool beyond the bounds cannot be called, as none that is not listed: %s', async (name) => {
+test.each(['far', 'twice'])('a tool beyond the bounds cannot be called, as any tool that is not listed: %s', async (name) => {
   const { proxied, up } = await listing();
   const { body } = await send(proxied, 's', { body: call(name, {}) });
   expect(body.error?.message).toBe(`Unknown tool: ${name}`);

@@ -1,4 +1,4 @@
-// What MCP sessions may keep is counted in bytes, of all keys together: who keeps most gives way.
+// The memory budget of MCP sessions in bytes, for all keys together: the largest holder is evicted first.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Pending } from '../../../../../sidecar/doors/mcp/request/pending.ts';
@@ -34,7 +34,7 @@ function start(bytesMax: number) {
   };
 }
 
-test('a flood of sessions of one key ends none of another, and its own from the least recently used on', () => {
+test('a flood of sessions of one key ends none of another key, and its own from the least recently used on', () => {
   const { begin, sessions, ended } = start(50_000);
   begin('honest', 'mine');
   for (let n = 0; n < 1_000; n += 1) begin('flood', `s${n}`);
@@ -46,13 +46,13 @@ test('a flood of sessions of one key ends none of another, and its own from the 
   expect(ended).toHaveLength(1_000 - left.length);
 });
 
-test('ids are kept short, however long they are', () => {
+test('ids are stored in a short form, however long they are', () => {
   expect(waitingKey('x'.repeat(1_000_000)).length).toBeLessThanOrEqual(64);
   expect(waitingKey('x'.repeat(1_000_000))).not.toBe(waitingKey(`${'x'.repeat(999_999)}y`));
   expect(waitingKey(1)).not.toBe(waitingKey('1'));
 });
 
-test('whatever sessions keep, it is given back when they end, and each request is taken or abandoned once', async () => {
+test('whatever sessions hold is released when they end, and each request is taken or abandoned once', async () => {
   const step = fc.record({
     key: fc.constantFrom('a', 'b', 'c'),
     session: fc.integer({ min: 0, max: 8 }),
@@ -83,7 +83,7 @@ test('whatever sessions keep, it is given back when they end, and each request i
       }
       await sessions.endAll();
       expect(taken + abandoned.length).toBe(asked);
-      // All of the room is there again.
+      // The whole budget is available again.
       const names = Array.from({ length: 8 }, (_, n) => `again-${n}`);
       for (const name of names) begin('a', name);
       expect(names.every((name) => sessions.find('s', name, owner('a')) !== null)).toBe(true);

@@ -1,4 +1,4 @@
-// Enrolment against a real server over TLS; only the clock is the test's.
+// Enrolment against a real server over TLS. Only the clock belongs to the test.
 import { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
@@ -31,7 +31,7 @@ async function open({ ca, enrol, tokenFile, folder = temporaryFolder(), random =
   const tls = { kind: 'enrolled', ca, enrol, tokenFile: tokenFile ?? null } as const;
   const credentials = await openCredentials({ clock, random: () => random, log }, tls, { key, folder });
   onTestFinished(() => credentials.close());
-  /** Resolves once that holds of it. */
+  /** Resolves once the credentials fulfil the condition. */
   const until = (holds: (credentials: LinkCredentials) => boolean): Promise<void> =>
     new Promise((done) => {
       const look = (): void => {
@@ -40,7 +40,7 @@ async function open({ ca, enrol, tokenFile, folder = temporaryFolder(), random =
       credentials.onChange(look);
       look();
     });
-  /** The certificate that is shown by now, once it is another than that one. */
+  /** Returns the current certificate, once it differs from the given one. */
   const shown = async (before: string | null = null): Promise<string> => {
     await until(({ current }) => current?.own != null && current.own.certificate !== before);
     return credentials.current?.own?.certificate ?? '';
@@ -48,7 +48,7 @@ async function open({ ca, enrol, tokenFile, folder = temporaryFolder(), random =
   return { credentials, clock, warnings, until, shown, folder };
 }
 
-/** The timer that is set for the next question, which is set a moment after an answer is told. */
+/** Returns the timer for the next request. It is set a moment after an answer was received. */
 async function wait(clock: { readonly waits: readonly number[] }): Promise<number> {
   for (;;) {
     const [ms] = clock.waits;
@@ -57,7 +57,7 @@ async function wait(clock: { readonly waits: readonly number[] }): Promise<numbe
   }
 }
 
-test('a sidecar asks with the token of its service account for a certificate of a key that it alone has', async () => {
+test('a sidecar uses the token of its service account to request a certificate for a key that only it has', async () => {
   const authority = makeAuthority('one');
   const enrolment = await startEnrolment({ authority });
   const tokenFile = join(temporaryFolder(), 'token');
@@ -75,7 +75,7 @@ test('a sidecar asks with the token of its service account for a certificate of 
   expect(credentials.problem).toBeNull();
 });
 
-test('without a token it asks with its key', async () => {
+test('without a token it uses its key', async () => {
   const authority = makeAuthority('one');
   const enrolment = await startEnrolment({ authority });
   const { shown } = await open({ ca: authority.certificate, enrol: enrolment.address });
@@ -93,7 +93,7 @@ test.each([0, 0.5, 0.999])('it renews within the last third, and not in its seco
   expect(ms).toBeLessThan((hourMs * 5) / 6);
 });
 
-test('each time it asks with the token that is there by then, and for a new key', async () => {
+test('each request uses the current token, and a new key', async () => {
   const authority = makeAuthority('one');
   const enrolment = await startEnrolment({ authority });
   const tokenFile = join(temporaryFolder(), 'token');
@@ -107,7 +107,7 @@ test('each time it asks with the token that is there by then, and for a new key'
   expect(new Set(enrolment.asked.map(({ publicKey }) => publicKey)).size).toBe(2);
 });
 
-test('whoever has no certificate of the authority is not told the token', async () => {
+test('a server without a certificate of the authority does not receive the token', async () => {
   const authority = makeAuthority('one');
   const enrolment = await startEnrolment({ authority, servedBy: makeAuthority('one') });
   const { credentials, until, warnings } = await open({ ca: authority.certificate, enrol: enrolment.address });
@@ -118,7 +118,7 @@ test('whoever has no certificate of the authority is not told the token', async 
   expect(warnings.map(({ words }) => words)).toEqual([expect.stringContaining('decides by the policy it holds')]);
 });
 
-test('away at the start and there later: it is found, without a start anew', async () => {
+test('a server that is missing at the start is found later, without a restart', async () => {
   const authority = makeAuthority('one');
   const gone = await startEnrolment({ authority });
   await gone.stop();
@@ -131,7 +131,7 @@ test('away at the start and there later: it is found, without a start anew', asy
   expect(credentials.problem).toBeNull();
 });
 
-test('who is refused comes back slowly, and says what was answered', async () => {
+test('a refused sidecar retries slowly, and reports the answer', async () => {
   const authority = makeAuthority('one');
   const enrolment = await startEnrolment({ authority });
   enrolment.reply = () => ({ status: 403, body: { error: { code: 'forbidden', message: 'the token is\nof another audience' } } });
@@ -147,7 +147,7 @@ test.each([
   [401, 'a.b.c', false],
   [429, undefined, false],
   [503, undefined, false],
-])('an answer %d to the token %j says that the key is no good: %j', async (status, token, refused) => {
+])('an answer %d to the token %j means that the key is invalid: %j', async (status, token, refused) => {
   const authority = makeAuthority('one');
   const enrolment = await startEnrolment({ authority });
   enrolment.reply = () => ({ status, body: { error: 'no' } });
@@ -162,7 +162,7 @@ test.each([
   expect(credentials.keyRefused).toBe(refused);
 });
 
-test('while it cannot renew it goes on with what it has, and says so, and once more when that has expired', async () => {
+test('while it cannot renew it continues with what it has, and reports it, and once more after expiry', async () => {
   const authority = makeAuthority('one');
   const enrolment = await startEnrolment({ authority });
   const { credentials, until, shown, clock, warnings } = await open({ ca: authority.certificate, enrol: enrolment.address });
@@ -186,7 +186,7 @@ test.each([
   ['no authority', () => ({ certificate: issue(makeAuthority('one')).certificate, authorities: '' })],
   ['no certificate', (ca: string) => ({ certificate: 'none', authorities: ca })],
   ['something else', () => []],
-])('%s is not taken for an answer', async (_, body) => {
+])('%s is not accepted as an answer', async (_, body) => {
   const authority = makeAuthority('one');
   const enrolment = await startEnrolment({ authority });
   enrolment.reply = () => ({ status: 200, body: body(authority.certificate) });
@@ -205,7 +205,7 @@ test.each([
     ({ certificate: cert, key: own }: Pair) => createTlsServer({ cert, key: own }),
     'request',
   ],
-] as const)('whoever %s is given up after %i ms', async (_, patienceMs, problem, serve, heard) => {
+] as const)('a server that %s is given up after %i ms', async (_, patienceMs, problem, serve, heard) => {
   const authority = makeAuthority('one');
   const silent = serve(issue(authority, { names: ['localhost'] }));
   const sockets = new Set<Socket>();
@@ -226,7 +226,7 @@ test.each([
   expect(credentials.problem).toContain(problem);
 });
 
-test('a token that is not there is said, and nothing is asked', async () => {
+test('a missing token is reported, and nothing is requested', async () => {
   const authority = makeAuthority('one');
   const enrolment = await startEnrolment({ authority });
   const { credentials, until } = await open({ ca: authority.certificate, enrol: enrolment.address, tokenFile: '/nowhere/token' });
@@ -235,7 +235,7 @@ test('a token that is not there is said, and nothing is asked', async () => {
   expect(enrolment.asked).toEqual([]);
 });
 
-test('after the control plane has changed its authority it is still known, also to the next process; to one that is told another, not', async () => {
+test('a changed authority of the control plane is still trusted, also by the next process, but not by one with another configured authority', async () => {
   const [old, next] = [makeAuthority('old'), makeAuthority('next')];
   const first = await startEnrolment({ authority: old });
   first.bundle = `${old.certificate}${next.certificate}`;
@@ -253,7 +253,7 @@ test('after the control plane has changed its authority it is still known, also 
   expect(later.asked).toHaveLength(1);
 });
 
-test('of what it was given only authorities are on disk, for nobody else to read or change', async () => {
+test('only the received authorities are on disk, and no other user can read or change them', async () => {
   const authority = makeAuthority('one');
   const enrolment = await startEnrolment({ authority });
   const { credentials, shown, folder } = await open({ ca: authority.certificate, enrol: enrolment.address });
@@ -266,7 +266,7 @@ test('of what it was given only authorities are on disk, for nobody else to read
   expect(statSync(path).mode & 0o777).toBe(0o600);
 });
 
-test('authorities that could not be kept are kept with the next certificate', async () => {
+test('authorities that could not be stored are stored with the next certificate', async () => {
   const authority = makeAuthority('one');
   const enrolment = await startEnrolment({ authority });
   const folder = join(temporaryFolder(), 'later');
@@ -282,7 +282,7 @@ test('authorities that could not be kept are kept with the next certificate', as
   expect(readdirSync(folder)).toHaveLength(1);
 });
 
-test('what is damaged on disk is not used', async () => {
+test('a damaged file on disk is not used', async () => {
   const authority = makeAuthority('one');
   const enrolment = await startEnrolment({ authority });
   const first = await open({ ca: authority.certificate, enrol: enrolment.address });

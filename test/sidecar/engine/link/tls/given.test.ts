@@ -18,7 +18,7 @@ async function follow(folder: string) {
   const warned: object[] = [];
   const credentials = await followGiven({ clock, log: { info: () => undefined, warn: (fields) => void warned.push(fields) } }, folder);
   onTestFinished(() => credentials.close());
-  /** The files are looked at once more. */
+  /** The files are checked again. */
   const reread = async (): Promise<void> => {
     clock.advance(30_000);
     while (clock.waits.length === 0) await new Promise((done) => setImmediate(done));
@@ -26,7 +26,7 @@ async function follow(folder: string) {
   return { credentials, warned, reread, clock };
 }
 
-test('what somebody else renews is taken with the next look', async () => {
+test('a file that is renewed from outside is used after the next check', async () => {
   const folder = temporaryFolder();
   const [first, second] = [issue(authority), issue(authority)];
   put(folder, first);
@@ -38,7 +38,7 @@ test('what somebody else renews is taken with the next look', async () => {
   expect(credentials.problem).toBeNull();
 });
 
-test('a key that is not of the certificate is not taken, and said once', async () => {
+test('a key that does not match the certificate is not used, and reported once', async () => {
   const folder = temporaryFolder();
   const first = issue(authority);
   put(folder, first);
@@ -68,7 +68,7 @@ test('files that come after the start are found', async () => {
   expect(credentials.current).not.toBeNull();
 });
 
-test('one that nobody has renewed is said to have expired', async () => {
+test('a certificate that was not renewed is reported as expired', async () => {
   const folder = temporaryFolder();
   put(folder, issue(authority));
   const { credentials, reread, clock } = await follow(folder);

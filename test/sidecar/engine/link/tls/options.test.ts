@@ -18,11 +18,11 @@ test.each<readonly [Partial<GivenTls>, unknown]>([
     { kind: 'enrolled', ca, enrol: '[::1]:8082', tokenFile: '/t' },
   ],
   [{ folder: '/tls' }, { kind: 'given', folder: '/tls' }],
-])('%j is a form', (given, tls) => {
+])('%j is a valid form', (given, tls) => {
   expect(readTls({ ...none, ...given }, variableNames)).toEqual({ tls });
 });
 
-test('authorities in one line are those of many', () => {
+test('authorities in one line are equal to those in many lines', () => {
   expect(readTls({ ...none, ca: ca.replaceAll('\n', String.raw`\n`) }, variableNames)).toEqual({ tls: { kind: 'checked', ca } });
 });
 
@@ -43,11 +43,11 @@ test.each<readonly [Partial<GivenTls>, readonly string[]]>([
     ],
   ],
   [{ ca, tokenFile: '/t' }, ['TOLLGATE_TOKEN_FILE needs TOLLGATE_ENROL: it is what certificates are asked for with']],
-])('%j is refused', (given, problems) => {
+])('%j is rejected', (given, problems) => {
   expect(readTls({ ...none, ...given }, variableNames)).toEqual({ problems });
 });
 
-test('the library refuses with the names of its options', async () => {
+test('the library names its own options in rejections', async () => {
   const given = { enrol: 'plane:8082' };
   expect(readTls({ ...none, ...given }, optionNames)).toEqual({
     problems: ['tls.enrol needs tls.ca: the authorities by which whoever issues certificates is checked'],

@@ -1,4 +1,4 @@
-// A whole sidecar whose control plane wants certificates, as far as that reaches: policy and enrolment.
+// A whole sidecar whose control plane requires certificates: policy and enrolment.
 import { readdirSync } from 'node:fs';
 import { ServerCredentials } from '@grpc/grpc-js';
 import { AppError } from '@tollgate/proto/contract';
@@ -40,7 +40,7 @@ async function start(server: PolicyServer, enrolment: Pick<EnrolmentServer, 'add
   return sidecar;
 }
 
-/** One that has had policy, and is gone; what it left is in the folder. */
+/** A sidecar that received policy and stopped. Its files are in the folder. */
 async function ranBefore(server: PolicyServer, spoolDir: string): Promise<EnrolmentServer> {
   const enrolment = await startEnrolment({ authority });
   const sidecar = await start(server, enrolment, spoolDir);
@@ -52,7 +52,7 @@ async function ranBefore(server: PolicyServer, spoolDir: string): Promise<Enrolm
   return enrolment;
 }
 
-test('while nobody issues a certificate it decides by the policy on disk, and connects once somebody does', async () => {
+test('while no certificate is issued it decides by the policy on disk, and connects once one is issued', async () => {
   const [server, spoolDir] = [await serve(), temporaryFolder()];
   const before = await ranBefore(server, spoolDir);
   await before.stop();
@@ -64,7 +64,7 @@ test('while nobody issues a certificate it decides by the policy on disk, and co
   expect((await server.accept()).shown).not.toBeNull();
 });
 
-test('at /metrics stands when its certificate expires, once it has one', async () => {
+test('/metrics shows when its certificate expires, once it has one', async () => {
   const [server, enrolment] = [await serve(), await startEnrolment({ authority })];
   enrolment.until = new Date('2050-01-01T00:00:00Z');
   const sidecar = await start(server, enrolment, temporaryFolder());
@@ -77,7 +77,7 @@ test('at /metrics stands when its certificate expires, once it has one', async (
   expect(await plain.metrics()).not.toContain('certificate');
 });
 
-test('without policy either, it says why it is not ready', async () => {
+test('without policy as well, it reports why it is not ready', async () => {
   const [server, enrolment] = [await serve(), await startEnrolment({ authority })];
   await enrolment.stop();
   const sidecar = await start(server, enrolment, temporaryFolder());
@@ -87,7 +87,7 @@ test('without policy either, it says why it is not ready', async () => {
   expect(sidecar.notReady()).toEqual([expect.stringMatching(/^no policy is held: localhost:\d+ gives no certificate: .*ECONNREFUSED/)]);
 });
 
-test('one whose key is no good any more does not decide by what is on disk, and forgets it', async () => {
+test('a sidecar whose key is no longer valid does not decide by the policy on disk, and deletes it', async () => {
   const [server, spoolDir] = [await serve(), temporaryFolder()];
   const enrolment = await ranBefore(server, spoolDir);
   enrolment.reply = () => ({ status: 401, body: { error: 'the API key is revoked' } });
