@@ -1,4 +1,4 @@
-// `tollgate doctor`: which coding agents ask a sidecar here, and the proof that a denial blocks.
+// `tollgate doctor`: reports which coding agents ask a sidecar here, and proves that a denial blocks.
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -19,7 +19,7 @@ const anybody = { agents: [agent({ id: 'other', name: 'other' })] };
 const source = fileURLToPath(new URL('../../control-plane/cli/hook-main.ts', import.meta.url));
 const tsx = import.meta.resolve('tsx');
 
-/** Has Codex trust every hook of its settings, as it writes that down itself. */
+/** Makes Codex trust every hook of its settings, in the form in which Codex records it. */
 function trustHooks(home: string, change: (lines: string) => string = (lines) => lines): void {
   const path = join(home, '.codex/config.toml');
   const lines = placesIn(parseToml(readFileSync(path, 'utf8'))).map(
@@ -59,7 +59,7 @@ test('a machine with none of the hosts is said to be one, and that is no failure
   expect(await without(['doctor'])).toMatchObject({ code: 0, out: expect.stringContaining('nothing listens at') });
 });
 
-test('with the recorded hosts it proves a denial for each', async () => {
+test('a machine with no host is reported as that, and this is no failure', async () => {
   const { cli, sidecar } = await machine();
   const answer = await cli(['doctor', '--recorded', casesFolder, '--json']);
   expect(answer.code).toBe(0);
@@ -104,7 +104,7 @@ describe.each(hosts)('%s', (host) => {
   });
 });
 
-test('hooks that let calls through, for want of a program or a key over HTTP, are called what they are', async () => {
+test('a host is found, its hooks are reported as missing, and after install the hook command denies the canary', async () => {
   const { cli, home } = await machine();
   await cli(['hooks', 'install', 'codex']);
   trustHooks(home);

@@ -1,6 +1,6 @@
-// dns.mjs <address> <URL of the API server> <folder of certificates>: answers for the names of Services in cluster.local, as the API
-// server knows them in that moment: `<service>.<namespace>.svc`, and of a headless one the addresses of its pods that are ready.
-// Nothing else has a name.
+// dns.mjs <address> <URL of the API server> <folder of certificates>: answers for the names of Services in
+// cluster.local, as the API server knows them at that moment: `<service>.<namespace>.svc`, and for a headless Service
+// the addresses of its pods that are ready. No other name exists.
 import { createSocket } from 'node:dgram';
 import { readFileSync } from 'node:fs';
 import { Agent, get } from 'node:https';

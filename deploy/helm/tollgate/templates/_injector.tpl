@@ -47,7 +47,7 @@
 {{- mergeOverwrite (dict "image" $image "controlPlane" $address "environment" $environment) $link $metrics (deepCopy .Values.injector.settings) | toYaml -}}
 {{- end -}}
 
-{{- /* What both webhooks have in common. */ -}}
+{{- /* Fields that both webhooks have in common. */ -}}
 {{- define "tollgate.injectorWebhook" -}}
 admissionReviewVersions: [v1]
 sideEffects: None
