@@ -1,4 +1,5 @@
-// Nothing that a stolen key was good for at dd0685b succeeds: `test/trust/at.ts` shows that each did. At the built programs.
+// No attack that succeeded with a stolen key at dd0685b succeeds now: `test/trust/at.ts` shows that each did then. The
+// tests use the built programs.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { attacks } from './attacks.ts';
 import { openTestStage } from './stage.ts';
