@@ -91,7 +91,7 @@ describe('an export', () => {
     expect(rows.map(({ ingest }) => ingest)).toEqual(rows.map((_, index) => index + 1));
   });
 
-  test('is sound for any entries at all', async () => {
+  test('is sound for arbitrary entries', async () => {
     const value = fc.oneof(fc.jsonValue(), fc.double(), fc.string({ unit: 'binary' }));
     const batches = fc.sample(fc.array(fc.dictionary(fc.string(), value), { minLength: 1, maxLength: 20 }), 30);
     let from = 1;

@@ -64,7 +64,7 @@ const makeSpool = (client: PoolClient, workspaceId: number, spoolId: string): Pr
 test.each([
   ['there are', [high, low], lockSpool],
   ['are yet to be made', [], makeSpool],
-] as const)('two that want the same spools, which %s, lock them in one order, whatever order they ask in', async (_, made, take) => {
+] as const)('two transactions for the same spools, which %s, lock them in one order, whatever order they ask in', async (_, made, take) => {
   const workspaceId = await makeWorkspace('acme');
   await makeSpools(workspaceId, made);
   const [one, other] = [await begin(), await begin()];

@@ -169,7 +169,7 @@ describe('a run that is alone', () => {
     await expectSums();
   });
 
-  test('waited until the others returned what they had not spent; one that can wait no longer is told that it is a share', async () => {
+  test('is one that waited until the others returned what they had not spent; one that can wait no longer is refused as a share', async () => {
     const holder = await books.begin();
     const { reservationId } = await granted(books.one.money.reserve(holder, { least: 6 * cent, most: 6 * cent }));
     const wanted = { least: cent, enough: 4 * cent, most: 20 * cent };

@@ -83,7 +83,7 @@ function issued(authority: Pair, uri: string, [from, until]: readonly [number, n
 
 const signer = async (): Promise<Pair> => (await tendAuthorities({ ...plane.deps, sealer }, ownTerms)).signer;
 
-test('two control planes that check at the same time create one authority, when there is none and when the next is due', async () => {
+test('two control planes that check at the same time create one authority, both for the first one and when the next is due', async () => {
   const database = await createTestDatabase();
   try {
     let at = Date.now();

@@ -332,7 +332,7 @@ describe('a server that fails is 502 with a clear text, and nothing is stored', 
   };
   const json = { 'content-type': 'application/json' };
 
-  test('a server that is not reachable', async () => {
+  test('that is not reachable', async () => {
     const gone = await startFakeServer();
     await gone.close();
     expect((await register({ url: gone.url })).status).toBe(502);

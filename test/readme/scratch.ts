@@ -35,7 +35,7 @@ function copy(root: string, folder: string, path: string): void {
   cpSync(join(root, path), join(folder, path), { recursive: true, preserveTimestamps: true, verbatimSymlinks: true });
 }
 
-/** Packages are those of the checkout; our own and the programs, whose links are relative, are those of the copy. */
+/** A file that was removed but not committed is still listed. */
 function linkModules(root: string, folder: string): void {
   mkdirSync(join(folder, 'node_modules'));
   for (const name of readdirSync(join(root, 'node_modules'))) {
@@ -44,10 +44,7 @@ function linkModules(root: string, folder: string): void {
   }
 }
 
-/**
- * Packages are those of the checkout; our own packages and the programs, whose links are relative, are those of the
- * copy.
- */
+/** Without our variables, those that `npm run` sets, and those of agents; npm keeps its settings and its cache. */
 function environmentWith(home: string): NodeJS.ProcessEnv {
   const kept = Object.entries(process.env).filter(
     ([name]) => !/^(TOLLGATE_|OTEL_|DATABASE_URL$|npm_|XDG_|CLAUDE|CODEX|CURSOR|GEMINI|COPILOT|INIT_CWD$|NODE_OPTIONS$)/.test(name),
@@ -63,7 +60,7 @@ function environmentWith(home: string): NodeJS.ProcessEnv {
   };
 }
 
-/** Without our variables, those that `npm run` sets, and those of agents; npm keeps its settings and its cache. */
+/** The ports that README's commands and programs use, and that another program uses now. */
 export async function findTakenPorts(blocks: readonly Block[]): Promise<readonly number[]> {
   const run = blocks.filter(({ kind }) => kind !== 'text' && kind !== 'no-run').map(({ text }) => text);
   const named = run.join('\n').matchAll(/127\.0\.0\.1:(\d+)|_PORT=(\d+)|listen\((\d+)/g);

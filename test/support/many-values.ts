@@ -1,6 +1,6 @@
 // Many callers send the most expensive JSON at one time, as bodies or as messages of tool servers, in a heap of a size
-// that the caller of this program chose. Prints how many were read, and how many were refused with a retry. Started by
-// body-room.test.ts.
+// that the caller of this program chose. The program prints how many were read, and how many were refused with a retry.
+// `body-room.test.ts` starts it.
 import { setImmediate as turn } from 'node:timers/promises';
 import { bounds } from '@tollgate/proto/contract';
 import { fastify } from 'fastify';

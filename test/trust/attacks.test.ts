@@ -12,7 +12,7 @@ beforeAll(async () => {
 afterAll(() => opened.close());
 
 test.each(attacks)(
-  'a key of $key: nobody $name',
+  'a key of $key: no attacker $name',
   async ({ succeeds }) => {
     expect(await succeeds(opened.stage)).toBe(false);
   },

@@ -19,7 +19,7 @@ const boot = randomUUID().slice(0, 8);
 let calls = 0;
 let stopped = false;
 
-// The tool is ours: what counts is that it runs only where it may.
+// The tools are ours: only whether a call runs matters.
 const tools = { 'notes.read': digest, 'notes.count': digest, 'notes.delete': digest };
 const toolOf = (call) => (call % 10 === 0 ? 'notes.delete' : call % 10 === 5 ? 'notes.count' : 'notes.read');
 function digest({ n }) {

@@ -16,7 +16,7 @@ import { type Ask, createAsk } from './rest.ts';
 const libraryName = '@tollgate/sidecar';
 const sidecarCommand = 'tollgate-sidecar';
 const ownerKey = `gsk_default_${'m'.repeat(40)}`;
-/** A development dependency of this repository: the measured tree may not have it. */
+/** A development dependency of this repository: the measured tree might not have it. */
 const toolServer = fileURLToPath(new URL('../../../node_modules/.bin/mcp-server-everything', import.meta.url));
 const agentProgram = fileURLToPath(new URL('library-agent.js', import.meta.url));
 

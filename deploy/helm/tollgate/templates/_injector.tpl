@@ -53,7 +53,7 @@ admissionReviewVersions: [v1]
 sideEffects: None
 failurePolicy: Fail
 matchPolicy: Equivalent
-# What other webhooks put into the pod after this one is pointed at the sidecar as well.
+# Containers that later webhooks add to the pod are pointed at the sidecar as well.
 reinvocationPolicy: IfNeeded
 timeoutSeconds: 5
 rules:

@@ -44,10 +44,10 @@
 
 {{- define "tollgate.accountVolumes" -}}
 {{- if or .Values.injector.enabled (include "tollgate.enrols" .) -}}
-# By itself, and not by automountServiceAccountToken: a token that expires.
+# Mounted explicitly instead of by automountServiceAccountToken: a token that expires.
 - name: account
   projected:
-    # 0440: for the group of the pod as well. As a decimal, which every version of YAML reads the same.
+    # 0440: readable for the group of the pod as well. Written as a decimal, which every version of YAML reads the same.
     defaultMode: 288
     sources:
       - serviceAccountToken: { path: token, expirationSeconds: 3600 }
