@@ -1,5 +1,6 @@
-// Checks docs/design/moved.md: for each row the new path exists, the old one does not, and `git log --follow` of the new path reaches the old one.
-// Of a folder one file is followed. A list of exports changes most of its lines when it moves, hence -M20%. Ends with 1 where a row is wrong.
+// Checks docs/design/moved.md. For each row the new path exists, the old one does not, and `git log --follow` of the
+// new path reaches the old one. Of a folder one file is followed. A list of exports changes most of its lines when it
+// moves, hence -M20%. The script ends with code 1 where a row is wrong.
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';

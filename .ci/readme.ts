@@ -1,4 +1,4 @@
-// README's tables of variables are those of the schemas. `--write` puts them there.
+// Checks that README's tables of variables match the schemas. `--write` updates the tables.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { configTable } from '@tollgate/proto/contract';
 import { configSchema } from '../control-plane/app/config.ts';

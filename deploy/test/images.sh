@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # shellcheck disable=SC2016 # programs for node
-# images.sh: holds both images to what README says of them: not root, a read-only file system, health checks that
-# answer, SIGTERM that drains, a newer and an older version side by side on one database. What it is run by is said in
-# deploy/README.md, "Tests".
+# images.sh: checks what README says about both images: not root, a read-only file system, health checks that answer,
+# SIGTERM that drains, a newer and an older version at the same time on one database. deploy/README.md, "Tests", names
+# the programs that it needs.
 set -euo pipefail
 # shellcheck source=deploy/test/apart
 . "$(dirname "$0")/apart"
@@ -14,7 +14,7 @@ sidecar=localhost/tollgate-test/sidecar
 ready() { until_true 60 curl -sf "http://127.0.0.1:$1/readyz"; }
 rest_1=8180 grpc_1=8181 rest_2=8280 grpc_2=8281 door=9090
 
-# What every container is run with: nothing that an image could need beyond it.
+# The options of every container: an image gets nothing else.
 strict=(--network host --read-only --read-only-tmpfs=false --tmpfs /tmp --cap-drop ALL --security-opt no-new-privileges)
 run_control_plane() { # <name> <image> <rest> <grpc>
   quietly podman run --detach --name "$1" "${strict[@]}" --volume "$1:/var/lib/tollgate" --env DATABASE_URL="postgres://postgres@127.0.0.1:5432/postgres" \
@@ -26,14 +26,14 @@ run_sidecar() {
 }
 inspect() { is "$(podman image inspect --format "$2" "$1")" "$3"; }
 
-# stops <name> <seconds>: hears SIGTERM, and ends with 0 before a kill would come.
+# stops <name> <seconds>: sends SIGTERM; the program ends with 0 before a kill would come.
 stops() {
   local began=$SECONDS
   quietly podman stop --time "$2" "$1"
   is "$(podman inspect --format '{{.State.ExitCode}}' "$1")" 0 && [ $((SECONDS - began)) -lt "$2" ]
 }
-# stops_with_request <name> <url> <body> <status>: a request whose second half is sent when the drain has begun is answered, while
-# nobody new is let in; then the process ends by itself with 0.
+# stops_with_request <name> <url> <body> <status>: sends the second half of a request after the drain has begun. That
+# request is answered, and no new request is accepted; then the process ends with 0.
 stops_with_request() {
   TARGET=$2 BODY=$3 KEY=$owner_key WANTED=$4 NAME=$1 timeout 40 node --input-type=module -e '
     import { request } from "node:http";
@@ -90,7 +90,7 @@ holds 'its file system is read-only' is_read_only first
 holds 'its API page is there' ask -o /dev/null "http://127.0.0.1:$rest_1/docs"
 holds 'it takes writes' ask "http://127.0.0.1:$rest_1/api/v1/agents" -d '{"name": "one", "model": "demo/echo", "enabledTools": ["a.*"]}'
 
-# A version to come, as far as a database can tell: it brings one migration more.
+# A future version, as far as a database can detect it: it brings one more migration.
 mkdir "$work/next"
 printf -- '-- Up Migration\nalter table agent add column of_next text;\n-- Down Migration\nalter table agent drop column of_next;\n' >"$work/next/9999_next.sql"
 printf 'FROM %s\nCOPY 9999_next.sql node_modules/@tollgate/control-plane/database/migrations/\n' $control_plane >"$work/next/Containerfile"

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # shellcheck disable=SC2016 # programs for node
-# pods.sh: an agent in a pod that `tollgate inject` made, a control plane and PostgreSQL, each a pod of `podman kube play`. The agent calls
-# tools without end, while containers are killed; then its own record is held against the audit log: every call that was answered has
-# its entry, and none has two. What it is run by is said in deploy/README.md, "Tests".
+# pods.sh: runs an agent in a pod that `tollgate inject` made, a control plane and PostgreSQL, each a pod of `podman
+# kube play`. The agent calls tools continuously, while containers are killed. Then its own record is compared with the
+# audit log: every call that was answered has its entry, and none has two. deploy/README.md, "Tests", names the programs
+# that it needs.
 #
-# TEST_SEED=<number>: the rounds of that run again, in their order and with their waits.
+# TEST_SEED=<number>: repeats the rounds of that run, in their order and with their waits.
 set -euo pipefail
 # shellcheck source=deploy/test/apart
 . "$(dirname "$0")/apart"
@@ -24,7 +25,7 @@ folder() { install -d -o "$2" -g "$2" -m 700 "$pods/$1"; }
 pid_of() { podman inspect --format '{{.State.Pid}}' "$1"; }
 plane_ready() { until_true 60 curl -sf --max-time 2 $plane/readyz; }
 database_ready() { until_true 60 podman exec database-postgresql /usr/lib/postgresql/15/bin/pg_isready -q -h 127.0.0.1; }
-# roll <sides>: the next number of the seed, in `rolled`. Not by RANDOM, which is sown anew in each subshell.
+# roll <sides>: the next number of the seed, in `rolled`. RANDOM is not used, because each subshell seeds it again.
 state=$((seed % 2147483648))
 roll() { state=$(((state * 1103515245 + 12345) % 2147483648)) rolled=$((state / 65536 % $1)); }
 pause() { # <least> <most>, ms
@@ -47,7 +48,7 @@ must 'the control plane is ready' plane_ready
 key_of() { ask $plane/default/admin/keys -d "$1" | field key; }
 secret sidecar-key "$(key_of '{"name": "sidecar", "scopes": ["sidecar.sync"]}')"
 secret agent-key "$(key_of '{"name": "agent", "scopes": ["govern"]}')"
-# The log may not change from here on without a sign of it: what signs it lies beside neither.
+# A later change of the log must be detectable: the key that signs it is kept with neither the log nor the checkpoint.
 checkpoint() { tollgate audit checkpoint -o /kept/checkpoint; }
 tollgate() {
   podman run --rm --interactive --network agents --read-only --cap-drop ALL --volume "$work/kept:/kept" --volume "$PWD/deploy/test/pods:/pods:ro" \
@@ -60,7 +61,8 @@ tollgate ca >"$work/kept/ca.pem"
 inject() { tollgate --json inject --file /pods/agent.yaml --settings /pods/settings.yaml --enrol 10.99.9.20:8082 --ca /kept/ca.pem >"$work/injected.json"; }
 must 'tollgate inject makes the pod' inject
 node deploy/test/pods/for-podman.mjs "$work/injected.json" >"$work/agent.json"
-# As a kubelet runs a program of the sidecar's container; podman runs none of these, or by a shell that they are not written for.
+# Runs a command as a kubelet runs a program of the sidecar's container; podman does not run these, or only in a shell
+# that they are not written for.
 run_of() { # <field of the container>
   local words
   mapfile -d '' words < <(node -e '
@@ -87,9 +89,10 @@ done
 must 'the agent is answered' answered_more 50
 holds 'a checkpoint of the log is kept' checkpoint
 
-# Killed as a machine that is out of memory kills: by its number, and podman starts it again at once, as a kubelet would.
+# Kills as a machine that is out of memory does: by process id. podman starts the container again immediately, as a
+# kubelet would.
 kill_at_once() { kill -KILL "$(pid_of "$1")"; }
-# Killed, and started again after a while. Somebody else may go meanwhile.
+# Kills the container, and starts it again after a while. Another container may be killed meanwhile.
 kill_for_a_while() { # <container> [what happens meanwhile…]
   local container=$1
   shift
@@ -124,7 +127,7 @@ for name in "${order[@]}"; do
   pause 200 1000
   holds "$name: calls are answered all the while, or again" round "${rounds[$name]}"
 done
-# A kubelet tries for ever; podman tries once to start again what was killed, and now and then that fails.
+# A kubelet retries without a limit; podman tries once to restart a killed container, and that sometimes fails.
 for container in database-postgresql control-plane-control-plane agent-tollgate agent-app; do
   if [ "$(podman inspect --format '{{.State.Status}}' "$container")" != running ]; then
     printf 'podman has not started %s again: that is done now\n' "$container"
@@ -134,7 +137,8 @@ done
 must 'the control plane is ready in the end' plane_ready
 must 'and the agent is answered' answered_more 20
 
-# As a kubelet ends a pod: the app hears SIGTERM while the sidecar's preStop hook runs; then the sidecar hears it.
+# Ends a pod as a kubelet does: the app receives SIGTERM while the sidecar's preStop hook runs; then the sidecar
+# receives it.
 stop() { quietly podman stop --time 20 "$1" && is "$(podman inspect --format '{{.State.ExitCode}}' "$1")" 0; }
 end_pod() {
   run_of lifecycle.preStop &
@@ -151,7 +155,7 @@ holds 'every call that was answered has one entry, which says the same' entries 
 holds 'every outcome that was taken has one entry' entries outcome-once
 holds 'every entry is of a call that was sent, and no call has two' entries nothing-else
 holds "policy held: what is denied was denied, and the limit of $limit was never passed" entries policy
-# What these checks are there to find, they find.
+# The checks detect the errors that they are written for.
 not() { ! "$@"; }
 awk '!(/PreToolUse/ && ++calls == 9)' "$work/log.ndjson" >"$work/less.ndjson"
 { cat "$work/log.ndjson"; grep -m 1 PostToolUse "$work/log.ndjson"; } >"$work/twice.ndjson"

@@ -1,6 +1,7 @@
-// `npm run bench -- <names> --against <commit>`: builds that commit in a worktree, runs both trees in turn, five pairs, and prints the
-// median ratio of each figure, above 1 where this tree is slower or larger. "No slower" is a median of at most 1.05. The parts of
-// `side` measure the programs of either tree by this tree's code; the other benches reach into the sources, so each tree runs its own.
+// `npm run bench -- <names> --against <commit>`: builds that commit in a worktree and runs both trees in turn, five
+// pairs. It prints the median ratio of each figure, above 1 where this tree is slower or larger. "No slower" is a
+// median of at most 1.05. The parts of `side` measure the programs of both trees by this tree's code. The other benches
+// import the sources, so each tree runs its own.
 import { spawn } from 'node:child_process';
 import { median } from './measure.ts';
 import { othersCoresMax, watchOthers } from './side/others.ts';
@@ -22,7 +23,7 @@ export interface Compared {
   readonly unit: string;
   readonly here: number;
   readonly there: number;
-  /** Above 1: this tree is slower, or takes more. */
+  /** Above 1: this tree is slower, or uses more. */
   readonly ratio: number;
 }
 
@@ -31,13 +32,13 @@ export interface Pair {
   readonly there: readonly Figure[];
 }
 
-/** Answers the exit code: 1 where a figure is slower, or could not be compared. */
+/** Returns the exit code: 1 where a figure is slower, or could not be compared. */
 export async function compareTrees(names: readonly string[], commit: string): Promise<number> {
   return withClosing(async (closing) => {
     const there = await buildCommit(commit, closing);
     const seen: Pair[] = [];
     for (let pair = 1; pair <= pairs; pair += 1) {
-      // Which tree begins changes, so that neither always has the colder machine.
+      // The tree that begins alternates, so that no tree always has the colder machine.
       const order = pair % 2 === 1 ? [thisTree, there] : [there, thisTree];
       const figures = new Map<Tree, readonly Figure[]>();
       for (const tree of order) figures.set(tree, await undisturbed(() => figuresOf(tree, names)));
@@ -48,7 +49,7 @@ export async function compareTrees(names: readonly string[], commit: string): Pr
   });
 }
 
-/** Once more where other processes disturbed it; the third time it is given up. */
+/** Measures once more where other processes disturbed the figures, and gives up after the third time. */
 async function undisturbed(work: () => Promise<readonly Figure[]>): Promise<readonly Figure[]> {
   for (let tries = 1; ; tries += 1) {
     const watched = watchOthers();
@@ -71,7 +72,7 @@ async function figuresOf(tree: Tree, names: readonly string[]): Promise<readonly
   return figures;
 }
 
-/** Its figures; a part that it could not measure has none, and is missing from the pair. */
+/** Returns the figures of one bench; a part that it could not measure has none, and is missing from the pair. */
 async function benched({ root, name }: Tree, args: readonly string[]): Promise<readonly Figure[]> {
   const child = spawn(process.execPath, ['--import', 'tsx', 'test/bench/main.ts', ...args], {
     cwd: root,
@@ -96,7 +97,7 @@ export function figuresIn(text: string): readonly Figure[] {
     .filter(({ value }) => typeof value === 'number');
 }
 
-/** More of it is better: something in a time, or calls that were admitted. */
+/** A higher figure is better: a rate, or calls that were admitted. */
 const isRate = (unit: string): boolean => unit.includes('/s') || unit.includes('admitted');
 
 /** Figures that both trees have in every pair, by the median of the pairs. */
@@ -111,7 +112,7 @@ export function compareFigures(seen: readonly Pair[]): readonly Compared[] {
   });
 }
 
-/** What is below zero, as memory that was freed, counts as nothing; nothing beside nothing is the same. */
+/** A value below zero, such as memory that was freed, counts as zero; zero against zero is the same. */
 function ratioOf(worse: number, better: number): number {
   const [above, below] = [Math.max(0, worse), Math.max(0, better)];
   return above === below ? 1 : above / below;
@@ -130,7 +131,7 @@ function report(compared: readonly Compared[], names: ReturnType<typeof namesOf>
   for (const line of compared) console.log(JSON.stringify({ ...line, ok: line.ratio <= ratioMax }));
   const isCompared = new Set(compared.map(({ name }) => name));
   const left = [...names].filter(([name]) => !isCompared.has(name));
-  // A figure that is new here has nothing to be held against.
+  // A figure that is new here has no counterpart to compare with.
   const fresh = left.filter(([, sides]) => !sides.has('there')).map(([name]) => name);
   const lost = left.filter(([, sides]) => sides.has('there')).map(([name]) => name);
   if (fresh.length > 0) console.log(`# only in this tree: ${fresh.join('; ')}`);

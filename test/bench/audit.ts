@@ -1,6 +1,6 @@
-// P10: the newest 200 of a long log against the same of a short one, through the operation that answers
-// `GET …/audit`, on a real PostgreSQL. P9: taking batches in against COPY and INSERT of the same rows.
-// TOLLGATE_BENCH_ENTRIES makes the long log shorter than its ten million.
+// P10: reads the newest 200 entries of a long log, compared with a short one, through the operation that answers `GET
+// …/audit`, on a real PostgreSQL. P9: ingests batches, compared with COPY and INSERT of the same rows.
+// TOLLGATE_BENCH_ENTRIES makes the long log shorter than its ten million entries.
 import { policyNeeds } from '@tollgate/proto/contract';
 import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -88,7 +88,10 @@ async function openLog(server: EmbeddedPostgres, database: string, entries: numb
 
 type Log = Awaited<ReturnType<typeof openLog>>;
 
-/** Spread evenly over the days, a day a statement; a hundred entries of the rare tool, whatever the length. */
+/**
+ * Entries are spread evenly over the days, one statement for each day; a hundred entries have the rare tool, whatever
+ * the length.
+ */
 async function fill(
   client: { query: (text: string, values?: unknown[]) => Promise<unknown> },
   workspaceId: number,
@@ -130,7 +133,7 @@ async function compareNewest(large: Log, small: Log, tool: string | null): Promi
   });
 }
 
-/** From a moment near the end: finding where to begin must not cost the whole log. */
+/** The export starts from a time near the end: finding the start must not read the whole log. */
 async function compareExport(large: Log, small: Log): Promise<Result> {
   const first = async ({ deps, actor }: Log, since: Date): Promise<void> => {
     let read = 0;
@@ -146,14 +149,14 @@ async function compareExport(large: Log, small: Log): Promise<Result> {
     value: ms,
     unit: 'ms',
     baseline: `of the short log: ${baselineMs.toFixed(1)} ms`,
-    // It looks at no more than the rest of the day in which it begins.
+    // The query reads at most the rest of the day in which it begins.
     ratio,
   });
 }
 
 const batchRows = 1_000;
 
-/** Each batch once by each way, in turn, into the same table; acknowledged after its commit. */
+/** Ingests each batch once in each way, in turn, into the same table; a batch is acknowledged after its commit. */
 async function compareIngest({ deps, actor: { workspaceId } }: Log): Promise<readonly Result[]> {
   const ingest = createIngest(deps);
   let ingestNumber = 10_000_000_000;
@@ -226,7 +229,7 @@ async function compareIngest({ deps, actor: { workspaceId } }: Log): Promise<rea
   ];
 }
 
-/** Like `comparePairs` of measure.ts, for what is awaited. */
+/** Like `comparePairs` of measure.ts, for asynchronous functions. */
 async function comparePairs(subject: () => Promise<unknown>, baseline: () => Promise<unknown>, count: number) {
   const timed = async (run: () => Promise<unknown>): Promise<number> => {
     const startedAt = performance.now();

@@ -1,4 +1,5 @@
-// What the bench makes of figures: whether others disturbed them, whether two runs agree, and which tree is slower.
+// Tests how the bench judges figures: whether other processes disturbed them, whether two runs agree, and which tree is
+// slower.
 import { expect, test } from 'vitest';
 import { compareFigures, figuresIn } from './against.ts';
 import { judge, judgeAmount, middleOf, orient } from './measure.ts';
@@ -30,7 +31,7 @@ const processTable = (rows: Readonly<Record<number, Given>>): ProcessTable =>
     ]),
   );
 
-test('CPU of other processes counts: not that of our own tree, nor of threads of the kernel', () => {
+test('CPU of other processes counts, but not CPU of this process tree or of kernel threads', () => {
   const before = processTable({ 50: { own: 5 }, 60: { parent: 50, own: 5 }, 2: { own: 1 }, 3: { parent: 2, own: 1 }, 70: { own: 4 } });
   const after = processTable({
     50: { own: 9 },
@@ -43,29 +44,29 @@ test('CPU of other processes counts: not that of our own tree, nor of threads of
   expect(othersBetween(before, after, { own: 50, seconds: 10 })).toEqual({ cores: 0.1, names: 'p70 (70) 0.10' });
 });
 
-test('a process that took the id of an ended one counts from its own start', () => {
+test('a process that reuses the id of an ended one counts from its own start', () => {
   const before = processTable({ 70: { own: 4, startedAt: 100 } });
   expect(othersBetween(before, processTable({ 70: { own: 2, startedAt: 200 } }), { own: 50, seconds: 10 }).cores).toBe(0.2);
 });
 
-test('of a child that ended meanwhile only what it took meanwhile counts', () => {
+test('for a child that ended during the window, only the CPU it used in the window counts', () => {
   const before = processTable({ 70: { own: 1, ended: 3 }, 71: { parent: 70, own: 100 } });
   const after = processTable({ 70: { own: 1, ended: 104 } });
   expect(othersBetween(before, after, { own: 50, seconds: 10 })).toEqual({ cores: 0.1, names: 'p70 (70) 0.10' });
 });
 
-test('two runs differ where a ratio differs by 10 % or more, or a row is in one alone', () => {
+test('two runs differ where a ratio differs by 10 % or more, or a row is in one run only', () => {
   const row = (name: string, ratio: number) => judge('P2', { ...fields, name, ratio });
   expect(differencesOf([row('a', 1), row('b', 2)], [row('a', 1.09), row('b', 1.83)])).toEqual([]);
   expect(differencesOf([row('a', 1)], [row('a', 1.1), row('b', 1)])).toEqual(['a: 1 and 1.1 (10 %)', 'b: only in the second run']);
   expect(differencesOf([orient({ ...fields, ratio: 1 })], [orient({ ...fields, ratio: 9 })])).toEqual([]);
-  // Shares of all calls by the points between them: a tenth of nearly nothing is nothing.
+  // Shares of all calls are compared by percentage points: 10 % of almost zero is almost zero.
   const share = (ratio: number) => judge('S8 admitted', { ...fields, unit: '% of calls with room admitted', ratio });
   expect(differencesOf([share(0.001)], [share(0.004)])).toEqual([]);
   expect(differencesOf([share(0.3)], [share(0.41)])).toHaveLength(1);
 });
 
-test('trees are compared by the median of the pairs, above 1 where this one is slower, whichever way its unit counts', () => {
+test('trees are compared by the median of the pairs, above 1 where this tree is slower, for every kind of unit', () => {
   const pair = (ms: number, perSecond: number) => [
     { name: 'time', unit: 'ms', value: ms },
     { name: 'rate', unit: '/s', value: perSecond },
@@ -93,7 +94,7 @@ test('a figure that a run lacks is not compared', () => {
   ).toEqual([]);
 });
 
-test('nothing beside nothing is the same, and something beside nothing is slower without bounds', () => {
+test('zero against zero is the same, and an amount against zero is slower without bounds', () => {
   const ratio = (unit: string, here: number, there: number) =>
     compareFigures([{ here: [{ name: 'a', unit, value: here }], there: [{ name: 'a', unit, value: there }] }])[0]?.ratio;
   expect(ratio('bytes', 0, 0)).toBe(1);
@@ -108,7 +109,7 @@ test('figures are the lines of JSON with a value', () => {
   expect(figuresIn(text)).toEqual([{ name: 'a', value: 1, unit: 'ms' }]);
 });
 
-test('of several starts the median is shown, of denied calls the worst, and nothing where one start could not measure', () => {
+test('over several starts the report shows the median, the worst count of denied calls, and nothing where one start could not measure', () => {
   const run = (ratio: number, denied: number) => [
     judge('P2', { ...fields, value: ratio * 10, ratio }),
     judge('denied', { name: 'denied', unit: '% of calls', baseline: '', value: denied * 100, ratio: denied }),

@@ -1,5 +1,5 @@
-// P1: `decide` with caps and limits counted, against CASL's `can` on one flat list; heap growth of an allowed call.
-// P2: the same with 2,000 tools against 20. Casbin and Cedar answer the same question for orientation.
+// P1: `decide` with caps and limits counted, compared with CASL's `can` on one flat list, and heap growth of an allowed
+// call. P2: the same with 2,000 tools compared with 20. Casbin and Cedar answer the same question for orientation.
 import { createMongoAbility } from '@casl/ability';
 import { preparsePolicySet, statefulIsAuthorized } from '@cedar-policy/cedar-wasm/nodejs';
 import { newEnforcer, newModelFromString } from 'casbin';
@@ -13,7 +13,7 @@ import { layeredCaller, toolName } from './world.ts';
 const layers = 4;
 const batch = 1_000_000;
 const rounds = 7;
-// Not one after the other: a cache that holds the next one would flatter us.
+// Tools are not asked in sequence: a cache that holds the next one would make our figures too good.
 const stride = 7;
 
 export async function benchDecide(): Promise<readonly Result[]> {
@@ -45,7 +45,7 @@ const namesOf = (tools: number): readonly string[] => Array.from({ length: tools
 
 const nameAt = (names: readonly string[], at: number): string => names[(at * stride) % names.length] ?? '';
 
-/** Decides and counts; a denial would mean that something else was measured. */
+/** Decides and counts; a denial would mean that the bench measured something else. */
 function timeDecide(tools: number): Timed {
   const caller = layeredCaller(tools);
   const usage = createRunUsage(createCounters(60), { originSub: 'ann', startedAt: 0 });

@@ -1,5 +1,6 @@
-// P7: one rule changed in a workspace of 10,000 agents and 10,000 users, against one of 100 each: how long a control plane takes
-// from a revision raised to the delta encoded, reading included, and how long the delta is. On a real PostgreSQL.
+// P7: one rule changes in a workspace of 10,000 agents and 10,000 users, compared with a workspace of 100 each.
+// Measures how long a control plane takes from the new revision to the encoded delta, reading included, and how long
+// the delta is. On a real PostgreSQL.
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,6 +1,6 @@
-// P6: from a PUT committed to the last of 1,000 sidecars having acknowledged it, against a bare grpc-js server that writes the same
-// bytes to as many streams. P8: what reconnecting at the current revision costs. P11: memory of a control plane for each
-// connected sidecar. R9: what one of them costs that reads no more.
+// P6: the time from a committed PUT until the last of 1,000 sidecars has acknowledged it, compared with a bare grpc-js
+// server that writes the same bytes to as many streams. P8: the cost of reconnecting at the current revision. P11:
+// memory of a control plane for each connected sidecar. R9: the cost of one sidecar that stops reading.
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -92,7 +92,7 @@ export async function benchFanout(): Promise<readonly Result[]> {
 
 const median = (values: readonly number[]): number => percentile(values, 0.5);
 
-/** One rule, another than before; answers its revision. */
+/** Writes one rule that differs from the previous one; returns its revision. */
 async function change(plane: ControlPlane, turn: number): Promise<number> {
   const url = `${plane.rest}/default/admin/workspacePolicy`;
   const permission = turn % 2 === 0 ? 'deny' : 'allow';
@@ -116,7 +116,7 @@ async function post<T>(program: Program, path: string, body: object = {}): Promi
   return response.json() as Promise<T>;
 }
 
-/** Ms from the first byte written to the last of as many acknowledged, by a server that does nothing else. */
+/** Ms from the first byte written to the last of as many acknowledgements, by a server that does nothing else. */
 async function pushedBare(start: (...args: readonly string[]) => Promise<Program>, encoded: string): Promise<number> {
   const bare = await start('test/bench/fanout/bare.ts');
   const thin = await start('test/bench/fanout/acknowledgers.ts', `127.0.0.1:${bare.announced.get('gRPC')}`, String(sidecars));
@@ -125,14 +125,14 @@ async function pushedBare(start: (...args: readonly string[]) => Promise<Program
   while (took.length < pushes) {
     const pushed = await post<{ readonly startedAt: number; readonly streams: number }>(bare, '/push', { bytes: encoded });
     streams = pushed.streams;
-    // They connect one after the other; the bytes name one revision, so that all have acknowledged once nothing new comes.
+    // They connect one after the other. The bytes name one revision, so all have acknowledged once nothing new arrives.
     if (streams < sidecars) continue;
     took.push((await settledAt(thin)) - pushed.startedAt);
   }
   return median(took.slice(1));
 }
 
-/** When the last acknowledgement was, once there were none for a while. */
+/** The time of the last acknowledgement, once there were none for a while. */
 async function settledAt(thin: Program): Promise<number> {
   for (;;) {
     const { lastAt } = await followed(thin, 0);
@@ -152,7 +152,7 @@ async function deafened(plane: ControlPlane, thin: Program, raisedAt: () => Prom
   return { ms: median(took), grownMb: (residentBytes(plane) - before) / 1024 ** 2 };
 }
 
-/** Once it does not change by a percent in half a second. */
+/** Returns once the memory does not change by a percent in half a second. */
 async function settledBytes(program: Program): Promise<number> {
   for (let last = 0; ; ) {
     const now = residentBytes(program);

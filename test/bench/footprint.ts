@@ -1,5 +1,5 @@
-// P11: memory of the sidecar process that holds 10,000 rules, after a load, against a bare process with the same imports after the
-// same load.
+// P11: memory of a sidecar process that holds 10,000 rules, after a load, compared with a bare process with the same
+// imports after the same load.
 import { compareMemory, onStage } from './gateway/around.ts';
 import { postOf } from './gateway/load.ts';
 import { benchKey, hookQuestion } from './gateway/said.ts';

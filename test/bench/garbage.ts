@@ -1,4 +1,4 @@
-// The heap that is really held: measured after a full collection.
+// Measures the live heap, after a full collection.
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 

@@ -1,5 +1,5 @@
 // P3: one governed call inside the agent's process: decided, its entry built with the input's digest, and written to
-// the spool (`kernel`), against one bare `writeSync` of the same bytes.
+// the spool (`kernel`), compared with one bare `writeSync` of the same bytes.
 
 import { randomUUID } from 'node:crypto';
 import { closeSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';

@@ -1,5 +1,5 @@
-// P4: `POST /govern/tool-use` on the sidecar process, its entries shipped to a control plane that only acknowledges them, against a
-// bare fastify route that parses the same body and answers as many bytes.
+// P4: `POST /govern/tool-use` on the sidecar process, whose entries are shipped to a control plane that only
+// acknowledges them, compared with a bare fastify route that parses the same body and answers as many bytes.
 import { compareServers, onStage } from './gateway/around.ts';
 import { postOf } from './gateway/load.ts';
 import { benchKey, hookQuestion } from './gateway/said.ts';

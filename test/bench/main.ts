@@ -1,8 +1,9 @@
-// `npm run bench [-- name …] [--write] [--twice] [--against <commit>]`: measures what targets are about, one JSON line each as it comes, and
-// says which fall short. `redact` and `side` stand for all of their parts. `--write` puts what was seen into docs/performance.md.
-// `--twice` measures each a second time, right after the first, and fails where a ratio differs by 10 % or more. `--against` compares this
-// tree with another commit: against.ts. What is imported as a package is what was built, as users have it.
-// Ends with 1 where something was not measured, and with 2 where the arguments are wrong.
+// `npm run bench [-- name …] [--write] [--twice] [--against <commit>]`: measures what the targets define, prints one
+// JSON line for each result as it arrives, and reports which fall short. `redact` and `side` select all of their parts.
+// `--write` puts the results into docs/performance.md. `--twice` measures each a second time, directly after the first,
+// and fails where a ratio differs by 10 % or more. `--against` compares this tree with another commit: see against.ts.
+// Imported packages are the built ones, as users have them. Ends with 1 where something was not measured, and with 2
+// where the arguments are wrong.
 import { parseArgs } from 'node:util';
 import { compareTrees } from './against.ts';
 import { benchAudit } from './audit.ts';
@@ -37,7 +38,7 @@ const benches: Readonly<Record<string, Bench>> = {
   footprint: benchFootprint,
   starts: benchStarts,
   audit: benchAudit,
-  // Scores the held-out rows: once, when detectors are done.
+  // Scores the held-out rows: use it once, when the detectors are finished.
   'redact-quality': benchRedactQuality,
   'redact-speed': benchRedactSpeed,
   'redact-worst': benchWorst,
@@ -73,7 +74,7 @@ function parseOptions() {
         write: flag,
         twice: flag,
         against: text,
-        // Of those that `--against` starts.
+        // Set for the processes that `--against` starts.
         alone: flag,
         tree: text,
         rounds: { type: 'string', default: '3' },
@@ -90,7 +91,7 @@ function refuse(problem: string): never {
   process.exit(2);
 }
 
-/** Answers the exit code. */
+/** Returns the exit code. */
 async function measureAll(): Promise<number> {
   const side: SideOptions = {
     tree: options.tree === undefined ? thisTree : { root: options.tree, name: options.tree },
@@ -113,7 +114,10 @@ async function measureAll(): Promise<number> {
   return missing.length === 0 && differences.length === 0 ? 0 : 1;
 }
 
-/** So many runs, of which each bench's follow each other: what a machine does besides is nearly the same for all of them. */
+/**
+ * Repeats each bench the given number of times, one run directly after the other, so that other load of the machine is
+ * nearly the same for all of them.
+ */
 async function measureTimes(times: number, side: SideOptions): Promise<readonly Seen[]> {
   const runs = Array.from({ length: times }, () => ({ results: new Map<string, readonly Result[]>(), missing: new Array<string>() }));
   const wantsQuiet = names.some((name) => name in sideBenches);
@@ -124,7 +128,7 @@ async function measureTimes(times: number, side: SideOptions): Promise<readonly 
       const rows = await measureBench(name, side);
       missing.push(...rows.flatMap((row) => (isMeasured(row) ? [] : [`${row.name}: ${row.notMeasured}`])));
       const measured = rows.filter(isMeasured);
-      // A table of a part of its rows would pass for the whole.
+      // A table with only some of its rows would look complete.
       if (measured.length === rows.length) results.set(name, measured);
     }
   return runs;
@@ -134,7 +138,9 @@ function wordsOf({ cores, names: who }: Others): string {
   return `other processes take ${cores.toFixed(2)} of a core, and at most ${othersCoresMax} may be taken: ${who}`;
 }
 
-/** Its rows, each printed; parts of `side` once it is known that no other process disturbed them. */
+/**
+ * Returns its rows and prints each. Rows of `side` are printed once it is known that no other process disturbed them.
+ */
 async function measureBench(name: string, side: SideOptions): Promise<readonly Row[]> {
   const isSide = name in sideBenches;
   const watched = watchOthers();
@@ -157,7 +163,7 @@ async function rowsOf(name: string, side: SideOptions, onRow: (row: Row) => void
       onRow(row);
     }
   } catch (error) {
-    // The other parts go on.
+    // The other parts continue.
     if (!(error instanceof Missing)) console.error(error);
     rows.push({ name, notMeasured: error instanceof Error ? error.message : String(error) });
   }

@@ -1,5 +1,5 @@
-// Repeats what is measured and its baseline in turn, so that a machine whose speed drifts slows both, and gives the
-// median of the pairwise ratios. Absolute times are printed for people; only ratios are judged.
+// Repeats the subject and its baseline in turn, so that a machine whose speed drifts slows both, and returns the median
+// of the pairwise ratios. Absolute times are printed for people; only ratios are judged.
 
 import { type TargetId, targets } from './targets.ts';
 
@@ -7,20 +7,20 @@ export interface Result {
   readonly name: string;
   readonly value: number;
   readonly unit: string;
-  /** What it is measured against, in the same run. */
+  /** The baseline of the same run. */
   readonly baseline: string;
   readonly ratio: number;
-  /** Null: for orientation, with nothing to reach. */
+  /** Null: for orientation, without a target. */
   readonly target: number | null;
   readonly ok: boolean;
   /** Which side of the target the ratio should be on. */
   readonly bound: 'at most' | 'at least';
 }
 
-/** A row whose baseline is not there. */
+/** A row whose baseline is not available. */
 interface NotMeasured {
   readonly name: string;
-  /** Why, and what to do. */
+  /** The reason, and what to do. */
   readonly notMeasured: string;
 }
 
@@ -47,7 +47,7 @@ export interface Pair {
   readonly ratio: number;
 }
 
-/** After one round that is not counted, `rounds` pairs. */
+/** Runs `rounds` pairs after one round that is not counted. */
 export function comparePairs(
   subject: Timed,
   baseline: Timed,
@@ -78,18 +78,18 @@ export function percentile(values: readonly number[], at: number): number {
 
 const round = (value: number): number => Number(value.toPrecision(4));
 
-/** `ok` where the ratio is on the right side of that target. */
+/** `ok` where the ratio is on the correct side of that target. */
 export function judge(id: TargetId, fields: Measured): Result {
   const { bound, value: target } = targets[id];
   return judged(fields, bound, target);
 }
 
-/** `ok` where the amount, in the unit of that target, is at most the target; the ratio is of the two. */
+/** `ok` where the amount, in the unit of that target, is at most the target; the ratio is amount divided by target. */
 export function judgeAmount(id: TargetId, amount: number, fields: Omit<Measured, 'ratio'>): Result {
   return judged({ ...fields, ratio: amount / targets[id].value }, 'at most', 1);
 }
 
-/** What nothing is wanted of: it says where a figure stands. */
+/** A row without a target: it only reports a figure. */
 export function orient(fields: Measured): Result {
   return { ...judged(fields, 'at most', Number.POSITIVE_INFINITY), target: null };
 }
@@ -99,7 +99,10 @@ function judged(fields: Measured, bound: Result['bound'], target: number): Resul
   return { ...fields, value: round(fields.value), ratio: round(fields.ratio), target, ok, bound };
 }
 
-/** Rows of several runs of one bench, a row each: the median run by ratio, with the median value; of shares of calls that were denied the worst. */
+/**
+ * Merges the rows of several runs of one bench: for each row the median run by ratio, with the median value. For shares
+ * of denied calls it takes the worst.
+ */
 export function middleOf(runs: readonly (readonly Row[])[]): readonly Row[] {
   return (runs[0] ?? []).map(({ name }) => {
     const rows = runs.flatMap((rows) => rows.find((row) => row.name === name) ?? { name, notMeasured: 'one of its runs has no such row' });

@@ -1,5 +1,5 @@
-// P5: the HTTP proxy and the MCP proxy of the sidecar process, each call decided and recorded, against a bare @fastify/http-proxy to
-// the same upstream; and the memory of the process while responses of 100 MB pass.
+// P5: the HTTP proxy and the MCP proxy of the sidecar process, each call decided and recorded, compared with a bare
+// @fastify/http-proxy to the same upstream; and the memory of the process while responses of 100 MB pass.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { compareServers, onStage, type Stage } from './gateway/around.ts';
@@ -43,7 +43,7 @@ async function startProxies(stage: Stage): Promise<{ readonly port: number; read
   return { port: await stage.sidecar({ TOLLGATE_GATEWAY_FILE: file }), upstream };
 }
 
-/** Most of the process's memory while five responses of 100 MB pass, above what it was before. */
+/** The maximum memory of the process while five responses of 100 MB pass, minus the memory before. */
 async function memoryOver(stage: Stage, port: number): Promise<Result> {
   const before = stage.residentOf(port);
   let most = before;

@@ -1,6 +1,6 @@
-// R10: for each detector the worst inputs of 100 kB, on the detector alone and in the redactor as it runs. All are tried; what was slow or grew
-// fast is measured. In CPU time, the best of several runs: what else the machine does is no fault of an input. The slope is that of log(time)
-// over log(length), by least squares.
+// R10: for each detector the worst inputs of 100 kB, on the detector alone and in the redactor as it runs. All inputs
+// are tried; those that were slow or grew fast are measured. Figures are CPU time, the best of several runs, so that
+// other load of the machine does not count. The slope is that of log(time) over log(length), by least squares.
 import { plainRedaction } from '@tollgate/proto/contract';
 import { createNumbers, createRedactor } from '@tollgate/sidecar/engine/redact';
 import { detectors } from '../../sidecar/engine/redact/detectors/index.ts';
@@ -14,10 +14,10 @@ const lengths = [12_500, 25_000, 50_000, 100_000];
 const longest = 100_000;
 const msMax = targets.R10.value;
 const slopeMax = 1.3;
-// In the redactor inputs are tried at this length: it runs every detector on each.
+// In the redactor, inputs are tried at this length, because it runs every detector on each.
 const triedInWhole = 12_500;
 const runs = 5;
-// What is timed takes at least so long; shorter ones are done several times over.
+// A timed run takes at least this long; shorter ones are repeated several times.
 const timedMsMin = 2;
 const hopelessMs = 500;
 // Slow inputs that are measured at every length.
@@ -81,7 +81,7 @@ function resultOf(name: string, run: Run, inputs: readonly WorstInput[]): Result
 
 function screen(run: Run, input: WorstInput): Timing {
   const ms = timeOf(run, input.make(longest), 1);
-  // What takes no time grows by chance.
+  // Growth of a run that takes almost no time is random.
   const growth = ms < timedMsMin ? 0 : ms / timeOf(run, input.make(longest / 4), 1);
   return { input, ms, growth };
 }
@@ -94,11 +94,11 @@ function measure(run: Run, { name, make }: WorstInput): { readonly name: string;
   return { name, ms: points.at(-1)?.ms ?? Number.NaN, slope: slopeOf(points.map(({ length, ms }) => [Math.log(length), Math.log(ms)])) };
 }
 
-/** The best of several, after one that is not counted. */
+/** The best of several runs, after one that is not counted. */
 function timeOf(run: Run, text: string, times: number): number {
   const firstMs = timeOnce(run, text);
   const batch = Math.max(1, Math.ceil(timedMsMin / Math.max(0.001, firstMs)));
-  // So far off that one more says enough.
+  // So slow that one run is enough.
   const timings = Array.from({ length: firstMs > hopelessMs ? 1 : times }, () => {
     const from = cpuMs();
     for (let at = 0; at < batch; at++) run(text);
@@ -113,7 +113,7 @@ function timeOnce(run: Run, text: string): number {
   return cpuMs() - from;
 }
 
-/** Of the whole process, so collecting garbage counts. */
+/** CPU time of the whole process, so garbage collection counts. */
 function cpuMs(): number {
   const { user, system } = process.cpuUsage();
   return (user + system) / 1_000;

@@ -1,5 +1,5 @@
-// Redaction: what goes and what stays on the part of the corpus that nobody has read, beside two libraries; and its speed against reading
-// and writing the same JSON, and against those libraries.
+// Measures redaction: which values are replaced and which stay, on the held-out part of the corpus, compared with two
+// libraries; and its speed compared with reading and writing the same JSON, and with those libraries.
 import { plainRedaction } from '@tollgate/proto/contract';
 import { createNumbers, createRedactor } from '@tollgate/sidecar/engine/redact';
 import { isPositive, loadCorpus, type Row } from '../redact/corpus.ts';
@@ -10,7 +10,8 @@ import type { TargetId } from './targets.ts';
 
 const payloadBytes = 1_000_000;
 const libraryMs = 3_000;
-// Documents of this size, as tools answer them; one of the libraries takes no more at once in a time that can be waited for.
+// Documents have the size of typical tool results; one of the libraries cannot process more at once in an acceptable
+// time.
 const documentBytes = 4_000;
 
 export const benchRedactQuality = (): Promise<readonly Result[]> => quality([createTollgate(), createSecretlint(), createOpenRedaction()]);
@@ -53,7 +54,7 @@ const kindsOf = (group: string) => Object.entries(kindGroups).find(([name]) => n
 
 function speed(id: TargetId, of: string, payload: string): Result {
   const redactor = createRedactor(plainRedaction, []);
-  // Replaced whole it would be fast, and of no use.
+  // A document that is replaced as a whole would be fast, but useless.
   const isWhole = redactor.redactJson(payload, createNumbers()).findings.some(({ kind }) => kind === 'over_budget');
   const ours = timeBatch(() => void redactor.redactJson(payload, createNumbers()));
   const roundTrip = timeBatch(() => void JSON.stringify(JSON.parse(payload)));
@@ -68,7 +69,10 @@ function speed(id: TargetId, of: string, payload: string): Result {
   return isWhole ? { ...result, ok: false } : result;
 }
 
-/** At least as fast as the one that looks for personal data too. Secretlint has fifteen rules, all for secrets: it is for orientation. */
+/**
+ * Redaction must be at least as fast as the library that also looks for personal data. Secretlint has fifteen rules,
+ * all for secrets: it is for orientation.
+ */
 async function besideLibraries(rows: readonly Row[]): Promise<Result> {
   const documents = documentsOf(rows, payloadBytes, documentBytes).map((result) => JSON.stringify({ ok: true, result }));
   const value = await throughput(createTollgate(), documents);
@@ -78,7 +82,7 @@ async function besideLibraries(rows: readonly Row[]): Promise<Result> {
   return judge('redaction speed, libraries', { name: 'redaction beside libraries', value, unit: 'MB/s', baseline, ratio: other / value });
 }
 
-/** Of one after the other, for as long as is allowed; the first few are not counted. */
+/** Processes documents one after the other, for the allowed time; the first few are not counted. */
 async function throughput({ redactJson }: Library, documents: readonly string[]): Promise<number> {
   for (const document of documents.slice(0, 20)) await redactJson(document);
   const startedAt = performance.now();
@@ -93,7 +97,7 @@ async function throughput({ redactJson }: Library, documents: readonly string[])
 
 const megabytesPerSecond = (characters: number, ms: number): number => characters / 1_000 / ms;
 
-/** What a tool that lists things answers: names, counts, times, prices, a note. There is nothing to find in it. */
+/** Typical results of a tool that lists things: names, counts, times, prices, a note. They hold nothing to redact. */
 function ordinaryResults(length: number): readonly unknown[] {
   const item = (at: number): unknown => ({
     id: `item-${at}`,
@@ -107,7 +111,7 @@ function ordinaryResults(length: number): readonly unknown[] {
   return Array.from({ length: Math.ceil(length / JSON.stringify(item(1)).length) }, (_, at) => item(at));
 }
 
-/** The rows' texts and values, over and over, put together to results of some kilobytes. */
+/** Repeats the rows' texts and values, and joins them to results of some kilobytes. */
 function documentsOf(rows: readonly Row[], total: number, each: number): readonly (readonly unknown[])[] {
   const documents: (readonly unknown[])[] = [];
   let items: unknown[] = [];

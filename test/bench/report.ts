@@ -1,5 +1,5 @@
-// Puts what a bench saw into docs/performance.md: the table between `<!-- bench:name -->` and `<!-- /bench:name -->`, with the day and the
-// machine. What stands around it is written by people.
+// Writes the results of a bench into docs/performance.md: the table between `<!-- bench:name -->` and `<!-- /bench:name
+// -->`, with the day and the machine. People write the text around it.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { cpus, loadavg, totalmem } from 'node:os';
 import { fileURLToPath } from 'node:url';
@@ -10,12 +10,12 @@ const path = fileURLToPath(new URL('../../docs/performance.md', import.meta.url)
 export const machine = (): string =>
   `${cpus().length} × ${cpus()[0]?.model ?? 'unknown processor'}, ${Math.round(totalmem() / 1024 ** 3)} GB, Node ${process.version}, load ${loadavg()[0]?.toFixed(1)}`;
 
-/** `again`: what a second run saw. */
+/** `again`: the results of a second run. */
 export function writeSeen(name: string, results: readonly Result[], again: readonly Result[] | null): void {
   const text = readFileSync(path, 'utf8');
   const [begin, end] = [`<!-- bench:${name} -->`, `<!-- /bench:${name} -->`];
   const [from, to] = [text.indexOf(begin), text.indexOf(end)];
-  // What has a table by hand.
+  // A bench whose table is written by hand.
   if (from < 0) return console.log(`# docs/performance.md has no place for ${name}`);
   if (to < from) throw new Error(`docs/performance.md has no ${end}`);
   writeFileSync(path, `${text.slice(0, from + begin.length)}\n${tableOf(name, results, again)}\n${text.slice(to)}`);

@@ -1,7 +1,8 @@
-// What docs/scaling.md computes with, seen on a PostgreSQL of yours: bytes of an entry in table, indexes and WAL; entries a second of
-// one workspace and of several; counters and revisions a second. `node --import tsx --conditions=tollgate-source test/bench/sizing.ts
-// postgres://…/<an empty database>`: it migrates that database and fills it with some 450,000 entries;
-// `entries`, `leases` or `revisions` behind it measure that alone.
+// Measures the figures that docs/scaling.md computes with, on a PostgreSQL of yours: bytes of an entry in table,
+// indexes and WAL; entries per second of one workspace and of several; counters and revisions per second. `node
+// --import tsx --conditions=tollgate-source test/bench/sizing.ts postgres://…/<an empty database>`: it migrates that
+// database and fills it with some 450,000 entries. `entries`, `leases` or `revisions` as a second argument measures
+// that alone.
 import { randomBytes } from 'node:crypto';
 import { loadavg } from 'node:os';
 import type { QuotaAsk, SettledGrant } from '@tollgate/proto/contract';
@@ -23,7 +24,7 @@ if (url === undefined) throw new Error('which database? postgres://…');
 const connectionString = url;
 await migrate({ connectionString });
 const log = { warn: () => undefined };
-// Not of ours, which gives a query up after a second.
+// Not the pool of the product, which cancels a query after a second.
 const pool = new Pool({ connectionString });
 const day = new Date();
 
@@ -48,13 +49,13 @@ interface Load {
   readonly entries: number;
   readonly batch: number;
   readonly workspaces: number;
-  /** Streams at once of each workspace. */
+  /** Concurrent streams of each workspace. */
   readonly streams: number;
-  /** Control planes: each with connections and turns of its own. */
+  /** Control planes: each with its own connections and turns. */
   readonly replicas?: number;
 }
 
-/** Entries a second, and what one of them adds to the WAL. */
+/** Entries per second, and the bytes that one of them adds to the WAL. */
 async function takeIn({ entries, batch, workspaces, streams, replicas = 1 }: Load): Promise<void> {
   const ids = await Promise.all(Array.from({ length: workspaces }, makeWorkspace));
   const pools: readonly Pool[] = Array.from({ length: replicas }, () => createPool({ connectionString }, log));
@@ -89,7 +90,7 @@ async function takeIn({ entries, batch, workspaces, streams, replicas = 1 }: Loa
   await Promise.all(pools.map((own) => own.end()));
 }
 
-/** Of the day's partition: rows, indexes by name, and what lies outside the rows. */
+/** Bytes of the day's partition: rows, indexes by name, and data stored outside the rows. */
 async function sayBytes(): Promise<void> {
   const table = `audit_entry_${day.toISOString().slice(0, 10).replaceAll('-', '')}`;
   await pool.query(`analyze ${table}`);
@@ -137,7 +138,7 @@ interface Leasing {
   readonly replicas?: number;
 }
 
-/** As many asks as the ledger answers, each holder for all counters at once, as a sidecar asks. */
+/** Sends as many requests as the ledger answers; each holder asks for all counters at once, as a sidecar does. */
 async function lease({ counters, holders, replicas = 1 }: Leasing): Promise<void> {
   const workspaceId = await makeWorkspace();
   const pools: readonly Pool[] = Array.from({ length: replicas }, () => createPool({ connectionString }, log));
@@ -161,10 +162,10 @@ async function lease({ counters, holders, replicas = 1 }: Leasing): Promise<void
       const settled = new Map<number, readonly SettledGrant[]>();
       for (let number = 1; performance.now() < until; number += 1) {
         const asks = Array.from({ length: counters }, (__, n): QuotaAsk => ({ ...askOf(n), number, settled: settled.get(n) ?? [] }));
-        // One that was given up, as under a load of others, counts nothing.
+        // A request that was cancelled, for example under other load, counts as zero.
         const answers = (await link?.ask(asks).catch(() => [])) ?? [];
         updates += answers.length;
-        // One call was made of what was granted.
+        // One call was made of each grant.
         for (const [n, { result }] of answers.entries())
           settled.set(n, result.kind === 'grant' ? [{ grantId: result.id, used: [{ ageMs: 0, count: 1 }] }] : []);
       }
@@ -182,7 +183,7 @@ async function lease({ counters, holders, replicas = 1 }: Leasing): Promise<void
   await Promise.all(pools.map((own) => own.end()));
 }
 
-/** Writes of one workspace, one after the other: what its row allows. */
+/** Sequential writes of one workspace: the rate that its row lock allows. */
 async function raise(): Promise<void> {
   const workspaceId = await makeWorkspace();
   const until = performance.now() + 3_000;
@@ -222,6 +223,6 @@ const parts: Readonly<Record<string, () => Promise<void>>> = {
   revisions: raise,
 };
 await inTransaction(pool, (client) => ensureDays(client, [day.toISOString().slice(0, 10).replaceAll('-', '')]), 'patient');
-// All of them, or those that are named behind the database.
+// All of them, or those that are named after the database.
 for (const [name, measure] of Object.entries(parts)) if (process.argv.length === 3 || process.argv.includes(name, 3)) await measure();
 await pool.end();

@@ -1,5 +1,5 @@
-// P12: from starting the process to ready: a sidecar by the policy on its disk, with no control plane there, and a control plane on an
-// embedded database that exists; against `node -e 0`.
+// P12: the time from starting the process to ready: a sidecar with the policy on its disk and without a control plane,
+// and a control plane on an existing embedded database; compared with `node -e 0`.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -26,7 +26,7 @@ export async function benchStarts(): Promise<readonly Result[]> {
       await untilReady(program.url, 2);
       return program;
     };
-    // Writes the policy to disk as it ends.
+    // It writes the policy to disk as it ends.
     await (await startSidecar(first.grpc)).end();
     await first.end();
     const plane = await timed(startPlane);
@@ -50,7 +50,7 @@ export async function benchStarts(): Promise<readonly Result[]> {
   }
 }
 
-/** The median ms; each is ended before the next begins. */
+/** The median in ms; each process is ended before the next begins. */
 async function timed(start: () => Promise<{ end(): Promise<unknown> }>): Promise<number> {
   const took: number[] = [];
   for (let round = 0; round < rounds; round++) {

@@ -1,4 +1,4 @@
-// The numbers that the bench judges by are those that the design's rows state.
+// Checks that the numbers that the bench judges by are those that the design's rows state.
 import { expect, test } from 'vitest';
 import { rows, targets } from './targets.ts';
 

@@ -1,8 +1,8 @@
-// The targets that the bench judges by, in one place: each row's target as the design states it, and the numbers that the code
-// compares with. test/bench/targets.test.ts fails where a number is not the one that its row states. The design is not part of this
-// repository: who changes a target there copies its words here.
+// The targets that the bench judges by, in one place: each row's target as the design states it, and the numbers that
+// the code compares with. test/bench/targets.test.ts fails where a number differs from its row. The design is not part
+// of this repository: a person who changes a target there copies its words here.
 
-/** The column "target" of the design's tables, word for word; a row without one there is described. */
+/** The column "target" of the design's tables, word for word; a row that has no target there is described. */
 export const rows = {
   P1: "≤ 2 × CASL's `can` on one flat list (a prototype with caps and a sliding window reached 1.0); heap growth < 1 B an allowed call",
   P2: '≤ 3 × the time with 20',

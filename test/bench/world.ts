@@ -1,4 +1,4 @@
-// The world of P1 and P2: four layers, `tools` rules each, caps and limits that never run dry.
+// The world of P1 and P2: four layers, `tools` rules each, caps and limits that are never used up.
 import {
   type CompiledAgent,
   type CompiledDocument,

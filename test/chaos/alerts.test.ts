@@ -1,6 +1,6 @@
-// The alert rules and the dashboard on what is real: a Prometheus scrapes a control plane and a sidecar, what they depend on is killed,
-// locked and stopped, the right alerts fire, and end when it is whole again. All other cases are tried on series that are made up
-// (test/deploy/monitoring).
+// Tests the alert rules and the dashboard on real programs. A Prometheus scrapes a control plane and a sidecar. Their
+// dependencies are killed, locked and stopped; the right alerts fire, and end after recovery. All other cases are
+// tested on generated series (test/deploy/monitoring).
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { mergeExported, problemsOf, readExported } from '../deploy/monitoring/promql.ts';
@@ -11,15 +11,15 @@ import { startWatched, type Watched } from './watched.ts';
 
 let watched: Watched;
 
-/** How fast this machine is just now is not what is tried. */
+/** The current speed of this machine is not tested. */
 const ofSpeed = new Set(['TollgateDecisionsSlow', 'TollgatePolicySlow', 'TollgateLeaseDryDenials']);
 const firing = async (): Promise<readonly string[]> => (await watched.prometheus.firing()).filter((alert) => !ofSpeed.has(alert));
 const nothingFires = () => eventually(firing, (names) => names.length === 0);
 const fires = (...wanted: readonly string[]) => eventually(firing, (names) => wanted.every((alert) => names.includes(alert)));
 
-/** What has no series where all is well, and its labels. */
+/** Series that do not exist while everything works, and their labels. */
 const unseen = { tollgate_snapshots_refused_total: ['code'], tollgate_certificates_refused_total: ['code'] };
-/** Panels, or one of their expressions, that only trouble or what is not set up here fills. */
+/** Panels, or one of their expressions, that only a failure or a feature that is not set up here fills. */
 const emptyHere = new Set(['Snapshots refused', 'Certificates refused']);
 
 describe('a real Prometheus', needs('prometheus'), () => {
@@ -28,7 +28,7 @@ describe('a real Prometheus', needs('prometheus'), () => {
   });
   afterAll(() => watched?.close());
 
-  test('where all is well nothing fires, and Prometheus can judge every rule', async () => {
+  test('while everything works no alert fires, and Prometheus can evaluate every rule', async () => {
     const rules = await eventually(
       () => watched.prometheus.rules(),
       (all) => all.every(({ health }) => health !== 'unknown'),
@@ -38,7 +38,7 @@ describe('a real Prometheus', needs('prometheus'), () => {
     await nothingFires();
   });
 
-  test('rules and dashboard name metrics and labels that the programs export, and no others', async () => {
+  test('rules and dashboard name only metrics and labels that the programs export', async () => {
     const read = async () => mergeExported(...(await watched.readMetrics()).map(readExported));
     const isUnlabelled = (exported: Awaited<ReturnType<typeof read>>): boolean =>
       ['tollgate_runs_ended_total', 'tollgate_lease_asks_total', 'tollgate_decisions_total'].some((name) => exported.get(name) == null);
@@ -66,7 +66,7 @@ describe('a real Prometheus', needs('prometheus'), () => {
     expect(await eventually(emptyOnes, (empty) => empty.length === 0, 10_000).catch(emptyOnes)).toEqual([]);
   });
 
-  test('entries that PostgreSQL cannot take stay in the spool, which is told, until it can', async () => {
+  test('entries that PostgreSQL cannot accept stay in the spool, and an alert fires until PostgreSQL accepts them', async () => {
     await nothingFires();
     const client = new pg.Client(watched.postgres.connection);
     await client.connect();
@@ -80,7 +80,7 @@ describe('a real Prometheus', needs('prometheus'), () => {
     await nothingFires();
   });
 
-  test('without PostgreSQL the control plane is not ready, and it is again', async () => {
+  test('without PostgreSQL the control plane is not ready, and after recovery it is ready again', async () => {
     await nothingFires();
     await watched.postgres.stop();
     try {
@@ -91,7 +91,7 @@ describe('a real Prometheus', needs('prometheus'), () => {
     await nothingFires();
   });
 
-  test('a control plane that is killed is missed, so is it by the sidecar, until the outage rule decides; back again, all is well', async () => {
+  test('a killed control plane and its sidecar raise alerts until the outage rule decides; after the restart they end', async () => {
     await nothingFires();
     await watched.killPlane();
     await fires('TollgateControlPlaneDown', 'TollgateSidecarDisconnected', 'TollgatePolicyStale', 'TollgateSpoolOld');

@@ -1,5 +1,5 @@
-// Control planes as processes, and a collector: whichever sends is killed in the middle of it, and another goes on. How soon:
-// test/long/audit-export.test.ts.
+// Tests control planes as processes, and a collector: the control plane that sends is killed in the middle of a batch,
+// and another takes over. test/long/audit-export.test.ts measures how soon.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { eventually } from '../support/programs.ts';
 import { unmeasured } from './measure.ts';
@@ -11,12 +11,12 @@ beforeAll(async () => {
 });
 afterAll(() => exporting?.close());
 
-test('kill -9 of the one that sends, in the middle of a batch: another takes over, and nothing is missing', () =>
+test('after kill -9 of the sender in the middle of a batch, another takes over and no entry is missing', () =>
   takesOver(exporting, unmeasured));
 
-test('a new entry goes out, also after the one that sends was told to stop', () => crosses(exporting, unmeasured));
+test('a new entry is exported, also after the sender was stopped', () => crosses(exporting, unmeasured));
 
-test('a collector that refuses makes nobody unready; how far the export is behind is to be seen on all', async () => {
+test('a collector that refuses makes no control plane unready; all of them report how far the export is behind', async () => {
   const { collector, planes, ingest } = exporting;
   collector.reply = () => ({ status: 401, body: { message: 'who are you' } });
   const head = await ingest(10);

@@ -1,13 +1,13 @@
-// Agents that never stop calling, and somebody who changes policy and starts runs, so that there is something to see of everything.
+// Agents that call continuously, and a person who changes policy and starts runs, so that every metric has data.
 import { setTimeout as delay } from 'node:timers/promises';
 import { ask, type ControlPlane } from '../support/programs.ts';
 import { putPolicy } from './world.ts';
 
-/** What the outage rule allows: half of it is more than a heartbeat. */
+/** The staleness that the outage rule allows: half of it is more than a heartbeat. */
 const maxStalenessSeconds = 3;
 
 interface Busy {
-  /** The one that is there now. */
+  /** The current control plane. */
   readonly plane: () => ControlPlane;
   /** Its URL. */
   readonly sidecar: string;
@@ -15,7 +15,7 @@ interface Busy {
   readonly ownerKey: string;
 }
 
-/** Answers what ends it. */
+/** Returns a function that ends it. */
 export async function keepBusy({ plane, sidecar, key, ownerKey }: Busy): Promise<() => Promise<void>> {
   const agent = await furnish(plane(), ownerKey);
   let limited = limitedIn(0);
@@ -34,13 +34,13 @@ export async function keepBusy({ plane, sidecar, key, ownerKey }: Busy): Promise
 
 const limitedIn = (round: number): string => `limited${round}`;
 
-/** A tool is denied, and of another the calls are limited, for all sidecars together: each round another one. */
+/** One tool is denied, and calls of another are limited over all sidecars together; both differ in each round. */
 export const policyOf = (round: number): object => ({
   outage: { maxStalenessSeconds, then: { api: 'last_known' } },
   tools: { denied: { api: { permission: 'deny' } }, [limitedIn(round)]: { api: { rateLimit: 1_000_000 } } },
 });
 
-/** An agent, by its id. */
+/** Creates an agent; returns its id. */
 async function furnish(plane: ControlPlane, ownerKey: string): Promise<string> {
   const { status, body } = await ask(`${plane.rest}/api/v1/agents`, ownerKey, { body: { name: 'seen', model: 'demo/echo' } });
   if (status !== 200) throw new Error(`the agent was answered ${status}: ${JSON.stringify(body)}`);
@@ -53,7 +53,9 @@ async function callTools(url: string, key: string, tools: readonly string[]): Pr
   await Promise.all(tools.map(call));
 }
 
-/** Again and again, also where it fails, as while the control plane is gone. Answers what ends it. */
+/**
+ * Repeats `what`, also where it fails, for example while the control plane is gone. Returns a function that ends it.
+ */
 function keepDoing(what: (round: number) => Promise<void>, restMs: number): () => Promise<void> {
   const stopped = new AbortController();
   const loop = async (): Promise<void> => {

@@ -1,4 +1,5 @@
-// The checker of kills finds what it is there to find: from a log in which all is well, one thing is made wrong at a time.
+// Checks that the checker of kills finds every error that it is written to find: each case changes one thing in a
+// correct log.
 import { canonicalJson, digestText } from '@tollgate/proto/contract';
 import { expect, test } from 'vitest';
 import { type Call, inputOf } from './kills/calls.ts';
@@ -88,13 +89,13 @@ const brokenBy = (evidence: Evidence): readonly string[] => [
   ...new Set(checkEvidence(evidence).violations.map(({ invariant }) => invariant)),
 ];
 
-test('a log in which all is well breaks nothing, and is counted', () => {
+test('a correct log has no violation, and its calls are counted', () => {
   const findings = checkEvidence(well);
   expect(findings).toMatchObject({ violations: [], answered: 4, entries: 5, lost: 0, duplicated: 0, unheard: 0 });
   expect([...findings.denied]).toEqual([['policy_denied', 1]]);
 });
 
-test('a call whose answer nobody heard may have an entry, or none', () => {
+test('a call whose answer no caller received may have an entry, or none', () => {
   expect(brokenBy(heardAs(3, { heard: null }))).toEqual([]);
   const last = heardAs(3, { heard: null });
   expect(brokenBy({ ...last, entries: entries.slice(0, 4), acknowledged: new Map([['a'.repeat(32), 4]]) })).toEqual([]);
@@ -102,7 +103,9 @@ test('a call whose answer nobody heard may have an entry, or none', () => {
 
 const unrecordedReason = 'audit_unavailable: the control plane has not committed the entry in time';
 
-/** The second call heard that it was not recorded, and its entry says that it was allowed. */
+/**
+ * The caller of the second call received the answer that it was not recorded, and its entry says that it was allowed.
+ */
 function unrecorded(more: readonly Partial<StoredEntry['entry']>[]): Evidence {
   const heard = { decision: 'deny', reason: unrecordedReason, requestId: 'request-3' } as const;
   const evidence = changed(4, { decision: 'allow' }, { code: 'allowed', revision: 4 });
@@ -129,7 +132,7 @@ function unrecorded(more: readonly Partial<StoredEntry['entry']>[]): Evidence {
 
 const takesBack = { outcome: { isError: true, durationMs: 0, action: 'block', code: 'audit_unavailable' } } as const;
 
-test('a call denied because its entry was not recorded in time may have one, and what takes it back', () => {
+test('a call denied because its entry was not recorded in time may have an entry, and one that reverts it', () => {
   expect(brokenBy(unrecorded([takesBack]))).toEqual([]);
   expect(brokenBy(unrecorded([]))).toEqual(['answered']);
   expect(brokenBy(unrecorded([takesBack, takesBack]))).toEqual(['sent']);
@@ -195,7 +198,7 @@ test.each<readonly [string, Evidence, readonly string[]]>([
   expect(brokenBy(evidence).toSorted()).toEqual(broken);
 });
 
-/** So many allowed calls of the limited tool, at these times, each in a process of its own. */
+/** The given number of allowed calls of the limited tool, at these times, each in a process of its own. */
 function limitedAt(times: readonly number[], limitsHoldOver: Evidence['limitsHoldOver'] = 'all'): Evidence {
   const made = times.map((_, n) => called(n + 1, 'limited', 'allow'));
   const rows = made.map((call, at) => ({
@@ -207,17 +210,17 @@ function limitedAt(times: readonly number[], limitsHoldOver: Evidence['limitsHol
   return { ...well, calls: made, entries: rows, acknowledged: new Map(rows.map(({ spoolId }) => [spoolId, 1])), limitsHoldOver };
 }
 
-test('a limit holds in every window, wherever it begins, over all processes', () => {
+test('a limit holds in every window, at every start of the window, over all processes', () => {
   expect(brokenBy(limitedAt([900, 1_000, 5_900]))).toEqual([]);
   expect(brokenBy(limitedAt([900, 1_000, 5_899]))).toEqual(['limits']);
   expect(brokenBy(limitedAt([900, 1_000, 5_899], 'process'))).toEqual([]);
-  // It took that long to decide the first: nobody knows when in it the token was taken.
+  // The first decision took this long: it is not known when in this time the token was taken.
   const slow = limitedAt([900, 1_000, 5_899]);
   const entries = slow.entries.map((row) => ({ ...row, entry: { ...row.entry, latencyUs: 2_000 } }));
   expect(brokenBy({ ...slow, entries })).toEqual([]);
 });
 
-test('a refusal by a limit is counted as one with room where fewer than the limit were charged', () => {
+test('a refusal by a limit counts as refused below the limit where fewer than the limit were charged', () => {
   const denied = (evidence: Evidence): Evidence => {
     const last = evidence.entries.length - 1;
     const entry = { decision: 'deny', reason: 'rate_limited: full', requestId: `request-${last + 1}` } as const;

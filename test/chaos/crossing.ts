@@ -1,5 +1,5 @@
-// Two control planes on one PostgreSQL, followed by sidecars: what is written on one is enforced behind the other. Run by CI without a
-// clock, and by test/long with one.
+// Two control planes on one PostgreSQL, followed by sidecars: a write on one is enforced behind the other. CI runs this
+// without a clock, and test/long with one.
 import { snapshotHash } from '@tollgate/proto/contract';
 import { Pool } from 'pg';
 import { expect, onTestFinished } from 'vitest';
@@ -25,7 +25,7 @@ export const planeAt = (world: World, at: number) => world.planes[at % 2 === 0 ?
 const follow = (world: World, at: 0 | 1) =>
   followPlane({ address: () => world.planes[at].grpc }, { key: world.key, form: 'library', sidecarId: `sidecar-${at}` });
 
-/** Denies a tool on one control plane, until a sidecar of the other denies it. */
+/** Denies a tool on one control plane, and waits until a sidecar of the other denies it. */
 async function crosses({ world, measure }: Bench, at: number, to: Awaited<ReturnType<typeof follow>>, tool: string): Promise<void> {
   await measure('a write crosses', async () => {
     const revision = await putPolicy(planeAt(world, at), denying(tool));
@@ -40,7 +40,7 @@ export async function crossesOften(bench: Bench): Promise<void> {
   for (let n = 0; n < 50; n += 1) await crosses(bench, n, followed[otherOf(n)], `crosses.${n}`);
 }
 
-/** What may become of the connection on which a control plane listens for revisions. */
+/** What may happen to the connection on which a control plane listens for revisions. */
 export const losses = ['killed', 'frozen'] as const;
 
 const lose: Readonly<Record<(typeof losses)[number], (world: World, name: string, pid: number) => Promise<void>>> = {
@@ -59,14 +59,14 @@ export async function crossesWithoutListening(bench: Bench, how: (typeof losses)
     expect(more).toEqual([]);
     await lose[how](world, planeNames[at], pid);
     await crosses(bench, n, followed[at], `${how}.${n}`);
-    // Another one listens, and none is left behind.
+    // Another backend listens, and no old one is left.
     await eventually(listening, (pids) => pids.some((other) => other !== pid));
     world.postgres.thaw();
     await eventually(listening, (pids) => pids.length === 1 && pids[0] !== pid);
   }
 }
 
-/** What a sidecar held, one after the other. */
+/** Records the revisions that a sidecar held, in order. */
 async function watchHeld(key: string, address: string, sidecarId: string) {
   const followed = await followPlane({ address: () => address }, { key, sidecarId });
   const held: { readonly revision: number; readonly hash: string }[] = [];
@@ -75,13 +75,13 @@ async function watchHeld(key: string, address: string, sidecarId: string) {
 }
 
 const lanes = 4;
-/** In writes. */
+/** Unit: writes. */
 const movesEvery = 50;
 const deafEvery = 10;
 const defaults = { defaultPermission: 'allow', windowSeconds: 60 } as const;
 type Rules = NonNullable<WorkspaceState['documents'][number]['document']['tools']>;
 
-/** A deny and its undoing, `pairs` times, on one and on the other. */
+/** Writes a deny and undoes it, `pairs` times, alternately on both control planes. */
 export async function writesAndUndoes({ world, measure }: Bench, pairs: number): Promise<void> {
   const { postgres, planes } = world;
   await putPolicy(planes[0], { tools: null });
@@ -93,7 +93,7 @@ export async function writesAndUndoes({ world, measure }: Bench, pairs: number):
   const addresses = [...planes.map(({ grpc }) => grpc), ...gates.map(({ address }) => address)];
   const sidecars = await Promise.all(addresses.map((address, at) => watchHeld(world.key, address, `sidecar-${at}`)));
 
-  // What each revision changed, in the words of who wrote it.
+  // The change that each revision made, as its writer recorded it.
   const changes = new Map<number, Change>();
   let written = 0;
   const write = async (at: number, tool: string, rules: Rules[string] | null): Promise<void> => {
@@ -101,12 +101,12 @@ export async function writesAndUndoes({ world, measure }: Bench, pairs: number):
     written += 1;
     const turn = Math.floor(written / movesEvery);
     if (written % movesEvery === 0) gates.forEach((gate, nth) => gate.turnTo(planes[otherOf(turn + nth)].grpc));
-    // The one that the first of them moves to next only polls until then: it is up to a second behind.
+    // The control plane that the first of them moves to next only polls until then: it is up to a second behind.
     if (written % deafEvery === 0) await killListeners(postgres, [planeNames[otherOf(turn + 1)]]);
   };
   const run = async (lane: number): Promise<void> => {
     for (let n = lane; n < pairs; n += lanes) {
-      // No two are equal, so that a revision that holds another's content is noticed.
+      // No two values are equal, so that a revision that holds another's content is noticed.
       await write(n, `lane.${lane}`, { api: { permission: 'deny', rateLimit: n } });
       await write(n + 1, `lane.${lane}`, null);
     }
@@ -128,7 +128,7 @@ export async function writesAndUndoes({ world, measure }: Bench, pairs: number):
       .map(({ fields }) => ('code' in fields ? fields.code : ''));
     expect(refused.filter((code) => code !== 'revision_backwards')).toEqual([]);
   }
-  // What came over the wire was mostly what changed.
+  // Most messages were deltas.
   const count = (wanted: string): number => sidecars.flatMap(({ events }) => events).filter(({ message }) => message === wanted).length;
   expect(count('delta taken')).toBeGreaterThan(10 * count('snapshot taken'));
   expect(compiledHash(await readState(world))).toBe(hashes.get(newest));
@@ -136,7 +136,7 @@ export async function writesAndUndoes({ world, measure }: Bench, pairs: number):
 
 async function readState(world: World): Promise<WorkspaceState> {
   const pool = new Pool(world.postgres.connection);
-  // At the end PostgreSQL may be gone before the last connection is.
+  // At the end PostgreSQL may end before the last connection.
   pool.on('error', () => undefined);
   try {
     const { rows } = await pool.query<{ id: string }>("select id from workspace where slug = 'default'");
@@ -153,7 +153,7 @@ interface Change {
   readonly rules: Rules[string] | null;
 }
 
-/** The hash of the compile of each revision, from what was written. */
+/** The hash of the compile of each revision, computed from the writes. */
 function hashesOf(base: WorkspaceState, changes: ReadonlyMap<number, Change>) {
   const hashes = new Map<number, string>();
   let tools: Rules = {};

@@ -1,5 +1,6 @@
-// R5: whatever happens to PostgreSQL, decisions go on, REST refuses what it cannot do, every control plane is current once it is back,
-// and nothing that was answered is lost. Each within two seconds: test/long/database.test.ts.
+// R5: whatever happens to PostgreSQL, sidecars continue to decide, REST refuses what it cannot do, every control plane
+// is current after recovery, and nothing that was answered is lost. test/long/database.test.ts checks that each takes
+// at most two seconds.
 import { afterAll, afterEach, beforeAll, test } from 'vitest';
 import { unmeasured } from './measure.ts';
 import { type Bench, faults } from './withstanding.ts';

@@ -1,4 +1,5 @@
-// A control plane whose own PostgreSQL is killed: it stays, has it again within seconds, and all that it had answered is there.
+// The embedded PostgreSQL of a control plane is killed: the control plane stays up, has it again within seconds, and
+// has lost nothing that it had answered.
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,7 +8,7 @@ import { ask, eventually, startControlPlane, startSidecarProgram } from '../supp
 
 const ownerKey = `gsk_default_${'k'.repeat(40)}`;
 
-test('goes on with what was committed, follows policy again, and takes entries in', async () => {
+test('continues with the committed data, follows policy again, and ingests entries', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-embedded-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   const plane = await startControlPlane({ TOLLGATE_DATA_DIR: folder, TOLLGATE_OWNER_KEY: ownerKey });

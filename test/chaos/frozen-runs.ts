@@ -1,10 +1,10 @@
-// A run in the middle of a tool call, and what is answered about runs while PostgreSQL stands still.
+// A run in the middle of a tool call, and the answers about runs while PostgreSQL is frozen.
 import { expect } from 'vitest';
 import { ask, type ControlPlane } from '../support/programs.ts';
 import { type Lab, ownerKey, type Watched, watchRun } from './lab.ts';
 import type { Measure } from './measure.ts';
 
-/** In the middle of a tool call, with one answered. */
+/** The run is in the middle of one tool call, and another was answered. */
 export async function startInTool(lab: Lab, plane: ControlPlane, agent: string, input = 'quick slow'): Promise<Watched> {
   lab.slow.shut();
   const run = await watchRun(plane, agent, input);
@@ -19,7 +19,7 @@ interface Asked {
   readonly run: Watched;
 }
 
-/** All that may be asked about runs is 503. Steps: `a refusal`. */
+/** Every request about runs is answered 503. Steps: `a refusal`. */
 export async function refuses({ plane, agent, run }: Asked, measure: Measure): Promise<void> {
   const questions: readonly (readonly [string, object?])[] = [
     [`/api/v1/agents/${agent}/run`, { body: { input: 'quick' } }],

@@ -1,5 +1,5 @@
-// R7 with real processes: a sidecar whose disk is full denies what it cannot record, loses nothing of what it did record,
-// and goes on by itself when the control plane has taken the entries that fill it.
+// R7 with real processes: a sidecar whose disk is full denies what it cannot record and loses nothing that it did
+// record. It recovers without a restart when the control plane has taken the entries that fill the disk.
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -56,7 +56,7 @@ const ways: readonly Way[] = [
 ];
 
 for (const { what, options, prepare, fill } of ways) {
-  test(`${what}: what cannot be recorded is denied, what was is there, and it goes on when there is room`, options, async () => {
+  test(`${what}: calls that cannot be recorded are denied, recorded entries stay, and calls continue when space is free`, options, async () => {
     const dataDir = folder();
     const planeEnv = { TOLLGATE_DATA_DIR: dataDir, TOLLGATE_OWNER_KEY: ownerKey };
     const plane = keep(await startControlPlane(planeEnv));

@@ -1,12 +1,13 @@
-// A TCP port in front of a program or of PostgreSQL's socket, in the hands of a test: it delays what passes, cuts what is open,
-// freezes it (both ends believe in a connection on which nothing comes any more), or leads to another program from now on.
+// A TCP port in front of a program or of PostgreSQL's socket, controlled by a test. It delays data, cuts open
+// connections, freezes them (both ends see an open connection on which nothing arrives), or leads to another program
+// from now on.
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
 
 export type Gate = Awaited<ReturnType<typeof startGate>>;
 
-/** What has been read of one end and not written to the other; beyond it, no more is read. */
+/** Data that was read from one end and not yet written to the other; beyond this bound reading stops. */
 const heldBytesMax = 1024 * 1024;
 
 /** `to`: `host:port`, or the path of a Unix socket. */
@@ -24,7 +25,7 @@ export async function startGate(to: string) {
       await frozen;
       const ms = dueAt - performance.now();
       if (ms > 0) await wait(ms);
-      // Called too where it is closed by then.
+      // The callback is also called where the socket is closed by then.
       await new Promise<void>((done) => into.write(chunk, () => done()));
       held -= chunk.length;
       if (held <= heldBytesMax && from.isPaused()) from.resume();
@@ -38,7 +39,7 @@ export async function startGate(to: string) {
     from.on('error', () => {});
     from.on('close', () => {
       open.delete(from);
-      // An end that dies while nothing passes is not noticed by the other.
+      // An end that closes while the gate is frozen is not noticed by the other end.
       passed = passed.then(() => frozen ?? undefined).then(() => into.destroySoon());
     });
   };
@@ -59,7 +60,7 @@ export async function startGate(to: string) {
   return {
     address: `127.0.0.1:${port}`,
     cut,
-    /** Nothing passes, in either direction, and nothing is closed. */
+    /** Nothing passes in either direction, and no connection is closed. */
     freeze: (): void => {
       melt();
       frozen = new Promise((done) => {
@@ -67,15 +68,15 @@ export async function startGate(to: string) {
       });
     },
     thaw: melt,
-    /** Every piece takes so much longer, in either direction. */
+    /** Every chunk takes this much longer, in either direction. */
     delay: (ms: number): void => {
       delayMs = ms;
     },
-    /** Connections to come lead there; those that are open stay. */
+    /** Future connections lead to `next`; open connections stay. */
     leadTo: (next: string): void => {
       target = next;
     },
-    /** As if the address had been given to another machine. */
+    /** As if the address had been assigned to another machine. */
     turnTo: (next: string): void => {
       target = next;
       cut();

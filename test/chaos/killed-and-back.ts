@@ -1,6 +1,6 @@
-// A control plane is killed and comes back. Meanwhile a sidecar process goes on deciding by the revision that its entries name, and the
-// workspace's outage rule holds to the millisecond; after its return all is as it was, and every decision is in the audit once. Run by CI
-// without a clock, and by test/long with one.
+// A control plane is killed and restarted. Meanwhile a sidecar process continues to decide by the revision that its
+// entries name, and the workspace's outage rule is exact to the millisecond. After the restart everything works as
+// before, and every decision is in the audit log once. CI runs this without a clock, and test/long with one.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -97,7 +97,7 @@ interface Calling {
   readonly calls: Called[];
 }
 
-/** `step`: as what it is measured. */
+/** `step`: the name under which the call is measured. */
 async function call({ scene, measure, key, calls }: Calling, step: string, tier: string, tool: string): Promise<Called> {
   const { status, body } = await measure(step, () =>
     ask(`${scene.sidecar.url}/govern/tool-use`, key, {
@@ -110,7 +110,7 @@ async function call({ scene, measure, key, calls }: Calling, step: string, tier:
   return called;
 }
 
-/** One call of each kind, between two looks at how old the policy is: whatever the rule says must fit to both. */
+/** One call of each kind, between two reads of the policy's age: the result of the rule must fit both. */
 async function round(calling: Calling, step: string): Promise<Policy> {
   const before = await healthOf(calling.scene);
   const api = await call(calling, step, 'api', 'files.read');
@@ -118,7 +118,7 @@ async function round(calling: Calling, step: string): Promise<Policy> {
   if (api.code === 'allowed') expect(before.ageMs).toBeLessThanOrEqual(staleMs);
   else {
     expect(api.code).toBe('outage');
-    // It may be heard of again in between.
+    // The control plane may become reachable again in between.
     if (!after.connected) expect(after.ageMs).toBeGreaterThan(staleMs);
   }
   const read = await call(calling, step, 'interactive', 'files.read');
@@ -166,7 +166,7 @@ async function expectRecorded(
   );
   const ours = entries.filter(({ requestId }) => wanted.has(requestId));
   expect(ours).toHaveLength(wanted.size);
-  // The rule by the entries' own word, to the millisecond; each by the revision that it names.
+  // Checks the rule by the entries' own fields, to the millisecond; each by the revision that it names.
   for (const { outage = false, policyAgeMs } of ours) expect(outage).toBe(policyAgeMs > staleMs);
   expect(new Set(ours.map((entry) => entry.revision))).toEqual(new Set([revision]));
   expect(ours.filter(({ code }) => code === 'outage').every(({ agentTier, outage }) => agentTier === 'api' && outage === true)).toBe(true);
@@ -205,7 +205,7 @@ interface ListedSidecar {
   readonly status: { readonly outageDecisions: number } | null;
 }
 
-/** A control plane writes down who is there every two seconds. */
+/** A control plane records its connected sidecars every two seconds. */
 async function readSidecar(scene: Scene): Promise<ListedSidecar | undefined> {
   const { body } = await ask(`${scene.plane().rest}/default/admin/sidecars`, ownerKey);
   return (body['sidecars'] as readonly ListedSidecar[]).find(({ id }) => id === 'edge');

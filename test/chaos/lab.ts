@@ -1,5 +1,5 @@
-// Agents whose model and tools answer when a test lets them, behind real HTTP: so that a control plane can be hit in the middle of a
-// model call or of a tool call. And what such a run must have left behind.
+// Agents whose model and tools answer when a test permits it, behind real HTTP, so that a control plane can be killed
+// in the middle of a model call or of a tool call. Also checks what such a run must have recorded.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -16,14 +16,14 @@ const dailyCapCents = 100;
 
 export type Lab = Awaited<ReturnType<typeof startLab>>;
 
-/** Lets everybody through until it is shut. */
+/** The gate is open until it is shut. */
 function createGate() {
   let way = Promise.resolve();
   let open = (): void => {};
   let passed = 0;
   let held = 0;
   return {
-    /** How many came to it, ever. */
+    /** The total number of calls that arrived at it. */
     get passed() {
       return passed;
     },
@@ -39,7 +39,7 @@ function createGate() {
       await way;
       held -= 1;
     },
-    /** Resolves once so many wait before it. */
+    /** Resolves once this many calls wait at it. */
     holds: (wanted: number): Promise<unknown> =>
       eventually(
         async () => held,
@@ -48,7 +48,7 @@ function createGate() {
   };
 }
 
-/** In the first round the model calls the tools that the input names, side by side; then it says that it is done. */
+/** In the first round the model calls the tools that the input names, in parallel; then it says that it is done. */
 export async function startLab() {
   const folders: string[] = [];
   const planes: ControlPlane[] = [];
@@ -56,7 +56,7 @@ export async function startLab() {
   const slow = createGate();
   const mock = new LLMock({ port: 0 });
   await mock.start();
-  // 0.2 cents a call, at the prices below.
+  // 0.2 cents per call, at the prices below.
   const usage = { prompt_tokens: 1_000, completion_tokens: 100, total_tokens: 1_100 };
   mock.addFixture({
     match: { predicate: ({ messages }) => messages.at(-1)?.role === 'user' },
@@ -109,7 +109,7 @@ export async function startLab() {
       planes.push(plane);
       return plane;
     },
-    /** Makes the tools known and an agent that may call them; answers its id. */
+    /** Registers the tools and an agent that may call them; returns its id. */
     furnish: async (plane: ControlPlane): Promise<string> => {
       await done(ask(`${plane.rest}/default/admin/toolServers`, ownerKey, { body: { name: 'box', url: box.url } }));
       const agent = { name: 'bot', model: 'fake/m', enabledTools: ['box.*'], maxBudgetCents: 10, maxToolCalls: 10, maxDurationMs: 120_000 };
@@ -134,7 +134,7 @@ async function done(asked: Promise<Answer>): Promise<Answer> {
 
 export type Watched = Awaited<ReturnType<typeof watchRun>>;
 
-/** Starts a streamed run, and keeps what is told of it. */
+/** Starts a streamed run, and keeps its events. */
 export async function watchRun(plane: ControlPlane, agentId: string, input: string) {
   const response = await fetch(`${plane.rest}/api/v1/agents/${agentId}/run`, {
     method: 'POST',
@@ -177,12 +177,12 @@ export async function watchRun(plane: ControlPlane, agentId: string, input: stri
 
 const dataOf = ({ data }: SentEvent): Readonly<Record<string, unknown>> => JSON.parse(data ?? '{}') as Record<string, unknown>;
 
-/** As it is kept. */
+/** The run as it is stored. */
 export async function readRun(plane: ControlPlane, id: string): Promise<Readonly<Record<string, unknown>>> {
   return (await done(ask(`${plane.rest}/api/v1/runs/${id}`, ownerKey))).body['run'] as Record<string, unknown>;
 }
 
-/** The entries of a run once there are so many, sorted: `PreToolUse box.quick`. */
+/** The entries of a run once there are `count` of them, sorted: `PreToolUse box.quick`. */
 export async function readEntries(plane: ControlPlane, id: string, count: number): Promise<readonly string[]> {
   const { body } = await eventually(
     () => ask(`${plane.rest}/default/admin/audit?session=${id}&limit=100`, ownerKey),
@@ -193,7 +193,7 @@ export async function readEntries(plane: ControlPlane, id: string, count: number
 }
 
 interface Money {
-  /** Of today, in µ¢. */
+  /** The spend of today, in µ¢. */
   readonly settled: number;
   readonly reserved: number;
 }
@@ -207,7 +207,7 @@ export async function readMoney(connection: ClientConfig): Promise<Money> {
   });
 }
 
-/** Nothing is put aside any more, runs have cost what the day says, and neither passed its cap. */
+/** No amount is reserved any more, the costs of the runs add up to the day's spend, and neither exceeded its cap. */
 export async function expectSettled(connection: ClientConfig, capCents = dailyCapCents): Promise<void> {
   await withClient(connection, async (client) => {
     expect((await client.query('select * from spend_reservation')).rows).toEqual([]);
@@ -221,7 +221,7 @@ export async function expectSettled(connection: ClientConfig, capCents = dailyCa
   expect(settled).toBeLessThanOrEqual(capCents * 1_000_000);
 }
 
-/** No entry is there twice, and none is missing between others. */
+/** No entry exists twice, and none is missing between others. */
 export async function expectOnce(connection: ClientConfig): Promise<void> {
   await withClient(connection, async (client) => {
     const twice = `select entry->>'requestId' as id, entry->>'hookEvent' as event from audit_entry group by 1, 2 having count(*) > 1`;

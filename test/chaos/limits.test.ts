@@ -1,5 +1,5 @@
-// R3, by real processes: a limit over three sidecars on two control planes is one limit, to the call, also in a burst and while one
-// of them is cut off; and where nothing is wrong, nothing is refused that had room.
+// R3, with real processes: a limit over three sidecars on two control planes is one limit, exact to the call, also in a
+// burst and while one of the sidecars is cut off. Without a fault, no call below the limit is refused.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -13,7 +13,10 @@ const limit = 60;
 interface Fleet {
   readonly world: World;
   readonly sidecars: readonly SidecarProgram[];
-  /** One more, which can be cut off. Its gate runs in this process, so that calls made here in a burst hold it up as well. */
+  /**
+   * One more sidecar, which can be cut off. Its gate runs in this process, so that calls made here in a burst delay it
+   * as well.
+   */
   readonly gated: SidecarProgram;
   readonly gate: Gate;
   close(): Promise<void>;
@@ -60,7 +63,7 @@ async function limitTo(tool: string, rateLimit: number): Promise<void> {
   );
 }
 
-/** By so many agents in turn; the answers. */
+/** Makes the calls through these sidecars in turn; returns the answers. */
 async function callAtOnce(tool: string, calls: number, through: readonly SidecarProgram[]): Promise<readonly string[]> {
   const call = async (n: number): Promise<string> => {
     const { url } = through[n % through.length] ?? fleet.sidecars[0] ?? { url: '' };
@@ -73,26 +76,26 @@ async function callAtOnce(tool: string, calls: number, through: readonly Sidecar
 
 const count = (answers: readonly string[], code: string): number => answers.filter((answer) => answer === code).length;
 
-test(`${limit} of 300 calls at once, by 100 agents through three sidecars, are admitted: exactly`, async () => {
+test(`exactly ${limit} of 300 calls at once, by 100 agents through three sidecars, are admitted`, async () => {
   await limitTo('burst', limit);
   const answers = await callAtOnce('burst', 300, fleet.sidecars);
   expect(count(answers, 'allowed')).toBe(limit);
   expect(count(answers, 'rate_limited')).toBe(300 - limit);
 });
 
-test('calls one after the other, through one sidecar and another, are all admitted up to the limit, and then none', async () => {
+test('calls in sequence, through alternating sidecars, are all admitted up to the limit, and then none', async () => {
   await limitTo('steps', limit);
   const answers: string[] = [];
   for (let n = 0; n < limit + 20; n += 1) {
     const through = fleet.sidecars[Math.floor(n / 7) % fleet.sidecars.length];
     answers.push(...(await callAtOnce('steps', 1, through === undefined ? [] : [through])));
   }
-  // At most one in a hundred is refused although there was room.
+  // At most one in a hundred is refused although the limit was not reached.
   expect(count(answers.slice(0, limit), 'rate_limited')).toBe(0);
   expect(count(answers, 'allowed')).toBe(limit);
 });
 
-test('a sidecar that hears nothing any more admits what it holds and then nothing; all of them together never more than the limit', async () => {
+test('a sidecar that is cut off admits what it holds and then nothing; all together never admit more than the limit', async () => {
   await limitTo('cut', limit);
   const { sidecars: others, gated, gate } = fleet;
   const before = await callAtOnce('cut', 8, [gated, ...others]);
@@ -103,6 +106,6 @@ test('a sidecar that hears nothing any more admits what it holds and then nothin
   const all = [before, ...during, after].flat();
   expect(count(all, 'allowed')).toBeLessThanOrEqual(limit);
   expect(count(all, 'allowed') + count(all, 'rate_limited')).toBe(all.length);
-  // What it held when it was cut off is all that the others could not have.
+  // Only the lease that it held when it was cut off was not available to the others.
   expect(count(during[1] ?? [], 'allowed')).toBeGreaterThan(0);
 });

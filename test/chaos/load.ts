@@ -1,5 +1,5 @@
-// What goes on while things break: agents that call tools, and administrators who read and write. Everything that was
-// answered is kept, so that it can be held against what the database has in the end.
+// The load while things break: agents that call tools, and administrators who read and write. Every answer is kept, so
+// that it can be compared with the database at the end.
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from 'vitest';
 import { startRun } from '../../sidecar/doors/library/library.ts';
@@ -12,7 +12,7 @@ import { askAsOwner } from './world.ts';
 
 type Followed = Awaited<ReturnType<typeof followPlane>>;
 
-/** An agent's call, decided now. */
+/** Decides an agent's call now. */
 export function decide({ sidecar }: Pick<Followed, 'sidecar'>, tool: string, sessionId: string): Verdict {
   const verdict = startRun(sidecar, { agent: 'bot', tier: 'api', sessionId }).decide({ tool, input: {} });
   if (verdict instanceof Promise) throw new Error('a decision was not answered at once');
@@ -21,7 +21,7 @@ export function decide({ sidecar }: Pick<Followed, 'sidecar'>, tool: string, ses
 
 const decideEveryMs = 5;
 
-/** An agent that never stops calling; every call is allowed. */
+/** An agent that calls continuously; every call is allowed. */
 export function keepDeciding(followed: Followed, sessionId: string) {
   const answered: string[] = [];
   const denied: Verdict[] = [];
@@ -46,7 +46,10 @@ const lanesOfPlane = 4;
 const placeOf = (lane: number): string => `chaos::api::lane-${lane}`;
 const reads = ['/api/v1/agents', '/default/admin/audit?limit=10'] as const;
 
-/** On each control plane two who write documents that are all different, each to a place of their own, and two who read. */
+/**
+ * On each control plane two administrators write documents that are all different, each to a place of its own, and two
+ * read.
+ */
 export function keepAsking(planes: readonly ControlPlane[], measure: Measure) {
   const asked: Asked[] = [];
   let stopped = false;
@@ -82,9 +85,9 @@ export function keepAsking(planes: readonly ControlPlane[], measure: Measure) {
     asked,
     allLanes,
     writeLanes: allLanes.filter((lane) => lane % lanesOfPlane < 2),
-    /** Those that read the audit log. */
+    /** The lanes that read the audit log. */
     logLanes: allLanes.filter((lane) => lane % lanesOfPlane === 3),
-    /** Resolves once each of these lanes was answered so, `times` times from now on. */
+    /** Resolves once each of these lanes received this status `times` times from now on. */
     answers: (status: number, times: number, of: readonly number[]): Promise<void> => {
       const from = asked.length;
       return new Promise((done) => {
@@ -117,7 +120,7 @@ export async function readRevision(postgres: Postgres): Promise<number> {
 
 const listens = "application_name = any($1) and (query like 'listen tollgate_revision%' or query = 'select 1')";
 
-/** The backends that listen for revisions, of the control planes of those names. */
+/** The backends that listen for revisions, for the control planes with these names. */
 export async function readListeners(postgres: Postgres, names: readonly string[]): Promise<readonly number[]> {
   const rows = await postgres.query<{ pid: number }>(`select pid from pg_stat_activity where ${listens}`, [names]);
   return rows.map(({ pid }) => pid);
@@ -129,7 +132,10 @@ export async function killListeners(postgres: Postgres, names: readonly string[]
 
 const target = `'policy/' || layer || case key when '' then '' else ':' || key end as target`;
 
-/** Every answered write is there, and of one that was refused all or nothing: revision, history, event and document. */
+/**
+ * Every answered write is stored, and every refused write is stored completely or not: revision, history, event and
+ * document.
+ */
 export async function expectWhole(postgres: Postgres, { asked }: Pick<Asking, 'asked'>, since: number): Promise<void> {
   const [history, events, documents] = await Promise.all([
     postgres.query<HistoryRow>(
@@ -162,7 +168,7 @@ export async function expectWhole(postgres: Postgres, { asked }: Pick<Asking, 'a
   expect(refused.filter((text) => times(text) > 1)).toEqual([]);
 }
 
-/** Every answered decision has exactly one entry, and there is no other. */
+/** Every answered decision has exactly one entry, and no other entry exists. */
 export async function expectRecorded(postgres: Postgres, { sessionId, answered }: Pick<Deciding, 'sessionId' | 'answered'>): Promise<void> {
   const rows = await postgres.query<{ id: string }>(`select entry->>'requestId' as id from audit_entry where session_id = $1`, [sessionId]);
   expect(rows.map(({ id }) => id).sort()).toEqual([...answered].sort());

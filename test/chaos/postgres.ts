@@ -1,4 +1,4 @@
-// A PostgreSQL of a test's own, on a socket in a temporary folder, that the test may stop, crash and freeze.
+// A PostgreSQL for one test, on a socket in a temporary folder, that the test may stop, crash and freeze.
 import { readdirSync, readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -24,7 +24,7 @@ export async function startPostgres() {
 
   const query = async <R extends QueryResultRow>(sql: string, values: readonly unknown[] = []): Promise<readonly R[]> =>
     withClient(connection, async (client) => (await client.query<R>(sql, [...values])).rows);
-  /** No process of it does anything, and every socket stays open. */
+  /** None of its processes does anything, and every socket stays open. */
   const freeze = (pids: readonly number[]): void => {
     frozen = [...frozen, ...pids];
     for (const pid of pids) process.kill(pid, 'SIGSTOP');
@@ -39,16 +39,16 @@ export async function startPostgres() {
   };
   const postgres = {
     connection,
-    /** What a control plane is given; its connections have that name in `pg_stat_activity`. */
+    /** The URL for a control plane; its connections have that name in `pg_stat_activity`. */
     url: (name: string): string =>
       `postgres://${connection.user}@localhost/${connection.database}?host=${encodeURIComponent(connection.host)}&port=${connection.port}&sslmode=disable&application_name=${name}`,
     query,
-    /** Fast: sessions are told. */
+    /** A fast shutdown: sessions are notified. */
     stop: async () => {
       running = false;
       await server.close();
     },
-    /** As after a crash: nobody is told, and the log is replayed at the next start. */
+    /** As after a crash: no session is notified, and the log is replayed at the next start. */
     crash: async () => {
       running = false;
       const pid = postmaster();
@@ -61,13 +61,13 @@ export async function startPostgres() {
     },
     start,
     freeze: () => {
-      // The postmaster first, so that nobody is born meanwhile.
+      // The postmaster first, so that no new process starts meanwhile.
       freeze([postmaster()]);
       freeze(childrenOf(postmaster()));
     },
     freezeProcess: (pid: number) => freeze([pid]),
     thaw,
-    /** Undoes whatever a test did that failed half-way. */
+    /** Undoes the faults of a test that failed half-way. */
     heal: async () => {
       thaw();
       if (!running) await start();
@@ -79,7 +79,7 @@ export async function startPostgres() {
     },
   };
   try {
-    // A test survives no power cut anyway.
+    // A test does not survive a power failure anyway.
     await query('alter system set fsync = off');
     await query('select pg_reload_conf()');
   } catch (error) {

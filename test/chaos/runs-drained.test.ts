@@ -1,5 +1,6 @@
-// A control plane that is told to stop lets its runs finish within TOLLGATE_DRAIN_MS; those that do not are cancelled. Every client
-// hears how its run ended, the exit code is 0, and the same word said twice, as npm and a terminal do, changes nothing.
+// A control plane that is stopped lets its runs finish within TOLLGATE_DRAIN_MS; those that do not finish are
+// cancelled. Every client receives the end of its run, the exit code is 0, and a signal that is sent twice at once, as
+// npm and a terminal do, has no other effect.
 import { afterAll, afterEach, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { ask, type ControlPlane, eventually } from '../support/programs.ts';
 import { expectSettled, type Lab, ownerKey, readEntries, readRun, startLab, watchRun } from './lab.ts';
@@ -7,7 +8,7 @@ import { type Postgres, startPostgres } from './postgres.ts';
 
 let lab: Lab;
 let postgres: Postgres;
-/** It is never stopped, and tells what became of the runs of those that are. */
+/** It is never stopped, and shows what happened to the runs of those that are. */
 let other: ControlPlane;
 let agent: string;
 beforeAll(async () => {
@@ -40,7 +41,7 @@ const drains = (plane: ControlPlane): Promise<unknown> =>
 
 const bothEntries = ['PostToolUse box.quick', 'PostToolUse box.slow', 'PreToolUse box.quick', 'PreToolUse box.slow'];
 
-test('a run under way finishes, while nobody is let in any more', async () => {
+test('a run in progress finishes, while no new request is accepted', async () => {
   const { plane, run } = await startInRun(60_000);
   const ending = plane.end('SIGTERM');
   await drains(plane);
@@ -53,7 +54,7 @@ test('a run under way finishes, while nobody is let in any more', async () => {
   expect(await readEntries(other, run.id, 4)).toEqual(bothEntries);
 });
 
-test('also where the word to stop comes twice at once, of either kind', async () => {
+test('a run in progress also finishes where the stop signal comes twice at once, of either kind', async () => {
   const { plane, run } = await startInRun(60_000);
   const ending = plane.end('SIGINT');
   plane.signal('SIGINT');
@@ -64,7 +65,7 @@ test('also where the word to stop comes twice at once, of either kind', async ()
   expect(await ending).toBe(0);
 });
 
-test('runs that last longer than that are cancelled: a stream and an answer both say so', async () => {
+test('runs that last longer than the drain are cancelled: a stream and an answer both say so', async () => {
   const { plane, run } = await startInRun(300);
   const answered = ask(`${plane.rest}/api/v1/agents/${agent}/run`, ownerKey, { body: { input: 'slow' } });
   await lab.slow.holds(2);
@@ -77,7 +78,7 @@ test('runs that last longer than that are cancelled: a stream and an answer both
   expect(await readEntries(other, run.id, 4)).toEqual(bothEntries);
 });
 
-test('cancelled in the middle of a model call, it has cost all that was put aside for that, and no more', async () => {
+test('a run cancelled in the middle of a model call costs exactly what was reserved for that call', async () => {
   const plane = await lab.startPlane(lab.folder(), { DATABASE_URL: postgres.url('stopped'), TOLLGATE_DRAIN_MS: '300' });
   lab.model.shut();
   onTestFinished(() => lab.model.open());
@@ -92,7 +93,7 @@ test('cancelled in the middle of a model call, it has cost all that was put asid
   expect(await ending).toBe(0);
 });
 
-test('a word that comes again later ends it at once; the run is failed by the next start', async () => {
+test('a second signal after the first one ends the process immediately; the next start marks the run as failed', async () => {
   const dataDir = lab.folder();
   const env = { DATABASE_URL: postgres.url('stopped'), TOLLGATE_DRAIN_MS: '60000' };
   const plane = await lab.startPlane(dataDir, env);
@@ -102,7 +103,7 @@ test('a word that comes again later ends it at once; the run is failed by the ne
   await lab.slow.holds(1);
   const ending = plane.end('SIGINT');
   await drains(plane);
-  // Said until it is heard: within a second it is the same word.
+  // Sent until it is handled: within a second it counts as the same signal.
   await eventually(
     async () => plane.signal('SIGINT'),
     () => plane.log().includes('SIGINT came again'),

@@ -1,5 +1,6 @@
-// PostgreSQL stands still under a live run: no model is called that was not paid for before, no tool without its entry, everybody
-// else is told so (in time: test/long/runs-frozen.test.ts), and once it goes on, the run does too, or has ended in so many words. It has cost what it did cost.
+// PostgreSQL is frozen under a live run. No model is called before its cost is reserved, no tool runs without its
+// entry, and all clients receive an error (test/long/runs-frozen.test.ts checks the time). After the thaw the run
+// continues, or has ended with a stated reason. Its cost is correct.
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { ask, type ControlPlane, eventually } from '../support/programs.ts';
 import { expectOnce, expectSettled, type Lab, ownerKey, readEntries, readMoney, readRun, startLab, type Watched, watchRun } from './lab.ts';
@@ -31,9 +32,9 @@ const expectRefusals = (run: Watched): Promise<void> => refuses({ plane, agent, 
 
 const bothEntries = ['PostToolUse box.quick', 'PostToolUse box.slow', 'PreToolUse box.quick', 'PreToolUse box.slow'];
 
-/** Who is a child of whom is read from /proc. */
+/** The parents of processes are read from /proc. */
 describe.runIf(process.platform === 'linux')('PostgreSQL is frozen', () => {
-  test('in the middle of a tool call: what it gave is recorded, and the model hears of it only when that can be paid', async () => {
+  test('in the middle of a tool call: its result is recorded, and the model receives it only when that can be paid', async () => {
     const run = await startInTool();
     const asked = lab.model.passed;
     postgres.freeze();
@@ -49,7 +50,7 @@ describe.runIf(process.platform === 'linux')('PostgreSQL is frozen', () => {
     await expectOnce(postgres.connection);
   });
 
-  test('in the middle of a model call: its answer is told, and the end of the run once that is recorded, with what it cost', async () => {
+  test('in the middle of a model call: its answer is sent, and the end of the run once that is recorded, with its cost', async () => {
     const run = await startInTool();
     lab.model.shut();
     lab.slow.open();
@@ -65,7 +66,7 @@ describe.runIf(process.platform === 'linux')('PostgreSQL is frozen', () => {
     await expectSettled(postgres.connection);
   });
 
-  test('for longer than the run may last: its client is told in time, and its end is recorded afterwards', async () => {
+  test('for longer than the run may last: its client is notified in time, and its end is recorded afterwards', async () => {
     const body = { name: 'brief', model: 'fake/m', enabledTools: ['box.*'], maxBudgetCents: 10, maxDurationMs: 4_000 };
     const made = await ask(`${plane.rest}/api/v1/agents`, ownerKey, { body });
     const run = await startInTool('quick slow', String(made.body['id']));
@@ -87,7 +88,7 @@ describe.runIf(process.platform === 'linux')('PostgreSQL is frozen', () => {
     await expectSettled(postgres.connection);
   });
 
-  test('under twenty runs that share the last cent of a day: each ends and says how, and the day is not passed', async () => {
+  test('under twenty runs that share the last cent of a day: each ends with a stated reason, and the cap of the day holds', async () => {
     const { settled } = await readMoney(postgres.connection);
     const capCents = Math.ceil(settled / 1_000_000) + 1;
     const env = { DATABASE_URL: postgres.url('tight'), TOLLGATE_DAILY_CAP_CENTS: String(capCents) };

@@ -1,5 +1,5 @@
-// A control plane is killed with a run under way: the next start ends it as failed, with every answered call recorded once and what
-// was spent settled; and another control plane ends the dead one's run and none of its own.
+// A control plane is killed with a run in progress. The next start marks the run as failed, with every answered call
+// recorded once and the spend settled. Another control plane ends the dead one's run and none of its own.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ClientConfig } from 'pg';
@@ -90,7 +90,7 @@ describe('killed with -9 on its embedded PostgreSQL', () => {
     await expectSettled(connection);
   });
 
-  test('leaves a next start that runs agents as before', async () => {
+  test('a start after the kill runs agents as before', async () => {
     const run = await watchRun(plane, agent, 'quick');
     expect(await run.hears('done')).toMatchObject({ output: 'all done', stopReason: 'goal_complete', usage: { estimatedCostCents: 0.4 } });
     expect(await run.over).toBe('ended');
@@ -98,7 +98,7 @@ describe('killed with -9 on its embedded PostgreSQL', () => {
   });
 });
 
-describe('two control planes on one database, of which one is killed in the middle of a run', () => {
+describe('two control planes on one database, one of which is killed in the middle of a run', () => {
   let postgres: Postgres;
   let agent: string;
   let survivor: ControlPlane;
@@ -144,10 +144,10 @@ describe('two control planes on one database, of which one is killed in the midd
     await expectSettled(postgres.connection);
   }
 
-  test('the other ends that run once the dead one was silent for long enough, and goes on with its own', async () => {
+  test('the other ends that run once the dead one was silent for long enough, and continues its own', async () => {
     const { lost, kept } = await killOne();
     expect(await readRun(survivor, lost.id)).toMatchObject({ status: 'running' });
-    // What would be 15 seconds later.
+    // Simulates the state 15 seconds later.
     await postgres.query(
       "update run_instance set heartbeat_at = heartbeat_at - interval '16 seconds' where id = (select instance from run where id = $1)",
       [lost.id],
@@ -156,7 +156,7 @@ describe('two control planes on one database, of which one is killed in the midd
     await finishes(kept);
   });
 
-  test('the dead one, started again, ends that run at once, and none of the other’s; its entries arrive once', async () => {
+  test('the killed one, after a restart, ends that run immediately, and none of the other’s; its entries arrive once', async () => {
     const { lost, kept, restart } = await killOne();
     const again = await restart();
     onTestFinished(() => again.end().then(() => undefined));

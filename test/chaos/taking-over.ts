@@ -1,5 +1,5 @@
-// Control planes as processes, and a collector that gets their entries: whichever sends is killed in the middle of it, and another goes on.
-// Run by CI without a clock, and by test/long with one.
+// Control planes as processes, and a collector that receives their entries: the control plane that sends is killed in
+// the middle of a batch, and another takes over. CI runs this without a clock, and test/long with one.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -19,7 +19,7 @@ export interface Exporting {
   readonly planes: ReadonlySet<ControlPlane>;
   readonly startPlane: (name: string) => Promise<ControlPlane>;
   readonly endPlane: (plane: ControlPlane, signal: NodeJS.Signals) => Promise<void>;
-  /** Entries of the first workspace; answers how many it has then. */
+  /** Ingests entries of the first workspace; returns how many it has then. */
   readonly ingest: (count: number) => Promise<number>;
   close(): Promise<void>;
 }
@@ -28,7 +28,7 @@ export async function startExporting(): Promise<Exporting> {
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-chaos-export-'));
   const [postgres, collector] = await Promise.all([startPostgres(), startCollector()]);
   const pool = new Pool(postgres.connection);
-  // At the end PostgreSQL may be gone before the last connection is.
+  // At the end PostgreSQL may end before the last connection.
   pool.on('error', () => undefined);
   const planes = new Set<ControlPlane>();
   return {
@@ -98,7 +98,7 @@ export const metric = async (plane: ControlPlane, name: string): Promise<number>
 };
 const isSending = async (plane: ControlPlane): Promise<boolean> => (await metric(plane, 'tollgate_audit_export_sending')) === 1;
 
-/** The one that sends is killed in the middle of a batch, and nothing is missing. Steps: `another takes over`. */
+/** The sender is killed in the middle of a batch, and no entry is missing. Steps: `another takes over`. */
 export async function takesOver(exporting: Exporting, measure: Measure): Promise<void> {
   const { collector, startPlane, endPlane, ingest } = exporting;
   const two = [await startPlane('plane-a'), await startPlane('plane-b')] as const;
@@ -126,13 +126,16 @@ export async function takesOver(exporting: Exporting, measure: Measure): Promise
   );
   expect(await isSending(standing)).toBe(true);
   expectWhole(collector.held, 'default', head);
-  // What was sent of the batch, and no more than what was under way.
+  // What was sent of the batch again is at most what was in progress.
   expect(collector.held.length - head).toBeLessThanOrEqual(1_000);
   expect(collector.posts.every(({ headers }) => headers.authorization === 'Bearer of-the-test')).toBe(true);
   expect(standing.log()).not.toContain('of-the-test');
 }
 
-/** From the commit of an entry until the collector has it; then the one that sends is told to stop. Steps: `an entry crosses`, `one after a stop`. */
+/**
+ * Measures from the commit of an entry until the collector has it; then the sender is stopped. Steps: `an entry
+ * crosses`, `one after a stop`.
+ */
 export async function crosses({ collector, planes, startPlane, endPlane, ingest }: Exporting, measure: Measure): Promise<void> {
   await startPlane('plane-c');
   await startPlane('plane-d');

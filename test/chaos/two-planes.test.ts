@@ -1,5 +1,6 @@
-// R6: several control planes on one PostgreSQL are one. What is written on one is read and enforced on the other, and no
-// sidecar ever goes back, whichever of them it follows and however often it moves. How soon: test/long/two-planes.test.ts.
+// R6: several control planes on one PostgreSQL act as one. A write on one is read and enforced on the other, and no
+// sidecar goes back to an older revision, whichever of them it follows and however often it moves.
+// test/long/two-planes.test.ts measures how soon.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { crossesOften, crossesWithoutListening, losses, planeAt, writesAndUndoes } from './crossing.ts';
 import { unmeasured } from './measure.ts';
@@ -11,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => world?.close());
 
-test('what a write on one answered with its revision is what the other shows right after', async () => {
+test('after a write on one is answered with its revision, the other shows that revision', async () => {
   for (let n = 0; n < 100; n += 1) {
     const rate = { tools: { [`read.${n % 3}`]: { api: { rateLimit: n + 1 } } } };
     const revision = await putPolicy(planeAt(world, n), rate);
@@ -22,12 +23,12 @@ test('what a write on one answered with its revision is what the other shows rig
 
 test('a PUT on one is enforced by a sidecar of the other', () => crossesOften({ world, measure: unmeasured }));
 
-test.each(losses)('also where the listening connection of the other was %s right before: revisions are polled for', (how) =>
+test.each(losses)('a PUT is also enforced where the listening connection of the other was %s right before: revisions are polled for', (how) =>
   crossesWithoutListening({ world, measure: unmeasured }, how),
 );
 
 /** CI asks for 2,000. */
 const pairs = Number(process.env['TOLLGATE_TEST_PAIRS'] ?? 500);
 
-test(`a deny and its undoing, ${pairs} times, on one and on the other: no sidecar goes back, each holds what was compiled`, () =>
+test(`a deny and its undoing, ${pairs} times, alternately on both: no sidecar goes back, each holds the compiled revision`, () =>
   writesAndUndoes({ world, measure: unmeasured }, pairs));

@@ -1,5 +1,6 @@
-// Durability `remote` with real processes: every call that passed is in the log by the time its caller hears it; without a control plane
-// calls are denied, and the log says in the end what each caller got. Run by CI without a clock, and by test/long with one.
+// Durability `remote` with real processes: every allowed call is in the log before its caller receives the answer.
+// Without a control plane calls are denied, and the log shows at the end what each caller received. CI runs this
+// without a clock, and test/long with one.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -50,7 +51,7 @@ export async function waitsForTheLog(measure: Measure): Promise<void> {
   };
   const entries = async (at: { readonly rest: string }): Promise<readonly ShownEntry[]> => {
     const { body } = await ask(`${at.rest}/default/admin/audit?session=remote&limit=1000`, ownerKey);
-    // What the API document says of it.
+    // The type that the API document states.
     return Array.isArray(body['entries']) ? (body['entries'] as ShownEntry[]) : [];
   };
 

@@ -1,5 +1,5 @@
-// A control plane and a sidecar, each a process of its own, PostgreSQL and a collector of audit entries, agents that never stop calling,
-// and a Prometheus that watches all of it, by our rules with their times cut to a six hundredth.
+// A control plane and a sidecar, each a separate process, PostgreSQL and a collector of audit entries, agents that call
+// continuously, and a Prometheus that watches all of it, with our rules whose times are divided by 600.
 import { createServer } from 'node:http';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
@@ -15,7 +15,7 @@ import { askAsOwner, putPolicy } from './world.ts';
 
 const ownerKey = `gsk_default_${'k'.repeat(40)}`;
 const intervalMs = 200;
-/** Ten minutes become a second, which is five scrapes. */
+/** Ten minutes become one second, which is five scrapes. */
 const shortening = 600;
 
 export interface Watched {
@@ -23,7 +23,7 @@ export interface Watched {
   readonly postgres: Postgres;
   /** The texts of both `/metrics`. */
   readMetrics(): Promise<readonly string[]>;
-  /** The process of the control plane is gone, at once. */
+  /** Kills the process of the control plane immediately. */
   killPlane(): Promise<void>;
   /** On the same ports. */
   startPlane(): Promise<void>;
@@ -32,7 +32,7 @@ export interface Watched {
 
 const unitMs: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000 };
 
-/** Every time of the rules, cut; a window holds three scrapes at least. */
+/** Shortens every time of the rules; a window holds at least three scrapes. */
 function shorten(rules: string): string {
   const cut = (amount: string, unit: string, leastMs: number): string =>
     `${Math.max(leastMs, Math.round((Number(amount) * (unitMs[unit] ?? 0)) / shortening))}ms`;
@@ -114,7 +114,7 @@ async function start(undo: (() => Promise<unknown> | void)[], close: () => Promi
   };
 }
 
-/** A webhook that nobody asks: what it needs to be there. */
+/** A webhook that receives no requests: only its settings must exist. */
 function writeInjecting(folder: string): Readonly<Record<string, string>> {
   const { certificate, key } = issue(makeAuthority('webhook'), { names: ['localhost'], until: new Date(Date.now() + 30 * 86_400_000) });
   writeFileSync(join(folder, 'tls.crt'), certificate);
@@ -125,7 +125,7 @@ function writeInjecting(folder: string): Readonly<Record<string, string>> {
 
 const textOf = async (url: string): Promise<string> => (await fetch(url)).text();
 
-/** Takes all logs that it is sent. */
+/** Accepts all logs that it receives. */
 async function startCollector() {
   const server = createServer((request, response) => {
     request.resume().on('end', () => response.writeHead(200, { 'content-type': 'application/json' }).end('{}'));

@@ -1,5 +1,6 @@
-// Whatever happens to PostgreSQL, decisions go on, REST refuses what it cannot do, and every control plane is current once it is back.
-// The faults, each with what must hold through it: run by CI without a clock, and by test/long with one.
+// Whatever happens to PostgreSQL, sidecars continue to decide, REST refuses what it cannot do, and every control plane
+// is current after recovery. The faults, each with the conditions that must hold during it. CI runs them without a
+// clock, and test/long with one.
 import pg from 'pg';
 import { expect } from 'vitest';
 import { followPlane } from '../support/plane.ts';
@@ -22,13 +23,13 @@ import { askAsOwner, denying, planeNames, type World } from './world.ts';
 export interface Bench {
   readonly world: World;
   readonly measure: Measure;
-  /** What is to be undone after the test, last first. */
+  /** Functions to undo after the test, the last first. */
   readonly undo: (() => Promise<unknown> | void)[];
 }
 
 export interface Fault {
   readonly name: string;
-  /** Whose processes are children of whose is read from /proc. */
+  /** The parents of processes are read from /proc. */
   readonly onLinux: boolean;
   readonly run: (bench: Bench) => Promise<void>;
 }
@@ -43,7 +44,7 @@ interface Load {
 interface Breaking {
   readonly breaks: () => Promise<void> | void;
   readonly mends: () => Promise<void> | void;
-  /** Resolves when it has lasted long enough. */
+  /** Resolves when the fault has lasted long enough. */
   readonly lasts: (load: Load, bench: Bench) => Promise<void>;
 }
 
@@ -117,17 +118,17 @@ const become = ({ world, measure }: Bench, status: number): Promise<unknown> =>
     ),
   );
 
-/** Until each of those who ask was refused so often. */
+/** Waits until each lane was refused this often. */
 const refusesAll =
   (times: number) =>
   ({ asking }: Load): Promise<void> =>
     asking.answers(503, times, asking.allLanes);
 const refusesWrites = ({ asking }: Load): Promise<void> => asking.answers(503, 3, asking.writeLanes);
-/** Nothing can be taken in, and what was decided meanwhile stays with the sidecars. */
+/** Nothing can be ingested, and meanwhile decisions stay with the sidecars. */
 const refusesReadsOfLog = ({ asking }: Load): Promise<void> => asking.answers(503, 3, asking.logLanes);
 const atOnce = async (): Promise<void> => {};
 
-/** Far more requests at once than a control plane has connections, until the socket's queue is full too. */
+/** Many more requests at once than a control plane has connections, until the socket's queue is full too. */
 async function refusesCrowds({ world, measure }: Bench): Promise<void> {
   for (let crowd = 0; crowd < 4; crowd += 1) {
     const asked = world.planes.flatMap((plane) =>
@@ -138,7 +139,7 @@ async function refusesCrowds({ world, measure }: Bench): Promise<void> {
   }
 }
 
-/** What another session does and does not end. */
+/** A transaction of another session that it does not end. */
 async function locks({ world, undo }: Bench, sql: string): Promise<Pick<Breaking, 'breaks' | 'mends'>> {
   const client = new pg.Client(world.postgres.connection);
   await client.connect();

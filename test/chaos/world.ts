@@ -1,4 +1,4 @@
-// Two control planes, each a process of its own, on one PostgreSQL; and what is asked of them.
+// Two control planes, each a separate process, on one PostgreSQL; and the requests to them.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -20,10 +20,10 @@ export interface World {
 export async function startWorld(): Promise<World> {
   const postgres = await startPostgres();
   const running: ControlPlane[] = [];
-  // Not where a developer's own control plane keeps what it has yet to record.
+  // A temporary folder, not the one where a developer's own control plane keeps entries that it has yet to record.
   const dataDir = mkdtempSync(join(tmpdir(), 'tollgate-chaos-planes-'));
   const close = async (): Promise<void> => {
-    // A control plane that drains asks its database.
+    // A control plane that drains needs its database.
     postgres.thaw();
     try {
       await Promise.all(running.map((plane) => plane.end()));
@@ -50,10 +50,10 @@ export async function startWorld(): Promise<World> {
   }
 }
 
-/** Given up after that, which no answer comes near to. */
+/** A request is cancelled after this time, which is far longer than any answer takes. */
 const hungMs = 10_000;
 
-/** As the owner. An answer that does not come has the status 0. */
+/** Asks as the owner. A missing answer has the status 0. */
 export async function askAsOwner(
   plane: ControlPlane,
   path: string,
@@ -63,12 +63,12 @@ export async function askAsOwner(
   return Promise.race([ask(`${plane.rest}${path}`, ownerKey, question), delay(hungMs, none, { ref: false })]);
 }
 
-/** Writes the workspace's document; answers the revision that this made. */
+/** Writes the workspace's document; returns the revision that this made. */
 export async function putPolicy(plane: ControlPlane, document: object): Promise<number> {
   const { status, body } = await askAsOwner(plane, '/default/admin/workspacePolicy', { method: 'PUT', body: document });
   if (status !== 200) throw new Error(`the policy was not written: ${status} ${JSON.stringify(body)}`);
   return Number(body['revision']);
 }
 
-/** Merged into the workspace's document, it denies a tool by name. */
+/** Merged into the workspace's document, this denies a tool by name. */
 export const denying = (tool: string): object => ({ tools: { [tool]: { api: { permission: 'deny' } } } });

@@ -14,10 +14,10 @@ beforeAll(async () => {
 });
 afterAll(() => rest.close());
 
-/** Without a control plane, as an auditor has it. */
+/** Without a control plane, as an auditor runs it. */
 const verify = (...words: readonly string[]) => run(['audit', 'verify', ...words]);
 
-test('what was kept proves an export: whole, from a checkpoint on, and offline', async () => {
+test('a kept checkpoint proves an export: whole, from a checkpoint on, and offline', async () => {
   const at = folder();
   const [log, tail, early, late, keys] = ['log', 'tail', 'early', 'late', 'keys'].map((name) => join(at, name)) as [
     string,
@@ -93,7 +93,7 @@ test('what was kept proves an export: whole, from a checkpoint on, and offline',
   expect(await verify(write(lines.map((line) => `${line}\r`).join('\n')), '--checkpoint', late)).toMatchObject({ code: 2 });
 });
 
-test('what does not suffice to tell is exit code 2, in words', async () => {
+test('evidence that does not suffice is exit code 2, with the reason', async () => {
   const at = folder();
   const log = join(at, 'log');
   await tollgate(['audit', 'export', '--proof', '-o', log]);
@@ -120,7 +120,7 @@ test('what does not suffice to tell is exit code 2, in words', async () => {
     expect(await verify(...words), words.join(' ')).toMatchObject({ code: 2, out: '', err: expect.stringContaining(said) });
 });
 
-test('a checkpoint that got other line ends on its way, or a line more at its end, is the same checkpoint', async () => {
+test('a checkpoint with converted line ends, or with one more line at its end, is the same checkpoint', async () => {
   const at = folder();
   const [log, note] = [join(at, 'log'), join(at, 'note')];
   writeFileSync(note, `\ufeff${(await tollgate(['audit', 'checkpoint'])).out.replaceAll('\n', '\r\n')}\r\n`);
@@ -130,7 +130,7 @@ test('a checkpoint that got other line ends on its way, or a line more at its en
   });
 });
 
-test('a proof is of everything, and goes where no terminal changes it', async () => {
+test('a proof covers everything, and is never written to a terminal', async () => {
   for (const filter of [
     ['--tool', 'x'],
     ['--since', '1h'],

@@ -18,7 +18,7 @@ afterEach(() => rest.close());
 const hostile = 'evil\u001b]0;owned\u0007\u009b2J\u202e\nnext';
 
 describe('audit query', () => {
-  test('shows entries newest first, by filter, with a cursor where there is more', async () => {
+  test('shows entries newest first, by filter, with a cursor where there are more', async () => {
     await ship(
       rest,
       spool('a'),
@@ -42,7 +42,7 @@ describe('audit query', () => {
     expect((await tollgate(['audit', 'query', '--limit', '2', '--cursor', String(jsonOf(first)['next'])])).out).toContain('tool.1');
   });
 
-  test('what a server sends never reaches the terminal as a control sequence, and a JSON reader gets it whole', async () => {
+  test('text from a server never reaches the terminal as a control sequence, and a JSON reader gets it whole', async () => {
     await ship(
       rest,
       spool('a'),
@@ -56,7 +56,7 @@ describe('audit query', () => {
     expect(table.out.trimEnd().split('\n')).toHaveLength(2);
   });
 
-  test('a table is as wide as the terminal at most, and wraps without losing a character', async () => {
+  test('a table is at most as wide as the terminal, and wraps without losing a character', async () => {
     const tool = 'q'.repeat(120);
     await ship(
       rest,
@@ -74,12 +74,12 @@ describe('audit query', () => {
     ['--since', 'yesterday', '--since must be a time such as'],
     ['--limit', 'many', 'limit must be an integer'],
     ['--decision', 'maybe', 'allow, deny'],
-  ])('%s %s is refused in words', async (option, value, words) => {
+  ])('%s %s is refused with the reason', async (option, value, words) => {
     expect(await tollgate(['audit', 'query', option, value])).toMatchObject({ code: 1, err: expect.stringContaining(words) });
   });
 });
 
-/** A tail that is under way: what it printed so far is awaited, not slept for. */
+/** A running tail. The test waits for its output and does not sleep. */
 function startTail(
   words: readonly string[],
   { origin = rest.origin, key = rest.owner, ...circumstances }: Circumstances & { readonly origin?: string; readonly key?: string } = {},
@@ -111,7 +111,7 @@ function startTail(
   return { printed, end, ended };
 }
 
-/** Between the command line and the control plane; `over` ends the connections there are. */
+/** A proxy between the command line and the control plane; `over` ends its open connections. */
 async function startProxy() {
   const asked: IncomingMessage[] = [];
   const open = new Set<ServerResponse>();
@@ -140,7 +140,10 @@ async function startProxy() {
   return { origin: `http://127.0.0.1:${port}`, asked, cut };
 }
 
-/** Between the command line and the control plane, byte by byte: of each answer all but its last chunk, then the end. */
+/**
+ * A proxy between the command line and the control plane, byte by byte: it passes all of each answer except its last
+ * chunk, then closes.
+ */
 async function startShortener(): Promise<string> {
   const lastChunk = '0\r\n\r\n';
   const { hostname, port } = new URL(rest.origin);
@@ -164,7 +167,7 @@ async function startShortener(): Promise<string> {
 }
 
 describe('audit tail', () => {
-  test('shows what there was since a place and what comes, and ends with 0 on Ctrl-C, saying where to go on', async () => {
+  test('shows the entries since a place and new ones, and on Ctrl-C ends with 0 and prints where to continue', async () => {
     await ship(
       rest,
       spool('a'),
@@ -184,7 +187,7 @@ describe('audit tail', () => {
     expect(out).toMatch(/^2026-06-25T12:00:00.000Z {2}allow {2}tool\.2 {2}bot {2}api {2}ann {2}allowed: .*\n.* {2}deny {3}evil\\u001b/);
   });
 
-  test('--json is one object a line', async () => {
+  test('--json prints one object per line', async () => {
     await ship(
       rest,
       spool('a'),
@@ -201,7 +204,7 @@ describe('audit tail', () => {
     ).toEqual([expect.objectContaining({ tool: 'tool.2' })]);
   });
 
-  test('goes on after the connection was cut, with every entry once', async () => {
+  test('continues after the connection was cut, with every entry once', async () => {
     const proxy = await startProxy();
     await ship(
       rest,
@@ -224,7 +227,7 @@ describe('audit tail', () => {
     expect(proxy.asked.map(({ headers }) => headers['last-event-id'])).toEqual(['0', '1']);
   });
 
-  test('a revoked key ends it with 1', async () => {
+  test('ends with 1 when its key is revoked', async () => {
     const key = await rest.keyOf('admin', ['admin.audit.read'], 'auditor');
     await ship(
       rest,
@@ -241,7 +244,7 @@ describe('audit tail', () => {
     expect(await tail.ended).toMatchObject({ code: 1, err: expect.stringContaining('does not accept TOLLGATE_KEY') });
   });
 
-  test('a place that is none, and a control plane that is not there, are errors at once', async () => {
+  test('an invalid place, and a control plane that is not reachable, are errors immediately', async () => {
     expect(await tollgate(['audit', 'tail', '--from', 'x'])).toMatchObject({ code: 1, err: expect.stringContaining('Last-Event-ID') });
     expect(await tollgate(['audit', 'tail'], { env: { TOLLGATE_URL: await closedOrigin() } })).toMatchObject({
       code: 1,
@@ -251,7 +254,7 @@ describe('audit tail', () => {
 });
 
 describe('audit export', () => {
-  test('is every entry as NDJSON, on standard output or in a file of mode 0600', async () => {
+  test('writes every entry as NDJSON, to standard output or to a file of mode 0600', async () => {
     await ship(
       rest,
       spool('a'),
@@ -275,7 +278,7 @@ describe('audit export', () => {
     expect({ mode: statSync(path).mode & 0o777, partial: existsSync(`${path}.partial`) }).toEqual({ mode: 0o600, partial: false });
   });
 
-  test('one that is cut off is an error; what there is stays in .partial, and an older file as it was', async () => {
+  test('an export that is cut off is an error; the received part stays in .partial, and an older file is not changed', async () => {
     let sent: ServerResponse | undefined;
     const server = createServer((_request, response) => {
       response.writeHead(200, { 'content-type': 'application/x-ndjson' });
@@ -297,7 +300,7 @@ describe('audit export', () => {
     });
   });
 
-  test('one whose connection ends between two lines, with a plain FIN and no last chunk, is an error too', async () => {
+  test('an export whose connection ends between two lines, with a plain FIN and no last chunk, is an error too', async () => {
     await ship(
       rest,
       spool('a'),
@@ -310,13 +313,13 @@ describe('audit export', () => {
       err: expect.stringContaining('cut the answer off before its end'),
     });
     expect(existsSync(path)).toBe(false);
-    // What had come and was not read yet goes with the connection; what is there is whole lines of it.
+    // Data that had arrived and was not read yet is lost with the connection; the file holds whole lines.
     const lines = readFileSync(`${path}.partial`, 'utf8').split('\n').slice(0, -1);
     expect(lines.length).toBeLessThanOrEqual(50);
     for (const line of lines) expect(JSON.parse(line)).toMatchObject({ tool: expect.any(String) });
   });
 
-  test('one that is interrupted says what there is and where, and exits 130', async () => {
+  test('an export that is interrupted prints what was received and where it is, and exits 130', async () => {
     const server = createServer((_request, response) => {
       response.writeHead(200, { 'content-type': 'application/x-ndjson' });
       response.write('{"id":"1"}\n{"id":"2"}\n');
@@ -351,7 +354,7 @@ describe('simulate', () => {
   const draft = 'workspacePolicy: { tools: { github.create_issue: { api: { permission: deny } } } }';
   const simulate = (words: readonly string[], text: string): Promise<Ran> => tollgate(['simulate', '-f', '-', ...words], { stdin: text });
 
-  test('shows who would be denied, and exits 2; with a draft that changes no decision it exits 0', async () => {
+  test('shows which calls would be denied, and exits 2; with a draft that changes no decision it exits 0', async () => {
     await rest.ask('POST', '/acme/admin/members', { body: { uid: 'ann', email: 'ann@acme.test', role: 'member' } });
     await rest.createAgent({ name: 'bot' });
     await ship(
@@ -378,16 +381,16 @@ describe('simulate', () => {
     expect((await rest.ask('GET', '/acme/admin/workspacePolicy')).body).toEqual({});
   });
 
-  test('on no recorded call it says that nothing was tried', async () => {
+  test('without recorded calls it says that nothing was tested', async () => {
     expect(await simulate([], draft)).toEqual({ code: 0, out: '', err: 'no call was recorded in this time; nothing was tried\n' });
   });
 
-  test('one whose connection ends before its last chunk is an error', async () => {
+  test('a simulation whose connection ends before its last chunk is an error', async () => {
     const ran = await tollgate(['simulate', '-f', '-'], { stdin: draft, env: { TOLLGATE_URL: await startShortener() } });
     expect(ran).toMatchObject({ code: 1, out: '', err: expect.stringContaining('cut the answer off before its end') });
   });
 
-  test('a draft that is wrong is refused with its places', async () => {
+  test('an invalid draft is refused with the places of its errors', async () => {
     expect(await simulate([], 'rolePolicies: { boss: {} }')).toMatchObject({ code: 1, err: expect.stringContaining('boss') });
     expect(await simulate(['--limit', 'all'], draft)).toMatchObject({ code: 1, err: expect.stringContaining('--limit must be a number') });
   });

@@ -1,4 +1,4 @@
-// `tollgate ca`: the bundle alone on standard output, so that it may be piped to where sidecars find it.
+// `tollgate ca`: prints only the bundle to standard output, so that it may be piped to where sidecars read it.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createRest, type Rest } from '../control-plane/rest.ts';
 import { createCli, jsonOf } from './cli.ts';
@@ -20,7 +20,7 @@ test('prints the authorities as PEM, and nothing else', async () => {
   expect(jsonOf(await createCli(rest.origin, rest.owner)(['--json', 'ca']))).toEqual({ ok: true, authorities: pem });
 });
 
-test('where there are none it says so', async () => {
+test('where there are no authorities it says so', async () => {
   const { code, out, err } = await createCli(bare.origin, bare.owner)(['ca']);
   expect([code, out]).toEqual([1, '']);
   expect(err).toContain('there are no authorities here');

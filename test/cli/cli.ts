@@ -1,4 +1,4 @@
-// The command line, in this process, against a control plane that listens on real HTTP.
+// Runs the command line in this process, against a control plane that listens on real HTTP.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -17,14 +17,14 @@ export interface Ran {
 export interface Circumstances {
   readonly env?: Readonly<Record<string, string>>;
   readonly stdin?: string;
-  /** Someone at the terminal, who answers this; null: no terminal. */
+  /** A user at the terminal, who gives these answers; null: no terminal. */
   readonly prompts?: Partial<Prompts> | null;
-  /** Columns of a terminal on standard output; absent: it is none. */
+  /** Columns of a terminal on standard output; absent: standard output is no terminal. */
   readonly columns?: number;
   readonly now?: Date;
   readonly signal?: AbortSignal;
   readonly wait?: World['wait'];
-  /** Hears standard output as it comes. */
+  /** Receives standard output as it is written. */
   readonly heard?: (text: string) => void;
   readonly home?: string;
   readonly cwd?: string;
@@ -77,13 +77,13 @@ function sink(heard: (text: string) => void = () => {}, columns?: number) {
   return { stream: columns === undefined ? stream : Object.assign(stream, { isTTY: true, columns }), text: () => text };
 }
 
-/** The command line of one who has a key. */
+/** The command line of a user who has a key. */
 export const createCli =
   (origin: string, key: string, standing: Circumstances = {}) =>
   (words: readonly string[], circumstances: Circumstances = {}): Promise<Ran> =>
     run(words, { ...standing, ...circumstances, env: { TOLLGATE_URL: origin, TOLLGATE_KEY: key, ...standing.env, ...circumstances.env } });
 
-/** An address where nobody listens. */
+/** An address where no process listens. */
 export async function closedOrigin(): Promise<string> {
   const server = createServer();
   await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
@@ -92,14 +92,14 @@ export async function closedOrigin(): Promise<string> {
   return `http://127.0.0.1:${typeof address === 'object' && address !== null ? address.port : 0}`;
 }
 
-/** A folder that ends with the test. */
+/** A folder that is removed at the end of the test. */
 export function folder(): string {
   const made = mkdtempSync(join(tmpdir(), 'tollgate-cli-'));
   onTestFinished(() => rmSync(made, { recursive: true, force: true }));
   return made;
 }
 
-/** What `--json` printed; fails where it is no single JSON object. */
+/** The output of `--json`; throws where it is not a single JSON object. */
 export function jsonOf({ out, code, err }: Ran): Readonly<Record<string, unknown>> {
   const value: unknown = JSON.parse(out);
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new Error(`${code}: no object: ${out} ${err}`);

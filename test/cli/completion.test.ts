@@ -1,4 +1,4 @@
-// What Tab offers, asked of the scripts themselves where the shell is there.
+// Tests what Tab offers, by the scripts themselves where the shell is installed.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ import { jsonOf, run } from './cli.ts';
 
 const script = async (shell: string): Promise<string> => (await run(['completion', shell])).out;
 
-/** What bash would offer after these words, the last of which is under way. */
+/** The candidates of bash after these words, the last of which is incomplete. */
 async function offered(...words: readonly string[]): Promise<readonly string[]> {
   const quoted = ['tollgate', ...words].map((word) => `'${word}'`).join(' ');
   const text = `${await script('bash')}\nCOMP_WORDS=(${quoted})\nCOMP_CWORD=${words.length}\n_tollgate\nprintf '%s\\n' "\${COMPREPLY[@]}"\n`;
@@ -30,7 +30,7 @@ describe('bash', () => {
     expect(await offered('policy', 'apply', '')).not.toContain('diff');
   });
 
-  test('steps over options and their values', async () => {
+  test('skips options and their values', async () => {
     expect(await offered('--url', 'audit', 'keys', '--json', 'cr')).toEqual(['create']);
     expect(await offered('--url', '')).toEqual(['']);
   });
@@ -48,8 +48,8 @@ describe('other shells', () => {
     expect(spawnSync('zsh', ['-n'], { input: await script('zsh'), encoding: 'utf8' })).toMatchObject({ status: 0, stderr: '' });
   });
 
-  test('the fish script is fish, and offers what there is', needs('fish'), async () => {
-    // fish reads no script from what a spawned process gets for its input.
+  test('the fish script is fish, and offers the candidates', needs('fish'), async () => {
+    // fish reads no script from the standard input of a spawned process.
     const file = join(temporaryFolder(), 'tollgate.fish');
     writeFileSync(file, await script('fish'));
     const asked = (line: string) =>
@@ -65,7 +65,7 @@ describe('other shells', () => {
       expect(text).toContain(word);
   });
 
-  test('an unknown shell is refused with those there are; --json wraps the script', async () => {
+  test('an unknown shell is refused with the list of supported shells; --json wraps the script', async () => {
     expect(await run(['completion', 'tcsh'])).toMatchObject({ code: 1, err: expect.stringContaining('bash, zsh, fish') });
     expect(jsonOf(await run(['completion', 'bash', '--json']))).toMatchObject({
       shell: 'bash',

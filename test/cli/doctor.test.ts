@@ -1,4 +1,4 @@
-// `tollgate doctor`: which coding agents ask a sidecar here, and the proof that a denial blocks.
+// `tollgate doctor`: reports which coding agents ask a sidecar here, and proves that a denial blocks.
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -19,7 +19,7 @@ const anybody = { agents: [agent({ id: 'other', name: 'other' })] };
 const source = fileURLToPath(new URL('../../control-plane/cli/hook-main.ts', import.meta.url));
 const tsx = import.meta.resolve('tsx');
 
-/** Has Codex trust every hook of its settings, as it writes that down itself. */
+/** Makes Codex trust every hook of its settings, in the form in which Codex records it. */
 function trustHooks(home: string, change: (lines: string) => string = (lines) => lines): void {
   const path = join(home, '.codex/config.toml');
   const lines = placesIn(parseToml(readFileSync(path, 'utf8'))).map(
@@ -47,7 +47,7 @@ async function machine(where?: string) {
   return { ...started, home, cwd, url, cli };
 }
 
-test('a machine with none of the hosts is said to be one, and that is no failure', async () => {
+test('a machine with no host is reported as that, and this is no failure', async () => {
   const { cli } = await machine();
   const { code, out } = await cli(['doctor']);
   expect(out).toContain(
@@ -83,14 +83,14 @@ test('with the recorded hosts it proves a denial for each', async () => {
   expect(entries.every(({ tool, decision }) => tool === 'tollgate.canary' && decision === 'deny')).toBe(true);
 });
 
-test('recorded hosts without a sidecar: calls are denied, and nothing is well', async () => {
+test('recorded hosts without a sidecar: calls are denied, and doctor reports a failure', async () => {
   const { cli } = await machine(await closedOrigin());
   expect(await cli(['doctor', '--recorded', casesFolder])).toMatchObject({ code: 1, out: expect.stringContaining('every call is denied') });
   expect(await cli(['doctor', '--recorded', folder()])).toMatchObject({ code: 1, err: expect.stringContaining('no recorded input') });
 });
 
 describe.each(hosts)('%s', (host) => {
-  test('is found, is missing its hooks, and once it has them the canary is denied by what they start', async () => {
+  test('is found with its hooks missing, and after install the command of the hooks denies the canary', async () => {
     const { cli, home, sidecar } = await machine();
     mkdirSync(join(home, host === 'opencode' ? '.config/opencode' : `.${host.split('-')[0] ?? host}`), { recursive: true });
     const before = await cli(['doctor']);
@@ -104,11 +104,11 @@ describe.each(hosts)('%s', (host) => {
   });
 });
 
-test('hooks that let calls through, for want of a program or a key over HTTP, are called what they are', async () => {
+test('hooks that let calls through, because a program or a key over HTTP is missing, are reported as that', async () => {
   const { cli, home } = await machine();
   await cli(['hooks', 'install', 'codex']);
   trustHooks(home);
-  // It says nothing, so Codex has no reason to show, and runs the call.
+  // It prints nothing, so Codex has no reason to show, and runs the call.
   writeFileSync(join(home, 'tollgate'), '#!/bin/sh\nexit 127\n');
   expect(await cli(['doctor'])).toMatchObject({ code: 1, out: expect.stringContaining('A CALL WOULD RUN') });
   const { cli: http } = await machine();
@@ -120,7 +120,7 @@ test('hooks that let calls through, for want of a program or a key over HTTP, ar
   });
 });
 
-describe('hooks that their host would not ask before every call are not vouched for', () => {
+describe('hooks that their host would not run before every call are not confirmed', () => {
   const edited = (from: string, to: string) => (text: string) => {
     expect(text).toContain(from);
     return text.replace(from, to);
@@ -184,7 +184,7 @@ describe('hooks that their host would not ask before every call are not vouched 
     },
   );
 
-  test('what switches off something else, or says that hooks are on, is no reason', async () => {
+  test('a setting that disables something else, or that enables hooks, is no reason', async () => {
     const { cli, home } = await machine();
     mkdirSync(join(home, '.codex'));
     mkdirSync(join(home, '.claude'));
@@ -203,7 +203,7 @@ test.each([
   ['its key is another variable', 'MY_KEY', ['MY_KEY'], { MY_KEY: key }, null],
   ['its key is not set', 'MY_KEY', ['MY_KEY'], {}, '$MY_KEY of the header Authorization is not set'],
   ['its key is not allowed', 'TOLLGATE_KEY', [], {}, '"allowedEnvVars" of the hook has to name it'],
-] as const)('a hook over HTTP is asked with what it sends itself: %s', async (_, variable, allowed, more, words) => {
+] as const)('a hook over HTTP is tested with the headers that it sends itself: %s', async (_, variable, allowed, more, words) => {
   const { cli, home } = await machine();
   await cli(['hooks', 'install', 'claude-code', '--http']);
   const path = join(home, '.claude/settings.json');
@@ -228,17 +228,17 @@ describe('a line for PowerShell', () => {
     return made;
   };
 
-  test('is not proven where there is none', async () => {
+  test('is not proven where PowerShell is not installed', async () => {
     const { cli } = await powershellMachine();
     const { code, out } = await cli(['doctor'], { PATH: '/nowhere' });
     expect({ code, out }).toEqual({ code: 1, out: expect.stringContaining('NOT PROVEN: neither pwsh nor powershell is on PATH') });
     expect(out).not.toContain('a denial blocks');
   });
 
-  test('is proven by PowerShell, which is given the line as it stands', async () => {
+  test('is proven by PowerShell, which receives the line unchanged', async () => {
     const { cli, sidecar } = await powershellMachine();
     const bin = folder();
-    // It does what PowerShell would do with the guarded line of ours, and with no other.
+    // The script does what PowerShell would do with our guarded line, and rejects every other.
     const script = `[ "$1 $2 $3" = "-NoProfile -NonInteractive -Command" ] || exit 9
 line="\${4#& }"; start="\${line%%; if (*}"; [ "$line" = "$start; if (\\$LASTEXITCODE -ne 0) { exit 2 }" ] || exit 8
 eval "$start" || exit 2`;
@@ -276,7 +276,7 @@ describe('Codex runs what its user has trusted', () => {
     expect(out).not.toContain('a denial blocks');
   });
 
-  test('in a folder it is asked whether Codex reads its settings at all', async () => {
+  test('in a folder doctor asks whether Codex reads its settings', async () => {
     const { cli, home, cwd } = await machine();
     await cli(['hooks', 'install', 'codex', '--project']);
     expect((await cli(['doctor'])).out).toContain('Codex does not read the settings of this folder');
@@ -285,7 +285,7 @@ describe('Codex runs what its user has trusted', () => {
     expect((await cli(['doctor'])).out).toContain('has not trusted this hook yet');
   });
 
-  test('where Codex itself answers, its word is taken', async () => {
+  test('where Codex itself answers, its answer is used', async () => {
     const { cli, home } = await codex();
     const path = join(home, '.codex/config.toml');
     const bin = folder();
@@ -309,7 +309,7 @@ describe('Codex runs what its user has trusted', () => {
     expect(await cli(['doctor'], { PATH })).toMatchObject({ code: 1, out: expect.stringContaining('has not trusted') });
   });
 
-  // Seen from `hooks/list` of Codex 0.169.0.
+  // Recorded from `hooks/list` of Codex 0.169.0.
   test('the digest is that of Codex 0.169', () => {
     const handler = (command: string, more = {}) => ({ type: 'command', command, ...more });
     const place = { event: 'PreToolUse', group: 0, at: 0 };
@@ -322,9 +322,9 @@ describe('Codex runs what its user has trusted', () => {
   });
 });
 
-describe('where the program of the hook is gone', () => {
+describe('where the program of the hook is missing', () => {
   test.each(hosts.filter((host) => hostSettings[host].deniesByItself !== true))(
-    'the line that %s runs denies, or doctor says that it would not',
+    'the line that %s runs denies, or doctor reports that it would not',
     async (host) => {
       const { cli, home, cwd } = await machine();
       await cli(['hooks', 'install', host]);
@@ -338,7 +338,7 @@ describe('where the program of the hook is gone', () => {
     },
   );
 
-  test('a variable before the program that names its path too is no program', async () => {
+  test('a variable before the program that also holds its path is not the program', async () => {
     const { cli, home } = await machine();
     const PATH = `${home}:/usr/bin:/bin`;
     const lineOf = async (line: string): Promise<string> => {
@@ -354,7 +354,7 @@ describe('where the program of the hook is gone', () => {
   });
 });
 
-test('another version of the host than the hooks were installed for is told, and an older one is no proof', async () => {
+test('another version of the host than the hooks were installed for is reported, and an older one is no proof', async () => {
   const { cli } = await machine();
   const bin = folder();
   const PATH = `${bin}:/usr/bin:/bin`;
@@ -374,7 +374,7 @@ test('another version of the host than the hooks were installed for is told, and
   });
 });
 
-test('agents that have no hooks of ours are named', async () => {
+test('agents without our hooks are named', async () => {
   const { cli, home } = await machine();
   mkdirSync(join(home, '.codeium/windsurf'), { recursive: true });
   expect(await cli(['doctor'])).toMatchObject({
@@ -383,7 +383,7 @@ test('agents that have no hooks of ours are named', async () => {
   });
 });
 
-test('a key without the scope, and settings that cannot be read, are told with their reason', async () => {
+test('a key without the scope, and settings that cannot be read, are reported with the reason', async () => {
   const { cli, home, sidecar } = await machine();
   sidecar.take({ ...anybody, keys: [compiledKey({ scopes: ['policies.read'] })] });
   mkdirSync(join(home, '.claude'));

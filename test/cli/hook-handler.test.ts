@@ -1,4 +1,4 @@
-// What a hook in a host's settings comes to on each machine: the line that runs there, and what keeps it from blocking.
+// How a hook in a host's settings runs on each machine: which line runs there, and what prevents it from blocking.
 import type { HostName } from '@tollgate/proto/contract';
 import { describe, expect, test } from 'vitest';
 import { installedIn, isOurs, wayOf } from '../../control-plane/cli/hooks/handler.ts';
@@ -27,7 +27,7 @@ describe('Copilot CLI runs one of its lines', () => {
     else expect(gaps).toEqual([expect.stringContaining(`the line "${command}" does something else than to start tollgate`)]);
   });
 
-  test('a hook of which no line starts us is none of ours', () => {
+  test('a hook without a line that starts tollgate is not ours', () => {
     const handler = { type: 'command', bash: 'a', powershell: 'b' };
     expect([wayOf('copilot-cli', handler), isOurs('copilot-cli', handler)]).toEqual([null, false]);
   });
@@ -56,7 +56,7 @@ describe('a time limit that ends before tollgate answers', () => {
     ['gemini-cli', 'timeout', 4_000, 10_000],
     ['copilot-cli', 'timeoutSec', 2, 10],
     ['copilot-cli', 'timeout', 2, 10],
-  ] as const)('of %s, "%s": %d, is told, and %d is right', (host, name, limit, right) => {
+  ] as const)('of %s, "%s": %d, is reported, and %d is correct', (host, name, limit, right) => {
     const seconds = host === 'gemini-cli' ? limit / 1_000 : limit;
     expect(gapsOf(host, { [name]: limit })).toEqual([
       `the host waits ${seconds} s for the hook ("${name}": ${limit}), which may take 4 s; right is ${right}`,
@@ -64,11 +64,11 @@ describe('a time limit that ends before tollgate answers', () => {
     for (const enough of [right, undefined]) expect(gapsOf(host, { [name]: enough })).toEqual([]);
   });
 
-  test('is looked for by each of its names', () => {
+  test('is read under each of its names', () => {
     expect(gapsOf('copilot-cli', { timeoutSec: 10, timeout: 1 })).toEqual([expect.stringContaining('"timeout": 1')]);
   });
 
-  test('what is no number is none', () => {
+  test('a value that is no number counts as absent', () => {
     expect(gapsOf('claude-code', { timeout: '10' })).toEqual(['"timeout" of the hook is "10" and no number; right is 10']);
   });
 });
@@ -78,14 +78,14 @@ test.each(['async', 'asyncRewake'])('a hook that is "%s" does not block', (name)
   expect(gapsOf('claude-code', { [name]: false })).toEqual([]);
 });
 
-test('a hook that is run once, or fails open in Cursor, is told', () => {
+test('a hook that runs once, or fails open in Cursor, is reported', () => {
   expect(gapsOf('claude-code', { once: true })).toEqual([expect.stringContaining('"once"')]);
   for (const failClosed of [undefined, false, 'yes'])
     expect(gapsOf('cursor', { failClosed })).toEqual([expect.stringContaining('"failClosed"')]);
   expect(gapsOf('gemini-cli', { failClosed: false })).toEqual([]);
 });
 
-test('of two hooks the one that blocks is looked at', () => {
+test('of two hooks the one that blocks is checked', () => {
   const of = (command: string) => ({ handler: { command }, group: {} });
   const [bad, good] = ['tollgate hook codex; true', 'tollgate hook codex || exit 2'];
   expect(installedIn('codex', [of(bad), of(good)])).toMatchObject({ way: { command: good }, gaps: [] });
@@ -106,7 +106,7 @@ describe('headers of a hook over HTTP', () => {
     });
   });
 
-  test('one that is not set is said to be so, and no key comes from elsewhere', () => {
+  test('a variable that is not set is reported, and no key is taken from elsewhere', () => {
     expect(headersOf(way({ Authorization: 'Bearer $KEY' }, ['KEY']), { TOLLGATE_KEY: 'k' })).toEqual({
       headers: { 'content-type': 'application/json', Authorization: 'Bearer ' },
       missing: ['$KEY of the header Authorization is not set, and is sent empty'],

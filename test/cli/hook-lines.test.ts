@@ -1,4 +1,5 @@
-// The lines of hooks as their users change them: which start us, which uninstall takes out, and which block a call.
+// The command lines of hooks as users change them: which start tollgate, which uninstall removes, and which block a
+// call.
 import { spawnSync } from 'node:child_process';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,7 +12,7 @@ import { folder } from './cli.ts';
 
 const deny = '{"permissionDecision":"deny"}';
 
-describe('what install writes', () => {
+describe('the lines that install writes', () => {
   const line = { program: '"/opt/node" "/opt/bin.js"', hostVersion: '0.169.0', agent: 'ann laptop' };
   test.each([
     ['claude-code', 'sh'],
@@ -24,7 +25,7 @@ describe('what install writes', () => {
     ['copilot-cli', 'powershell'],
     ['opencode', 'sh'],
     ['cline', 'cmd'],
-  ] as const)('blocks in %s by %s, guarded and bare, and is read back', (host, shell) => {
+  ] as const)('block in %s by %s, guarded and bare, and are recognised', (host, shell) => {
     const bare = hookLine(host, line);
     const guarded = host === 'copilot-cli' ? orSay(bare, deny, shell) : orExit(bare, shell);
     for (const text of [guarded, shell === 'powershell' ? `& ${bare}` : bare]) {
@@ -60,7 +61,7 @@ describe('lines that block', () => {
 
 const right = (host: HostName) => `right is what tollgate hooks install ${host} writes, such as "tollgate hook ${host} || exit 2"`;
 
-describe('lines that start us and do not block are ours, and are told with what is right', () => {
+describe('lines that start tollgate and do not block are ours, and are reported with the correct line', () => {
   test.each([
     ['true || tollgate hook claude-code', 'runs "true" before tollgate'],
     ['cd /shop && tollgate hook claude-code', 'runs "cd /shop" before tollgate'],
@@ -86,7 +87,7 @@ describe('lines that start us and do not block are ours, and are told with what 
     expect(lineProblem('claude-code', text, 'sh')).toContain(words);
   });
 
-  test('the line that is right is said whole', () => {
+  test('the correct line is printed in full', () => {
     expect(lineProblem('codex', 'tollgate hook codex; true', 'sh')).toContain(right('codex'));
     expect(lineProblem('codex', 'timeout 1 tollgate hook codex', 'sh')).toMatch(/right is what tollgate hooks install codex writes$/);
     expect(lineProblem('gemini-cli', 'tollgate.cmd hook gemini-cli; exit 0', 'powershell')).toContain(
@@ -102,13 +103,13 @@ test.each([
   './mine.sh; tollgate hook codex',
   './mine.sh && tollgate hook codex || exit 2',
   'tollgate hook codex || ./mine.sh',
-])('a line that starts a program of its user too starts us, and is left to the user: %s', (text) => {
+])('a line that also starts a program of the user is ours, and is left to the user: %s', (text) => {
   expect(readHookLine('codex', text)).not.toBeNull();
   expect(isOurLine('codex', text)).toBe(false);
   expect(lineProblem('codex', text, 'sh')).toContain(right('codex'));
 });
 
-test('a line that is too long is not read, and is told', () => {
+test('a line that is too long is not parsed, and is reported', () => {
   const text = `tollgate hook codex${' --agent a'.repeat(1_000)}; true`;
   expect([readHookLine('codex', text), lineProblem('codex', `${text} `.repeat(100), 'sh')]).toEqual([null, expect.any(String)]);
 });
@@ -122,11 +123,11 @@ test.each([
   'node mine.js bin.js hook codex; true',
   'bash -c "tollgate hook codex"',
   '',
-])('a line that does not start us is none of ours: %s', (text) => {
+])('a line that does not start tollgate is not ours: %s', (text) => {
   expect([readHookLine('codex', text), isOurLine('codex', text)]).toEqual([null, false]);
 });
 
-test('with sh itself: wherever a line is said to block, its host sees the exit code and the answer of tollgate', () => {
+test('with sh itself: wherever a line counts as blocking, its host receives the exit code and the answer of tollgate', () => {
   const place = folder();
   const ran = join(place, 'ran');
   writeFileSync(join(place, 'tollgate'), `#!/bin/sh\necho ran >> '${ran}'\ncat\nexit 2\n`, { mode: 0o755 });
@@ -169,7 +170,7 @@ test.each([
 });
 
 test.each(['a "b', "a 'b", 'a $(b)', 'a "`b`"', '(a)', 'a; { b; }', 'if a; then b; fi', '&& a', 'a >'])(
-  'what is more than plain commands is not read: %s',
+  'a line with more than plain commands is not parsed: %s',
   (text) => {
     expect(parseShellLine(text, 'sh')).toBeNull();
   },

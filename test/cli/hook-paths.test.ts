@@ -1,4 +1,5 @@
-// Where each host reads its settings, and where ours are kept, on machines on which these tests do not run.
+// The folders where each host reads its settings, and where we keep ours, on other machines than the one that runs
+// these tests.
 import type { HostName } from '@tollgate/proto/contract';
 import { expect, test } from 'vitest';
 import { connectionPath } from '../../control-plane/cli/hooks/connection.ts';
@@ -113,11 +114,12 @@ test.each([
   ['claude-code', 'CLAUDE_CONFIG_DIR', 'D:\\agents', 'D:\\agents\\settings.json'],
   ['codex', 'CODEX_HOME', 'D:\\agents', 'D:\\agents\\config.toml'],
   ['copilot-cli', 'COPILOT_HOME', 'D:\\agents', 'D:\\agents\\hooks\\tollgate.json'],
-] as const)('%s has another folder by %s', (host, variable, folder, file) => {
+] as const)('%s uses another folder by %s', (host, variable, folder, file) => {
   expect(hostSettings[host].file('user', { ...machines.win32, env: { [variable]: folder } }, '')).toBe(file);
 });
 
-// As in the programs themselves, OpenCode 1.18.33 and Cline 3.0.65. OPENCODE_CONFIG_DIR is one more folder, and no other.
+// As in the programs themselves, OpenCode 1.18.33 and Cline 3.0.65. OPENCODE_CONFIG_DIR adds one folder, and does not
+// replace the other.
 test.each([
   ['opencode', 'linux', { XDG_CONFIG_HOME: '/var/ann' }, '/var/ann/opencode/plugins/tollgate.js'],
   ['opencode', 'darwin', { XDG_CONFIG_HOME: '/var/ann' }, '/var/ann/opencode/plugins/tollgate.js'],
@@ -143,7 +145,7 @@ test.each([
   ['linux', { CLINE_DIR: '/var/ann' }, '/var/ann/data/settings/global-settings.json'],
   ['linux', { CLINE_DIR: '/var/ann', CLINE_DATA_DIR: ' /var/bob' }, '/var/bob/settings/global-settings.json'],
   ['linux', { CLINE_GLOBAL_SETTINGS_PATH: '/var/eve.json ' }, '/var/eve.json'],
-] as const)('what switches plugins of Cline off on %s with %j is in %s', (name, env, path) => {
+] as const)('the setting that disables plugins of Cline on %s with %j is in %s', (name, env, path) => {
   expect(filesOf({ ...machines[name], env }, 'cline').own).toContain(path);
 });
 
@@ -156,7 +158,7 @@ test.each([
   expect(connectionPath({ ...machines[name], env })).toBe(path);
 });
 
-test('a program is looked for as a shell of the machine does', () => {
+test('a program is searched as a shell of the machine does', () => {
   expect(programPaths(['codex'], { platform: 'linux', env: { PATH: '/bin::/usr/bin' } })).toEqual(['/bin/codex', '/usr/bin/codex']);
   expect(programPaths(['codex'], { platform: 'win32', env: { Path: 'C:\\a;D:\\b', PATHEXT: '.EXE;.CMD' } })).toEqual([
     'C:\\a\\codex.exe',

@@ -1,4 +1,5 @@
-// `tollgate hook` between a host and its sidecar: the answer as it is, and a denial where there is none.
+// `tollgate hook` between a host and its sidecar: it prints the answer unchanged, and a denial where there is no
+// answer.
 import { createServer, type RequestListener } from 'node:http';
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -16,7 +17,7 @@ async function sidecar(world = { agents: [agent({ id: 'other', name: 'other' })]
   return { ...started, url: await started.app.listen({ host: '127.0.0.1', port: 0 }) };
 }
 
-/** Something that listens, and is no sidecar. */
+/** A server that is no sidecar. */
 async function listening(listener: RequestListener): Promise<string> {
   const server = createServer(listener);
   await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
@@ -40,7 +41,7 @@ const hook = (host: string, stdin: string, env: Readonly<Record<string, string>>
   run(['hook', host], { stdin, env, ...(home === undefined ? {} : { home }) });
 
 describe.each(hosts)('%s', (host) => {
-  test("the sidecar's answer is printed as it is", async () => {
+  test("the sidecar's answer is printed unchanged", async () => {
     const { url } = await sidecar();
     for (const one of recorded.filter((each) => each.host === host))
       expect(await hook(host, JSON.stringify(one.input), { TOLLGATE_SIDECAR: url, TOLLGATE_KEY: key })).toEqual({
@@ -62,7 +63,7 @@ describe.each(hosts)('%s', (host) => {
         ),
       /cannot be reached|cut/,
     ],
-  ])('where %s, the call is denied in its words, and standard error says why', async (_, where, why) => {
+  ])('where %s, the call is denied in the format of the host, and standard error says why', async (_, where, why) => {
     const env = { TOLLGATE_SIDECAR: await where(), TOLLGATE_KEY: key };
     const { code, out, err } = await hook(host, asked(host, 'before'), env);
     expect(hostNamed(host)?.before.denies(out)).toBe(true);
@@ -81,7 +82,7 @@ describe.each(hosts)('%s', (host) => {
     ['a denial that says nothing', 'deny', '{}'],
     ['a denial in no words of the host', 'deny', '{"decision":"maybe"}'],
     ['a change to nothing', 'change', '{}'],
-  ])('%s that says it is the answer of a sidecar is a denial', async (_, kind, body) => {
+  ])('%s that claims to be the answer of a sidecar is a denial', async (_, kind, body) => {
     const url = await listening((_asked, answer) => answer.writeHead(200, { [answerHeader]: kind }).end(body));
     const { code, out, err } = await hook(host, asked(host, 'before'), { TOLLGATE_SIDECAR: url, TOLLGATE_KEY: key });
     expect(hostNamed(host)?.before.denies(out)).toBe(true);
@@ -89,14 +90,14 @@ describe.each(hosts)('%s', (host) => {
     expect(err).toMatch(/the sidecar at \S+ answered .*the call is denied\n$/);
   });
 
-  test('an output is withheld where nobody listens', async () => {
+  test('an output is withheld where no sidecar listens', async () => {
     const { code, out, err } = await hook(host, asked(host, 'after'), { TOLLGATE_SIDECAR: await closedOrigin(), TOLLGATE_KEY: key });
     expect(out).toContain('outage: the sidecar');
     expect(out).not.toContain('bob@');
     expect({ code, err }).toEqual({ code: 0, err: expect.stringContaining('the output is withheld') });
   });
 
-  test('an input that no sidecar takes, or that is no JSON, is denied', async () => {
+  test('an input that no sidecar accepts, or that is not JSON, is denied', async () => {
     const { url } = await sidecar();
     const env = { TOLLGATE_SIDECAR: url, TOLLGATE_KEY: key };
     const large = await hook(host, JSON.stringify({ ...JSON.parse(asked(host, 'before')), filler: 'x'.repeat(1024 * 1024) }), env);
@@ -105,7 +106,7 @@ describe.each(hosts)('%s', (host) => {
   });
 });
 
-test('a host that nobody knows is refused with the code that hosts heed', async () => {
+test('an unknown host is refused with the exit code that hosts treat as a denial', async () => {
   expect(await run(['hook', 'emacs'])).toMatchObject({ code: 1, err: expect.stringContaining('claude-code') });
 });
 
@@ -153,7 +154,7 @@ describe('the address and the key', () => {
   });
 });
 
-test('in CI the call is one of the background', async () => {
+test('in CI the call counts as a background call', async () => {
   const { url, sidecar: started } = await sidecar();
   await hook('claude-code', asked('claude-code', 'before'), { TOLLGATE_SIDECAR: url, TOLLGATE_KEY: key, CI: 'true' });
   expect((await started.entries()).map(({ agentTier }) => agentTier)).toEqual(['background']);

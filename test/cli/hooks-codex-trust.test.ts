@@ -1,4 +1,5 @@
-// Codex keeps trust in a hook by its position. Whatever we install and remove, each hook of the user keeps its own trust.
+// Codex stores trust in a hook by its position. Whatever we install and remove, each hook of the user keeps its own
+// trust.
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -33,7 +34,7 @@ const place = (text: string, command: string): Place => {
   return found;
 };
 
-/** What Codex writes once the user has trusted a hook of `text`, and disabled it. */
+/** The lines that Codex writes once the user has trusted a hook of `text`, and disabled it. */
 const trusted = (path: string, text: string, command: string): string =>
   `[hooks.state."${stateKey(path, place(text, command))}"]\ntrusted_hash = "${hookHash(place(text, command))}"\n`;
 const disabled = (path: string, text: string, command: string): string =>
@@ -42,7 +43,7 @@ const disabled = (path: string, text: string, command: string): string =>
 const trust = (states: string, path: string, text: string, command: string): string =>
   trustOf(statesIn(parseToml(states)), [path], place(text, command));
 
-describe('a hook of the user behind ours', () => {
+describe('a hook of the user after ours', () => {
   test('keeps its trust through a second install with other options, and through uninstall', async () => {
     const { home, hooks, write, read } = machine();
     const path = join(home, file);
@@ -64,7 +65,7 @@ describe('a hook of the user behind ours', () => {
     expect(read(home)).toBe(`${without}\n${trusted(path, without, 'mine')}`);
   });
 
-  test('in a folder, whose trust stands in the settings of the user', async () => {
+  test('in a folder, whose trust is stored in the settings of the user', async () => {
     const { home, cwd, hooks, write, read } = machine();
     const path = join(cwd, file);
     await hooks('install', '--project');
@@ -79,7 +80,7 @@ describe('a hook of the user behind ours', () => {
     expect(read(home)).toBe(`${others}\n${trusted(path, read(cwd), 'mine')}`);
   });
 
-  test('in the folder that is the home of the user: what moves, moves once', async () => {
+  test('in the folder that is the home of the user: a state moves only once', async () => {
     const { home, write, read } = machine();
     const path = join(home, file);
     const hooks = async (verb: string) =>
@@ -92,7 +93,7 @@ describe('a hook of the user behind ours', () => {
     expect(read(home)).not.toContain('hook codex');
   });
 
-  test('before which the user moved ours by hand is trusted again once ours are gone', async () => {
+  test('that follows ours because the user moved ours is trusted again after ours are removed', async () => {
     const { home, hooks, write, read } = machine();
     const path = join(home, file);
     const before = hook('PreToolUse', 'mine');
@@ -104,7 +105,7 @@ describe('a hook of the user behind ours', () => {
   });
 
   test.each(['home', 'cwd'] as const)(
-    'in a folder: where the settings in %s cannot be written both are left as they are',
+    'in a folder: where the settings in %s cannot be written both files stay unchanged',
     async (which) => {
       const { cwd, home, hooks, write, read } = machine();
       const path = join(cwd, file);
@@ -118,7 +119,7 @@ describe('a hook of the user behind ours', () => {
     },
   );
 
-  test('and behind two of ours, of which a second install keeps the first', async () => {
+  test('and after two of ours, of which a second install keeps the first', async () => {
     const { home, cwd, hooks, write, read } = machine();
     const path = join(cwd, file);
     await hooks('install', '--project');
@@ -139,7 +140,7 @@ describe('a hook of the user in our group', () => {
     );
   const left = '[[hooks.PreToolUse]]\n[[hooks.PreToolUse.hooks]]\ntype = "command"\ncommand = "mine" # theirs\n';
 
-  test('stays in a group of its own with its trust, without a word of ours', async () => {
+  test('stays in a group of its own with its trust, without any text of ours', async () => {
     const { home, hooks, write, read } = machine();
     const path = join(home, file);
     await hooks('install');
@@ -193,13 +194,13 @@ describe('state in another form', () => {
     expect(read(home)).toBe(`${form([[key, state(path, text)[1]?.[1] ?? '']])}\n${without}`);
   });
 
-  test('that cannot be edited is refused before anything is written', async () => {
+  test('state that cannot be edited is refused before anything is written', async () => {
     const { home, cwd, hooks, write, read } = machine();
     const path = join(cwd, file);
     await hooks('install', '--project');
     const text = `${read(cwd)}\n${hook('PreToolUse', 'mine')}`;
     write(cwd, text);
-    // One key over two lines of text, as no token of it reads.
+    // A key that spans two lines of text, as no token of it is read.
     const key = stateKey(path, place(text, 'mine')).replace(':pre_tool_use:', '\\u003apre_tool_use\\u003a');
     const states = `[hooks.state."${key}"]\nenabled = false\n`;
     write(home, states);

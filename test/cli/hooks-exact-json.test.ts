@@ -1,5 +1,6 @@
-// Hooks in settings in JSON: install, use, edit by hand, let the host write, uninstall. Each document goes the same way twice,
-// with us and without, and is the same in the end, byte for byte. What edits it is jsonc-parser, and JSON.stringify as hosts use it.
+// Hooks in JSON settings: install, use, edit by hand, let the host write, uninstall. Each document goes through the
+// same steps twice, with our hooks and without. Both results must be equal, byte for byte. jsonc-parser edits the
+// documents, and JSON.stringify where a host writes.
 import type { HostName } from '@tollgate/proto/contract';
 import fc from 'fast-check';
 import { applyEdits, findNodeAtLocation, type JSONPath, modify, type Node, parse, parseTree } from 'jsonc-parser';
@@ -13,7 +14,7 @@ interface Worlds {
 }
 
 type Edit = (worlds: Worlds) => Worlds;
-/** Where it would not be the same edit in both, it is none. */
+/** An edit that would differ between the two documents is skipped. */
 const both =
   (change: (text: string) => string | null): Edit =>
   (worlds) => {
@@ -33,11 +34,11 @@ const nodeAt = (text: string, path: JSONPath): Node | undefined => {
   const root = rootOf(text);
   return root === undefined ? undefined : path.length === 0 ? root : findNodeAtLocation(root, path);
 };
-/** Of whoever types. */
+/** The line end of the person who types. */
 let newline = '\n';
 const insert = (text: string, at: number, more: string): string => text.slice(0, at) + more + text.slice(at);
 
-/** Into a line of its own behind the last element, as one types it. */
+/** Inserts into a line of its own after the last element, as a person types it. */
 function typeBehind(text: string, container: Node, element: string): string | null {
   const last = container.children?.at(-1);
   if (last === undefined) return null;
@@ -186,7 +187,7 @@ const wayOf = (host: HostName, more: string) =>
 describe.each(['claude-code', 'cursor', 'gemini-cli', 'copilot-cli'] as const)('%s', (host) => {
   const settings = hostSettings[host];
 
-  test('whatever was written in between, the settings are in the end what they would be without us', () => {
+  test('whatever was written in between, the settings are at the end what they would be without our hooks', () => {
     let [anew, byHand, changed] = [0, 0, 0];
     fc.assert(
       fc.property(document(host), fc.array(edits(host), { maxLength: 6 }), (text, changes) => {
@@ -207,7 +208,7 @@ describe.each(['claude-code', 'cursor', 'gemini-cli', 'copilot-cli'] as const)('
     expect(Math.min(anew, byHand, changed)).toBeGreaterThan(10);
   });
 
-  test.each(['', '\n', ' \n\t', '\uFEFF'])('a file that holds %j alone holds that in the end', (text) => {
+  test.each(['', '\n', ' \n\t', '\uFEFF'])('a file that holds only %j holds the same at the end', (text) => {
     const { text: installed, made } = settings.add(text, wayOf(host, ''));
     expect(settings.remove(installed, made)).toBe(text);
     expect(settings.remove(JSON.stringify(JSON.parse(installed.replace('\uFEFF', ''))), made)).toBe(text);

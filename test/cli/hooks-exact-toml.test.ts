@@ -1,5 +1,5 @@
-// Hooks in the settings of Codex: install, use, edit by hand, let Codex write, uninstall. Each document goes the same way
-// twice, with us and without, and is the same in the end, byte for byte.
+// Hooks in the settings of Codex: install, use, edit by hand, let Codex write, uninstall. Each document goes through
+// the same steps twice, with our hooks and without. Both results must be equal, byte for byte.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { isRow } from '../../control-plane/cli/answer.ts';
@@ -14,7 +14,7 @@ const path = '/home/ann/.codex/config.toml';
 const names = [path];
 const way = (more = '') => ({ kind: 'command', command: `"/usr/bin/node" "/opt/tollgate/bin.js" hook codex${more}` }) as const;
 
-/** A document of both worlds. `made`: what install keeps. */
+/** The document in both variants. `made`: the data that install keeps. */
 interface Worlds {
   readonly ours: string;
   readonly theirs: string;
@@ -38,7 +38,7 @@ const install =
 
 const isOurs = (handler: unknown): boolean => isOurHandler('codex', handler);
 
-/** As toml_edit writes a table that is new: behind the last that says something, every line with \n alone. */
+/** Appends as toml_edit writes a new table: after the last table with content, every line with \n alone. */
 function codexAppends(text: string, table: readonly string[]): string {
   if (text.startsWith('\uFEFF')) return `\uFEFF${codexAppends(text.slice(1), table)}`;
   const lines = text.replaceAll('\r\n', '\n').split('\n');
@@ -50,18 +50,18 @@ function codexAppends(text: string, table: readonly string[]): string {
 }
 
 const commandOf = ({ handler }: Place): string => (isRow(handler) ? String(handler['command']) : '');
-/** In an order that no hook of another event changes. */
+/** In an order that does not depend on hooks of another event. */
 const placesOf = (text: string): readonly Place[] =>
   placesIn(parseToml(text)).toSorted((one, other) => (one.event < other.event ? -1 : Number(one.event > other.event)));
 const stateOf = (text: string, place: Place): unknown => statesIn(parseToml(text))[stateKey(path, place)];
 
-/** What the user chose in Codex for a hook: the same in both worlds. */
+/** The user's choice in Codex for a hook: the same in both variants. */
 function chosenFor(place: Place): readonly string[] {
   const hash = `trusted_hash = "${hookHash(place)}"`;
   return commandOf(place).includes('off') ? ['enabled = false', hash] : commandOf(place).includes('never') ? ['enabled = false'] : [hash];
 }
 
-/** Codex writes down what its user chose for each hook that it keeps nothing of yet. */
+/** Codex records the user's choice for each hook that has no state yet. */
 function withTrust(text: string): string {
   const fresh = placesOf(text).filter((place) => stateOf(text, place) === undefined);
   if (fresh.length === 0) return text;
@@ -72,7 +72,7 @@ const hasStates = (text: string): boolean => /^\[hooks\.state\]/m.test(text);
 
 const trustAll: Edit = ({ ours, theirs, made }) => {
   const withTheirs = withTrust(theirs);
-  // Where Codex wrote its first table for ours alone, the text does not tell where it would have come later.
+  // Where Codex wrote its first table for our hooks alone, the text does not show where it would have written it later.
   if (hasStates(ours) !== hasStates(theirs)) return { ours, theirs, made };
   const withOurs = withTrust(ours);
   // A file that is not written keeps its line ends.
@@ -81,7 +81,7 @@ const trustAll: Edit = ({ ours, theirs, made }) => {
 };
 const rewritten = (text: string): string => {
   const plain = text.replaceAll('\r\n', '\n');
-  // Of a last line that is a comment it is not asked.
+  // Codex does not require this after a last line that is a comment.
   return /(?:^|\n)\s*(?:#[^\n]*)?$/.test(plain) ? plain : `${plain}\n`;
 };
 
@@ -97,7 +97,7 @@ const value = fc.constantFrom(
   '"""\n[[hooks.PreToolUse]]\n"""',
 );
 const comment = fc.constantFrom('# note', '#', '# [[hooks.PreToolUse]]', '   # in');
-/** Their commands tell them apart, and what the user chose for them. */
+/** Hooks are distinguished by their commands, and by the user's choice for them. */
 const hookLines = (event: string, commands: readonly string[], form: 'tables' | 'list' | 'matcher'): readonly string[] => {
   const header = `[[hooks.${event}]]`;
   if (form === 'list') return [header, `hooks = [${commands.map((one) => `{ type = "command", command = '${one}' }`).join(', ')}]`];
@@ -144,7 +144,10 @@ const document = fc
 let made = 0;
 const fresh = (): string => `made_${(made += 1)}`;
 
-/** Inserts a line before the `at`th line of both that begins something of theirs, and is no line of a longer value. */
+/**
+ * Inserts a line into both variants before the `at`th line that begins a user's item, and that is not part of a longer
+ * value.
+ */
 function beforeTheirs(line: string, at: number): Edit {
   return (worlds) => {
     const anchors = ['[alpha_table]', '[beta_table]', '[gamma_table]', 'alpha =', 'beta =', 'gamma ='];
@@ -174,7 +177,7 @@ const edit: fc.Arbitrary<Edit> = fc.oneof(
   }),
   fc.constant<Edit>((worlds) => both((text) => rewritten(text).replace(/(^|\n)alpha = 1\n/, '$1alpha = 77\n'))(worlds)),
   fc.constant(trustAll),
-  // Its user, by hand.
+  // Codex's user, by hand.
   fc.tuple(comment, fc.nat(9)).map(([line, at]) => beforeTheirs(line, at)),
   fc.nat(9).map((at) => beforeTheirs('', at)),
   fc.constant<Edit>((worlds) => {
@@ -184,10 +187,10 @@ const edit: fc.Arbitrary<Edit> = fc.oneof(
       : worlds;
   }),
   fc.constant(both((text) => text.replaceAll('more = 2', 'more = 3'))),
-  // Another hook, behind ours; and then Codex asks for trust.
+  // Another hook, after ours; then Codex asks for trust.
   userHook.map((linesOf) => addHook(linesOf)),
   userHook.map<Edit>((linesOf) => (worlds) => trustAll(addHook(linesOf)(worlds))),
-  // An editor on our lines, and another install.
+  // An editor changes our lines, and then another install.
   fc.constant(onlyOurs((text) => text.replaceAll(/ # of tollgate: [^\r\n]*/g, ''))),
   fc.constant(onlyOurs((text) => text.replaceAll(/^timeout = 10$/gm, '  timeout=10   # slow'))),
   fc.constant(onlyOurs((text) => text.replaceAll(/type = 'command'(\r?\n)(command = [^\r\n]*)/g, "$2$1type = 'command'"))),
@@ -195,14 +198,14 @@ const edit: fc.Arbitrary<Edit> = fc.oneof(
   fc.constantFrom('', ' --host-version 0.170.0', ' --agent reviewer').map((more) => install(more)),
 );
 
-/** What Codex makes of each hook of the user, by its command. */
+/** The state that Codex derives for each hook of the user, by its command. */
 const trustsOf = (text: string): ReadonlyMap<string, Trust> => {
   const states = statesIn(parseToml(text));
   const others = placesOf(text).filter(({ handler }) => !isOurs(handler));
   return new Map(others.map((place) => [commandOf(place), trustOf(states, names, place)]));
 };
 
-test('whatever was written in between, config.toml is in the end what it would be without us, and each hook keeps its own trust', () => {
+test('whatever was written in between, config.toml is at the end what it would be without our hooks, and each hook keeps its own trust', () => {
   let [written, trusted, again, behind] = [0, 0, 0, 0];
   fc.assert(
     fc.property(document, fc.array(edit, { maxLength: 6 }), (text, edits) => {
@@ -227,14 +230,14 @@ test('whatever was written in between, config.toml is in the end what it would b
   expect(Math.min(written, trusted, again, behind)).toBeGreaterThan(150);
 });
 
-/** Whether a hook with state of its own stands behind ours. */
+/** Whether a hook with its own state follows ours. */
 const movesAnother = (text: string): boolean =>
   placesOf(text).some((place, at, all) => {
     const isBehind = all.slice(0, at).some(({ event, handler }) => event === place.event && isOurs(handler));
     return isBehind && !isOurs(place.handler) && stateOf(text, place) !== undefined;
   });
 
-test('in a folder the same, with what Codex keeps in the settings of the user', () => {
+test('in a folder the same holds, with what Codex stores in the settings of the user', () => {
   const own = '/home/ann/.codex/config.toml';
   const folder = '/home/ann/work/.codex/config.toml';
   const elsewhere = (text: string): readonly string[] => placesOf(text).map((place) => `"${stateKey(own, place)}" = { enabled = false }`);
@@ -270,7 +273,7 @@ test('in a folder the same, with what Codex keeps in the settings of the user', 
 
 const mine = `model = "gpt-5.6"\n\n[features]\nhooks = true\n`;
 
-test('one blank line goes with all tables of ours, whatever its user put before them', () => {
+test('one blank line is removed with all our tables, whatever the user put before them', () => {
   const { text, made } = codex.add(mine, way());
   const wider = text.replace('\n[[hooks.PreToolUse]]', '\n\n\n[[hooks.PreToolUse]]');
   expect(codex.remove(wider, made)).toBe(`${mine}\n\n`);
@@ -293,7 +296,7 @@ describe('by versions before', () => {
     '',
   ].join('\n');
 
-  test.each(['', mine])('a block between two comments comes out of %j with its comments, and what Codex wrote into it stays', (text) => {
+  test.each(['', mine])('a block between two comments is removed from %j with its comments, and what Codex wrote into it stays', (text) => {
     const gap = text === '' ? '' : '\n';
     expect(codex.remove(`${text}${gap}${block}`, [])).toBe(text);
     const server = ['[mcp_servers.x]', 'command = "y"'];
@@ -303,13 +306,13 @@ describe('by versions before', () => {
     expect(codex.remove(ours, [], { names })).toBe(theirs);
   });
 
-  test.each(['', '\n', mine, `${mine}\n`, `${mine}\n\n`, `${mine}# note\n\n`])('a new install leaves the blank lines of %j', (text) => {
+  test.each(['', '\n', mine, `${mine}\n`, `${mine}\n\n`, `${mine}# note\n\n`])('a new install keeps the blank lines of %j', (text) => {
     const upgraded = codex.add(`${text}${text === '' ? '' : '\n'}${block}`, way());
     const again = codex.add(upgraded.text, way(' --agent ann'), { made: upgraded.made });
     expect(codex.remove(again.text, [...upgraded.made, ...again.made])).toBe(text);
   });
 
-  test('a new install takes their place', () => {
+  test('a new install replaces them in place', () => {
     const { ours, made: kept } = install()({ ours: `${mine}\n${block}`, theirs: '', made: [] });
     expect(ours).not.toContain('>>> tollgate');
     expect(placesIn(parseToml(ours))).toHaveLength(2);
@@ -317,7 +320,7 @@ describe('by versions before', () => {
   });
 });
 
-describe('ours as somebody else wrote them', () => {
+describe('our hooks as another program wrote them', () => {
   const command = `'tollgate hook codex || exit 2'`;
   test.each([
     [
@@ -360,7 +363,7 @@ test.each([
   expect(placesOf(text)).toHaveLength(3);
 });
 
-describe('keys of hooks behind ours follow them', () => {
+describe('keys of hooks after ours follow them', () => {
   const inTable = (said: string): string => `[[hooks.PreToolUse]]\nhooks = [${said}]\n`;
   const [ours, theirs] = [`{ type = "command", command = 'tollgate hook codex' }`, `{ type = "command", command = 'mine' }`];
   const key = (group: number, file = '/a'): string => `"${file}:pre_tool_use:${group}:0"`;
@@ -389,7 +392,7 @@ describe('keys of hooks behind ours follow them', () => {
     expect(codex.remove(text, [], { names: ['/a', '/b'] })).toBe(left);
   });
 
-  test('our comment goes, and a text that reads like it stays', () => {
+  test('our comment is removed, and a similar text stays', () => {
     const mark = '# of tollgate: `tollgate hooks uninstall codex` takes it out';
     const text = `a = """\n[[hooks.PreToolUse]] ${mark}\n"""\n`;
     const header = `[[hooks.PreToolUse]]   ${mark}\n${mark}\n`;
@@ -397,7 +400,7 @@ describe('keys of hooks behind ours follow them', () => {
   });
 });
 
-test('a hook that Codex was told to disable leaves no trace either, and what it keeps of others stays', () => {
+test('a hook that Codex was ordered to disable leaves no trace either, and its state of other hooks stays', () => {
   const others = `\n[hooks.state."/elsewhere/config.toml:pre_tool_use:0:0"]\ntrusted_hash = "sha256:00"\n`;
   const { ours, made: kept } = install()({ ours: mine, theirs: mine, made: [] });
   const off = `\n[hooks.state."${path}:pre_tool_use:0:0"]\nenabled = false\n`;

@@ -1,4 +1,5 @@
-// Hooks in the settings of hosts: what is there stays as it is, install is done once, and uninstall leaves what was before.
+// Hooks in the settings of hosts: existing content stays unchanged, a second install changes nothing, and uninstall
+// restores the former state.
 import {
   chmodSync,
   existsSync,
@@ -51,7 +52,7 @@ function machine() {
 describe.each(hosts)('%s', (host) => {
   const [user, project] = places[host];
 
-  test('install writes the hooks and the key, is done once, and uninstall leaves nothing', async () => {
+  test('install writes the hooks and the key, a second install changes nothing, and uninstall leaves nothing', async () => {
     const { home, hooks, read } = machine();
     expect(await hooks('install', host)).toMatchObject({ code: 0, out: expect.stringContaining(join(home, user)) });
     const text = read(user);
@@ -68,7 +69,7 @@ describe.each(hosts)('%s', (host) => {
     expect(readdirSync(home)).toEqual([]);
   });
 
-  test('those of a project hold no path and no key of this machine', async () => {
+  test('hooks of a project hold no path and no key of this machine', async () => {
     const { home, cwd, hooks } = machine();
     expect(await hooks('install', host, '--project')).toMatchObject({ code: 0 });
     const text = readFileSync(join(cwd, project), 'utf8');
@@ -79,7 +80,7 @@ describe.each(hosts)('%s', (host) => {
     expect([readdirSync(cwd), readdirSync(home)]).toEqual([[], []]);
   });
 
-  test('a file that cannot be read as what it is is refused with its place, and left', async () => {
+  test('a file that cannot be parsed is refused with the place of the error, and stays unchanged', async () => {
     const { home, hooks, write, read } = machine();
     const broken = host === 'codex' ? 'model = "gpt\n' : '{\n  "hooks": {"a" 1}\n}\n';
     write(user, broken);
@@ -91,7 +92,7 @@ describe.each(hosts)('%s', (host) => {
     expect(readdirSync(dirname(join(home, user)))).toEqual([user.split('/').at(-1)]);
   });
 
-  test('another command is taken for the one before it', async () => {
+  test('another command replaces the previous one', async () => {
     const { home, cwd, hooks, read } = machine();
     await hooks('install', host);
     await run(['hooks', 'install', host], { env, home, cwd, self: '"/elsewhere/node" "/elsewhere/bin.js"' });
@@ -131,7 +132,7 @@ type = "command"
 command = '''echo "[x"'''
 `;
 
-describe('what is there', () => {
+describe('existing content', () => {
   test.each([
     ['claude-code', '.claude/settings.json', claude],
     ['claude-code', '.claude/settings.json', '{"model":"opus","hooks":{}}'],
@@ -141,7 +142,7 @@ describe('what is there', () => {
     ['cursor', '.cursor/hooks.json', '{"version": 1, "hooks": {"preToolUse": [{"command": "./mine.sh"}]}}\n'],
     ['codex', '.codex/config.toml', codex],
     ['codex', '.codex/config.toml', ''],
-  ] as const)('stays in the settings of %s, and comes out as it went in', async (host, path, text) => {
+  ] as const)('stays in the settings of %s, and is the same after uninstall', async (host, path, text) => {
     const { hooks, write, read, home } = machine();
     chmodSync(write(path, text), 0o640);
     expect(await hooks('install', host)).toMatchObject({ code: 0 });
@@ -162,7 +163,7 @@ describe('what is there', () => {
     expect(read('dotfiles/claude.json')).toContain('hook claude-code');
   });
 
-  test('is not copied: what an older version copied goes with the next install, or when ours go', async () => {
+  test('is not copied: a copy of an older version is removed by the next install, or with our hooks', async () => {
     const { home, hooks, write } = machine();
     const path = '.claude/settings.json';
     write(path, claude);
@@ -173,7 +174,7 @@ describe('what is there', () => {
     }
   });
 
-  test('keeps ours in their place where nothing changes, whatever stands behind them', async () => {
+  test('keeps ours in their place where nothing changes, whatever follows them', async () => {
     const { hooks, write, read } = machine();
     await hooks('install', 'codex');
     const text = `${read('.codex/config.toml')}\n[mcp_servers.x]\ncommand = "y"\n`;
@@ -184,7 +185,7 @@ describe('what is there', () => {
     expect(read('.codex/config.toml')).toBe('[mcp_servers.x]\ncommand = "y"\n');
   });
 
-  test('a link to what is not there yet stays a link, before and after', async () => {
+  test('a link to a missing file stays a link, before and after', async () => {
     const { home, hooks, read } = machine();
     mkdirSync(join(home, '.gemini'));
     const link = join(home, '.gemini/settings.json');
@@ -197,7 +198,7 @@ describe('what is there', () => {
     expect(existsSync(join(home, 'dotfiles/gemini.json'))).toBe(false);
   });
 
-  test('a file that nobody may write is left, and said to be so', async () => {
+  test('a file that is not writable stays unchanged, and is reported', async () => {
     const { home, hooks, write, read } = machine();
     chmodSync(write('.claude/settings.json', claude), 0o444);
     const { code, err } = await hooks('install', 'claude-code');
@@ -207,7 +208,7 @@ describe('what is there', () => {
     expect(readdirSync(join(home, '.claude'))).toEqual(['settings.json']);
   });
 
-  test('a group into which somebody put ours beside their own loses ours only', async () => {
+  test('only our hook is removed from a group into which a user put it with their own', async () => {
     const { hooks, write, read } = machine();
     await hooks('install', 'claude-code');
     const moved = read('.claude/settings.json').replace('"hooks": [', '"hooks": [{"type": "command", "command": "echo theirs"},');
@@ -237,7 +238,7 @@ test.each([
   expect(() => putTables(text, tables, isOurs)).toThrow(place);
 });
 
-test('a number, date, inline table, dotted key and literal text are no obstacle', () => {
+test('a number, date, inline table, dotted key and literal text are accepted', () => {
   const text =
     'a.b = 1\nbig = 9007199254740993\nat = 1979-05-27T07:32:00Z\npoint = { x = 1, "y z" = [2, 3] }\nre = \'<\\i\\c*\\s*>\'\n[mcp_servers."a.b"]\nargs = [\n  "x", # why\n]\n[hooks.state]\n';
   const edited = putTables(text, tables, isOurs);
@@ -245,7 +246,7 @@ test('a number, date, inline table, dotted key and literal text are no obstacle'
   expect(removeTables(edited, { leaves: ({ handler }) => isOurs(handler), isOurs })).toBe(text);
 });
 
-test('what Codex keeps in the settings of the user of a hook in a folder goes with that hook', async () => {
+test('the state that Codex stores in the settings of the user for a hook in a folder is removed with that hook', async () => {
   const { cwd, hooks, write, read } = machine();
   const others = `model = "a"\n\n[hooks.state."/elsewhere/config.toml:pre_tool_use:0:0"]\ntrusted_hash = "sha256:00"\n`;
   await hooks('install', 'codex', '--project');
@@ -258,7 +259,7 @@ test('what Codex keeps in the settings of the user of a hook in a folder goes wi
   expect(read('.codex/config.toml')).toBe(others);
 });
 
-test('the key and what is known of the hooks go with the last of them, and not before', async () => {
+test('the key and the record of the hooks are removed with the last hook, and not before', async () => {
   const { home, hooks, write } = machine();
   const kept = join(home, '.config/tollgate/sidecar.json');
   await hooks('install', 'claude-code');
@@ -278,7 +279,7 @@ test.each([
   ['codex', '"/old/node" "/old/bin.js" hook codex --host-version 0.168.0 --agent "a b" || exit 2'],
   ['gemini-cli', '& "C:\\node.exe" "C:\\bin.js" hook gemini-cli --agent gemini-cli; if ($LASTEXITCODE -ne 0) { exit 2 }'],
   ['copilot-cli', `tollgate hook copilot-cli || echo '{"permissionDecision":"deny"}'`],
-] as const)('a line of %s is known by what it starts: %s', (host, line) => {
+] as const)('a line of %s is recognised by what it starts: %s', (host, line) => {
   expect(isOurLine(host, line)).toBe(true);
   expect(isOurLine('cursor', line)).toBe(false);
   for (const other of [`${line} && mine`, `echo "${line}"`].filter((one) => !one.includes('||') && !one.includes(';')))
@@ -291,7 +292,7 @@ test.each([
   ['claude-code', '|| exit 2', '--more || exit 2 # note'],
   ['gemini-cli', '|| exit 2', '|| true'],
   ['cursor', '/usr/bin/node', '/usr/bin/node.exe'],
-] as const)('what its user made of a line of %s goes with uninstall: %s to %s', async (host, from, to) => {
+] as const)('a line of %s that its user changed is removed by uninstall: %s to %s', async (host, from, to) => {
   const { home, hooks, write, read } = machine();
   await hooks('install', host);
   const [path] = places[host];
@@ -301,7 +302,7 @@ test.each([
   expect(readdirSync(home)).toEqual([]);
 });
 
-test('a line that starts a program of the user too is left, with a word about it, and so is the key that it asks with', async () => {
+test('a line that also starts a program of the user stays, with a message, and so does the key that it uses', async () => {
   const { home, hooks, write, read } = machine();
   await hooks('install', 'cursor');
   const path = places.cursor[0];
@@ -315,7 +316,7 @@ test('a line that starts a program of the user too is left, with a word about it
 
 describe('the name of the agent', () => {
   const command = (text: string): string => /hook codex[^']*/.exec(text)?.[0] ?? '';
-  test('is that of the host where nothing else is said, and stays what it was', async () => {
+  test('is that of the host by default, and stays unchanged', async () => {
     const { hooks, read, write } = machine();
     const path = '.codex/config.toml';
     await hooks('install', 'codex');
@@ -329,7 +330,7 @@ describe('the name of the agent', () => {
     expect(command(read(path))).toBe('hook codex || exit 2');
   });
 
-  test.each(['', ' a', 'a"b', '$HOME', '`id`', 'ä', 'a\nb', 'x'.repeat(201)])('%j is none', async (name) => {
+  test.each(['', ' a', 'a"b', '$HOME', '`id`', 'ä', 'a\nb', 'x'.repeat(201)])('%j is not a valid name', async (name) => {
     expect(await machine().hooks('install', 'codex', '--agent', name)).toMatchObject({
       code: 1,
       err: expect.stringContaining("the agent's name"),
@@ -337,7 +338,7 @@ describe('the name of the agent', () => {
   });
 });
 
-test("the version of the host is asked where its program is on PATH, and only for one's own hooks", async () => {
+test("the version of the host is read where its program is on PATH, and only for the user's own hooks", async () => {
   const { home, cwd, read } = machine();
   const bin = folder();
   writeFileSync(join(bin, 'codex'), '#!/bin/sh\necho "codex-cli 0.169.0"\n', { mode: 0o755 });
@@ -349,7 +350,7 @@ test("the version of the host is asked where its program is on PATH, and only fo
   expect(readFileSync(join(cwd, '.codex/config.toml'), 'utf8')).not.toContain('0.169.0');
 });
 
-test('--http makes Claude Code ask by itself, with the key of its environment, and is for no other', async () => {
+test('--http makes Claude Code send the request itself, with the key of its environment, and no other host supports it', async () => {
   const { hooks, read } = machine();
   expect(await hooks('install', 'claude-code', '--http', '--sidecar', 'http://127.0.0.1:9191')).toMatchObject({
     code: 0,
@@ -374,7 +375,7 @@ test('--http makes Claude Code ask by itself, with the key of its environment, a
   expect(await hooks('install', 'codex', '--http')).toMatchObject({ code: 1, err: expect.stringContaining('leave out --http') });
 });
 
-test('hooks that the settings switch off are installed with a word about it', async () => {
+test('hooks that the settings disable are installed with a message about it', async () => {
   const { hooks, write } = machine();
   write('.claude/settings.json', '{"disableAllHooks": true}');
   expect(await hooks('install', 'claude-code')).toMatchObject({
@@ -390,13 +391,13 @@ test.each([
   ['copilot-cli', '<server>-<tool>'],
   ['opencode', '<server>_<tool>'],
   ['cline', '<server>__<tool>'],
-] as const)('install for %s says which names do not say whose tool it is: %s', async (host, name) => {
+] as const)('install for %s reports which names do not say whose tool it is: %s', async (host, name) => {
   const { err } = await machine().hooks('install', host);
   expect(err).toContain(name);
   expect(err).toContain('toolNames');
 });
 
-test('without a key there is nothing to install', async () => {
+test('without a key nothing is installed', async () => {
   const { home } = machine();
   expect(await run(['hooks', 'install', 'codex'], { home, cwd: home })).toMatchObject({
     code: 1,
@@ -416,7 +417,7 @@ test('an install that fails keeps no key', async () => {
 });
 
 test.each(['{"made":', '[]'])(
-  'where what was made for hooks cannot be read, nothing is changed, and the file is named: %s',
+  'where the record of the hooks cannot be read, nothing is changed, and the file is named: %s',
   async (text) => {
     const { home, hooks, write, read } = machine();
     write('.claude/settings.json', '{}\n');
@@ -447,7 +448,7 @@ test('hooks of a project that was deleted keep no key', async () => {
   expect(readdirSync(home)).toEqual([]);
 });
 
-test.each(['{"b":-0}', '{"a":1e400,"b":-0}'])('numbers that JSON writes otherwise stay: %s', async (text) => {
+test.each(['{"b":-0}', '{"a":1e400,"b":-0}'])('numbers that JSON.stringify writes differently stay unchanged: %s', async (text) => {
   const { hooks, write, read } = machine();
   write('.claude/settings.json', text);
   expect(await hooks('install', 'claude-code')).toMatchObject({ code: 0 });

@@ -1,4 +1,5 @@
-// The plugins that OpenCode and Cline load, run here as they load them: what `tollgate hook` answers holds, and all else is a denial.
+// The plugins that OpenCode and Cline load, run here as they load them: the answer of `tollgate hook` is enforced, and
+// everything else is a denial.
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -10,7 +11,7 @@ import { folder, jsonOf, run } from './cli.ts';
 type Answers = Readonly<Record<string, unknown>>;
 type Hook = (...given: readonly unknown[]) => Promise<unknown>;
 
-/** A program in the place of `tollgate hook`: it prints what is said for the event, and keeps what it was asked. */
+/** A program in place of `tollgate hook`: it prints `said` for the event, and records its requests. */
 function program(said: string, more = ''): { readonly command: string; asked(): readonly Answers[] } {
   const home = folder();
   const [script, log] = [join(home, 'hook.cjs'), join(home, 'asked')];
@@ -59,7 +60,7 @@ const noAnswers: readonly (readonly [string, string, string])[] = [
 ];
 
 describe('OpenCode', () => {
-  test('an allowed call is asked about, and goes on as it is', async () => {
+  test('an allowed call is asked about, and continues unchanged', async () => {
     const hook = program('{"decision":"allow"}');
     const hooks = await opencode(hook.command);
     await hooks['event']?.({ event: { type: 'session.created', properties: { info: { id: 'ses_1', parentID: 'ses_0' } } } });
@@ -81,7 +82,7 @@ describe('OpenCode', () => {
     await expect(hooks['tool.execute.before']?.(call, { args: {} })).rejects.toThrow(/^outage: the program tollgate/);
   });
 
-  test('so is a program that is gone, and one that does not answer', async () => {
+  test('a missing program, and one that does not answer, are denials too', async () => {
     const gone = await opencode('/nowhere/tollgate hook opencode');
     await expect(gone['tool.execute.before']?.(call, { args: {} })).rejects.toThrow('run tollgate hooks install again');
     const late = await opencode(program('', 'setInterval(() => undefined, 1000);').command, (text) =>
@@ -150,7 +151,7 @@ describe('Cline', () => {
     expect(await hooks['beforeTool']?.(clineCall)).toEqual({ skip: true, reason: expect.stringMatching(/^outage: the program tollgate/) });
   });
 
-  test('so is a program that does not answer before Cline ends the run', async () => {
+  test('a program that does not answer before Cline ends the run is a denial too', async () => {
     expect(Number(/waitMs = (\d+)/.exec(pluginTexts.cline('x'))?.[1])).toBeLessThan(3_000);
     const late = await cline(program('', 'setInterval(() => undefined, 1000);').command, (text) =>
       text.replace('waitMs = 2500', 'waitMs = 1'),
@@ -158,7 +159,7 @@ describe('Cline', () => {
     expect(await late['beforeTool']?.(clineCall)).toEqual({ skip: true, reason: expect.stringContaining('did not answer within') });
   });
 
-  test('an output is replaced, or withheld with the reason, of a failed call too', async () => {
+  test('an output is replaced, or withheld with the reason, also that of a failed call', async () => {
     const told = { ...clineCall, result: { output: ['secret'], isError: true } };
     const changed = await cline(program('{"decision":"pass","output":["[redacted]"]}').command);
     expect(await changed['afterTool']?.(told)).toEqual({ result: { output: ['[redacted]'], isError: true } });
@@ -170,7 +171,7 @@ describe('Cline', () => {
 test.each([
   ['opencode', '.config/opencode/plugins/tollgate.js'],
   ['cline', '.cline/plugins/tollgate.js'],
-] as const)('the file of %s is ours as a whole, or is left alone', async (host, name) => {
+] as const)('the file of %s is completely ours, or is not changed', async (host, name) => {
   const home = folder();
   const hooks = (verb: string) =>
     run(['hooks', verb, host, '--json'], { env: { TOLLGATE_KEY: keyText('key1') }, home, cwd: home, self: '"/opt/a b/tollgate"' });

@@ -56,7 +56,7 @@ describe('policy diff and apply', () => {
     expect(await tollgate(at(['policy', 'apply'], path))).toMatchObject({ code: 0, err: 'nothing differs; nothing is changed\n' });
   });
 
-  test('a change and a removal are shown as such; colour is for terminals without NO_COLOR', async () => {
+  test('a change and a removal are marked as such; colour is for terminals without NO_COLOR', async () => {
     await tollgate(at(['policy', 'apply'], file(policies)));
     const path = file('workspacePolicy: { defaults: { api: { rateLimit: 20 } } }\nrolePolicies: {}\n');
     const plain = await tollgate(at(['policy', 'diff'], path));
@@ -92,7 +92,7 @@ describe('policy diff and apply', () => {
     });
   });
 
-  test('at a terminal apply shows what it would do and asks; a no changes nothing, --yes asks nobody', async () => {
+  test('at a terminal apply shows the changes and asks; a no changes nothing, and --yes skips the question', async () => {
     const path = file(policies);
     const asked: string[] = [];
     const answers = (answer: boolean) => ({
@@ -116,7 +116,7 @@ describe('policy diff and apply', () => {
     expect(await tollgate(at(['policy', 'apply', '--yes'], file('workspacePolicy: {}')), { prompts: {} })).toMatchObject({ code: 0 });
   });
 
-  test('what was confirmed is what is applied: a change in between is refused', async () => {
+  test('apply writes exactly what was confirmed: after a change in between it is refused', async () => {
     const confirm = async (): Promise<boolean> => {
       await rest.ask('PUT', '/acme/admin/workspacePolicy', { body: { defaults: { api: { rateLimit: 1 } } } });
       return true;
@@ -126,7 +126,7 @@ describe('policy diff and apply', () => {
     expect((await rest.ask('GET', '/acme/admin/rolePolicies/member')).body).toEqual({});
   });
 
-  test('what the control plane finds wrong is listed with its places', async () => {
+  test('errors that the control plane finds are listed with their places', async () => {
     const wrong = file('rolePolicies: { member: { tools: { t: { api: { permission: maybe, rateLimit: -1 } } } } }');
     const refused = await tollgate(at(['policy', 'apply'], wrong));
     expect(refused).toMatchObject({ code: 1, out: '' });
@@ -136,7 +136,7 @@ describe('policy diff and apply', () => {
 });
 
 describe('policy files', () => {
-  test('the example of this repository can be compared, applied, and then differs in nothing', async () => {
+  test('the example of this repository can be compared and applied, and then has no differences', async () => {
     const path = fileURLToPath(new URL('../../examples/policies.yaml', import.meta.url));
     const diff = await tollgate(at(['policy', 'diff'], path));
     expect(diff).toMatchObject({ code: 2, err: '' });
@@ -190,7 +190,7 @@ describe('policy files', () => {
     expect(refused.err).not.toMatch(/\n +at /);
   });
 
-  test('aliases may be used, and are bounded', async () => {
+  test('aliases are allowed, and bounded', async () => {
     const shared = 'rolePolicies:\n  member: &m { defaults: { api: { rateLimit: 1 } } }\n  admin: *m\n';
     expect(jsonOf(await tollgate(at(['policy', 'diff', '--json'], file(shared))))['changes']).toHaveLength(2);
     const level = (n: number): string => `  l${n}: &l${n} [${Array.from({ length: 10 }, () => `*l${n - 1}`).join(', ')}]\n`;
@@ -205,7 +205,7 @@ describe('policy files', () => {
     });
   });
 
-  test('a file that is not there is named, and every file with a problem', async () => {
+  test('a missing file is named, and every file with a problem', async () => {
     expect(await tollgate(['policy', 'diff', '-f', '/nowhere/x.yaml'])).toMatchObject({
       code: 1,
       err: 'tollgate: there is no file /nowhere/x.yaml\n',
@@ -219,7 +219,7 @@ describe('policy files', () => {
 });
 
 describe('policy export', () => {
-  test('what is exported, as YAML or as JSON, to standard output or a file, differs in nothing', async () => {
+  test('an exported set, as YAML or as JSON, to standard output or a file, has no differences', async () => {
     await tollgate(at(['policy', 'apply'], file(policies)));
     const yaml = await tollgate(['policy', 'export']);
     expect(yaml.out).toContain('rolePolicies:\n  member:\n    tools:\n      github.push:\n        api:\n          permission: deny\n');
@@ -240,7 +240,7 @@ describe('policy export', () => {
 });
 
 describe('policy history and rollback', () => {
-  test('history lists who changed what, and rollback brings a revision back', async () => {
+  test('history lists who changed what, and rollback restores a revision', async () => {
     const first = jsonOf(await tollgate(at(['policy', 'apply', '--json'], file(policies))));
     await tollgate(at(['policy', 'apply'], file('workspacePolicy: { defaults: { api: { rateLimit: 5 } } }')));
     const history = await tollgate(['policy', 'history']);
@@ -274,7 +274,7 @@ describe('policy history and rollback', () => {
     expect(await tollgate([...words, '--dry-run'])).toMatchObject({ code: 0 });
   });
 
-  test('a revision that is none is refused', async () => {
+  test('a revision that does not exist is refused', async () => {
     expect(await tollgate(['policy', 'rollback', 'yesterday'])).toMatchObject({
       code: 1,
       err: expect.stringContaining('a revision is a number'),
@@ -293,7 +293,7 @@ workspacePolicy:
     exceptions: { "crm.*": [email, employee_number] }
 `;
 
-  test('is applied and exported again as it was; a change of it is shown by its places', async () => {
+  test('is applied and exported unchanged; a change of it is shown by its places', async () => {
     const folderOf = folder();
     expect(await tollgate(at(['policy', 'apply'], file(redacting('{ employee_number: "EMP-[0-9]{6}" }'))))).toMatchObject({ code: 0 });
     const exported = join(folderOf, 'exported.yaml');
@@ -306,7 +306,7 @@ workspacePolicy:
     });
   });
 
-  test('with a pattern that is none is refused with its place, and nothing changes', async () => {
+  test('with an invalid pattern is refused with its place, and nothing changes', async () => {
     const refused = await tollgate(at(['policy', 'apply'], file(redacting('{ employee_number: "EMP-(" }'))));
     expect(refused).toMatchObject({
       code: 1,
@@ -344,7 +344,7 @@ describe('explain', () => {
     expect(await lineOf('mail.send')).toBe(`${said} nothing`);
   });
 
-  test('of an agent without a name, where such are denied, it says that one can be named', async () => {
+  test('for an agent without a name, where such are denied, it says that one can be named', async () => {
     await rest.ask('PUT', '/acme/admin/workspacePolicy', { body: { unknownAgents: 'deny' } });
     const words = ['explain', '--tool', 'x', '--tier', 'api', '--role', 'member'];
     const nameless = await tollgate(words);
@@ -355,14 +355,14 @@ describe('explain', () => {
     expect(named.out).toContain('set "allow", or register an agent "bot"');
   });
 
-  test('a member nobody has heard of is named, with another way to ask', async () => {
+  test('an unknown member is named, with another way to ask', async () => {
     expect(await tollgate(['explain', '--tool', 'x', '--tier', 'api', '--sub', 'alice'])).toMatchObject({
       code: 1,
       err: 'tollgate: "alice" is no member or service key of this workspace; ask by role\n',
     });
   });
 
-  test('a question that is half asked is refused with what is missing', async () => {
+  test('an incomplete question is refused with the missing part', async () => {
     expect(await tollgate(['explain', '--tool', 'x', '--tier', 'api'])).toMatchObject({
       code: 1,
       err: expect.stringContaining('--sub <uid> or --role <role>'),

@@ -1,4 +1,4 @@
-// The program itself, in a process of its own: its start, its streams, its signals.
+// The program as a process of its own: its start, its streams, its signals.
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -46,7 +46,7 @@ test('KEY=$(tollgate keys create …) holds the key and nothing else', async () 
   expect({ code, out }).toEqual({ code: 0, out: expect.stringMatching(/^gsk_acme_[A-Za-z0-9]{40}\n$/) });
 });
 
-test('a key is piped into profile add, and the pipe is no terminal to ask at', async () => {
+test('a key is piped into profile add, and the pipe is not used as a terminal to ask at', async () => {
   const child = start(['profile', 'add', 'piped', '--url', rest.origin, '--key-stdin']);
   child.stdin.end(`${rest.owner}\n`);
   expect(await outcome(child)).toMatchObject({ code: 0, err: expect.stringContaining('workspace acme') });
@@ -65,7 +65,7 @@ test('Ctrl-C ends a tail with 0', async () => {
   expect(await ended).toMatchObject({ code: 0, out: expect.stringMatching(/^\{.*"tool":"tool\.1".*\}\n$/) });
 });
 
-test('a reader that leaves early is no error', async () => {
+test('a reader that closes early is no error', async () => {
   await ship(
     rest,
     spool('b'),
@@ -79,7 +79,7 @@ test('a reader that leaves early is no error', async () => {
   expect({ code: code as unknown, err }).toEqual({ code: 0, err: '' });
 });
 
-test('no command but start loads the control plane, and libraries are loaded when they are needed', async () => {
+test('only the command start loads the control plane, and libraries are loaded when they are needed', async () => {
   const where = folder();
   expect(await outcome(start(['agents', 'list', '--json'], { NODE_V8_COVERAGE: where }))).toMatchObject({ code: 0 });
   const loaded = readdirSync(where).flatMap((name) => {
@@ -87,7 +87,7 @@ test('no command but start loads the control plane, and libraries are loaded whe
     return result.map(({ url }) => url);
   });
   expect(loaded.filter((url) => url.endsWith('/control-plane/cli/program.ts'))).toHaveLength(1);
-  // The chain is pure and small, and verified here without a control plane.
+  // The chain is pure and small, and is verified here without a control plane.
   expect(
     loaded.filter((url) => /control-plane\/(?!cli\/|chain\/)|node_modules\/(?:fastify|pg|yaml|cli-table3|@clack|pino)\//.test(url)),
   ).toEqual([]);

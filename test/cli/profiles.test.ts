@@ -22,20 +22,20 @@ const add = (name: string, key = rest.owner, more: readonly string[] = []) =>
 const modeOf = (file: string): string => (statSync(file).mode & 0o777).toString(8);
 
 describe('profile add', () => {
-  test('tries the key, and keeps it in a file that only its owner may read, in such a folder', async () => {
+  test('checks the key, and stores it in a file and a folder that only their owner may read', async () => {
     expect(await add('local')).toEqual({ code: 0, out: '', err: `profile local: workspace acme at ${rest.origin}, in use\n` });
     expect({ file: modeOf(path()), folder: modeOf(join(config, 'tollgate')) }).toEqual({ file: '600', folder: '700' });
     expect(readdirSync(join(config, 'tollgate'))).toEqual(['profiles.json']);
     expect(await tollgate(['members', 'list'])).toMatchObject({ code: 0, out: expect.stringContaining('owner@acme.test') });
   });
 
-  test('a folder of ours that others could enter is closed to them', async () => {
+  test('a folder of ours that other users could enter is closed to them', async () => {
     mkdirSync(join(config, 'tollgate'), { mode: 0o755 });
     await add('local');
     expect(modeOf(join(config, 'tollgate'))).toBe('700');
   });
 
-  test('without XDG_CONFIG_HOME it lies in ~/.config', async () => {
+  test('without XDG_CONFIG_HOME the file is in ~/.config', async () => {
     const home = folder();
     await run(['profile', 'add', 'local', '--url', rest.origin, '--key-stdin'], { stdin: rest.owner, home });
     expect(modeOf(join(home, '.config', 'tollgate', 'profiles.json'))).toBe('600');
@@ -58,7 +58,7 @@ describe('profile add', () => {
     });
   });
 
-  test('a key that the control plane does not accept is not kept, nor shown', async () => {
+  test('a key that the control plane does not accept is neither stored nor shown', async () => {
     const wrong = `gsk_acme_${'x'.repeat(40)}`;
     const refused = await add('wrong', wrong);
     expect(refused).toMatchObject({ code: 1, err: expect.stringContaining('does not accept this key; it is not kept') });
@@ -66,14 +66,14 @@ describe('profile add', () => {
     expect(await tollgate(['profile', 'list'])).toMatchObject({ out: '', err: expect.stringContaining('there is no profile yet') });
   });
 
-  test('a key of the least scope is good enough', async () => {
+  test('a key with the least scope is enough', async () => {
     expect(await add('edge', await rest.keyOf('member', ['sidecar.sync'], 'edgar'))).toMatchObject({ code: 0 });
   });
 
   test.each([
     ['what is no key', 'gsk_acme_short', 'that is no key'],
     ['nothing', '', 'that is no key'],
-  ])('%s is refused before anybody is asked', async (_what, key, words) => {
+  ])('%s is refused before the user is asked', async (_what, key, words) => {
     expect(await add('local', key)).toMatchObject({ code: 1, err: expect.stringContaining(words) });
   });
 
@@ -85,7 +85,7 @@ describe('profile add', () => {
     expect(await tollgate(['profile', 'add', 'local', '--key', rest.owner, '--url', rest.origin])).toMatchObject({ code: 1 });
   });
 
-  test.each(['', '../up', '.hidden', 'a b', 'n'.repeat(65)])('%j is no name', async (name) => {
+  test.each(['', '../up', '.hidden', 'a b', 'n'.repeat(65)])('%j is not a valid name', async (name) => {
     expect(await add(name)).toMatchObject({ code: 1, err: expect.stringContaining("a profile's name is") });
   });
 
@@ -93,7 +93,7 @@ describe('profile add', () => {
     ['ftp://127.0.0.1', 'must be like http://127.0.0.1:8080'],
     ['http://user:secret@127.0.0.1:1', 'must hold no user, password'],
     ['http://tollgate.example', 'a key must not travel without TLS'],
-  ])('%s is no address for a key', async (url, words) => {
+  ])('%s is not a valid address for a key', async (url, words) => {
     const refused = await tollgate(['profile', 'add', 'x', '--url', url, '--key-stdin'], { stdin: rest.owner });
     expect(refused).toMatchObject({ code: 1, err: expect.stringContaining(words) });
     expect(refused.err).not.toContain('secret');
@@ -101,7 +101,7 @@ describe('profile add', () => {
 });
 
 describe('several profiles', () => {
-  test('list shows them without keys, use and --profile choose, remove forgets', async () => {
+  test('list shows them without keys, use and --profile choose, remove deletes', async () => {
     await add('one');
     expect((await add('two', rest.other)).err).toContain('use it with tollgate profile use two');
     const listed = await tollgate(['profile', 'list']);
@@ -119,7 +119,7 @@ describe('several profiles', () => {
     });
   });
 
-  test('an unknown one is refused with the names there are', async () => {
+  test('an unknown one is refused with the list of names', async () => {
     await add('one');
     for (const words of [
       ['members', 'list', '--profile', 'none'],
@@ -129,7 +129,7 @@ describe('several profiles', () => {
       expect(await tollgate(words)).toMatchObject({ code: 1, err: 'tollgate: there is no profile none: there are one\n' });
   });
 
-  test('the environment wins, and says so where a profile was named', async () => {
+  test('the environment takes precedence, and a message says so where a profile was named', async () => {
     await add('one');
     const env = { TOLLGATE_KEY: rest.other };
     expect((await tollgate(['members', 'list'], { env })).out).toContain('olga');
@@ -151,7 +151,7 @@ describe('several profiles', () => {
 });
 
 describe('the file', () => {
-  test('is refused when others can read it, with the chmod that mends it', async () => {
+  test('is refused when others can read it, with the chmod that repairs it', async () => {
     await add('one');
     chmodSync(path(), 0o640);
     expect(await tollgate(['members', 'list'])).toMatchObject({ code: 1, err: expect.stringContaining(`chmod 600 ${path()}`) });
@@ -159,7 +159,7 @@ describe('the file', () => {
     expect(await tollgate(['members', 'list'])).toMatchObject({ code: 0 });
   });
 
-  test.each(['{"profiles": {"one": {"url": 1}}}', 'gsk_acme_ {', '[]'])('is refused when it is damaged, and not quoted', async (text) => {
+  test.each(['{"profiles": {"one": {"url": 1}}}', 'gsk_acme_ {', '[]'])('is refused when it is damaged, and is not quoted', async (text) => {
     await add('one');
     writeFileSync(path(), text);
     const refused = await tollgate(['members', 'list']);

@@ -1,4 +1,4 @@
-// The questions at a terminal, by the keys a person presses.
+// The questions at a terminal, answered with the keys that a person presses.
 import { PassThrough, Writable } from 'node:stream';
 import { expect, test } from 'vitest';
 import { createPrompts } from '../../control-plane/cli/prompts.ts';
@@ -18,7 +18,7 @@ function terminal(columns = 80) {
     }),
     { isTTY: true, columns },
   );
-  /** Resolves once the question stands there, with all its words in a row. */
+  /** Resolves once the whole question is printed. */
   const asked = (words: string): Promise<void> =>
     new Promise((resolve) => {
       look = () => {
@@ -33,7 +33,7 @@ test.each([
   ['Ctrl-C', '\u0003'],
   ['Ctrl-D', '\u0004'],
   ['Ctrl-D behind some text', 'gsk\u0004'],
-])('%s leaves every question with nothing done', async (_what, keys) => {
+])('%s cancels every question and changes nothing', async (_what, keys) => {
   for (const kind of ['secret', 'text', 'confirm'] as const) {
     const { input, asked, prompts } = terminal();
     const answer = prompts[kind]('What is it');
@@ -43,7 +43,7 @@ test.each([
   }
 });
 
-test('a terminal that goes away leaves the question, before it is asked too', async () => {
+test('a terminal that closes cancels the question, also before it is asked', async () => {
   const { input, asked, prompts } = terminal();
   const answer = prompts.confirm('Apply this');
   await asked('Apply this');
@@ -52,7 +52,7 @@ test('a terminal that goes away leaves the question, before it is asked too', as
   await expect(prompts.confirm('Again')).rejects.toThrow('nothing is done');
 });
 
-test('an answer is an answer, and nobody listens any more', async () => {
+test('after the answer no listener is left', async () => {
   const { input, asked, prompts } = terminal();
   const answer = prompts.text('Its slug again');
   await asked('Its slug again');
@@ -61,7 +61,7 @@ test('an answer is an answer, and nobody listens any more', async () => {
   expect(['end', 'close', 'keypress'].map((name) => input.listenerCount(name))).toEqual([0, 0, 0]);
 });
 
-test('a terminal that says it has no columns is written to as one of 80', async () => {
+test('a terminal that reports no columns is treated as one of 80', async () => {
   const { input, asked, prompts } = terminal(0);
   const answer = prompts.text('Everything is removed');
   await asked('Everything is removed');

@@ -1,4 +1,4 @@
-// What a person reads when something is not as it should be: what, where, and what would be right; never a stack or a key.
+// What a person reads after an error: what is wrong, where, and what would be correct; never a stack or a key.
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { createServer, type RequestListener, type Server } from 'node:http';
@@ -33,7 +33,7 @@ async function list(origin: string, words: readonly string[] = ['members', 'list
 }
 
 describe('the network', () => {
-  test('nobody listening names the address and how to start one', async () => {
+  test('a refused connection names the address and how to start a control plane', async () => {
     const origin = await closedOrigin();
     expect(await list(origin)).toEqual({
       code: 1,
@@ -42,7 +42,7 @@ describe('the network', () => {
     });
   });
 
-  test('an answer that does not come ends with the time limit', async () => {
+  test('a missing answer ends with the time limit', async () => {
     const origin = await serve(() => undefined);
     expect(await list(origin, ['members', 'list', '--timeout', '0.05'])).toMatchObject({
       code: 1,
@@ -54,7 +54,7 @@ describe('the network', () => {
     });
   });
 
-  test('a connection that is cut is told as that', async () => {
+  test('a connection that is cut is reported as that', async () => {
     const origin = await serve((request) => request.socket.destroy());
     expect(await list(origin)).toMatchObject({ code: 1, err: expect.stringContaining('cut the connection') });
   });
@@ -62,7 +62,7 @@ describe('the network', () => {
   test.each([
     ['is cut', (): Promise<string> => serve((request) => request.socket.destroy()), 'cut the connection'],
     ['is late', (): Promise<string> => serve(() => undefined), 'gave no answer within 0.2 s'],
-  ])('a write whose answer %s may have been done, and says where to look; a question says no such thing', async (_what, lost, words) => {
+  ])('after a write whose answer %s a message says that it may have been done, and where to look; after a read it does not', async (_what, lost, words) => {
     const origin = await lost();
     const perhaps = 'it may have been done all the same: look with tollgate events';
     const dryRun = ['policy', 'apply', '--dry-run', '-f', '-'];
@@ -75,7 +75,7 @@ describe('the network', () => {
     }
   });
 
-  test('a connection that is cut after an answer came is not taken for a TLS port', async () => {
+  test('a connection that is cut after an answer came is not reported as a TLS port', async () => {
     let asked = 0;
     const origin = await serve((request, response) => {
       asked += 1;
@@ -86,7 +86,7 @@ describe('the network', () => {
     expect((await list(await serve((request) => request.socket.destroy()))).err).toContain('a TLS port');
   });
 
-  test('a certificate that nobody vouches for names the way to trust it, and TLS asked of a plain port too', needs('openssl'), async () => {
+  test('an untrusted certificate is reported with the way to trust it, and so is TLS to a plain port', needs('openssl'), async () => {
     const where = folder();
     const [keyFile, certFile] = [join(where, 'key.pem'), join(where, 'cert.pem')];
     execFileSync(
@@ -122,13 +122,13 @@ describe('the network', () => {
   });
 });
 
-describe('what is no answer of ours', () => {
+describe('an answer that is not ours', () => {
   test.each([
     ['a web page', 200, '<html>hello</html>'],
     ['a list', 200, '[]'],
     ['an error page', 502, '<html>Bad Gateway</html>'],
     ['an object without what was asked for', 200, '{}'],
-  ])('%s is called that', async (_what, status, body) => {
+  ])('%s is reported as that', async (_what, status, body) => {
     expect(await list(await answering(status, body))).toMatchObject({
       code: 1,
       out: '',
@@ -173,7 +173,7 @@ describe('refusals', () => {
     [412, { error: 'the revision is 7' }, ['the revision is 7', 'somebody changed it in between']],
     [400, { error: 'a; b', details: ['a', 'b'] }, ['GET /acme/admin/members is refused\n  a\n  b']],
     [500, { error: 'internal error' }, ['failed at GET /acme/admin/members with 500: internal error']],
-  ])('%i says what, where and what would be right', async (status, body, words) => {
+  ])('%i says what is wrong, where, and what would be correct', async (status, body, words) => {
     const ran = await list(await answering(status, body));
     expect(ran).toMatchObject({ code: 1, out: '' });
     for (const word of words) expect(ran.err).toContain(word);
@@ -185,7 +185,7 @@ describe('refusals', () => {
   });
 });
 
-describe('being told to wait', () => {
+describe('a response with Retry-After', () => {
   const busy = async (times: number, status: number, headers: Readonly<Record<string, string>> = {}) => {
     const asked: string[] = [];
     const origin = await serve((request, response) => {
@@ -200,21 +200,21 @@ describe('being told to wait', () => {
     return { ms, wait: async (one: number) => void ms.push(one) };
   };
 
-  test('a read waits as long as it is told, three times at most', async () => {
+  test('a read waits as long as the response says, at most three times', async () => {
     const { ms, wait } = waits();
     const { origin, asked } = await busy(3, 429, { 'retry-after': '2' });
     expect(await list(origin, ['members', 'list'], { wait })).toMatchObject({ code: 0 });
     expect({ asked: asked.length, ms }).toEqual({ asked: 4, ms: [2_000, 2_000, 2_000] });
   });
 
-  test('after that it is an error, which says when to come back', async () => {
+  test('after that it is an error, which says when to retry', async () => {
     const { ms, wait } = waits();
     const { origin } = await busy(9, 503, { 'retry-after': '1' });
     expect(await list(origin, ['members', 'list'], { wait })).toMatchObject({ code: 1, err: expect.stringContaining('try again in 1 s') });
     expect(ms).toHaveLength(3);
   });
 
-  test('longer than is reasonable is an error at once', async () => {
+  test('a wait that is too long is an error immediately', async () => {
     const { ms, wait } = waits();
     const { origin } = await busy(9, 429, { 'retry-after': '3600' });
     expect(await list(origin, ['members', 'list'], { wait })).toMatchObject({
@@ -239,13 +239,13 @@ describe('usage', () => {
     });
   });
 
-  test('a TOLLGATE_KEY that is no key is refused and not shown', async () => {
+  test('an invalid TOLLGATE_KEY is refused and not shown', async () => {
     const refused = await run(['members', 'list'], { env: { TOLLGATE_KEY: 'secret-secret', TOLLGATE_URL: 'http://127.0.0.1:1' } });
     expect(refused).toMatchObject({ code: 1, err: expect.stringContaining('TOLLGATE_KEY is no key') });
     expect(refused.err).not.toContain('secret-secret');
   });
 
-  test('an operator key that no header can hold is refused and not shown', async () => {
+  test('an operator key that a header cannot hold is refused and not shown', async () => {
     const refused = await run(['workspace', 'list'], {
       env: { TOLLGATE_OPERATOR_KEY: 'secret\nsecret', TOLLGATE_URL: 'http://127.0.0.1:1' },
     });
@@ -265,7 +265,7 @@ describe('usage', () => {
     expect(refused.err).not.toContain('mistake of tollgate');
   });
 
-  test('a key travels beyond this machine with TLS only, unless that is allowed', async () => {
+  test('a key is sent beyond this machine only with TLS, unless plain text is allowed', async () => {
     const env = { TOLLGATE_KEY: key, TOLLGATE_URL: 'http://tollgate.invalid' };
     expect(await run(['members', 'list'], { env })).toMatchObject({
       code: 1,
@@ -289,7 +289,7 @@ describe('usage', () => {
     expect(await run(['freeze', 'now'])).toMatchObject({ code: 1, err: expect.stringContaining('too many arguments') });
   });
 
-  test.each([[[]], [['policy']], [['audit']]])('%j alone is no command: help on standard error, and 1', async (words) => {
+  test.each([[[]], [['policy']], [['audit']]])('%j alone is not a command: help on standard error, and 1', async (words) => {
     expect(await run(words)).toMatchObject({ code: 1, out: '', err: expect.stringMatching(/^Usage: tollgate(?:.*\n)+Commands:/) });
   });
 

@@ -29,7 +29,7 @@ describe('workspace', () => {
     expect((await tollgate(['workspace', 'list'], operator())).out).not.toContain('fresh');
   });
 
-  test('delete wants the slug again: of the option, or of the person at the terminal', async () => {
+  test('delete requires the slug again: from the option, or from the person at the terminal', async () => {
     await tollgate(['workspace', 'create', 'doomed', '--owner-uid', 'dan', '--owner-email', 'dan@doomed.test', '--json'], operator());
     const words = ['workspace', 'delete', 'doomed'];
     expect(await tollgate(words, operator())).toMatchObject({ code: 1, err: expect.stringContaining('--confirm doomed') });
@@ -51,7 +51,7 @@ describe('workspace', () => {
 });
 
 describe('keys', () => {
-  test('a key that is made stands alone on standard output, and holds what was asked for', async () => {
+  test('a new key is printed alone on standard output, and has the requested properties', async () => {
     const made = await tollgate([
       'keys',
       'create',
@@ -100,7 +100,7 @@ describe('keys', () => {
     expect(await as(rotated.out.trim())).toMatchObject({ code: 1 });
   });
 
-  test('an unknown scope is refused with the list of them, an expiry that is no time with an example', async () => {
+  test('an unknown scope is refused with the list of scopes, an invalid expiry with an example', async () => {
     const unknown = await tollgate(['keys', 'create', 'x', '--scope', 'everything']);
     expect(unknown.code).toBe(1);
     for (const scope of scopes) expect(unknown.err).toContain(scope);
@@ -111,7 +111,7 @@ describe('keys', () => {
     expect(await tollgate(['keys', 'create', 'x'])).toMatchObject({ code: 1, err: expect.stringContaining('--scope') });
   });
 
-  test('an id that never was is not found', async () => {
+  test('an id that does not exist is not found', async () => {
     expect(await tollgate(['keys', 'revoke', '00000000-0000-4000-8000-000000000000'])).toMatchObject({
       code: 1,
       err: expect.stringMatching(/^tollgate: .*\n {2}asked was DELETE \/acme\/admin\/keys/),
@@ -135,7 +135,7 @@ describe('members', () => {
     expect((await tollgate(['members', 'list'])).out).not.toContain('ann@');
   });
 
-  test('what the control plane refuses is told in its words', async () => {
+  test('a refusal of the control plane is printed in its words', async () => {
     expect(await tollgate(['members', 'add', 'owner', '--email', 'a@b.test', '--role', 'member'])).toMatchObject({ code: 1 });
     expect(await tollgate(['members', 'remove', 'owner'])).toMatchObject({
       code: 1,
@@ -144,7 +144,7 @@ describe('members', () => {
     expect(await tollgate(['members', 'set', 'owner'])).toMatchObject({ code: 1, err: expect.stringContaining('give --role or --email') });
   });
 
-  test('a key that lacks the scope is told so, by where it came from', async () => {
+  test('a key that lacks the scope is reported with its source', async () => {
     const reader = await rest.keyOf('admin', ['agents.read'], 'reader');
     const refused = await run(['members', 'list'], { env: { TOLLGATE_URL: rest.origin, TOLLGATE_KEY: reader } });
     expect(refused).toMatchObject({ code: 1, err: expect.stringContaining('TOLLGATE_KEY may not do this') });
@@ -152,7 +152,7 @@ describe('members', () => {
 });
 
 describe('the state of the workspace', () => {
-  test('freeze and unfreeze, and events that tell of them', async () => {
+  test('freeze and unfreeze work, and events record them', async () => {
     expect(await tollgate(['freeze'])).toMatchObject({
       code: 0,
       err: expect.stringMatching(/^acme is frozen: every call is denied, revision \d+\n$/),

@@ -20,11 +20,11 @@ afterEach(() => {
 });
 afterAll(() => rest.close());
 
-/** Of the agent, the run begun last. */
+/** Waits until the last run of the agent is cancelled. */
 const cancelled = (agentId: string): Promise<void> =>
   vi.waitFor(async () => expect((await rest.runsOf(agentId))[0]).toMatchObject({ status: 'cancelled' }), { timeout: 10_000 });
 
-test('run prints what the agent says on standard output, and beside it what it does', async () => {
+test("run prints the agent's text on standard output, and its actions on standard error", async () => {
   await rest.createAgent({ name: 'bot' });
   script = ({ messages }) =>
     messages.length === 1 ? { text: 'I look', calls: [{ alias: 'box__none', arguments: '{"a":1}' }] } : { text: 'found\nit' };
@@ -53,7 +53,7 @@ test('run takes its input from standard input and values for the prompt, and wit
   expect(requests[0]?.system).toMatch(/"user": "ann"\n"note": "a=b"/);
 });
 
-test('what a model says never commands the terminal', async () => {
+test('text of a model never controls the terminal', async () => {
   await rest.createAgent({ name: 'sly' });
   script = ({ messages }) =>
     messages.length === 1 ? { calls: [{ alias: 'x\u001b[2J', arguments: '{"a":"\u009b1m"}' }] } : { text: 'a\u001b]0;b\u0007 \u202ec' };
@@ -62,7 +62,7 @@ test('what a model says never commands the terminal', async () => {
   expect(err).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202e]/);
 });
 
-test('run names what is wrong: no such agent, several of that name, a provider that fails, a stray value', async () => {
+test('run names the error: no such agent, several of that name, a provider that fails, a superfluous value', async () => {
   await rest.createAgent({ name: 'twin' });
   await rest.createAgent({ name: 'twin' });
   await rest.createAgent({ name: 'poor' });
@@ -87,7 +87,7 @@ test('Ctrl-C cancels the run', async () => {
   await cancelled(id);
 });
 
-test('the end of --timeout ends a run that goes on saying things, and has an exit code of its own', async () => {
+test('the end of --timeout ends a run that still prints, and has an exit code of its own', async () => {
   const id = await rest.createAgent({ name: 'long' });
   script = () => ({ text: 'well ', hangs: true });
   const ran = await tollgate(['run', 'long', 'x', '--timeout', '0.5']);
@@ -103,16 +103,16 @@ test('the end of --timeout ends a run that goes on saying things, and has an exi
   });
 });
 
-test('a run that is done in time says nothing of it', async () => {
+test('a run that ends in time does not mention the timeout', async () => {
   await rest.createAgent({ name: 'swift' });
   expect(await tollgate(['run', 'swift', 'x', '--timeout', '60', '--json'])).toMatchObject({ code: 0, err: '' });
 });
 
-test('a run is ended too where a proxy keeps its connection open for us, and it is said where that cannot be asked for', async () => {
+test('a run is cancelled also where a proxy keeps its connection open, and a message says where that cannot be requested', async () => {
   const id = await rest.createAgent({ name: 'proxied' });
   script = () => ({ text: 'well ', hangs: true });
   let reachable = true;
-  // Holds on to what it asked, whoever leaves.
+  // The proxy keeps its upstream requests open, although the client has closed.
   const proxy = createServer((asked, answer) => {
     if (!reachable && asked.url?.endsWith('/cancel') === true) return void answer.destroy();
     void request(`${rest.origin}${asked.url}`, {
@@ -144,7 +144,7 @@ test('a run is ended too where a proxy keeps its connection open for us, and it 
   }
 });
 
-test('runs list, show and cancel say what there is of them', async () => {
+test('runs list, show and cancel print what they find', async () => {
   const id = await rest.createAgent({ name: 'listed' });
   expect(await tollgate(['runs', 'list', 'listed'])).toMatchObject({ code: 0, out: '', err: expect.stringContaining('has not run yet') });
   await tollgate(['run', 'listed', 'first']);

@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => rest.close());
 
-/** `newest`: how far the workspace has come. */
+/** `newest`: the newest revision of the workspace. */
 async function connect() {
   const { rows } = await rest.pool.query<{ id: string; revision: string; epoch: string }>(
     "select workspace.id, revision, epoch from workspace cross join deployment where slug = 'acme'",
@@ -31,11 +31,11 @@ async function connect() {
   return { roster, enters, newest: Number(revision) };
 }
 
-test('a workspace without sidecars says so beside its output', async () => {
+test('a workspace without sidecars is reported on standard error', async () => {
   expect(await tollgate(['sidecars'])).toMatchObject({ code: 0, out: '', err: expect.stringContaining('no sidecar has connected yet') });
 });
 
-test('each sidecar is a row, with what it holds, how far it is behind and how it is; --json is the whole answer', async () => {
+test('each sidecar is a row, with its revision, how far it is behind and its state; --json is the whole answer', async () => {
   await tollgate(['freeze']);
   const { roster, enters, newest } = await connect();
   enters('edge-a', newest).says({
@@ -70,7 +70,7 @@ test('each sidecar is a row, with what it holds, how far it is behind and how it
   await roster.close();
 });
 
-test('sidecars of more than one page are all shown, and once', async () => {
+test('sidecars of more than one page are all shown once', async () => {
   const { roster, enters, newest } = await connect();
   const names = Array.from({ length: 1_003 }, (_, at) => `many-${String(at).padStart(4, '0')}`);
   const shown = (answer: Record<string, unknown>): readonly unknown[] =>
@@ -85,7 +85,7 @@ test('sidecars of more than one page are all shown, and once', async () => {
   await roster.close();
 });
 
-test('keys that libraries alone use are named, and narrowed to what libraries need', async () => {
+test('keys that only libraries use are named, and can be narrowed to what libraries need', async () => {
   const { roster, newest } = await connect();
   const { rows } = await rest.pool.query<{ id: string }>("select id from workspace where slug = 'acme'");
   const make = async (name: string, ...scopes: readonly string[]): Promise<string> =>
@@ -123,7 +123,7 @@ test('keys that libraries alone use are named, and narrowed to what libraries ne
   await roster.close();
 });
 
-test('a key that may not is told which scope is missing', async () => {
+test('a key without permission is refused with the missing scope', async () => {
   const key = await rest.keyOf('owner', ['govern']);
   expect(await tollgate(['sidecars'], { env: { TOLLGATE_KEY: key } })).toMatchObject({
     code: 1,

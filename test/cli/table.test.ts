@@ -8,7 +8,7 @@ const rows = [
 ];
 const draw = (width: number | null) => drawTable(rows, columns, { width, bold: (text) => text });
 
-test('with room enough each row is one line, its time to the second', async () => {
+test('in a wide terminal each row is one line, its time to the second', async () => {
   expect(await draw(null)).toBe(
     [
       'at                    name                 reason',
@@ -30,7 +30,7 @@ test('in a narrow terminal only the widest text wraps, between words', async () 
   );
 });
 
-test('in one that is narrower still no line is wider than it, and no character is lost', async () => {
+test('in an even narrower terminal no line is wider than it, and no character is lost', async () => {
   const drawn = await draw(40);
   expect(Math.max(...drawn.split('\n').map((line) => line.length))).toBeLessThanOrEqual(40);
   for (const row of rows)

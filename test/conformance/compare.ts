@@ -1,4 +1,4 @@
-// Two runs of the suite beside each other: the same server alone and through the proxy.
+// Compares two runs of the suite: the same server alone and through the proxy.
 import { type Revision, type Scenario, suite } from './suite.ts';
 
 type Run = readonly Scenario[];
@@ -7,7 +7,7 @@ export interface Comparison {
   readonly revision: Revision;
   readonly alone: Run;
   readonly proxied: Run;
-  /** Each scenario of which anything differs, with both sides. */
+  /** Each scenario with a difference, with both sides. */
   readonly differences: readonly string[];
 }
 
@@ -37,7 +37,7 @@ export function compare(revision: Revision, alone: Run, proxied: Run): Compariso
   return { revision, alone, proxied, differences };
 }
 
-/** Of the checks that say yes or no: how many say yes. */
+/** Of the checks that pass or fail: how many pass. */
 function tally(run: Run, required: boolean): string {
   const checks = run.filter((one) => one.required === required).flatMap((one) => one.checks);
   const told = checks.filter(({ status }) => status !== 'INFO' && status !== 'SKIPPED');

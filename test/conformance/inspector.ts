@@ -1,5 +1,6 @@
-// `@modelcontextprotocol/inspector --cli` through the proxy, as a person would try it: it lists the tools that policy allows,
-// calls one, is refused one that is not listed, and is denied one by a limit in words that a model can act on.
+// Runs `@modelcontextprotocol/inspector --cli` through the proxy, as a person would: it lists the tools that policy
+// allows, calls one, is refused a tool that is not listed, and is denied one by a limit with a text that a model can
+// act on.
 import assert from 'node:assert/strict';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

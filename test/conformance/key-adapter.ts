@@ -1,5 +1,5 @@
-// The suite cannot send a key. This stands in front of the proxy and adds one; everything else passes as it is, bytes and
-// headers, both ways, as it comes.
+// The suite cannot send a key. This server is in front of the proxy and adds one; everything else passes unchanged,
+// bytes and headers, in both directions, as it arrives.
 import { createServer, request } from 'node:http';
 import { once } from 'node:events';
 

@@ -1,6 +1,7 @@
-// The official conformance suite against a server alone and against the same through the proxy, with a policy that allows all:
-// the same results, for both revisions, and README's table says which. `--write` puts the table there. `--program` shows, and
-// no more, what differs where the server behind the proxy is a program, which has no HTTP of its own.
+// Runs the official conformance suite against a server alone and against the same server through the proxy, with a
+// policy that allows everything. The results must be equal, for both revisions, and match README's table. `--write`
+// updates the table. `--program` only shows what differs where the server behind the proxy is a program, which has no
+// HTTP of its own.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { compare, type Comparison, tableOf } from './compare.ts';
 import { startKeyAdapter } from './key-adapter.ts';

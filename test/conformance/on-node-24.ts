@@ -1,4 +1,4 @@
-// Commands of packages that need a newer Node than this repository's, run by npx on that.
+// Runs commands of packages that need a newer Node than this repository's, by npx on that Node.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 

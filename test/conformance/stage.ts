@@ -1,4 +1,4 @@
-// The suite's server, alone and behind a sidecar of a control plane, each a program of its own.
+// The suite's server, alone and behind a sidecar of a control plane, each a separate program.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

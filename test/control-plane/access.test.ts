@@ -1,4 +1,4 @@
-// Every endpoint, asked by every role and by keys with and without the scope it needs.
+// Every endpoint, requested by every role and by keys with and without the scope that it needs.
 import type { Role, Scope } from '@tollgate/proto/contract';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createRest, field, type Rest } from './rest.ts';
@@ -11,7 +11,7 @@ interface Row {
   readonly scope: Scope;
   readonly who: readonly Role[];
   readonly body?: object;
-  /** What its actor must have besides, since nobody gives what they lack. */
+  /** Scopes that its actor must also have, since no actor can give a scope that it lacks. */
   readonly gives?: readonly Scope[];
 }
 
@@ -22,7 +22,10 @@ const admin = '/acme/admin';
 const type = `${admin}/agentTypePolicies/${encodeURIComponent('claude-code::api::')}`;
 const question = { role: 'member', agentType: 'claude-code::api::', tier: 'api', tool: 'github.create_issue' };
 
-/** `{id}` is an agent, `{uid}` the asker's own uid. What a request finds is not the point: only that it is not 401 or 403. */
+/**
+ * `{id}` is an agent, `{uid}` the uid of the requester. The result of a request does not matter, only that it is not
+ * 401 or 403.
+ */
 const rows: readonly Row[] = [
   { method: 'GET', path: '/api/v1/agents', scope: 'agents.read', who: all },
   { method: 'POST', path: '/api/v1/agents', scope: 'agents.write', who: all, body: { name: 'x', model: 'y' } },
@@ -107,7 +110,7 @@ describe.each(rows)('$method $path', (row) => {
     else expect(status).toBe(403);
   });
 
-  test('its scope alone suffices, any other does not', async () => {
+  test('its scope alone suffices, and no other scope does', async () => {
     const needed = await rest.keyOf('owner', [row.scope, ...(row.gives ?? [])]);
     expect([200, 400, 404, 409]).toContain(await statusOf(row, 'owner', needed));
     const others = (
@@ -128,7 +131,7 @@ describe.each(rows)('$method $path', (row) => {
     expect(await statusOf(row, 'owner', lacking)).toBe(403);
   });
 
-  test.each(all)('by a session with all scopes as %s the same, and no change without its csrf value', async (role) => {
+  test.each(all)('the same holds for a session with all scopes as %s, and no change is made without its csrf value', async (role) => {
     const { cookie, csrf } = sessions.get(role) ?? { cookie: '', csrf: '' };
     const changes = row.method !== 'GET';
     if (changes) expect(await statusOf(row, role, null, { cookie })).toBe(403);

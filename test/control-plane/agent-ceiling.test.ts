@@ -1,4 +1,5 @@
-// What a member may give an agent: as much as the workspace's ceiling says, and nothing that binds others where there is none.
+// What a member may give an agent: at most the workspace's ceiling, and where there is no ceiling nothing that affects
+// other members.
 import { capabilities } from '@tollgate/proto/contract';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { beat } from '../../control-plane/runs/store/run-instances.ts';
@@ -24,7 +25,7 @@ const change = (method: 'PUT' | 'PATCH', key: string, id: string, body: object) 
 const profile = async (id: string) => Object(Object((await rest.ask('GET', `${agents}/${id}`)).body)['profile']);
 
 describe('without a ceiling', () => {
-  test('a member makes agents, but none with a scope or that may delegate', async () => {
+  test('a member creates agents, but none with a scope or that may delegate', async () => {
     expect((await create(member, { enabledTools: ['*', 'github.*'], maxToolCalls: 10_000 })).status).toBe(200);
     const refused = await create(member, { scopes: ['payments'], canDelegate: true });
     expect(refused.status).toBe(403);
@@ -33,7 +34,7 @@ describe('without a ceiling', () => {
     );
   });
 
-  test('what an agent has a member may keep and take away, and not give', async () => {
+  test('a member may keep and remove what an agent has, but not add to it', async () => {
     const id = field(await create(admin, { scopes: ['a', 'b'], canDelegate: true }), 'id');
     for (const method of ['PUT', 'PATCH'] as const) {
       expect((await change(method, member, id, { scopes: ['b', 'a'], canDelegate: true, icon: method })).status).toBe(200);
@@ -47,7 +48,7 @@ describe('without a ceiling', () => {
     expect(await profile(id)).toMatchObject({ scopes: ['a'], canDelegate: false });
   });
 
-  test('owners and admins are free', async () => {
+  test('owners and admins are not limited', async () => {
     for (const key of [rest.owner, admin]) expect((await create(key, { scopes: ['any'], canDelegate: true })).status).toBe(200);
   });
 });
@@ -62,7 +63,7 @@ describe('under a ceiling', () => {
     maxBudgetCents: 0,
   };
 
-  test('each field that is above it is named with its ceiling, and nothing is written', async () => {
+  test('each field above it is named with its ceiling, and nothing is written', async () => {
     await ceiling(all);
     expect((await create(member, within)).status).toBe(200);
     const above = { enabledTools: ['mail.send', 'mail.read', 'github'], scopes: ['read', 'write'], maxToolCalls: 21, maxBudgetCents: 51 };
@@ -84,7 +85,7 @@ describe('under a ceiling', () => {
     expect((await create(member, { maxToolCalls: 20 })).status).toBe(200);
   });
 
-  test('what is above it already may stay, and not move but under it', async () => {
+  test('a value above it may stay, and change only to one under it', async () => {
     const id = field(await create(admin, { enabledTools: ['shell'], scopes: ['root'], maxToolCalls: 500, maxBudgetCents: 90 }), 'id');
     await ceiling({ ...all, canDelegate: false });
     const unchanged = { enabledTools: ['shell'], scopes: ['root'], maxToolCalls: 500, maxBudgetCents: 90, description: 'mine' };
@@ -100,7 +101,7 @@ describe('under a ceiling', () => {
     expect((await change('PATCH', admin, id, { maxToolCalls: 499, scopes: ['root'] })).status).toBe(200);
   });
 
-  test('a ceiling that leaves scopes and canDelegate out leaves them as without one', async () => {
+  test('a ceiling without scopes and canDelegate treats them as if there were no ceiling', async () => {
     await ceiling({ enabledTools: ['*'] });
     expect((await create(member, { scopes: ['a'] })).status).toBe(403);
     expect((await create(member, { canDelegate: true })).status).toBe(403);
@@ -112,7 +113,7 @@ describe('under a ceiling', () => {
     expect((await create(member, { enabledTools: ['github.issues'] })).status).toBe(403);
   });
 
-  test('a ceiling that is none is refused with the place', async () => {
+  test('an invalid ceiling is refused with the place', async () => {
     const refused = await ceiling({ scopes: ['ok', ''], maxToolCalls: -1, everything: true });
     expect(refused.status).toBe(400);
     expect(Object(refused.body)['details']).toEqual([
@@ -122,7 +123,7 @@ describe('under a ceiling', () => {
     ]);
   });
 
-  test('it waits for control planes that do not know it, and not for sidecars', async () => {
+  test('it waits for control planes that do not support it, and not for sidecars', async () => {
     await beat(rest.pool, 'old-plane');
     await rest.pool.query('update run_instance set capabilities = $1', [capabilities.filter((name) => name !== 'agent-ceiling')]);
     expect(errorOf(await ceiling({ maxToolCalls: 1 }))).toBe(

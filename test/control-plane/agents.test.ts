@@ -39,7 +39,7 @@ describe('create', () => {
     });
   });
 
-  test('every writable field is kept as sent', async () => {
+  test('every writable field is stored as sent', async () => {
     const body = {
       name: 'Full',
       model: 'some-model-nobody-knows',
@@ -143,7 +143,7 @@ describe('how often a key may write', () => {
   });
 });
 
-describe('what the agents of a workspace may be together', () => {
+describe('limits on all agents of a workspace together', () => {
   const mebi = 1_048_576;
   const filled = async (count: number, promptLength: number) => {
     const full = await createRest();
@@ -160,7 +160,7 @@ describe('what the agents of a workspace may be together', () => {
   };
   const body = { name: 'more', model: 'demo/echo' };
 
-  test('one agent more than 10,000 is 409, and one that goes makes room', async () => {
+  test('the agent after the 10,000th is 409, and a deletion makes space for one', async () => {
     const { full, first } = await filled(10_000, 1);
     expect(await full.ask('POST', list, { body })).toMatchObject({
       status: 409,
@@ -187,7 +187,7 @@ describe('what the agents of a workspace may be together', () => {
     expect(await full.ask('PATCH', `${list}/${first}`, { body: { systemPrompt: 'p'.repeat(100_000) } })).toMatchObject({ status: 200 });
   });
 
-  test('where they hold more than that already, what makes an agent no larger is written all the same', async () => {
+  test('where they already hold more than that, a write that makes no agent larger is accepted', async () => {
     const { full, first } = await filled(34, 1_000_000);
     expect(await full.ask('PATCH', `${list}/${first}`, { body: { description: 'more' } })).toMatchObject({ status: 409 });
     for (const change of [
@@ -217,7 +217,7 @@ describe('list', () => {
 });
 
 describe.each(['PUT', 'PATCH'] as const)('%s', (method) => {
-  test('each field that is sent is written, each that is not stays', async () => {
+  test('each field that is sent is written, and each that is not sent stays', async () => {
     const id = await rest.createAgent({ description: 'before', maxToolCalls: 7, maxDelegationDepth: 2 });
     const answer = await rest.ask(method, `${list}/${id}`, {
       body: { description: 'after', enabledTools: ['a.b'], maxDelegationDepth: null },
@@ -237,7 +237,7 @@ describe.each(['PUT', 'PATCH'] as const)('%s', (method) => {
     expect(await profile(id)).toMatchObject({ profile: { createdAt: '2026-06-25T12:00:00.000Z', updatedAt: '2026-06-25T12:01:00.000Z' } });
   });
 
-  test('what changes nothing leaves no event, no revision and no new updatedAt, whoever sends it', async () => {
+  test('a write that changes nothing leaves no event, no revision and no new updatedAt, for every sender', async () => {
     const id = await rest.createAgent({ enabledTools: ['a.b'], maxToolCalls: 0, maxDelegationDepth: 2 });
     const before = await rest.ask('GET', `${list}/${id}`);
     const rows = async (): Promise<unknown> => {
@@ -255,7 +255,7 @@ describe.each(['PUT', 'PATCH'] as const)('%s', (method) => {
         expect(answer).toMatchObject({ status: 200, body: { ok: true, revision: Number(Object(untouched)[0].revision) } });
       }
     }
-    // JSON has a zero that is not the one that is stored; a PATCH takes no cap of zero.
+    // JSON has a negative zero, which differs from the stored one; a PATCH accepts no cap of zero.
     if (method === 'PUT')
       await rest.ask('PUT', `${list}/${id}`, { body: '{"maxToolCalls":-0}', headers: { 'content-type': 'application/json' } });
     expect(await rows()).toEqual(untouched);
@@ -312,7 +312,7 @@ describe('PATCH, the validated path', () => {
     expect(errorOf(answer)).toContain(place);
   });
 
-  test('the bounds themselves are inside', async () => {
+  test('the values of the bounds are accepted', async () => {
     const id = await rest.createAgent();
     for (const body of [
       {
@@ -362,7 +362,7 @@ describe('PATCH, the validated path', () => {
   });
 });
 
-describe('an id that is none of ours', () => {
+describe('an id that does not exist here', () => {
   const requests = [
     ['GET', undefined],
     ['PUT', { icon: 'x' }],
@@ -370,7 +370,7 @@ describe('an id that is none of ours', () => {
     ['DELETE', undefined],
   ] as const;
 
-  test.each(requests)('%s is 404 with the same body for another workspace and for nobody', async (method, body) => {
+  test.each(requests)('%s is 404 with the same body for another workspace and for a missing agent', async (method, body) => {
     const theirs = field(await rest.ask('POST', list, { key: rest.other, body: { name: 'theirs', model: 'demo/echo' } }), 'id');
     const answers = [];
     for (const id of [theirs, 'nobody', 'a'.repeat(3000), '%00', '__proto__', "'; drop table agent; --", '%F0%9F%99%82']) {
@@ -416,7 +416,7 @@ test('a refused write raises no revision and leaves no event', async () => {
   expect(after.rows).toEqual(before.rows);
 });
 
-describe('suspended, the brake of owners and admins', () => {
+describe('suspended, which only owners and admins change', () => {
   const suspendedOf = async (id: string): Promise<unknown> => Object(Object(await profile(id)).profile).suspended;
 
   describe.each(['PUT', 'PATCH'] as const)('by %s', (method) => {
@@ -429,7 +429,7 @@ describe('suspended, the brake of owners and admins', () => {
       expect(await profile(id)).toMatchObject({ profile: { name: 'agent', suspended } });
     });
 
-    test('a member may send it back as it is, or not at all', async () => {
+    test('a member may send it back unchanged, or omit it', async () => {
       const id = await rest.createAgent({ suspended: true });
       const key = await rest.keyOf('member');
       for (const body of [{ name: 'once', suspended: true }, { name: 'twice' }])
@@ -437,7 +437,7 @@ describe('suspended, the brake of owners and admins', () => {
       expect(await profile(id)).toMatchObject({ profile: { name: 'twice', suspended: true } });
     });
 
-    test.each(['owner', 'admin'] as const)('an %s pulls and releases it', async (role) => {
+    test.each(['owner', 'admin'] as const)('an %s sets and clears it', async (role) => {
       const id = await rest.createAgent();
       const key = await rest.keyOf(role);
       for (const suspended of [true, false]) {
@@ -447,13 +447,13 @@ describe('suspended, the brake of owners and admins', () => {
     });
   });
 
-  test('anybody may create an agent that is suspended', async () => {
+  test('any member may create an agent that is suspended', async () => {
     const answer = await rest.ask('POST', list, { key: await rest.keyOf('member'), body: { name: 'x', model: 'm', suspended: true } });
     expect(await suspendedOf(field(answer, 'id'))).toBe(true);
   });
 });
 
-test('of a cap that no number of ours can be the words name the largest', async () => {
+test('for a cap that no number of ours can hold, the message names the largest', async () => {
   const answer = await rest.ask('PUT', `${list}/${await rest.createAgent()}`, { body: { maxToolCalls: 2 ** 53 } });
   expect(answer.status).toBe(400);
   expect(errorOf(answer)).toContain('maxToolCalls must be at most 9007199254740991');

@@ -1,4 +1,4 @@
-// The chain as the control plane keeps it: what it exports is sound, and what anybody does to the database shows.
+// The chain as the control plane keeps it: an export is sound, and every change in the database is detected.
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -34,7 +34,7 @@ const judged = async (kept: Awaited<ReturnType<typeof checkpoint>> | null = null
 const wordsOf = (verdict: Verdict): string => (verdict.kind === 'sound' ? 'sound' : verdict.words);
 const at = (ts: string) => () => entry({ ts });
 
-/** What comes in poisoned is mended, and the chain is over what it became. */
+/** Invalid data is sanitised at ingestion, and the chain covers the sanitised form. */
 const poisoned: readonly unknown[] = [
   '{"tool":"x\\u0000y","n":1.0,"m":1e400}',
   'no json',
@@ -47,8 +47,8 @@ const poisoned: readonly unknown[] = [
   JSON.stringify(entry({ input: 'here' })).replace('"here"', '[1e400, -1e400]'),
 ];
 
-describe('what is exported', () => {
-  test('is sound, whatever came in and however, from any checkpoint to the end', async () => {
+describe('an export', () => {
+  test('is sound, whatever was ingested and in which way, from any checkpoint to the end', async () => {
     const kept = [await checkpoint()];
     await ship(rest, spool('a'), records(1, 300));
     kept.push(await checkpoint());
@@ -74,7 +74,7 @@ describe('what is exported', () => {
           proven: { upTo: 314, keptUpTo: size, after: after ?? 0 },
         });
     }
-    // Losses that follow each other for one reason are one gap.
+    // Consecutive losses with one reason are one gap.
     expect(verify(await exported(), given)).toMatchObject({ proven: { entries: 311, gaps: 3, lostRecords: 101 + 3, retired: 0 } });
     expect(String(await exported(7)).split('\n')).toHaveLength(314 - 7 + 3);
     expect(verify(await exported(7), { ...given, kept: [kept[1] ?? (await checkpoint())] })).toMatchObject({ kind: 'unusable' });
@@ -91,7 +91,7 @@ describe('what is exported', () => {
     expect(rows.map(({ ingest }) => ingest)).toEqual(rows.map((_, index) => index + 1));
   });
 
-  test('is sound for any entries at all', async () => {
+  test('is sound for arbitrary entries', async () => {
     const value = fc.oneof(fc.jsonValue(), fc.double(), fc.string({ unit: 'binary' }));
     const batches = fc.sample(fc.array(fc.dictionary(fc.string(), value), { minLength: 1, maxLength: 20 }), 30);
     let from = 1;
@@ -106,7 +106,7 @@ describe('what is exported', () => {
     expect(await judged()).toMatchObject({ kind: 'sound', proven: { entries: from - 1 } });
   });
 
-  test('is of entries as a query shows them', async () => {
+  test('holds entries as a query shows them', async () => {
     await ship(rest, spool('a'), records(1, 2));
     const shown = Object((await rest.ask('GET', url)).body).entries as readonly { readonly id: string }[];
     const lines = String(await exported())
@@ -120,7 +120,7 @@ describe('what is exported', () => {
     expect(await judged(await checkpoint())).toMatchObject({ kind: 'sound', proven: { upTo: 0, isBeginning: true } });
   });
 
-  test('begins only where the log reaches', async () => {
+  test('begins only within the log', async () => {
     await ship(rest, spool('a'), records(1, 2));
     expect(await rest.ask('GET', `${url}/chain?after=3`)).toMatchObject({
       status: 400,
@@ -131,7 +131,7 @@ describe('what is exported', () => {
   });
 });
 
-describe('whoever writes to the database', () => {
+describe('a change in the database', () => {
   const tampering: readonly (readonly [string, string, RegExp])[] = [
     ['changes a column', `update audit_entry set decision = 'deny' where ingest = 5`, /item 5 \(entry a{32}-5\) was changed/],
     ['changes the rest', `update audit_entry set entry = entry || '{"role":"owner"}' where ingest = 5`, /item 5 .* was changed/],
@@ -179,7 +179,7 @@ describe('whoever writes to the database', () => {
     expect(wordsOf(await judged(kept))).toMatch(words);
   });
 
-  test.each([1_000_000, 21, 0, -5])('inserts an entry outside the log, as %d: no checkpoint is made of it', async (ingest) => {
+  test.each([1_000_000, 21, 0, -5])('that inserts an entry outside the log, as %d: no checkpoint is made of it', async (ingest) => {
     await ship(rest, spool('a'), records(1, 20));
     await rest.pool.query(
       `insert into audit_entry select workspace_id, ts, spool_id, 99, ${ingest}, received_at, tool, decision, agent_name, sub, session_id, entry, digest
@@ -189,7 +189,7 @@ describe('whoever writes to the database', () => {
     expect(await rest.ask('GET', `${url}/chain`)).toMatchObject({ status: 409, body: { error } });
   });
 
-  test('rolls the log back: no checkpoint is made of it, and where those are gone too, the one that was kept shows it', async () => {
+  test('that rolls the log back: no checkpoint is made of it, and where the checkpoints are gone too, a kept one shows it', async () => {
     await ship(rest, spool('a'), records(1, 10));
     const { rows } = await rest.pool.query('select ingest, chain from audit_head where ingest = 10');
     await ship(rest, spool('a'), records(11, 20));
@@ -205,7 +205,7 @@ describe('whoever writes to the database', () => {
     expect(wordsOf(await judged(kept))).toBe('the log ends with item 10, and kept covers 20: items at its end were removed');
   });
 
-  test('gives the log another history of the same length: no checkpoint is made of it', async () => {
+  test('that gives the log another history of the same length: no checkpoint is made of it', async () => {
     await ship(rest, spool('a'), records(1, 10));
     await checkpoint();
     await rest.pool.query(`update audit_head set chain = sha256('x') where ingest = 10`);
@@ -218,7 +218,7 @@ describe('whoever writes to the database', () => {
 });
 
 describe('a log from before there was a chain', () => {
-  test('begins its chain where it was, and what is new is proven', async () => {
+  test('begins its chain at its current end, and new entries are proven', async () => {
     const [, up = '', down = ''] =
       /-- Up Migration\n(.*)-- Down Migration\n(.*)/s.exec(
         readFileSync(new URL('../../control-plane/database/migrations/0020_audit_chain.sql', import.meta.url), 'utf8'),
@@ -240,7 +240,7 @@ describe('a log from before there was a chain', () => {
     });
   });
 
-  /** Only the days, as the version before did. */
+  /** Maintains only the days, as the previous version did. */
   async function tendOld(): Promise<void> {
     await rest.pool.query(
       `create table audit_entry_20260625 partition of audit_entry for values from ('2026-06-25T00:00Z') to ('2026-06-26T00:00Z')`,
@@ -249,7 +249,7 @@ describe('a log from before there was a chain', () => {
 });
 
 describe('checkpoints', () => {
-  test('are read back by their size, and name the log, its size and when they were made', async () => {
+  test('are found by their size, and name the log, its size and when they were made', async () => {
     expect((await rest.ask('GET', `${url}/checkpoint`)).status).toBe(404);
     await ship(rest, spool('a'), records(1, 5));
     const made = await rest.ask('POST', `${url}/checkpoint`);
@@ -267,7 +267,7 @@ describe('checkpoints', () => {
     });
   });
 
-  test('are made by a chore where something is new, and only there', async () => {
+  test('are made by a periodic task where the log has grown, and only there', async () => {
     const sizes = async () => (await rest.pool.query('select size::int from audit_checkpoint order by 1')).rows.map(({ size }) => size);
     const tend = () => tendCheckpoints({ ...rest.deps, log: { error: (_, message) => expect.fail(message) } });
     await Promise.all([tend(), tend()]);
@@ -280,7 +280,7 @@ describe('checkpoints', () => {
     expect(await sizes()).toEqual([3, 5]);
   });
 
-  test('of several control planes with keys of their own are all known', async () => {
+  test('of several control planes with different keys are all known', async () => {
     const actor = await authenticate(rest.deps, `Bearer ${rest.owner}`);
     const second = { ...rest.deps, notary: createNotary(newNotaryKey(), 90) };
     await ship(rest, spool('a'), records(1, 5));
@@ -337,14 +337,14 @@ describe('retention', () => {
       expect(retired).toBeGreaterThan(0);
       expect(after + retired + entries + gaps).toBe(8 * 13);
     }
-    // What lies before is not kept for ever.
+    // Older data is not kept for ever.
     const { rows } = await rest.pool.query<{ count: string }>(
       'select (select count(*) from audit_retired one join audit_head h using (workspace_id) where one.ingest <= kept_after) as count',
     );
     expect(Number(rows[0]?.count)).toBe(0);
   });
 
-  test('is told apart from deletion: a day that somebody empties early is missing', async () => {
+  test('is distinguished from deletion: a day that was emptied too early is missing', async () => {
     await ship(rest, spool('a'), records(1, 5, at(ts())));
     const kept = await checkpoint();
     passDays(1);
@@ -355,7 +355,7 @@ describe('retention', () => {
     expect(wordsOf(await judged(kept))).toMatch(/out of retention, which is 3 days: it was removed/);
   });
 
-  test('is raised: by a checkpoint from before the log is honest at once, and a day that somebody drops since is found', async () => {
+  test('is recognised: by a checkpoint from before, the log is valid immediately, and a day that was dropped since is found', async () => {
     for (let day = 0; day < 6; day += 1) {
       await ship(rest, spool('a'), records(day * 5 + 1, day * 5 + 5, at(ts())));
       await tend();
@@ -373,7 +373,7 @@ describe('retention', () => {
       kind: 'sound',
       proven: { upTo: 35, retentionDays: 30, earlierRetention: [{ days: 3 }] },
     });
-    // As retention itself would leave it.
+    // The same state that retention itself would leave.
     await rest.pool.query(
       `insert into audit_retired (workspace_id, ingest, ts, digest) select workspace_id, ingest, ts, digest from audit_entry
        where ts < (select min(ts) from audit_entry) + interval '25 hours'`,
@@ -382,7 +382,7 @@ describe('retention', () => {
     expect(wordsOf(verify(await exported(), raised))).toMatch(/out of retention, which is 30 days: it was removed/);
   });
 
-  test('an entry that comes in while its day is being dropped is dropped with it, and its place stays', async () => {
+  test('an entry that arrives while its day is being dropped is dropped with it, and its place stays', async () => {
     await ship(rest, spool('a'), records(1, 5, at(ts())));
     const late = ts();
     passDays(2);
@@ -398,7 +398,7 @@ describe('retention', () => {
     expect(await judged()).toMatchObject({ kind: 'sound', proven: { upTo: 18 } });
   });
 
-  test('a spool that has been silent for longer than entries may be late is forgotten', async () => {
+  test('a spool that was silent for longer than entries may be late is forgotten', async () => {
     await ship(rest, spool('a'), records(1, 5, at(ts())));
     await tendPartitions(rest.deps, 3);
     passDays(401);

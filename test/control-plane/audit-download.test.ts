@@ -32,7 +32,7 @@ async function exported(query: Readonly<Record<string, string>> = {}): Promise<r
 }
 const exportedIds = async (query: Readonly<Record<string, string>> = {}) => (await exported(query)).map(({ id }) => id);
 
-/** Far more than lies in buffers on the way, so that an export of it waits for its reader. */
+/** Far more than the buffers on the way hold, so that an export of it waits for its reader. */
 async function fill(): Promise<void> {
   for (let n = 0; n < 4; n += 1) {
     await ship(
@@ -43,7 +43,7 @@ async function fill(): Promise<void> {
   }
 }
 
-/** An export whose first bytes have come; `rest` reads what follows. */
+/** An export whose first bytes have arrived; `rest` reads what follows. */
 async function begin(key = rest.owner) {
   const { statusCode, body } = await request(rest.origin + url, { headers: { authorization: `Bearer ${key}` } });
   expect(statusCode).toBe(200);
@@ -58,7 +58,7 @@ async function begin(key = rest.owner) {
 }
 
 describe('an export', () => {
-  test('has every entry, exactly as a query shows it, in the order in which they came in', async () => {
+  test('has every entry, exactly as a query shows it, in the order of ingestion', async () => {
     await ship(rest, spool('b'), records(1, 3));
     await ship(
       rest,
@@ -80,7 +80,7 @@ describe('an export', () => {
     expect(await exported({ tool: 'none' })).toEqual([]);
   });
 
-  test('since is inclusive and until exclusive, by when things were decided', async () => {
+  test('since is inclusive and until exclusive, by the time of decision', async () => {
     await ship(
       rest,
       spool('a'),
@@ -118,13 +118,16 @@ describe('an export', () => {
   });
 });
 
-/** The clock that never goes back has gone on by so much. */
+/** Advances the monotonic clock by this time. */
 function skipAhead(ms: number): void {
   const now = performance.now.bind(performance);
   vi.spyOn(performance, 'now').mockImplementation(() => now() + ms);
 }
 
-/** What the system says once all has been read. Node takes a reset for an end where the read before it was not full. */
+/**
+ * The result of the socket once all data has been read. Node reports a reset as an end where the read before it was not
+ * full.
+ */
 async function endOf(socket: Socket): Promise<unknown> {
   const fd = Number(Object(socket)._handle.fd);
   const bytes = Buffer.alloc(65_536);
@@ -147,7 +150,7 @@ describe('an export that cannot be completed is cut', () => {
     await expect(readOn()).rejects.toThrow();
   });
 
-  test('in a way that a client of HTTP/1.0, as proxies are, takes for no end', async () => {
+  test('in a way that a client of HTTP/1.0, such as a proxy, does not take for an end', async () => {
     await fill();
     const key = await rest.keyOf('admin');
     const { hostname, port } = new URL(rest.origin);
@@ -160,7 +163,7 @@ describe('an export that cannot be completed is cut', () => {
     expect(await endOf(socket)).toBe('ECONNRESET');
   });
 
-  test('when the database goes away', async () => {
+  test('when the database is away', async () => {
     await fill();
     rest.pool.on('error', () => {});
     const { readOn } = await begin();
@@ -186,7 +189,7 @@ describe('an export that cannot be completed is cut', () => {
     await expect(idle.readOn()).rejects.toThrow();
   });
 
-  test('and refused outright where nothing of it was sent yet', async () => {
+  test('and is refused where no byte of it was sent yet', async () => {
     await ship(rest, spool('a'), records(1, 3));
     await rest.pool.query('alter table audit_entry rename to away');
     expect(await rest.ask('GET', url)).toMatchObject({ status: 500, body: { error: expect.any(String) } });
@@ -194,7 +197,7 @@ describe('an export that cannot be completed is cut', () => {
   });
 });
 
-describe('parameters are read as they came', () => {
+describe('parameters are validated', () => {
   const all = ['', '/stream', '/export'];
   const refused = async (path: string, query: string): Promise<string> => {
     const answer = await rest.ask('GET', `/acme/admin/audit${path}?${query}`);
@@ -211,7 +214,7 @@ describe('parameters are read as they came', () => {
     expect(errorOf(await rest.ask('GET', '/acme/admin/events?limits=1'))).toBe('limits is not a parameter here');
   });
 
-  test('since and until are date-times that there are', async () => {
+  test('since and until are date-times that exist', async () => {
     const wrong = ['2026-02-30', '2026-02-29T12:00:00Z', '2026-13-01', '2026-06-25T24:00:00Z', '2026-06-25T12:60:00Z', 'now', ''];
     const forms = ['1782388800', '2026-06-25 12:00:00Z', '2026-6-5', '+002026-06-25T12:00:00Z'];
     for (const at of [...wrong, ...forms].map(encodeURIComponent)) {
@@ -233,7 +236,7 @@ describe('parameters are read as they came', () => {
     expect(await refused('/export', 'since=a&since=b&until=1&until=2')).toBe('since must be given once; until must be given once');
   });
 
-  test('a parameter that there is not is named, with those there are', async () => {
+  test('an unknown parameter is named, with the list of known ones', async () => {
     const filters = 'tool, decision, agent, sub, session';
     expect(await refused('', 'tol=x')).toBe(`tol is not a parameter; there are since, limit, cursor, ${filters}`);
     expect(await refused('/export', 'limit=5')).toBe(`limit is not a parameter; there are since, until, ${filters}`);

@@ -1,4 +1,4 @@
-// The export of audit entries to a collector: what is sent, what comes of each answer, and that nothing is ever passed over.
+// The export of audit entries to a collector: what is sent, how each answer is handled, and that no entry is skipped.
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { tendCheckpoints } from '../../control-plane/audit/operations/checkpoint.ts';
@@ -38,7 +38,7 @@ const answering = (...replies: readonly Reply[]): void => {
 };
 
 describe('what is sent', () => {
-  test('is every entry with its place in the chain, by the names of OpenTelemetry, and its body is what its digest is of', async () => {
+  test('is every entry with its place in the chain, by the names of OpenTelemetry, and its body matches its digest', async () => {
     await ship(rest, spool('a'), [
       record(1, entry({ agentId: 'agent-7', outcome: undefined as never })),
       record(2, {
@@ -87,7 +87,7 @@ describe('what is sent', () => {
     expectWhole(collector.held, 'acme', 3);
   });
 
-  test('covers gaps, and entries that came in damaged', async () => {
+  test('covers gaps, and entries that arrived damaged', async () => {
     await ship(rest, spool('a'), [record(1, 'no json'), lost(2, 'never arrived', 4), record(5, entry()), lost(6, 'crc\0 \ud800')]);
     await ship(rest, spool('b'), [
       record(1, '{"tool":"x\\u0000y","n":1.0,"m":1e400,"traceId":"none"}'),
@@ -110,7 +110,7 @@ describe('what is sent', () => {
     });
   });
 
-  test('goes out as it comes in, and a workspace that is new begins at its beginning; one that is removed is forgotten', async () => {
+  test('is exported as it is ingested, a new workspace begins at its beginning, and a removed one is forgotten', async () => {
     const exporter = exporting();
     await ship(rest, spool('a'), records(1, 2));
     await holds(2);
@@ -131,7 +131,7 @@ describe('what is sent', () => {
     expect(exporter.problems()).toEqual([]);
   });
 
-  test('of a workspace that is removed meanwhile says of nothing that it is missing', async () => {
+  test('of a workspace that is removed meanwhile reports nothing as missing', async () => {
     for (let batch = 0; batch < 4; batch += 1) await ship(rest, spool('a'), records(batch * 500 + 1, batch * 500 + 500), 'other');
     const answers: ((reply: Reply) => void)[] = [];
     collector.reply = () => new Promise<Reply>((resolve) => void answers.push(resolve));
@@ -150,7 +150,7 @@ describe('what is sent', () => {
     expect(exporter.counted).toMatchObject({ lost: 0, failed: [] });
   });
 
-  test('comes in requests of a bounded size, however large the backlog', async () => {
+  test('is split into requests of a bounded size, however large the backlog', async () => {
     const large = 'x'.repeat(7_000);
     for (let batch = 0; batch < 5; batch += 1)
       await ship(
@@ -178,7 +178,7 @@ describe('the cursor', () => {
     await reaches(3);
   });
 
-  test('does not pass over an entry that commits late, however early it was decided and whatever else goes on', async () => {
+  test('does not skip an entry that commits late, however early it was decided and whatever happens at the same time', async () => {
     await ship(rest, spool('a'), records(1, 5));
     exporting();
     await reaches(5);
@@ -205,12 +205,12 @@ describe('the cursor', () => {
     expectWhole(collector.held, 'acme', 10);
   });
 
-  test('is started over where the database is an older copy of itself, or the log another one', async () => {
+  test('is reset where the database is an older copy of itself, or the log is another one', async () => {
     await ship(rest, spool('a'), records(1, 5));
     const first = startExporter(rest, collector);
     await reaches(5);
     await first.close();
-    // As in a backup: the log was at 3, and so its cursor at most.
+    // As in a backup: the log was at 3, and so its cursor was at most 3.
     await rest.pool.query(`delete from audit_entry where ingest > 3; update audit_head set ingest = 3`);
     await rest.pool.query(`update audit_export set position = 2, chain = null`);
     await ship(rest, spool('b'), records(1, 2));
@@ -228,7 +228,7 @@ describe('the cursor', () => {
     expect(third.said).toContainEqual(expect.objectContaining({ level: 'error', message: expect.stringContaining('rolled back') }));
   });
 
-  test('of which there is none any more is begun anew', async () => {
+  test('that is missing is started again', async () => {
     await ship(rest, spool('a'), records(1, 5));
     exporting();
     await reaches(5);
@@ -239,7 +239,7 @@ describe('the cursor', () => {
   });
 });
 
-describe('whatever the collector answers', () => {
+describe('for every answer of the collector', () => {
   test.each<readonly [string, Reply, string]>([
     ['503', { status: 503 }, 'unavailable'],
     ['502', { status: 502, body: '<html>' }, 'unavailable'],
@@ -252,7 +252,7 @@ describe('whatever the collector answers', () => {
     ['500', { status: 500 }, 'refused'],
     ['a redirect', { status: 307, headers: { location: 'http://127.0.0.1:1/' } }, 'refused'],
     ['a page for people', { status: 200, headers: { 'content-type': 'text/html' }, body: '<html>' }, 'refused'],
-  ])('%s: it is said, and sent again until it is taken', async (_what, reply, kind) => {
+  ])('%s: it is reported, and sent again until it is accepted', async (_what, reply, kind) => {
     answering(reply, reply);
     await ship(rest, spool('a'), records(1, 3));
     const exporter = exporting({ answerMs: reply === 'hang' ? 700 : 20_000 });
@@ -271,7 +271,7 @@ describe('whatever the collector answers', () => {
     );
   });
 
-  test('what it refuses is kept and shown, and holds up no other workspace', async () => {
+  test('what it refuses is kept and shown, and blocks no other workspace', async () => {
     collector.reply = ({ records: sent }) =>
       sent.some((one) => workspaceOf(one) === 'acme') ? { status: 403, body: { message: 'no\nway' } } : 'take';
     await ship(rest, spool('a'), records(1, 3));
@@ -286,7 +286,7 @@ describe('whatever the collector answers', () => {
     expect(exporter.said.filter(({ level }) => level === 'error').length).toBeGreaterThanOrEqual(1);
   });
 
-  test('what it rejects of a request that it took is counted and said, and not sent again', async () => {
+  test('records that it rejects from an accepted request are counted and reported, and not sent again', async () => {
     answering({ status: 200, body: { partialSuccess: { rejectedLogRecords: '2', errorMessage: 'too old' } } });
     await ship(rest, spool('a'), records(1, 5));
     const exporter = exporting();
@@ -305,7 +305,7 @@ describe('whatever the collector answers', () => {
   test.each([
     ['413', { status: 413 }],
     ['400, as the collector of OpenTelemetry does', { status: 400, body: { code: 3, message: 'http: request body too large' } }],
-  ])('a request that is too large, said by %s, is halved until it is not, and none as large is sent again', async (_said, reply) => {
+  ])('a request that is too large, reported by %s, is halved until it is accepted, and none as large is sent again', async (_said, reply) => {
     collector.reply = ({ records: sent }) => (sent.length > 3 ? reply : 'take');
     await ship(rest, spool('a'), records(1, 10));
     exporting();
@@ -313,7 +313,7 @@ describe('whatever the collector answers', () => {
     expectWhole(collector.held, 'acme', 10);
   });
 
-  test('a single entry that is too large goes without its payloads, says so, and still fits the chain', async () => {
+  test('a single entry that is too large is sent without its payloads, says so, and still fits the chain', async () => {
     const secret = 'y'.repeat(5_000);
     collector.reply = ({ bytes }) => (bytes > 4_000 ? { status: 413 } : 'take');
     await ship(rest, spool('a'), [
@@ -333,7 +333,7 @@ describe('whatever the collector answers', () => {
     expect(brief?.attributes['tollgate.code']).toBe('y'.repeat(512));
   });
 
-  test('one that takes no record at all is asked for ever, and nothing is passed over', async () => {
+  test('a collector that accepts no record is retried for ever, and nothing is skipped', async () => {
     collector.reply = () => ({ status: 413 });
     await ship(rest, spool('a'), records(1, 1));
     const exporter = exporting();
@@ -346,7 +346,7 @@ describe('whatever the collector answers', () => {
 });
 
 describe('of several control planes', () => {
-  test('one sends; another goes on where the cursors are when that one stops', async () => {
+  test('one sends; when it stops, another continues from the cursors', async () => {
     const [one, two] = [startExporter(rest, collector), startExporter(rest, collector)];
     await ship(rest, spool('a'), records(1, 500));
     await reaches(500);
@@ -360,11 +360,11 @@ describe('of several control planes', () => {
     expect(collector.held).toHaveLength(600);
   });
 
-  test('one that believes it still sends is told that it was overtaken, and moves no cursor', async () => {
+  test('one that wrongly believes that it sends is notified that it was replaced, and moves no cursor', async () => {
     let answer: (reply: Reply) => void = () => undefined;
     collector.reply = ({ nth }) => (nth === 1 ? new Promise<Reply>((resolve) => (answer = resolve)) : 'take');
     await ship(rest, spool('a'), records(1, 5));
-    // It hears of nothing but its own request.
+    // It is notified of nothing except its own request.
     const frozen = exporting({ pace: { renewMs: 60_000 } });
     await collector.until(() => collector.posts.length === 1);
     await rest.pool.query(`update audit_export_lease set until = '-infinity'`);
@@ -396,7 +396,7 @@ describe('retention', () => {
   beforeEach(() => void log.said.splice(0));
   const tend = (retentionDays: number) => tendPartitions({ ...rest.deps, log }, retentionDays, true);
 
-  test('waits for an export that is behind, and goes on when it has caught up', async () => {
+  test('waits for an export that is behind, and continues when the export has caught up', async () => {
     await ship(rest, spool('a'), records(1, 4, old));
     expect(await tend(2)).toEqual([]);
     expect(log.said).toEqual(['audit entries out of retention are kept until they are exported']);
@@ -406,7 +406,7 @@ describe('retention', () => {
     expectWhole(collector.held, 'acme', 4);
   });
 
-  test('waits for the export of another control plane too, and for a log that is sent anew since it was rolled back', async () => {
+  test('also waits for the export of another control plane, and for a log that is sent again after it was rolled back', async () => {
     await ship(rest, spool('a'), records(1, 4, old));
     answering('hang');
     const other = exporting();
@@ -421,7 +421,7 @@ describe('retention', () => {
     expect(await days()).toEqual(['20260620', '20260624']);
   });
 
-  test('waits for so long and no longer; what then goes unsent is counted, said, and told to the collector by its digest', async () => {
+  test('waits for a limited time; then unsent entries are counted, reported, and sent to the collector as digests', async () => {
     await ship(rest, spool('a'), records(1, 4, old));
     const outAt = Date.parse('2026-06-21T12:00:00.000Z');
     rest.clock.now = new Date(outAt + exportGraceDays * 86_400_000);
@@ -443,7 +443,7 @@ describe('retention', () => {
     expect(exporter.said).toContainEqual(expect.objectContaining({ level: 'error', fields: { workspace: 'acme', items: 2 } }));
   });
 
-  test('that has left not even a digest is said as well, with the positions, and the chain goes on from a checkpoint', async () => {
+  test('that has left no digest either is also reported, with the positions, and the chain continues from a checkpoint', async () => {
     await ship(rest, spool('a'), records(1, 1, old));
     const first = startExporter(rest, collector);
     await reaches(1);
@@ -473,7 +473,7 @@ describe('retention', () => {
     expect(copy.at(-1)?.attributes['tollgate.chain.value']).toBe(rows[0].chain);
   });
 
-  test('of before the export was there is no loss: it begins with what is kept', async () => {
+  test('before the export existed is no loss: the export begins with what is kept', async () => {
     await ship(
       rest,
       spool('a'),
@@ -495,7 +495,7 @@ describe('retention', () => {
   });
 });
 
-test('entries from before there was a chain are sent, too, and the chain begins where it does', async () => {
+test('entries from before the chain existed are sent, too, and the chain begins where it does', async () => {
   await ship(rest, spool('a'), records(1, 3));
   await rest.pool.query(`update audit_entry set digest = null; update audit_head set begins_after = 3, kept_after = 3, chain = null`);
   await ship(rest, spool('a'), records(4, 5));
@@ -510,7 +510,7 @@ test('entries from before there was a chain are sent, too, and the chain begins 
 const cases = 12;
 
 test(
-  'whatever the faults, in whatever order: after they end the collector holds every item, and each log is whole',
+  'after any faults in any order have ended, the collector holds every item, and each log is whole',
   async () => {
     const fault = fc.oneof(
       { weight: 3, arbitrary: fc.constant<Fault>(() => 'take') },

@@ -41,8 +41,8 @@ async function pageThrough(): Promise<readonly string[]> {
   return found;
 }
 
-describe('what is shown', () => {
-  test('what arrives after the stream began, and nothing that was there before', async () => {
+describe('the stream shows', () => {
+  test('what arrives after the stream began, and nothing from before', async () => {
     await ship(rest, spool('a'), records(1, 3));
     const live = await tail();
     await ship(rest, spool('a'), records(4, 6));
@@ -57,7 +57,7 @@ describe('what is shown', () => {
     expect(block).toEqual({ comment: null, event: 'entry', id: 1, data: Object(body).entries[0] });
   });
 
-  test('an entry that comes in days late, when it comes in', async () => {
+  test('an entry that is ingested days late, when it is ingested', async () => {
     const live = await tail();
     await ship(rest, spool('a'), records(1, 2));
     await ship(
@@ -88,7 +88,7 @@ describe('what is shown', () => {
 });
 
 describe('Last-Event-ID', () => {
-  test('goes on right after it, in order, over pages, for whatever came in meanwhile', async () => {
+  test('continues right after it, in order, over pages, for everything ingested meanwhile', async () => {
     await ship(rest, spool('a'), records(1, 900));
     await ship(
       rest,
@@ -100,7 +100,7 @@ describe('Last-Event-ID', () => {
     expect(await live.take(1505)).toEqual([...ids('a', 101, 900), ...ids('b', 1, 700), ...ids('a', 901, 905)]);
   });
 
-  test('of what a client saw last, however often it comes back, leaves no gap and repeats nothing', async () => {
+  test('of the last entry that a client saw, however often it reconnects, leaves no gap and repeats nothing', async () => {
     const seen: unknown[] = [];
     let last = 0;
     for (let turn = 0; turn < 12; turn += 1) {
@@ -116,7 +116,7 @@ describe('Last-Event-ID', () => {
     expect(seen).toEqual(ids('a', 1, 156));
   });
 
-  test('the greeting names where a client stands that has seen nothing yet', async () => {
+  test('the greeting names the position of a client that has seen nothing yet', async () => {
     await ship(rest, spool('a'), records(1, 7));
     const answer = createTailAudit();
     const items = await answer(rest.deps, await ownerActor(), { parameters: {}, lastEventId: undefined });
@@ -124,7 +124,7 @@ describe('Last-Event-ID', () => {
     expect(first.value).toEqual({ kind: 'note', text: 'listening', ingest: 7 });
   });
 
-  test('0 shows everything that is kept, also past days that are gone', async () => {
+  test('0 shows everything that is kept, also past days that were dropped', async () => {
     await ship(
       rest,
       spool('a'),
@@ -135,7 +135,7 @@ describe('Last-Event-ID', () => {
     expect(await live.take(30)).toEqual([...ids('a', 1, 10), ...ids('a', 21, 40)]);
   });
 
-  test('with a filter that lets little through, over many pages', async () => {
+  test('with a filter that matches few entries, over many pages', async () => {
     for (let n = 0; n < 6; n += 1) {
       await ship(
         rest,
@@ -147,7 +147,7 @@ describe('Last-Event-ID', () => {
     expect(await live.take(2)).toEqual([`${spool('a')}-2500`, `${spool('a')}-5000`]);
   });
 
-  test('that this stream never gave is refused', async () => {
+  test('that this stream never sent is refused', async () => {
     await ship(rest, spool('a'), records(1, 2));
     for (const id of ['-1', '1.5', '0x10', '1e3', 'abc', '', '01', '9999999999999999999', '1, 2', '3']) {
       const answer = await rest.ask('GET', '/acme/admin/audit/stream', { headers: { 'last-event-id': id } });
@@ -165,7 +165,7 @@ describe('an open stream', () => {
     expect(await drain(live)).toEqual(['ended: the key was revoked or has expired']);
   });
 
-  test('of a client that does not read shows a revoked key nothing beyond what was on its way', async () => {
+  test('of a client that does not read shows a revoked key only what was already sent', async () => {
     const key = await rest.keyOf('admin');
     const big = 'x'.repeat(6000);
     for (let n = 0; n < 4; n += 1)
@@ -182,14 +182,14 @@ describe('an open stream', () => {
     });
     const iterator = items[Symbol.asyncIterator]();
     for (let n = 0; n < 10; n += 1) await iterator.next();
-    // One page is held, whatever there is, until its last entry is taken.
+    // One page is held, however many there are, until its last entry is read.
     expect(reads).toBe(1);
     await rest.ask('DELETE', '/acme/admin/members/admin-1');
     expect((await iterator.next()).value).toMatchObject({ kind: 'note', text: 'ended: the key was revoked or has expired' });
     expect(await iterator.next()).toEqual({ done: true, value: undefined });
   });
 
-  test('says that it is alive while nothing happens, and where it stands', async () => {
+  test('sends a keep-alive with its position while nothing happens', async () => {
     await ship(rest, spool('a'), records(1, 3));
     const stop = new AbortController();
     const items = await createTailAudit({ keepAliveMs: 20, recheckMs: 2_000 })(
@@ -229,7 +229,7 @@ describe('an open stream', () => {
 });
 
 describe('the watch of the heads', () => {
-  test('asks the database once a turn for all who wait, and not at all when nobody does', async () => {
+  test('asks the database once per turn for all waiting streams, and never when none waits', async () => {
     let asked = 0;
     const db = {
       query: (async (_text: string, [workspaceIds]: [readonly number[]]) => {
@@ -249,7 +249,7 @@ describe('the watch of the heads', () => {
   });
 });
 
-test('streams and pages show each entry exactly once while spools are taken in at once, some of it days late', async () => {
+test('streams and pages show each entry exactly once while spools are ingested at once, some entries days late', async () => {
   const spools = ['a', 'b', 'c', 'd'];
   const rounds = 15;
   await ship(
@@ -278,7 +278,7 @@ test('streams and pages show each entry exactly once while spools are taken in a
   expect(everything.toSorted()).toEqual(spools.flatMap((letter) => ids(letter, 1, rounds * 10)).toSorted());
   expect(resumed).toEqual([...ids('e', 1, 300), ...everything]);
   expect(some).toEqual(everything.filter((id) => Number(id.split('-')[1]) % 2 === 1));
-  // In the order of their spools, too.
+  // Also in the order of their spools.
   for (const letter of spools) expect(everything.filter((id) => id.startsWith(letter))).toEqual(ids(letter, 1, rounds * 10));
   const exported = String((await rest.ask('GET', '/acme/admin/audit/export')).body);
   expect(

@@ -154,7 +154,7 @@ describe('the cursor', () => {
     expect(await page({ limit: '1000' })).not.toHaveProperty('next');
   });
 
-  test('shows every entry that was there at first exactly once while others arrive, old and new', async () => {
+  test('shows every entry that existed at first exactly once while others arrive, old and new', async () => {
     await ship(
       rest,
       spool('a'),
@@ -187,7 +187,7 @@ describe('the cursor', () => {
     );
   });
 
-  test('of another workspace reaches only one’s own', async () => {
+  test('of another workspace reaches only entries of the own workspace', async () => {
     await ship(rest, spool('a'), records(1, 5));
     const { next = '' } = await page({ limit: '2' });
     const answer = await rest.ask('GET', `/other/admin/audit?cursor=${next}`, { key: rest.other });
@@ -219,7 +219,7 @@ test('the newest 200 are found by an index, for a common, a rare and an absent t
   }
 });
 
-test('a time outside the years 1 to 9999 is 400, also where only its offset leads there, and so is a cursor from there', async () => {
+test('a time outside the years 1 to 9999 is 400, also where only its offset makes it so, and so is a cursor with such a time', async () => {
   const refused = async (query: string) => errorOf(await rest.ask('GET', `/acme/admin/audit?${query}`));
   for (const since of ['0001-01-01T00:00:00+00:01', '9999-12-31T23:59:59-00:01'])
     expect(await refused(`since=${encodeURIComponent(since)}`)).toBe('since must be an ISO 8601 date-time such as 2026-06-25T12:00:00Z');

@@ -42,7 +42,7 @@ describe.each(paths)('%s', (path) => {
   });
 });
 
-test('a revoked key is 401 at once', async () => {
+test('a revoked key is 401 immediately', async () => {
   const made = await rest.ask('POST', '/acme/admin/keys', { body: { name: 'x', scopes: ['*'] } });
   const key = field(made, 'key');
   expect((await rest.ask('GET', '/api/v1/agents', { key })).status).toBe(200);
@@ -61,7 +61,7 @@ test('an expired key is 401 from its instant on', async () => {
   rest.clock.now = start;
 });
 
-test('a member who leaves takes along their own key and the service keys they made, and a return revives none', async () => {
+test('the own key and the made service keys of a member who leaves end, and a return restores none', async () => {
   const admin = await rest.keyOf('admin', ['*'], 'leaver');
   const service = field(await rest.ask('POST', '/acme/admin/keys', { key: admin, body: { name: 's', scopes: ['agents.read'] } }), 'key');
   expect((await rest.ask('GET', '/api/v1/agents', { key: service })).status).toBe(200);
@@ -70,7 +70,7 @@ test('a member who leaves takes along their own key and the service keys they ma
   for (const key of [admin, service]) expect((await rest.ask('GET', '/api/v1/agents', { key })).status).toBe(401);
 });
 
-test('a service key has the role of its maker as it is now', async () => {
+test('a service key has the current role of its maker', async () => {
   const admin = await rest.keyOf('admin', ['*'], 'falling');
   const service = field(await rest.ask('POST', '/acme/admin/keys', { key: admin, body: { name: 's', scopes: ['*'] } }), 'key');
   expect((await rest.ask('GET', '/acme/admin/members', { key: service })).status).toBe(200);
@@ -114,7 +114,7 @@ test('only the hash of a key is in the database, and no key in a log or an error
 
 test('a key is gsk_<slug>_ and 40 letters and digits, each equally likely', () => {
   const counts = new Map<string, number>();
-  // Every byte in turn, one at a time: those that would favour some letters are thrown away.
+  // Every byte in turn, one at a time: bytes that would favour some letters are discarded.
   let at = -1;
   const bytes = () => Uint8Array.of((at = (at + 1) % 256));
   for (let n = 0; n < 62 * 4; n += 1) {

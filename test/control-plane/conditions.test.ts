@@ -1,4 +1,4 @@
-// `If-Match`: a write holds only while what it changes is as it was at a revision, which every answer names.
+// `If-Match`: a write succeeds only while its target is unchanged since the given revision, which every answer names.
 import { Pool } from 'pg';
 import { Registry } from 'prom-client';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -21,11 +21,11 @@ const etagOf = ({ headers }: Answer): number => Number(/^"(\d+)"$/.exec(String(h
 const present = async (): Promise<number> => etagOf(await rest.ask('GET', `${admin}/workspacePolicy`));
 
 interface Thing {
-  /** Makes it, and answers the path at which it is. */
+  /** Creates it, and returns its path. */
   readonly make: () => Promise<string>;
   /** Changes it through that path. */
   readonly change: readonly [Method, string, unknown?];
-  /** The same thing, by another way. */
+  /** The same thing, changed in another way. */
   readonly otherwise?: readonly [Method, string, unknown?];
 }
 
@@ -119,7 +119,7 @@ const trace = async () =>
   ).rows[0]?.all;
 
 describe.each(things)('%s', (_, { make, change, otherwise = change }) => {
-  test('that was changed since is not changed: 412, and nothing of the write stays', async () => {
+  test('that was changed since is not changed: 412, and nothing of the write is stored', async () => {
     const at = await make();
     const seen = await present();
     expect((await send(at, otherwise)).status).toBe(200);
@@ -130,7 +130,7 @@ describe.each(things)('%s', (_, { make, change, otherwise = change }) => {
     expect(await trace()).toBe(before);
   });
 
-  test('is changed while only other things were changed since', async () => {
+  test('is changed where only other things were changed since', async () => {
     const at = await make();
     const seen = await present();
     await rest.createAgent();
@@ -144,7 +144,7 @@ describe.each(things)('%s', (_, { make, change, otherwise = change }) => {
     const answers = await Promise.all([send(at, change, seen), send(at, otherwise, seen)]);
     const statuses = answers.map(({ status }) => status);
     expect(statuses.filter((status) => status === 200)).toHaveLength(1);
-    // What is gone is gone, whoever asks with what condition.
+    // A deleted thing is 404 or 412, for every writer and condition.
     expect([404, 412]).toContain(statuses.find((status) => status !== 200));
   });
 });
@@ -156,11 +156,11 @@ describe('what a write changes', () => {
     await rest.ask('PUT', `${admin}/rolePolicies/admin`, { body: { mode: 'enforce' } });
     const apply = (rolePolicies: object, dryRun = false) =>
       rest.ask('POST', `${admin}/policies/apply`, { body: { rolePolicies, dryRun }, headers: { 'if-match': `"${seen}"` } });
-    // It would remove admin's, and would set it back.
+    // It would remove admin's, and would restore an old one.
     expect((await apply({ owner: { mode: 'enforce' } })).status).toBe(412);
     expect((await apply({ owner: { mode: 'audit' }, admin: { mode: 'audit' } })).status).toBe(412);
     expect((await apply({ owner: { mode: 'audit' } }, true)).status).toBe(412);
-    // It leaves admin's as the other writer left it.
+    // It does not change admin's, which the other writer wrote.
     expect(await apply({ owner: { mode: 'enforce' }, admin: { mode: 'enforce' } })).toMatchObject({
       status: 200,
       body: { changes: [{ document: 'role:owner' }] },
@@ -177,7 +177,7 @@ describe('what a write changes', () => {
     expect((await back(seen + 1)).status).toBe(200);
   });
 
-  test("is a member's policy where the member is removed, by a member's own hand too", async () => {
+  test("is a member's policy where the member is removed, also by the member", async () => {
     const key = await rest.keyOf('member', ['*'], 'mover');
     const url = `${admin}/userPolicies/mover`;
     const seen = await present();
@@ -199,7 +199,7 @@ describe('what a write changes', () => {
     expect((await rest.ask('DELETE', url, { headers: { 'if-match': seen } })).status).toBe(412);
   });
 
-  test('is a uid that was somebody else’s meanwhile', async () => {
+  test('is a uid that belonged to another member meanwhile', async () => {
     const seen = `"${await present()}"`;
     const body = { uid: 'reused', email: 'r@acme.test', role: 'member' };
     await rest.ask('POST', `${admin}/members`, { body });
@@ -216,7 +216,7 @@ describe('what a write changes', () => {
   });
 });
 
-test('a revision that is yet to be is 412: nobody has read it', async () => {
+test('a future revision is 412: no client has read it', async () => {
   const ahead = (await present()) + 1;
   for (const ifMatch of [ahead, 999_999_999_999_999]) {
     const asked = { headers: { 'if-match': String(ifMatch) } };
@@ -269,10 +269,10 @@ describe('ETag', () => {
     }
   });
 
-  test('is never ahead of what was read: a write in between is noticed', async () => {
+  test('is never ahead of the content: a write in between is noticed', async () => {
     const url = `${admin}/rolePolicies/admin`;
     await rest.ask('PUT', url, { body: { defaults: { api: { rateLimit: 0 } } } });
-    // Each adds one to what it read; a lost one would be missing in the end.
+    // Each adds one to the value that it read; a lost write would be missing at the end.
     const addOne = async (): Promise<void> => {
       for (let tries = 0; tries < 100; tries += 1) {
         const read = await rest.ask('GET', url);

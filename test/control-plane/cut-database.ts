@@ -1,5 +1,5 @@
-// A control plane's REST over a wire to PostgreSQL that can be frozen and cut: where 503 is what is looked at, and where the time
-// until then is measured (test/long).
+// A control plane's REST over a connection to PostgreSQL that can be frozen and cut. One test checks the 503, and
+// test/long measures the time until then.
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { connect, createServer, type Server, type Socket } from 'node:net';
@@ -12,7 +12,7 @@ import type { AppDeps } from '../../control-plane/http/deps.ts';
 import { createPool } from '../../control-plane/database/pool.ts';
 import type { Rest } from './rest.ts';
 
-/** A wire to PostgreSQL that can be frozen and cut. */
+/** A connection to PostgreSQL that can be frozen and cut. */
 export async function createWire({ pool }: Rest) {
   const { host = '', port = 5432 } = pool.options;
   const folder = await mkdtemp(join(tmpdir(), 'tollgate-wire-'));
@@ -45,7 +45,7 @@ export async function createWire({ pool }: Rest) {
   await listen();
   return {
     folder,
-    /** How many were made, since its beginning. */
+    /** How many connections were made since the beginning. */
     connections: () => connections,
     cut: stop,
     mend: listen,
@@ -82,7 +82,7 @@ export async function createCutApp({ deps, owner, pool }: Rest, { folder }: Wire
     await app.close();
     await cutPool.end();
   };
-  /** What one request may wait for: a connection, and an answer on it. */
+  /** The times that one request may wait: for a connection, and for an answer on it. */
   const { connectionTimeoutMillis = Number.POSITIVE_INFINITY, query_timeout: answerMs = Number.POSITIVE_INFINITY } = cutPool.options;
   return { ask, lines, waitMsMax: connectionTimeoutMillis + answerMs, close };
 }
@@ -93,7 +93,7 @@ export const readAndWrite = [
   ['PUT', '/acme/admin/workspacePolicy'],
 ] as const;
 
-/** A request waits for the workspace's row until the other session is told to end. */
+/** A request waits for the workspace's row until the returned function ends the other session. */
 export async function lockWorkspace({ pool }: Rest): Promise<() => Promise<void>> {
   const client = await pool.connect();
   await client.query('begin; select 1 from workspace for update');

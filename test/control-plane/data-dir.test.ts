@@ -1,5 +1,5 @@
-// A folder for data that cannot be made: Node's own `recursive` asks /proc for one without end, so a control plane told to keep its
-// data there span, and heard no signal.
+// A data folder that cannot be created: Node's own `recursive` retries without end for a folder in /proc, so a control
+// plane with its data there used 100 % CPU, and handled no signal.
 import { generateKeyPairSync } from 'node:crypto';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';

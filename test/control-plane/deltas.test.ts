@@ -1,5 +1,6 @@
-// What triggers note is all that a control plane must read: after any writes over REST, whoever reads only what changed holds what a
-// full read gives, and every sidecar can be led there from every earlier revision, also by a control plane that has just begun.
+// The changes that triggers record are all that a control plane must read. After any writes over REST, a reader of the
+// changes alone holds the same as a full read gives. Every sidecar can be updated to it from every earlier revision,
+// also by a control plane that has just started.
 import { policyService } from '@tollgate/proto';
 import { snapshotHash } from '@tollgate/proto/contract';
 import fc from 'fast-check';
@@ -40,7 +41,7 @@ async function stateNow(): Promise<WorkspaceState> {
   return state;
 }
 
-/** Reads what there is for who holds that much. */
+/** Reads the changes since what `holding` has. */
 async function advance(holding: Holding | null): Promise<Holding> {
   const read = await readWorkspace(rest.pool, workspaceId, holding === null ? null : { epoch: holding.epoch, number: holding.revision });
   if (read === null) throw new Error('the workspace is gone');
@@ -53,7 +54,7 @@ async function advance(holding: Holding | null): Promise<Holding> {
 const uids = fc.constantFrom('ann', 'bob');
 const few = fc.integer({ min: 0, max: 3 });
 
-/** A write, and whatever it is answered: some are refused, and change nothing. */
+/** A write, with any answer: some are refused, and change nothing. */
 const writes: fc.Arbitrary<() => Promise<unknown>> = fc.oneof(
   few.map((rateLimit) => () => rest.ask('PUT', '/acme/admin/workspacePolicy', { body: { tools: { 'a.b': { api: { rateLimit } } } } })),
   fc
@@ -103,7 +104,7 @@ function applied(base: readonly SnapshotEntry[], bytes: Buffer): readonly Snapsh
   return [...held.values()];
 }
 
-test('after any writes, who read only the changes holds everything, and deltas lead there from every revision', async () => {
+test('after any writes, a reader of the changes alone holds everything, and deltas lead there from every revision', async () => {
   const views: readonly View[] = [{ form: 'process' }, { form: 'library', keyId: sync.id }];
   const states = new Map<number, WorkspaceState>();
   const note = async (): Promise<void> => {
@@ -114,7 +115,7 @@ test('after any writes, who read only the changes holds everything, and deltas l
   let [each, leaping] = [await advance(null), await advance(null)];
   const [all = []] = fc.sample(fc.array(fc.tuple(writes, fc.boolean()), { minLength: 60, maxLength: 60 }), { numRuns: 1, seed });
   for (const [write, leaps] of all) {
-    // So that nobody is told to slow down.
+    // So that no request is rate-limited.
     rest.clock.now = new Date(rest.clock.now.getTime() + 3_000);
     await write();
     await note();
@@ -139,7 +140,7 @@ test('after any writes, who read only the changes holds everything, and deltas l
   expect(deltas).toBeGreaterThan(states.size);
 });
 
-test('what is admitted of a server travels while definitions are pinned, and not otherwise', async () => {
+test('the admitted tools of a server are sent while definitions are pinned, and not otherwise', async () => {
   const admitted = async (): Promise<unknown> => {
     held = await advance(held);
     return JSON.parse(held.parts.servers.entries.get('server/github')?.value.toString() ?? '{}').admitted;
@@ -166,7 +167,7 @@ test('what is admitted of a server travels while definitions are pinned, and not
   expect(await admitted()).toEqual([]);
 });
 
-test('changes that were forgotten are followed by a whole read, and no delta is made of what is not known', async () => {
+test('after changes were forgotten follows a full read, and no delta is made from an unknown revision', async () => {
   const old = await advance(null);
   const from = { epoch: old.epoch, number: old.revision };
   for (let limit = 1; limit <= 6; limit += 1)
@@ -181,9 +182,9 @@ test('changes that were forgotten are followed by a whole read, and no delta is 
   expect((await advance(null)).keysAfter(held.revision - 3)).toBeNull();
 });
 
-test('a table whose changes nobody notes is found out by what the tests compare', async () => {
+test('a table whose changes are not recorded is detected by the comparison of these tests', async () => {
   const id = await rest.createAgent();
-  // What the present revision touched is read again with the next one.
+  // What the present revision changed is read again with the next one.
   await rest.ask('POST', '/acme/admin/unfreeze');
   const held = await advance(null);
   for (const name of ['note_update_from', 'note_update_to']) await rest.pool.query(`drop trigger ${name} on agent`);

@@ -1,10 +1,10 @@
-// One policy, one call, every door: each is asked about the same call under the same policy, and all must decide alike and say in their
-// entries that the same rule did, which the reference evaluator names. Policies are written and entries are read over REST.
-// `TOLLGATE_TEST_SEED` makes the cases of a failure again.
-//
-// What every door can be asked alike: a key's pins give each the same agent, tier and client, whatever it lets a caller claim; a tool
-// of a registered server is `<server>.<METHOD>`, since the door of HTTP tools names calls so. No rule is for a name that a host would
-// write as another one's: there hosts that do are denied `tool_ambiguous` and other doors are not, which is meant.
+// One policy and one call at every endpoint. Each is asked about the same call under the same policy. All must decide
+// alike, and their entries must name the same rule, which is the one that the reference evaluator names. Policies are
+// written and entries are read over REST. `TOLLGATE_TEST_SEED` repeats the cases of a failure.
+// The cases hold only what every endpoint can be asked about alike. A key's pins give each the same agent, tier and
+// client, whatever a caller claims. A tool of a registered server is `<server>.<METHOD>`, since the endpoint of HTTP
+// tools names calls so. No rule is for a name that a host would write as another one's: an endpoint for such hosts
+// denies it with `tool_ambiguous` and other endpoints do not, which is intended.
 import { expect, onTestFinished, test } from 'vitest';
 import * as reference from '../semantics/reference.ts';
 import type { Document, Outcome, UserDocument, World } from '../semantics/world.ts';
@@ -16,20 +16,20 @@ import { listen } from './live.ts';
 const most = 200;
 const count = Math.min(most, Number(process.env['TOLLGATE_TEST_CASES'] ?? most));
 const seed = Number(process.env['TOLLGATE_TEST_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
-/** Of cases whose entries are waited for together. */
+/** The entries of this many cases are awaited together. */
 const batchSize = 20;
 
 interface Asked {
   readonly number: number;
   readonly made: Case;
   readonly outcome: Outcome;
-  /** Of the workspace, at which every door decides. */
+  /** The workspace's revision, at which every endpoint decides. */
   readonly revision: number;
   readonly caller: Armed;
   readonly answers: ReadonlyMap<string, Answered>;
 }
 
-test('every door decides alike, by the same rule of the same revision', { timeout: 300_000 }, async () => {
+test('every endpoint decides alike, by the same rule of the same revision', { timeout: 300_000 }, async () => {
   const stand = await startStand();
   const doors = doorsOf(stand);
   const write = await createWriter(stand);
@@ -49,7 +49,7 @@ test('every door decides alike, by the same rule of the same revision', { timeou
     asked = [];
   }
   expect(stand.failures).toEqual([]);
-  // Of fewer, as somebody asks for by hand, nothing is to be expected.
+  // With fewer cases, for example in a manual run, no class can be expected.
   if (count === most) checkClasses(outcomes);
 });
 
@@ -62,7 +62,7 @@ function armed(stand: Stand, { caller: { uid, tier } }: Case): Armed {
 // === What is written
 
 const denied = { permission: 'deny' } as const;
-/** Nobody is to be taken for one of those whom it is about. */
+/** These documents are about other subjects: no caller must match them. */
 const aboutOthers: Document = { defaults: { interactive: denied, subagent: denied, background: denied, api: denied } };
 
 interface Set {
@@ -72,7 +72,10 @@ interface Set {
   readonly userPolicies: Readonly<Record<string, UserDocument>>;
 }
 
-/** The organisation's documents: those of the case, and those about others, among them the agent that the doors' callers claim to be. */
+/**
+ * The organisation's documents: those of the case, and those about others, among them the agent that the callers claim
+ * to be.
+ */
 function setOf({ caller, policy }: Case): Set {
   const named = <T extends Document>(
     own: string | null,
@@ -92,7 +95,7 @@ function setOf({ caller, policy }: Case): Set {
   };
 }
 
-/** Writes a case's policy, and answers what the reference is to know of it, and the revision that it is held from. */
+/** Writes a case's policy. Returns what the reference must know of it, and the first revision that holds it. */
 async function createWriter({ rest, callers: keys }: Stand) {
   const own = new Map<string, string>();
   for (const { uid, role } of keys) if (uid !== null && !own.has(uid)) own.set(uid, await rest.keyOf(role, ['*'], uid));
@@ -109,10 +112,10 @@ async function createWriter({ rest, callers: keys }: Stand) {
     let self: UserDocument | null = null;
     if (policy.self !== null && caller.uid !== null) {
       const { status } = await selfOf('PUT', caller.uid, policy.self);
-      // What would be looser than the organisation's is refused, and nothing of it is stored.
+      // A policy that is looser than the organisation's is refused, and no part of it is stored.
       expect([200, 403]).toContain(status);
       if (status === 200) written = caller.uid;
-      // A field that says what the organisation's part says already is no change.
+      // A field that is equal to the organisation's part is no change.
       self = selfIn((await selfOf('GET', caller.uid)).body);
     }
     const { rows } = await rest.pool.query<{ revision: string }>("select revision from workspace where slug = 'acme'");
@@ -120,12 +123,12 @@ async function createWriter({ rest, callers: keys }: Stand) {
   };
 }
 
-/** What a member has written, as it is kept. */
+/** The member's own document as it is stored. */
 const selfIn = (shown: unknown): UserDocument | null =>
   (shown as { readonly parts?: { readonly self?: UserDocument } }).parts?.self ?? null;
 
 interface Own {
-  /** Null: nobody has a part of their own. */
+  /** Null: no member has a part of their own. */
   readonly uid: string | null;
   readonly self: UserDocument | null;
 }
@@ -177,13 +180,13 @@ function outcomeOf(world: World, caller: Armed, tool: string): Outcome {
 type Entry = Readonly<Record<string, unknown>>;
 
 interface Log {
-  /** Of a call, once it is in the audit log. */
+  /** The entry of a call, once it is in the audit log. */
   find(session: string, number: number): Promise<Entry>;
 }
 
 const placeOf = (session: string, number: number): string => JSON.stringify([session, number]);
 
-/** Of what was decided, as it comes in. */
+/** Collects decision entries as they arrive. */
 async function followEntries({ rest }: Stand): Promise<Log> {
   const live = await listen(rest);
   onTestFinished(() => live.close());
@@ -199,7 +202,7 @@ async function followEntries({ rest }: Stand): Promise<Log> {
         if (block.data?.['hookEvent'] !== 'PreToolUse') continue;
         const [, of] = /"case":"?(\d+)/.exec(JSON.stringify(block.data['input'])) ?? [];
         const other = placeOf(String(block.data['sessionId']), Number(of));
-        // Nothing is decided twice.
+        // No call is decided twice.
         expect(found.has(other), `a second entry of ${other}`).toBe(false);
         found.set(other, block.data);
       }
@@ -207,7 +210,7 @@ async function followEntries({ rest }: Stand): Promise<Log> {
   };
 }
 
-/** What of an entry must be the same behind every door. */
+/** The fields of an entry that must be equal behind every endpoint. */
 const sameIn = (entry: Entry) =>
   Object.fromEntries(
     [

@@ -1,5 +1,5 @@
-// Explaining a call, over HTTP. That every explanation decides as the reference does, and that what it advises leads to an
-// allow: test/semantics/explain.test.ts.
+// Explaining a call, over HTTP. test/semantics/explain.test.ts checks that every explanation decides as the reference
+// does, and that its advice leads to an allow.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { createRest, errorOf, field, type Rest } from './rest.ts';
 
@@ -77,7 +77,7 @@ describe('an explanation', () => {
     });
   });
 
-  test('names the winner of four layers that speak, and an override among them', async () => {
+  test('names the winner of four layers that match, and an override among them', async () => {
     await put('workspacePolicy', { defaults: api(deny) });
     await put('rolePolicies/member', { tools: { 'github.*': api(deny) } });
     await put(typePath, { tools: { [tool]: api({ ...allow, override: true }) } });
@@ -103,7 +103,7 @@ describe('an explanation', () => {
     ]);
   });
 
-  test('lists every denial that has to go, or one exception, and never excepts what a member denies themselves', async () => {
+  test("lists every denial that must be removed, or one exception, and never excepts a member's own denial", async () => {
     const own = await rest.keyOf('member', ['*'], 'ann');
     await put('userPolicies/ann', { tools: { [tool]: api(deny) } }, own);
     await put('workspacePolicy', { defaults: api(deny) });
@@ -116,7 +116,7 @@ describe('an explanation', () => {
     ]);
   });
 
-  test('of a role alone, and of a service key, knows no user layer', async () => {
+  test('for a role alone, and for a service key, has no user layer', async () => {
     await put('rolePolicies/member', { tools: { [tool]: api(deny) } });
     const made = await rest.ask('POST', `${admin}/keys`, { body: { name: 'service', scopes: ['govern'] } });
     const byRole = await explain({ role: 'member' });
@@ -129,7 +129,7 @@ describe('an explanation', () => {
   });
 });
 
-describe('what denies a call before policy is said, and the folds stand as they are', () => {
+describe('a denial before policy is reported, and the folds stay as they are', () => {
   test('a frozen workspace', async () => {
     await rest.ask('POST', `${admin}/freeze`);
     expect(await explain({ sub: 'ann' })).toMatchObject({
@@ -163,14 +163,14 @@ describe('what denies a call before policy is said, and the folds stand as they 
     });
   });
 
-  test('an agent that nobody registered, where the workspace denies those', async () => {
+  test('an unregistered agent, where the workspace denies those', async () => {
     await put('workspacePolicy', { unknownAgents: 'deny' });
     expect(await explain({ sub: 'ann' })).toMatchObject({ decision: 'deny', reason: expect.stringMatching(/^agent_unknown: /) });
     await rest.createAgent({ name: 'bot', enabledTools: [tool] });
     expect(await explain({ sub: 'ann' })).toMatchObject({ decision: 'allow' });
   });
 
-  test('a limit that allows none', async () => {
+  test('a limit of zero', async () => {
     await put('workspacePolicy', { defaults: api({ rateLimit: 0 }) });
     expect(await explain({ sub: 'ann' })).toMatchObject({
       decision: 'deny',
@@ -181,23 +181,23 @@ describe('what denies a call before policy is said, and the folds stand as they 
   });
 });
 
-describe('who may ask', () => {
+describe('permission to ask', () => {
   const statusOf = async (question: object, key = rest.owner): Promise<number> =>
     (await rest.ask('POST', `${admin}/explain`, { key, body: { agentType, tier: 'api', tool, ...question } })).status;
 
-  test('a member about themselves and about roles, and about nobody else, known or not', async () => {
+  test('a member may ask about themselves and about roles, and about no other member, known or not', async () => {
     const key = await rest.keyOf('member', ['*'], 'ann');
     expect(await statusOf({ sub: 'ann' }, key)).toBe(200);
     expect(await statusOf({ role: 'owner' }, key)).toBe(200);
     for (const sub of ['owner', 'nobody', 'apikey:1']) expect([sub, await statusOf({ sub }, key)]).toEqual([sub, 403]);
   });
 
-  test('a service key about itself', async () => {
+  test('a service key may ask about itself', async () => {
     const made = await rest.ask('POST', `${admin}/keys`, { body: { name: 'service', scopes: ['policies.read'] } });
     expect(await statusOf({ sub: `apikey:${field(made, 'id')}` }, field(made, 'key'))).toBe(200);
   });
 
-  test('owners and admins about anybody who is somebody', async () => {
+  test('owners and admins may ask about every member', async () => {
     const key = await rest.keyOf('admin');
     expect(await statusOf({ sub: 'ann' }, key)).toBe(200);
     expect(await statusOf({ sub: 'nobody' }, key)).toBe(400);
@@ -205,7 +205,7 @@ describe('who may ask', () => {
   });
 });
 
-test('of a sub that is an agent it is said whom to ask about', async () => {
+test('for a sub that is an agent the error names whom to ask about', async () => {
   const answer = await rest.ask('POST', `${admin}/explain`, { body: { sub: 'agent:x', agentType, tier: 'api', tool } });
   expect(answer.status).toBe(400);
   expect(errorOf(answer)).toBe('sub is an agent, which has no policy of its own: ask with the originSub of the entry');

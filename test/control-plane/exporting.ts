@@ -1,5 +1,4 @@
-// Exporters over a database of the test's own, quick in all that others take their time for; and what a copy is held
-// against.
+// Exporters over a test database, with short intervals where real ones wait; and the comparison of a copy with the log.
 import { hash } from 'node:crypto';
 import { expect } from 'vitest';
 import { createCollector } from '../../control-plane/audit/export/collector.ts';
@@ -81,21 +80,21 @@ interface Asked {
 export const positionOf = ({ attributes }: LogRecord): number => Number(attributes['tollgate.chain.position']);
 export const workspaceOf = ({ attributes }: LogRecord): string => String(attributes['tollgate.workspace']);
 
-/** Those of a workspace by their positions, each once. */
+/** The records of a workspace by their positions, each once. */
 export function copyOf(records: readonly LogRecord[], workspace: string): readonly LogRecord[] {
   const own = records.filter((record) => workspaceOf(record) === workspace);
   const byPosition = new Map(own.toSorted((a, b) => positionOf(a) - positionOf(b)).map((record) => [positionOf(record), record]));
   return [...byPosition.values()];
 }
 
-/** Every position from 1 to the head, each record as its chain says, whoever looks at the copy alone. */
+/** Checks the copy alone: every position from 1 to the head exists, and each record matches its chain value. */
 export function expectWhole(records: readonly LogRecord[], workspace: string, head: number): void {
   const copy = copyOf(records, workspace);
   expect(copy.map(positionOf)).toEqual(Array.from({ length: head }, (_, at) => at + 1));
   for (const [at, record] of copy.slice(1).entries()) expectFollows(String(copy[at]?.attributes['tollgate.chain.value']), record);
 }
 
-/** That its chain value goes on from the one before. */
+/** Checks that its chain value continues the previous one. */
 function expectFollows(before: string, { attributes, body, at, eventName }: LogRecord): void {
   const digest = String(attributes['tollgate.chain.digest']);
   const time = new Date(Number(at / 1_000_000n)).toISOString();
@@ -113,7 +112,7 @@ export async function headOf(rest: Rest, slug: string): Promise<number> {
   return Number(rows[0]?.ingest ?? 0);
 }
 
-/** Where its cursor is; 0: nowhere. */
+/** The position of its cursor; 0: no cursor. */
 export async function cursorOf(rest: Rest, slug = 'acme'): Promise<number> {
   const { rows } = await rest.pool.query<{ position: string }>(
     'select position from audit_export join workspace on id = workspace_id where slug = $1',

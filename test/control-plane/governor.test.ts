@@ -91,7 +91,7 @@ async function shipped(governor: Governor): Promise<void> {
   while ([...governor.shipping().values()].some(({ records }) => records > 0)) await new Promise((resolve) => setImmediate(resolve));
 }
 
-test('an agent that was just made runs at once, by a key that may not govern, and its calls are in the audit log', async () => {
+test('a new agent runs immediately, by a key without the scope govern, and its calls are in the audit log', async () => {
   const governor = await startGovernor();
   const { governed, runId, agentId } = await begin(governor, { name: 'fresh' });
   const { verdict } = await governed.decide({ tool: 'box.one', input: { n: 1 } });
@@ -107,7 +107,7 @@ test('an agent that was just made runs at once, by a key that may not govern, an
   });
 });
 
-test('what is said of a workspace is no part of the run that came first, nor of its trace', async () => {
+test('log lines about a workspace are not part of the first run, nor of its trace', async () => {
   const underWay = new AsyncLocalStorage<string>();
   const said: (string | undefined)[] = [];
   const info = (): void => void said.push(underWay.getStore());
@@ -120,7 +120,7 @@ test('what is said of a workspace is no part of the run that came first, nor of 
   expect(new Set(said)).toEqual(new Set([undefined]));
 });
 
-test('a write of policy is felt by a run under way', async () => {
+test('a write of policy takes effect in a run in progress', async () => {
   const governor = await startGovernor();
   const { governed, lease } = await begin(governor, { name: 'felt' });
   expect(governed.offers('box.one')).toBe(true);
@@ -131,7 +131,7 @@ test('a write of policy is felt by a run under way', async () => {
   expect(governed.offers('box.one')).toBe(true);
 });
 
-test('a key that is revoked in the middle of a run ends what the run may do', async () => {
+test('a key that is revoked in the middle of a run ends the permissions of the run', async () => {
   const governor = await startGovernor();
   const { governed, lease, actor } = await begin(governor, { name: 'revoked' });
   await plane.ask('DELETE', `/acme/admin/keys/${actor.keyId}`);
@@ -139,7 +139,7 @@ test('a key that is revoked in the middle of a run ends what the run may do', as
   expect(governed.halted()).toMatch(/^key_revoked/);
 });
 
-/** A clock whose long waits are over when the test says so. */
+/** A clock whose long timers fire when the test says so. */
 function startClock() {
   let aheadMs = 0;
   let due: (() => void)[] = [];
@@ -152,7 +152,7 @@ function startClock() {
       return { cancel: () => void (due = due.filter((one) => one !== run)), unref: () => undefined };
     },
   };
-  /** So much later, everything that waited runs. */
+  /** Advances the clock, and fires every due timer. */
   const pass = (ms: number): void => {
     aheadMs += ms;
     for (const run of due.splice(0)) run();
@@ -160,7 +160,7 @@ function startClock() {
   return { clock, pass };
 }
 
-test('a sidecar that nobody uses is closed when it has settled, and not before what is counted over it may be forgotten', async () => {
+test('an unused sidecar is closed when it has settled, and not before the counts over it may be forgotten', async () => {
   const { clock, pass } = startClock();
   const governor = await startGovernor({ clock });
   const actor = await authenticate(plane.deps, `Bearer ${(await plane.issueKey(['govern'])).key}`);
@@ -181,7 +181,7 @@ test('a sidecar that nobody uses is closed when it has settled, and not before w
   expect(await use()).not.toBe(second);
 });
 
-test('what could not be shipped is found by the next start, and arrives once', async () => {
+test('entries that could not be shipped are found by the next start, and arrive once', async () => {
   const folder = temporaryFolder();
   const away = await startGovernor({ folder, ingest: () => Promise.reject(new Error('the database is away')) });
   const { governed, runId, lease } = await begin(away, { name: 'left' });
@@ -202,13 +202,13 @@ test('what could not be shipped is found by the next start, and arrives once', a
   expect(await entriesOf(runId)).toMatchObject({ count: 30 });
 });
 
-test('a spool folder that cannot be made refuses the run, in words, and the next one tries again', async () => {
+test('a spool folder that cannot be created refuses the run, with the reason, and the next run tries again', async () => {
   const governor = await startGovernor({ folder: '/dev/null/spool' });
   await expect(begin(governor, { name: 'unspooled' })).rejects.toMatchObject({ code: 'unavailable' });
   expect(governor.shipping().size).toBe(0);
 });
 
-test.skipIf(!canMount())('a disk without room for a spool is given room by shipping what an earlier process left there', async () => {
+test.skipIf(!canMount())('a disk without space for a spool is freed by shipping what an earlier process left there', async () => {
   const folder = temporaryFolder();
   mountAt(folder);
   onTestFinished(() => void unmount(folder));
@@ -230,7 +230,7 @@ test.skipIf(!canMount())('a disk without room for a spool is given room by shipp
   expect(rows).toEqual([{ count: left }]);
 });
 
-test('what no limit counts any more is forgotten while the run goes on', async () => {
+test('counts that no limit needs any more are forgotten while the run continues', async () => {
   const clock = createManualClock();
   const governor = await startGovernor({ clock });
   const { governed, lease } = await begin(governor, { name: 'long' });
@@ -250,7 +250,7 @@ test('what no limit counts any more is forgotten while the run goes on', async (
   expect(counters.size).toBe(1);
   clock.advance(10_000);
   expect(counters.size).toBe(1);
-  // It is in use for a minute more; then what is left of it is given back first.
+  // It stays in use for one more minute; then the rest of its lease is returned first.
   await new Promise((seen) => setImmediate(seen));
   clock.advance(61_000);
   const later = async (): Promise<number> => {
@@ -279,7 +279,7 @@ test('two control planes share one limit: it is exact over both', async () => {
   expect(codes.filter((code) => code === 'rate_limited')).toHaveLength(30);
 });
 
-test('what waits for the audit log, and what was never written, is in the metrics', async () => {
+test('entries that wait for the audit log, and entries that were never written, are in the metrics', async () => {
   let takes = false;
   const governor = await startGovernor({
     ingest: (batch) => (takes ? plane.ingest(batch) : Promise.reject(new Error('the database is away'))),

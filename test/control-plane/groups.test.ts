@@ -1,4 +1,5 @@
-// Who is done together with whom, who alone, and who first. Without a database: what is done is said by the test.
+// Which items are processed together, which alone, and in which order. There is no database: the test decides what is
+// processed.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { type Grouping, inGroups } from '../../control-plane/base/groups.ts';
@@ -16,7 +17,7 @@ class Away extends Error {}
 const groupMax = 3;
 const atOnce = 2;
 
-/** Groups as they were begun; each goes on when its `go` is called. */
+/** Groups that were begun; each continues when its `go` is called. */
 function createWork() {
   const begun: { readonly jobs: readonly Job[]; readonly go: () => void }[] = [];
   let running = 0;
@@ -45,7 +46,7 @@ function createWork() {
 const settle = (): Promise<void> => new Promise((done) => setImmediate(done));
 const good = (n: number, key = 'a'): Job => ({ key, n, kind: 'good' });
 
-test('one that nobody is before begins at once, alone; those that come meanwhile are the next group, as many as fit', async () => {
+test('an item without a predecessor begins immediately, alone; those that arrive meanwhile form the next group, as many as fit', async () => {
   const { begun, run } = createWork();
   const all = [1, 2, 3, 4, 5].map((n) => run(good(n)));
   expect(begun.map(({ jobs }) => jobs.map(({ n }) => n))).toEqual([[1]]);
@@ -57,7 +58,7 @@ test('one that nobody is before begins at once, alone; those that come meanwhile
   expect(await Promise.all(all)).toEqual([10, 20, 30, 40, 50]);
 });
 
-test('a key with many waits for its turn after each group, as every other', async () => {
+test('a key with many items waits for its turn after each group, as every other key', async () => {
   const { begun, run } = createWork();
   void Promise.all([1, 2, 3, 4, 5, 6, 7, 8].map((n) => run(good(n, 'busy'))));
   void Promise.all(['b', 'c', 'd'].map((key) => run(good(1, key))));
@@ -68,11 +69,11 @@ test('a key with many waits for its turn after each group, as every other', asyn
   expect(begun.map(({ jobs }) => jobs[0]?.key)).toEqual(['busy', 'b', 'c', 'd', 'busy', 'busy', 'busy']);
 });
 
-test('whatever comes when: each is answered by itself, in order, a bad one fails alone, and no more is done at once than may be', async () => {
+test('in any order of arrival each item has its own answer, in order, a bad one fails alone, and a group never exceeds its maximum', async () => {
   const job = fc.record({
     key: fc.constantFrom('a', 'b', 'c'),
     kind: fc.constantFrom<Job['kind']>('good', 'good', 'good', 'good', 'bad', 'away'),
-    /** Groups that end before it comes. */
+    /** The number of groups that end before it arrives. */
     after: fc.nat({ max: 2 }),
   });
   let together = 0;
@@ -115,6 +116,6 @@ test('whatever comes when: each is answered by itself, in order, a bad one fails
     }),
     { numRuns: cases, ...(seed === undefined ? {} : { seed: Number(seed) }) },
   );
-  // Some of them, whatever the seed: about a tenth are.
+  // At least some of them for every seed; about a tenth on average.
   expect(together).toBeGreaterThan(cases / 100);
 });

@@ -1,4 +1,4 @@
-// The gRPC edge: who gets in, what a stream may say, and that entries arrive exactly once.
+// The gRPC edge: which clients are accepted, which messages a stream may send, and that entries arrive exactly once.
 import { type SyncRequest, type SyncResponse__Output } from '@tollgate/proto';
 import { bounds, snapshotSchemaVersion } from '@tollgate/proto/contract';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
@@ -109,7 +109,7 @@ test('a key without the scope sidecar.sync: both services answer PERMISSION_DENI
 });
 
 test('with the database away both services answer UNAVAILABLE', async () => {
-  // A pool of its own that cannot connect would be another plane: here the credential's query is made to fail instead.
+  // A pool that cannot connect would be another plane. Therefore the credential's query is made to fail here instead.
   const query = plane.pool.query.bind(plane.pool);
   Object.assign(plane.pool, { query: () => Promise.reject(Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' })) });
   try {
@@ -120,7 +120,7 @@ test('with the database away both services answer UNAVAILABLE', async () => {
   }
 });
 
-/** A policy stream after its first snapshot, which is not answered yet. */
+/** A policy stream after its first snapshot, which is not acknowledged yet. */
 async function greeted(): Promise<{
   readonly wire: Wire<SyncRequest, SyncResponse__Output>;
   readonly snapshot: NonNullable<SyncResponse__Output['snapshot']>;
@@ -194,13 +194,13 @@ test('a workspace that is removed ends the streams of its sidecars', async () =>
   const wire = openSync(plane, owner);
   wire.write(hello);
   expect((await wire.next()).message).toBe('snapshot');
-  // A write of its own, so that it was heard of before it goes.
+  // A separate write, so that the control plane knows the workspace before it is removed.
   await plane.ask('PUT', '/short-lived/admin/workspacePolicy', { key: owner, body: { unknownAgents: 'deny' } });
   await deleteWorkspace(plane.deps, 'short-lived', 'short-lived');
   expect(await wire.ended).toBe('UNAUTHENTICATED: the workspace was removed');
 });
 
-test('a sidecar that kept policy of a removed workspace takes that of the one that has its slug now', async () => {
+test('a sidecar that kept policy of a removed workspace receives that of the workspace that has its slug now', async () => {
   const spoolDir = temporaryFolder();
   const owner = { uid: 'sam', email: 'sam@reborn.test' };
   const before = await createWorkspace(plane.deps, { slug: 'reborn', owner });
@@ -220,7 +220,7 @@ test('a sidecar that kept policy of a removed workspace takes that of the one th
   await second.logs('delta taken');
 });
 
-/** An audit stream that was greeted. */
+/** An audit stream after its hello. */
 async function shipping(key = sync.key) {
   const wire = openShip(plane, key);
   wire.write(shipHello);
@@ -262,7 +262,7 @@ const badBatches = [
 ] as const;
 
 test.each(badBatches)(
-  '%s is refused as malformed, nothing of the batch is stored, and the stream goes on',
+  '%s is refused as malformed, nothing of the batch is stored, and the stream continues',
   async (_, { spoolId, records }, words) => {
     const wire = await shipping();
     wire.write({ batch: { ...shipped(spoolId), records: [...records] } });
@@ -290,7 +290,7 @@ test.each([
   ['a spool in upper case', 'B'.repeat(32)],
   ['a spool of 33 digits', 'b'.repeat(33)],
   ['a spool with a newline after it', `${'b'.repeat(32)}\n`],
-])('a batch of %s is none, and costs the stream', async (_, spoolId) => {
+])('a batch of %s is malformed, and ends the stream', async (_, spoolId) => {
   const wire = await shipping();
   wire.write({ batch: { ...shipped(spoolId), records: recordsOf(1, 1) } });
   expect(await wire.ended).toBe('INVALID_ARGUMENT: batch.spool_id must be 32 hex digits');
@@ -306,7 +306,7 @@ test('an audit stream that begins with a batch, or says hello twice, is ended', 
   expect(await stored(spool('b'))).toEqual([]);
 });
 
-test('more unacknowledged records than the credit cost the stream; what was committed stays', async () => {
+test('more unacknowledged records than the credit end the stream; committed records stay', async () => {
   let release = (): void => {};
   const held = new Promise<void>((resolve) => {
     release = resolve;
@@ -317,7 +317,7 @@ test('more unacknowledged records than the credit cost the stream; what was comm
   };
   const wire = await shipping();
   wire.write({ batch: { ...shipped(spool('c')), records: recordsOf(1, 1_000) } });
-  // Small, so that it is their number that counts.
+  // Small records, so that their number counts.
   const lost = (sequence: number) => ({ sequence, lost: { last: sequence, reason: 'torn' } });
   for (let from = 1_001; from <= 8_001; from += 1_000)
     wire.write({ batch: { ...shipped(spool('c')), records: Array.from({ length: 1_000 }, (_, at) => lost(from + at)) } });
@@ -326,21 +326,21 @@ test('more unacknowledged records than the credit cost the stream; what was comm
   await expect.poll(() => stored(spool('c'))).toEqual(from1To(1_000));
 });
 
-test('a database that goes away while taking in ends the stream with UNAVAILABLE', async () => {
+test('a database that goes away during ingestion ends the stream with UNAVAILABLE', async () => {
   plane.ingest = () => Promise.reject(Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' }));
   const wire = await shipping();
   wire.write({ batch: { ...shipped(spool('d')), records: recordsOf(1, 1) } });
   expect(await wire.ended).toMatch(/^UNAVAILABLE: the database /);
 });
 
-test('a bug of ours while taking in ends the stream without its words', async () => {
+test('an internal error during ingestion ends the stream without its text', async () => {
   plane.ingest = () => Promise.reject(new TypeError('secret.of is not a function'));
   const wire = await shipping();
   wire.write({ batch: { ...shipped(spool('d')), records: recordsOf(1, 1) } });
   expect(await wire.ended).toBe('INTERNAL: internal error');
 });
 
-test('two workspaces with the same spool id do not meet', async () => {
+test('two workspaces with the same spool id are independent', async () => {
   const theirs = await plane.ask('POST', '/other/admin/keys', { key: plane.other, body: { name: 'k', scopes: ['sidecar.sync'] } });
   const key = String(Object.entries(theirs.body ?? {}).find(([name]) => name === 'key')?.[1]);
   for (const wire of [await shipping(), await shipping(key)]) {
@@ -384,7 +384,7 @@ test('entries of a sidecar arrive exactly once, with the server killed after a c
   expect(gaps.rowCount).toBe(0);
 });
 
-test('a sidecar whose control plane comes back follows it again', async () => {
+test('a sidecar follows its control plane again after a restart', async () => {
   const { sidecar, logs, reaches } = await followPlane(plane, { key: sync.key });
   await plane.stopGrpc();
   await logs('policy stream lost');
@@ -396,7 +396,7 @@ test('a sidecar whose control plane comes back follows it again', async () => {
   expect(sidecar.cell.status()).toMatchObject({ connected: true });
 });
 
-test('a sidecar that starts without a control plane decides by what it has on disk', async () => {
+test('a sidecar that starts without a control plane decides by the policy on its disk', async () => {
   const folder = temporaryFolder();
   const first = await followPlane(plane, { form: 'library', key: sync.key, spoolDir: folder });
   const revision = await plane.writePolicy({ tools: { 'disk.test': { api: { permission: 'deny' } } } });

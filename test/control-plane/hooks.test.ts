@@ -1,5 +1,5 @@
-// The hook endpoint of the control plane: the protocol over real HTTP, decided by the policy of the key's workspace, recorded
-// in its audit log, and as the API document says.
+// The hook endpoint of the control plane: the protocol over real HTTP, decided by the policy of the key's workspace,
+// recorded in its audit log, and valid by the API document.
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -40,7 +40,7 @@ interface Entry {
   readonly [field: string]: unknown;
 }
 
-/** Of a session, oldest first, once there are so many. */
+/** The entries of a session, oldest first, once there are `count` of them. */
 async function entriesOf(session: string, count: number): Promise<readonly Entry[]> {
   const question = async (): Promise<readonly Entry[]> => {
     const { body } = await rest.ask('GET', `/acme/admin/audit?session=${session}&limit=1000`);
@@ -72,14 +72,14 @@ test('a call is decided by the policy just written, and both of its entries are 
   expect(entries[0]?.['requestId']).toBe(entries[1]?.['requestId']);
 });
 
-test('a write of policy is felt by the next call', async () => {
+test('a write of policy takes effect at the next call', async () => {
   for (const permission of ['deny', 'allow', 'deny'] as const) {
     await policy({ tools: { 'felt.now': { api: { permission } } } });
     expect(await asks(use({ tool_name: 'felt.now' }))).toMatchObject({ body: { decision: permission } });
   }
 });
 
-test('the key is taken with and without Bearer, here and on no other path', async () => {
+test('the key is accepted with and without Bearer, here and on no other path', async () => {
   const bare = (path: string, method: 'GET' | 'POST', body?: object) =>
     request(`${rest.origin}${path}`, {
       method,
@@ -100,14 +100,14 @@ test.each([
   ['an unknown key', `gsk_acme_${'x'.repeat(40)}`, '/govern/tool-use', 401],
   ['a key of another form', 'something', '/govern/tool-use', 401],
   ["another workspace's path", undefined, '/other/govern/tool-use', 403],
-] as const)('%s: a status that speaks of the key, with a denial or a block in it', async (_, key, path, status) => {
+] as const)('%s: the status names the error of the key, and the body holds a denial or a block', async (_, key, path, status) => {
   const asked = { body: use(), ...(key === undefined ? {} : { key }) };
   expect(await rest.ask('POST', path, asked)).toMatchObject({ status, body: { error: expect.any(String), decision: 'deny' } });
   const output = path.replace('tool-use', 'tool-output');
   expect(await rest.ask('POST', output, { ...asked, body: use({ tool_output: '' }) })).toMatchObject({ status, body: { action: 'block' } });
 });
 
-test('a key needs the scope govern, and a revoked one is dead at once', async () => {
+test('a key needs the scope govern, and a revoked one is invalid immediately', async () => {
   const reader = await keyWith(['policies.read', 'agents.write']);
   expect(await asks(use(), reader.key)).toMatchObject({
     status: 403,
@@ -119,13 +119,13 @@ test('a key needs the scope govern, and a revoked one is dead at once', async ()
   expect(await asks(use(), key)).toMatchObject({ status: 401, body: { decision: 'deny' } });
 });
 
-test('a key of another workspace is decided by the policy of its own', async () => {
+test('a key of another workspace is decided by the policy of that workspace', async () => {
   await policy({ tools: { 'only.acme': { api: { permission: 'deny' } } } });
   expect(await asks(use({ tool_name: 'only.acme' }))).toMatchObject({ body: { decision: 'deny' } });
   expect(await asks(use({ tool_name: 'only.acme' }), rest.other)).toMatchObject({ body: { decision: 'allow' } });
 });
 
-test('what a session has used of its caps stays used, and a chain of agents is recorded', async () => {
+test('the used part of a session’s caps stays used, and a chain of agents is recorded', async () => {
   await rest.createAgent({ name: 'capped', maxToolCalls: 2, enabledTools: ['mail.send'] });
   const body = use({ agent_name: 'capped' });
   const decisions = [];
@@ -133,7 +133,7 @@ test('what a session has used of its caps stays used, and a chain of agents is r
   expect(decisions).toMatchObject([{ decision: 'allow' }, { decision: 'allow' }, { reason: expect.stringMatching(/^cap_tool_calls/) }]);
 });
 
-test('redaction replaces the input where the client takes that, is refused where it does not, and replaces the output', async () => {
+test('redaction replaces the input where the client supports that, denies where it does not, and replaces the output', async () => {
   await policy({ tools: { 'mail.redacted': { api: { transform: 'redact' } } } });
   const body = use({ tool_name: 'mail.redacted', tool_input: { to: 'bob@acme-mail.eu' } });
   expect(await asks(body)).toMatchObject({ body: { decision: 'deny', reason: expect.stringMatching(/^redaction_unsupported/) } });
@@ -151,7 +151,7 @@ const useTable = [...hookCases.filter(({ name }) => !name.includes('output')), .
 test.each([
   ...useTable.map((one) => ({ ...one, at: 'tool-use', hookEvent: 'PreToolUse' })),
   ...[...hookCases, ...outputCases].map((one) => ({ ...one, at: 'tool-output', hookEvent: 'PostToolUse' })),
-])('$at, $name: 200 and a denial that says what and where', async ({ at, body, headers = {}, code, words }) => {
+])('$at, $name: 200 and a denial with the error and its place', async ({ at, body, headers = {}, code, words }) => {
   const sent = { 'content-type': 'application/json', ...headers };
   const answer = await rest.ask('POST', `/govern/${at}`, { body: Buffer.from(body), headers: sent });
   expect(answer).toMatchObject({ status: 200, body: at === 'tool-use' ? { decision: 'deny', kind: 'terminal' } : { action: 'block' } });
@@ -179,7 +179,7 @@ test('each of them leaves an entry of the key, with the tool as far as it could 
   for (const entry of entries) expect(entry).not.toHaveProperty('mended');
 });
 
-test('numbers that a double would round are texts in the entry, and an empty session is none', async () => {
+test('numbers that a double would round are texts in the entry, and an empty session counts as absent', async () => {
   const { key, id } = await keyWith(['govern']);
   const body = Buffer.from('{"tool_name":"big.numbers","session_id":"","tool_input":{"id":9007199254740993}}');
   expect(await rest.ask('POST', '/govern/tool-use', { key, body, headers: { 'content-type': 'application/json' } })).toMatchObject({
@@ -206,7 +206,7 @@ test.each(hookClients)('a client in the field: $client', async ({ headers, befor
   expect(await rest.ask('POST', '/govern/tool-output', { body: after, ...sent })).toMatchObject({ status: 200, body: { action: 'pass' } });
 });
 
-test('more requests of a key than it may ask in a second are 200 with a decision, and one entry says how many they were', async () => {
+test('requests of a key above its rate per second are 200 with a decision, and one entry counts them', async () => {
   const few = await createRunsRest({ requestsPerSecond: 2 });
   try {
     const ask = (url: string, body: object) => few.ask('POST', url, { body });
@@ -236,13 +236,13 @@ test('more requests of a key than it may ask in a second are 200 with a decision
   }
 });
 
-test('while the server closes hooks are decided, and all else is sent elsewhere', async () => {
+test('while the server closes hooks are decided, and all other requests are refused', async () => {
   const closing = await createRunsRest();
   try {
     const body = JSON.stringify(use());
     const head = `Host: x\r\nAuthorization: Bearer ${closing.owner}\r\n`;
     const post = `POST /govern/tool-use HTTP/1.1\r\n${head}Content-Type: application/json\r\nContent-Length: ${body.length}\r\n`;
-    // The server waits for connections that have begun to ask; what is asked there next comes while it closes.
+    // The server waits for connections with a request in progress; their next request arrives while it closes.
     const began = async () => {
       const socket = connect(Number(new URL(closing.origin).port), '127.0.0.1').setEncoding('utf8');
       socket.write(`${post}Expect: 100-continue\r\n\r\n`);
@@ -273,7 +273,7 @@ test('while the server closes hooks are decided, and all else is sent elsewhere'
   }
 });
 
-test('where TOLLGATE_HOOK_STATUS is http, what is refused has its former status', async () => {
+test('where TOLLGATE_HOOK_STATUS is http, a refusal has its former status', async () => {
   const config = { publicUrl: null, operatorKey, patchPerMinute: 30, hookStatus: 'http' } as const;
   const former = await createRunsRest({ requestsPerSecond: 1, config });
   try {
@@ -296,7 +296,7 @@ test('a frozen workspace is denied by the next call', async () => {
   expect(await asks(use())).toMatchObject({ status: 200, body: { decision: 'allow' } });
 });
 
-test('no key and no input stands in the log', async () => {
+test('the log holds no key and no input', async () => {
   await asks(use({ tool_input: { note: 'rosebud' } }));
   await rest.ask('POST', '/govern/tool-use', { body: '{"tool_name":"rosebud"', headers: { 'content-type': 'application/json' } });
   const log = rest.lines.join('');

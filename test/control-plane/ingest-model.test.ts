@@ -1,5 +1,5 @@
-// Ingest against a real PostgreSQL: two control planes at once, batches of several spools that come together, again, after
-// a batch that is refused, and after connections were cut. `TOLLGATE_TEST_CASES` for more of it.
+// Ingestion against a real PostgreSQL: two control planes at once, batches of several spools that arrive together,
+// again, after a refused batch, and after connections were cut. `TOLLGATE_TEST_CASES` runs more cases.
 import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import type { Pool } from 'pg';
@@ -22,15 +22,15 @@ let planes: readonly { readonly pool: Pool; readonly ingest: ReturnType<typeof c
 let begun = 0;
 beforeAll(async () => {
   database = await createTestDatabase();
-  // Days that are made meanwhile have it, too.
+  // Days that are created meanwhile have it, too.
   await database.pool.query(
     `create function refuse() returns trigger language plpgsql as $$ begin raise exception 'broken'; end $$;
      create trigger broken before insert on audit_entry for each row when (new.sub = 'breaks') execute function refuse()`,
   );
-  // No partition, and in the way of one.
+  // A table that is no partition and has the name of one.
   await database.pool.query('create table audit_entry_20260301 ()');
   planes = [1, 2].map(() => {
-    // Patient where the machine is busy: nothing here is to be given up.
+    // Long timeouts for a busy machine: no query must be cancelled here.
     const patient = { query_timeout: 20_000, connectionTimeoutMillis: 20_000 };
     const pool = createPool({ ...database.connection, ...patient, max: 2, application_name: 'plane' }, { warn: () => undefined });
     pool.on('acquire', () => void (begun += 1));
@@ -42,7 +42,10 @@ afterAll(async () => {
   await database.close();
 });
 
-/** Why a batch is not taken, in the words of which it is told. Some fail, as the database does; others are refused. */
+/**
+ * The reasons why a batch is not accepted, as the error texts name them. Some fail, as the database does; others are
+ * refused.
+ */
 const refusals = {
   ahead: /^refused: hole$/,
   breaks: /^broken$/,
@@ -57,16 +60,16 @@ const cameAgain = 'came again with other bytes, which were refused';
 interface Delivery {
   readonly plane: 0 | 1;
   readonly spool: number;
-  /** Of what was acknowledged, this much comes again. */
+  /** This many acknowledged records are sent again. */
   readonly again: number;
   readonly count: number;
   readonly kind: 'good' | keyof typeof refusals;
 }
 
-/** All at once. */
+/** Its deliveries start at once. */
 interface Round {
   readonly deliveries: readonly Delivery[];
-  /** Connections are cut when so many have been answered. */
+  /** Connections are cut when this many deliveries have been answered. */
   readonly cutAfter: number | null;
 }
 
@@ -90,7 +93,7 @@ const spoolIdOf = (spool: number): string => `${'0123456789'[spool] ?? 'f'}${'a'
 const requestOf = (spool: number, sequence: number): string => `${spool}:${sequence}`;
 const isLost = (sequence: number): boolean => sequence % 4 === 0;
 
-/** The same bytes whenever it comes, but where the delivery is forged, or breaks. */
+/** The same bytes at every delivery, unless the delivery is forged, or breaks. */
 function recordOf({ spool, kind }: Delivery, sequence: number): ShippedRecord {
   const forged = { breaks: { sub: 'breaks' }, walled: { ts: '2026-03-01T10:00:00.000Z' }, changed: { sub: 'mallory' } }[kind as string];
   if (forged === undefined && isLost(sequence)) return lost(sequence, `lost ${sequence % 3}`);
@@ -98,7 +101,7 @@ function recordOf({ spool, kind }: Delivery, sequence: number): ShippedRecord {
   return record(sequence, entry({ requestId: requestOf(spool, sequence), sub: 'ann', ...late, ...forged }));
 }
 
-/** What is forged of a spool comes after its owner. */
+/** A forged batch of a spool comes after those of its owner. */
 const kindAfter = ({ kind }: Delivery, acknowledged: number): Delivery['kind'] =>
   acknowledged === 0 && (kind === 'stolen' || kind === 'changed') ? 'good' : kind;
 
@@ -117,10 +120,10 @@ const cutAll = (): Promise<unknown> =>
     `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and application_name = 'plane'`,
   );
 
-/** A connection of a pool hears that it was cut when it is used next, which may be in the round after. */
+/** A pooled connection detects that it was cut at its next use, which may be in the next round. */
 let wasCutBefore = false;
 
-/** Delivers a round; holds each answer against what it may be. Moves `acknowledged` on. */
+/** Delivers a round and checks each answer. Advances `acknowledged`. */
 async function play({ deliveries, cutAfter }: Round, workspaceId: number, acknowledged: number[]): Promise<void> {
   const mayBeCut = cutAfter !== null || wasCutBefore;
   wasCutBefore = cutAfter !== null;
@@ -163,14 +166,16 @@ async function play({ deliveries, cutAfter }: Round, workspaceId: number, acknow
     }
     if (mayBeCut && isUnavailable(end.reason)) continue;
     const words = end.reason instanceof Error ? end.reason.message : String(end.reason);
-    // What would break the database may be there already, with other bytes.
+    // A record that would break the database may exist already, with other bytes.
     const mayConflict = kind === 'breaks' || kind === 'walled';
     if (mayConflict && refusals.changed.test(words)) continue;
     expect(words).toMatch(isRefusal(kind) ? refusals[kind] : 'nothing that fails others');
   }
 }
 
-/** The log is whole: its items, of which each spool's follow each other, make the chain; and it has what was acknowledged. */
+/**
+ * The log is whole: its items make the chain, each spool's items are in sequence, and it has every acknowledged item.
+ */
 async function expectSound(workspaceId: number, acknowledged: readonly number[]): Promise<void> {
   const { origin, ingest, chain } = await openLog(database.pool, workspaceId);
   const items = await readItems(database.pool, workspaceId, { after: 0, upTo: ingest + 100 }, 10_000);
@@ -195,7 +200,7 @@ async function expectSound(workspaceId: number, acknowledged: readonly number[])
     if (!isGap) expect(item.entry['requestId']).toBe(requestOf(Number(id[0]), Number(sequence)));
   }
   expect(value).toBe(chain);
-  // One that was refused from the first has come nowhere.
+  // A delivery that was refused from the first has stored nothing.
   const { rows } = await database.pool.query<{ id: string; sequence: string }>(
     `select replace(spool_id::text, '-', '') as id, sequence from audit_stream where workspace_id = $1 and sequence > 0`,
     [workspaceId],
@@ -204,7 +209,7 @@ async function expectSound(workspaceId: number, acknowledged: readonly number[])
   for (const [spool, sequence] of acknowledged.entries()) expect(reached.get(spoolIdOf(spool)) ?? 0).toBeGreaterThanOrEqual(sequence);
 }
 
-test('whatever comes together, again, refused or cut off: each batch has its own answer, and the log is whole', async () => {
+test('batches that arrive together, again, refused or cut off each have their own answer, and the log is whole', async () => {
   let delivered = 0;
   await fc.assert(
     fc.asyncProperty(fc.array(round, { minLength: 1, maxLength: 6 }), async (rounds) => {
@@ -215,7 +220,8 @@ test('whatever comes together, again, refused or cut off: each batch has its own
         await expectSound(workspaceId, acknowledged);
         delivered += one.deliveries.length;
       }
-      // Only what a sidecar said it lost, or sent with other bytes: whoever is refused comes again, and so does who was cut off.
+      // Gaps exist only for records that a sidecar reported as lost, or sent with other bytes: a refused or cut
+      // delivery is sent again.
       const { rows } = await database.pool.query('select reason from audit_gap where workspace_id = $1 and reason !~ $2 and reason <> $3', [
         workspaceId,
         '^lost',
@@ -226,7 +232,7 @@ test('whatever comes together, again, refused or cut off: each batch has its own
     { numRuns, ...(seed === undefined ? {} : { seed: Number(seed) }) },
   );
   expect(begun).toBeLessThan(delivered);
-  // They would be made good, a second later.
+  // PostgreSQL would resolve a deadlock only a second later.
   const { rows } = await database.pool.query('select deadlocks from pg_stat_database where datname = current_database()');
   expect(rows).toEqual([{ deadlocks: '0' }]);
 }, 120_000);

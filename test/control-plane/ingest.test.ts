@@ -42,9 +42,9 @@ describe('exactly once', () => {
     expect(await stored()).toEqual(ids('a', 1, 15));
   });
 
-  test('deliveries of one spool at once, as after a reconnect, add each record once', async () => {
+  test('concurrent deliveries of one spool, as after a reconnect, add each record once', async () => {
     const batches = [records(1, 100), records(1, 60), records(40, 100), records(1, 100)];
-    // A later part may come first; what lies before it is then a gap, so all begin at 1 or follow what is there.
+    // A later part may arrive first. Everything before it is then a gap, so all begin at 1 or continue what is stored.
     await ship(rest, spool('a'), records(1, 39));
     await Promise.all(batches.map((batch) => ship(rest, spool('a'), batch)));
     expect(await stored()).toEqual(ids('a', 1, 100));
@@ -66,7 +66,7 @@ describe('exactly once', () => {
     expect(await shown()).toHaveLength(2);
   });
 
-  test('what claims another workspace stays in the credential’s', async () => {
+  test('a record that claims another workspace is stored in that of the credential', async () => {
     await ship(rest, spool('a'), [
       record(1, { ...entry(), workspace: 'other', workspaceId: 2, workspace_id: 2, id: 'forged', receivedAt: 'never' }),
     ]);
@@ -74,7 +74,7 @@ describe('exactly once', () => {
     expect(Object((await rest.ask('GET', '/other/admin/audit', { key: rest.other })).body)).toMatchObject({ count: 0 });
   });
 
-  test('many streams of many workspaces at once are all taken in', async () => {
+  test('many streams of many workspaces at once are all ingested', async () => {
     const ingest = createIngest(rest.deps);
     const workspaces = [await workspaceIdOf(rest), await workspaceIdOf(rest, 'other')];
     const acknowledged = await Promise.all(
@@ -89,7 +89,7 @@ describe('exactly once', () => {
     expect((await rest.pool.query('select 1 from audit_entry')).rowCount).toBe(241);
   });
 
-  test('what is told of as committed is what was not there before, however often it comes', async () => {
+  test('only new records are announced as committed, however often they arrive', async () => {
     const told: number[] = [];
     const ingest = createIngest({ ...rest.deps, committed: (count) => void told.push(count) });
     const workspaceId = await workspaceIdOf(rest);
@@ -113,7 +113,7 @@ describe('exactly once', () => {
   });
 });
 
-describe('batches that come while one is under way', () => {
+describe('batches that arrive while one is in progress', () => {
   let ingest: (letter: string, batch: ReturnType<typeof records>) => Promise<number>;
   let transactions: number;
   beforeEach(async () => {
@@ -130,7 +130,7 @@ describe('batches that come while one is under way', () => {
   const gaps = async () =>
     (await rest.pool.query('select left(spool_id::text, 1) as spool, first_sequence as first, reason from audit_gap order by ingest')).rows;
 
-  test('share one transaction, and each hears its own sequence', async () => {
+  test('share one transaction, and each is answered with its own sequence', async () => {
     const all = ['a', 'b', 'c', 'd', 'b'].map((letter, at) => ingest(letter, records(2, 3 + at)));
     expect(await Promise.all(all)).toEqual([3, 4, 5, 6, 7]);
     expect(transactions).toBe(2);
@@ -146,7 +146,7 @@ describe('batches that come while one is under way', () => {
     expect(transactions).toBe(3);
   });
 
-  test('of one spool follow each other: what is there is not counted again, and what is missing since a restore is so once', async () => {
+  test('of one spool follow each other: stored records are not counted again, and records missing since a restore are counted once', async () => {
     await rest.pool.query('update audit_stream set restored = true');
     transactions = 0;
     const all = [
@@ -163,7 +163,7 @@ describe('batches that come while one is under way', () => {
     expect(rows).toEqual([{ spool: 'c' }, { spool: 'd' }]);
   });
 
-  test('of which one is refused are taken in one by one, each with its own answer', async () => {
+  test('of which one is refused are ingested one by one, each with its own answer', async () => {
     await rest.pool.query('alter table audit_entry_20260625 add constraint broken check (sequence <> 4)');
     transactions = 0;
     const all = [
@@ -185,13 +185,13 @@ describe('batches that come while one is under way', () => {
     expect(await stored()).toEqual([...ids('a', 1, 2), ...ids('b', 1, 3), ...ids('c', 1, 1), ...ids('d', 1, 1), ...ids('e', 1, 1)]);
   });
 
-  test('of which one needs a day that is not there are all taken in, and the day is made', async () => {
+  test('of which one needs a missing day are all ingested, and the day is created', async () => {
     const late = records(2, 900, () => entry({ ts: '2026-05-01T12:00:00.000Z' }));
     expect(await Promise.all([ingest('a', records(2, 2)), ingest('b', records(2, 2)), ingest('c', late)])).toEqual([2, 2, 900]);
     expect(await partitions()).toContain('audit_entry_20260501');
   });
 
-  test('all hear of it at once when the database goes, and nothing of them is there', async () => {
+  test('all fail immediately when the database goes away, and nothing of them is stored', async () => {
     const held = await rest.pool.connect();
     await held.query('begin; select from audit_head for update');
     const all = [ingest('a', records(2, 2)), ingest('b', records(2, 2)), ingest('c', records(2, 2))];
@@ -217,7 +217,7 @@ describe('batches that come while one is under way', () => {
   });
 });
 
-describe('what is lost', () => {
+describe('lost records', () => {
   test('a record that could not be read back is a gap with its reason', async () => {
     expect(await ship(rest, spool('a'), [record(1, entry()), lost(2, 'crc\0 mismatch'), record(3, entry())])).toBe(3);
     const { rows } = await rest.pool.query('select first_sequence, last_sequence, reason from audit_gap');
@@ -225,13 +225,13 @@ describe('what is lost', () => {
     expect(await stored()).toEqual([`${spool('a')}-1`, `${spool('a')}-3`]);
   });
 
-  test('what came before a spool that is not known any more, as after its retention, is a gap too', async () => {
+  test('records before the start of an unknown spool, as after its retention, are a gap too', async () => {
     expect(await ship(rest, spool('a'), records(10, 11))).toBe(11);
     const { rows } = await rest.pool.query('select first_sequence, last_sequence, reason from audit_gap');
     expect(rows).toEqual([{ first_sequence: '1', last_sequence: '9', reason: 'never arrived' }]);
   });
 
-  test('many at once are told as one, of which a part may be there', async () => {
+  test('many at once are reported as one gap, of which a part may be stored', async () => {
     await ship(rest, spool('a'), [record(1, entry()), lost(2, 'torn', 900)]);
     expect(await ship(rest, spool('a'), [lost(500, 'torn', 1_000_000), record(1_000_001, entry())])).toBe(1_000_001);
     const { rows } = await rest.pool.query('select first_sequence, last_sequence, reason from audit_gap order by ingest');
@@ -242,7 +242,7 @@ describe('what is lost', () => {
   });
 });
 
-// What a stream says to them is tested with the edge.
+// grpc.test.ts tests how a stream answers them.
 test.each([
   ['a'.repeat(32), 1, null],
   ['a'.repeat(32), Number.MAX_SAFE_INTEGER, null],
@@ -250,19 +250,19 @@ test.each([
   ['a'.repeat(32), 1.5, /without holes/],
   ['a'.repeat(32), -1, /without holes/],
   ['a'.repeat(32), Number.MAX_SAFE_INTEGER + 1, /without holes/],
-])('of a batch of spool %j with sequence %d is said: %s', (spoolId, sequence, problem) => {
+])('a batch of spool %j with sequence %d is answered: %s', (spoolId, sequence, problem) => {
   const said = batchProblem({ ...shipped(spoolId), workspaceId: '', records: [record(sequence, entry())] });
   if (problem === null) expect(said).toBeNull();
   else expect(said).toMatch(problem);
 });
 
 describe('day partitions', () => {
-  test('are made ahead, twice at once, without harm', async () => {
+  test('are created ahead, also twice at once, without harm', async () => {
     await Promise.all([tendPartitions(rest.deps, 90), tendPartitions(rest.deps, 90), tendPartitions(rest.deps, 90)]);
     expect(await partitions()).toEqual(['audit_entry_20260625', 'audit_entry_20260626', 'audit_entry_20260627']);
   });
 
-  test('are made on the spot for a sidecar that was away for days, and for two at once', async () => {
+  test('are created at once for a sidecar that was away for days, also for two at the same time', async () => {
     await Promise.all(
       ['a', 'b', 'c'].map((letter) =>
         ship(
@@ -276,7 +276,7 @@ describe('day partitions', () => {
     expect(await shown()).toHaveLength(30);
   });
 
-  test('take the entries of midnight on the right side', async () => {
+  test('store the entries of midnight in the correct day', async () => {
     await ship(rest, spool('a'), [
       record(1, entry({ ts: '2026-06-24T23:59:59.999Z' })),
       record(2, entry({ ts: '2026-06-25T00:00:00.000Z' })),
@@ -290,7 +290,7 @@ describe('day partitions', () => {
     ]);
   });
 
-  test('go when their day is out of retention, with their entries, and only then', async () => {
+  test('are dropped when their day is out of retention, with their entries, and not before', async () => {
     await ship(rest, spool('a'), [
       record(1, entry({ ts: '2026-06-20T12:00:00.000Z' })),
       record(2, entry({ ts: '2026-06-22T00:00:00.000Z' })),
@@ -300,7 +300,7 @@ describe('day partitions', () => {
     expect(await stored()).toEqual([`${spool('a')}-2`]);
   });
 
-  test('are all indexed as the table is', async () => {
+  test('all have the indexes of the table', async () => {
     await tendPartitions(rest.deps, 90);
     const { rows } = await rest.pool.query<{ table: string; day: string }>(
       `select (select count(*) from pg_indexes where tablename = 'audit_entry') as table,

@@ -1,4 +1,4 @@
-// Who of the control planes of a folder is dead: only who was killed, and of this machine.
+// Decides which control planes of a folder are dead: only a killed process of this machine is.
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
@@ -7,7 +7,7 @@ import { openInstanceFolder } from '../../control-plane/runs/operations/liveness
 import { exitOf, startSource } from '../support/source-process.ts';
 import { temporaryFolder } from '../support/spools.ts';
 
-test('a process that was killed is known as dead at once, one that lives or is of another machine is not', async () => {
+test('a killed process is known as dead immediately, a live one or one of another machine is not', async () => {
   const folder = temporaryFolder();
   const start = async (instance: string, host = 'here') => {
     const child = startSource('hold-instance.ts', folder, instance, host);

@@ -16,7 +16,7 @@ async function shown(id: string): Promise<unknown> {
 }
 
 describe('keys', () => {
-  test('a key is shown once; the list has all but the key', async () => {
+  test('a key is shown once; the list has every field except the key', async () => {
     const body = {
       name: 'ci',
       scopes: ['govern', 'sidecar.sync'],
@@ -44,7 +44,7 @@ describe('keys', () => {
     expect(JSON.stringify((await rest.ask('GET', keys)).body)).not.toContain(field(made, 'key').slice(9, 40));
   });
 
-  test('nobody gives a scope they lack', async () => {
+  test('no key gives a scope that it lacks', async () => {
     const key = await rest.keyOf('owner', ['keys.write', 'agents.read']);
     const issue = (scopes: readonly string[]) => rest.ask('POST', keys, { key, body: { name: 'x', scopes } });
     expect((await issue(['agents.read'])).status).toBe(200);
@@ -55,7 +55,7 @@ describe('keys', () => {
     }
   });
 
-  test('an admin issues no key of an owner, nor revokes or rotates one', async () => {
+  test('an admin cannot issue, revoke or rotate a key of an owner', async () => {
     const admin = await rest.keyOf('admin');
     expect((await rest.ask('POST', keys, { key: admin, body: { name: 'x', scopes: ['*'], uid: 'owner' } })).status).toBe(403);
     const id = field(await rest.ask('POST', keys, { body: { name: 'x', scopes: ['*'] } }), 'id');
@@ -63,7 +63,7 @@ describe('keys', () => {
     expect((await rest.ask('POST', `${keys}/${id}/rotate`, { key: admin })).status).toBe(403);
   });
 
-  test('a rotated key keeps its id and scopes; the old secret stops at once', async () => {
+  test('a rotated key keeps its id and scopes; the old secret is invalid immediately', async () => {
     const made = await rest.ask('POST', keys, { body: { name: 'x', scopes: ['agents.read'] } });
     const rotated = await rest.ask('POST', `${keys}/${field(made, 'id')}/rotate`);
     expect(field(rotated, 'id')).toBe(field(made, 'id'));
@@ -71,14 +71,14 @@ describe('keys', () => {
     expect((await rest.ask('GET', '/api/v1/agents', { key: field(rotated, 'key') })).status).toBe(200);
   });
 
-  test('rotating needs the key’s scopes, since it hands them over', async () => {
+  test('rotating requires the key’s scopes, since it reveals the new secret', async () => {
     const id = field(await rest.ask('POST', keys, { body: { name: 'x', scopes: ['policies.write'] } }), 'id');
     const key = await rest.keyOf('owner', ['keys.write']);
     expect((await rest.ask('POST', `${keys}/${id}/rotate`, { key })).status).toBe(403);
     expect((await rest.ask('DELETE', `${keys}/${id}`, { key })).status).toBe(200);
   });
 
-  test('a narrowed key keeps its secret, and loses what it is not left', async () => {
+  test('a narrowed key keeps its secret, and loses the removed scopes', async () => {
     const made = await rest.ask('POST', keys, { body: { name: 'x', scopes: ['sidecar.sync', 'agents.read', 'govern'] } });
     const [id, key] = [field(made, 'id'), field(made, 'key')];
     const scopes = ['sidecar.library', 'govern'];
@@ -91,7 +91,7 @@ describe('keys', () => {
     });
   });
 
-  test('no key is widened by it, whoever asks; that of an owner is narrowed by owners, and one that is revoked by nobody', async () => {
+  test('narrowing widens no key, for every caller; only owners narrow a key of an owner, and a revoked key cannot be narrowed', async () => {
     const made = await rest.ask('POST', keys, { body: { name: 'x', scopes: ['sidecar.library', 'govern'] } });
     const one = `${keys}/${field(made, 'id')}`;
     for (const scopes of [['sidecar.sync'], ['govern', 'agents.read'], ['*']]) {
@@ -108,14 +108,14 @@ describe('keys', () => {
     expect((await rest.ask('PATCH', one, { body: { scopes: ['govern'] } })).status).toBe(404);
   });
 
-  test('of one rotated twice at once one secret stands', async () => {
+  test('of a key that is rotated twice at once one secret is valid', async () => {
     const id = field(await rest.ask('POST', keys, { body: { name: 'x', scopes: ['agents.read'] } }), 'id');
     const both = await Promise.all([rest.ask('POST', `${keys}/${id}/rotate`), rest.ask('POST', `${keys}/${id}/rotate`)]);
     const asked = await Promise.all(both.map((answer) => rest.ask('GET', '/api/v1/agents', { key: field(answer, 'key') })));
     expect(asked.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, 401]);
   });
 
-  test('one that has expired is not rotated, which would not revive it', async () => {
+  test('an expired key cannot be rotated, which would not restore it', async () => {
     const fresh = await createRest();
     try {
       const body = { name: 'x', scopes: ['agents.read'], expiresAt: '2026-06-25T13:00:00Z' };
@@ -130,7 +130,7 @@ describe('keys', () => {
     }
   });
 
-  test('a personal key has its member’s power, and goes with who issued it, who may have kept it', async () => {
+  test('a personal key has its member’s permissions, and ends with its issuer, who may have kept it', async () => {
     const issuer = await rest.keyOf('admin', ['*'], 'issuer');
     await rest.keyOf('member', ['*'], 'holder');
     const made = await rest.ask('POST', keys, { key: issuer, body: { name: 'x', scopes: ['*'], uid: 'holder' } });
@@ -146,7 +146,7 @@ describe('keys', () => {
     expect((await rest.ask('GET', '/api/v1/agents', { key: null, headers: { cookie } })).status).toBe(401);
   });
 
-  test('a role that is raised leaves behind the keys that somebody below it made or rotated for the member', async () => {
+  test('when a role is raised, keys that a lower role made or rotated for the member end', async () => {
     const admin = await rest.keyOf('admin', ['*'], 'maker');
     const own = await rest.keyOf('admin', ['*'], 'riser');
     const issue = (key: string) => rest.ask('POST', keys, { key, body: { name: 'x', scopes: ['*'], uid: 'riser' } });
@@ -165,7 +165,7 @@ describe('keys', () => {
     expect(await stands()).toEqual([200, 200, 401, 401]);
   });
 
-  test('who was shown a secret does not keep it: a service key that an admin rotated ends when its maker rises, and when they go', async () => {
+  test('a person who saw a secret does not keep it: a service key that an admin rotated ends when its maker is promoted, and when they leave', async () => {
     const maker = await rest.keyOf('admin', ['*'], 'service-maker');
     const rotator = await rest.keyOf('admin', ['*'], 'service-rotator');
     const rotated = async (): Promise<string> => {
@@ -217,7 +217,7 @@ describe('keys', () => {
       expect(await shown(id)).toMatchObject({ tier: 'api', agent: 'bot', client: null });
     });
 
-    test('rotates keys of its own pins only, which they keep', async () => {
+    test('rotates only keys with its own pins, which they keep', async () => {
       const key = await pinned();
       for (const fields of [{}, { ...pins, tier: 'api' }, { tier: 'background', agent: 'bot' }]) {
         const id = field(await issue(rest.owner, fields), 'id');
@@ -244,13 +244,13 @@ describe('keys', () => {
       expect(await shown(field(await issue(await expiring(), fields), 'id'))).toMatchObject({ expiresAt: wanted });
     });
 
-    test('issues none that expires later', async () => {
+    test('issues no key that expires later', async () => {
       const answer = await issue(await expiring(), { expiresAt: later });
       expect(answer.status).toBe(403);
       expect(errorOf(answer)).toContain('expiresAt');
     });
 
-    test('rotates none that outlives it; one that does not keeps its own expiry', async () => {
+    test('rotates no key that outlives it; one that does not keeps its own expiry', async () => {
       const key = await expiring();
       for (const fields of [{}, { expiresAt: later }]) {
         const id = field(await issue(rest.owner, fields), 'id');
@@ -262,7 +262,7 @@ describe('keys', () => {
     });
   });
 
-  test('a revoked, a foreign and an unknown key are 404 alike', async () => {
+  test('a revoked, a foreign and an unknown key are all 404', async () => {
     const id = field(await rest.ask('POST', keys, { body: { name: 'x', scopes: ['*'] } }), 'id');
     await rest.ask('DELETE', `${keys}/${id}`);
     const { rows } = await rest.pool.query<{ id: string }>(
@@ -288,7 +288,7 @@ describe('keys', () => {
 });
 
 describe('members', () => {
-  test('are made, read, changed and removed', async () => {
+  test('are created, read, changed and removed', async () => {
     const body = { uid: 'ann@acme.test|1', email: 'ann@acme.test', role: 'member' };
     expect(await rest.ask('POST', members, { body })).toMatchObject({ status: 200, body: { ok: true, uid: body.uid } });
     const one = `${members}/${encodeURIComponent(body.uid)}`;
@@ -300,7 +300,7 @@ describe('members', () => {
     for (const method of ['GET', 'DELETE'] as const) expect((await rest.ask(method, one)).status).toBe(404);
   });
 
-  test('who holds the uid of a removed member inherits neither part of their policy', async () => {
+  test('a new holder of the uid of a removed member inherits no part of their policy', async () => {
     const url = '/acme/admin/userPolicies/leaver';
     const key = await rest.keyOf('member', ['*'], 'leaver');
     await rest.ask('PUT', url, { body: { defaults: { api: { permission: 'allow', override: true } } } });
@@ -319,7 +319,7 @@ describe('members', () => {
     ]);
   });
 
-  test('nobody gives what they lack: a member, a role or an e-mail needs all that a session of the member may', async () => {
+  test('no one gives what they lack: a member, a role or an e-mail requires all that a session of the member may do', async () => {
     const ofMember = ['agents.read', 'agents.write', 'policies.read', 'policies.write', 'members.write'] as const;
     await rest.keyOf('member', ['*'], 'target');
     const make = (key: string, role: string) =>
@@ -335,7 +335,7 @@ describe('members', () => {
       await change(narrow, { role: 'admin' }),
     ])
       expect(answer).toMatchObject({ status: 403, body: { error: expect.stringContaining('lacks the scope') } });
-    // What gives nothing needs nothing.
+    // A change that gives nothing requires nothing.
     expect((await change(narrow, { role: 'member', email: 'target@acme.test' })).status).toBe(200);
 
     const wide = await keyOf({ scopes: ofMember });
@@ -361,7 +361,7 @@ describe('members', () => {
     expect(await make('KIT@acme.test')).toMatchObject({ status: 409, body: { error: 'another member has that e-mail already' } });
     expect((await rest.ask('PATCH', `${members}/kate`, { body: { email: 'Kit@Acme.Test' } })).status).toBe(409);
     expect((await rest.ask('PATCH', `${members}/kit`, { body: { email: 'KIT@acme.test' } })).status).toBe(200);
-    // The Kelvin sign is another letter, whatever Unicode folds it to.
+    // The Kelvin sign is another letter, although Unicode folds it to k.
     expect((await make('\u212Ait@acme.test')).status).toBe(200);
   });
 
@@ -380,7 +380,7 @@ describe('members', () => {
     }
   });
 
-  test('of two owners who remove each other at once one stays', async () => {
+  test('of two owners who remove each other at the same time one stays', async () => {
     const fresh = await createRest();
     try {
       const second = await fresh.keyOf('owner', ['*'], 'second');
@@ -394,7 +394,7 @@ describe('members', () => {
     }
   });
 
-  test('of two owners who demote each other at once one stays', async () => {
+  test('of two owners who demote each other at the same time one stays', async () => {
     const fresh = await createRest();
     try {
       const second = await fresh.keyOf('owner', ['*'], 'second');
@@ -403,18 +403,18 @@ describe('members', () => {
         fresh.ask('PATCH', `${members}/second`, { body }),
         fresh.ask('PATCH', `${members}/owner`, { key: second, body }),
       ]);
-      // Who comes second is no owner any more, nor a lead at all.
+      // The second one is no longer an owner, or no longer has a valid key.
       expect(both.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, 403]);
     } finally {
       await fresh.close();
     }
   });
 
-  test('of two owners who leave at once one stays', async () => {
+  test('of two owners who leave at the same time one stays', async () => {
     const fresh = await createRest();
     try {
       const issued = await fresh.keyOf('owner', ['*'], 'second');
-      // Of their own making: one that the other owner made goes with them.
+      // A key of their own making: one that the other owner made would end with that owner.
       const second = field(await fresh.ask('POST', keys, { key: issued, body: { name: 'own', scopes: ['*'], uid: 'second' } }), 'key');
       const both = await Promise.all([
         fresh.ask('DELETE', `${members}/owner`),
@@ -426,7 +426,7 @@ describe('members', () => {
     }
   });
 
-  test('only owners touch owners, and nobody gives a role above their own', async () => {
+  test('only owners change owners, and no one gives a role above their own', async () => {
     const admin = await rest.keyOf('admin');
     await rest.keyOf('member', ['*'], 'rising');
     expect((await rest.ask('PATCH', `${members}/owner`, { key: admin, body: { email: 'x@y.z' } })).status).toBe(403);
@@ -473,7 +473,7 @@ test('every write leaves an event: who, what, when, at which revision; paged new
   }
 });
 
-test.each([['__proto__'], ['.'], ['..']])('%s can be no member', async (uid) => {
+test.each([['__proto__'], ['.'], ['..']])('%s cannot be a member', async (uid) => {
   const answer = await rest.ask('POST', members, { body: { uid, email: 'x@y.z', role: 'member' } });
   expect(answer.status).toBe(400);
   expect(errorOf(answer)).toBe('uid must not be __proto__, ., ..: neither a path nor a document could name it');
@@ -490,7 +490,7 @@ test.each([
   expect(errorOf(answer)).toBe(`${pin} ${words}`);
 });
 
-test('events are counted within their workspace, whatever others do', async () => {
+test('events are counted within their workspace, independently of other workspaces', async () => {
   const { rows } = await rest.pool.query<{ revision: string }>(`select revision from workspace where slug = 'other'`);
   await rest.ask('PUT', '/other/admin/workspacePolicy', { key: rest.other, body: {} });
   await rest.ask('PUT', '/acme/admin/workspacePolicy', { body: {} });

@@ -1,4 +1,5 @@
-// The edge of leases: who gets in, what a stream may say, and that whoever lies loses its own stream and nothing else.
+// The edge of leases: which clients are accepted, which messages a stream may send, and that a false message ends its
+// own stream and nothing else.
 import { Duplex } from 'node:stream';
 import { setImmediate as turn } from 'node:timers/promises';
 import { credentials, Metadata } from '@grpc/grpc-js';
@@ -41,7 +42,7 @@ beforeAll(async () => {
 
 afterAll(() => plane.close());
 
-/** Limits are asked for subjects that there are. */
+/** Limits are requested for subjects that exist. */
 const subjects = [
   ...Array.from({ length: 200 }, (_, at) => `sub-${at}`),
   's',
@@ -52,7 +53,7 @@ const subjects = [
 
 let holders = 0;
 const greet = (name = `boot-${(holders += 1)}`): LeaseRequest => ({ hello: { sidecarId: 'by-hand', holderSecret: holderSecret(name) } });
-/** As it is on the wire. */
+/** In the form of the wire. */
 const sharedRun = (agentId: string, of: Partial<RunOf> = {}) => {
   const { id, of: run } = runOf(agentId, { keyId, sub: 'sub-1', ...of });
   return { id, agentId, ...run, agents: [...run.agents] };
@@ -83,7 +84,7 @@ async function answerOf(lease: Lease, one: Ask): Promise<Answer> {
   return answer;
 }
 
-test('a limit is granted by the rule that sets it, and a rule that is not there by none', async () => {
+test('a limit is granted by the rule that sets it, and without such a rule nothing is granted', async () => {
   const lease = open();
   expect((await answerOf(lease, ask({ waiting: 100 }))).grant).toEqual({
     id: expect.any(Number),
@@ -99,7 +100,7 @@ test('a limit is granted by the rule that sets it, and a rule that is not there 
     expect((await answerOf(lease, ask({ counter: limitOf(id) }))).result).toBe('none');
 });
 
-test('a change of a limit is felt by the next ask', async () => {
+test('a change of a limit takes effect at the next request', async () => {
   const lease = open();
   const id = 'workspace tools["changing"].api';
   const counter = limitOf(id);
@@ -107,7 +108,7 @@ test('a change of a limit is felt by the next ask', async () => {
   const asked = async (revision: number): Promise<Answer> => {
     const one = ask({ counter, waiting: 100, revision: { epoch, number: revision } });
     let answer = await answerOf(lease, one);
-    // Until this control plane has heard of it.
+    // Until this control plane has received it.
     while (answer.result === 'later') answer = await answerOf(lease, one);
     return answer;
   };
@@ -126,7 +127,7 @@ test('the cap of a run is that of its agent, clamped as for every run', async ()
   expect(answer.grant).toMatchObject({ id: expect.any(Number), tokens: 4, max: 7, shared: false, ageMs: expect.any(Number) });
 });
 
-test('a revision of another control plane is granted nothing, and costs nothing', async () => {
+test('a revision of another control plane is granted nothing, and the stream continues', async () => {
   const lease = open();
   expect((await answerOf(lease, ask({ revision: { epoch: 'elsewhere', number: 1 } }))).result).toBe('later');
   expect((await answerOf(lease, ask())).result).toBe('grant');
@@ -140,7 +141,7 @@ test('messages that are written at once are answered one after the other, in the
   expect(numbers).toEqual(Array.from({ length: 200 }, (_, at) => at + 1));
 });
 
-test('a stream that is ended has its last message answered', async () => {
+test('the last message of a stream that ends is answered', async () => {
   const client = createQuotaClient(plane.address(), credentials.createInsecure(), {});
   const metadata = new Metadata();
   metadata.set('authorization', `Bearer ${key}`);
@@ -238,7 +239,7 @@ test.each<readonly [string, (grant: number) => readonly LeaseRequest[], RegExp]>
   expect((await answerOf(victim, back)).result).toBe('taken');
 });
 
-test('a message of 5 MB is refused before it is read, and costs its own stream only', async () => {
+test('a message of 5 MB is refused before it is read, and ends only its own stream', async () => {
   const honest = open();
   const liar = open();
   liar.write(asks(ask({ counter: limitOf('x'.repeat(5_000_000)) })));
@@ -246,7 +247,7 @@ test('a message of 5 MB is refused before it is read, and costs its own stream o
   expect((await answerOf(honest, ask())).result).toBe('grant');
 });
 
-/** The server's end of a stream, in the hands of a test; nothing of what is written leaves until it is told to. */
+/** The server's end of a stream, controlled by a test; no written message leaves until the test permits it. */
 function createStream() {
   const leaving: (() => void)[] = [];
   const stream = new Duplex({
@@ -256,12 +257,12 @@ function createStream() {
     write: (_chunk, _encoding, done) => void leaving.push(done),
   });
   stream.on('error', () => undefined);
-  // What gRPC adds to a stream is not asked for here.
+  // The gRPC methods of the stream are not used here.
   const lease = Object.assign(stream, { sendMetadata: () => undefined }) as unknown as LeaseStream;
   return { stream, lease, leaving };
 }
 
-test('a sidecar that does not read what it is answered is not read from either', async () => {
+test('a sidecar that does not read its answers is not read from either', async () => {
   const { stream, lease, leaving } = createStream();
   let asked = 0;
   const link = {
@@ -303,7 +304,7 @@ test('a sidecar that does not read what it is answered is not read from either',
   stream.emit('cancelled');
 });
 
-test('a workspace and a key have so many streams; one more is refused until one has gone', async () => {
+test('a workspace and a key have a maximum of streams; one more is refused until one has ended', async () => {
   const issue = () => plane.ask('POST', '/other/admin/keys', { key: plane.other, body: { name: 'k', scopes: ['sidecar.sync'] } });
   const [own, further] = [await issue(), await issue()];
   const streams = Array.from({ length: leaseStreams }, (_, at) => openLease(plane, field(at < leaseStreams - 5 ? own : further, 'key')));
@@ -327,7 +328,7 @@ test('a workspace and a key have so many streams; one more is refused until one 
   }
 });
 
-test('who does not get in: no key, a key without the scope', async () => {
+test('a client without a key, or with a key without the scope, is refused', async () => {
   expect(await openLease(plane, null).ended).toMatch(/^UNAUTHENTICATED: /);
   const { key: unscoped } = await plane.issueKey(['govern']);
   expect(await openLease(plane, unscoped).ended).toBe(
@@ -359,7 +360,7 @@ test('with the database away a stream ends with UNAVAILABLE, and the next one is
   expect((await answerOf(open('survivor'), ask({ onlySettles: true, settled }))).result).toBe('taken');
 });
 
-test('a recall reaches the stream of who holds', async () => {
+test('a recall reaches the stream of the holder', async () => {
   const counter = limitOf(everything, 'recalled');
   const [holder, waiter] = [open(), open()];
   await answerOf(holder, ask({ counter, waiting: 60 }));
@@ -367,7 +368,7 @@ test('a recall reaches the stream of who holds', async () => {
   expect((await holder.next()).recall?.counters).toMatchObject([{ limit: { originSub: 'recalled', id: everything } }]);
 });
 
-test('what was answered is counted, by results and without a name', async () => {
+test('answers are counted by results and without a name', async () => {
   const text = await plane.registry.metrics();
   for (const result of ['grant', 'full', 'later', 'none', 'taken'])
     expect(text).toMatch(new RegExp(`tollgate_lease_asks_total\\{result="${result}"\\} [1-9]`));
@@ -376,7 +377,7 @@ test('what was answered is counted, by results and without a name', async () => 
   expect(text).toMatch(/tollgate_lease_transaction_seconds_count [1-9]/);
 });
 
-test('a library is answered for its own subject, and heard of no other', async () => {
+test('a library is answered for its own subject, and for no other', async () => {
   const { key: own } = await plane.issueKey(['sidecar.library', 'govern'], { uid: 'sub-2' });
   const lease = openLease(plane, own);
   lease.write(greet());

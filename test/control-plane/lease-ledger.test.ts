@@ -52,7 +52,7 @@ interface Replica {
   readonly watch: ReturnType<typeof watchRevisions>;
 }
 
-/** A control plane, as far as leases know it. */
+/** A control plane, reduced to the parts that leases use. */
 function startReplica(crowded: CrowdedKeys = createCrowdedKeys()): Replica {
   const log = { warn: () => undefined };
   const pool = new Pool(database.connection);
@@ -114,14 +114,14 @@ const shuffled = <T>(list: readonly T[]): readonly T[] =>
     .toSorted(([a], [b]) => a - b)
     .map(([, item]) => item);
 
-/** What a sidecar of one control plane hears while another one waits at the other. */
+/** The recalls that a sidecar of one control plane receives while another one waits at the other. */
 async function recalled(holdsAt: Replica, waitsAt: Replica, holder: string): Promise<readonly QuotaCounter[]> {
   let heard: readonly QuotaCounter[] = [];
   const holding = holdsAt.open(holder, (counters) => (heard = counters));
   const waiting = waitsAt.open('waits');
   let grant = await grantOf(holding, ask(limit(holder), { waiting: max }));
   while (heard.length === 0) {
-    // A listener needs a moment to begin; a grant that ends meanwhile is taken anew.
+    // A listener needs a moment to start; a grant that ends meanwhile is requested again.
     const settled = [{ grantId: grant.id, used: [] }];
     grant = await grantOf(holding, ask(limit(holder), { waiting: max, settled }));
     await resultOf(waiting, ask(limit(holder)));
@@ -129,7 +129,7 @@ async function recalled(holdsAt: Replica, waitsAt: Replica, holder: string): Pro
   return heard;
 }
 
-test("who knows a lower limit than the ledger is granted under that one, and who knows a higher one under the ledger's", async () => {
+test("a request with a lower limit than the ledger's is granted under its own, and one with a higher limit under the ledger's", async () => {
   const link = startReplica().open('behind');
   const lower = await grantOf(link, ask(limit('moved'), { waiting: max, max: 3 }));
   expect(lower).toMatchObject({ tokens: 3, max: 3 });
@@ -137,7 +137,7 @@ test("who knows a lower limit than the ledger is granted under that one, and who
   expect(await grantOf(link, ask(limit('moved'), { waiting: max, max: max + 5 }))).toMatchObject({ tokens: max - 3, max });
 });
 
-test('300 asks at once of 30 sidecars on three control planes are granted exactly the limit', async () => {
+test('exactly the limit is granted to 300 concurrent requests of 30 sidecars on three control planes', async () => {
   const replicas = [startReplica(), startReplica(), startReplica()];
   const links = Array.from({ length: 30 }, (_, at) => replicas[at % 3]?.open(`sidecar-${at}`) ?? []).flat();
   const answers = await Promise.all(Array.from({ length: 10 }, () => links.map((link) => link.ask([ask()]))).flat());
@@ -149,7 +149,7 @@ test('300 asks at once of 30 sidecars on three control planes are granted exactl
   expect(rows).toEqual([{ held: max }]);
 });
 
-test('messages of many counters in any order wait in no circle, and each counter is granted its limit', async () => {
+test('messages of many counters in any order do not deadlock, and each counter is granted its limit', async () => {
   const replicas = [startReplica(), startReplica(), startReplica()];
   const counters = Array.from({ length: 40 }, (_, at) => limit(`l${at}`));
   const links = Array.from({ length: 24 }, (_, at) => replicas[at % 3]?.open(`s${at}`) ?? []).flat();
@@ -159,11 +159,11 @@ test('messages of many counters in any order wait in no circle, and each counter
   expect([...granted.values()]).toEqual(counters.map(() => max));
 });
 
-test('who has gone before it is answered is granted nothing, and what it gives back is taken', async () => {
+test('a holder that has gone before its answer is granted nothing, and what it returns is accepted', async () => {
   const replica = startReplica();
   const going = replica.open('going');
   const { id, tokens } = await grantOf(going, ask(limit('left')));
-  // Somebody holds the row, as a database that stands still does.
+  // Another session holds the row, as a frozen database does.
   const blocker = new Client(database.connection);
   await blocker.connect();
   await blocker.query('begin');
@@ -182,7 +182,7 @@ test('who has gone before it is answered is granted nothing, and what it gives b
   expect(left).toMatchObject({ shared: false, tokens: left.max - 1 });
 });
 
-test('the answers of a message stand in the order of its asks, and repeat their numbers', async () => {
+test('the answers of a message have the order of its requests, and repeat their numbers', async () => {
   const link = startReplica().open('s');
   const asked = ['gone', 'b', 'a', 'c'].map((id, number) => ask(limit(id), { number }));
   const answers = await link.ask(asked);
@@ -194,7 +194,7 @@ test('the answers of a message stand in the order of its asks, and repeat their 
   ]);
 });
 
-test('counters are apart by subject, limit, run and workspace', async () => {
+test('counters are separate by subject, limit, run and workspace', async () => {
   const replica = startReplica();
   const link = replica.open('s');
   const waiting = { waiting: max };
@@ -211,7 +211,7 @@ test('counters are apart by subject, limit, run and workspace', async () => {
   expect(await resultOf(replica.open('s'), ask(limit('a', 'ann'), waiting))).toMatchObject({ kind: 'grant', tokens: max });
 });
 
-test('what one control plane granted another takes back, for the same sidecar', async () => {
+test('a grant of one control plane can be returned at another, by the same sidecar', async () => {
   const [first, second] = [startReplica().open('s'), startReplica().open('s')];
   const { id } = await grantOf(first, ask(limit(), { waiting: max }));
   expect((await resultOf(second, ask())).kind).toBe('full');
@@ -220,7 +220,7 @@ test('what one control plane granted another takes back, for the same sidecar', 
   expect(await resultOf(first, ask(limit(), { waiting: max }))).toMatchObject({ tokens: 40 });
 });
 
-test('who only gives back what was never kept makes no row', async () => {
+test('a message that only returns unknown grants creates no row', async () => {
   const link = startReplica().open('s');
   const settled = [{ grantId: 5, used: [] }];
   expect(await resultOf(link, ask(limit(), { onlySettles: true, settled }))).toEqual({ kind: 'taken' });
@@ -231,12 +231,12 @@ test('who only gives back what was never kept makes no row', async () => {
 test.each([
   ['a revision that is not heard of yet', { epoch: 'e', number: 8 }, { kind: 'later', askAfterMs: 30 }],
   ['another epoch', { epoch: 'f', number: 1 }, { kind: 'later', askAfterMs: 200 }],
-] as const)('%s: asked again later, and granted nothing', async (_, theirs, result) => {
+] as const)('%s: it must ask again later, and is granted nothing', async (_, theirs, result) => {
   const link = startReplica().open('s');
   expect(await resultOf(link, ask(limit(), { revision: theirs }))).toEqual(result);
 });
 
-test('what a sidecar of an unheard revision gives back is taken; of another epoch nothing is, not even a lie', async () => {
+test('grants that a sidecar of an unknown revision returns are accepted; of another epoch nothing is, also no false return', async () => {
   const link = startReplica().open('s');
   const { id } = await grantOf(link, ask(limit(), { waiting: max }));
   const settled = [{ grantId: id, used: [] }];
@@ -246,7 +246,7 @@ test('what a sidecar of an unheard revision gives back is taken; of another epoc
   expect((await resultOf(link, ask())).kind).toBe('grant');
 });
 
-test('a liar gets a refusal and changes nothing; whoever shares its transaction gets answers', async () => {
+test('a false message is refused and changes nothing; other messages in its transaction are answered', async () => {
   const replica = startReplica();
   const [honest, liar] = [replica.open('honest'), replica.open('liar')];
   const { id } = await grantOf(liar, ask(limit('mine')));
@@ -265,13 +265,13 @@ test('a liar gets a refusal and changes nothing; whoever shares its transaction 
   expect(await resultOf(honest, ask(limit('y')))).toMatchObject({ shared: false });
 });
 
-test('who holds grants is called back, on whichever control plane its stream is', async () => {
+test('grants are recalled from their holders, whichever control plane their stream is on', async () => {
   const [here, there] = [startReplica(), startReplica()];
   expect(await recalled(here, here, 'near')).toEqual([limit('near')]);
   expect(await recalled(there, here, 'far')).toEqual([limit('far')]);
 });
 
-test('without its listener a control plane answers as before, and hears again once it is back', async () => {
+test('without its listener a control plane answers as before, and receives recalls again after it is restored', async () => {
   const [here, there] = [startReplica(), startReplica()];
   const holder = there.open('holder');
   const { id } = await grantOf(holder, ask(limit(), { waiting: max }));
@@ -285,7 +285,7 @@ test('without its listener a control plane answers as before, and hears again on
   expect(await recalled(there, here, 'back')).toEqual([limit('back')]);
 });
 
-test('spent counters are removed, those that count are not, and who uses one is not waited for', async () => {
+test('used-up counters are removed, those that count are not, and the cleanup does not wait for one in use', async () => {
   const link = startReplica().open('s');
   for (const id of ['spent', 'held', 'kept']) await link.ask([ask(limit(id))]);
   const { rows } = await database.pool.query<{ key: string }>('select key from quota_counter where workspace_id = $1 order by key', [
@@ -309,20 +309,20 @@ test('spent counters are removed, those that count are not, and who uses one is 
   expect((await resultOf(link, ask(limit('spent')))).kind).toBe('grant');
 });
 
-test('of a workspace that is gone nothing is granted', async () => {
+test('in a removed workspace nothing is granted', async () => {
   const link = startReplica().open('s');
   await database.pool.query('delete from workspace where id = $1', [workspaceId]);
   await expect(link.ask([ask()])).rejects.toMatchObject({ code: 'unauthenticated' });
 });
 
-test('nobody is granted more than the limit at once, however many it says that wait', async () => {
+test('no holder is granted more than the limit at once, however many waiting calls it reports', async () => {
   const replica = startReplica();
   const greedy = replica.open('greedy');
   expect(await resultOf(greedy, ask(limit(), { waiting: 4_000_000_000 }))).toMatchObject({ kind: 'grant', tokens: max });
   expect(await resultOf(greedy, ask(runOf('agent'), { waiting: 4_000_000_000 }))).toMatchObject({ kind: 'grant', tokens: 10 });
 });
 
-test('a library asks for its own subject alone, and a process for subjects and keys that there are', async () => {
+test('a library asks only for its own subject, and a process for existing subjects and keys', async () => {
   const replica = startReplica();
   const library = replica.open('library', undefined, { onlySub: 'ann' });
   const process = replica.open('process');
@@ -338,7 +338,7 @@ test('a library asks for its own subject alone, and a process for subjects and k
   expect(rows).toEqual([{ counters: 4 }]);
 });
 
-test('what is given back is taken, also of a subject that is gone since', async () => {
+test('returned grants are accepted, also of a subject that was removed since', async () => {
   const replica = startReplica();
   const granted = await grantOf(replica.open('s'), ask(limit(), { waiting: max }));
   const narrowed = replica.open('s', undefined, { onlySub: 'bob' });
@@ -347,7 +347,7 @@ test('what is given back is taken, also of a subject that is gone since', async 
   expect(await resultOf(replica.open('other'), ask(limit(), { waiting: max }))).toMatchObject({ kind: 'grant', tokens: max });
 });
 
-test('a key that has all the counters of runs that it may have begins none; others do, and its own go on', async () => {
+test('a key with its maximum of run counters begins no new one; other keys do, and its existing ones continue', async () => {
   const crowded = createCrowdedKeys();
   const replica = startReplica(crowded);
   const [flood, other] = [replica.open('flood'), replica.open('other', undefined, { keyId: 'key-2' })];
@@ -364,7 +364,7 @@ test('a key that has all the counters of runs that it may have begins none; othe
   expect(replica.demanded()).toBe(1);
 });
 
-test('of a share that is full, what was not used for an hour goes first, and nothing that somebody holds', async () => {
+test('from a full share, counters unused for an hour are evicted first, and never one that a holder uses', async () => {
   const crowded = createCrowdedKeys();
   const link = startReplica(crowded).open('flood');
   for (let n = 0; n < 6; n += 1) {
@@ -383,7 +383,7 @@ test('of a share that is full, what was not used for an hour goes first, and not
   await tendShares({ pool: database.pool, crowded }, 6);
   expect(await left()).toBe(6);
   await tendShares({ pool: database.pool, crowded }, 2);
-  // The one that is held, the one of this hour, and that of a limit, which is in no share.
+  // The one that is held, the one of this hour, and that of a limit, which belongs to no share.
   expect(await left()).toBe(3);
   expect(await resultOf(link, ask(limit(), { waiting: 1 }))).toMatchObject({ kind: 'full' });
   expect(crowded.has({ workspaceId, keyId: 'key-1' })).toBe(true);

@@ -1,5 +1,5 @@
-// Limits and caps over several real sidecars on a real control plane with PostgreSQL: exact whoever is asked, at no cost
-// for most calls, and by rule while the control plane is away.
+// Limits and caps over several real sidecars on a real control plane with PostgreSQL: exact at every sidecar, without
+// cost for most calls, and by rule while the control plane is away.
 import { bounds } from '@tollgate/proto/contract';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startRun } from '../../sidecar/doors/library/library.ts';
@@ -25,7 +25,7 @@ const isOpen = (sidecar: Sidecar): Promise<unknown> =>
     (link) => link === 'open',
   );
 
-/** So many sidecars that can ask for leases, once they hold this policy. */
+/** Starts `count` sidecars that can ask for leases, once they hold this policy. */
 async function follow(count: number, document: object) {
   const revision = await plane.writePolicy(document);
   const followed = await Promise.all(Array.from({ length: count }, (_, at) => followPlane(plane, { key, sidecarId: `sidecar-${at}` })));
@@ -58,11 +58,11 @@ function hooksOf(sidecar: Sidecar) {
 
 const limited = (tool: string, rateLimit: number): object => ({ tools: { [tool]: { api: { rateLimit } } } });
 
-/** Asks again while the ledger was only too slow for it: on a busy machine it may be. */
+/** Asks again while the ledger was only too slow, which can happen on a busy machine. */
 const patiently = (ask: () => Promise<Hooked>): Promise<Hooked> =>
   eventually(ask, ({ reason = '' }) => !/none was to be had|cannot be asked/.test(reason));
 
-/** Each in its turn. */
+/** Items in turn. */
 function turn<T>(items: readonly T[], at: number): T {
   const item = items[at % items.length];
   if (item === undefined) throw new Error('there is none');
@@ -83,7 +83,7 @@ test('three sidecars, one limit of 60, 300 calls at once from 100 agents: exactl
   expect(new Set(denied.map((answer) => codeOf(answer)))).toEqual(new Set(['rate_limited']));
   expect(denied.every((answer) => (answer.retryAfterMs ?? 0) > 0)).toBe(true);
   expect(denied[0]?.reason).toContain('60');
-  // Each call has one entry, and a denied one says which limit it was.
+  // Each call has one entry, and a denied one names the limit.
   const read = async (): Promise<readonly Recorded[]> => {
     const { body } = await plane.ask('GET', '/acme/admin/audit?tool=show.sixty&limit=1000');
     return (body as { readonly entries: readonly Recorded[] }).entries;
@@ -106,7 +106,7 @@ test('two sidecars share one session with a cap of 50: of 200 calls at once exac
   const denied = answers.filter((answer) => answer.decision === 'deny');
   expect(answers.length - denied.length).toBe(50);
   expect(new Set(denied.map((answer) => codeOf(answer)))).toEqual(new Set(['cap_tool_calls']));
-  // A third one, which comes later, knows it too.
+  // A third one, which joins later, knows it too.
   const [late] = (await follow(1, { tools: {} })).map(({ sidecar }) => hooksOf(sidecar));
   expect(await late?.(call)).toMatchObject({ decision: 'deny', reason: expect.stringMatching(/^cap_tool_calls: the run has made its 50/) });
 });
@@ -116,7 +116,7 @@ const decided = (verdict: Verdict | Promise<Verdict>): Verdict => {
   return verdict;
 };
 
-test('after its first call an agent at human pace waits for nobody', async () => {
+test('after its first call an agent at human pace never waits', async () => {
   const [followed] = await follow(1, limited('show.pace', 100));
   if (followed === undefined) throw new Error('no sidecar');
   const run = startRun(followed.sidecar, { agent: 'human', tier: 'api' });
@@ -127,7 +127,7 @@ test('after its first call an agent at human pace waits for nobody', async () =>
   expect(followed.sidecar.leasing.status()).toMatchObject({ link: 'open', counters: 1, waits: 1, dryDenials: 0 });
 });
 
-test('what one sidecar holds and does not use, another that wants it gets, and what a closed one held comes back', async () => {
+test('the unused lease of one sidecar goes to another that asks for it, and that of a closed one is returned', async () => {
   const [one, other] = await follow(2, limited('show.recall', 8));
   if (one === undefined || other === undefined) throw new Error('no sidecars');
   const callOf = (sidecar: Sidecar) => {
@@ -143,7 +143,7 @@ test('what one sidecar holds and does not use, another that wants it gets, and w
   expect(await mine()).toBe(false);
 });
 
-test('a lowered limit holds at once, and a raised one gives more at once', async () => {
+test('a lowered limit holds immediately, and a raised one grants more immediately', async () => {
   const [followed] = await follow(1, limited('show.moved', 20));
   if (followed === undefined) throw new Error('no sidecar');
   const run = startRun(followed.sidecar, { agent: 'a', tier: 'api' });
@@ -155,7 +155,7 @@ test('a lowered limit holds at once, and a raised one gives more at once', async
   expect([await call(), await call(), await call()]).toEqual([true, true, false]);
 });
 
-test('while the control plane is away limits give what is held and no more, and no call waits; a run that nobody shares goes on', async () => {
+test('while the control plane is away limits grant only what is held, and no call waits; a run that is not shared continues', async () => {
   const agent = await plane.createAgent({ name: 'alone', maxToolCalls: 6, enabledTools: ['away.*'] });
   const [one, other] = await follow(2, limited('away.limited', 5));
   if (one === undefined || other === undefined) throw new Error('no sidecars');
@@ -178,7 +178,7 @@ test('while the control plane is away limits give what is held and no more, and 
   const denied = answers.filter(({ decision }) => decision === 'deny');
   expect(denied.length).toBeGreaterThanOrEqual(6);
   expect(denied[0]).toMatchObject({ kind: 'retry', reason: expect.stringMatching(/^rate_limited: .*the control plane cannot be asked/) });
-  // Nobody else has this session.
+  // No other sidecar has this session.
   const alone = await Promise.all(Array.from({ length: 8 }, () => ask({ ...capped, session_id: 'alone' })));
   expect(alone.map(({ decision }) => decision).filter((decision) => decision === 'allow')).toHaveLength(6);
   const shared = await Promise.all(Array.from({ length: 8 }, () => askOther({ ...capped, session_id: 'shared' })));
@@ -191,7 +191,7 @@ test('while the control plane is away limits give what is held and no more, and 
 
   await plane.startGrpc();
   await Promise.all([isOpen(one.sidecar), isOpen(other.sidecar)]);
-  // What was counted alone is known to all, once it was told.
+  // Local counts are known to all once they were reported.
   const rows = async (): Promise<number> => {
     const { rows: found } = await plane.pool.query<{ charged: string }>(
       "select coalesce(max((charge ->> 1)::int), 0) as charged from quota_counter, jsonb_array_elements(state -> 'charges') charge where (charge ->> 0)::int = 0",

@@ -1,4 +1,4 @@
-// A client of the live audit stream over real HTTP, which reads when it is told to.
+// A client of the live audit stream over real HTTP, which reads when the test says so.
 import { request } from 'undici';
 import { field, type Rest } from './rest.ts';
 
@@ -11,7 +11,7 @@ interface Block {
 }
 
 export interface Live {
-  /** Null at the end of the stream; fails where it was cut. */
+  /** Null at the end of the stream; throws where it was cut. */
   next(): Promise<Block | null>;
   /** The ids of the next `count` entries. */
   take(count: number): Promise<readonly string[]>;
@@ -24,7 +24,7 @@ interface Asked {
   readonly lastEventId?: number;
 }
 
-/** Answers once the stream has said that it listens. */
+/** Resolves once the stream has confirmed that it listens. */
 export async function listen(rest: Rest, { query = '', key = rest.owner, lastEventId }: Asked = {}): Promise<Live> {
   const headers = { authorization: `Bearer ${key}`, ...(lastEventId === undefined ? {} : { 'last-event-id': String(lastEventId) }) };
   const {
@@ -90,7 +90,7 @@ export async function drain(live: Live): Promise<readonly (string | null)[]> {
 
 const expiresAt = '2026-06-25T12:30:00.000Z';
 
-/** A key that may only watch, of a member made for it. */
+/** A key that may only watch, of a new member. */
 export async function makeWatcherKey(rest: Rest): Promise<{ readonly key: string; readonly id: string }> {
   await rest.keyOf('admin');
   const body = { name: 'watcher', scopes: ['admin.audit.read'], uid: 'admin-1', expiresAt };
@@ -98,7 +98,7 @@ export async function makeWatcherKey(rest: Rest): Promise<{ readonly key: string
   return { key: field(made, 'key'), id: field(made, 'id') };
 }
 
-/** What ends that key. */
+/** Ways to end that key. */
 export const keyEnds: readonly (readonly [string, (rest: Rest, id: string) => Promise<unknown>])[] = [
   ['the key is revoked', (rest, id) => rest.ask('DELETE', `/acme/admin/keys/${id}`)],
   ['the member is removed', (rest) => rest.ask('DELETE', '/acme/admin/members/admin-1')],

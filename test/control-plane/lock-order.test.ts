@@ -1,5 +1,6 @@
-// The order in which transactions of ingest lock rows, on a real PostgreSQL, step by step: two that want the same spools wait for each other
-// in one direction only, however PostgreSQL comes to the rows. Whoever takes a sort out of `lockLog` is told of a deadlock here.
+// The order in which transactions of ingestion lock rows, on a real PostgreSQL, step by step. Two that want the same
+// spools wait for each other in one direction only, in whichever order PostgreSQL reads the rows. Without the sort in
+// `lockLog`, a deadlock fails this test.
 import type { PoolClient } from 'pg';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { lockLog } from '../../control-plane/audit/store/audit-ingest.ts';
@@ -25,14 +26,14 @@ async function makeWorkspace(slug: string): Promise<number> {
   return Number(rows[0]?.id);
 }
 
-/** In the order in which they come to lie in the table. */
+/** In the order of the rows in the table. */
 async function makeSpools(workspaceId: number, spoolIds: readonly string[]): Promise<void> {
   await database.pool.query('insert into audit_head (workspace_id, ingest) values ($1, 0)', [workspaceId]);
   for (const spoolId of spoolIds)
     await database.pool.query('insert into audit_stream (workspace_id, spool_id, sequence) values ($1, $2, 0)', [workspaceId, spoolId]);
 }
 
-/** In a transaction, which ends with the test. Reads tables as they lie, as PostgreSQL may choose to at any time. */
+/** A transaction that ends with the test. It reads tables in their physical order, as PostgreSQL may do at any time. */
 async function begin(): Promise<PoolClient> {
   const client = await database.pool.connect();
   clients.push(client);
@@ -63,11 +64,11 @@ const makeSpool = (client: PoolClient, workspaceId: number, spoolId: string): Pr
 test.each([
   ['there are', [high, low], lockSpool],
   ['are yet to be made', [], makeSpool],
-] as const)('two that want the same spools, which %s, come to them in one order, whatever the order they ask in', async (_, made, take) => {
+] as const)('two transactions for the same spools, which %s, lock them in one order, whatever order they ask in', async (_, made, take) => {
   const workspaceId = await makeWorkspace('acme');
   await makeSpools(workspaceId, made);
   const [one, other] = [await begin(), await begin()];
-  // As `lockLog` does it, and stopped between two rows.
+  // As `lockLog` does, but stopped between two rows.
   await take(one, workspaceId, low);
   const locked = lockLog(other, workspaceId, [high, low], []);
   const outcome = locked.then(
@@ -75,14 +76,14 @@ test.each([
     (error: unknown) => String(error),
   );
   await waits(other);
-  // Had the other one come to this before, each would wait for the other now.
+  // If the other one had locked this earlier, both would now wait for each other.
   await take(one, workspaceId, high);
   await one.query('commit');
   expect(await outcome).toBe('locked');
   expect([...(await locked).spools.keys()].toSorted()).toEqual([low, high]);
 });
 
-test('one that waits for a spool has not locked the chain, and who brings others of the workspace goes on', async () => {
+test('one that waits for a spool has not locked the chain, and a batch for other spools of the workspace continues', async () => {
   const workspaceId = await makeWorkspace('acme');
   await makeSpools(workspaceId, [high, low, 'a'.repeat(32)]);
   const [one, waiting, third] = [await begin(), await begin(), await begin()];
@@ -95,7 +96,7 @@ test('one that waits for a spool has not locked the chain, and who brings others
   await locked;
 });
 
-test('spools of one name in two workspaces are two: neither waits for the other', async () => {
+test('spools with the same name in two workspaces are two: neither waits for the other', async () => {
   const [acme, other] = [await makeWorkspace('acme'), await makeWorkspace('other')];
   for (const workspaceId of [acme, other]) await makeSpools(workspaceId, [high, low]);
   const [one, two] = [await begin(), await begin()];

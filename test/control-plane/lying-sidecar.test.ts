@@ -1,4 +1,4 @@
-// A sidecar that lies costs itself its stream, and nobody else anything: beside each, an honest one goes on.
+// A sidecar that sends false data loses its own stream and affects no other: an honest one continues at the same time.
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { auditService } from '@tollgate/proto';
 import { bounds } from '@tollgate/proto/contract';
@@ -40,7 +40,7 @@ const recordsOf = (from: number, count: number, fields: object = {}) =>
     entry: Buffer.from(JSON.stringify(entry({ requestId: `r${from + at}`, ts: new Date().toISOString(), ...fields }))),
   }));
 
-/** Its next batch is taken in, and the whole log is sound. */
+/** Its next batch is ingested, and the whole log is sound. */
 async function honestGoesOn(): Promise<void> {
   honest.write({ batch: { ...shipped(spool('a')), records: recordsOf(sequence + 1, 5) } });
   sequence += 5;
@@ -62,8 +62,8 @@ const lies = [
   ],
 ] as const;
 
-test.each(lies)('%s costs the stream, and the honest one goes on', async (_, batches, words) => {
-  // Not waited for, so that many do not take long.
+test.each(lies)('%s ends the stream, and the honest one continues', async (_, batches, words) => {
+  // Not awaited, so that many do not take long.
   if (batches.length > 1) plane.ingest = async (batch) => (batch.spoolId === spool('a') ? ingest(batch) : { acknowledged: 1 });
   const wire = await shipping();
   for (const { spoolId, records: batch } of batches) wire.write({ batch: { ...shipped(spoolId), records: [...batch] } });
@@ -76,7 +76,7 @@ test.each([
   ['a sequence far ahead of all there can be', recordsOf(2_000_000_000, 1), 'hole'],
   ['one after which none can follow', recordsOf(Number.MAX_SAFE_INTEGER, 1), 'hole'],
   ['more bytes than a batch holds', recordsOf(1, 900, { input: 'x'.repeat(1_400) }), 'malformed'],
-])('%s is refused, nothing of it is stored, and both streams go on', async (_, batch, code) => {
+])('%s is refused, nothing of it is stored, and both streams continue', async (_, batch, code) => {
   const wire = await shipping();
   wire.write({ batch: { ...shipped(spool('b')), records: batch } });
   expect(await wire.next()).toMatchObject({ refused: { spoolId: spool('b'), code } });
@@ -84,7 +84,7 @@ test.each([
   await honestGoesOn();
 });
 
-test('names of other tenants, their agents and spools in entries and batches reach nothing of theirs', async () => {
+test('names of other tenants, their agents and spools in entries and batches do not affect them', async () => {
   const before = (await plane.ask('GET', '/other/admin/audit', { key: plane.other })).body;
   const wire = await shipping();
   wire.write({
@@ -96,7 +96,7 @@ test('names of other tenants, their agents and spools in entries and batches rea
   await honestGoesOn();
 });
 
-test('losses, a thousand at once and each with its words, are as many gaps, cut to size, in one statement', async () => {
+test('a thousand losses at once, each with its text, are as many gaps, truncated, in one statement', async () => {
   const wire = await shipping();
   wire.write({
     batch: {
@@ -118,7 +118,7 @@ test('losses, a thousand at once and each with its words, are as many gaps, cut 
   await honestGoesOn();
 });
 
-test('a record that is larger than any entry is taken in mended, alone in its batch', async () => {
+test('a record that is larger than any entry is sanitised and ingested, alone in its batch', async () => {
   const wire = await shipping();
   wire.write({ batch: { ...shipped(spool('9')), records: recordsOf(1, 1, { input: 'x'.repeat(1_500_000) }) } });
   expect(await wire.next()).toMatchObject({ acknowledged: { sequence: 1 } });
@@ -127,7 +127,7 @@ test('a record that is larger than any entry is taken in mended, alone in its ba
   await honestGoesOn();
 });
 
-test('a database that is slow is sent no more than a few batches of a stream ahead: the rest is not read', async () => {
+test('a slow database receives only a few batches of a stream ahead: the rest is not read', async () => {
   let release = (): void => {};
   const held = new Promise<void>((resolve) => {
     release = resolve;
@@ -137,7 +137,7 @@ test('a database that is slow is sent no more than a few batches of a stream ahe
     return ingest(batch);
   };
   const wire = await shipping();
-  // Within its credit by records, and far beyond what is held by bytes.
+  // Within its credit by records, and far beyond the bound of bytes.
   for (let n = 0; n < 40; n += 1)
     wire.write({ batch: { ...shipped(spool('8')), records: recordsOf(n * 20 + 1, 20, { input: 'x'.repeat(40_000) }) } });
   await honestGoesOn();
@@ -146,7 +146,7 @@ test('a database that is slow is sent no more than a few batches of a stream ahe
   await honestGoesOn();
 });
 
-test('a stream that is read no further is read ahead by a message or two, not by as many as fit into a stream', async () => {
+test('a stream that is paused has one or two messages read ahead, not as many as fit into a stream', async () => {
   let release = (): void => {};
   const held = new Promise<void>((resolve) => {
     release = resolve;
@@ -159,7 +159,7 @@ test('a stream that is read no further is read ahead by a message or two, not by
   const read = vi.spyOn(auditService.Ship, 'requestDeserialize');
   onTestFinished(() => read.mockRestore());
   for (let n = 1; n <= 200; n += 1) wire.write({ batch: { ...shipped(spool('6')), records: recordsOf(n, 1) } });
-  // One is taken in, and sixty-four wait.
+  // One is in ingestion, and sixty-four wait.
   await expect.poll(() => read.mock.calls.length).toBeGreaterThanOrEqual(65);
   for (let n = 0; n < 5; n += 1) await honestGoesOn();
   expect(read.mock.calls.length - 5).toBeLessThanOrEqual(67);
@@ -168,7 +168,7 @@ test('a stream that is read no further is read ahead by a message or two, not by
   await honestGoesOn();
 });
 
-test('a workspace with many batches lets those of others through', async () => {
+test('a workspace with many batches lets those of other workspaces through', async () => {
   const take = createIngest(plane.deps);
   const [busy, quiet] = [await workspaceIdOf(plane), await workspaceIdOf(plane, 'other')];
   const done: string[] = [];
@@ -177,11 +177,12 @@ test('a workspace with many batches lets those of others through', async () => {
   const all = Array.from({ length: 16 }, (_, n) => take(batch(busy, n.toString(16).padStart(32, '7'))).then(() => done.push('busy')));
   all.push(take(batch(quiet, spool('7'))).then(() => done.push('quiet')));
   await Promise.all(all);
-  // It is taken in beside the first; how many groups of the other are done meanwhile, the database says. In one line it would be the last.
+  // It is ingested in parallel with the first; the database decides how many groups of the other finish meanwhile. In
+  // one queue it would be the last.
   expect(done.indexOf('quiet')).toBeLessThan(12);
 });
 
-test('streams share what a process takes: each has its part, never less than it needs', () => {
+test('streams share the capacity of a process: each has its part, never less than it needs', () => {
   const intake = createIntake({ records: 1_000, streamRecordsMin: 64, ofWorkspace: 30, ofKey: 30, bytes: 1_000_000 });
   const openOf = (workspaceId: number) => intake.open({ workspaceId, keyId: `key of ${workspaceId}` });
   expect(intake.credit).toBe(1_000);

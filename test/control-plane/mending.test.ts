@@ -14,7 +14,7 @@ const shown = async (spoolId: string) => {
   return (Object(body).entries as readonly Record<string, unknown>[]).filter(({ id }) => String(id).startsWith(spoolId));
 };
 
-describe('a poisoned entry is mended, marked, and holds up nobody', () => {
+describe('an invalid entry is sanitised and marked, and delays no other', () => {
   const now = '2026-06-25T12:00:00.000Z';
   const deep = `${'['.repeat(20_000)}${']'.repeat(20_000)}`;
   const { input: _input, ...withoutInput } = entry();
@@ -85,7 +85,7 @@ describe('a poisoned entry is mended, marked, and holds up nobody', () => {
     for (const sound of found.filter((one) => one !== mended)) expect(sound).not.toHaveProperty('mended');
   });
 
-  test('a sound entry comes back with every field as it was sent', async () => {
+  test('a valid entry is returned with every field as it was sent', async () => {
     const full = entry({
       agentId: 'x',
       originSub: 'ann',

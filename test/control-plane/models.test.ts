@@ -6,7 +6,7 @@ import { createRest, type Rest } from './rest.ts';
 
 const at = new Date('2026-06-25T12:00:00.000Z');
 
-/** What was recognised before there was a price table; agents in the field have these. */
+/** The names that were recognised before the price table existed; agents in production have these. */
 const everRecognised: Readonly<Record<string, string>> = {
   anthropic:
     'claude-opus-4-5 claude-opus-4-1 claude-opus-4-0 claude-sonnet-4-5 claude-sonnet-4-0 claude-haiku-4-5 claude-3-7-sonnet-latest claude-3-5-haiku-latest',
@@ -18,7 +18,7 @@ const everRecognised: Readonly<Record<string, string>> = {
 
 describe('recognition', () => {
   test.each(Object.entries(everRecognised))(
-    'every name of %s that was ever recognised stays so, alone and with its provider',
+    'every name of %s that was recognised in the past stays so, alone and with its provider',
     (provider, names) => {
       for (const name of names.split(' ')) {
         expect({ name, price: priceOf(name, at) }).toEqual({ name, price: priceOf(`${provider}/${name}`, at) });
@@ -70,7 +70,7 @@ describe('prices', () => {
     expect(priceOf(demoModel, at)).toEqual({ inputCentsPerMillionTokens: 0, outputCentsPerMillionTokens: 0 });
   });
 
-  test('they are cents, without the dust of binary fractions', () => {
+  test('they are cents, without rounding errors of binary fractions', () => {
     expect(priceOf('claude-haiku-4-5', at)).toEqual({
       inputCentsPerMillionTokens: 100,
       outputCentsPerMillionTokens: 500,
@@ -80,19 +80,19 @@ describe('prices', () => {
     expect(priceOf('deepseek-chat', at)?.cachedInputCentsPerMillionTokens).toBe(7);
   });
 
-  test('a price that changed holds from its day on', () => {
+  test('a changed price holds from its day on', () => {
     expect(priceOf('mistral-medium-latest', new Date('2026-06-15T23:59:59Z'))).toMatchObject({ inputCentsPerMillionTokens: 40 });
     expect(priceOf('mistral-medium-latest', new Date('2026-06-16T00:00:00Z'))).toMatchObject({ inputCentsPerMillionTokens: 150 });
   });
 
-  test('a price that depends on the length of the input, or on the hour, says so', () => {
+  test('a price that depends on the length of the input, or on the hour, has these conditions', () => {
     expect(priceOf('gemini-2.5-pro', at)).toMatchObject({ inputCentsPerMillionTokens: 125, tiered: true });
     expect(priceOf('deepseek-chat', at)).toMatchObject({ inputCentsPerMillionTokens: 27, tiered: true });
     expect(priceOf('deepseek-chat', new Date('2026-06-25T20:00:00Z'))).toMatchObject({ inputCentsPerMillionTokens: 13.5, tiered: true });
     expect(priceOf('claude-haiku-4-5', at)).not.toHaveProperty('tiered');
   });
 
-  test('what is not recognised has none', () => expect(priceOf('nothing', at)).toBeNull());
+  test('an unrecognised model has no price', () => expect(priceOf('nothing', at)).toBeNull());
 
   test('every model of the catalogue has a price at any time', () => {
     for (const day of ['2020-01-01', '2026-06-25', '2040-01-01'])
@@ -133,7 +133,7 @@ describe('GET /api/v1/models', () => {
     expect((await rest.ask('GET', '/api/v1/models', { key: null })).status).toBe(401);
   });
 
-  test('what it lists, PATCH of an agent takes', async () => {
+  test('every model that it lists is accepted by PATCH of an agent', async () => {
     const id = await rest.createAgent();
     for (const model of ['anthropic/claude-haiku-4-5', 'claude-haiku-4-5', 'mistral-medium-latest'])
       expect((await rest.ask('PATCH', `/api/v1/agents/${id}`, { body: { model } })).status).toBe(200);
@@ -141,7 +141,7 @@ describe('GET /api/v1/models', () => {
   });
 });
 
-test('a model of a configured endpoint is listed with its price, and PATCH of an agent takes it', async () => {
+test('a model of a configured endpoint is listed with its price, and accepted by PATCH of an agent', async () => {
   const prices = { inputCentsPerMillionTokens: 10, outputCentsPerMillionTokens: 40, contextWindow: 128_000 };
   const local = { provider: 'local', baseUrl: 'http://10.0.0.5:8000/v1', models: [{ name: 'meta/llama-4', ...prices }] };
   const rest = await createRest({ catalogue: createCatalogue(parseModelEndpoints(JSON.stringify([local]))) });

@@ -11,7 +11,7 @@ const opened = (path: string) => {
   return found.key;
 };
 
-test('a key is made at the first start, for its owner only, and is the same at every later one', () => {
+test('a key is made at the first start, readable for its owner only, and is the same at every later start', () => {
   const path = join(temporaryFolder(), 'data', 'checkpoint-key.pem');
   const key = opened(path);
   expect(statSync(path).mode & 0o777).toBe(0o600);
@@ -21,7 +21,7 @@ test('a key is made at the first start, for its owner only, and is the same at e
   expect(verify(null, Buffer.from('text'), createPublicKey(key), sign('text'))).toBe(true);
 });
 
-test('what is no key, or lies open to everybody, is refused in words', () => {
+test('an invalid key, or one that everybody can read, is refused with the reason', () => {
   const path = join(temporaryFolder(), 'key.pem');
   expect(readNotaryKey(path)).toEqual({ problem: `there is no ${path}, which should hold the key of checkpoints` });
   opened(path);
@@ -41,7 +41,7 @@ test('what is no key, or lies open to everybody, is refused in words', () => {
   }
 });
 
-test('what is no file is refused as that', () => {
+test('a path that is no file is refused as that', () => {
   const path = join(temporaryFolder(), 'folder');
   mkdirSync(path, { mode: 0o700 });
   expect(readNotaryKey(path)).toEqual({ problem: `${path} is no file, and should hold the key of checkpoints` });

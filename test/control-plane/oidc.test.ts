@@ -10,7 +10,7 @@ import { createApp } from '../../control-plane/http/app.ts';
 import { createIssuer, type IssuerSettings } from '../../control-plane/access/issuer.ts';
 import { type Answer, createRest, errorOf, type Rest } from './rest.ts';
 
-/** Each test has a minute of its own: an address begins only so many sign-ins in one. */
+/** Each test has a minute of its own, because an address may begin only a limited number of sign-ins in one. */
 let start = new Date('2026-06-25T12:00:00.000Z');
 const begin = '/acme/admin/session/oidc';
 const session = '/acme/admin/session';
@@ -19,7 +19,7 @@ const redirectUri = `${publicUrl}/api/v1/oidc/callback`;
 
 let provider: OAuth2Server;
 let rest: Rest;
-/** What the issuer says of whoever signs in. */
+/** The issuer's claims about the person who signs in. */
 let claims: Readonly<Record<string, unknown>> = {};
 
 const settings = (more: Partial<IssuerSettings> = {}): IssuerSettings => ({
@@ -61,7 +61,7 @@ const cookieOf = (answer: Answer, name: string): string =>
 const locationOf = ({ headers }: Answer): URL => new URL(String(headers['location']), publicUrl);
 const visit = (url: string, cookie = '') => rest.ask('GET', url, { key: null, headers: cookie === '' ? {} : { cookie } });
 
-/** Off to the issuer, whose page sends the browser back at once. */
+/** To the issuer, whose page redirects the browser back immediately. */
 async function signInAt(url = begin): Promise<{ readonly cookie: string; readonly back: string }> {
   const begun = await visit(url);
   expect(begun.status).toBe(302);
@@ -83,8 +83,8 @@ const signedIn = async (said: Readonly<Record<string, unknown>>): Promise<Answer
   return visit(session, cookieOf(answer, 'tollgate_session'));
 };
 
-describe('off to the issuer', () => {
-  test('by code flow with PKCE, state and nonce, and a short cookie for the way back only', async () => {
+describe('the redirect to the issuer', () => {
+  test('uses the code flow with PKCE, state and nonce, and a short cookie for the return path only', async () => {
     const begun = await visit(begin);
     const to = locationOf(begun);
     expect(to.origin).toBe(provider.issuer.url);
@@ -106,7 +106,7 @@ describe('off to the issuer', () => {
       expect(JSON.stringify(rows)).not.toContain(secret);
   });
 
-  test('for a workspace that is none it looks the same; for what can be none it is 400', async () => {
+  test('looks the same for a workspace that does not exist; for an impossible slug it is 400', async () => {
     expect((await visit('/nobody/admin/session/oidc')).status).toBe(302);
     expect((await visit('/No-Slug/admin/session/oidc')).status).toBe(400);
   });
@@ -122,20 +122,20 @@ describe('off to the issuer', () => {
     '/\t/evil.test',
     '/a b',
     '/ü',
-  ])('back to %j would leave this server: 400', async (path) => {
+  ])('with a return address of %j, which would leave this server, is 400', async (path) => {
     expect((await visit(`${begin}?return=${encodeURIComponent(path)}`)).status).toBe(400);
   });
 
-  test('back to a path of more than 2,048 characters is 400', async () => {
+  test('with a return path of more than 2,048 characters is 400', async () => {
     expect((await visit(`${begin}?return=/${'a'.repeat(2_047)}`)).status).toBe(302);
     expect((await visit(`${begin}?return=/${'a'.repeat(2_048)}`)).status).toBe(400);
   });
 
-  test('an unknown parameter, or one given twice, is 400', async () => {
+  test('with an unknown parameter, or one given twice, is 400', async () => {
     for (const query of ['next=/x', 'return=/a&return=/b']) expect((await visit(`${begin}?${query}`)).status).toBe(400);
   });
 
-  test('ten thousand are kept: the oldest goes when another begins, and nobody keeps others from signing in', async () => {
+  test('ten thousand are kept: the oldest is evicted when another begins, and no client keeps others from signing in', async () => {
     await rest.pool.query('delete from sign_in');
     await rest.pool.query(
       `insert into sign_in select 'full' || n, 'b', 'acme', 'v', 'n', '/', $1::timestamptz + n * interval '1 ms' from generate_series(1, 10000) n`,
@@ -149,15 +149,15 @@ describe('off to the issuer', () => {
     await rest.pool.query('delete from sign_in');
   });
 
-  test('of one that begins for a workspace that is none, nothing is kept that its sender chose but the slug', async () => {
+  test('for a workspace that does not exist, only the slug is stored of what its sender chose', async () => {
     await rest.pool.query('delete from sign_in');
     await visit('/nobody/admin/session/oidc?return=/long/way');
     expect((await rest.pool.query('select workspace, return_to from sign_in')).rows).toEqual([{ workspace: 'nobody', return_to: '/' }]);
   });
 });
 
-describe('back from the issuer', () => {
-  test('a member has a session, and is where they wanted to be', async () => {
+describe('the return from the issuer', () => {
+  test('gives a member a session, and redirects them to the requested page', async () => {
     const answer = await signIn(`${begin}?return=${encodeURIComponent('/console/agents?x=1#y')}`);
     expect(answer).toMatchObject({ status: 302, headers: { location: '/console/agents?x=1#y' } });
     expect((await signIn()).headers['location']).toBe('/console/');
@@ -178,7 +178,7 @@ describe('back from the issuer', () => {
     });
   });
 
-  test('it changes nothing of the workspace: no revision, no event', async () => {
+  test('changes nothing of the workspace: no revision, no event', async () => {
     const revision = async () => (await rest.pool.query("select revision from workspace where slug = 'acme'")).rows;
     const before = await revision();
     await signIn();
@@ -191,11 +191,11 @@ describe('back from the issuer', () => {
     ['by their uid, with an e-mail that nobody has', { sub: 'max', email: 'else@acme.test', email_verified: true }, 'max'],
     ['by their e-mail, with a sub that can be no uid', { sub: '\u0000', email: 'ann@acme.test', email_verified: true }, 'ann'],
     ['by their verified e-mail, in any case', { sub: '00u1', email: 'ANN@Acme.Test', email_verified: true }, 'ann'],
-  ])('a member is known %s', async (_, said, uid) => {
+  ])('a member is recognised %s', async (_, said, uid) => {
     expect((await signedIn(said)).body).toMatchObject({ uid });
   });
 
-  test('an e-mail that only userinfo tells is as good', async () => {
+  test('an e-mail that only userinfo returns is accepted too', async () => {
     provider.service.once('beforeUserinfo', (response) => {
       response.body = { sub: '00u1', email: 'max@acme.test', email_verified: true };
     });
@@ -212,7 +212,7 @@ describe('back from the issuer', () => {
     ['an e-mail that is none', { sub: '00u1', email: 'ann', email_verified: true }],
     ['a sub with a NUL', { sub: 'ann\u0000' }],
     ['an e-mail verified in other words', { sub: '00u1', email: 'ann@acme.test', email_verified: 'true' }],
-  ])('%s is 403, and nobody is provisioned', async (_, said) => {
+  ])('%s is 403, and no member is provisioned', async (_, said) => {
     claims = said;
     const answer = await signIn();
     expect(answer.status).toBe(403);
@@ -221,14 +221,14 @@ describe('back from the issuer', () => {
     expect((await rest.pool.query('select 1 from member where uid in ($1, $2)', ['stranger', '00u1'])).rowCount).toBe(0);
   });
 
-  test('two members of one e-mail are 403: it does not say which', async () => {
+  test('two members with one e-mail are 403: the answer does not say which', async () => {
     const two = [
       { uid: 'twin-1', email: 'twin@acme.test', role: 'member' },
       { uid: 'twin-2', email: 'TWIN@acme.test', role: 'member' },
     ];
     const [first, second] = await Promise.all(two.map((body) => rest.ask('POST', '/acme/admin/members', { body })));
     expect([first?.status, second?.status].toSorted((a, b) => Number(a) - Number(b))).toEqual([200, 409]);
-    // As they may stand in a database that is older than the rule.
+    // Such members may exist in a database that is older than the rule.
     await rest.pool.query("delete from member where uid like 'twin-%'");
     for (const { uid, email } of two)
       await rest.pool.query(
@@ -240,7 +240,7 @@ describe('back from the issuer', () => {
     expect((await signedIn({ sub: 'twin-2' })).body).toMatchObject({ uid: 'twin-2' });
   });
 
-  test('a member of another workspace is nobody here, with the words for a workspace that is none', async () => {
+  test('a member of another workspace is unknown here, with the same text as for a missing workspace', async () => {
     claims = { sub: 'olga', email: 'olga@other.test', email_verified: true };
     const here = await signIn();
     expect(here.status).toBe(403);
@@ -249,7 +249,7 @@ describe('back from the issuer', () => {
   });
 });
 
-describe('a session that stands on a member', () => {
+describe('a session that is bound to a member', () => {
   const open = async (sub: string) => {
     claims = { sub };
     const cookie = cookieOf(await signIn(), 'tollgate_session');
@@ -257,7 +257,7 @@ describe('a session that stands on a member', () => {
     return { cookie, headers: { cookie, 'x-csrf-token': csrf } };
   };
 
-  test('of an owner or admin reads the audit, of a member does not; a member does all else that members do', async () => {
+  test('of an owner or admin reads the audit log, of a member does not; a member may do all else that members may', async () => {
     const admin = await open('ann');
     const member = await open('max');
     expect((await visit('/acme/admin/audit', admin.cookie)).status).toBe(200);
@@ -295,7 +295,7 @@ describe('a session that stands on a member', () => {
     });
   });
 
-  test('is not had by who may only write members: not by another’s e-mail, not by a new owner', async () => {
+  test('cannot be obtained with permission to write members only: not by another’s e-mail, not by a new owner', async () => {
     const key = await rest.keyOf('owner', ['members.write'], 'narrow');
     const asked = [
       await rest.ask('PATCH', '/acme/admin/members/owner', { key, body: { email: 'evil@acme.test' } }),
@@ -307,7 +307,7 @@ describe('a session that stands on a member', () => {
     expect((await signIn()).status).toBe(403);
   });
 
-  test('has the member’s role as it is now, and ends when they leave; a return revives none', async () => {
+  test('has the member’s current role, and ends when they leave; a return restores none', async () => {
     await rest.keyOf('admin', ['*'], 'leaver');
     const { cookie } = await open('leaver');
     expect((await visit('/acme/admin/audit', cookie)).status).toBe(200);
@@ -319,21 +319,21 @@ describe('a session that stands on a member', () => {
   });
 });
 
-describe('what does not prove who it was', () => {
-  test('a sign-in is taken once', async () => {
+describe('an invalid proof of identity', () => {
+  test('a sign-in is accepted once', async () => {
     const { cookie, back } = await signInAt();
     expect((await visit(back, cookie)).status).toBe(302);
     expect((await visit(back, cookie)).status).toBe(400);
   });
 
-  test('of one browser and not of another: a state that is shown without its cookie, or with another’s, is 400', async () => {
+  test('a sign-in is bound to its browser: a state without its cookie, or with another’s, is 400', async () => {
     const mine = await signInAt();
     const theirs = await signInAt();
     for (const cookie of ['', theirs.cookie, 'tollgate_sign_in=x']) expect((await visit(mine.back, cookie)).status).toBe(400);
     expect((await visit(mine.back, mine.cookie)).status).toBe(302);
   });
 
-  test('an unknown state, none, or two are 400', async () => {
+  test('an unknown state, a missing one, or two are 400', async () => {
     const { cookie, back } = await signInAt();
     for (const url of [
       back.replace(/state=[^&]+/, `state=${'a'.repeat(43)}`),
@@ -344,7 +344,7 @@ describe('what does not prove who it was', () => {
       expect((await visit(url, cookie)).status).toBe(400);
   });
 
-  test('after ten minutes it is over', async () => {
+  test('after ten minutes a sign-in has expired', async () => {
     const { cookie, back } = await signInAt();
     rest.clock.now = new Date(start.getTime() + 600_000);
     expect((await visit(back, cookie)).status).toBe(400);
@@ -381,7 +381,7 @@ describe('what does not prove who it was', () => {
     expect((await signIn()).status).toBe(403);
   });
 
-  test('a code that the issuer does not take is 403', async () => {
+  test('a code that the issuer does not accept is 403', async () => {
     provider.service.once('beforeResponse', (response) => {
       Object.assign(response, { statusCode: 400, body: { error: 'invalid_grant' } });
     });
@@ -389,13 +389,13 @@ describe('what does not prove who it was', () => {
   });
 });
 
-describe('an issuer that says no, or nothing', () => {
+describe('an issuer that refuses, or does not answer', () => {
   test.each([
     ['error=access_denied', 403, 'the issuer did not sign you in: access_denied'],
     ['error=login_required&error_description=%3Cb%3E', 403, 'the issuer did not sign you in: login_required'],
     ['error=%3Cscript%3E', 403, 'the issuer did not sign you in: an error of its own'],
     ['error=temporarily_unavailable', 502, 'the issuer did not sign you in: temporarily_unavailable'],
-  ])('%s is %i with words, and the sign-in is over', async (said, status, words) => {
+  ])('%s is %i with the reason, and the sign-in is over', async (said, status, words) => {
     const { cookie, back } = await signInAt();
     const url = back.replace(/code=[^&]+/, said);
     expect(await visit(url, cookie)).toMatchObject({ status, body: { error: words } });
@@ -411,7 +411,7 @@ describe('an issuer that says no, or nothing', () => {
 
   const secrets = { state: 's', nonce: 'n', verifier: 'v', browser: 'b' };
 
-  test('one that cannot be reached is asked again at the next sign-in', async () => {
+  test('one that is not reachable is asked again at the next sign-in', async () => {
     const late = new OAuth2Server();
     await late.issuer.keys.generate('RS256');
     const port = await freePort();
@@ -423,14 +423,14 @@ describe('an issuer that says no, or nothing', () => {
     await late.stop();
   });
 
-  test('one that does not answer is given up', async () => {
+  test('one that does not answer runs into the timeout', async () => {
     const silent = createServer((socket) => void socket.once('error', () => undefined).once('close', () => silent.close()));
     const port = await listening(silent);
     const issuer = createIssuer(settings({ issuer: `http://127.0.0.1:${port}`, timeoutMs: 100 }));
     await expect(issuer.authorizationUrl(secrets)).rejects.toMatchObject({ code: 'upstream_failed' });
   });
 
-  test('one that calls itself by another name is not followed', async () => {
+  test('one that names itself differently is not followed', async () => {
     const issuer = createIssuer(settings({ issuer: `http://localhost:${provider.address().port}` }));
     await expect(issuer.authorizationUrl(secrets)).rejects.toMatchObject({ code: 'upstream_failed' });
   });
@@ -444,7 +444,7 @@ describe('an issuer that says no, or nothing', () => {
   });
 });
 
-test('a client with a secret shows it to the issuer', async () => {
+test('a client with a secret sends it to the issuer', async () => {
   const shown: unknown[] = [];
   provider.service.on('beforeResponse', (_response, { body }) => void shown.push(body));
   const app = createApp({ ...rest.deps, registry: new Registry(), issuer: createIssuer(settings({ clientSecret: 'hush' })) });
@@ -491,7 +491,7 @@ describe('the variables', () => {
     { TOLLGATE_PUBLIC_URL: 'http://localhost:8080' },
     whole,
     { ...whole, TOLLGATE_OIDC_ISSUER: 'http://[::1]:9000', TOLLGATE_PUBLIC_URL: 'https://t.test:8443/' },
-  ])('%j hold together', (env) => {
+  ])('%j are valid together', (env) => {
     expect(problemsOf(env)).toEqual([]);
   });
 
@@ -508,7 +508,7 @@ describe('the variables', () => {
       { ...whole, TOLLGATE_PUBLIC_URL: 'https://tollgate.test/sub' },
       [expect.stringContaining('TOLLGATE_PUBLIC_URL must be scheme, host and port')],
     ],
-  ])('%j do not', (env, problems) => {
+  ])('%j are not', (env, problems) => {
     expect(problemsOf(env)).toEqual(problems);
   });
 });

@@ -1,4 +1,4 @@
-// What a run gets of the tool servers that are registered: their tools as discovery found them, and their secrets.
+// What a run gets from the registered tool servers: their tools as discovery found them, and their secrets.
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { reseal } from '../../control-plane/tool-servers/operations/reseal.ts';
@@ -52,7 +52,7 @@ async function register(name: string): Promise<void> {
   expect(await rest.ask('POST', '/acme/admin/toolServers', { body })).toMatchObject({ status: 200 });
   fake.asked.length = 0;
 }
-/** The servers as they are now, and as they are held then. */
+/** The current servers, and as policy holds them then. */
 const held = async (): Promise<Parameters<OpenToolbox>[2]> => {
   const servers = await listWorkspaceServers(rest.pool, workspaceId);
   return () => servers;
@@ -77,13 +77,13 @@ test.each<readonly [readonly string[], readonly string[]]>([
   expect(fake.asked).toEqual([]);
 });
 
-test('a schema is as it was written', async () => {
+test('a schema is unchanged', async () => {
   await register('files');
   const toolbox = await opened(['files.read']);
   expect(JSON.stringify(toolbox.tools[0]?.inputSchema)).toBe('{"type":"object","properties":{"z":{},"a":{}}}');
 });
 
-test('what a server promised of its output when it was registered is held against it', async () => {
+test('the output schema that a server declared at registration is enforced', async () => {
   fake.pages = [[tool('read', { outputSchema: { type: 'object', required: ['size'] } }), tool('write')]];
   await register('files');
   const toolbox = await opened(['files.*']);
@@ -94,14 +94,14 @@ test('what a server promised of its output when it was registered is held agains
   expect(await toolbox.call('files.write', {}, context)).toEqual({ output: 'known', isError: false });
 });
 
-test('a call goes with the secrets of its server', async () => {
+test('a call is sent with the secrets of its server', async () => {
   await register('files');
   const toolbox = await opened(['files.*']);
   expect(await toolbox.call('files.read', {}, context)).toEqual({ output: 'known', isError: false });
   await toolbox.close();
 });
 
-test('where they cannot be opened the server is not asked, and the model is told', async () => {
+test('where they cannot be opened the server is not called, and the model receives the reason', async () => {
   await register('files');
   const other = createOpenToolbox({
     pool: rest.pool,
@@ -114,7 +114,7 @@ test('where they cannot be opened the server is not asked, and the model is told
   expect(fake.asked).toEqual([]);
 });
 
-test('a server that policy holds no more, or by another definition, is not asked', async () => {
+test('a server that policy does not hold any more, or holds with another definition, is not called', async () => {
   await register('files');
   let servers = await listWorkspaceServers(rest.pool, workspaceId);
   const toolbox = await openToolbox(workspaceId, ['files.*'], () => servers);
@@ -130,7 +130,7 @@ test('a server that policy holds no more, or by another definition, is not asked
   expect(fake.asked).toEqual([]);
 });
 
-test('what is sealed anew under another key is the same server to a run under way, and a later run opens it too', async () => {
+test('secrets sealed again under another key are the same server to a run in progress, and a later run opens them too', async () => {
   await register('files');
   const both = createSealer(['the key that comes after, of 32 characters', secretKey], randomBytes);
   const rotating = createOpenToolbox({ pool: rest.pool, reach, sealer: both, schemaProblem });
@@ -147,7 +147,7 @@ test('what is sealed anew under another key is the same server to a run under wa
   expect(await former.call('files.read', {}, context)).toEqual({ output: expect.stringContaining('cannot be decrypted'), isError: true });
 });
 
-test('another workspace has none of it', async () => {
+test('another workspace has no access to it', async () => {
   await register('files');
   const { rows } = await rest.pool.query("select id from workspace where slug = 'other'");
   expect(namesOf(await openToolbox(Number(rows[0]?.id), ['files.*'], await held()))).toEqual([]);

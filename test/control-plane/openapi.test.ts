@@ -1,4 +1,4 @@
-// The API document and the page to read it at.
+// The API document and the page that shows it.
 import { spawn } from 'node:child_process';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
@@ -55,7 +55,7 @@ test('the rows of the API description are in it', () => {
   expect(rows.filter(([method, path]) => !has(method, path))).toEqual([]);
 });
 
-test('the page works without anything from elsewhere: the browser is told to load nothing', async () => {
+test('the page works without external resources: the browser is ordered to load nothing', async () => {
   const page = await fetch(`${rest.origin}/docs/`);
   const html = await page.text();
   expect(page.headers.get('content-security-policy')).toMatch(/^default-src 'self';.*connect-src 'self'/);
@@ -67,10 +67,10 @@ test('the page works without anything from elsewhere: the browser is told to loa
   }
 });
 
-test('whatever may carry a body says that it may be too large or of the wrong type', () => {
+test('every operation that may have a body documents that it may be too large or of the wrong type', () => {
   const writes = rest.document.operations.filter(({ method }) => ['POST', 'PUT', 'PATCH', 'DELETE'].includes(method));
   expect(writes.length).toBeGreaterThan(20);
-  // What is wrong with the request of a hook is a decision, and no status.
+  // An error in the request of a hook is a decision, not a status.
   const isHook = (operationId: string): boolean => operationId.startsWith('governTool');
   for (const { operationId, responses } of writes.filter((one) => !isHook(one.operationId)))
     expect(Object.keys(responses), operationId).toEqual(expect.arrayContaining(['400', '413', '415']));
@@ -79,7 +79,7 @@ test('whatever may carry a body says that it may be too large or of the wrong ty
   for (const { operationId, responses } of hooks) expect(Object.keys(responses), operationId).toEqual(['200', '401', '403', '500', '503']);
 });
 
-test('running an agent says what it takes, how it is refused, and which run it was', () => {
+test('running an agent documents its input, its refusals, and the id of the run', () => {
   const operation = rest.document.operations.find(({ operationId }) => operationId === 'runAgent');
   const { body, responses } = operation ?? {};
   expect(body).toMatchObject({ required: ['input'], properties: { input: { type: 'string', minLength: 1, pattern: '\\S' } } });
@@ -88,7 +88,7 @@ test('running an agent says what it takes, how it is refused, and which run it w
   for (const status of ['200', '500', '502', '503']) expect(headersOf(status), status).toEqual(['X-Tollgate-Run-Id']);
 });
 
-test('parameters are shown as what they are', () => {
+test('parameters are documented with their types', () => {
   const shown = (id: string) =>
     Object.fromEntries(
       (rest.document.operations.find(({ operationId }) => operationId === id)?.parameters ?? []).map(({ name, schema }) => [name, schema]),

@@ -1,4 +1,5 @@
-// A database that is down, frozen, locked or full is a 503, and all is well once it is back. Within what time: test/long/database-away.test.ts.
+// A database that is down, frozen, locked or full is a 503, and everything works again after recovery.
+// test/long/database-away.test.ts measures the time.
 
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createIngest } from '../../control-plane/audit/operations/ingest-batch.ts';
@@ -30,7 +31,7 @@ test.each(readAndWrite)('%s %s: down, then back', async (method, url) => {
   expect(cut.lines.join('')).toContain('the database cannot be reached');
 });
 
-test.each(readAndWrite)('%s %s: frozen, asked once, on the connection that there is', async (method, url) => {
+test.each(readAndWrite)('%s %s: frozen, asked once, on the existing connection', async (method, url) => {
   expect((await cut.ask(method, url)).status).toBe(200);
   wire.freeze();
   const before = wire.connections();
@@ -48,11 +49,11 @@ test('locked', async () => {
   expect((await cut.ask('PUT', '/acme/admin/workspacePolicy')).status).toBe(200);
 });
 
-test('what a request may wait for, a connection and then an answer, adds up to less than two seconds', () => {
+test('the time that a request may wait for a connection and then an answer is less than two seconds', () => {
   expect(cut.waitMsMax).toBeLessThan(2_000);
 });
 
-test('a connection that is killed within a transaction is a 503 and no crash', async () => {
+test('a connection that is killed within a transaction is a 503 without a crash', async () => {
   await rest.pool.query(
     `create function killed() returns trigger language plpgsql as $$ begin perform pg_terminate_backend(pg_backend_pid()); return new; end $$`,
   );
@@ -65,7 +66,7 @@ test('a connection that is killed within a transaction is a 503 and no crash', a
 test.each([
   ['53100', 'could not extend file: No space left on device', 'the database has no room left on its disk; try again'],
   ['25006', 'cannot execute INSERT in a read-only transaction', 'the database only reads, and takes nothing in; try again'],
-])('PostgreSQL that answers and does not write (%s) says so, to who writes and at /readyz, until it does', async (state, words, error) => {
+])('PostgreSQL that answers but does not write (%s) is reported to writers and at /readyz, until it writes', async (state, words, error) => {
   await rest.pool.query(
     `create function barred() returns trigger language plpgsql as $$ begin raise exception '${words}' using errcode = '${state}'; end $$`,
   );
@@ -79,7 +80,7 @@ test.each([
     acknowledgedOf(await intake.ingest(batchOf({ workspaceId: await workspaceIdOf(rest), spoolId: spool('a'), records: records(1, 1) })));
   await expect(take()).rejects.toThrow(words);
   expect(intake.problems()).toEqual([`entries are not taken in: ${words}`]);
-  // Who came with it has not come again.
+  // The error that came with it has not occurred again.
   now = 121_000;
   expect(intake.problems()).toEqual([]);
   await expect(take()).rejects.toThrow(words);

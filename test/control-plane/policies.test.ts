@@ -34,7 +34,7 @@ describe.each(documents)('%s', (url) => {
     expect((await rest.ask('GET', url)).body).toEqual({});
   });
 
-  test('what is put is what is read, modes and inert tiers as sent', async () => {
+  test('a GET returns what a PUT stored, modes and inert tiers as sent', async () => {
     const document = {
       mode: 'audit',
       defaults: { interactive: { permission: 'allow', rateLimit: 0, transform: 'log' }, later: { transform: 'redact' } },
@@ -49,13 +49,13 @@ describe.each(documents)('%s', (url) => {
     expect((await rest.ask('GET', url)).body).toMatchObject(document);
   });
 
-  test('DELETE removes it, and again is ok too', async () => {
+  test('DELETE removes it, and a second DELETE is ok too', async () => {
     await rest.ask('PUT', url, { body: { defaults: { api: deny } } });
     for (let n = 0; n < 2; n += 1) expect(await rest.ask('DELETE', url)).toMatchObject({ status: 200, body: { ok: true } });
     expect((await rest.ask('GET', url)).body).toEqual({});
   });
 
-  test('an invalid document is refused whole with every place, and nothing is stored', async () => {
+  test('an invalid document is refused completely with every place, and nothing is stored', async () => {
     const body = {
       mode: 'off',
       defaults: { api: { permission: 'maybe' } },
@@ -105,7 +105,7 @@ describe.each([[`${admin}/workspacePolicy`], [`${admin}/rolePolicies/member`], [
     for (const gone of ['rateLimit', '"a"', 'mode']) expect(text).not.toContain(gone);
   });
 
-  test('what is invalid only once merged is refused', async () => {
+  test('a document that is invalid only after the merge is refused', async () => {
     await rest.ask('PUT', url, { body: { defaults: { api: deny } } });
     expect((await rest.ask('PUT', url, { body: { defaults: { api: 'deny' } } })).status).toBe(400);
     expect((await rest.ask('GET', url)).body).toMatchObject({ defaults: { api: deny } });
@@ -117,7 +117,7 @@ test('PUT of an agent type replaces', async () => {
   await rest.ask('PUT', url, { body: { defaults: { api: deny } } });
   await rest.ask('PUT', url, { body: { tools: { a: { api: deny } } } });
   expect((await rest.ask('GET', url)).body).toEqual({ tools: { a: { api: deny } } });
-  // There is nothing to remove in what replaces.
+  // A PUT replaces, so null has nothing to remove.
   expect((await rest.ask('PUT', url, { body: { mode: null } })).status).toBe(400);
 });
 
@@ -172,7 +172,7 @@ describe('an agent-type key in the path', () => {
     },
   );
 
-  test('that is no valid encoding is 400', async () => {
+  test('an invalid encoding is 400', async () => {
     for (const key of ['%', '%zz', 'a%3A%3Aapi%3A%3A%ff']) {
       const answer = await rest.ask('GET', `${admin}/agentTypePolicies/${key}`);
       expect(answer.status).toBe(400);
@@ -186,7 +186,7 @@ test.each([['Owner'], ['root'], ['__proto__'], ['constructor'], ['%00'], ['*']])
   expect((await rest.ask('PUT', `${admin}/rolePolicies/${role}`, { body: {} })).status).toBe(400);
 });
 
-test('each write keeps what it left, under the revision it answered with', async () => {
+test('each write stores its result, under the revision that it answered with', async () => {
   const fresh = await createRest();
   try {
     const url = `${admin}/workspacePolicy`;
@@ -205,7 +205,7 @@ test('each write keeps what it left, under the revision it answered with', async
   }
 });
 
-test('writes of one workspace at once all get revisions of their own and none is lost', async () => {
+test('concurrent writes of one workspace each get a revision of their own and none is lost', async () => {
   const fresh = await createRest();
   try {
     const answers = await Promise.all(
@@ -239,7 +239,7 @@ describe('explain', () => {
   const question = { role: 'member', agentType: 'claude-code::api::', tier: 'api', tool: 'github.delete_repo' };
   const ask = (body: unknown) => rest.ask('POST', `${admin}/explain`, { body });
 
-  test('says what is decided, why, and by which layers', async () => {
+  test('returns the decision, the reason, and the layers that made it', async () => {
     for (const [url] of documents) await rest.ask('DELETE', url);
     await rest.ask('PUT', `${admin}/rolePolicies/member`, { body: { tools: { 'github.*': { api: deny } } } });
     expect(await ask(question)).toMatchObject({
@@ -273,7 +273,7 @@ describe('explain', () => {
   });
 });
 
-describe('a write that tightens by taking away answers with the overrides that still loosen it', () => {
+describe('a write that tightens by removing answers with the overrides that still loosen it', () => {
   const allow = { permission: 'allow' };
   const exception = { ...allow, override: true };
   const put = (path: string, body: object) => rest.ask('PUT', `${admin}/${path}`, { body });
@@ -284,7 +284,7 @@ describe('a write that tightens by taking away answers with the overrides that s
     });
   });
 
-  test('an allow that is gone leaves the word to the default of its document', async () => {
+  test('a removed allow leaves the decision to the default of its document', async () => {
     await put('workspacePolicy', { defaults: { api: deny }, tools: { a: { api: allow } } });
     await put('rolePolicies/member', { tools: { a: { api: exception }, b: { api: exception } } });
     expect(await put('workspacePolicy', { tools: { a: null } })).toMatchObject({
@@ -293,7 +293,7 @@ describe('a write that tightens by taking away answers with the overrides that s
     });
   });
 
-  test('and so does a limit', async () => {
+  test('a removed limit does the same', async () => {
     const wide = { rateLimit: 900, override: true };
     await put('workspacePolicy', { defaults: { api: { rateLimit: 5 } }, tools: { a: { api: { rateLimit: 500 } } } });
     await put('rolePolicies/member', { tools: { a: { api: wide } } });
@@ -310,7 +310,7 @@ describe('a write that tightens by taking away answers with the overrides that s
     ['switched to audit', () => put('rolePolicies/member', { mode: 'audit' })],
     ['removed by apply', () => rest.ask('POST', `${admin}/policies/apply`, { body: { rolePolicies: {} } })],
     ['removed by apply, not yet', () => rest.ask('POST', `${admin}/policies/apply`, { body: { rolePolicies: {}, dryRun: true } })],
-  ])('an exception that is %s leaves the word to the broader document', async (_, write) => {
+  ])('an exception that is %s leaves the decision to the broader document', async (_, write) => {
     await put('workspacePolicy', { defaults: { api: deny } });
     await put('rolePolicies/member', { defaults: { api: exception } });
     await put('userPolicies/mem', { defaults: { api: exception } });
@@ -322,7 +322,7 @@ describe('a write that tightens by taking away answers with the overrides that s
     expect(JSON.stringify(overrides)).not.toContain('role:member');
   });
 
-  test('what gives way to nothing stricter is not told of', async () => {
+  test('an override that loosens nothing stricter is not reported', async () => {
     await put('workspacePolicy', { defaults: { api: allow }, tools: { a: { api: deny } } });
     await put('rolePolicies/member', { defaults: { api: exception } });
     await put('userPolicies/mem', { tools: { b: { api: exception } } });

@@ -1,4 +1,4 @@
-// What each write made of a policy document, and who wrote it.
+// The result of each write of a policy document, and its writer.
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createRest, errorOf, type Rest } from './rest.ts';
@@ -40,7 +40,7 @@ async function readAll(limit: number, query = ''): Promise<readonly Line[]> {
 
 const put = (path: string, body: object, key = rest.owner) => rest.ask('PUT', `${admin}/${path}`, { key, body });
 
-test('is newest first: what was before, what is after, who wrote it and when', async () => {
+test('is newest first: the state before, the state after, the writer and the time', async () => {
   await put('workspacePolicy', { mode: 'audit' });
   rest.clock.now = new Date('2026-06-25T12:00:01.000Z');
   await put('workspacePolicy', { mode: 'enforce' });
@@ -64,7 +64,7 @@ test('is newest first: what was before, what is after, who wrote it and when', a
   });
 });
 
-test("has members' own parts too, by who wrote them", async () => {
+test("has members' own parts too, by their writers", async () => {
   await put('userPolicies/member-1', { mode: 'audit' });
   await put('userPolicies/member-1', { mode: 'enforce' }, member);
   expect(await read('limit=2')).toMatchObject({
@@ -75,7 +75,7 @@ test("has members' own parts too, by who wrote them", async () => {
   });
 });
 
-test('what goes with a member who leaves is in it, and in the events', async () => {
+test('documents removed with a member who leaves are in it, and in the events', async () => {
   await rest.keyOf('member', ['*'], 'leaver');
   await put('userPolicies/leaver', { mode: 'audit' });
   const { body } = await rest.ask('DELETE', `${admin}/members/leaver`);
@@ -121,7 +121,7 @@ describe('pages', () => {
     },
   );
 
-  test('of what was never written are empty', async () => {
+  test('of documents that were never written are empty', async () => {
     for (const document of ['role:admin', 'user:nobody:organisation', 'agent-type:x::api::'])
       expect(await read(`document=${encodeURIComponent(document)}`)).toEqual({ history: [], count: 0 });
   });
@@ -133,8 +133,8 @@ describe('pages', () => {
     expect([...first.history, ...second.history]).toEqual((await readAll(1000)).slice(1));
   });
 
-  test('end early where documents are heavy, and go on', async () => {
-    // Text that does not compress, so that it weighs what it is long.
+  test('end early where documents are large, and continue', async () => {
+    // Text that does not compress, so that its stored size is its length.
     const heavy = (n: number) =>
       Object.fromEntries(Array.from({ length: 4_000 }, (_, i) => [`${randomBytes(70).toString('base64url')}.${n}.${i}`, {}]));
     for (let n = 0; n < 14; n += 1) expect((await put('agentTypePolicies/heavy%3A%3Aapi%3A%3A', { tools: heavy(n) })).status).toBe(200);
@@ -185,7 +185,7 @@ test.each([
   ['document=workspace:'],
   ['document=workspace&document=workspace'],
   ['since=2026-06-25'],
-])('%s is 400, and says what would be right', async (query) => {
+])('%s is 400, and the answer says what would be correct', async (query) => {
   const answer = await rest.ask('GET', `${url}?${query}`);
   expect(answer.status).toBe(400);
   expect(errorOf(answer)).not.toBe('');

@@ -58,7 +58,7 @@ describe('GET policies', () => {
     expect(await documents()).toEqual({ ...none, userPolicies: { 'member-1': { mode: 'audit' } } });
   });
 
-  test('what is exported is what was applied, and applying it again changes nothing', async () => {
+  test('an export equals what was applied, and applying it again changes nothing', async () => {
     await apply(set);
     expect(await documents()).toEqual(set);
     const before = await exported();
@@ -68,7 +68,7 @@ describe('GET policies', () => {
     expect([await traces(), await events()]).toEqual([kept, told]);
   });
 
-  test('a document without a word is as good as none: exported it is gone, applied it changes nothing', async () => {
+  test('an empty document counts as not set: it is missing from an export, and applying it changes nothing', async () => {
     for (const url of ['workspacePolicy', 'rolePolicies/member', 'userPolicies/member-1'])
       await rest.ask('PUT', `${admin}/${url}`, { body: {} });
     expect(await documents()).toEqual(none);
@@ -105,7 +105,7 @@ describe('POST policies/apply', () => {
     for (const event of Object(told).events) expect(event).toMatchObject({ revision: before + 1, action: 'policy.apply', sub: 'owner' });
   });
 
-  test('a section that is present is the whole of it; an absent one stays as it is', async () => {
+  test('a section that is present replaces the whole section; an absent one stays as it is', async () => {
     await apply(set);
     const answer = await apply({ rolePolicies: { member: set.rolePolicies.member, owner: { mode: 'audit' } }, userPolicies: {} });
     expect(changesOf(answer)).toEqual([
@@ -128,7 +128,7 @@ describe('POST policies/apply', () => {
     expect(await documents()).toEqual({ ...set, workspacePolicy: {}, rolePolicies: { admin: set.rolePolicies.admin } });
   });
 
-  test('says of each change the places, with what was and what is there', async () => {
+  test('lists the places of each change, with the old and the new value', async () => {
     await apply(set);
     const answer = await apply({
       workspacePolicy: { mode: 'audit', defaults: { api: { rateLimit: 100 } } },
@@ -156,7 +156,7 @@ describe('POST policies/apply', () => {
     ]);
   });
 
-  test('answers with the overrides that still loosen what it tightens, each once, in a dry run too', async () => {
+  test('answers with the overrides that still loosen what it tightens, each once, also in a dry run', async () => {
     const exception = { api: { permission: 'allow', override: true } };
     const body = {
       workspacePolicy: { tools: { 'github.push': { api: deny } } },
@@ -169,7 +169,7 @@ describe('POST policies/apply', () => {
     expect((await apply(body)).body).not.toHaveProperty('overrides');
   });
 
-  test('dryRun says the same and changes nothing', async () => {
+  test('dryRun answers the same and changes nothing', async () => {
     await apply({ rolePolicies: set.rolePolicies });
     const before = await exported();
     const [kept, told] = [await traces(), await events()];
@@ -227,7 +227,7 @@ describe('POST policies/apply', () => {
     expect((await rest.ask('POST', `${admin}/policies/apply`, { body, headers })).status).toBe(400);
   });
 
-  test('names of any kind are names', async () => {
+  test('names of any kind are accepted', async () => {
     const tools = { constructor: { api: deny }, toString: { prototype: deny }, ['🙂'.repeat(100)]: { api: deny } };
     await apply({ userPolicies: { constructor: { tools }, toString: { mode: 'audit' } }, agentTypePolicies: { 'x::api::': { tools } } });
     expect(await documents()).toMatchObject({
@@ -283,7 +283,7 @@ test('is for owners and admins, with the scope', async () => {
 });
 
 describe('POST policies/rollback', () => {
-  test('makes every document of the organisation what it was at that revision, as a new revision', async () => {
+  test('restores every document of the organisation as of that revision, as a new revision', async () => {
     await apply(set);
     const then = await revision();
     await apply({ ...none, rolePolicies: { member: { mode: 'audit' }, owner: { mode: 'audit' } } });
@@ -301,7 +301,7 @@ describe('POST policies/rollback', () => {
     expect((await rollback({ revision: then })).body).toEqual({ ok: true, dryRun: false, revision: present + 1, changes: [] });
   });
 
-  test('to 0 removes them all, and back again', async () => {
+  test('to 0 removes them all, and a second rollback restores them', async () => {
     await apply(set);
     const then = await revision();
     await rollback({ revision: 0 });
@@ -325,7 +325,7 @@ describe('POST policies/rollback', () => {
     });
   });
 
-  test('dryRun says the same and changes nothing', async () => {
+  test('dryRun also answers the same and changes nothing', async () => {
     await apply(set);
     const before = await exported();
     const dry = await rollback({ revision: 0, dryRun: true });
@@ -334,7 +334,7 @@ describe('POST policies/rollback', () => {
     expect(changesOf(await rollback({ revision: 0 }))).toEqual(changesOf(dry));
   });
 
-  test('a revision that is ahead is 404, the present one changes nothing', async () => {
+  test('a future revision is 404, the present one changes nothing', async () => {
     const present = await revision();
     for (const ahead of [present + 1, 1e300]) expect((await rollback({ revision: ahead })).status).toBe(404);
     expect((await rollback({ revision: present })).body).toEqual({ ok: true, dryRun: false, revision: present, changes: [] });
@@ -348,7 +348,7 @@ describe('POST policies/rollback', () => {
     },
   );
 
-  test('documents that are not valid today are refused whole, with their places', async () => {
+  test('documents that are not valid today are refused completely, with their places', async () => {
     await apply({ ...set, rolePolicies: { member: { mode: 'audit' } } });
     const then = await revision();
     await rest.pool.query(`update policy_history set document = '{"mode": "loud"}' where revision = $1 and layer in ('role', 'user')`, [
@@ -363,7 +363,7 @@ describe('POST policies/rollback', () => {
   });
 });
 
-test('examples/policies.yaml is taken, and says what it is meant to say', async () => {
+test('examples/policies.yaml is accepted, and has its documented meaning', async () => {
   const example: unknown = parse(readFileSync(new URL('../../examples/policies.yaml', import.meta.url), 'utf8'));
   const applied = await apply(Object(example));
   expect(applied).toMatchObject({ status: 200, body: { ok: true } });
@@ -388,7 +388,7 @@ test('examples/policies.yaml is taken, and says what it is meant to say', async 
   expect(await explain('github.delete_branch', 'interactive', 'reviewer', { sub: 'alice' })).toEqual({ ...usual, rateLimit: 20 });
 });
 
-test('a rollback gives nothing back to who is no member, and undoes what was written ahead since', async () => {
+test('a rollback restores nothing for a person who is no member, and undoes what was written ahead since', async () => {
   await apply({ userPolicies: { gone: { mode: 'audit' }, kept: { mode: 'audit' }, 'member-1': { mode: 'audit' } } });
   const then = await revision();
   await apply({ userPolicies: { ahead: { mode: 'enforce' }, kept: { mode: 'enforce' } } });

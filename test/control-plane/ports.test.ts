@@ -1,4 +1,4 @@
-// A port that another program has: the start ends with 2 and names the variable that would mend it.
+// A port that another program uses: the start ends with 2 and names the variable that would resolve it.
 import { createServer } from 'node:net';
 import { afterEach, expect, onTestFinished, test, vi } from 'vitest';
 import { runControlPlane } from '../../control-plane/app/main.ts';
@@ -14,7 +14,7 @@ async function takePort(): Promise<string> {
   return String(typeof address === 'object' && address !== null ? address.port : '');
 }
 
-test.each(['TOLLGATE_PORT', 'TOLLGATE_GRPC_PORT'])('%s taken is said in the same words, with 2', async (variable) => {
+test.each(['TOLLGATE_PORT', 'TOLLGATE_GRPC_PORT'])('%s in use is reported with the same text, with 2', async (variable) => {
   const database = await createTestDatabase();
   onTestFinished(() => database.close());
   let said = '';

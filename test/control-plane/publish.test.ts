@@ -1,4 +1,4 @@
-// A write of policy, felt by real sidecars over real streams.
+// A write of policy takes effect at real sidecars over real streams.
 import { setImmediate as turn } from 'node:timers/promises';
 import { policyService, type SyncRequest__Output, type SyncResponse__Output } from '@tollgate/proto';
 import { hashKey, snapshotHash, snapshotSchemaVersion } from '@tollgate/proto/contract';
@@ -40,7 +40,7 @@ const hello = (
 
 const ackOf = ({ revision, hash }: SnapshotOut) => ({ ack: { revision, hash } });
 
-test('a write is felt by every sidecar, in order, whoever follows', async () => {
+test('a write reaches every sidecar, in order, however many follow', async () => {
   const [library, process] = await Promise.all([
     followPlane(plane, { form: 'library', key: sync.key }),
     followPlane(plane, { key: sync.key }),
@@ -74,7 +74,7 @@ test('a write of one workspace reaches no sidecar of another', async () => {
   expect([...(before?.members.keys() ?? [])]).toEqual(['olga']);
 });
 
-test('a sync key that is revoked ends the stream, and everything is denied', async () => {
+test('after a sync key is revoked the stream ends, and everything is denied', async () => {
   const { key, id } = await plane.issueKey(['sidecar.sync', 'govern']);
   const { sidecar, logs } = await followPlane(plane, { form: 'library', key });
   const run = startRun(sidecar, { agent: 'bot', tier: 'api' });
@@ -85,7 +85,7 @@ test('a sync key that is revoked ends the stream, and everything is denied', asy
   expect(sidecar.notReady()).toEqual([expect.stringContaining('the control plane refuses the key')]);
 });
 
-test('a member who leaves takes the power of their keys along, at every sidecar', async () => {
+test('the keys of a member who leaves lose their permissions at every sidecar', async () => {
   const memberKey = await plane.keyOf('member', ['govern'], 'leaver');
   const { sidecar, reaches } = await followPlane(plane, { key: sync.key });
   expect(sidecar.cell.current?.keysByHash.has(hashKey(memberKey))).toBe(true);
@@ -95,7 +95,7 @@ test('a member who leaves takes the power of their keys along, at every sidecar'
   expect(sidecar.cell.current?.members.has('leaver')).toBe(false);
 });
 
-test("a library's view holds no key hashes, its own key only, and of members and their documents only its own", async () => {
+test("a library's view holds no key hashes, only its own key, and of members and their documents only its own", async () => {
   await plane.keyOf('member', ['govern'], 'ann');
   await plane.keyOf('member', ['govern'], 'bob');
   for (const uid of ['ann', 'bob'])
@@ -125,7 +125,7 @@ test("a library's view holds no key hashes, its own key only, and of members and
   }
 });
 
-test('at most one push is unanswered; what was written meanwhile arrives merged into the newest', async () => {
+test('at most one push is unacknowledged; writes in the meantime arrive merged into the newest revision', async () => {
   const fast = await followPlane(plane, { key: sync.key });
   const slow = openSync(plane, sync.key);
   slow.write(hello());
@@ -143,7 +143,7 @@ test('at most one push is unanswered; what was written meanwhile arrives merged 
   expect(snapshotOf(await slow.next()).revision?.number).toBe(last);
 });
 
-test('what a sidecar holds already is not sent again, only its number', async () => {
+test('content that a sidecar holds already is not sent again, only its revision', async () => {
   const first = openSync(plane, sync.key);
   first.write(hello());
   const snapshot = snapshotOf(await first.next());
@@ -166,7 +166,7 @@ function deltaOf({ delta }: SyncResponse__Output): DeltaOut {
   return delta;
 }
 
-/** The hash of what a sidecar makes of it. */
+/** The hash of the snapshot that a sidecar builds from it. */
 function hashAfter(entries: SnapshotOut['entries'], { changed, removed }: DeltaOut): Buffer {
   const held = new Map(entries.map((entry) => [entry.key, entry]));
   for (const key of removed) held.delete(key);
@@ -174,7 +174,7 @@ function hashAfter(entries: SnapshotOut['entries'], { changed, removed }: DeltaO
   return snapshotHash(held.values());
 }
 
-test('a sidecar that takes deltas is sent what changed, also after it was away', async () => {
+test('a sidecar that supports deltas receives the changes, also after it was away', async () => {
   const wire = openSync(plane, sync.key);
   wire.write(hello('FORM_PROCESS', { capabilities: ['deltas'] }));
   const first = snapshotOf(await wire.next());
@@ -191,12 +191,12 @@ test('a sidecar that takes deltas is sent what changed, also after it was away',
   again.write(hello('FORM_PROCESS', { capabilities: ['deltas'], held: first.revision, heldHash: first.hash }));
   const both = deltaOf(await again.next());
   expect(both).toMatchObject({ from: first.revision, to: { number: newest } });
-  // Where it leapt over a revision it tells the settings too: they might have been others between.
+  // Where it skipped a revision it also sends the settings: they might have differed in between.
   expect(both.changed.map(({ key }) => key).filter((key) => key !== 'settings')).toEqual(['document/workspace', `key/${id}`]);
   expect(hashAfter(first.entries, both).equals(both.hash)).toBe(true);
 });
 
-test('a control plane that has just begun leads on from a revision that it never held', async () => {
+test('a control plane that has just started updates from a revision that it never held', async () => {
   const wire = openSync(plane, sync.key);
   wire.write(hello('FORM_PROCESS', { capabilities: ['deltas'] }));
   const first = snapshotOf(await wire.next());
@@ -212,7 +212,7 @@ test('a control plane that has just begun leads on from a revision that it never
   fresh.close();
 });
 
-test('who refuses a delta is sent the whole, once', async () => {
+test('a sidecar that refuses a delta receives the full snapshot, once', async () => {
   const wire = openSync(plane, sync.key);
   wire.write(hello('FORM_PROCESS', { capabilities: ['deltas'] }));
   wire.write(ackOf(snapshotOf(await wire.next())));
@@ -227,7 +227,7 @@ test('who refuses a delta is sent the whole, once', async () => {
   expect(wire.received.filter(({ message }) => message === 'snapshot')).toHaveLength(3);
 });
 
-test('reconnects at the current revision are sent no byte of it', async () => {
+test('a sidecar that reconnects at the current revision receives no byte of it', async () => {
   const first = openSync(plane, sync.key);
   first.write(hello());
   const { revision, hash } = snapshotOf(await first.next());
@@ -240,7 +240,7 @@ test('reconnects at the current revision are sent no byte of it', async () => {
   }
 });
 
-test('a sidecar that never answers is sent one push, however much is written, and the others go on', async () => {
+test('a sidecar that never acknowledges receives one push, however many writes follow, and the others continue', async () => {
   const stalled = openSync(plane, sync.key);
   stalled.write(hello('FORM_PROCESS', { capabilities: ['deltas'] }));
   await stalled.next();
@@ -251,7 +251,7 @@ test('a sidecar that never answers is sent one push, however much is written, an
   expect(stalled.received.filter(({ message }) => message !== 'heartbeat')).toHaveLength(1);
 });
 
-test('a nack is an answer: the stream goes on, and the next revision is sent whole', async () => {
+test('a nack is an answer: the stream continues, and the next revision is sent in full', async () => {
   const wire = openSync(plane, sync.key);
   wire.write(hello());
   const first = snapshotOf(await wire.next());
@@ -275,7 +275,7 @@ test('heartbeats name the newest revision', async () => {
   await expect.poll(() => sidecar.cell.status().announced, { timeout: 5_000 }).toBe(written);
 });
 
-test('a lost listener costs a poll and no revision', async () => {
+test('a lost listener causes a poll and loses no revision', async () => {
   const { reaches } = await followPlane(plane, { key: sync.key });
   const listening = "datname = current_database() and pid <> pg_backend_pid() and (query ilike 'listen %' or query = 'select 1')";
   const { rowCount } = await plane.pool.query(`select pg_terminate_backend(pid) from pg_stat_activity where ${listening}`);

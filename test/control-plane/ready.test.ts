@@ -9,7 +9,7 @@ beforeAll(async () => {
 });
 afterAll(() => plane.close());
 
-test('is ready with what the control plane holds now, not with what it kept, once that can be reached', async () => {
+test('is ready with the current policy of the control plane, not with its stored one, once the control plane is reachable', async () => {
   const { key } = await plane.issueKey(['sidecar.sync', 'govern']);
   const spoolDir = temporaryFolder();
   for (let round = 0; round < 5; round++) {
@@ -20,7 +20,7 @@ test('is ready with what the control plane holds now, not with what it kept, onc
   }
 });
 
-test('is ready with what it kept while the control plane cannot be reached', async () => {
+test('is ready with its stored policy while the control plane is not reachable', async () => {
   const { key } = await plane.issueKey(['sidecar.sync', 'govern']);
   const spoolDir = temporaryFolder();
   const first = await followPlane(plane, { key, spoolDir, form: 'library' });

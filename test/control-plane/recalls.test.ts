@@ -1,4 +1,4 @@
-// How much of recalls is remembered and waits, over a real PostgreSQL that does not answer for a while.
+// How many recalls are remembered and pending, over a real PostgreSQL that does not answer for a while.
 import type { QuotaCounter } from '@tollgate/proto/contract';
 import { Client, Pool } from 'pg';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
@@ -23,7 +23,7 @@ function startRecalls() {
 const recallOf = (id: string) => ({ holder: 'holder', counter: { kind: 'limit', originSub: 'ann', id } satisfies QuotaCounter });
 const recallsOf = (name: string, count: number) => Array.from({ length: count }, (_, n) => recallOf(`${name}-${n}`));
 
-test('of what was sent lately 10,000 are remembered, so that a holder hears them once; with one more all are forgotten', () => {
+test('the last 10,000 sent recalls are remembered, so that a holder receives them once; with one more all are forgotten', () => {
   const { recalls } = startRecalls();
   const heard: string[] = [];
   recalls.attach(1, 'holder', (counters) => void heard.push(...counters.map(({ id }) => id)));
@@ -36,7 +36,7 @@ test('of what was sent lately 10,000 are remembered, so that a holder hears them
   expect(heard.slice(10_000)).toEqual(['one more', 'lately-0', 'lately-1', 'lately-2']);
 });
 
-test('while the database does not answer, 1,000 recalls are being told and 1,000 wait; further ones and long ones are dropped', async () => {
+test('while the database does not answer, 1,000 recalls are being sent and 1,000 are pending; further ones and long ones are dropped', async () => {
   const { pool, recalls, warnings } = startRecalls();
   const listener = new Client(database.connection);
   await listener.connect();
@@ -46,14 +46,14 @@ test('while the database does not answer, 1,000 recalls are being told and 1,000
     listener.on('notification', ({ payload = '' }) => {
       const [, , { id }] = JSON.parse(payload);
       heard.push(id);
-      // Whatever else waited is told before it, since it is sent once these have come.
+      // All other pending recalls are sent before it, since it is sent once these have arrived.
       if (id === 'waiting-999') setImmediate(() => recalls.send(1, [recallOf('last')]));
       if (id === 'last') resolve();
     });
   });
   await listener.query(`listen ${recallChannel}`);
   const held = await pool.connect();
-  // As JSON it is longer than NOTIFY takes, and would take the others with it.
+  // As JSON it is longer than NOTIFY accepts, and would make the others fail with it.
   recalls.send(1, [recallOf('ü'.repeat(4_000)), ...recallsOf('told', 1_500)]);
   recalls.send(1, recallsOf('waiting', 1_500));
   recalls.send(1, recallsOf('late', 500));

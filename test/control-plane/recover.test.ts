@@ -1,4 +1,5 @@
-// A workspace whose owners have lost every key gets a new one from who can write to the database, and from nobody else.
+// A workspace whose owners have lost every key gets a new one from a person who can write to the database, and in no
+// other way.
 import { Client } from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { run as runCli } from '../cli/cli.ts';
@@ -10,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => rest.close());
 
-/** As DATABASE_URL. */
+/** In the form of DATABASE_URL. */
 function url(): string {
   const { host, port, user, password, database } = new Client(rest.pool.options);
   const account = `${encodeURIComponent(user ?? '')}:${encodeURIComponent(typeof password === 'string' ? password : '')}`;
@@ -21,7 +22,7 @@ function url(): string {
 
 const recover = (workspace: string) => runCli(['recover', workspace], { env: { DATABASE_URL: url() } });
 
-test('the new key is an owner of that workspace alone, and an event and a revision say that it was made', async () => {
+test('the new key is an owner of that workspace only, and an event and a revision record it', async () => {
   const before = await rest.ask('GET', '/acme/admin/keys');
   const { code, out, err } = await recover('acme');
   expect({ code, err }).toEqual({ code: 0, err: expect.stringContaining('of the owner owner is made, shown this once') });
@@ -36,7 +37,7 @@ test('the new key is an owner of that workspace alone, and an event and a revisi
   expect(rows).toEqual([{ sub: 'operator', action: 'key.create', recovered: 'true' }]);
 });
 
-test('a workspace that there is not gets none, and nothing is changed', async () => {
+test('a workspace that does not exist gets no key, and nothing is changed', async () => {
   const revisions = async () => (await rest.pool.query('select slug, revision from workspace order by slug')).rows;
   const before = await revisions();
   expect(await recover('nowhere')).toMatchObject({

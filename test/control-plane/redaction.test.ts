@@ -1,4 +1,4 @@
-// How a workspace adapts redaction, over HTTP: what may be written, what a sidecar gets of it, and the preview.
+// How a workspace configures redaction, over HTTP: valid settings, what a sidecar receives of them, and the preview.
 import { createHash } from 'node:crypto';
 import { plainRedaction, redactionKinds } from '@tollgate/proto/contract';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -38,7 +38,7 @@ async function compiled(workspace = 'acme'): Promise<unknown> {
 }
 
 describe('the section of the workspace document', () => {
-  test('is stored as sent, and compiled into sorted lists that name only what is off', async () => {
+  test('is stored as sent, and compiled into sorted lists that name only what is disabled', async () => {
     expect(await compiled()).toEqual(plainRedaction);
     expect((await put({ redaction })).status).toBe(200);
     expect(await stored()).toEqual({ redaction });
@@ -63,7 +63,7 @@ describe('the section of the workspace document', () => {
     expect(await compiled()).toEqual({ ...plainRedaction, off: ['email'] });
   });
 
-  test('is merged: what is sent changes, null removes, and a list is replaced whole', async () => {
+  test('is merged: sent fields change, null removes, and a list is replaced whole', async () => {
     await put({ redaction });
     await put({ redaction: { kinds: { email: false, iban: null }, patterns: { badge: null }, allow: [digestOf('x')] } });
     expect(await stored()).toEqual({
@@ -87,13 +87,13 @@ describe('the section of the workspace document', () => {
     expect((await put({ redaction: { patterns: { employee_number: null }, exceptions: { hr: null } } })).status).toBe(200);
   });
 
-  test('a kind that nobody knows is refused with its place and all the kinds there are', async () => {
+  test('an unknown kind is refused with its place and the list of kinds', async () => {
     expect(errorOf(await put({ redaction: { kinds: { faces: false } } }))).toBe(
       `redaction.kinds.faces is not a field here; there are ${redactionKinds.join(', ')}`,
     );
   });
 
-  test('every problem is told at once, each with its place', async () => {
+  test('every problem is reported at once, each with its place', async () => {
     const upper = digestOf('x').toUpperCase();
     const answer = await put({
       redaction: {
@@ -149,7 +149,7 @@ describe('the section of the workspace document', () => {
     ['rolePolicies/member', 'mode, defaults, tools'],
     [`agentTypePolicies/${encodeURIComponent('hook::api::')}`, 'mode, defaults, tools'],
     ['userPolicies/owner', 'mode, defaults, tools, agentTypes'],
-  ])('is none of %s', async (path, sections) => {
+  ])('is not allowed in %s', async (path, sections) => {
     const answer = await put({ redaction: {} }, path);
     expect(answer.status).toBe(400);
     expect(errorOf(answer)).toContain(`redaction is not a field here; there are ${sections}`);
@@ -205,7 +205,7 @@ describe('in the set of all documents', () => {
   // PostgreSQL orders the keys of stored JSON by their length.
   const order = (path: string): number => ['allow', 'patterns', 'exceptions'].findIndex((name) => path.startsWith(`redaction.${name}`));
 
-  test('it is rolled back with the rest', async () => {
+  test('it is rolled back with the other documents', async () => {
     const { revision } = Object((await put({ redaction })).body) as { readonly revision: number };
     await put({ redaction: null });
     expect((await rest.ask('POST', `${admin}/policies/rollback`, { body: { revision } })).status).toBe(200);
@@ -221,7 +221,7 @@ describe('an explanation', () => {
   const redacts = { api: { transform: 'redact' } };
   const said = { off: ['ip_address'], patterns: ['badge', 'employee_number'], allow: 2 };
 
-  test('says how a call is redacted, with the exception of its tool, and no pattern', async () => {
+  test('describes how a call is redacted, with the exception of its tool, and no pattern', async () => {
     await put({ redaction, defaults: redacts });
     expect(await explained('mail.send')).toEqual({ ...said, exception: null });
     expect(await explained('crm.find')).toEqual({
@@ -231,7 +231,7 @@ describe('an explanation', () => {
     expect(await explained('crm.erase')).toEqual({ ...said, exception: { path: 'redaction.exceptions["crm.erase"]', kinds: [] } });
   });
 
-  test('says so too where only what is stored is redacted, and nothing where nothing is', async () => {
+  test('also does so where only stored entries are redacted, and omits it where nothing is redacted', async () => {
     await put({ redaction });
     expect(await explained('mail.send')).toBeUndefined();
     await put({ mode: 'audit', defaults: redacts });
@@ -240,7 +240,7 @@ describe('an explanation', () => {
 });
 
 describe('a preview', () => {
-  test('of JSON shows what it becomes, what was found and where; nothing of it is stored or logged', async () => {
+  test('of JSON shows the result, the findings and their places; nothing of it is stored or logged', async () => {
     const value = {
       to: ['bob@corp.io', 'eve@corp.io'],
       body: { text: 'from bob@corp.io', count: 3, none: null },
@@ -267,20 +267,20 @@ describe('a preview', () => {
     expect(rest.lines.join('\n')).not.toMatch(/corp\.io/);
   });
 
-  test('numbers values in the order that the doors do: by sorted keys', async () => {
+  test('numbers values in the same order as the endpoints: by sorted keys', async () => {
     expect(await previewed({ value: { to: 'bob@corp.io', from: 'eve@corp.io' } })).toMatchObject({
       value: { to: '[redacted:email#2]', from: '[redacted:email#1]' },
     });
   });
 
-  test('of a value that takes more than its bounds as JSON is refused', async () => {
+  test('of a value that exceeds its bounds as JSON is refused', async () => {
     const body = `{"value":[${Array.from({ length: 60_000 }, () => '1e20').join(',')}]}`;
     const answer = await rest.ask('POST', `${admin}/redact/preview`, { body, headers: { 'content-type': 'application/json' } });
     expect(answer.status).toBe(400);
     expect(errorOf(answer)).toMatch(/^value is larger than/);
   });
 
-  test('of a text shows the text; numbers begin anew with each', async () => {
+  test('of a text shows the text; numbers start again with each', async () => {
     const found = { kind: 'email', count: 1, path: '', digests: [digestOf('bob@corp.io')] };
     for (const name of ['bob', 'bob']) {
       expect(await previewed({ value: `write to ${name}@corp.io` })).toEqual({ value: 'write to [redacted:email#1]', findings: [found] });
@@ -289,7 +289,7 @@ describe('a preview', () => {
     for (const value of [null, true, 7, [], '']) expect(await previewed({ value })).toEqual({ value, findings: [] });
   });
 
-  test('goes by what is stored, and by a draft without storing it', async () => {
+  test('uses the stored settings, or a draft without storing it', async () => {
     const value = 'EMP-123456 is bob@corp.io';
     const draft = { kinds: { email: false }, patterns: { employee_number: 'EMP-[0-9]{6}' } };
     expect(await previewed({ value })).toMatchObject({ value: 'EMP-123456 is [redacted:email#1]' });
@@ -297,11 +297,11 @@ describe('a preview', () => {
     expect(await stored()).toEqual({});
     await put({ redaction: draft });
     expect(await previewed({ value })).toMatchObject({ value: '[redacted:employee_number#1] is bob@corp.io' });
-    // A draft is the whole of the section.
+    // A draft replaces the whole section.
     expect(await previewed({ value, redaction: {} })).toMatchObject({ value: 'EMP-123456 is [redacted:email#1]' });
   });
 
-  test('of a tool with an exception leaves what its calls keep', async () => {
+  test('of a tool with an exception keeps what its calls keep', async () => {
     await put({ redaction: { patterns: { badge: 'B[0-9]{4}' }, exceptions: { 'crm.*': ['email'], 'crm.erase': ['badge'] } } });
     const value = 'bob@corp.io has B1234';
     const shown = async (tool?: string) => Object(await previewed({ value, ...(tool === undefined ? {} : { tool }) })).value as unknown;
@@ -311,7 +311,7 @@ describe('a preview', () => {
     expect(await shown('crm.erase')).toBe('[redacted:email#1] has B1234');
   });
 
-  test('gives the digests that the allow-list takes', async () => {
+  test('returns the digests that the allow-list accepts', async () => {
     const value = { from: 'info@corp.io', to: 'bob@corp.io' };
     const { findings } = Object(await previewed({ value })) as {
       readonly findings: readonly { path: string; digests: readonly string[] }[];
@@ -340,7 +340,7 @@ describe('a preview', () => {
     expect((await preview({ value: 'x'.repeat(1_048_576) })).status).toBe(413);
   });
 
-  test('is by the settings of the workspace that asks, and of no other', async () => {
+  test('uses the settings of the workspace that asks, and of no other', async () => {
     await put({ redaction: { patterns: { badge: 'B[0-9]{4}' } } });
     const body = { value: 'B1234' };
     expect((await rest.ask('POST', '/other/admin/redact/preview', { body })).status).toBe(403);

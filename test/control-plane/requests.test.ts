@@ -50,7 +50,7 @@ describe('a body', () => {
     expect(errorOf(answer)).toContain('1 MiB');
   });
 
-  test('as deep as the bound is read, a level deeper is 400, and so is one that is all brackets', async () => {
+  test('at the maximum depth is read, one level deeper is 400, and so is one that is all brackets', async () => {
     const nested = (levels: number) => `${'{"a":'.repeat(levels)}1${'}'.repeat(levels)}`;
     expect(errorOf(await put(nested(bounds.jsonDepth)))).toContain('is not a field');
     expect(errorOf(await put(nested(bounds.jsonDepth + 1)))).toContain('nested deeper than 64');
@@ -94,7 +94,7 @@ describe('a body', () => {
     expect((await put('{}', 'application/json; charset=utf-8')).status).toBe(200);
   });
 
-  test('types are not bent', async () => {
+  test('types are not coerced', async () => {
     for (const body of [
       { name: 7, scopes: ['*'] },
       { name: 'x', scopes: '*' },
@@ -107,7 +107,7 @@ describe('a body', () => {
   });
 });
 
-test('an unknown path is 404, a known one with another method 405 that names those it takes', async () => {
+test('an unknown path is 404, a known one with another method is 405 and names the allowed methods', async () => {
   for (const path of [
     '/',
     '/api',
@@ -136,7 +136,7 @@ test('every problem of a schema is named with its place', async () => {
     expect(errorOf(answer)).toContain(place);
 });
 
-test('a bug is 500 with a fixed text, and the log has the story', async () => {
+test('an internal error is 500 with a fixed text, and the log has the details', async () => {
   const fresh = await createRest();
   try {
     await fresh.pool.query('alter table agent drop column icon');
@@ -195,7 +195,7 @@ describe('health', () => {
     expect(metrics.body).not.toContain('some-id');
   });
 
-  test('readyz is 200 with what somebody should see to, while it can serve', async () => {
+  test('readyz is 200 with warnings for the operator, while it can serve', async () => {
     const fresh = await createRest({ warnings: () => ['a collector is away'] });
     try {
       expect((await fresh.ask('GET', '/readyz', { key: null })).body).toEqual({ ok: true, warnings: ['a collector is away'] });
@@ -205,7 +205,7 @@ describe('health', () => {
     }
   });
 
-  test('readyz is 503 with the reasons until there are none', async () => {
+  test('readyz is 503 with the reasons as long as there are any', async () => {
     const reasons = ['migrations are running'];
     const fresh = await createRest({ readiness: () => reasons });
     try {
@@ -243,7 +243,7 @@ describe('over a socket', () => {
   const head = (line: string, ...more: readonly string[]) =>
     [`${line} HTTP/1.1`, 'Host: x', 'Connection: close', `Authorization: Bearer ${rest.owner}`, ...more, '', ''].join('\r\n');
 
-  test('what is no HTTP, or too much of it, is refused with an error too', async () => {
+  test('a request that is not HTTP, or too large, is also refused with an error', async () => {
     expect(await send('nonsense\r\n\r\n')).toMatchObject({ status: 400, body: { error: expect.any(String) } });
     expect(await send(head('GET /healthz', `X: ${'x'.repeat(20_000)}`))).toMatchObject({
       status: 431,
@@ -259,7 +259,7 @@ describe('over a socket', () => {
     }
   });
 
-  test('a body that never says how long it is, is cut off at 1 MiB', async () => {
+  test('a body without a length is cut off at 1 MiB', async () => {
     const chunk = `100000\r\n${' '.repeat(0x100000)}\r\n`;
     const answer = await fetch(`http://127.0.0.1:${port}/acme/admin/workspacePolicy`, {
       method: 'PUT',
@@ -272,7 +272,7 @@ describe('over a socket', () => {
   });
 });
 
-describe('a body with more mistakes than anybody reads', () => {
+describe('a body with more errors than a person reads', () => {
   const many = (keyLength = 0) =>
     JSON.stringify(Object.fromEntries(Array.from({ length: 90_000 }, (_, at) => [`f${at}`.padEnd(keyLength, 'x'), 1])));
 
@@ -292,7 +292,7 @@ describe('a body with more mistakes than anybody reads', () => {
     expect(JSON.stringify(answer.body).length).toBeLessThan(100_000);
   });
 
-  test('a line that would be as long as the request is cut, and still says what is wrong', async () => {
+  test('a line that would be as long as the request is cut, and still names the error', async () => {
     const answer = await put(JSON.stringify({ tools: { t: { api: { ['x'.repeat(100_000)]: 1 } } } }));
     const line = errorOf(answer);
     expect(line.length).toBeLessThanOrEqual(500);
@@ -319,7 +319,7 @@ describe('a whole set of documents', () => {
     expect((await rest.ask('PUT', url, { body: { a: Array.from({ length: bounds.jsonNodes }, () => 1) } })).status).toBe(400);
   });
 
-  test('the document says what each operation takes', () => {
+  test('the document states the limits of each operation', () => {
     const said = (id: string) => JSON.stringify(rest.document.operations.find(({ operationId }) => operationId === id)?.responses['413']);
     expect(said('applyPolicies')).toContain(String(bounds.policySetBytes));
     expect(said('simulatePolicies')).toContain(String(bounds.policySetBytes));

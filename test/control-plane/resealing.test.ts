@@ -1,4 +1,5 @@
-// What an older key sealed, sealed anew by the first one: on the database, with several control planes at once and writes in between.
+// Secrets that an older key sealed are sealed again by the first key: on the database, with several control planes at
+// once and writes in between.
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { tendAuthorities } from '../../control-plane/certificates/operations/tend-authorities.ts';
@@ -52,7 +53,7 @@ const addAuthority = (sealer: Sealer) => tendAuthorities({ ...depsOf(sealer), cl
 const listAll = () => listSealedServers(database.pool, null, 10_000);
 const definitions = () => Promise.all(workspaceIds.map((id) => listWorkspaceServers(database.pool, id)));
 
-/** Throws where one does not. */
+/** Throws where a secret cannot be opened. */
 async function openAll(sealer: Sealer): Promise<number> {
   const servers = await listAll();
   for (const server of servers) expect(openSecrets({ sealer }, server, server.sealed)).toEqual(secretOf(server.workspaceId, server.name));
@@ -61,7 +62,7 @@ async function openAll(sealer: Sealer): Promise<number> {
 
 const nothing = { resealed: 0, unopened: [] };
 
-test('everything is sealed anew once, over pages and workspaces, opens by the new key alone, and is to policy what it was', async () => {
+test('everything is sealed again once, over pages and workspaces, opens with the new key alone, and is unchanged for policy', async () => {
   await addServers(before, 130);
   const { signer } = await addAuthority(before);
   const told = await definitions();
@@ -74,7 +75,7 @@ test('everything is sealed anew once, over pages and workspaces, opens by the ne
   await expect(addAuthority(before)).rejects.toThrow('cannot be decrypted');
 });
 
-test('control planes that do it at once seal each value once between them', async () => {
+test('control planes that do it at the same time seal each value once in total', async () => {
   await addServers(before, 130);
   await addAuthority(before);
   const done = await Promise.all([1, 2, 3].map(() => reseal(depsOf(second))));
@@ -85,7 +86,7 @@ test('control planes that do it at once seal each value once between them', asyn
   await addAuthority(after);
 });
 
-test('control planes of both orders at once, as in a rolling update, leave everything to be opened by both', async () => {
+test('control planes with both key orders at once, as in a rolling update, leave everything readable for both', async () => {
   await addServers(before, 60);
   const { signer } = await addAuthority(before);
   await Promise.all([reseal(depsOf(second)), reseal(depsOf(first)), reseal(depsOf(second)), reseal(depsOf(first))]);
@@ -97,14 +98,14 @@ test('control planes of both orders at once, as in a rolling update, leave every
   expect(await openAll(after)).toBe(120);
 });
 
-/** For a lock of `holder`. */
+/** Resolves when another session waits for a lock of `holder`. */
 const somebodyWaits = (holder: Queryable): Promise<unknown> =>
   eventually(
     () => holder.query("select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"),
     ({ rowCount }) => rowCount === 1,
   );
 
-test('what somebody changes meanwhile stays as they left it', async () => {
+test('a value that is changed meanwhile keeps the change', async () => {
   await addServers(before, 2);
   const writer = await database.pool.connect();
   try {
@@ -127,7 +128,7 @@ test('what somebody changes meanwhile stays as they left it', async () => {
   ]);
 });
 
-test('a workspace that is removed meanwhile is removed, and the others are sealed anew', async () => {
+test('a workspace that is removed meanwhile stays removed, and the others are sealed again', async () => {
   const id = Number(await insertWorkspace(database.pool, 'brief', now));
   await addServers(before, 1, [...workspaceIds, id]);
   const remover = await database.pool.connect();
@@ -145,7 +146,7 @@ test('a workspace that is removed meanwhile is removed, and the others are seale
   expect(await openAll(after)).toBe(2);
 });
 
-test('what no key opens is named, and left as it is', async () => {
+test('a value that no key opens is named, and stays unchanged', async () => {
   await addServers(before, 1);
   await addAuthority(before);
   const kept = await listAll();
@@ -170,7 +171,7 @@ const anew = (toolServers: number, authorities: number) => [
   { toolServers, authorities },
 ];
 
-test('the log says what was sealed anew and that the older key is not needed, again only when something came under it again', async () => {
+test('the log reports what was sealed again and that the older key is not needed, and does so again only for new uses of that key', async () => {
   await addServers(before, 1);
   await addAuthority(before);
   const { tend, lines, problems } = tending(second);
@@ -184,7 +185,7 @@ test('the log says what was sealed anew and that the older key is not needed, ag
   expect(problems()).toEqual([]);
 });
 
-test('where the older key was taken away too early, the log names what it opened and /readyz counts it, until the key is back', async () => {
+test('where the older key was removed too early, the log names what it opened and /readyz counts it, until the key is restored', async () => {
   await addServers(before, 1);
   const { tend, lines, problems } = tending(after);
   await tend();
@@ -197,7 +198,7 @@ test('where the older key was taken away too early, the log names what it opened
   expect(problems()).toEqual([]);
 });
 
-test('with one key, or none, nothing is said of what is in order, and nobody looks again', async () => {
+test('with one key, or none, nothing is logged while everything works, and no scan runs', async () => {
   await addServers(after, 1);
   const { tend, lines } = tending(after);
   await tend();

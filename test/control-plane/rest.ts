@@ -1,4 +1,4 @@
-// The REST surface over a database of its own, with a clock that the test holds.
+// The REST surface over a database of its own, with a clock that the test controls.
 import { randomBytes } from 'node:crypto';
 import type { Readable } from 'node:stream';
 import { AppError, policyNeeds, type Role, type Scope } from '@tollgate/proto/contract';
@@ -102,7 +102,7 @@ export async function createRest(
   const origin = await app.listen({ host: '127.0.0.1', port: 0 });
   const document = await documentOf(origin, deps.config);
 
-  /** Over real HTTP; every answer is held against the API document. */
+  /** Sends a request over real HTTP; every answer is validated by the API document. */
   async function ask(method: Method, url: string, { key = owner, body, headers = {} }: Question = {}): Promise<Answer> {
     const sent = {
       ...(key === null ? {} : { authorization: `Bearer ${key}` }),
@@ -112,14 +112,14 @@ export async function createRest(
     const payload = body === undefined ? null : isRaw(body) ? body : JSON.stringify(body);
     const { statusCode: status, headers: answered, body: stream } = await request(origin + url, { method, headers: sent, body: payload });
     const type = String(answered['content-type'] ?? '').split(';', 1)[0] ?? '';
-    // Its end would never come.
+    // A stream would not end.
     const text = type === 'text/event-stream' ? await leave(stream) : await stream.text();
     const answer = { status, body: type === 'application/json' && text !== '' ? (JSON.parse(text) as unknown) : text, headers: answered };
     if (method !== 'HEAD' && method !== 'OPTIONS') document.check({ method, url, type, ...answer });
     return answer;
   }
 
-  /** A key of a member of that role, made when first asked for. */
+  /** A key of a member with that role, made at its first use. */
   async function keyOf(role: Role, scopes: readonly Scope[] = ['*'], uid = `${role}-1`): Promise<string> {
     await ask('POST', '/acme/admin/members', { body: { uid, email: `${uid}@acme.test`, role } });
     return field(await ask('POST', '/acme/admin/keys', { body: { name: 'test', scopes, uid } }), 'key');
@@ -140,7 +140,7 @@ export async function createRest(
 
 const documents = new Map<string, ApiDocument>();
 
-/** Made once: it depends on nothing but the configuration, and its validators take longer than most tests. */
+/** Built once: it depends only on the configuration, and its validators take longer than most tests. */
 async function documentOf(origin: string, config: AppDeps['config']): Promise<ApiDocument> {
   const key = JSON.stringify(config);
   const known = documents.get(key) ?? createApiDocument(await (await request(`${origin}/openapi.json`)).body.json());
@@ -148,7 +148,7 @@ async function documentOf(origin: string, config: AppDeps['config']): Promise<Ap
   return known;
 }
 
-/** For what has no runs; they are put together in runs.ts. */
+/** For tests without runs; runs.ts builds those with runs. */
 const noRuns = createStartRun(
   { start: () => Promise.reject(new AppError({ code: 'unavailable', publicMessage: 'nothing runs here' })) },
   { atOnce: 1 },
@@ -161,7 +161,7 @@ async function leave(stream: Readable): Promise<string> {
   return '';
 }
 
-/** Text and bytes go out as they are, an object of ours as JSON. */
+/** Text and bytes are sent as they are, an object as JSON. */
 const isRaw = (body: unknown): body is string | Buffer => typeof body === 'string' || Buffer.isBuffer(body);
 
 /** A text in an answer's body. */

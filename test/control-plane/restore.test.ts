@@ -1,5 +1,6 @@
-// A database that is put back from a copy, under a control plane that runs: after `tollgate restore` every sidecar takes the new epoch
-// whole and goes on, and of what was shipped nothing is counted twice or silently missing. A real PostgreSQL, copied and replaced.
+// A database that is replaced by a copy, under a running control plane. After `tollgate restore` every sidecar receives
+// the new epoch in full and continues, and no shipped entry is counted twice or silently missing. A real PostgreSQL,
+// copied and replaced.
 import { Client } from 'pg';
 import { afterAll, beforeAll, expect, inject, onTestFinished, test } from 'vitest';
 import { authenticate } from '../../control-plane/access/operations/authenticate.ts';
@@ -20,13 +21,13 @@ let plane: Plane;
 let database: string;
 beforeAll(async () => {
   plane = await startPlane();
-  // Its connections are about to be cut.
+  // Its connections will be cut.
   plane.pool.on('error', () => undefined);
   database = String(plane.pool.options.database);
 });
 afterAll(() => plane.close());
 
-/** A copy under that name, in the place of what was there. Nobody is connected to either meanwhile. */
+/** Makes a copy with that name and replaces the existing database. No client is connected to either meanwhile. */
 async function replace(name: string, source: string): Promise<void> {
   await withClient(inject('testServer').address, async (client) => {
     const cut = async (one: string): Promise<void> => {
@@ -41,7 +42,7 @@ async function replace(name: string, source: string): Promise<void> {
   });
 }
 
-/** As DATABASE_URL. */
+/** In the form of DATABASE_URL. */
 function urlOf(name: string): string {
   const { host, port, user, password } = new Client({ ...inject('testServer').address, database: name });
   const account = `${encodeURIComponent(user ?? '')}:${encodeURIComponent(typeof password === 'string' ? password : '')}`;
@@ -50,7 +51,7 @@ function urlOf(name: string): string {
     : `postgres://${account}@${host}:${port}/${name}`;
 }
 
-/** `meanwhile`: what happens between its two looks at the heartbeats. */
+/** `meanwhile` runs between its two reads of the heartbeats. */
 const restore = (name: string, words: readonly string[] = [], meanwhile: () => Promise<void> = async () => {}) =>
   runCli(['--json', 'restore', ...words], { env: { DATABASE_URL: urlOf(name) }, wait: meanwhile });
 
@@ -59,7 +60,7 @@ const countEntries = async (): Promise<number> => {
   return Number(rows[0]?.count);
 };
 
-/** The control plane's connections were cut: what it is asked meanwhile is refused. */
+/** The control plane's connections were cut: its requests fail meanwhile. */
 const eventually = <T>(ask: () => Promise<T>) => expect.poll(() => ask().catch(() => null), { timeout: 20_000, interval: 50 });
 
 async function startGovernor() {
@@ -83,7 +84,7 @@ async function startGovernor() {
   return governor;
 }
 
-test('every sidecar takes the new epoch whole and goes on, runs too, and what came after the copy is a gap of the log', async () => {
+test('every sidecar receives the new epoch in full and continues, runs too, and entries after the copy are a gap of the log', async () => {
   const { key } = await plane.issueKey(['sidecar.sync', 'govern', 'govern.impersonate', 'agents.write']);
   const agentId = await plane.createAgent({ name: 'bot', enabledTools: ['mail.*'] });
   await plane.writePolicy({ tools: { 'mail.send': { api: { permission: 'deny' } } } });
@@ -105,7 +106,7 @@ test('every sidecar takes the new epoch whole and goes on, runs too, and what ca
   );
   await replace(backup, database);
 
-  // What the copy knows nothing of: a policy, and entries that were acknowledged.
+  // The copy does not have these: a policy, and entries that were acknowledged.
   let later = 0;
   await eventually(
     async () => (later = await plane.writePolicy({ tools: { 'mail.send': { api: { permission: 'allow' } } } })),
@@ -134,14 +135,14 @@ test('every sidecar takes the new epoch whole and goes on, runs too, and what ca
   await expect.poll(() => lease.sidecar.state?.revision, { timeout: 10_000 }).toBeLessThan(later);
   expect(await Promise.all([decide('mail.send'), inRun('mail.send')])).toEqual(['policy_denied', 'policy_denied']);
 
-  // Two of the copy, two from now, and between them what the copy never had.
+  // Two from the copy, two from now, and between them the gap for what the copy does not have.
   await eventually(countEntries).toBe(4);
   const { rows } = await plane.pool.query<{ lost: string; reason: string }>(
     'select sum(last_sequence - first_sequence + 1) as lost, reason from audit_gap group by reason',
   );
   expect(rows).toEqual([{ lost: '2', reason: expect.stringContaining('backup') }]);
 
-  // It goes on within the new epoch, by deltas again.
+  // It continues within the new epoch, by deltas again.
   let next = 0;
   await eventually(
     async () => (next = await plane.writePolicy({ tools: { 'mail.send': { api: { permission: 'allow' } } } })),
@@ -152,7 +153,7 @@ test('every sidecar takes the new epoch whole and goes on, runs too, and what ca
   lease.release();
 }, 90_000);
 
-test('it is refused while a control plane runs on the database, unless it is forced; a heartbeat of the copy is none', async () => {
+test('it is refused while a control plane runs on the database, unless it is forced; a heartbeat in the copy does not count', async () => {
   await beat(plane.pool, 'stopped');
   expect((await restore(database)).code).toBe(0);
   const beats = (): Promise<void> => beat(plane.pool, 'alive');
@@ -164,7 +165,7 @@ test('it is refused while a control plane runs on the database, unless it is for
   expect((await restore(database, ['--force'])).code).toBe(0);
 });
 
-test('what is on disk for a database goes by its first epoch, however often it was restored', async () => {
+test('a folder for a database is named by its first epoch, however often it was restored', async () => {
   const before = await readDeployment(plane.pool);
   await restore(database, ['--force']);
   const after = await readDeployment(plane.pool);
@@ -172,14 +173,14 @@ test('what is on disk for a database goes by its first epoch, however often it w
   expect(after?.firstEpoch).toBe(before?.firstEpoch);
 });
 
-test('shared limits count from nothing: grants of after the copy are unknown to it', async () => {
+test('shared limits restart at zero: the copy does not have grants made after it', async () => {
   const workspaceId = await findWorkspaceId(plane.pool, 'acme');
   await plane.pool.query("insert into quota_counter (workspace_id, key, state, kept_until) values ($1, 'k', '{}', now())", [workspaceId]);
   expect(JSON.parse((await restore(database, ['--force'])).out)).toMatchObject({ counters: 1 });
   expect((await plane.pool.query('select 1 from quota_counter')).rowCount).toBe(0);
 });
 
-test('a database that no control plane ever ran on, or that is not there, is said so, and nothing is done', async () => {
+test('a database that no control plane ran on, or that does not exist, is reported, and nothing is done', async () => {
   const { address, template } = inject('testServer');
   const empty = `${database}_empty`;
   await withClient(address, (client) => client.query(`create database ${empty} template ${template}`));

@@ -1,6 +1,5 @@
-// What is revoked is felt: at sidecars with the next revision they acknowledge, and in open streams (within five
-// seconds: test/long/revocation.test.ts).
-// On the next request at any control plane: sessions.test.ts.
+// A revocation takes effect: at sidecars with the next revision they acknowledge, and in open streams (within five
+// seconds: test/long/revocation.test.ts). sessions.test.ts tests the next request at any control plane.
 import { policyNeeds } from '@tollgate/proto/contract';
 import { Registry } from 'prom-client';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
@@ -39,7 +38,7 @@ test(`a key that ${waysToRevoke.join(', ')} ends its open streams`, async () => 
   }
 });
 
-test('a batch that comes with the revocation is taken in whole or not at all, and the stream ends either way', async () => {
+test('a batch that arrives with the revocation is ingested completely or not, and the stream ends either way', async () => {
   const { key, id } = await plane.issueKey(['sidecar.sync']);
   const audit = openShip(plane, key);
   audit.write({ hello: { sidecarId: 'by-hand' } });
@@ -52,7 +51,7 @@ test('a batch that comes with the revocation is taken in whole or not at all, an
   expect([0, 3]).toContain(rowCount);
 });
 
-test('a stream whose key still stands stays open while others end, and while the database is away', async () => {
+test('a stream whose key is valid stays open while others end, and while the database is away', async () => {
   const { key } = await plane.issueKey(['sidecar.sync']);
   const other = await plane.issueKey(['sidecar.sync']);
   const [stays, ends] = [openShip(plane, key), openShip(plane, other.key)];
@@ -79,7 +78,7 @@ test('a stream whose key still stands stays open while others end, and while the
   expect(await stays.next()).toMatchObject({ acknowledged: { sequence: 1 } });
 });
 
-test('a key that this control plane has not heard of yet is waited for, not refused', async () => {
+test('a stream whose key this control plane does not know yet waits, and is not refused', async () => {
   const late = createPublisher({
     read: (id, since) => readWorkspace(plane.pool, id, since),
     defaults: plane.deps.defaults,
@@ -138,7 +137,7 @@ describe('at a sidecar, with the next revision it acknowledges', () => {
   }
   const allowed = '200 allow allowed';
 
-  test('a revoked key asks for nothing any more', async () => {
+  test('a revoked key cannot ask any more', async () => {
     const { use, settled } = await start();
     const { key, id } = await plane.issueKey(['govern']);
     await settled();
@@ -148,7 +147,7 @@ describe('at a sidecar, with the next revision it acknowledges', () => {
     expect(await use(key)).toMatch(/^401/);
   });
 
-  test('of a rotated key the old secret asks for nothing, and the new one does', async () => {
+  test('the old secret of a rotated key cannot ask any more, and the new one can', async () => {
     const { use, settled } = await start();
     const { key, id } = await plane.issueKey(['govern']);
     const fresh = field(await plane.ask('POST', `/acme/admin/keys/${id}/rotate`), 'key');
@@ -157,7 +156,7 @@ describe('at a sidecar, with the next revision it acknowledges', () => {
     expect(await use(fresh)).toBe(allowed);
   });
 
-  test('a member who leaves takes their keys and those they made along', async () => {
+  test('the keys of a member who leaves end, and so do those they made', async () => {
     const { use, settled } = await start();
     const own = await plane.keyOf('admin', ['*'], 'goes');
     const made = field(await plane.ask('POST', '/acme/admin/keys', { key: own, body: { name: 'made', scopes: ['govern'] } }), 'key');

@@ -1,5 +1,5 @@
-// Streams of sidecars whose keys are about to stand no more, one key for each way in which that happens: where it is looked at that
-// they end, and where the time until then is measured (test/long).
+// Streams of sidecars whose keys are about to become invalid, one key for each way. One test checks that they end, and
+// test/long measures the time until then.
 import type { SyncRequest } from '@tollgate/proto';
 import { snapshotSchemaVersion } from '@tollgate/proto/contract';
 import { openShip, openSync, type Plane } from '../support/plane.ts';

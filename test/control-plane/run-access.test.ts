@@ -1,4 +1,5 @@
-// Whose runs one may see and end: one's own, everybody's as an owner or admin, and to read them with a key that names the audit's scope.
+// Whose runs a caller may see and end: its own, those of everybody as an owner or admin, and to read them with a key
+// that names the audit's scope.
 import type { Scope } from '@tollgate/proto/contract';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createScriptedModel } from '../support/scripted-model.ts';
@@ -11,7 +12,7 @@ let rest: RunsRest;
 let agentId: string;
 let keys: Readonly<Record<'ann' | 'bob' | 'star' | 'admin' | 'auditor' | 'clerk', string>>;
 let runs: Readonly<Record<'ann' | 'owner' | 'service', string>>;
-/** A service key that an admin made who is none any more. */
+/** A service key made by an admin who is no longer one. */
 let service: { readonly id: string; readonly key: string };
 
 beforeAll(async () => {
@@ -44,13 +45,13 @@ async function listed(key: string): Promise<readonly string[]> {
 const everybodys = () => Object.values(runs).toSorted();
 
 describe('a member', () => {
-  test('lists, reads and cancels what is their own', async () => {
+  test('lists, reads and cancels their own runs', async () => {
     expect(await listed(keys.ann)).toEqual([runs.ann]);
     expect(await read(runs.ann, keys.ann)).toMatchObject({ status: 200, body: { run: { sub: 'ann', output: 'a secret of the run' } } });
     expect((await cancel(runs.ann, keys.ann)).status).toBe(200);
   });
 
-  test('is told of others’ runs what is told of a run that never was, and nothing is asked to end', async () => {
+  test('receives the same answer about others’ runs as about a missing run, and none is asked to end', async () => {
     const never = await read('B'.repeat(20), keys.bob);
     expect([never.status, never.body]).toEqual([404, { error: 'there is no such run' }]);
     expect(await listed(keys.bob)).toEqual([]);
@@ -63,7 +64,7 @@ describe('a member', () => {
     expect(rows).toEqual([]);
   });
 
-  test('pages through their own only, however many of others stand between', async () => {
+  test('pages through their own runs only, however many of others are in between', async () => {
     const mine: string[] = [runs.ann];
     for (const key of [keys.ann, rest.owner, rest.owner, keys.ann]) {
       rest.clock.now = new Date(rest.clock.now.getTime() + 1_000);
@@ -83,7 +84,7 @@ describe('a member', () => {
   });
 });
 
-test('an owner and an admin read and cancel everybody’s', async () => {
+test('an owner and an admin read and cancel the runs of everybody', async () => {
   for (const key of [rest.owner, keys.admin]) {
     expect(await listed(key)).toEqual(everybodys());
     expect((await read(runs.ann, key)).status).toBe(200);
@@ -91,7 +92,7 @@ test('an owner and an admin read and cancel everybody’s', async () => {
   }
 });
 
-test('the audit’s scope alone reads everybody’s, and ends nobody’s', async () => {
+test('the audit’s scope alone reads the runs of everybody, and ends none', async () => {
   for (const key of [keys.auditor, keys.clerk]) {
     expect(await listed(key)).toEqual(everybodys());
     expect((await read(runs.ann, key)).status).toBe(200);
@@ -99,13 +100,13 @@ test('the audit’s scope alone reads everybody’s, and ends nobody’s', async
   }
 });
 
-test('every scope at once reads a member nobody’s: the audit’s must be named', async () => {
+test('all scopes at once let a member read no run of others: the audit’s scope must be named', async () => {
   expect(await listed(keys.star)).toEqual([]);
   for (const id of everybodys()) expect((await read(id, keys.star)).status).toBe(404);
   expect((await cancel(runs.ann, keys.star)).status).toBe(404);
 });
 
-test('a service key has runs of its own: its sub is the key’s, and not that of who made it', async () => {
+test('a service key has runs of its own: its sub is the key’s, and not that of its maker', async () => {
   expect(await read(runs.service, service.key)).toMatchObject({ status: 200, body: { run: { sub: `apikey:${service.id}` } } });
   expect(await listed(service.key)).toEqual([runs.service]);
   expect((await read(runs.ann, service.key)).status).toBe(404);

@@ -1,4 +1,4 @@
-// Money of runs on a real PostgreSQL, reserved and settled by two control planes at once.
+// The cost of runs on a real PostgreSQL, reserved and settled by two control planes at once.
 
 import { once } from 'node:events';
 import fc from 'fast-check';
@@ -31,7 +31,7 @@ async function granted(answer: Promise<Reserved>): Promise<Granted> {
   return reserved;
 }
 
-/** What runs and days say is reserved is what is reserved. */
+/** The reserved sums of runs and days equal the reservations. */
 async function expectSums(): Promise<void> {
   const { rows } = await books.pool.query(`
     select 'day' as of, sub as name, reserved, (select coalesce(sum(amount), 0) from spend_reservation one
@@ -43,7 +43,7 @@ async function expectSums(): Promise<void> {
   for (const row of rows) expect(row).toMatchObject({ reserved: String(row.open) });
 }
 
-/** Starts the work while somebody else holds the user's day, and lets go once so many wait for it. */
+/** Starts the work while another session holds the user's day, and releases it once this many wait for it. */
 async function whileDayIsHeld(
   waiting: number,
   work: () => readonly Promise<unknown>[],
@@ -70,7 +70,7 @@ async function whileDayIsHeld(
 }
 
 describe('the cap of a day', () => {
-  test('is never passed by 20 runs of one user on two control planes, and is used to the last call that fits', async () => {
+  test('is never exceeded by 20 runs of one user on two control planes, and is used up to the last call that fits', async () => {
     const cap = 10 * cent;
     const least = cent / 10;
     let outstanding = 0;
@@ -91,7 +91,7 @@ describe('the cap of a day', () => {
         expect(answer.amount).toBeLessThanOrEqual(draw.most);
         outstanding += answer.amount;
         highest = Math.max(highest, outstanding);
-        // A provider that bills more than it can is believed up to what was reserved.
+        // Where a provider bills more than the maximum, at most the reserved amount is charged.
         const cost = Math.floor((answer.amount * draw.share) / 100);
         outstanding -= answer.amount - Math.min(cost, answer.amount);
         await plane.money.settle(run, answer.reservationId, cost);
@@ -108,7 +108,7 @@ describe('the cap of a day', () => {
     await expectSums();
   });
 
-  test('is each user’s own, and each workspace’s', async () => {
+  test('is separate for each user and each workspace', async () => {
     await granted(books.one.money.reserve(await books.begin(), { least: 10 * cent, most: 10 * cent }));
     const wanted = { least: 10 * cent, most: 10 * cent };
     expect(await books.one.money.reserve(await books.begin(), wanted)).toEqual({ kind: 'exhausted', bound: 'day' });
@@ -117,7 +117,7 @@ describe('the cap of a day', () => {
     expect(await books.one.money.reserve(elsewhere, wanted)).toMatchObject({ amount: 10 * cent });
   });
 
-  test('begins anew at midnight UTC; what was reserved before is settled where it was reserved', async () => {
+  test('starts again at midnight UTC; an earlier reservation is settled on the day of the reservation', async () => {
     books.clock.now = new Date('2026-06-25T23:59:59.999Z');
     const run = await books.begin();
     const late = await granted(books.one.money.reserve(run, { least: 10 * cent, most: 10 * cent }));
@@ -130,7 +130,7 @@ describe('the cap of a day', () => {
     expect(await books.row(run)).toMatchObject({ spent: 9 * cent, reserved: 0 });
   });
 
-  test('refuses a run once it is spent, with the time until midnight, and not for what is only put aside', async () => {
+  test('refuses a run once it is spent, with the time until midnight, but not for reserved amounts', async () => {
     const caller = { workspaceId: books.workspaceId, sub: 'ann' };
     const run = await books.begin();
     const { reservationId } = await granted(books.one.money.reserve(run, { least: 10 * cent, most: 10 * cent }));
@@ -153,7 +153,7 @@ test('a day with less left than a call needs refuses a run, and one with just th
   await expect(requireDay(books.deps, caller, cent + 1)).rejects.toMatchObject({ code: 'rate_limited', retryAfterSeconds: 43_200 });
 });
 
-describe('who is alone', () => {
+describe('a run that is alone', () => {
   test('may use all that is left of the day, and below another run all that this one has left', async () => {
     const { money } = books.one;
     const everything = { least: 1, enough: 20 * cent, most: 100 * cent };
@@ -169,7 +169,7 @@ describe('who is alone', () => {
     await expectSums();
   });
 
-  test('is who waited until the others gave back what they had not spent; who can wait no longer is told that it is a share', async () => {
+  test('is one that waited until the others returned what they had not spent; one that can wait no longer is refused as a share', async () => {
     const holder = await books.begin();
     const { reservationId } = await granted(books.one.money.reserve(holder, { least: 6 * cent, most: 6 * cent }));
     const wanted = { least: cent, enough: 4 * cent, most: 20 * cent };
@@ -182,7 +182,7 @@ describe('who is alone', () => {
     expect(await granted(waiting)).toMatchObject({ amount: 9 * cent, shared: false });
   });
 
-  test('is each of twelve in the end: none of them is cut short while something is left', async () => {
+  test('is each of twelve at the end: none of them is cut short while something is left', async () => {
     const plane = createRunBooks(books.deps, 'plane-0');
     const spend = async (): Promise<Granted> => {
       const run = await books.begin();
@@ -196,7 +196,7 @@ describe('who is alone', () => {
   });
 });
 
-test('of several users, with runs and runs below them at once on two control planes, none passes its day nor its budget', async () => {
+test('of several users, with runs and runs below them at once on two control planes, none exceeds its day or its budget', async () => {
   const cap = 10 * cent;
   const budget = 4 * cent;
   const spend = async (run: RunRef, n: number): Promise<void> => {
@@ -226,7 +226,7 @@ test('of several users, with runs and runs below them at once on two control pla
 });
 
 describe('a budget', () => {
-  test('of a cent is never passed by 20 calls at once, on two control planes', async () => {
+  test('of a cent is never exceeded by 20 calls at once, on two control planes', async () => {
     const run = await books.begin({ budget: cent });
     const answers = await Promise.all(
       Array.from({ length: 20 }, (_, n) => (n % 2 === 0 ? books.one : books.two).money.reserve(run, { least: cent / 8, most: cent / 8 })),
@@ -238,7 +238,7 @@ describe('a budget', () => {
     expect(await books.row(run)).toMatchObject({ reserved: cent, spent: 0 });
   });
 
-  test('is not passed either by calls of two days at once, when midnight lies between the clocks of two control planes', async () => {
+  test('is also not exceeded by calls of two days at once, when the clocks of two control planes differ around midnight', async () => {
     const run = await books.begin({ budget: cent });
     const tomorrow = { ...books.deps, pool: books.two.pool, clock: () => new Date('2026-06-26T00:00:00.000Z') };
     const ahead = createRunBooks(tomorrow, 'plane-1', { busyMs: 0 });
@@ -250,7 +250,7 @@ describe('a budget', () => {
     await expectSums();
   });
 
-  test('of a run pays for all below it: none of them gets more than every run above it has left', async () => {
+  test('of a run pays for all runs below it: none of them gets more than every run above it has left', async () => {
     const root = await books.begin({ budget: 5 * cent });
     const child = await books.begin({ budget: 4 * cent, parentRunId: root.id, sub: 'agent:child' });
     const grandchild = await books.begin({ budget: 100 * cent, parentRunId: child.id, sub: 'agent:grandchild' });
@@ -271,7 +271,7 @@ describe('a budget', () => {
     await expectSums();
   });
 
-  test('is never passed by a tree of runs that reserve, settle and end at once', async () => {
+  test('is never exceeded by a tree of runs that reserve, settle and end at once', async () => {
     const root = await books.begin({ budget: 3 * cent });
     const spend = async (run: RunRef, n: number): Promise<void> => {
       const plane = n % 2 === 0 ? books.one : books.two;
@@ -320,7 +320,7 @@ describe('a reservation', () => {
     expect(await books.row(run)).toMatchObject({ spent: cent, reserved: 0 });
   });
 
-  test('that was made without our hearing of it is found again, and not made twice', async () => {
+  test('whose confirmation was lost is found again, and not made twice', async () => {
     const run = await books.begin();
     const request = { run, owner: { sub: 'ann', lineage: [run.id] }, reservationId: 'r'.repeat(20), wanted: { least: 1, most: 3 * cent } };
     const first = await reserve(books.deps, request);
@@ -351,7 +351,7 @@ describe('a reservation', () => {
     expect(await books.day()).toEqual({ settled: 0, reserved: cent });
   });
 
-  test('of a run that has ended, or that never was, is not made', async () => {
+  test('is not made for a run that has ended, or that does not exist', async () => {
     const root = await books.begin();
     const child = await books.begin({ parentRunId: root.id });
     const wanted = { least: 1, most: 5 };
@@ -363,10 +363,10 @@ describe('a reservation', () => {
   });
 });
 
-describe('money that is only put aside', () => {
+describe('money that is only reserved', () => {
   const wanted = { least: 2 * cent, most: 2 * cent };
 
-  test('ends no other run: who misses it waits, and has it when it comes back', async () => {
+  test('ends no other run: one that needs it waits, and has it when it is returned', async () => {
     const holder = await books.begin();
     const { reservationId } = await granted(books.one.money.reserve(holder, { least: 9 * cent, most: 9 * cent }));
     const patient = createRunBooks(books.deps, 'plane-0');
@@ -388,7 +388,7 @@ describe('money that is only put aside', () => {
     expect(await createRunBooks(books.deps, 'plane-0').money.reserve(run, wanted)).toEqual({ kind: 'exhausted', bound: 'day' });
   });
 
-  test('is waited for no longer than the run lasts, and what came too late is given back', async () => {
+  test('is waited for at most until the run’s deadline, and what arrives too late is returned', async () => {
     const holder = await books.begin();
     await granted(books.one.money.reserve(holder, { least: 9 * cent, most: 9 * cent }));
     const patient = createRunBooks(books.deps, 'plane-0');
@@ -408,7 +408,7 @@ describe('money that is only put aside', () => {
   });
 });
 
-/** A pool whose database is away until it is said to be back; it hears of each vain try. */
+/** A pool whose database is away until the test restores it; `tried` is called for each failed attempt. */
 function awayPool(pool: Pool, tried: () => void) {
   const link = { away: false };
   const refused = () => {
@@ -426,7 +426,7 @@ function awayPool(pool: Pool, tried: () => void) {
 }
 
 describe('a database that is away while a run ends', () => {
-  test('hears of the end when it is back, and of what each call cost, however many tries that takes', async () => {
+  test('receives the end after recovery, and the cost of each call, however many attempts that takes', async () => {
     let tries = 0;
     let enough = (): void => {};
     const many = new Promise<void>((resolve) => {
@@ -451,7 +451,7 @@ describe('a database that is away while a run ends', () => {
     expect(await books.day()).toEqual({ settled: cent, reserved: 0 });
   });
 
-  test('hears what a call cost while its run goes on, so that others need not wait for its end', async () => {
+  test('receives the cost of a call while its run continues, so that others need not wait for its end', async () => {
     const { link, away } = awayPool(books.pool, () => {});
     const plane = createRunBooks({ ...books.deps, pool: away }, 'plane-0', { triesAfterMs: [1, 1] });
     const run = books.newRun();
@@ -467,7 +467,7 @@ describe('a database that is away while a run ends', () => {
     await plane.close();
   });
 
-  test('and where this control plane ends before that, the next one fails the run, with what was put aside spent, once', async () => {
+  test('where this control plane ends before that, the next one fails the run, and charges the reserved amount once', async () => {
     const { link, away } = awayPool(books.pool, () => {});
     const dying = createRunBooks({ ...books.deps, pool: away }, 'plane-0', { triesAfterMs: [1, 1] });
     const run = books.newRun();
@@ -491,7 +491,7 @@ describe('a database that is away while a run ends', () => {
     expect(await books.day()).toEqual({ settled: 4 * cent, reserved: 0 });
   });
 
-  test('that refuses what was said takes the end without it, as it was', async () => {
+  test('that refuses the transcript accepts the end without it', async () => {
     const run = await books.begin();
     await books.pool.query('alter table run add check (length(transcript::text) < 100)');
     const transcript = [{ role: 'user', text: 'x'.repeat(200) }];
@@ -502,7 +502,7 @@ describe('a database that is away while a run ends', () => {
     ]);
   });
 
-  test('answers an end that was recorded without our hearing of it as it was', async () => {
+  test('answers an end that was recorded without confirmation with the recorded end', async () => {
     const run = await books.begin();
     const at = books.clock.now;
     const ending = { run, owner: { sub: 'ann', lineage: [run.id] }, end: completed, costs: new Map<string, number>(), at };
@@ -512,7 +512,7 @@ describe('a database that is away while a run ends', () => {
   });
 });
 
-test('a database that answers nothing holds up neither a reservation nor a settlement longer than the run lasts', async () => {
+test('a database that does not answer delays neither a reservation nor a settlement longer than the run lasts', async () => {
   const run = await books.begin();
   const silent = new Proxy(books.pool, { get: () => () => new Promise(() => undefined) });
   const { money } = createRunBooks({ ...books.deps, pool: silent }, 'plane-0');
@@ -523,7 +523,7 @@ test('a database that answers nothing holds up neither a reservation nor a settl
 });
 
 describe('a run that its own control plane does not hold', () => {
-  test('is failed by it, with what was put aside spent, though it lives; those it holds go on', async () => {
+  test('is failed by it, with the reserved amount charged, although it lives; those it holds continue', async () => {
     const held = await books.begin();
     // As where the answer of the commit was lost.
     const nobodys = await books.begin();
@@ -541,7 +541,7 @@ describe('a run that its own control plane does not hold', () => {
     expect(await books.row(held)).toMatchObject({ status: 'running' });
   });
 
-  test('is one whose beginning failed, too', async () => {
+  test('can also be one whose start failed', async () => {
     const { link, away } = awayPool(books.pool, () => {});
     const { records, holds } = createRunBooks({ ...books.deps, pool: away }, 'plane-0');
     const run = books.newRun();
@@ -552,7 +552,7 @@ describe('a run that its own control plane does not hold', () => {
 });
 
 describe('a control plane that is killed between reserve and settle', () => {
-  test('leaves a run that is failed by the others once it is silent, with what was put aside spent, once', async () => {
+  test('leaves a run that others fail once it is silent, and charge the reserved amount once', async () => {
     const child = startSource('reserve-and-hang.ts', JSON.stringify(books.connection), String(books.workspaceId));
     const [line] = await once(child.stdout, 'data');
     const [instance = '', id = '', amount] = String(line).trim().split(' ');
@@ -582,7 +582,7 @@ describe('a control plane that is killed between reserve and settle', () => {
     await expectSums();
   });
 
-  test('and was only slow, keeps its runs when it is heard of before they are ended', async () => {
+  test('and was only slow, keeps its runs when its heartbeat returns before they are ended', async () => {
     const run = await books.begin();
     await granted(books.one.money.reserve(run, { least: 1, most: cent }));
     await books.silence('plane-0', 15_001);
@@ -599,7 +599,7 @@ describe('a control plane that is killed between reserve and settle', () => {
     expect(await books.row(run)).toMatchObject({ status: 'running', reserved: cent });
   });
 
-  test('is told from one that was silent because the database was away: who was silent too judges nobody', async () => {
+  test('is distinguished from one that was silent because the database was away: one that was silent too ends no run', async () => {
     const run = await books.begin();
     await books.silence('plane-0', 60_000);
     const deps = { ...books.deps, pool: books.two.pool, log: silentLog };
@@ -611,7 +611,7 @@ describe('a control plane that is killed between reserve and settle', () => {
     expect(await mendRuns(deps, other)).toBe(1);
   });
 
-  test('and was only frozen, can neither reserve for the run any more, nor settle, nor end it', async () => {
+  test('and was only frozen, can no longer reserve for the run, settle, or end it', async () => {
     const run = await books.begin();
     const { reservationId } = await granted(books.one.money.reserve(run, { least: 1, most: cent }));
     await books.silence('plane-0', 15_001);
@@ -623,7 +623,7 @@ describe('a control plane that is killed between reserve and settle', () => {
   });
 });
 
-describe('how far a run has come', () => {
+describe('the progress of a run', () => {
   const at = (rounds: number) => ({
     rounds,
     toolCalls: 2 * rounds,
@@ -635,7 +635,7 @@ describe('how far a run has come', () => {
     (await books.pool.query('select rounds, tool_calls, prompt_tokens, completion_tokens, transcript from run where id = $1', [id]))
       .rows[0];
 
-  test('is written while it goes on, one after the other, the newest last, and not after its end', async () => {
+  test('is written while it continues, in order, the newest last, and not after its end', async () => {
     const run = await books.begin();
     const { note, settled } = createProgress(books.deps);
     for (const rounds of [1, 2, 3, 4]) note(run, at(rounds));
@@ -648,7 +648,7 @@ describe('how far a run has come', () => {
     expect(await written(run)).toMatchObject({ rounds: '1', tool_calls: '1' });
   });
 
-  test('is what is known of it when its control plane dies; of one that died before, nothing is', async () => {
+  test('is the known state when its control plane dies; for one that died before, nothing is known', async () => {
     const [told, untold] = [await books.begin(), await books.begin()];
     const { note, settled } = createProgress(books.deps);
     note(told, at(3));
@@ -682,7 +682,7 @@ describe('how far a run has come', () => {
   });
 });
 
-test('runs of one user that wait for their turn leave connections to everybody else', async () => {
+test('runs of one user that wait for their turn leave connections to all others', async () => {
   const pool = new Pool({ ...books.connection, max: 2 });
   const { money } = createRunBooks({ ...books.deps, pool }, 'plane-0');
   const run = await books.begin({ sub: 'eve' });
@@ -691,7 +691,7 @@ test('runs of one user that wait for their turn leave connections to everybody e
     await other.query('begin');
     await other.query("insert into spend (workspace_id, sub, day) values ($1, 'eve', '2026-06-25')", [books.workspaceId]);
     const asked = Array.from({ length: 20 }, () => money.reserve(run, { least: 1, most: 1 }));
-    // More of them than runs ask for a connection: the last ones come behind all of these.
+    // More queries than runs that request a connection: the last queries queue behind all of these.
     for (let turn = 0; turn < 50; turn += 1) await pool.query('select 1');
     expect(pool.waitingCount).toBe(0);
     await other.query('commit');

@@ -1,5 +1,5 @@
-// Runs over REST with providers over HTTP, put together as main.ts does: what a fake of them never sees is the run's own signal,
-// and a real client that listens to it.
+// Runs over REST with providers over HTTP, built as main.ts does: a fake provider would not receive the run's own
+// signal or a real client that listens to it.
 import { LLMock } from '@copilotkit/aimock';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { createCatalogue } from '../../control-plane/agents/rules/catalogue.ts';
@@ -46,7 +46,7 @@ afterAll(async () => {
 });
 
 describe.each(['openai/gpt-5-mini', 'anthropic/claude-haiku-4-5'])('a run of %s', (model) => {
-  test('calls tools in parallel, hears what they gave, and ends with its text', async () => {
+  test('calls tools in parallel, receives their results, and ends with its text', async () => {
     mock.onMessage('read both', {
       toolCalls: [
         { name: 'files__read', arguments: '{"path":"a"}' },

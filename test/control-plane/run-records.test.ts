@@ -1,4 +1,5 @@
-// Runs as they are kept: begun, ended once, listed, read and cancelled; and the heart of the control plane that runs them.
+// Runs as they are stored: begun, ended once, listed, read and cancelled; and the heartbeat of the control plane that
+// runs them.
 import { randomBytes } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { makeId } from '../../control-plane/access/rules/key.ts';
@@ -55,7 +56,7 @@ async function begin(fields: { readonly agentId?: string; readonly input?: strin
 const read = async (id: string, key = rest.owner): Promise<Run> => readRun(rest.deps, await ask(key), id);
 
 describe('a run', () => {
-  test('is read while it goes on, and with its transcript once it has ended', async () => {
+  test('is read while it continues, and with its transcript once it has ended', async () => {
     const run = await begin();
     expect(shownRun(await read(run.id))).toEqual({
       id: run.id,
@@ -84,7 +85,7 @@ describe('a run', () => {
     });
   });
 
-  test('ends once, with what was still put aside spent', async () => {
+  test('ends once, and charges the amounts that are still reserved', async () => {
     const run = await begin();
     const { money, records } = books();
     await money.reserve(run, { least: 1, most: cent / 2 });
@@ -96,7 +97,7 @@ describe('a run', () => {
     expect(await read(run.id)).toMatchObject({ status: ends[0] === null ? 'cancelled' : 'completed', spent: cent / 2 });
   });
 
-  test('keeps what no database takes as text, and what no name may be', async () => {
+  test('stores texts that a database cannot store, and names that are invalid', async () => {
     const run = await begin({ input: 'a\0b\ud800' });
     const transcript = JSON.parse('{"__proto__": "x", "deep": "\\u0000"}') as unknown;
     await books().records.end(run, { ...completed, status: 'failed', stopReason: null, output: 'x\0', error: 'y\0\udfff', transcript });
@@ -105,7 +106,7 @@ describe('a run', () => {
     expect(JSON.stringify(found.transcript)).toBe('{"__proto__":"x","deep":"\uFFFD"}');
   });
 
-  test('begins below one that goes on, for who began that one, and below no other', async () => {
+  test('begins below a run in progress of the same caller, and below no other', async () => {
     const root = await begin();
     const child = { workspaceId: root.workspaceId, agentId, agentName: 'child', sub: 'agent:child', model: 'm', budget: cent, request: {} };
     const one = makeId(randomBytes);
@@ -118,7 +119,7 @@ describe('a run', () => {
     expect(await books().records.begin({ ...child, id: makeId(randomBytes), parentRunId: 'nobody' })).toBe(false);
   });
 
-  test('of another workspace is as one that never was, to whoever reads, lists or cancels', async () => {
+  test('of another workspace looks like a missing one, to read, list and cancel', async () => {
     const run = await begin();
     const other = await ask(rest.other);
     for (const id of [run.id, 'x', 'x'.repeat(20), '\0'])
@@ -159,7 +160,7 @@ test('an agent’s runs are listed newest first, page by page, each once, also t
   expect(listed.toSorted()).toEqual(begun.toSorted());
 });
 
-test('a run goes once it ended so many days ago, with what was said in it; one that goes on stays, however old', async () => {
+test('a run is removed this many days after its end, with its transcript; one in progress stays, however old', async () => {
   const days = (count: number) => new Date(Date.UTC(2026, 5, 25, 12) + count * 86_400_000);
   const endedAt = async (when: Date) => {
     rest.clock.now = when;
@@ -184,10 +185,10 @@ test('a run goes once it ended so many days ago, with what was said in it; one t
   await rest.pool.query('alter table elsewhere rename to run');
 });
 
-describe('the heart', () => {
+describe('the heartbeat', () => {
   const heard = (run: RunRef): Promise<RunHalt> => new Promise((resolve) => void heart.watch(run, resolve));
 
-  test('hears of a cancel, wherever it was asked for, and the run ends as it then does', async () => {
+  test('receives a cancel from any control plane, and the run ends as cancelled', async () => {
     const run = await begin();
     const halt = heard(run);
     expect(await cancelRun(rest.deps, await ask(), run.id)).toMatchObject({ status: 'running', cancelRequestedAt: rest.clock.now });
@@ -197,7 +198,7 @@ describe('the heart', () => {
     expect(await cancelRun(rest.deps, await ask(), run.id)).toMatchObject({ status: 'cancelled', stopReason: 'cancelled' });
   });
 
-  test('hears that a run was ended by others, and that one went with its workspace', async () => {
+  test('detects a run that others ended, and one that was removed with its workspace', async () => {
     const run = await begin();
     const ended = heard(run);
     await books().records.end(run, completed);
@@ -208,7 +209,7 @@ describe('the heart', () => {
     expect(await gone).toBe('ended');
   });
 
-  test('tells nobody who no longer listens, and each run once', async () => {
+  test('notifies no listener that has stopped, and each run once', async () => {
     const run = await begin();
     const told = vi.fn();
     heart.watch(run, told)();
@@ -217,26 +218,26 @@ describe('the heart', () => {
     await cancelRun(rest.deps, await ask(), run.id);
     const witness = await begin();
     await cancelRun(rest.deps, await ask(), witness.id);
-    // Watched last, told last: by then the beat has passed the others.
+    // Watched last, notified last: by then the heartbeat has passed the others.
     expect(await heard(witness)).toBe('cancelled');
     expect(told).not.toHaveBeenCalled();
     expect(again).toHaveBeenCalledExactlyOnceWith('cancelled');
   });
 
-  test('that beats keeps its runs; of one that was closed they are failed at once', async () => {
+  test('keeps the runs of its control plane; those of one that was closed are failed immediately', async () => {
     const run = await begin();
     expect(await mendRuns({ ...rest.deps, log: silentLog })).toBe(0);
     await heart.close();
     expect(await mendRuns({ ...rest.deps, log: silentLog })).toBe(1);
     const found = shownRun(await read(run.id));
     expect(found).toMatchObject({ status: 'failed', error: 'the control plane that ran it has gone' });
-    // Nobody knows how many tokens and calls it had, nor what was said.
+    // It is not known how many tokens and calls it had, nor its transcript.
     expect(found['usage']).toEqual({ estimatedCostCents: 0, model: 'demo/echo', durationMs: 0 });
     expect(found).not.toHaveProperty('transcript');
     expect((await rest.ask('GET', `/api/v1/runs/${run.id}`)).status).toBe(200);
   });
 
-  test('beats on after the database has refused it, and trusts its ears again after some beats', async () => {
+  test('continues after the database has refused it, and trusts its reads again after some beats', async () => {
     const run = await begin();
     let refused = (): void => {};
     const failing = new Promise<void>((resolve) => {
@@ -256,7 +257,7 @@ describe('the heart', () => {
   });
 });
 
-test('a refusal that has nothing to do with the database does not blame it in the log', async () => {
+test('logs a refusal that is unrelated to the database without blaming the database', async () => {
   expect((await rest.ask('POST', `/api/v1/agents/${agentId}/run`, { body: { input: 'x' } })).status).toBe(503);
   const lines = rest.lines.filter((line) => line.includes('nothing runs here'));
   expect(lines).toHaveLength(1);

@@ -1,5 +1,5 @@
-// Streams of runs on real sockets: what a client that does not read holds up, what one that leaves ends, and that nothing said in a
-// run can pass for a line of the stream.
+// Streams of runs on real sockets: what a client that does not read delays, what one that leaves ends, and that no text
+// in a run can be taken for a line of the stream.
 import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
@@ -14,15 +14,15 @@ import { createScriptedModel, type ScriptedReply } from '../support/scripted-mod
 import { createRunsRest, type RunsRest } from './runs.ts';
 
 const piece = 'x'.repeat(64 * 1024);
-/** How many pieces the model was let say. */
+/** How many pieces of the model were read. */
 let pulled = 0;
 
-/** Says pieces until it is stopped. */
+/** Emits pieces until it is stopped. */
 const endless: Models = {
   ...createScriptedModel([]),
   async *reply({ signal }) {
     for (;;) {
-      // As one that hears from its provider: other work has its turn.
+      // As a real provider does: other work can run in between.
       await new Promise((resolve) => setImmediate(resolve));
       signal.throwIfAborted();
       pulled += 1;
@@ -56,7 +56,7 @@ afterAll(async () => {
   await server.close();
 });
 
-/** Asks, and reads nothing of the answer. */
+/** Sends a request, and reads nothing of the answer. */
 function askUnread(agentId: string): Socket {
   const { hostname, port } = new URL(rest.origin);
   const body = JSON.stringify({ input: 'x', stream: true });
@@ -74,10 +74,10 @@ function askUnread(agentId: string): Socket {
 const endsAs = (agentId: string, fields: object): Promise<void> =>
   vi.waitFor(async () => expect((await rest.runsOf(agentId))[0]).toMatchObject(fields), { timeout: 15_000, interval: 25 });
 
-/** What the sockets of both sides may hold, at the most that systems give them. */
+/** The maximum that the sockets of both sides may hold on any system. */
 const buffersMax = 32 * 1024 * 1024;
 
-test('a client that does not read holds its run up: nothing piles up, and the run ends when its time is up', async () => {
+test('a client that does not read pauses its run: no data accumulates, and the run ends at its deadline', async () => {
   pulled = 0;
   const id = await rest.createAgent({ name: 'wordy', systemPrompt: 'endless' });
   await rest.ask('PATCH', `/api/v1/agents/${id}`, { body: { maxDurationMs: 1_000 } });
@@ -87,7 +87,7 @@ test('a client that does not read holds its run up: nothing piles up, and the ru
   expect(pulled * piece.length).toBeLessThan(buffersMax);
 });
 
-test('and where its run may last longer, it is cut before that, which cancels the run', async () => {
+test('a client that does not read is cut off before the deadline of a longer run, which cancels the run', async () => {
   pulled = 0;
   const id = await rest.createAgent({ name: 'patient', systemPrompt: 'endless' });
   const socket = askUnread(id);
@@ -99,7 +99,7 @@ test('and where its run may last longer, it is cut before that, which cancels th
   await closed;
 });
 
-test('a client that reads after a while gets the rest, and nothing was lost in between', async () => {
+test('a client that reads after a while receives the rest, and nothing was lost in between', async () => {
   const words = Array.from({ length: 200 }, (_, at) => `${at}${'y'.repeat(20_000)} `);
   script = () => ({ text: words.join('') });
   const id = await rest.createAgent({ name: 'late' });
@@ -113,7 +113,7 @@ test('a client that reads after a while gets the rest, and nothing was lost in b
   expect(heard).toMatch(/^event: done$/m);
 });
 
-test('a client that leaves in the middle of a tool call ends it, and the run, at once', async () => {
+test('a client that leaves in the middle of a tool call ends the call and the run immediately', async () => {
   const asked = new Promise<ServerResponse>((resolve) => {
     server.instead = ({ rpc }, response) => {
       if (rpc.method === 'tools/call') resolve(response);
@@ -134,7 +134,7 @@ test('a client that leaves in the middle of a tool call ends it, and the run, at
   await endsAs(id, { status: 'cancelled', usage: expect.objectContaining({ toolCallCount: 1, roundCount: 1 }) });
 });
 
-describe('while a model speaks, its run and the stream of it end at once, as cancelled, when', () => {
+describe('while a model answers, its run and the stream of it end immediately, as cancelled, when', () => {
   let leavers = 0;
   const member = async () => {
     const uid = `leaver-${(leavers += 1)}`;
@@ -172,7 +172,7 @@ describe('while a model speaks, its run and the stream of it end at once, as can
   });
 });
 
-test('what was said in a run is read after each round, while it goes on', async () => {
+test('the transcript of a run can be read after each round, while it continues', async () => {
   const asked = new Promise<ServerResponse>((resolve) => {
     server.instead = ({ rpc }, response) => {
       if (rpc.method === 'tools/call') resolve(response);
@@ -198,12 +198,12 @@ test('what was said in a run is read after each round, while it goes on', async 
   await endsAs(id, { status: 'cancelled' });
 });
 
-test('entries of runs wait in a folder of their database: the same workspace of another one ships none of them', async () => {
+test('entries of runs are pending in a folder of their database: the same workspace of another one ships none of them', async () => {
   const { rows } = await rest.pool.query<{ epoch: string }>('select epoch from deployment');
   expect(readdirSync(rest.spoolFolder)).toEqual([rows[0]?.epoch]);
 });
 
-test('whatever a tool gives is one line of data, and every byte of it arrives', async () => {
+test('any result of a tool is one line of data, and every byte of it arrives', async () => {
   const awkward =
     'a\r\n\r\nevent: done\r\ndata: {"output":"forged"}\r\rid: 99\n\n: x\u2028data: b\u2029\u0085\u0001\u001b[2J\u007f 😀 data: c\n\n';
   server.instead = ({ rpc }, response) => {

@@ -1,4 +1,5 @@
-// A real run as a collector sees it: its spans go out by OTLP, its trace goes on to tool servers, and what was said goes nowhere.
+// A real run as a collector receives it: its spans are exported by OTLP, its trace is passed to tool servers, and its
+// texts are not exported.
 import { context, propagation, trace } from '@opentelemetry/api';
 import { systemClock } from '@tollgate/sidecar/engine';
 import { readTelemetrySettings, startTelemetry, type Telemetry } from '@tollgate/sidecar/telemetry';
@@ -38,7 +39,7 @@ afterAll(async () => {
 const traceId = '0af7651916cd43dd8448eb211c80319c';
 const secret = 'nobody-else-may-read-this';
 
-test('its spans are those of the conventions, in the trace of the request, and hold nothing of what was said', async () => {
+test('its spans follow the conventions, are in the trace of the request, and hold no text of the run', async () => {
   expect((await rest.ask('POST', '/acme/admin/toolServers', { body: { name: 'files', url: server.url } })).status).toBe(200);
   server.instead = ({ rpc }, response) => {
     if (rpc.method !== 'tools/call') return false;
@@ -77,7 +78,7 @@ test('its spans are those of the conventions, in the trace of the request, and h
 
   const entered = named('execute_tool files.read');
   expect(entered === undefined ? null : attributesOf(entered)).toMatchObject({ 'tollgate.decision': 'allow', 'tollgate.code': 'allowed' });
-  // They are delivered in batches: the run's answer does not wait for them.
+  // Spans are delivered in batches: the run's answer does not wait for them.
   const entries = await eventually(
     async () => Object((await rest.ask('GET', '/acme/admin/audit')).body).entries as readonly Readonly<Record<string, unknown>>[],
     (listed) => listed.length === 2,

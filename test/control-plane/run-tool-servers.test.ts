@@ -1,5 +1,5 @@
-// A run whose tool server is removed, registered anew or refreshed while it goes on. Writes reach the run as those of any other control
-// plane do: through the database, by the policy that is held.
+// A run whose tool server is removed, registered again or refreshed while it continues. Writes reach the run as those
+// of any other control plane do: through the database, by the held policy.
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { createReach } from '../../control-plane/runs/mcp/reach.ts';
@@ -12,7 +12,7 @@ import { createRunsRest, type RunsRest } from './runs.ts';
 const servers = '/acme/admin/toolServers';
 const words = 'call_malformed: the tool server was removed, or registered anew, since the run began';
 
-/** Calls until it hears what it waits for. */
+/** Calls until the awaited answer arrives. */
 let isEnough: (last: ModelMessage | undefined, rounds: number) => boolean = () => true;
 const scripted = createScriptedModel(({ messages }) =>
   isEnough(messages.at(-1), messages.filter(({ role }) => role === 'tool').length)
@@ -25,7 +25,7 @@ let server: FakeServer;
 let other: FakeServer;
 let rest: RunsRest;
 let agentId: string;
-/** What happens while the first call of the run is with its server. */
+/** Runs while the first call of the run is at its server. */
 let meanwhile: () => Promise<unknown> = async () => undefined;
 
 beforeAll(async () => {
@@ -84,7 +84,7 @@ async function lastEntry(session: string): Promise<unknown> {
   }
 }
 
-test('a server that is removed is called no more: the model hears why, it is recorded, and the run goes on', async () => {
+test('a removed server is not called any more: the model receives the reason, it is recorded, and the run continues', async () => {
   meanwhile = remove;
   const { stopReason, id } = await run();
   expect(stopReason).toBe('goal_complete');
@@ -94,7 +94,7 @@ test('a server that is removed is called no more: the model hears why, it is rec
 test.each([
   ['elsewhere', () => register(other, 'second')],
   ['with another secret', () => register(server, 'second')],
-])('one that is registered anew %s is not reached by a run that opened the one before, and by the next run it is', async (_, again) => {
+])('a server that is registered again %s is not reached by a run that opened the former one, and is reached by the next run', async (_, again) => {
   meanwhile = async () => {
     await remove();
     await again();
@@ -111,7 +111,7 @@ test.each([
   expect(reached.map(({ headers }) => headers.authorization)).toEqual(['Bearer the-second-secret']);
 });
 
-test('one that is asked for its tools again is the same', async () => {
+test('a server whose tools are refreshed is the same server', async () => {
   meanwhile = async () => expect(await rest.ask('POST', `${servers}/files/refresh`)).toMatchObject({ status: 200 });
   isEnough = (last, rounds) => isRefusal(last) || rounds === 50;
   expect((await run()).stopReason).toBe('goal_complete');

@@ -1,4 +1,4 @@
-// Runs over REST: started, streamed, listed, read and cancelled, with real policy, entries and money behind them.
+// Runs over REST: started, streamed, listed, read and cancelled, with real policy, entries and costs behind them.
 
 import { request } from 'undici';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
@@ -8,7 +8,7 @@ import { createScriptedModel, type ScriptedReply } from '../support/scripted-mod
 import { errorOf, field } from './rest.ts';
 import { createRunsRest, type RunsRest } from './runs.ts';
 
-/** What a test's model says: the whole conversation decides. */
+/** The replies of a test's model, which depend on the whole conversation. */
 let script: (request: ModelRequest, at: number) => ScriptedReply = () => ({ text: 'done' });
 const echoed = (text: string) => ({ input: text });
 
@@ -27,14 +27,14 @@ const priced = 'anthropic/claude-haiku-4-5';
 const problemOf = (model: string): string | null =>
   model === 'demo/echo' || model === priced ? null : `the model ${model} is not recognized`;
 
-/** Resolves once the run is as it is wanted. */
+/** Resolves once the run has these fields. */
 const becomes = (agentId: string, fields: object): Promise<void> =>
   vi.waitFor(async () => expect((await rest.runsOf(agentId))[0]).toMatchObject(fields), { timeout: 10_000, interval: 50 });
 
 const dataOf = (event: { readonly data: string | null } | undefined): unknown => JSON.parse(event?.data ?? 'null');
 
 describe('a run', () => {
-  test('answers its result, and is kept with what was said in it', async () => {
+  test('answers its result, and is stored with its transcript', async () => {
     const id = await rest.createAgent({ name: 'whole' });
     const answer = await rest.run(id, { input: 'go', context: { user: 'ann' } });
     expect(answer.headers['x-tollgate-run-id']).toBe(field(answer, 'id'));
@@ -58,7 +58,7 @@ describe('a run', () => {
     });
   });
 
-  test('may be started by a key that may write agents, and read by one that may read them', async () => {
+  test('may be started by a key that may write agents, and read by a key that may read them', async () => {
     const id = await rest.createAgent();
     const writer = await rest.keyOf('member', ['agents.write']);
     const reader = await rest.keyOf('member', ['agents.read']);
@@ -73,8 +73,8 @@ describe('a run', () => {
   });
 });
 
-describe('what is refused leaves no run', () => {
-  test('a request that is no request, each problem with its place', async () => {
+describe('a refused start leaves no run', () => {
+  test('an invalid request is refused, each problem with its place', async () => {
     const id = await rest.createAgent();
     const refused: readonly (readonly [unknown, string])[] = [
       [{}, 'input is required'],
@@ -95,7 +95,7 @@ describe('what is refused leaves no run', () => {
     expect(await rest.runsOf(id)).toEqual([]);
   });
 
-  test('an agent that is not there, or is another workspace’s, or suspended, or frozen; a model that nobody serves', async () => {
+  test('an agent that is missing, of another workspace, suspended or frozen is refused; so is a model without a provider', async () => {
     const id = await rest.createAgent();
     const absent = await rest.run('A'.repeat(20), echoed('x'));
     expect(absent.status).toBe(404);
@@ -112,13 +112,13 @@ describe('what is refused leaves no run', () => {
     for (const one of [id, modelless, suspended]) expect(await rest.runsOf(one)).toEqual([]);
   });
 
-  test('a user whose day is spent, until midnight, whether a stream was wanted or not; a free model is not refused', async () => {
+  test('a user whose day is spent is refused until midnight, with a stream or without; a free model is not refused', async () => {
     const id = await rest.createAgent({ model: priced });
     const key = await rest.keyOf('member', ['agents.write'], 'spender');
     const { now } = rest.clock;
     await rest.pool.query(
       "insert into spend (workspace_id, sub, day, settled, reserved) select id, 'spender', $1, $2, 0 from workspace where slug = 'acme'",
-      // A µ¢ is left.
+      // One µ¢ is left.
       [utcDayOf(now), rest.deps.dailyCap - 1],
     );
     const free = await rest.createAgent();
@@ -138,7 +138,7 @@ describe('what is refused leaves no run', () => {
     expect((await rest.run(free, echoed('x'), key)).status).toBe(200);
   });
 
-  test('more runs of a workspace than may go on at once; another workspace has its own', async () => {
+  test('runs above the maximum of a workspace are refused; another workspace has its own maximum', async () => {
     script = () => ({ hangs: true });
     const id = await rest.createAgent();
     const streams = await Promise.all([1, 2, 3].map(() => rest.stream(id, echoed('x'))));
@@ -153,7 +153,7 @@ describe('what is refused leaves no run', () => {
 });
 
 describe('a stream', () => {
-  test('tells each event on its own, numbered, the result last', async () => {
+  test('sends each event on its own, numbered, the result last', async () => {
     script = ({ messages }) =>
       messages.length === 1 ? { text: 'I look', calls: [{ alias: 'box__none', arguments: '{"a":1}' }] } : { text: 'all done' };
     const id = await rest.createAgent();
@@ -176,7 +176,7 @@ describe('a stream', () => {
     expect(await rest.runsOf(id)).toMatchObject([{ id: runId }]);
   });
 
-  test('is a line of data an event, whatever the model says', async () => {
+  test('is one line of data per event, whatever the text of the model', async () => {
     const awkward = 'a\r\nevent: done\ndata: {}\n\nid: 9\rb\u2028c\u2029d\u0085e\u0000f\u007f😀: g';
     script = () => ({ text: awkward });
     const id = await rest.createAgent();
@@ -195,7 +195,7 @@ describe('a stream', () => {
     expect(said.join('')).toBe(awkward);
   });
 
-  test('of a provider that fails ends with one error; the run is kept as failed, and answered with 502 where no stream was wanted', async () => {
+  test('of a provider that fails ends with one error; the run is stored as failed, and answered with 502 without a stream', async () => {
     script = () => ({ text: 'I beg', fails: new ProviderFailed('it is overloaded', 529, true) });
     const id = await rest.createAgent();
     const events = await (await rest.stream(id, echoed('go'))).all();
@@ -212,8 +212,8 @@ describe('a stream', () => {
   });
 });
 
-describe('a bug of ours', () => {
-  test('is no failing of the provider: 500 or an error without its words, the run kept as failed, and its story in the log', async () => {
+describe('an internal error', () => {
+  test('is not reported as an error of the provider: 500 or an error without its text, the run stored as failed, the details in the log', async () => {
     const id = await rest.createAgent();
     for (const [at, stream] of [false, true].entries()) {
       script = () => ({ text: 'so ', fails: new TypeError(`bug ${at} of ours`) });
@@ -236,7 +236,7 @@ describe('a bug of ours', () => {
 });
 
 describe('a run ends', () => {
-  test('when its client goes away, with a stream or without', async () => {
+  test('when its client disconnects, with a stream or without', async () => {
     script = () => ({ text: 'well', hangs: true });
     const id = await rest.createAgent();
     const { next, leave } = await rest.stream(id, echoed('x'));
@@ -258,7 +258,7 @@ describe('a run ends', () => {
     await becomes(other, { status: 'cancelled' });
   });
 
-  test('when somebody asks it to, and its client is told with what it has', async () => {
+  test('when a caller cancels it, and its client receives the result so far', async () => {
     script = () => ({ text: 'half a ', hangs: true });
     const id = await rest.createAgent();
     const { id: runId, all } = await rest.stream(id, echoed('x'));
@@ -273,7 +273,7 @@ describe('a run ends', () => {
 });
 
 describe('runs are read', () => {
-  test('while they go on with what they have come to: rounds, calls, tokens, and what it cost', async () => {
+  test('while they are in progress, with their rounds, calls, tokens, and cost so far', async () => {
     script = ({ messages }) =>
       messages.length < 5 ? { calls: [{ alias: 'box__none', arguments: '{}' }] } : { text: 'well ', hangs: true };
     const id = await rest.createAgent({ model: priced });
@@ -307,13 +307,13 @@ describe('runs are read', () => {
     expect(second.body).not.toHaveProperty('next');
   });
 
-  test('not with a limit or a cursor that is none', async () => {
+  test('not with an invalid limit or cursor', async () => {
     const id = await rest.createAgent();
     for (const query of ['limit=x', 'cursor=x', 'before=1', 'cursor=a&cursor=b'])
       expect((await rest.ask('GET', `/api/v1/agents/${id}/runs?${query}`)).status).toBe(400);
   });
 
-  test('not by another workspace: it is told what is told of a run that never was', async () => {
+  test('not by another workspace: the answer is that for a missing run', async () => {
     const id = await rest.createAgent();
     await rest.run(id, echoed('x'));
     const [run] = await rest.runsOf(id);
@@ -330,7 +330,7 @@ describe('runs are read', () => {
   });
 });
 
-test('a control plane that stops lets no run begin, and tells those that do not end in time that they are cancelled', async () => {
+test('a control plane that stops starts no run, and notifies those that do not end in time that they are cancelled', async () => {
   const stopping = await createRunsRest({ models: createScriptedModel(() => ({ text: 'well', hangs: true })) });
   try {
     const id = await stopping.createAgent();

@@ -1,5 +1,5 @@
-// The REST surface with real runs behind it, put together as main.ts does: policy from the publisher, entries into the audit log,
-// money in the database. Models are a test's own, or those that need no network.
+// The REST surface with real runs behind it, built as main.ts does: policy from the publisher, entries into the audit
+// log, costs in the database. Models are a test's own, or those that need no network.
 import { mkdtempSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -59,7 +59,7 @@ export async function createRunsRest({
   leaseWaitMs,
   ...overrides
 }: Options = {}) {
-  // Runs need what the surface is built over, and the surface needs them.
+  // Runs need the objects that the surface is built with, and the surface needs the runs.
   let started: StartRun | null = null;
   const late = (...asked: Parameters<StartRun>): ReturnType<StartRun> =>
     started === null ? Promise.reject(new Error('too early')) : started(...asked);
@@ -108,7 +108,7 @@ export async function createRunsRest({
   started = runs.startRun;
   hooks = runs.hooks;
 
-  /** Answers once the run has begun to be told. */
+  /** Resolves once the run has begun to send events. */
   async function stream(agentId: string, body: object, headers: Readonly<Record<string, string>> = {}) {
     const answer = await request(`${rest.origin}/api/v1/agents/${agentId}/run`, {
       method: 'POST',
@@ -121,7 +121,7 @@ export async function createRunsRest({
     return {
       status: answer.statusCode,
       headers: answer.headers,
-      /** As the first comment says. */
+      /** The id is in the first comment. */
       id: /^run (.+)$/.exec(first?.comment ?? '')?.[1] ?? '',
       next: async (): Promise<SentEvent | null> => (await events.next()).value ?? null,
       all: async (): Promise<readonly SentEvent[]> => {
@@ -142,14 +142,14 @@ export async function createRunsRest({
     spoolFolder,
     run: (agentId: string, body: object, key = rest.owner) => rest.ask('POST', `/api/v1/agents/${agentId}/run`, { body, key }),
     stream,
-    /** Of an agent, newest first. */
+    /** The runs of an agent, newest first. */
     runsOf: async (agentId: string): Promise<readonly Shown[]> => {
       const { body } = await rest.ask('GET', `/api/v1/agents/${agentId}/runs`);
       return (body as { readonly runs: readonly Shown[] }).runs;
     },
     close: async () => {
       await runs.runner.close(0);
-      // After an abort undici connects anew and asks nothing, which the server takes for busy.
+      // After an abort undici opens a new connection and sends nothing on it, which the server counts as busy.
       rest.app.server.closeAllConnections();
       await undoAll(undo, log);
       publisher.close();

@@ -1,4 +1,4 @@
-// Console sessions: who opens one, what it may do, and when it is worth nothing.
+// Console sessions: who can open one, what it may do, and when it is invalid.
 import { Registry } from 'prom-client';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { createApp } from '../../control-plane/http/app.ts';
@@ -37,7 +37,7 @@ const change = (headers: Readonly<Record<string, string>>, body: object = { name
   rest.ask('POST', agents, { key: null, headers, body });
 
 describe('POST session', () => {
-  test('a key becomes a cookie that no script reads and no other site sends, for 12 hours', async () => {
+  test('a key is exchanged for a cookie that no script reads and no other site sends, for 12 hours', async () => {
     const answer = await rest.ask('POST', session);
     expect(answer.body).toEqual({
       ok: true,
@@ -78,7 +78,7 @@ describe('POST session', () => {
     expect((await rest.ask('POST', session, { key })).body).toMatchObject({ expiresAt: hours(1).toISOString() });
   });
 
-  test('of a key there are at most a hundred: the oldest ends when another begins', async () => {
+  test('a key has at most a hundred: the oldest ends when another begins', async () => {
     const { key } = await issue();
     const first = await open(key);
     rest.clock.now = new Date(start.getTime() + 1);
@@ -90,7 +90,7 @@ describe('POST session', () => {
 });
 
 describe('GET session', () => {
-  test('says who it is by cookie, with the csrf value', async () => {
+  test('returns the member by cookie, with the csrf value', async () => {
     const { cookie, csrf } = await open();
     expect((await get(cookie, session)).body).toEqual({
       ok: true,
@@ -105,7 +105,7 @@ describe('GET session', () => {
     });
   });
 
-  test('says who it is by key, without one', async () => {
+  test('returns the member by key, without a csrf value', async () => {
     const { key, id } = await issue({ scopes: ['agents.read'] });
     expect((await rest.ask('GET', session, { key })).body).toEqual({
       ok: true,
@@ -119,7 +119,7 @@ describe('GET session', () => {
     });
   });
 
-  test('nobody is 401, and a cookie of another workspace 403', async () => {
+  test('without a credential it is 401, and with a cookie of another workspace 403', async () => {
     expect((await rest.ask('GET', session, { key: null })).status).toBe(401);
     const { cookie } = await open();
     expect(errorOf(await get(cookie, '/other/admin/session'))).toBe('this session is not of that workspace');
@@ -153,19 +153,19 @@ describe('a change by cookie', () => {
     },
   );
 
-  test('a refused one is not read: its body may be anything', async () => {
+  test('the body of a refused change is not read: it may be anything', async () => {
     const { cookie } = await open();
     const headers = { cookie, 'content-type': 'application/json' };
     expect((await rest.ask('POST', agents, { key: null, headers, body: '{' })).status).toBe(403);
   });
 
-  test('a request with an Authorization header never stands on its cookie', async () => {
+  test('a request with an Authorization header never uses its cookie', async () => {
     const { cookie, csrf } = await open();
     for (const authorization of ['', 'Bearer ', 'Basic x', `Bearer gsk_acme_${'a'.repeat(40)}`]) {
       const headers = { authorization, cookie, 'x-csrf-token': csrf };
       expect((await rest.ask('GET', agents, { key: null, headers })).status).toBe(401);
     }
-    // And needs no csrf value, since no other site can send that header.
+    // It needs no csrf value, since no other site can send that header.
     expect((await rest.ask('POST', agents, { headers: { cookie }, body: { name: 'a', model: 'demo/echo' } })).status).toBe(200);
   });
 
@@ -183,7 +183,7 @@ describe('a change by cookie', () => {
   });
 });
 
-describe('a session has the power of its key', () => {
+describe('a session has the permissions of its key', () => {
   test('its scopes', async () => {
     const { key } = await issue({ scopes: ['agents.read'] });
     const { cookie, csrf } = await open(key);
@@ -200,7 +200,7 @@ describe('a session has the power of its key', () => {
     expect((await rest.ask('POST', '/acme/admin/keys', { key: null, headers, body })).status).toBe(403);
   });
 
-  test('its member’s role as it is now', async () => {
+  test('its member’s current role', async () => {
     const { cookie } = await open(await rest.keyOf('admin', ['*'], 'falling'));
     expect((await get(cookie, '/acme/admin/members')).status).toBe(200);
     await rest.ask('PATCH', '/acme/admin/members/falling', { body: { role: 'member' } });
@@ -209,10 +209,10 @@ describe('a session has the power of its key', () => {
   });
 });
 
-describe('a session is worth nothing', () => {
+describe('a session is invalid', () => {
   const stands = async (cookie: string): Promise<boolean> => (await get(cookie)).status === 200;
 
-  test('once it is ended; its cookie is cleared, and the key stands', async () => {
+  test('once it is ended; its cookie is cleared, and the key stays valid', async () => {
     const { cookie, csrf } = await open();
     expect((await rest.ask('DELETE', session, { key: null, headers: { cookie } })).status).toBe(403);
     const ended = await rest.ask('DELETE', session, { key: null, headers: { cookie, 'x-csrf-token': csrf } });
@@ -222,7 +222,7 @@ describe('a session is worth nothing', () => {
     expect((await rest.ask('GET', agents)).status).toBe(200);
   });
 
-  test('a key is no session that could be ended', async () => {
+  test('a key is not a session that could be ended', async () => {
     expect((await rest.ask('DELETE', session)).status).toBe(400);
   });
 
@@ -254,7 +254,7 @@ describe('a session is worth nothing', () => {
     expect(await stands(cookie)).toBe(false);
   });
 
-  test('once the member of its key has left, and no return revives it', async () => {
+  test('once the member of its key has left, and a return does not restore it', async () => {
     const personal = await rest.keyOf('admin', ['*'], 'leaver');
     const service = field(await rest.ask('POST', '/acme/admin/keys', { key: personal, body: { name: 's', scopes: ['*'] } }), 'key');
     const cookies = [(await open(personal)).cookie, (await open(service)).cookie];
@@ -274,7 +274,7 @@ describe('a session is worth nothing', () => {
     expect(await stands(`tollgate_session=${value}`)).toBe(false);
   });
 
-  test('at the operator’s endpoints, which take no cookie', async () => {
+  test('at the operator’s endpoints, which accept no cookie', async () => {
     const { cookie, csrf } = await open();
     expect((await get(cookie, '/api/v1/workspaces')).status).toBe(401);
     const body = { slug: 'made', owner: { uid: 'u', email: 'u@x' } };
@@ -283,7 +283,7 @@ describe('a session is worth nothing', () => {
   });
 });
 
-test('opened while its key is revoked, it is refused or ended: never alive afterwards', async () => {
+test('opened while its key is revoked, it is refused or ended: never valid afterwards', async () => {
   for (let n = 0; n < 10; n += 1) {
     const { key, id } = await issue();
     const [opened] = await Promise.all([rest.ask('POST', session, { key }), rest.ask('DELETE', `/acme/admin/keys/${id}`)]);
@@ -293,7 +293,7 @@ test('opened while its key is revoked, it is refused or ended: never alive after
   }
 });
 
-test('what has expired is swept, by two at once as by one; what has not stays', async () => {
+test('expired sessions are removed, by two cleanups at once as by one; others stay', async () => {
   const old = await open();
   rest.clock.now = hours(6);
   const fresh = await open();

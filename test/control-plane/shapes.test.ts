@@ -1,5 +1,5 @@
-// The API document shows agents and policies by JSON Schema; `domain/` checks them by functions of the same rows. What
-// one takes the other takes, over generated values, right and wrong.
+// The API document describes agents and policies by JSON Schema; `domain/` checks them by functions of the same rows.
+// Both must accept the same values, over generated valid and invalid ones.
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -12,7 +12,7 @@ import { valueOf } from '../support/generated-requests.ts';
 const ajv = new Ajv2020({ strict: false, validateFormats: false });
 const none = { path: {}, properties: { model: ['demo/echo'] }, components: {} };
 
-/** Mostly what the schema allows, with one value somewhere replaced. */
+/** Mostly values that the schema allows, with one value somewhere replaced. */
 const nearly = (schema: object): fc.Arbitrary<unknown> =>
   fc
     .tuple(valueOf({ ...schema }, none), fc.option(fc.tuple(fc.nat(20), fc.jsonValue({ maxDepth: 1 })), { freq: 2 }))
@@ -29,7 +29,7 @@ function spoil(value: unknown, at: { left: number }, by: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, child]) => [key, spoil(child, at, by)]));
 }
 
-/** What a name may hold is more than a schema says: control characters, blanks at its ends, halves of pairs. */
+/** Names have rules that a schema cannot express: control characters, blanks at the ends, unpaired surrogates. */
 const plainNames = (value: unknown): boolean => /^[\x21-\x7e ]*$/.test(JSON.stringify(value)) && !/\\u|" | "/.test(JSON.stringify(value));
 
 interface Count {
@@ -45,7 +45,7 @@ function agree(schema: object, accepts: (value: unknown) => boolean): void {
       const [checked, shown] = [accepts(value), validate(value)];
       if (checked) count.right += 1;
       else count.wrong += 1;
-      // Nothing is taken that the document forbids, and nothing refused that it allows.
+      // Nothing is accepted that the document forbids, and nothing refused that it allows.
       if (checked) expect(shown).toBe(true);
       else if (plainNames(value)) expect(shown).toBe(false);
     }),
@@ -54,7 +54,10 @@ function agree(schema: object, accepts: (value: unknown) => boolean): void {
   expect(Math.min(count.right, count.wrong)).toBeGreaterThan(150);
 }
 
-/** What is RE2 no schema says, nor that a name has to stand elsewhere in the document, nor what beside a key that is none of its own. */
+/**
+ * A schema cannot express these: whether a pattern is RE2, that a name must exist elsewhere in the document, and which
+ * fields an unknown key excludes.
+ */
 const isBeyondSchema = ({ message }: Problem): boolean =>
   /^(?:is no RE2 pattern: |matches the empty text|must be one of the patterns here or |must be one name, as the name that it stands for is)/.test(
     message,

@@ -1,4 +1,4 @@
-// Who sees which sidecars there are, and what one that lies costs: its stream, and nobody else anything.
+// Who may see which sidecars, and that a false message ends the stream of its sidecar and affects no other.
 import type { SyncRequest, SyncResponse__Output } from '@tollgate/proto';
 import { bounds, snapshotSchemaVersion } from '@tollgate/proto/contract';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -47,7 +47,7 @@ const statusOf = (fields: object = {}) => ({
 
 type Sync = Wire<SyncRequest, SyncResponse__Output>;
 
-/** A sidecar by hand, after its first snapshot, which is not answered yet. */
+/** A sidecar written by hand, after its first snapshot, which is not acknowledged yet. */
 async function greeted(
   name: string,
   fields: object = {},
@@ -65,7 +65,7 @@ async function acknowledged(name: string): Promise<Sync> {
   return wire;
 }
 
-test('a sidecar is listed with what it holds and how it is, follows the newest revision, and has left once it is closed', async () => {
+test('a sidecar is listed with its revision and its state, follows the newest revision, and has left once it is closed', async () => {
   const { close, reaches, events } = await followPlane(plane, { key: sync.key, sidecarId: 'edge-1' });
   const newest = await plane.revision();
   await expect.poll(async () => (await listed('edge-1'))?.status ?? null).not.toBeNull();
@@ -100,7 +100,7 @@ test('a sidecar is listed with what it holds and how it is, follows the newest r
   expect(await listed('edge-1')).toMatchObject({ held: { number: next }, lag: { revisions: 0 } });
 });
 
-test('a library is listed as one, follows by deltas too, and comes back by its file with what it held', async () => {
+test('a library is listed as one, also follows by deltas, and reconnects by its file with the revision that it held', async () => {
   const spoolDir = temporaryFolder();
   const library = { key: sync.key, sidecarId: 'inside', form: 'library', spoolDir } as const;
   const first = await followPlane(plane, library);
@@ -116,7 +116,7 @@ test('a library is listed as one, follows by deltas too, and comes back by its f
   expect(await listed('inside')).toMatchObject({ form: 'library', connected: true, lag: { revisions: 0 } });
 });
 
-test('one that does not answer is behind, in revisions and in seconds since the first that it lacks; one that holds nothing has no lag', async () => {
+test('one that does not answer is behind, in revisions and in seconds since the first missing one; one that holds nothing has no lag', async () => {
   const wire = await acknowledged('slow');
   const empty = await greeted('empty');
   const held = await plane.revision();
@@ -139,7 +139,7 @@ test('one that does not answer is behind, in revisions and in seconds since the 
   empty.wire.close();
 });
 
-test('what it says of itself is shown; the last refusal stays, with when it was, also after it has taken the next one', async () => {
+test('its own report is shown; the last refusal stays, with its time, also after it has accepted the next revision', async () => {
   const { wire, snapshot } = await greeted('refuser');
   const startedAt = Date.now();
   wire.write({ nack: { revision: snapshot.revision, code: 'entry_invalid', message: 'entry "agent/x":\u0007 must be\ntext' } });
@@ -161,10 +161,10 @@ test('what it says of itself is shown; the last refusal stays, with when it was,
   wire.close();
 });
 
-/** Longer than any test takes: only tests say when something is written. */
+/** Longer than any test: the tests decide when a write happens. */
 const neverMs = 2 ** 30;
 
-/** Two control planes, as far as their rosters go, and how many statements a write of either makes. */
+/** The rosters of two control planes, and how many statements a write of each makes. */
 function rosters() {
   const time = { at: 1_000 };
   let statements = 0;
@@ -196,7 +196,7 @@ const shown = async (bootId: string): Promise<unknown> => {
   return (body as { readonly sidecars: readonly Listed[] }).sidecars.find((one) => one.bootId === bootId);
 };
 
-test('one that moves is of the control plane it moved to, whichever of them writes last', async () => {
+test('one that moves belongs to the control plane it moved to, whichever of them writes last', async () => {
   const { a, b } = rosters();
   const before = a.enters(await entering('mover'));
   before.holds({ epoch: 'e', number: 1 });
@@ -214,7 +214,7 @@ test('one that moves is of the control plane it moved to, whichever of them writ
   await Promise.all([a.close(), b.close()]);
 });
 
-test('a second stream of the same start, to the same control plane, takes the place of the first', async () => {
+test('a second stream of the same start, to the same control plane, replaces the first', async () => {
   const { a, b } = rosters();
   const first = a.enters(await entering('twice'));
   await a.write();
@@ -228,7 +228,7 @@ test('a second stream of the same start, to the same control plane, takes the pl
   await Promise.all([a.close(), b.close()]);
 });
 
-test('one whose stream broke and who is back before that was written is there, and others are written with it', async () => {
+test('one that reconnects before its broken stream was written is listed, and others are written with it', async () => {
   const { a, b } = rosters();
   const first = a.enters(await entering('flapping'));
   await a.write();
@@ -247,7 +247,7 @@ test('one whose stream broke and who is back before that was written is there, a
   await Promise.all([a.close(), b.close()]);
 });
 
-test('the list comes in pages that follow each other, those that have left after those that are there', async () => {
+test('the list has consecutive pages, those that have left after those that are connected', async () => {
   const at = Date.now();
   const roster = createRoster({ ...plane.deps, wall: () => at, now: () => 0, log: { warn: () => undefined } }, 'a');
   const tied = { ...(await entering('tied-1', 'paged tied')), keyId: 'k_other' };
@@ -286,13 +286,13 @@ test('the list comes in pages that follow each other, those that have left after
 });
 
 test.each(['x', Buffer.from('1 5 b k ').toString('base64url'), Buffer.from('1 999999999999999 b k n').toString('base64url')])(
-  'a cursor that no answer had (%s) is refused',
+  'a cursor that no answer contained (%s) is refused',
   async (cursor) => {
     expect(await plane.ask('GET', `/acme/admin/sidecars?cursor=${cursor}`)).toMatchObject({ status: 400 });
   },
 );
 
-test('however many say however much, a batch is one statement; who is silent is written as there every 15 s, and forgotten where nobody does', async () => {
+test('a batch is one statement, whatever its size; a silent sidecar is written as connected every 15 s, and forgotten when no one writes it', async () => {
   const { a, b, time, statementsOf } = rosters();
   const many = await Promise.all(Array.from({ length: 300 }, async (_, at) => a.enters(await entering(`many-${at}`))));
   for (const one of many) for (let n = 1; n <= 10; n += 1) one.holds({ epoch: 'e', number: n });
@@ -313,7 +313,7 @@ test('however many say however much, a batch is one statement; who is silent is 
   await Promise.all([a.close(), b.close()]);
 });
 
-test('what could not be written is part of the next batch; of a workspace that is gone nothing is', async () => {
+test('rows that could not be written are part of the next batch; those of a removed workspace are not', async () => {
   const { a, b } = rosters();
   const stays = a.enters(await entering('patient'));
   a.enters({ ...(await entering('orphan')), workspaceId: 999_999 });
@@ -331,7 +331,7 @@ test('what could not be written is part of the next batch; of a workspace that i
   await Promise.all([a.close(), b.close()]);
 });
 
-test('who waits for a write finds written what another write has taken', async () => {
+test('a caller that waits for a write also sees the rows of an earlier write', async () => {
   const { a, b } = rosters();
   const known = a.enters(await entering('taken'));
   await a.write();
@@ -355,7 +355,7 @@ test('who waits for a write finds written what another write has taken', async (
   await Promise.all([a.close(), b.close()]);
 });
 
-test('ten thousand starts of one that lies leave a thousand rows, and who is connected stays', async () => {
+test('ten thousand false starts leave a thousand rows, and connected sidecars stay', async () => {
   const { a, b, statementsOf } = rosters();
   const honest = await entering('honest-boot', 'honest');
   a.enters(honest);
@@ -369,14 +369,14 @@ test('ten thousand starts of one that lies leave a thousand rows, and who is con
   const { rows } = await plane.pool.query<{ count: string }>("select count(*) from sidecar where sidecar_id = '!liar'");
   expect(Number(rows[0]?.count)).toBeLessThanOrEqual(1_000);
   expect(await shown('honest-boot')).toMatchObject({ connected: true });
-  // Those that come and go between two batches leave nothing at all.
+  // Those that connect and disconnect between two batches leave no row.
   for (let at = 0; at < 1_000; at += 1) b.enters({ ...liar, bootId: `brief-${at}` }).left();
   expect(await statementsOf(() => b.write())).toBe(0);
   await plane.pool.query("delete from sidecar where sidecar_id = '!liar'");
   await Promise.all([a.close(), b.close()]);
 });
 
-/** What one that lies sends once it was greeted, and what its stream ends with. */
+/** A false message after the greeting, and the error that its stream ends with. */
 type Lie = (wire: Sync, snapshot: NonNullable<SyncResponse__Output['snapshot']>) => void;
 const lies: readonly (readonly [string, Lie, RegExp])[] = [
   [
@@ -449,7 +449,7 @@ const helloLies: readonly (readonly [string, SyncRequest, RegExp])[] = [
   ['a revision beyond exact numbers', helloOf('liar', { held: { epoch: 'e', number: 2 ** 60 } }), /^INVALID_ARGUMENT: hello.held.number/],
 ];
 
-test.each([...lies, ...helloLies])('%s costs one that lies its stream, and nobody else anything', async (_, lie, ending) => {
+test.each([...lies, ...helloLies])('%s ends the stream of its sidecar, and affects no other', async (_, lie, ending) => {
   const honest = await acknowledged('honest');
   const wire = openSync(plane, sync.key);
   if (typeof lie === 'function') {
@@ -462,7 +462,7 @@ test.each([...lies, ...helloLies])('%s costs one that lies its stream, and nobod
   const { sidecars } = await list();
   expect(sidecars.find(({ id }) => id === 'honest')).toMatchObject({ connected: true });
   expect(sidecars.filter(({ id, connected }) => connected && id !== 'honest')).toEqual([]);
-  // It is told of the next revision as ever.
+  // It receives the next revision as before.
   const revision = await plane.writePolicy({ outage: { maxStalenessSeconds: 3 + (await plane.revision()) } });
   const { delta, snapshot } = await honest.next();
   expect((delta?.to ?? snapshot?.revision)?.number).toBe(revision);
@@ -470,7 +470,7 @@ test.each([...lies, ...helloLies])('%s costs one that lies its stream, and nobod
   await expect.poll(async () => (await listed('honest'))?.connected).toBe(false);
 });
 
-test('a refusal that is long, or of no code of ours, is cut and named so', async () => {
+test('a refusal that is long, or has an unknown code, is truncated and marked as unknown', async () => {
   const { wire, snapshot } = await greeted('long');
   wire.write({ nack: { revision: snapshot.revision, code: 'DROP TABLE', message: 'm'.repeat(100_000) } });
   await expect.poll(async () => (await listed('long'))?.lastNack ?? null).not.toBeNull();

@@ -1,4 +1,5 @@
-// Simulating a draft over recorded calls, over HTTP. That every decision is the reference's: test/semantics/simulate.test.ts.
+// Simulating a draft over recorded calls, over HTTP. test/semantics/simulate.test.ts checks that every decision is the
+// reference's.
 
 import type { AuditEntry } from '@tollgate/proto/contract';
 import { Ajv2020 } from 'ajv/dist/2020.js';
@@ -81,7 +82,7 @@ const about = ({ change, agent, tool, tier, layer, document, path, count }: Grou
   count,
 });
 
-test('the log is read in pages of at most 4 MiB and one entry, and none is left out', async () => {
+test('the log is read in pages of at most 4 MiB and one entry, and none is skipped', async () => {
   const long = 60_000;
   await recordCalls(160, (n) => ({ decisionReason: `${n} `.padEnd(long, 'r'), input: 'not read' }));
   const range = { since: new Date(at(0)), until: new Date(at(1_000_000)) };
@@ -98,7 +99,7 @@ test('the log is read in pages of at most 4 MiB and one entry, and none is left 
 });
 
 describe('a draft', () => {
-  test('of nothing, over nothing: one result', async () => {
+  test('with nothing, over nothing: one result', async () => {
     expect(await linesOf({})).toEqual([
       {
         result: {
@@ -117,7 +118,7 @@ describe('a draft', () => {
     ]);
   });
 
-  test('says who would be denied, by agent, tool and layer, with examples', async () => {
+  test('lists which calls would be denied, by agent, tool and layer, with examples', async () => {
     await recordCalls(6, (n) =>
       n <= 4 ? { tool: 'github.delete_repo', sub: n % 2 ? 'ann' : 'bob' } : { tool: 'mail.send', agentName: 'mailer' },
     );
@@ -161,7 +162,7 @@ describe('a draft', () => {
     });
   });
 
-  test('says who would be allowed, by the rule that denies them today', async () => {
+  test('lists which calls would be allowed, by the rule that denies them today', async () => {
     await put('workspacePolicy', { tools: { 'github.*': api(deny) } });
     await recordCalls(2, () => recordDenial('policy_denied'));
     const { newly, groups, drift } = await resultOf({ workspacePolicy: {} });
@@ -169,7 +170,7 @@ describe('a draft', () => {
     expect(groups.map(about)).toMatchObject([{ change: 'allowed', layer: 'workspace', path: 'tools["github.*"].api', count: 2 }]);
   });
 
-  test('says whose payload would be redacted, or no more', async () => {
+  test('lists whose payload would be redacted, or no longer', async () => {
     await put('rolePolicies/owner', { defaults: api({ transform: 'redact' }) });
     await recordCalls(3, (n) => ({ role: n === 1 ? 'owner' : 'member' }));
     const { newly, groups } = await resultOf({ rolePolicies: { member: { defaults: api({ transform: 'redact' }) } } });
@@ -184,14 +185,14 @@ describe('a draft', () => {
     });
   });
 
-  test('a caller that could not take a redacted input is allowed once nothing redacts it', async () => {
+  test('a caller that does not support a redacted input is allowed once nothing redacts it', async () => {
     await put('workspacePolicy', { defaults: api({ transform: 'redact' }) });
     await recordCalls(1, () => recordDenial('redaction_unsupported'));
     expect(await resultOf({})).toMatchObject({ newly: none, drift: 0, notPolicy: 0 });
     expect((await resultOf({ workspacePolicy: {} })).newly).toEqual({ ...none, allowed: 1 });
   });
 
-  test('a section that is there is the whole of it; one that is not stays as stored; members’ own parts stay', async () => {
+  test('a section that is present replaces the whole section; an absent one stays as stored; members’ own parts stay', async () => {
     await put('rolePolicies/member', { tools: { a: api(deny) } });
     await put('userPolicies/ann', { tools: { b: api(deny) } });
     const key = await rest.keyOf('member', ['*'], 'ann');
@@ -204,7 +205,7 @@ describe('a draft', () => {
     expect(await allowed({ userPolicies: { ann: { mode: 'audit', tools: { b: api(deny) } } } })).toEqual(['b']);
   });
 
-  test('what was refused before policy stays so, and is counted apart', async () => {
+  test('calls refused before policy stay refused, and are counted separately', async () => {
     const codes = [
       'agent_tools',
       'cap_tool_calls',
@@ -231,7 +232,7 @@ describe('a draft', () => {
     expect(groups.map(about)).toMatchObject([{ layer: 'workspace', document: 'workspace', path: 'unknownAgents' }]);
   });
 
-  test('what is recorded otherwise than today’s documents decide is drift, and no change', async () => {
+  test('a record that differs from the decision of today’s documents is drift, and no change', async () => {
     await put('workspacePolicy', { tools: { 'github.*': api(deny) } });
     await recordCalls(3, () => ({}));
     expect(await resultOf({})).toMatchObject({ drift: 3, newly: none });
@@ -255,7 +256,7 @@ describe('a delegated call', () => {
   };
   const draft = { agentTypePolicies: { 'claude-code::api::parent': { defaults: api(deny) } } };
 
-  test('is decided for every hop, by the documents of whoever it began with', async () => {
+  test('is decided for every hop, by the documents of its first caller', async () => {
     await recordCalls(1, () => ({ ...delegated, chainClaimed: true }));
     expect(await resultOf(draft)).toMatchObject({ newly: { denied: 1 }, approximate: 0 });
     expect(await resultOf({ userPolicies: { ann: { defaults: api(deny) } } })).toMatchObject({
@@ -264,7 +265,7 @@ describe('a delegated call', () => {
     });
   });
 
-  test('whose hops the entry does not name in full is decided by what is there, and counted as approximate', async () => {
+  test('whose hops the entry does not name in full is decided by the recorded ones, and counted as approximate', async () => {
     const { chain, ...untold } = delegated;
     await recordCalls(3, (n) => [delegated, untold, { ...untold, originSub: '' }][n - 1] ?? {});
     expect(chain).toHaveLength(2);
@@ -275,7 +276,7 @@ describe('a delegated call', () => {
 describe('limits', () => {
   const limited = (rateLimit: number) => ({ workspacePolicy: { defaults: api({ rateLimit }) } });
 
-  test('are counted over the recorded times: what the draft throttles that today allows', async () => {
+  test('are counted over the recorded times: calls that the draft throttles and today allows', async () => {
     // Six calls a second apart, and one after a whole window.
     await recordCalls(7, (n) => ({ ts: at(n === 7 ? 70_000 : n * 1000) }));
     const { newly, groups } = await resultOf({ ...limited(4), since: at(0) });
@@ -284,20 +285,20 @@ describe('limits', () => {
     expect(groups[0]?.examples[0]?.after).toContain('rate_limited: the workspace allows 4 calls in 60 s');
   });
 
-  test('are each subject’s own, and a call that either denies consumes nothing of it', async () => {
+  test('are separate for each subject, and a call that either denies is not counted', async () => {
     await recordCalls(8, (n) => ({ sub: n % 2 ? 'ann' : 'bob', tool: n <= 4 ? 'denied.tool' : 'x' }));
     const { newly } = await resultOf({ workspacePolicy: { defaults: api({ rateLimit: 2 }), tools: { 'denied.*': api(deny) } } });
     expect(newly).toEqual({ ...none, denied: 4 });
   });
 
-  test('what was throttled, and would not be, is newly allowed', async () => {
+  test('calls that were throttled, and would not be, are newly allowed', async () => {
     await put('workspacePolicy', { defaults: api({ rateLimit: 1 }) });
     await recordCalls(2, (n) => (n === 1 ? {} : recordDenial('rate_limited')));
     expect(await resultOf({})).toMatchObject({ drift: 0, newly: none });
     expect((await resultOf(limited(2))).newly).toEqual({ ...none, allowed: 1 });
   });
 
-  test('the calls of one window before since are counted, and not among the results', async () => {
+  test('the calls of one window before since are counted, and are not among the results', async () => {
     await recordCalls(3, (n) => ({ ts: at([-100_000, -10_000, 1000][n - 1] ?? 0) }));
     expect(await resultOf({ ...limited(1), since: at(0) })).toMatchObject({ entries: 1, newly: { throttled: 1 } });
     expect(await resultOf({ ...limited(2), since: at(0) })).toMatchObject({ entries: 1, newly: none });
@@ -305,7 +306,7 @@ describe('limits', () => {
 });
 
 describe('the range', () => {
-  test('holds both ends, PreToolUse only, and no other workspace’s', async () => {
+  test('includes both ends, only PreToolUse, and no other workspace’s entries', async () => {
     await recordCalls(5, () => ({}));
     await recordCalls(3, () => ({ hookEvent: 'PostToolUse' }));
     await ship(
@@ -319,7 +320,7 @@ describe('the range', () => {
     expect(await resultOf({ since: '0001-01-01', until: '9999-12-31T23:59:59.999Z' })).toMatchObject({ entries: 5 });
   });
 
-  test('is decided up to limit entries, the oldest, and says so where there are more', async () => {
+  test('is decided up to limit entries, the oldest first, and the answer says where there are more', async () => {
     await recordCalls(5, () => ({}));
     expect(await resultOf({ limit: 3 })).toMatchObject({ entries: 3, truncated: true });
     expect(await resultOf({ limit: 5 })).toMatchObject({ entries: 5, truncated: false });
@@ -327,7 +328,7 @@ describe('the range', () => {
     expect(await resultOf({ limit: 99_999_999 })).toMatchObject({ entries: 5, truncated: false });
   });
 
-  test('of many pages is read once each, in order, with progress on the way', async () => {
+  test('of many pages is read once each, in order, with progress in between', async () => {
     await recordCalls(1000, () => ({}));
     await recordCalls(1000, (n) => ({ ts: at(n * 1000 + 500) }));
     await recordCalls(700, () => ({ ts: at(1000) }));
@@ -368,7 +369,7 @@ describe('is refused', () => {
   });
 });
 
-test('it changes nothing: revision, documents, history, events and entries are what they were', async () => {
+test('it changes nothing: revision, documents, history, events and entries stay unchanged', async () => {
   await put('workspacePolicy', { defaults: api({ rateLimit: 5 }) });
   await recordCalls(50, () => ({}));
   const everything = async () => {
@@ -405,7 +406,7 @@ test('other requests are answered while it runs', async () => {
   expect(answered).toBeGreaterThan(10);
 });
 
-describe('what ends a run early', () => {
+describe('an early end', () => {
   const started = async (read: Parameters<typeof simulate>[0]['read'], rest_: Partial<Parameters<typeof simulate>[0]> = {}) => {
     const state = await readWorkspaceState(rest.pool, await workspaceIdOf(rest));
     const question = parseSimulation({}, rest.clock.now);
@@ -441,7 +442,7 @@ describe('what ends a run early', () => {
     return found;
   };
 
-  test('its time is up: the result so far, and that it is cut', async () => {
+  test('at the deadline: the result so far, and that it is cut', async () => {
     let ms = 0;
     const lines = await all(await started(endless().read, { stopwatch: () => (ms += 10) }));
     const last = lines.at(-1);
@@ -449,7 +450,7 @@ describe('what ends a run early', () => {
     expect(last !== undefined && 'result' in last && last.result.entries).toBeGreaterThan(1000);
   });
 
-  test('whoever asked has gone: no more is read, and nothing more is said', async () => {
+  test('when the caller has disconnected: nothing more is read or sent', async () => {
     const { read, pages } = endless();
     const left = new AbortController();
     const lines = await started(read, { signal: left.signal });
@@ -460,7 +461,7 @@ describe('what ends a run early', () => {
     expect(pages() - before).toBeLessThanOrEqual(1);
   });
 
-  test('the database fails midway: one error, in words that tell nothing of it', async () => {
+  test('when the database fails: one error, whose text does not mention the database', async () => {
     await recordCalls(1, () => ({}));
     await rest.pool.query('alter table audit_entry rename column sub to sub_');
     const lines = await linesOf({});
@@ -469,7 +470,7 @@ describe('what ends a run early', () => {
   });
 });
 
-test('whoever may not read the audit log is told so before what they sent is read', async () => {
+test('a caller that may not read the audit log is refused before the body is read', async () => {
   const key = await rest.keyOf('admin', ['policies.write', 'policies.read'], 'drafter');
   const answer = await rest.ask('POST', '/acme/admin/simulate', { key, body: '{', headers: { 'content-type': 'application/json' } });
   expect(answer.status).toBe(403);

@@ -1,4 +1,5 @@
-// A spool belongs to who began it: with another secret, in another workspace, with a hole or with other bytes nothing is taken.
+// A spool belongs to the sidecar that began it: with another secret, in another workspace, with a hole or with other
+// bytes nothing is accepted.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { AuditBatch, Ingested } from '../../control-plane/audit/rules/audit-batch.ts';
 import { createIngest } from '../../control-plane/audit/operations/ingest-batch.ts';
@@ -32,7 +33,7 @@ async function expectSound(): Promise<void> {
 }
 
 describe('with another secret', () => {
-  test('neither replays nor later records of a spool are taken, and the owner goes on', async () => {
+  test('neither replays nor later records of a spool are accepted, and the owner continues', async () => {
     expect(await take({ records: numbered(1, 20) })).toEqual({ acknowledged: 20 });
     for (const forged of [numbered(18, 22, { sub: 'mallory' }), numbered(21, 21), numbered(1_000_000, 1_000_000), numbered(1, 1)])
       expect(await take({ ...theirs, records: forged })).toEqual({ refused: 'wrong_secret', expected: 0 });
@@ -50,7 +51,7 @@ describe('with another secret', () => {
     await busy;
   });
 
-  test('a spool from before there were secrets takes the first that is shown, and no other', async () => {
+  test('a spool from before secrets existed accepts the first one that is sent, and no other', async () => {
     await take({ records: numbered(1, 3) });
     await rest.pool.query('update audit_stream set secret_hash = null, key_id = null');
     expect(await take({ records: numbered(4, 5) })).toEqual({ acknowledged: 5 });
@@ -59,11 +60,11 @@ describe('with another secret', () => {
   });
 });
 
-describe('a spool of which nothing is taken', () => {
+describe('a spool of which nothing is accepted', () => {
   const elsewhere = { begunFor: '0'.repeat(32) };
   const known = async () => (await rest.pool.query('select spool_id from audit_stream order by spool_id')).rows;
 
-  test('leaves no row behind, and its id is free for who begins it', async () => {
+  test('leaves no row, and its id is free for the next that begins it', async () => {
     for (let n = 0; n < 3; n += 1)
       expect(await take({ ...elsewhere, records: numbered(1, 1) })).toEqual({ refused: 'other_workspace', expected: 0 });
     expect(await take({ records: numbered(2_000_000_000, 2_000_000_000) })).toEqual({ refused: 'hole', expected: 1 });
@@ -75,7 +76,7 @@ describe('a spool of which nothing is taken', () => {
     await expectSound();
   });
 
-  test('leaves none in the transaction of batches that are taken either', async () => {
+  test('also leaves no row in the transaction of accepted batches', async () => {
     const ingest = createIngest(rest.deps);
     const batch = (letter: string, fields: object) =>
       ingest(batchOf({ workspaceId, spoolId: spool(letter), records: numbered(1, 1), ...fields }));
@@ -87,7 +88,7 @@ describe('a spool of which nothing is taken', () => {
     await expectSound();
   });
 
-  test('is told from one that another transaction begins at the same time', async () => {
+  test('is distinguished from one that another transaction begins at the same time', async () => {
     const batch = (fields: object) =>
       createIngest(rest.deps)(batchOf({ workspaceId, spoolId: spool('a'), records: numbered(1, 1), ...fields }));
     const answers = await Promise.all(Array.from({ length: 10 }, (_, n) => batch(n % 2 === 0 ? elsewhere : {})));
@@ -98,7 +99,7 @@ describe('a spool of which nothing is taken', () => {
 });
 
 describe('keys', () => {
-  test('that recorded and delivered an entry are in it, whatever it says itself, and in its digest', async () => {
+  test('that recorded and delivered an entry are in the entry, whatever it claims, and in its digest', async () => {
     await take({ records: numbered(1, 1) });
     const adopted = { keyId: 'key-2', onlySub: null };
     await take({ deliverer: adopted, records: numbered(2, 2, { recordedBy: 'forged', deliveredBy: 'forged', subClaimed: 'x' }) });
@@ -114,7 +115,7 @@ describe('keys', () => {
     await expectSound();
   });
 
-  test('that may name one subject have entries of no other, also where another key delivers them', async () => {
+  test('that may name one subject have only its entries, also where another key delivers them', async () => {
     const library = { keyId: 'key-3', onlySub: 'ann' };
     await take({ deliverer: library, records: [...numbered(1, 1), ...numbered(2, 2, { sub: 'bob' })] });
     await take({ records: numbered(3, 3, { sub: 'bob' }) });
@@ -126,7 +127,7 @@ describe('keys', () => {
   });
 });
 
-test('a library hands calls on to agents, for its own subject alone', async () => {
+test('a library passes calls on to agents, only for its own subject', async () => {
   const library = { keyId: 'key-3', onlySub: 'ann' };
   const handed = (n: number, fields: object) => records(n, n, () => entry({ requestId: `r${n}`, ...fields }));
   await take({
@@ -148,7 +149,7 @@ test('a library hands calls on to agents, for its own subject alone', async () =
 });
 
 describe('holes', () => {
-  test('in a spool that is known are refused, until what is missing comes or is said to be lost', async () => {
+  test('in a known spool are refused, until the missing records arrive or are reported as lost', async () => {
     await take({ records: numbered(1, 2) });
     expect(await take({ records: numbered(10, 11) })).toEqual({ refused: 'hole', expected: 3 });
     expect(await take({ records: [lost(3, 'torn', 9), ...numbered(10, 11)] })).toEqual({ acknowledged: 11 });
@@ -164,10 +165,10 @@ describe('holes', () => {
   });
 });
 
-describe('other bytes under a sequence that was taken', () => {
+describe('other bytes under an accepted sequence', () => {
   const changed = { refused: 'conflict', expected: 6 };
 
-  test('change nothing, are refused, and are told in the chain once', async () => {
+  test('change nothing, are refused, and are recorded in the chain once', async () => {
     await take({ records: numbered(1, 5) });
     for (let n = 0; n < 3; n += 1) expect(await take({ records: numbered(2, 6, { sub: 'mallory' }) })).toEqual(changed);
     expect(await take({ records: [...numbered(4, 4, { tool: 'x' }), ...numbered(5, 7)] })).toEqual(changed);
@@ -177,7 +178,7 @@ describe('other bytes under a sequence that was taken', () => {
     await expectSound();
   });
 
-  test('within one transaction, too', async () => {
+  test('are also refused within one transaction', async () => {
     const ingest = createIngest(rest.deps);
     await ingest(batchOf({ workspaceId, spoolId: spool('a'), records: numbered(1, 5) }));
     const busy = ingest(batchOf({ workspaceId, spoolId: spool('b'), records: numbered(1, 1) }));
@@ -188,7 +189,7 @@ describe('other bytes under a sequence that was taken', () => {
     await busy;
   });
 
-  test('are looked for among the last 4,000; what is older, or was said to be lost, is skipped', async () => {
+  test('are detected among the last 4,000; older records, and those reported as lost, are skipped', async () => {
     await take({ records: [...numbered(1, 2), lost(3, 'torn')] });
     for (let from = 4; from < 4_500; from += 900) await take({ records: numbered(from, from + 899) });
     expect(await take({ records: numbered(1, 3, { sub: 'mallory' }) })).toEqual({ acknowledged: 4_503 });
@@ -198,11 +199,11 @@ describe('other bytes under a sequence that was taken', () => {
   });
 });
 
-describe('a workspace that is deleted and made again', () => {
+describe('a workspace that is deleted and created again', () => {
   const idOf = async (slug: string): Promise<string> =>
     (await rest.pool.query<{ id: string }>('select random_id as id from workspace where slug = $1', [slug])).rows[0]?.id ?? '';
 
-  test('takes nothing that was begun for the one before', async () => {
+  test('accepts nothing from a spool of the former one', async () => {
     const begunFor = await idOf('acme');
     expect(await take({ begunFor, records: numbered(1, 2) })).toEqual({ acknowledged: 2 });
     await rest.pool.query(`delete from workspace where slug = 'other'; update workspace set random_id = $$${'e'.repeat(32)}$$`);
@@ -210,7 +211,7 @@ describe('a workspace that is deleted and made again', () => {
     expect(await take({ begunFor, spoolId: spool('b'), records: numbered(1, 1) })).toEqual({ refused: 'other_workspace', expected: 0 });
   });
 
-  test('nor what is older than it, where the sidecar did not know for which it was', async () => {
+  test('also accepts nothing older than itself, where the sidecar did not know for which one it was', async () => {
     const old = numbered(1, 1, { ts: '2026-06-24T12:00:00.000Z' });
     await rest.pool.query(`update workspace set created_at = '2026-06-25T11:00:00Z'`);
     expect(await take({ records: old })).toEqual({ refused: 'other_workspace', expected: 0 });

@@ -7,10 +7,10 @@ import type { Rest } from './rest.ts';
 
 export const spool = (letter: string): string => letter.repeat(32);
 
-/** Of the spool of that id, 32 bytes. */
+/** The secret of the spool with that id, 32 bytes. */
 const spoolSecret = (spoolId: string): Buffer => hash('sha256', `secret of ${spoolId}`, 'buffer');
 
-/** As `AuditService` is sent it, but for its records. */
+/** The message that `AuditService` receives, without its records. */
 export const shipped = (spoolId: string) => ({ spoolId, spoolSecret: spoolSecret(spoolId) });
 
 type BatchOf = Pick<AuditBatch, 'workspaceId' | 'spoolId' | 'records'> & Partial<AuditBatch>;
@@ -23,7 +23,7 @@ export const batchOf = ({ spoolId, ...batch }: BatchOf): AuditBatch => ({
   ...batch,
 });
 
-/** Throws where it was refused. */
+/** Throws where the batch was refused. */
 export function acknowledgedOf(ingested: Ingested): number {
   if ('refused' in ingested) throw new Error(`refused: ${ingested.refused}, expected ${ingested.expected}`);
   return ingested.acknowledged;
@@ -73,7 +73,7 @@ export async function workspaceIdOf(rest: Rest, slug = 'acme'): Promise<number> 
   return Number(rows[0]?.id);
 }
 
-/** Each by an ingest of its own, so that those at once meet in the database. */
+/** Each batch is ingested on its own, so that concurrent ones meet in the database. */
 export async function ship(rest: Rest, spoolId: string, batch: readonly ShippedRecord[], slug = 'acme'): Promise<number> {
   const { rows } = await rest.pool.query<{ id: string; random: string }>('select id, random_id as random from workspace where slug = $1', [
     slug,

@@ -1,5 +1,5 @@
-// One of fifty sidecars never reads: what it costs the control plane, and that the others have each policy all the same. Run by CI without
-// a clock, and by test/long with one.
+// One of fifty sidecars never reads: its cost for the control plane, and that the others still receive each policy. CI
+// runs this without a clock, and test/long with one.
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { credentials, Metadata } from '@grpc/grpc-js';
@@ -13,7 +13,7 @@ import { type Plane, startPlane } from '../support/plane.ts';
 const sidecars = 50;
 const rounds = { before: 10, stalled: 120 };
 const bulkTools = 4_000;
-/** What other things of ours may come and go with, well below what `rounds.stalled` snapshots take. */
+/** The memory by which other code may vary, far less than the snapshots of `rounds.stalled`. */
 const noiseBytes = 12 * 1024 * 1024;
 
 setFlagsFromString('--expose-gc');
@@ -26,7 +26,10 @@ function usedBytes(): number {
   return external + heapUsed;
 }
 
-/** Echoes the hash of every snapshot and keeps nothing but the newest revision, so that all memory is the control plane's. It takes no deltas. */
+/**
+ * Echoes the hash of every snapshot and keeps only the newest revision, so that all memory is the control plane's. It
+ * accepts no deltas.
+ */
 function acknowledge(address: string, key: string, sidecarId: string) {
   const metadata = new Metadata();
   metadata.set('authorization', `Bearer ${key}`);
@@ -68,7 +71,7 @@ interface Pushing {
   readonly to: readonly Acknowledger[];
 }
 
-/** Writes a policy so many times, each once all of them have the one before. */
+/** Writes a policy this many times, each once all of them have the previous one. */
 async function push({ plane, measure, to }: Pushing, step: string, times: number): Promise<void> {
   for (let n = 0; n < times; n += 1) {
     const revision = await plane.writePolicy({ tools: { changing: { api: { rateLimit: (await plane.revision()) + 1 } } } });
@@ -76,13 +79,13 @@ async function push({ plane, measure, to }: Pushing, step: string, times: number
   }
 }
 
-/** What the control plane holds more while one stands still, and what that may be. */
+/** The additional memory of the control plane while one sidecar does not read, and its bound. */
 interface Held {
   readonly bytes: number;
   readonly bytesMax: number;
 }
 
-/** Steps: `a policy reaches all`, and once one stands still, `a policy reaches the others`. */
+/** Steps: `a policy reaches all`, and once one does not read, `a policy reaches the others`. */
 export async function expectOthersServed(measure: Measure): Promise<Held> {
   const plane = await startPlane();
   onTestFinished(() => plane.close());
@@ -106,7 +109,7 @@ export async function expectOthersServed(measure: Measure): Promise<Held> {
   const taken = others.map((other) => other.taken);
   await push({ plane, measure, to: others }, 'a policy reaches the others', rounds.stalled);
   const held = { bytes: usedBytes() - before, bytesMax: 2 * snapshotBytes + noiseBytes };
-  // Each policy came to each of the others while it was silent: whatever waited for it would still wait.
+  // Each policy reached each of the others while it was silent: an update that waited for it would still be pending.
   expect(others.map((other, at) => other.taken - (taken[at] ?? 0))).toEqual(others.map(() => rounds.stalled));
   expect(stalled.revision).toBeLessThan((await plane.revision()) - rounds.stalled / 2);
   return held;

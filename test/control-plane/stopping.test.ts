@@ -1,4 +1,4 @@
-// How a control plane is told to stop, and whom it waits for then.
+// How a control plane is stopped, and which connections it waits for.
 import { EventEmitter, once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
@@ -6,7 +6,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { watchConnections } from '../../control-plane/http/connections.ts';
 import { listenForStop } from '../../control-plane/app/stop-signals.ts';
 
-test('the first signal stops; what repeats it within a second is nothing new, and a later one is impatience', () => {
+test('the first signal stops; a repetition within a second has no effect, and a later one ends the process immediately', () => {
   const clock = { now: 5_000 };
   const process = new EventEmitter();
   const again: string[] = [];
@@ -29,7 +29,7 @@ test('the first signal stops; what repeats it within a second is nothing new, an
   expect([process.listenerCount('SIGINT'), process.listenerCount('SIGTERM')]).toEqual([0, 0]);
 });
 
-test('at a stop, connections that answer nothing are closed at once, also those that never asked; the others after their answer', async () => {
+test('at a stop, connections without a request in progress are closed immediately, also unused ones; the others after their answer', async () => {
   const waiting: ServerResponse[] = [];
   const server = createServer((request, response) => {
     if (request.url === '/slow') waiting.push(response);

@@ -1,4 +1,4 @@
-// What answers that go on may take of a control plane, and that reads which take long take nothing from others.
+// Bounds of what long answers may use of a control plane, and that slow reads do not delay other requests.
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { connect } from 'node:net';
@@ -15,7 +15,7 @@ const undo: (() => unknown)[] = [];
 afterEach(async () => {
   vi.restoreAllMocks();
   for (const step of undo.splice(0)) await step();
-  // After an abort undici connects anew and asks nothing, which the server takes for busy.
+  // After an abort undici opens a new connection and sends nothing on it, which the server counts as busy.
   rest.app.server.closeAllConnections();
   await rest.close();
 });
@@ -35,7 +35,7 @@ async function begin(path: string, key = rest.owner) {
   return { statusCode, body };
 }
 
-/** Nobody reads the log until the function is called. */
+/** Blocks reads of the log until the returned function is called. */
 async function lockLog(): Promise<() => Promise<void>> {
   const client = await rest.pool.connect();
   await client.query('begin; lock table audit_entry in access exclusive mode');
@@ -50,7 +50,7 @@ const readsThatWait = async (): Promise<number> => {
   return rows.length;
 };
 
-test('an answer that breaks off after its beginning is in the log with its route, and counted as broken', async () => {
+test('an answer that breaks off after its beginning is logged with its route, and counted as broken', async () => {
   rest = await createRest();
   await fill(4);
   const { statusCode, body } = await begin(exportPath);
@@ -66,14 +66,14 @@ test('an answer that breaks off after its beginning is in the log with its route
   expect(metrics).not.toMatch(/audit\/export",status="200"/);
 });
 
-describe('answers that go on', () => {
+describe('long answers', () => {
   const open = async (key?: string) => {
     const live = await listen(rest, key === undefined ? {} : { key });
     undo.push(() => live.close());
     return live;
   };
 
-  test('are so many for each key and so many in all; one that ends makes room', async () => {
+  test('have a maximum for each key and in total; when one ends another can begin', async () => {
     rest = await createRest({ streamBounds: { ...streamBounds, ofKey: 2, inProcess: 3 } });
     const [first] = [await open(), await open()];
     const refused = await rest.ask('GET', `${admin}/audit/stream`);
@@ -119,7 +119,7 @@ describe('answers that go on', () => {
   });
 });
 
-test('while all connections for slow reads are taken, everything else is answered', async () => {
+test('while all connections for slow reads are in use, every other request is answered', async () => {
   rest = await createRest();
   const unlock = await lockLog();
   const slow = [0, 1, 2].map(() => rest.ask('GET', `${admin}/audit`));
@@ -143,7 +143,7 @@ test('at most two simulations of a workspace run at once', async () => {
   expect((await rest.ask('POST', `${admin}/simulate`, { body: {} })).status).toBe(200);
 });
 
-test('usage that takes more than its time says what there is by then', async () => {
+test('usage that exceeds its time returns what it has counted by then', async () => {
   rest = await createRest();
   await ship(rest, spool('a'), records(1, 3));
   let now = 0;
@@ -151,7 +151,7 @@ test('usage that takes more than its time says what there is by then', async () 
   expect(await rest.ask('GET', `${admin}/usage`)).toMatchObject({ status: 200, body: { truncated: true, caps: [] } });
 });
 
-test('a dry run writes nothing, not even what is undone', async () => {
+test('a dry run writes nothing, also nothing that is rolled back', async () => {
   rest = await createRest();
   const touched = async () =>
     (await rest.pool.query<{ xmax: string }>('select slug, xmin::text, xmax::text from workspace order by slug')).rows;
@@ -165,7 +165,7 @@ test('a dry run writes nothing, not even what is undone', async () => {
   expect({ ...Object(body), dryRun: true, revision: 0 }).toEqual({ ...Object(dry.body), revision: 0 });
 });
 
-test('sign-ins are begun 30 times a minute from one address, and no more', async () => {
+test('at most 30 sign-ins a minute begin from one address', async () => {
   rest = await createRest();
   const begun = () => rest.ask('GET', `${admin}/session/oidc`, { key: null });
   for (let n = 0; n < 30; n += 1) expect((await begun()).status).toBe(404);
@@ -174,7 +174,7 @@ test('sign-ins are begun 30 times a minute from one address, and no more', async
   expect((await begun()).status).toBe(404);
 });
 
-test('what the operator makes and removes is in the log', async () => {
+test('workspaces that the operator creates and removes are in the log', async () => {
   rest = await createRest();
   const key = rest.deps.config.operatorKey ?? '';
   await rest.ask('POST', '/api/v1/workspaces', { key, body: { slug: 'brief', owner: { uid: 'ann', email: 'ann@brief.test' } } });

@@ -1,4 +1,4 @@
-// Two tenants: nothing of one workspace is seen, counted or changed with a key of another, by any route there is.
+// Two tenants: with a key of one workspace nothing of the other is visible, counted or changed, by any route.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { ApiOperation } from '../support/api-document.ts';
 import { field } from './rest.ts';
@@ -10,7 +10,7 @@ let rest: RunsRest;
 let theirs: Readonly<Record<string, string>>;
 let operations: readonly ApiOperation[];
 
-/** Stands in whatever the other workspace holds. */
+/** Part of everything that the other workspace holds. */
 const mark = 'zebra';
 const never = 'A'.repeat(20);
 const agentType = `hook::api::${mark}`;
@@ -63,7 +63,7 @@ const bodies: Readonly<Record<string, object>> = { runAgent: { input: 'x' }, nar
 const bodyFor = ({ body, operationId }: ApiOperation): { readonly body?: object } =>
   body === null ? {} : { body: bodies[operationId] ?? {} };
 
-/** It is read in a test of its own. */
+/** A test of its own reads it. */
 const isEndless = ({ 200: success }: ApiOperation['responses']): boolean => success?.content?.['text/event-stream'] !== undefined;
 
 /** Everything the other workspace has, in every table. */
@@ -83,7 +83,7 @@ async function holdings(): Promise<unknown> {
 }
 
 describe('with a key of another workspace', () => {
-  test('every path under the workspace is 403, whatever is asked and whoever asks', async () => {
+  test('every path under the workspace is 403, for every request and every caller', async () => {
     const before = await holdings();
     for (const operation of operations.filter(({ path }) => path.startsWith('/{workspace}'))) {
       const answer = await rest.ask(operation.method as 'GET', fill(operation.path, 'other', never), bodyFor(operation));
@@ -97,7 +97,7 @@ describe('with a key of another workspace', () => {
     expect(await holdings()).toEqual(before);
   });
 
-  test('an id of theirs is answered like one that never was, word for word', async () => {
+  test('an id of theirs is answered exactly as a missing one', async () => {
     const before = await holdings();
     const byId = operations.filter(({ path }) => path.includes('{id}'));
     expect(byId.length).toBeGreaterThanOrEqual(6);
@@ -118,7 +118,7 @@ describe('with a key of another workspace', () => {
         fill(operation.path, 'acme', theirs[operation.path.includes('/runs/') ? 'runId' : 'id'] ?? ''),
       );
       expect(status, operation.path).toBeLessThan(500);
-      // What was asked for by name comes back in a refusal; nothing else does.
+      // A refusal repeats the requested name; nothing else of theirs appears.
       if (status === 200) expect(JSON.stringify(body), operation.path).not.toContain(mark);
     }
   });
@@ -133,7 +133,7 @@ describe('with a key of another workspace', () => {
   });
 
   test('nothing of theirs is counted', async () => {
-    // Hooks were asked above, by bodies that cannot be read: each left a denial of ours.
+    // Hooks were asked above, with bodies that cannot be read: each left a denial of ours.
     const ours = await rest.ask('GET', '/acme/admin/audit?since=2026-01-01T00:00:00Z');
     const { entries }: { readonly entries: readonly object[] } = Object(ours.body);
     for (const one of entries) expect(one).toMatchObject({ decisionReason: expect.stringMatching(/^call_malformed: /) });

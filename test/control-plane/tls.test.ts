@@ -1,5 +1,5 @@
-// Certificates on both sides of gRPC, as a control plane wires them: an authority in the database, the listener where
-// sidecars enrol, and who gets in with what.
+// Certificates on both sides of gRPC, as a control plane configures them: an authority in the database, the listener
+// where sidecars enrol, and which credentials are accepted.
 import { generateKeyPairSync, randomBytes, X509Certificate } from 'node:crypto';
 import { request } from 'node:https';
 import { type ChannelCredentials, credentials } from '@grpc/grpc-js';
@@ -73,7 +73,7 @@ const by = (ca: string, own: Pair | null): ChannelCredentials =>
     ? credentials.createSsl(Buffer.from(ca))
     : credentials.createSsl(Buffer.from(ca), Buffer.from(own.key), Buffer.from(own.certificate));
 
-/** A client's certificate of any authority and any time. */
+/** A client's certificate from any authority and for any time. */
 function issued(authority: Pair, uri: string, [from, until]: readonly [number, number]): Pair {
   const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const validity = { from: new Date(Date.now() + from), until: new Date(Date.now() + until) };
@@ -83,7 +83,7 @@ function issued(authority: Pair, uri: string, [from, until]: readonly [number, n
 
 const signer = async (): Promise<Pair> => (await tendAuthorities({ ...plane.deps, sealer }, ownTerms)).signer;
 
-test('two control planes that look at once come to one authority, when there is none and when the next is due', async () => {
+test('two control planes that check at the same time create one authority, both for the first one and when the next is due', async () => {
   const database = await createTestDatabase();
   try {
     let at = Date.now();
@@ -105,7 +105,7 @@ test('two control planes that look at once come to one authority, when there is 
     expect(rows.some(({ text }) => /PRIVATE/.test(text))).toBe(false);
     const other = { ...deps, sealer: createSealer(['another-key-of-at-least-32-characters!'], randomBytes) };
     await expect(tendAuthorities(other, ownTerms)).rejects.toThrow(/TOLLGATE_SECRET_KEY is not the one/);
-    // A clock that is ahead by years makes one that others do not miss, and removes none.
+    // A clock that is years ahead creates one that does not disturb others, and removes none.
     at += 900 * dayMs;
     await tendAuthorities(deps, ownTerms);
     expect((await database.pool.query('select 1 from authority')).rowCount).toBe(3);
@@ -114,7 +114,7 @@ test('two control planes that look at once come to one authority, when there is 
   }
 });
 
-test('the next authority comes early where the newest is said to be old, and its rows may be removed while control planes run', async () => {
+test('the next authority is created early where the newest is marked as old, and its rows may be removed while control planes run', async () => {
   const database = await createTestDatabase();
   try {
     const deps = { pool: database.pool, clock: () => new Date(), sealer };
@@ -132,7 +132,7 @@ test('the next authority comes early where the newest is said to be old, and its
   }
 });
 
-test('who enrolled with a key gets in with it, to every service', async () => {
+test('a client that enrolled with a key connects with its certificate, to every service', async () => {
   const own = by(await tls.authorities(), await enrol(sync.key));
   const policy = openSync(plane, sync.key, own);
   policy.write(hello);
@@ -145,7 +145,7 @@ test('who enrolled with a key gets in with it, to every service', async () => {
   expect(lines.join()).not.toMatch(/gsk_|PRIVATE/);
 });
 
-test('without a certificate, in plain text, or by an authority that is not ours, nobody gets in', async () => {
+test('a client without a certificate, in plain text, or with a certificate of another authority is refused', async () => {
   const ca = await tls.authorities();
   const foreign = makeAuthority('Tollgate', { from: new Date(Date.now() - hourMs), until: new Date(Date.now() + hourMs) });
   const uri = `tollgate://workspace/acme/key/${sync.id}`;
@@ -164,7 +164,7 @@ test('without a certificate, in plain text, or by an authority that is not ours,
   }
 });
 
-test('a server certificate is none to connect with', async () => {
+test('a server certificate cannot be used to connect', async () => {
   const { certificate, key } = makeServer(await signer(), {
     dnsNames: ['localhost'],
     validity: { from: new Date(Date.now() - hourMs), until: new Date(Date.now() + hourMs) },
@@ -173,7 +173,7 @@ test('a server certificate is none to connect with', async () => {
   expect(await policy.ended).toMatch(/^UNAVAILABLE: /);
 });
 
-test('a certificate that was issued to a key of one workspace goes with no key of another, and with each of its own', async () => {
+test('a certificate issued to a key of one workspace is accepted with each key of that workspace, and with no key of another', async () => {
   const ca = await tls.authorities();
   const own = by(ca, await enrol(sync.key));
   const policy = openSync(plane, plane.other, own);
@@ -187,19 +187,19 @@ test('a certificate that was issued to a key of one workspace goes with no key o
   expect((await third.next()).message).toBe('snapshot');
 });
 
-test('a good certificate opens nothing without a good key', async () => {
+test('a valid certificate is useless without a valid key', async () => {
   const own = by(await tls.authorities(), await enrol(sync.key));
   expect(await openSync(plane, null, own).ended).toMatch(/^UNAUTHENTICATED: a workspace API key is needed/);
 });
 
-test('no stream outlives its certificate; that is no refusal', async () => {
+test('no stream outlives its certificate; that is not a refusal', async () => {
   const policy = openSync(plane, sync.key, by(await tls.authorities(), await enrol(sync.key)));
   plane.aheadMs = hourMs - 300;
   policy.write(hello);
   expect(await policy.ended).toBe('UNAVAILABLE: the client certificate has expired; connect again with another');
 });
 
-test('what the server shows and whom it believes may change while streams are open', async () => {
+test('the server’s certificate and its trusted authorities may change while streams are open', async () => {
   const validity = { from: new Date(Date.now() - hourMs), until: new Date(Date.now() + hourMs) };
   const [first, second] = ['first', 'second'].map((name) => makeAuthority(name, validity));
   if (first === undefined || second === undefined) throw new Error('there are two');
@@ -232,7 +232,7 @@ test('what the server shows and whom it believes may change while streams are op
       () => false,
     );
   };
-  // While there is nothing to show, nobody gets in.
+  // While the server has no certificate, every client is refused.
   expect(await enters(clientOf(first, first.certificate))).toBe(false);
   use(serving(first, [first]));
   expect(await enters(clientOf(first, first.certificate))).toBe(true);
@@ -257,7 +257,7 @@ test('what the server shows and whom it believes may change while streams are op
   await expect.poll(() => listeners.size).toBe(0);
 });
 
-test('a sidecar enrols, and a connection that has come of age is followed by another without a denial', async () => {
+test('a sidecar enrols, and an old connection is replaced by a new one without a denial', async () => {
   if (tls.grpc === null) throw new Error('there is TLS');
   await plane.stopGrpc();
   plane.tls = { ...tls.grpc, connectionMs: 400, graceMs: 50 };
@@ -274,7 +274,7 @@ test('a sidecar enrols, and a connection that has come of age is followed by ano
   expect(JSON.stringify(events)).not.toMatch(/UNAUTHENTICATED|refuse/i);
 });
 
-test('members are told the authorities, and so is a key of sidecars; metrics say when certificates expire', async () => {
+test('members can read the authorities, and so can a key of sidecars; metrics show when certificates expire', async () => {
   const pem = await tls.authorities();
   expect(await plane.ask('GET', '/api/v1/authorities')).toMatchObject({ status: 200, body: { ok: true, authorities: pem } });
   expect((await plane.ask('GET', '/api/v1/authorities', { key: sync.key })).status).toBe(200);
@@ -288,7 +288,7 @@ test('members are told the authorities, and so is a key of sidecars; metrics say
   expect(tls.problem).toBeNull();
 });
 
-test('without an authority at hand, or with a port that another has, it says what is wrong', async () => {
+test('without an authority, or with a port in use, it reports what is wrong', async () => {
   const steps: Undo = [];
   const config = { host: '127.0.0.1', enrolPort: '0', tlsNames: null, tlsDir: null };
   const other = createSealer(['another-key-of-at-least-32-characters!'], randomBytes);

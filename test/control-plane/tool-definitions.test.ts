@@ -33,7 +33,7 @@ afterAll(async () => {
   await plane.close();
 });
 beforeEach(async () => {
-  // A minute in which nothing was discovered yet.
+  // The next minute, in which no discovery was made yet.
   plane.clock.now = new Date(plane.clock.now.getTime() + 61_000);
   fake.pages = [[tool('read'), tool('write')]];
   fake.modern = false;
@@ -70,7 +70,7 @@ const runTools = async (): Promise<readonly string[]> => {
 };
 
 describe('a digest', () => {
-  test('is of all that the server says of a tool, in either revision, but for execution', async () => {
+  test('covers everything that the server says of a tool, in either revision, except execution', async () => {
     const said = tool('read', {
       title: 'Read',
       annotations: { readOnlyHint: true, novel: 1 },
@@ -103,7 +103,7 @@ describe('a digest', () => {
     expect(toolsOf(await refresh()).map(({ admitted }) => admitted)).toEqual([false, true]);
   });
 
-  test('stays the same in another order of keys and tools', async () => {
+  test('stays the same when keys and tools are reordered', async () => {
     await register();
     await pin();
     fake.pages = [[tool('write')], [Object.fromEntries(Object.entries(tool('read')).toReversed())]];
@@ -122,7 +122,7 @@ describe('a digest', () => {
 });
 
 describe('in a workspace that pins', () => {
-  test('registering admits what is found, and a refresh admits nothing that changed or appeared', async () => {
+  test('registering admits what is found, and a refresh admits nothing that changed or was added', async () => {
     await pin();
     await register();
     fake.pages = [[tool('read', { description: 'else' }), tool('write'), tool('new')]];
@@ -131,7 +131,7 @@ describe('in a workspace that pins', () => {
     expect(await runTools()).toEqual(['files.write']);
   });
 
-  test('admitting is for those that are named, or for all', async () => {
+  test('admits the named tools, or all', async () => {
     await pin();
     await register();
     fake.pages = [[tool('read', { description: 'else' }), tool('write'), tool('new')]];
@@ -148,7 +148,7 @@ describe('in a workspace that pins', () => {
     expect(rows).toEqual([{ detail: { change: 'admit', tools: 3 } }]);
   });
 
-  test('a definition that went back is the one that was admitted', async () => {
+  test('a definition that was changed back is the admitted one', async () => {
     await pin();
     await register();
     fake.pages = [[tool('read', { description: 'else' })]];
@@ -158,7 +158,7 @@ describe('in a workspace that pins', () => {
     expect(await admittedNow()).toEqual({ 'files.read': true, 'files.write': true });
   });
 
-  test('what is admitted is what was read: with If-Match, a refresh in between is 412', async () => {
+  test('exactly what was read is admitted: with If-Match, a refresh in between is 412', async () => {
     await pin();
     await register();
     const { headers } = await plane.ask('GET', one);
@@ -195,7 +195,7 @@ describe('in a workspace that pins', () => {
     expect(await runTools()).toEqual(['files.read', 'files.write']);
   });
 
-  test('of nobody else, and of no server that is not there', async () => {
+  test('admits nothing for other callers, and nothing of a missing server', async () => {
     await register();
     expect((await plane.ask('POST', `${list}/none/admit`, { body: {} })).status).toBe(404);
     const member = await plane.issueKey(['policies.read']);
@@ -203,7 +203,7 @@ describe('in a workspace that pins', () => {
   });
 });
 
-test('without pins a refresh admits what it finds, so that pinning begins with what was seen last', async () => {
+test('without pins a refresh admits what it finds, so that pinning begins with the last state', async () => {
   await register();
   fake.pages = [[tool('read', { description: 'else' })]];
   await refresh();
@@ -211,7 +211,7 @@ test('without pins a refresh admits what it finds, so that pinning begins with w
   expect(await admittedNow()).toEqual({ 'files.read': true });
 });
 
-test('a value that is none of both is refused', async () => {
+test('any other value is refused', async () => {
   expect(await plane.ask('PUT', '/acme/admin/workspacePolicy', { body: { toolDefinitions: 'strict' } })).toMatchObject({
     status: 400,
     body: { error: 'toolDefinitions must be "any" or "pinned"' },
@@ -219,7 +219,7 @@ test('a value that is none of both is refused', async () => {
 });
 
 describe('in snapshots', () => {
-  test('a process learns where servers are and what is admitted, live, and never a secret; a library learns neither', async () => {
+  test('a process receives the addresses of servers and what is admitted, live, and never a secret; a library receives neither', async () => {
     const { key } = await plane.issueKey(['sidecar.sync', 'govern', 'govern.impersonate']);
     const [process_, library] = await Promise.all([followPlane(plane, { key }), followPlane(plane, { key, form: 'library' })]);
     const now = async () => {
@@ -248,7 +248,7 @@ describe('in snapshots', () => {
   });
 });
 
-test('through the proxy: what changed is denied in words, and called once it is admitted', async () => {
+test('through the proxy: a changed tool is denied with the reason, and called once it is admitted', async () => {
   const { key } = await plane.issueKey(['sidecar.sync', 'govern']);
   const { sidecar, reaches } = await followPlane(plane, { key });
   const read = readGatewayFile(Buffer.from('{"mcpServers": {"files": {"headers": {"authorization": "Bearer the-secret-of-acme"}}}}'), {});
@@ -270,7 +270,7 @@ test('through the proxy: what changed is denied in words, and called once it is 
     const requestInit = { headers: { authorization: `Bearer ${key}` } };
     await client.connect(new StreamableHTTPClientTransport(new URL(`${app.listeningOrigin}/mcp/files`), { requestInit }));
     try {
-      // A definition that a model reads passes the proxy, which knows it from then on.
+      // A definition that a model reads passes through the proxy, which knows it from then on.
       await client.request({ method: 'tools/list', params: {} });
       return await client.callTool({ name: 'read', arguments: {} });
     } finally {

@@ -1,5 +1,5 @@
-// How a workspace brings the names of hosts to its own, over HTTP: what may be written, what a sidecar gets of it, and what
-// explain says.
+// How a workspace maps the names of hosts to its own, over HTTP: what may be written, what a sidecar receives, and what
+// explain returns.
 import { toolNamesMax } from '@tollgate/proto/contract';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { compileSettings } from '../../control-plane/compile/compile.ts';
@@ -57,11 +57,11 @@ test.each([
   expect(await compiled()).toEqual([]);
 });
 
-test('is of the workspace document alone', async () => {
+test('belongs to the workspace document only', async () => {
   expect((await put({ toolNames }, '/acme/admin/rolePolicies/member')).status).toBe(400);
 });
 
-test('explain says what hosts call the tool, and by which row', async () => {
+test('explain lists how hosts name the tool, and by which row', async () => {
   await put({ toolNames: { codex: { Bash: 'shell', 'gh__*': 'github.*', gh__merge: 'merge' } } });
   const explained = async (tool: string): Promise<unknown> => {
     const body = { role: 'member', agentType: 'codex::interactive::', tier: 'interactive', tool };

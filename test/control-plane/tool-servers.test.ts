@@ -1,4 +1,4 @@
-// Tool servers over REST, against real MCP servers and one that lies, floods and hangs.
+// Tool servers over REST, against real MCP servers and one that sends false data, floods and hangs.
 import { randomBytes } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
 import { parseCommands, printableConfig, readConfig } from '@tollgate/proto/contract';
@@ -16,7 +16,7 @@ const secret = 'Bearer the-secret-of-acme';
 const secretKey = 'a secret key of more than 32 characters';
 const theirs = createReach({ allowPrivate: true, commands: [process.execPath] });
 
-/** What the operator allows, which some tests change for a while. */
+/** The operator's permissions, which some tests change for a while. */
 const reach = { ...theirs };
 const keys = { current: createSealer([secretKey], randomBytes) };
 const sealer: typeof keys.current = {
@@ -38,7 +38,7 @@ afterAll(async () => {
 });
 beforeEach(async () => {
   Object.assign(reach, theirs);
-  // A minute in which nothing was discovered yet.
+  // The next minute, in which no discovery was made yet.
   rest.clock.now = new Date(rest.clock.now.getTime() + 61_000);
   keys.current = createSealer([secretKey], randomBytes);
   fake.asked.length = 0;
@@ -88,7 +88,7 @@ describe('registering', () => {
     expect(JSON.stringify((await rest.ask('GET', `${list}/files`)).body)).toContain('{"z":{},"a":{}}');
   });
 
-  test('is seen in the list and by name, with the names of its headers alone', async () => {
+  test('is shown in the list and by name, with only the names of its headers', async () => {
     await register({ headers: { Authorization: secret, 'X-Team': 'acme' } });
     const { body } = await rest.ask('GET', `${list}/files`);
     expect(body).toEqual({
@@ -103,7 +103,7 @@ describe('registering', () => {
       },
     });
     const { tools, ...server } = Object(body).server;
-    // `toEqual` takes an undefined key for an absent one.
+    // `toEqual` treats an undefined key as absent.
     const listedTools = tools.map((one: object) => ({ ...one, inputSchema: undefined }));
     expect(await listed()).toEqual({ ok: true, servers: [{ ...server, tools: listedTools }] });
   });
@@ -134,19 +134,19 @@ describe('registering', () => {
     });
   });
 
-  test('a name that is taken is 409, before the server is asked', async () => {
+  test('a name that is taken is 409, before the server is called', async () => {
     await register();
     fake.asked.length = 0;
     expect(await register()).toMatchObject({ status: 409, body: { error: expect.stringContaining('name already') } });
     expect(fake.asked).toEqual([]);
   });
 
-  test('of two at once one is registered, and the other is 409', async () => {
+  test('of two at the same time one is registered, and the other is 409', async () => {
     const answers = await Promise.all([register(), register()]);
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200, 409]));
   });
 
-  test('scopes for a tool that the server has not are 400, and nothing is stored', async () => {
+  test('scopes for a tool that the server does not have are 400, and nothing is stored', async () => {
     const answer = await register({ tools: { erase: { requiredScopes: ['x'] }, read: { requiredScopes: [] } } });
     expect(answer).toMatchObject({ status: 400, body: { error: 'tools.erase is not a tool that the server has' } });
     expect(await listed()).toEqual({ ok: true, servers: [] });
@@ -161,7 +161,7 @@ describe('registering', () => {
   });
 });
 
-describe('a definition that is refused, with its place', () => {
+describe('an invalid definition is refused with its place', () => {
   test.each<readonly [string, object, string]>([
     ['no name', { name: undefined }, 'name is required'],
     ['a name with a capital', { name: 'Files' }, 'name must be'],
@@ -221,7 +221,7 @@ describe('a definition that is refused, with its place', () => {
     });
   });
 
-  test('a body that is no object, or none at all, is 400', async () => {
+  test('a body that is not an object, or a missing one, is 400', async () => {
     for (const body of ['[]', '"x"', 'null', ''])
       expect((await rest.ask('POST', list, { body, headers: { 'content-type': 'application/json' } })).status).toBe(400);
   });
@@ -281,7 +281,7 @@ describe('addresses that are not public', () => {
     ['to a private address', ['127.0.0.1']],
     ['to a public address and a private one', ['93.184.215.14', '127.0.0.1']],
     ['to a mapped address', ['::ffff:127.0.0.1']],
-  ])('a name that resolves %s is 400, and nobody is connected to', async (_what, addresses) => {
+  ])('a name that resolves %s is 400, and no connection is opened', async (_what, addresses) => {
     const { connections } = fake;
     reach.resolve = async () => addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }));
     const answer = await register({ url: `https://public.test:${fake.port}/mcp` });
@@ -292,7 +292,7 @@ describe('addresses that are not public', () => {
     expect(fake.connections).toBe(connections);
   });
 
-  test('a name that resolves to nothing is answered as one that resolves to a private address', async () => {
+  test('a name that does not resolve is answered as one that resolves to a private address', async () => {
     reach.resolve = async () => [{ address: '10.1.2.3', family: 4 }];
     const inside = await register({ url: 'https://name.test/' });
     for (const resolve of [() => Promise.reject(new Error('ENOTFOUND')), async () => []]) {
@@ -308,7 +308,7 @@ describe('addresses that are not public', () => {
     });
   });
 
-  test('a server that was registered is refused when its name has come to lead inside, or it was allowed before', async () => {
+  test('a registered server is refused when its name now resolves to a private address, unless it was allowed before', async () => {
     reach.allowPrivate = true;
     await register();
     reach.allowPrivate = false;
@@ -323,7 +323,7 @@ describe('addresses that are not public', () => {
   });
 });
 
-describe('a server that fails is 502 in plain words, and nothing is stored', () => {
+describe('a server that fails is 502 with a clear text, and nothing is stored', () => {
   const failing = async (words: string): Promise<void> => {
     const answer = await register({ headers: { Authorization: secret } });
     expect({ status: answer.status, error: errorOf(answer) }).toEqual({ status: 502, error: expect.stringContaining(words) });
@@ -332,7 +332,7 @@ describe('a server that fails is 502 in plain words, and nothing is stored', () 
   };
   const json = { 'content-type': 'application/json' };
 
-  test('that is not there', async () => {
+  test('that is not reachable', async () => {
     const gone = await startFakeServer();
     await gone.close();
     expect((await register({ url: gone.url })).status).toBe(502);
@@ -344,7 +344,7 @@ describe('a server that fails is 502 in plain words, and nothing is stored', () 
     await failing('did not list its tools within 200 ms');
   });
 
-  test('that greets and then never answers', async () => {
+  test('that accepts the connection and then never answers', async () => {
     reach.discoverMs = 500;
     fake.instead = ({ rpc }) => rpc.method === 'tools/list';
     await failing('did not list its tools within 500 ms');
@@ -394,7 +394,7 @@ describe('a server that fails is 502 in plain words, and nothing is stored', () 
     await failing('the tool server ');
   });
 
-  test('that answers 50 MB in a few packed ones', async () => {
+  test('that answers 50 MB in a few compressed ones', async () => {
     const packed = gzipSync(Buffer.alloc(50 * 1_048_576, 'x'));
     fake.instead = ({ rpc }, response) => {
       if (rpc.method !== 'tools/list') return false;
@@ -404,7 +404,7 @@ describe('a server that fails is 502 in plain words, and nothing is stored', () 
     await failing('answered more than 4194304 bytes');
   });
 
-  test('that answers more in all than one answer may be, each of them short', async () => {
+  test('that answers more in total than one answer may be, each of them short', async () => {
     fake.instead = ({ rpc }, response) => {
       if (rpc.method !== 'tools/list') return false;
       const result = { tools: [], nextCursor: 'again', _meta: { pad: 'x'.repeat(1_048_576) } };
@@ -423,7 +423,7 @@ describe('a server that fails is 502 in plain words, and nothing is stored', () 
     await failing('the tool server ');
   });
 
-  test('that wants other credentials, and quotes the ones it was sent', async () => {
+  test('that requires other credentials, and quotes the ones it received', async () => {
     fake.instead = ({ headers }, response) => {
       response.writeHead(401, json).end(JSON.stringify({ error: `not ${headers.authorization}` }));
       return true;
@@ -431,7 +431,7 @@ describe('a server that fails is 502 in plain words, and nothing is stored', () 
     await failing('answered with status 401');
   });
 
-  test('that redirects, even to itself; nobody else is asked, and nobody gets the headers', async () => {
+  test('that redirects, even to itself; no other server is called, and none receives the headers', async () => {
     const inside = await startFakeServer();
     try {
       for (const [status, location] of [
@@ -483,7 +483,7 @@ describe('a server that fails is 502 in plain words, and nothing is stored', () 
   });
 });
 
-test('what PostgreSQL cannot hold in a description is mended, not stored', async () => {
+test('characters of a description that PostgreSQL cannot store are replaced', async () => {
   fake.pages = [[tool('a', { description: 'a\0b\ud800c', inputSchema: { type: 'object', title: '\0' } })]];
   expect((await register()).body).toMatchObject({ tools: [{ description: 'a\ufffdb\ufffdc', inputSchema: { title: '\ufffd' } }] });
 });
@@ -522,7 +522,7 @@ describe('real MCP servers', () => {
     expect(JSON.stringify(body)).not.toContain('secret-variable');
   });
 
-  test('a program is given its variables and none of this process', async () => {
+  test('a program receives its variables and none of this process', async () => {
     process.env['TEST_OF_OURS'] = 'ours';
     const script = `
       const names = Object.keys(process.env).sort().join(' ');
@@ -551,7 +551,7 @@ describe('real MCP servers', () => {
     expect((await rest.ask('POST', list, { body: { name: 'bad', command: { program: process.execPath, args } } })).status).toBe(502);
   });
 
-  test('a program that the operator allows no more is not started again', async () => {
+  test('a program that the operator no longer allows is not started again', async () => {
     await rest.ask('POST', list, { body: { name: 'local', command: [process.execPath, everything, 'stdio'] } });
     reach.commands = [];
     const answer = await rest.ask('POST', `${list}/local/refresh`);
@@ -563,7 +563,7 @@ describe('real MCP servers', () => {
 });
 
 describe('secrets', () => {
-  test('they are nowhere but encrypted: not in the database, not in answers, not in the log', async () => {
+  test('they exist only encrypted: not in the database, not in answers, not in the log', async () => {
     const seen: unknown[] = [];
     seen.push(await register({ headers: { Authorization: secret } }), await listed(), await rest.ask('POST', `${list}/files/refresh`));
     seen.push(
@@ -575,7 +575,7 @@ describe('secrets', () => {
     expect(JSON.stringify(seen)).not.toContain('the-secret-of-acme');
   });
 
-  test('the same secret is never sealed alike twice', async () => {
+  test('the same secret is never sealed to the same bytes twice', async () => {
     await register({ headers: { Authorization: secret } });
     await register({ name: 'again', headers: { Authorization: secret } });
     const { rows } = await rest.pool.query<{ sealed: Buffer }>('select sealed from tool_server');
@@ -592,13 +592,13 @@ describe('secrets', () => {
     expect(fake.asked).toEqual([]);
   };
 
-  test('under another key they cannot be used, in clear words, and the server is not asked', async () => {
+  test('under another key they cannot be used, with a clear text, and the server is not called', async () => {
     await register({ headers: { Authorization: secret } });
     keys.current = createSealer([`${secretKey}!`], randomBytes);
     await refused();
   });
 
-  test('moved to another server, or changed in one bit, they open nowhere', async () => {
+  test('moved to another server, or changed in one bit, they cannot be opened', async () => {
     await register({ headers: { Authorization: secret } });
     await register({ name: 'other', headers: { Authorization: 'another' } });
     await rest.pool.query("update tool_server set sealed = (select sealed from tool_server where name = 'other') where name = 'files'");
@@ -610,13 +610,13 @@ describe('secrets', () => {
   test.each([
     ['another address', "url = 'https://evil.test/mcp'"],
     ['a program', `url = null, program = '${process.execPath}', args = '{-e,0}'`],
-  ])('with %s in their row they open nowhere, and nobody is asked', async (_what, change) => {
+  ])('with %s in their row they cannot be opened, and no server is called', async (_what, change) => {
     await register({ headers: { Authorization: secret } });
     await rest.pool.query(`update tool_server set ${change}`);
     await refused();
   });
 
-  test('with other arguments of their program they open nowhere', async () => {
+  test('with other arguments of their program they cannot be opened', async () => {
     await rest.ask('POST', list, {
       body: { name: 'files', command: { program: process.execPath, args: [everything, 'stdio'], env: { TOKEN: 'x' } } },
     });
@@ -665,7 +665,7 @@ describe('secrets', () => {
     }
   });
 
-  test('moved to the server of that name in another workspace, they open nowhere', async () => {
+  test('moved to the server of that name in another workspace, they cannot be opened', async () => {
     await register({ headers: { Authorization: secret } });
     await rest.pool.query("update tool_server set workspace_id = (select id from workspace where slug = 'other')");
     expect((await rest.ask('POST', '/other/admin/toolServers/files/refresh', { key: rest.other })).status).toBe(409);
@@ -678,14 +678,14 @@ describe('secrets', () => {
   });
 });
 
-describe('a control plane whose operator set nothing', () => {
+describe('a control plane without settings of the operator', () => {
   let plain: Rest;
   beforeAll(async () => {
     plain = await createRest();
   });
   afterAll(() => plain.close());
 
-  test('takes no headers, starts no program and connects to nothing private, each in clear words', async () => {
+  test('accepts no headers, starts no program and connects to no private address, each with a clear text', async () => {
     const refusals = await Promise.all(
       [
         { name: 'a', url: 'https://example.com/', headers: { Authorization: secret } },
@@ -720,7 +720,7 @@ test('the operator’s variables are checked at the start, and the key is not pr
   expect(problemsOf({ TOLLGATE_SECRET_KEY: many.join() })).toEqual(['TOLLGATE_SECRET_KEY must be at most 10 keys']);
   expect(problemsOf({ TOLLGATE_SECRET_KEY: many.slice(1).join() })).toEqual([]);
   expect(secretKeysIn(`${one},${two}`)).toEqual([one, two]);
-  // Kept as it always was: what it sealed must open.
+  // Kept unchanged for compatibility: secrets that it sealed must open.
   expect(secretKeysIn(`${one}\n`)).toEqual([`${one}\n`]);
   expect(problemsOf({ TOLLGATE_TOOL_COMMANDS: 'npx,,uvx' })).toEqual(['TOLLGATE_TOOL_COMMANDS must be programs separated by commas']);
   expect(
@@ -733,7 +733,7 @@ test('the operator’s variables are checked at the start, and the key is not pr
 });
 
 describe('refreshing', () => {
-  test('finds what the server has now, raises the revision and leaves an event', async () => {
+  test('finds the current tools of the server, raises the revision and leaves an event', async () => {
     const { body: first } = await register({ tools: { write: { requiredScopes: ['w'] } } });
     rest.clock.now = new Date(rest.clock.now.getTime() + 60_000);
     fake.pages = [[tool('new')]];
@@ -757,7 +757,7 @@ describe('refreshing', () => {
     expect((await eventsOf()) as unknown[]).toContainEqual(expect.objectContaining({ detail: { change: 'refresh', tools: 1 } }));
   });
 
-  test('a tool that comes back asks for the scopes it asked for', async () => {
+  test('a tool that is found again has the scopes that it had', async () => {
     await register({ tools: { write: { requiredScopes: ['w'] } } });
     const [page] = [fake.pages];
     fake.pages = [[tool('read')]];
@@ -768,7 +768,7 @@ describe('refreshing', () => {
     });
   });
 
-  test('a server that fails keeps the tools it had', async () => {
+  test('a server that fails keeps its former tools', async () => {
     await register();
     const before = await listed();
     fake.pages = [[tool('')]];
@@ -776,7 +776,7 @@ describe('refreshing', () => {
     expect(await listed()).toEqual(before);
   });
 
-  test('a server that was deleted, or made anew, while it was asked, is not written', async () => {
+  test('a server that was deleted, or created again, during its refresh is not written', async () => {
     await register();
     const meanwhile = async (change: () => Promise<unknown>): Promise<number> => {
       let changed: Promise<unknown> | null = null;
@@ -802,7 +802,7 @@ describe('refreshing', () => {
   });
 });
 
-test('a workspace has 30 discoveries a minute, whichever its keys; another has its own', async () => {
+test('a workspace has 30 discoveries a minute over all its keys; another workspace has its own', async () => {
   const keys = [rest.owner, await rest.keyOf('admin', ['policies.write'])];
   const post = (key: string | undefined) => rest.ask('POST', list, { body: {}, ...(key === undefined ? {} : { key }) });
   for (let n = 0; n < 30; n += 1) expect((await post(keys[n % 2])).status).toBe(400);
@@ -813,7 +813,7 @@ test('a workspace has 30 discoveries a minute, whichever its keys; another has i
   expect((await rest.ask('POST', '/other/admin/toolServers', { key: rest.other, body: {} })).status).toBe(400);
 });
 
-test('If-Match holds a write only while the server is unchanged since', async () => {
+test('If-Match permits a write only while the server is unchanged', async () => {
   const { body } = await register();
   const seen = String(Object(body).revision);
   await rest.ask('POST', `${list}/files/refresh`);
@@ -823,7 +823,7 @@ test('If-Match holds a write only while the server is unchanged since', async ()
   expect((await rest.ask('DELETE', `${list}/files`, { headers: { 'if-match': String(Number(seen) + 1) } })).status).toBe(200);
 });
 
-describe('who may', () => {
+describe('permissions', () => {
   const requests = [
     ['GET', list, 'policies.read'],
     ['GET', `${list}/files`, 'policies.read'],
@@ -847,7 +847,7 @@ describe('who may', () => {
     }
   });
 
-  test.each(requests.filter(([, url]) => url !== list))('%s %s is 404 for a name that is not there', async (method, url) => {
+  test.each(requests.filter(([, url]) => url !== list))('%s %s is 404 for a missing name', async (method, url) => {
     expect((await rest.ask(method, url)).status).toBe(404);
     for (const name of ["'; drop table tool_server; --", '\0', 'fi\0les', 'Files', '__proto__'])
       expect((await rest.ask(method, url.replace('files', encodeURIComponent(name)))).status).toBe(404);

@@ -1,4 +1,4 @@
-// Small parts that keep a process in bounds, each by itself.
+// Small parts that bound what a process uses, each tested alone.
 import { expect, test } from 'vitest';
 import { Outage } from '../../control-plane/cli/failure.ts';
 import { linesOf } from '../../control-plane/cli/streams.ts';
@@ -8,7 +8,7 @@ import { createSeats, inTurns } from '../../control-plane/base/turns.ts';
 import { watchHeads } from '../../control-plane/audit/store/watch-heads.ts';
 import { undoAll } from '../../control-plane/base/undo.ts';
 
-test('turns: when as many wait as may, the next one is refused, and those who wait have their turn', async () => {
+test('turns: when the queue is full the next one is refused, and pending ones have their turn', async () => {
   let go = (): void => {};
   const held = new Promise<void>((done) => (go = done));
   const run = inTurns(1, (n: number) => held.then(() => n), { waitingMax: 1, full: () => new Error('full') });
@@ -19,7 +19,7 @@ test('turns: when as many wait as may, the next one is refused, and those who wa
   expect(await run(4)).toBe(4);
 });
 
-test('seats: so many for each, so many in all; who leaves twice makes room once', () => {
+test('seats: a maximum for each key and in total; one that leaves twice frees one seat', () => {
   const seats = createSeats<string>({ each: 2, all: 3 });
   const [a] = [seats.take('a'), seats.take('a')];
   expect(seats.take('a')).toEqual({ taken: 'by the key' });
@@ -32,7 +32,7 @@ test('seats: so many for each, so many in all; who leaves twice makes room once'
   expect(seats.take('c')).toEqual({ taken: 'by all' });
 });
 
-test('a rate limit forgets the key that was quiet longest when there are too many', () => {
+test('a rate limit forgets the key that was silent longest when there are too many', () => {
   const limit = createRateLimit(() => new Date(0), 1, 'of a test', 2);
   for (const key of ['a', 'b', 'c']) limit.take(key);
   expect(() => limit.take('c')).toThrow('at most 1 of a test');
@@ -40,7 +40,7 @@ test('a rate limit forgets the key that was quiet longest when there are too man
   limit.take('a');
 });
 
-test('a stop takes every step, last first, whatever fails', async () => {
+test('a stop executes every step, the last first, whatever fails', async () => {
   const taken: string[] = [];
   const failed: string[] = [];
   const log = { error: (fields: object) => void failed.push(JSON.stringify(fields)) };
@@ -59,7 +59,7 @@ test('a stop takes every step, last first, whatever fails', async () => {
   expect(failed).toEqual([expect.stringContaining('third failed'), expect.stringContaining('second failed')]);
 });
 
-test('a closed watch of heads tells who waits, and whoever comes later, at once', async () => {
+test('a closed watch of heads notifies pending callers, and later ones, immediately', async () => {
   const heads = watchHeads({ query: () => Promise.reject(new Error('asked')) }, 1);
   const { signal } = new AbortController();
   const waiting = heads.waitBeyond({ workspaceId: 1, ingest: 0 }, 60_000, signal);
@@ -68,13 +68,13 @@ test('a closed watch of heads tells who waits, and whoever comes later, at once'
   expect(await heads.waitBeyond({ workspaceId: 1, ingest: 0 }, 60_000, signal)).toBeNull();
 });
 
-test('the list of models is made once for as long as prices last', () => {
+test('the list of models is built once for as long as the prices are valid', () => {
   const models = listModels(new Date('2026-06-25T12:00:00Z'));
   expect(listModels(new Date('2026-06-25T12:29:59Z'))).toBe(models);
   expect(listModels(new Date('2026-06-25T12:30:00Z'))).not.toBe(models);
 });
 
-test('an answer that ends in the middle of a line is an outage, so that who follows goes on', async () => {
+test('an answer that ends in the middle of a line is an outage, so that its reader continues', async () => {
   async function* pieces() {
     yield 'whole\nhal';
   }

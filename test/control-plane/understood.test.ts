@@ -1,5 +1,5 @@
-// Policy that some program does not understand: it is refused while a sidecar or a control plane lacks what it needs, and a database that
-// holds it is for programs that have it.
+// Policy that some program does not support: it is refused while a connected sidecar or a control plane lacks what it
+// needs, and a database that holds it accepts only programs that support it.
 import { policyNeeds } from '@tollgate/proto/contract';
 import type pg from 'pg';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -14,7 +14,7 @@ import { workspaceIdOf } from './spool.ts';
 let rest: Rest;
 beforeEach(async () => {
   rest = await createRest();
-  // As if limits had come with a later version.
+  // As if limits had been added by a later version.
   Object.assign(rest.deps, { needs: { ...policyNeeds, rule: { ...policyNeeds.rule, rateLimit: 'limits' } } });
 });
 afterEach(() => rest.close());
@@ -31,13 +31,13 @@ async function connect(sidecarId: string, capabilities: readonly string[], slug 
   await roster.write();
 }
 
-test('a write that needs nothing new asks nobody', async () => {
+test('a write that needs nothing new checks no program', async () => {
   await connect('old', []);
   expect((await put('', { defaults: { api: { permission: 'deny' } } })).status).toBe(200);
   expect(await needs()).toEqual([]);
 });
 
-test('a write that a connected sidecar lacks something for is refused by name, and written where it is forced', async () => {
+test('a write that a connected sidecar does not support is refused by name, and written where it is forced', async () => {
   await connect('edge-old', ['deltas']);
   await connect('edge-new', ['deltas', 'limits']);
   await connect('elsewhere', [], 'other');
@@ -57,7 +57,7 @@ test('a write that a connected sidecar lacks something for is refused by name, a
   ]);
 });
 
-test('many are named by the first ten', async () => {
+test('of many sidecars the first ten are named', async () => {
   for (let n = 10; n < 23; n += 1) await connect(`edge-${n}`, []);
   expect(errorOf(await put())).toContain(
     `edge-10, ${Array.from({ length: 8 }, (_, at) => `edge-${at + 11}`).join(', ')}, edge-19 and 3 more`,
@@ -69,13 +69,13 @@ test.each<readonly [string, string, object]>([
   ['an agent type', '/acme/admin/agentTypePolicies/claude-code%3A%3Aapi%3A%3Abot', limited],
   ['a user', '/acme/admin/userPolicies/owner', limited],
   ['a tool', policy, { tools: { x: { api: { rateLimit: 1 } } } }],
-])('so is a write of the policy of %s', async (_, url, body) => {
+])('a write of the policy of %s is refused in the same way', async (_, url, body) => {
   await connect('old', []);
   expect((await rest.ask('PUT', url, { body })).status).toBe(409);
   expect((await rest.ask('PUT', `${url}?force=true`, { body })).status).toBe(200);
 });
 
-test('so are a set and a rollback', async () => {
+test('a set and a rollback are refused in the same way', async () => {
   const body = { workspacePolicy: limited };
   const before = Number(Object((await put()).body).revision);
   await rest.ask('DELETE', policy);
@@ -86,7 +86,7 @@ test('so are a set and a rollback', async () => {
   expect((await rest.ask('POST', '/acme/admin/policies/rollback?force=true', { body: rollback })).status).toBe(200);
 });
 
-test('a control plane of an older version is waited for, also where the write is forced', async () => {
+test('a control plane of an older version blocks the write, also where it is forced', async () => {
   await beat(rest.pool, 'instance-1');
   const refused = await put('?force=true');
   expect(refused.status).toBe(409);
@@ -97,7 +97,7 @@ test('a control plane of an older version is waited for, also where the write is
   expect((await put('', { defaults: { api: { rateLimit: 6 } } })).status).toBe(200);
 });
 
-test('a database that needs what this version has not is refused at the start', async () => {
+test('a database that needs what this version does not support is refused at the start', async () => {
   const first = { workspace: 'acme', ownerEmail: 'owner@acme.test', ownerKey: null };
   expect(await seedFirstWorkspace(rest.deps, first)).toEqual({ kind: 'present' });
   await put();
@@ -118,7 +118,7 @@ test('a rule that a later version has written denies here, and makes no exceptio
 });
 
 describe('a control plane that starts while a write needs more', () => {
-  /** A transaction that holds the lock of starts, until it is let go. */
+  /** A transaction that holds the lock of starts, until the returned function is called. */
   async function holding(work: (client: pg.PoolClient) => Promise<unknown>): Promise<() => Promise<void>> {
     const client = await rest.pool.connect();
     await client.query('begin');
@@ -137,7 +137,7 @@ describe('a control plane that starts while a write needs more', () => {
       )
     ).rows[0]?.waiting;
 
-  test('is counted by that write, where it is first', async () => {
+  test('is counted by that write, where the start is first', async () => {
     const commit = await holding((client) =>
       client.query("insert into run_instance (id, heartbeat_at, capabilities) values ('old', clock_timestamp(), '{}')"),
     );

@@ -1,4 +1,4 @@
-// What is left of limits and caps, over HTTP, from entries as sidecars ship them.
+// What is left of limits and caps, over HTTP, computed from entries as sidecars ship them.
 import type { AuditEntry } from '@tollgate/proto/contract';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { createRest, type Rest } from './rest.ts';
@@ -47,13 +47,13 @@ const repeated = (count: number, call: Partial<AuditEntry> = {}): readonly Parti
   Array.from({ length: count }, () => call);
 const denied = (code: AuditEntry['code']): Partial<AuditEntry> => ({ decision: 'deny', code, decisionReason: `${code}: …` });
 
-test('of nothing recorded', async () => {
+test('without entries', async () => {
   const spend = { day: '2026-06-25', resetsAt: '2026-06-26T00:00:00.000Z', capCents: 5_000, users: [] };
   expect(await usage()).toEqual({ now: at(0), asOf: null, windowSeconds: 60, limits: [], caps: [], spend, truncated: false });
 });
 
 describe('limits', () => {
-  test('count the allowed calls for which their rule speaks, for each subject and tier', async () => {
+  test('count the allowed calls that their rule matches, for each subject and tier', async () => {
     await put('workspacePolicy', {
       defaults: { api: { rateLimit: 10 }, background: { rateLimit: 3 } },
       tools: { 'mail.*': { api: { rateLimit: 5 } } },
@@ -90,7 +90,7 @@ describe('limits', () => {
     expect((await usage()).limits).toEqual([]);
   });
 
-  test('of layers in audit mode, or replaced by an override, are none', async () => {
+  test('of layers in audit mode, or replaced by an override, are not listed', async () => {
     await put('workspacePolicy', { defaults: { api: { rateLimit: 10 } } });
     await put('rolePolicies/member', { mode: 'audit', defaults: { api: { rateLimit: 2 } } });
     await put('userPolicies/ann', { defaults: { api: { rateLimit: 50, override: true } } });
@@ -100,7 +100,7 @@ describe('limits', () => {
     ]);
   });
 
-  test('of a delegated call are those of whoever it began with', async () => {
+  test('of a delegated call are those of its first caller', async () => {
     await put('workspacePolicy', { defaults: { api: { rateLimit: 2 } } });
     const child = {
       agentName: 'child',
@@ -124,7 +124,7 @@ describe('caps', () => {
     return { agentId, call: { agentId, agentName: 'bot' } };
   };
 
-  test('count the attempts of each run: all that got as far as the caps', async () => {
+  test('count the attempts of each run: all that reached the caps', async () => {
     const { agentId, call } = await agentNamed(10);
     await recordCalls([
       ...repeated(3, call),
@@ -144,7 +144,7 @@ describe('caps', () => {
     ]);
   });
 
-  test('two subjects, keys or chains of one session are runs of their own; an agent that is gone has none', async () => {
+  test('two subjects, keys or chains of one session are separate runs; a removed agent has none', async () => {
     const { agentId, call } = await agentNamed(3);
     await recordCalls([
       ...repeated(4, call),
@@ -177,7 +177,7 @@ describe('spend', () => {
       reserved,
     ]);
 
-  test('is what this day’s runs cost each user of the workspace, who spent most first', async () => {
+  test('is the cost of this day’s runs for each user of the workspace, the highest first', async () => {
     await spent(acme, 'ann', '2026-06-25', 1_250_000, 0);
     await spent(acme, 'bob', '2026-06-25', 4_999_000_001, 999_999);
     await spent(acme, 'cid', '2026-06-25', 0, 0);
@@ -206,7 +206,7 @@ test('nothing of another workspace is counted', async () => {
   expect(await usage()).toMatchObject({ limits: [], caps: [], asOf: null });
 });
 
-test('a frozen workspace has used what it has', async () => {
+test('a frozen workspace keeps its usage', async () => {
   await put('workspacePolicy', { defaults: { api: { rateLimit: 10 } } });
   await recordCalls(repeated(2));
   await rest.ask('POST', `${admin}/freeze`);

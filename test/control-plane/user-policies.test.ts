@@ -46,7 +46,7 @@ describe('two parts with two authors', () => {
     }
   });
 
-  test('what a member writes of themselves again, or removes again, leaves neither history nor an event', async () => {
+  test('a write of a member’s own part that changes nothing leaves neither history nor an event', async () => {
     const rows = async (): Promise<unknown> =>
       (
         await rest.pool.query(
@@ -65,7 +65,7 @@ describe('two parts with two authors', () => {
     expect(await rows()).toEqual(removed);
   });
 
-  test('a member writes their own at most 600 times a minute with a key, which holds up nobody else', async () => {
+  test('a member writes their own part at most 600 times a minute with a key, which delays no other member', async () => {
     const busy = await rest.keyOf('member', ['*'], 'busy-1');
     const own = '/acme/admin/userPolicies/busy-1';
     const ask = (n: number) => (n % 2 === 0 ? rest.ask('DELETE', own, { key: busy }) : rest.ask('PUT', own, { key: busy, body: [] }));
@@ -78,7 +78,7 @@ describe('two parts with two authors', () => {
     expect((await rest.ask('PUT', own, { body: { defaults: { api: deny } } })).status).toBe(200);
   });
 
-  test('what an admin writes is theirs, also where the member says the same today', async () => {
+  test('an admin’s write is the organisation’s, also where the member’s part says the same today', async () => {
     await self({ tools: { 'pay.send': { api: deny } } });
     await organisation({ tools: { 'pay.send': { api: deny } } });
     await rest.ask('DELETE', url, { key: member });
@@ -88,14 +88,14 @@ describe('two parts with two authors', () => {
     });
   });
 
-  test('an admin who sets the mode that the member has set too has set it', async () => {
+  test('an admin who sets the mode that the member has also set makes it the organisation’s', async () => {
     await organisation({ mode: 'audit-only', defaults: { api: deny } });
     await self({ mode: 'enforce' });
     await organisation({ mode: 'enforce' });
     expect(await view()).toMatchObject({ parts: { organisation: { mode: 'enforce' } } });
   });
 
-  test('a member may set what the organisation sets too where their own part says otherwise', async () => {
+  test('a member may also set what the organisation sets where their own part differs', async () => {
     await organisation({ mode: 'enforce' });
     await self({ mode: 'audit-only', defaults: { api: deny } });
     await self({ mode: 'enforce' });
@@ -120,7 +120,7 @@ describe('two parts with two authors', () => {
     expect(await view()).toEqual({});
   });
 
-  test('an admin writes the organisation’s part about themselves too', async () => {
+  test('an admin also writes the organisation’s part about themselves', async () => {
     const admin = await rest.keyOf('admin');
     await rest.ask('PUT', '/acme/admin/userPolicies/admin-1', {
       key: admin,
@@ -131,7 +131,7 @@ describe('two parts with two authors', () => {
     });
   });
 
-  test('the history has each part for itself', async () => {
+  test('the history records each part separately', async () => {
     await organisation({ mode: 'audit' });
     await self({ mode: 'enforce' });
     await rest.ask('DELETE', url);
@@ -147,7 +147,7 @@ describe('two parts with two authors', () => {
   });
 });
 
-describe('a self-edit cannot weaken what the organisation says', () => {
+describe('a self-edit cannot weaken the organisation’s part', () => {
   test.each([
     ['permission', { defaults: { api: deny } }, { defaults: { api: allow } }, 'defaults.api.permission'],
     ['limit', { defaults: { api: { rateLimit: 5 } } }, { defaults: { api: { rateLimit: 6 } } }, 'defaults.api.rateLimit'],
@@ -172,7 +172,7 @@ describe('a self-edit cannot weaken what the organisation says', () => {
     expect(await view()).toEqual({});
   });
 
-  test('what is as strict or stricter is taken', async () => {
+  test('an edit that is as strict or stricter is accepted', async () => {
     await rest.ask('PUT', '/acme/admin/workspacePolicy', {
       body: { defaults: { api: { permission: 'allow', rateLimit: 5, transform: 'redact' } } },
     });
@@ -201,7 +201,7 @@ describe('a self-edit cannot weaken what the organisation says', () => {
   });
 });
 
-test('a service key of a member is nobody’s self', async () => {
+test('a service key of a member has no self part', async () => {
   const maker = await rest.keyOf('admin', ['*'], 'maker');
   const { body } = await rest.ask('POST', '/acme/admin/keys', { key: maker, body: { name: 's', scopes: ['*'] } });
   await rest.ask('PATCH', '/acme/admin/members/maker', { body: { role: 'member' } });
@@ -216,7 +216,7 @@ test.each([['a:b'], ['%00'], ['a%2Fb'], ['🙂'], ['u'.repeat(129)]])('the uid %
   expect((await rest.ask('PUT', `/acme/admin/userPolicies/${encodeURI(uid)}`, { body: {} })).status).toBe(400);
 });
 
-describe('a document that is sent back whole', () => {
+describe('a document that is sent back in full', () => {
   const shown = async (key: string) => Object((await rest.ask('GET', url, { key })).body) as Record<string, unknown>;
 
   test('by an admin makes none of the member’s rules the organisation’s', async () => {
@@ -248,7 +248,7 @@ describe('a document that is sent back whole', () => {
     ['{}', {}],
     ['one of two', { self: { mode: 'audit' } }],
     ['nothing of ours', 7],
-  ])('with parts that are %s is 400, whoever sends it', async (_, parts) => {
+  ])('with parts that are %s is 400, for every sender', async (_, parts) => {
     await organisation({ mode: 'enforce' });
     await self({ mode: 'audit' });
     for (const write of [organisation, self]) {
@@ -259,7 +259,7 @@ describe('a document that is sent back whole', () => {
   });
 });
 
-test('what is not a member’s to write is 403 before it is looked at', async () => {
+test('a field that a member may not write is 403 before it is validated', async () => {
   for (const body of [{}, { nonsense: 1 }, [], '{'])
     expect(
       (await rest.ask('PUT', '/acme/admin/userPolicies/owner', { key: member, body, headers: { 'content-type': 'application/json' } }))
@@ -267,7 +267,7 @@ test('what is not a member’s to write is 403 before it is looked at', async ()
     ).toBe(403);
 });
 
-test('__proto__ can be no member’s uid, and has no policy', async () => {
+test('__proto__ cannot be a member’s uid, and has no policy', async () => {
   for (const method of ['GET', 'PUT', 'DELETE'] as const) {
     const answer = await rest.ask(method, '/acme/admin/userPolicies/__proto__', method === 'PUT' ? { body: {} } : {});
     expect(answer.status).toBe(400);
@@ -275,7 +275,7 @@ test('__proto__ can be no member’s uid, and has no policy', async () => {
   }
 });
 
-test('an admin who ends an exception of a user is told of those that still loosen what it was made from', async () => {
+test('an admin who removes a user’s exception receives those that still loosen the rule under it', async () => {
   await rest.ask('PUT', '/acme/admin/workspacePolicy', { body: { defaults: { api: deny } } });
   const exception = { api: { permission: 'allow', override: true } };
   await rest.ask('PUT', '/acme/admin/rolePolicies/member', { body: { tools: { a: exception } } });

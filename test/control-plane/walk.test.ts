@@ -1,6 +1,7 @@
-// A client that has read nothing but the API document walks every operation with generated input. No answer is a 5xx,
-// and every one is as the document says (`ask` holds them against it). After every kind of write, what a control plane holds by reading
-// only what changed is what it would hold by reading all: a table that decisions depend on, and whose changes nobody notes, fails here.
+// A client that knows only the API document sends generated input to every operation. No answer is a 5xx, and every
+// answer is valid by the document (`ask` validates them). After every kind of write, a control plane that reads only
+// the changes must hold the same as one that reads everything. A table that decisions depend on, and whose changes are
+// not recorded, fails here.
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { hasToolServer, insertToolServer } from '../../control-plane/tool-servers/store/tool-servers.ts';
@@ -23,11 +24,11 @@ beforeAll(async () => {
 });
 afterAll(() => rest.close());
 
-/** What there is to name, fresh for each operation: the one before may have removed it. */
+/** Existing names, fresh for each operation: the previous operation may have removed them. */
 async function makeNames(): Promise<Parameters<typeof requestOf>[1]> {
   const key = await rest.ask('POST', '/acme/admin/keys', { body: { name: 'walked', scopes: ['govern'] } });
   const agent = await rest.createAgent();
-  // An operation before may have frozen it.
+  // A previous operation may have frozen it.
   await rest.ask('POST', '/acme/admin/unfreeze');
   await rest.ask('POST', '/acme/admin/members', { body: { uid: 'mia', email: 'mia@acme.test', role: 'member' } });
   await putToolServer();
@@ -39,7 +40,7 @@ async function makeNames(): Promise<Parameters<typeof requestOf>[1]> {
       id: [agent, field(key, 'id'), field(await rest.run(agent, { input: 'walk' }), 'id'), 'A'.repeat(20)],
       role: ['owner', 'admin', 'member', 'guest'],
       key: ['hook::api::triage', 'hook::api::', 'a/b::interactive::c', 'none'],
-      // Not the owner: what walks stands on them.
+      // Not the owner, whose key the walk uses.
       uid: ['mia', 'nobody'],
       name: ['github', 'files'],
     },
@@ -59,7 +60,7 @@ async function makeNames(): Promise<Parameters<typeof requestOf>[1]> {
   };
 }
 
-/** As if it had been registered and answered: who walks has none that does. */
+/** As if it had been registered and had answered: the walk has no server that does. */
 async function putToolServer(): Promise<void> {
   const workspaceId = await findWorkspaceId(rest.pool, 'acme');
   if (workspaceId === null || (await hasToolServer(rest.pool, workspaceId, 'github'))) return;
@@ -81,7 +82,7 @@ async function putToolServer(): Promise<void> {
   );
 }
 
-test('every operation, with generated input, answers as the document says and never with a 5xx', async () => {
+test('every operation, with generated input, answers as the document states and never with a 5xx', async () => {
   for (const operation of rest.document.operations) {
     const statuses = new Set<number>();
     seen.set(operation.operationId, statuses);
@@ -97,7 +98,7 @@ test('every operation, with generated input, answers as the document says and ne
         );
         statuses.add(status);
         if (operation.method !== 'GET' && status === 200 && (written += 1) <= writesHeldEach) await expectHeldAsRead(operation.operationId);
-        // A server that somebody registers may be down: that is said with 502, and is not our failing.
+        // A server that a client registers may be down: that is reported with 502, and is no error of ours.
         if (status !== 502 || operation.responses['502'] === undefined) expect(status, JSON.stringify(request)).toBeLessThan(500);
       }),
       { numRuns: casesEach, seed },
@@ -108,7 +109,7 @@ test('every operation, with generated input, answers as the document says and ne
 const writesHeldEach = 5;
 let held: ReturnType<typeof holdWorkspace> | null = null;
 
-/** What was touched since the last time leads to what there is. */
+/** Reading the changes since the last time leads to the current state. */
 async function expectHeldAsRead(operationId: string): Promise<void> {
   const workspaceId = (await findWorkspaceId(rest.pool, 'acme')) ?? 0;
   const changed = await readWorkspace(rest.pool, workspaceId, held === null ? null : { epoch: held.epoch, number: held.revision });
@@ -138,22 +139,22 @@ test('no text in any variable of a path is more than a 4xx', async () => {
   }
 }, 300_000);
 
-test('the walk reached what it was to reach: every operation took something, and every one with input refused something', () => {
-  // A server that answers is needed for these, a browser for those.
+test('the walk had full coverage: every operation accepted some request, and every one with input refused some', () => {
+  // The first need a server that answers, the others a browser.
   const needsMore = new Set(['registerToolServer', 'refreshToolServer', 'endSession', 'beginSignIn', 'finishSignIn', 'rollbackPolicies']);
   // There is no TLS here, so there are no authorities.
   needsMore.add('readAuthorities');
   for (const { operationId, body } of rest.document.operations) {
     const statuses = [...(seen.get(operationId) ?? [])];
     if (!needsMore.has(operationId)) expect(statuses, operationId).toContain(200);
-    // A hook says by a decision what it refuses.
+    // A hook answers a refusal with a decision.
     if (body !== null) expect(statuses, operationId).toContain(operationId.startsWith('govern') ? 200 : 400);
   }
   expect([...reads].toSorted()).toEqual(['changes', 'whole']);
 });
 
 async function send(method: string, { url, headers, body }: GeneratedRequest, key: string): Promise<number> {
-  // So that no rate limit is all that is seen.
+  // So that rate limits do not hide all other answers.
   rest.clock.now = new Date(rest.clock.now.getTime() + 3_000);
   const asked = { key, headers, ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }) };
   return (await rest.ask(method as 'GET', url, asked)).status;

@@ -1,4 +1,4 @@
-// The pure parts that the REST tests reach only in passing.
+// Pure functions that the REST tests cover only indirectly.
 
 import { configTable, printableConfig, readConfig } from '@tollgate/proto/contract';
 import fc from 'fast-check';
@@ -46,12 +46,12 @@ describe('an instant', () => {
     ['now'],
     ['12026-06-25T12:00:00Z'],
     [''],
-  ])('%j is none', (text) => {
+  ])('%j is not an instant', (text) => {
     expect(parseInstant(text)).toBeNull();
   });
 });
 
-test('the place of an error lies in the text, for any text that is no JSON, and the text before it may begin JSON', () => {
+test('the place of an error is within the text, for any text that is not JSON, and the text before it may begin JSON', () => {
   const almost = fc
     .tuple(fc.json(), fc.nat(), fc.string({ maxLength: 2 }))
     .map(([json, at, cut]) => json.slice(0, at % (json.length + 1)) + cut + json.slice((at % (json.length + 1)) + 1));
@@ -105,7 +105,7 @@ test('any record becomes an entry that is JSON without NUL and unpaired surrogat
   );
 });
 
-test('what is clean stays as it is, `__proto__` among its keys too', () => {
+test('valid data stays unchanged, also with `__proto__` among its keys', () => {
   const marks = new Set<string>();
   const value: unknown = JSON.parse('{"__proto__":{"a":[1,null,"🙂"]},"constructor":true}');
   expect(JSON.stringify(cleanJson(value, marks))).toBe(JSON.stringify(value));
@@ -122,7 +122,7 @@ test('a cursor leads back to its position', () => {
   );
 });
 
-test('days between are all days of UTC, both ends included', () => {
+test('the days between two instants are days of UTC, both ends included', () => {
   expect(daysBetween(new Date('2026-02-27T23:59:59.999Z'), new Date('2026-03-01T00:00:00.000Z'))).toEqual([
     '20260227',
     '20260228',
@@ -131,7 +131,7 @@ test('days between are all days of UTC, both ends included', () => {
   expect(daysBetween(now, now)).toEqual(['20260625']);
 });
 
-test('a limit holds in every window of a minute, and quiet keys are forgotten', () => {
+test('a limit holds in every window of a minute, and silent keys are forgotten', () => {
   const clock = { now: 0 };
   const limit = createRateLimit(() => new Date(clock.now), 3);
   const taken: number[] = [];
@@ -222,7 +222,7 @@ describe('configuration', () => {
   });
 });
 
-test('turns: never more at once than allowed, all served in order, a failure takes no turn away', async () => {
+test('turns: never more at once than allowed, all served in order, and a failure frees its turn', async () => {
   let running = 0;
   let most = 0;
   const served: number[] = [];

@@ -17,7 +17,7 @@ describe('workspaces, by the operator', () => {
   const operator = { key: operatorKey };
   const body = { slug: 'new-one', owner: { uid: 'nora', email: 'nora@new.test' } };
 
-  test('one is made with its owner and a key that works, listed, and removed with everything in it', async () => {
+  test('one is created with its owner and a valid key, listed, and removed with everything in it', async () => {
     const made = await rest.ask('POST', url, { ...operator, body });
     expect(made).toMatchObject({ status: 200, body: { ok: true, slug: 'new-one' } });
     const key = field(made, 'key');
@@ -90,7 +90,7 @@ describe('the first start', () => {
     await database.close();
   });
 
-  test('takes the operator’s key and does not show it; the same one starts again, another refuses', async () => {
+  test('accepts the operator’s key and does not show it; the same key starts again, another is refused', async () => {
     const { database, seed } = await start();
     expect(await seed(ownerKey)).toEqual({ kind: 'created', workspace: 'acme', key: null });
     expect(await seed(ownerKey)).toEqual({ kind: 'present' });
@@ -104,7 +104,7 @@ describe('the first start', () => {
     await database.close();
   });
 
-  test('refuses a key that is none, or of another workspace, and leaves the database empty', async () => {
+  test('refuses an invalid key, or one of another workspace, and leaves the database empty', async () => {
     const { database, seed } = await start();
     for (const key of ['secret', `gsk_other_${'k'.repeat(40)}`]) expect((await seed(key)).kind).toBe('refused');
     expect((await database.pool.query('select 1 from deployment')).rowCount).toBe(0);

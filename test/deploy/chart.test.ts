@@ -1,5 +1,5 @@
-// The Helm chart knows the variables that the control plane has, and what it sets is taken by it. Whether Kubernetes takes what it
-// renders is deploy/test/charts.sh's to say.
+// The Helm chart knows every variable of the control plane, and the control plane accepts what the chart sets.
+// deploy/test/charts.sh checks that Kubernetes accepts the rendered manifests.
 import { readFileSync } from 'node:fs';
 import { programVariables, readConfig } from '@tollgate/proto/contract';
 import { expect, test } from 'vitest';
@@ -10,7 +10,7 @@ import { readSettings } from '../../control-plane/inject/settings.ts';
 const read = (path: string): string => readFileSync(new URL(`../../deploy/${path}`, import.meta.url), 'utf8');
 const namesIn = (text: string): readonly string[] => [...new Set(text.match(/\b(?:TOLLGATE_[A-Z_]+|DATABASE_URL)\b/g) ?? [])];
 
-/** By their names, as a user sets them under `variables`. */
+/** By name, as a user sets them under `variables`. */
 const settable = namesIn(JSON.stringify(Object.keys(JSON.parse(read('helm/tollgate/values.schema.json')).properties.variables.properties)));
 /** From the chart's own values, and from Secrets. */
 const set = namesIn(read('helm/tollgate/templates/_environment.tpl') + read('helm/tollgate/templates/_mtls.tpl'));
@@ -30,7 +30,7 @@ test('the chart knows the settings of the injector, and no others', () => {
   );
 });
 
-test('what is secret comes from Secrets only', () => {
+test('secret values come only from Secrets', () => {
   const secret = Object.values(configSchema).flatMap(({ name, secret: isSecret }) => (isSecret ? [name] : []));
   expect(secret.filter((name) => settable.includes(name))).toEqual([]);
 });
@@ -40,7 +40,7 @@ interface Variable {
   readonly value?: string;
 }
 
-test('the control plane takes what the chart sets, by its defaults', () => {
+test('the control plane accepts what the chart sets by default', () => {
   const documents = parseAllDocuments(read('kustomize/base/control-plane.yaml')).map((one) => one.toJSON());
   const deployment = documents.find(({ kind }) => kind === 'Deployment');
   const variables: readonly Variable[] = deployment.spec.template.spec.containers[0].env;
@@ -48,7 +48,7 @@ test('the control plane takes what the chart sets, by its defaults', () => {
   expect(readConfig(configSchema, literal)).toMatchObject({ config: { host: '0.0.0.0', port: 8080, grpcPort: 8081, drainMs: 30_000 } });
 });
 
-test('the compose file names variables that there are', () => {
+test('the compose file names only variables that exist', () => {
   const named = namesIn(read('compose.yaml'));
   expect(named).toContain('TOLLGATE_CONTROL_PLANE');
   expect(named.filter((name) => name !== 'DATABASE_URL' && !programVariables.includes(name))).toEqual([]);

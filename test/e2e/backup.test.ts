@@ -1,5 +1,6 @@
-// What docs/operations.md says of backups, tried: pg_dump of a control plane under load, pg_restore into a new database, `tollgate
-// restore`; the sidecar goes on, every entry is there once or told as a gap, and what no gap can tell a kept checkpoint does.
+// Tests the section of docs/operations.md on backups: pg_dump of a control plane under load, pg_restore into a new
+// database, `tollgate restore`. The sidecar continues, every entry is there once or is reported as a gap, and a kept
+// checkpoint shows what no gap can report.
 import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -32,7 +33,7 @@ function keep<P extends Program>(program: P): P {
   return program;
 }
 
-/** `tollgate`, as an operator runs it. */
+/** Runs `tollgate` as an operator does. */
 function tollgate(env: Readonly<Record<string, string>>, ...args: readonly string[]) {
   return new Promise<{ readonly code: number; readonly out: string; readonly err: string }>((done) => {
     const child = execFile(process.execPath, ['control-plane/bin.js', ...args], { cwd: root, env: environment(env) }, (_, out, err) =>
@@ -49,7 +50,7 @@ async function call(at: SidecarProgram, n: number): Promise<string> {
   return String(body['request_id']);
 }
 
-/** Calls one after the other until it is told to stop; answers their ids. */
+/** Makes calls in sequence until it is stopped; resolves with their ids. */
 function keepCalling(at: SidecarProgram): () => Promise<readonly string[]> {
   let goesOn = true;
   const made: string[] = [];
@@ -63,7 +64,7 @@ function keepCalling(at: SidecarProgram): () => Promise<readonly string[]> {
   };
 }
 
-/** How often each request is in the log, and what the log says is missing. */
+/** How often each request is in the log, and what the log reports as missing. */
 async function readLog(postgres: DebianPostgres, database: string) {
   return withClient(postgres.address(database), async (client) => {
     const { rows } = await client.query<{ id: string; spool: string; n: string }>(
@@ -76,7 +77,7 @@ async function readLog(postgres: DebianPostgres, database: string) {
   });
 }
 
-test('a dump under load, put back into a new database: the sidecar goes on, and every entry is there once or told', {
+test('after a dump under load is restored into a new database, the sidecar continues, and every entry is there once or reported as a gap', {
   ...needs('pg_dump'),
   timeout: 60_000,
 }, async () => {
@@ -124,7 +125,7 @@ test('a dump under load, put back into a new database: the sidecar goes on, and 
   const during = await stop();
   await delivered('tollgate', [...during, after]);
 
-  // What the dump knows nothing of: a change, and a sidecar that came and went.
+  // The dump does not contain these: a change, and a sidecar that connected and left.
   const raised = await ask(`${plane.rest}/default/admin/workspacePolicy`, ownerKey, {
     method: 'PUT',
     body: { tools: { 'mail.send': { api: { permission: 'deny' } } } },
@@ -156,7 +157,7 @@ test('a dump under load, put back into a new database: the sidecar goes on, and 
   );
   expect(held.body['policy']).toMatchObject({ epoch, revision: Number(raised.body['revision']) - 1 });
 
-  // Of the spool that lives the gap is exact. Of the one that went nothing is left that could tell it.
+  // The gap is exact for the spool that still exists. For the removed spool nothing is left that could report one.
   const missing = [...during, after].filter((id) => !times.has(id));
   expect(missing).toContain(after);
   expect(gaps.map(({ reason, lost }) => ({ reason, lost: Number(lost) }))).toEqual([
@@ -164,7 +165,8 @@ test('a dump under load, put back into a new database: the sidecar goes on, and 
   ]);
   expect(ofBrief.filter((id) => times.has(id))).toEqual([]);
 
-  // Of the secrets of spools the backup has the SHA-256: nobody else takes a spool over, and its owner goes on.
+  // The backup holds the SHA-256 of the secrets of spools: no other sidecar takes a spool over, and its owner
+  // continues.
   const spoolId = await withClient(postgres.address('restored'), async (client) => {
     const { rows } = await client.query<{ id: string }>(
       "select encode(uuid_send(spool_id), 'hex') as id from audit_stream order by seen_at desc limit 1",

@@ -1,4 +1,4 @@
-// `npm run demo`, as a newcomer types it after a build: it tells the story to its end, and leaves nothing behind.
+// `npm run demo`, as a new user types it after a build: it runs to its end, and leaves nothing behind.
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
@@ -14,16 +14,16 @@ interface Ended {
   readonly code: number | null;
   readonly output: string;
   readonly problems: string;
-  /** How many processes it had, itself included. */
+  /** How many processes it had, including itself. */
   readonly processes: number;
   readonly filesLeft: readonly string[];
 }
 
-/** Fails where a process of the demo survives it. `onOutput` is told all that was written so far. */
+/** Throws where a process of the demo survives it. `onOutput` receives all output so far. */
 async function runDemo(onOutput: (output: string, demo: ChildProcess) => void = () => undefined): Promise<Ended> {
   const temporary = mkdtempSync(join(tmpdir(), 'tollgate-e2e-'));
   onTestFinished(() => rmSync(temporary, { recursive: true, force: true }));
-  // A database and a key of somebody's own: not to be touched by a demo.
+  // A database and a key of the user: a demo must not touch them.
   const theirs = { DATABASE_URL: 'postgres://nobody@127.0.0.1:1/nothing', TOLLGATE_OWNER_KEY: 'theirs' };
   const demo = spawn(process.execPath, [program], { env: { ...process.env, ...theirs, TMPDIR: temporary } });
   const family = new Set([demo.pid ?? 0]);
@@ -38,7 +38,7 @@ async function runDemo(onOutput: (output: string, demo: ChildProcess) => void = 
     problems += text;
   });
   await once(demo, 'close');
-  // Nothing survives it; what was killed may take a moment to be gone.
+  // No process survives it; a killed one may take a moment to end.
   const survivors = () => processes().filter(({ pid, state }) => family.has(pid) && !state.startsWith('Z'));
   await eventually(
     async () => survivors(),
@@ -75,13 +75,13 @@ const rowsOf = (text: string): readonly string[] =>
 
 const withoutLayer = (row: string): string => row.slice(0, row.indexOf(' |'));
 
-test('the demo shows every layer decide, a change that is felt at once, and an audit log that holds each decision once', async () => {
+test('the demo shows every layer decide, a change that takes effect immediately, and an audit log that holds each decision once', async () => {
   const ended = await runDemo();
   expect(ended).toMatchObject({ code: 0, problems: '', filesLeft: [] });
   expect(ended.processes).toBeGreaterThan(4);
 
   const [live = '', audit = ''] = ended.output.split('6  Read it back');
-  // How many of the courier's lines pass before the change reaches its sidecar is up to the machine.
+  // How many of the courier's lines are printed before the change reaches its sidecar depends on the machine.
   const shown = rowsOf(live).filter((row, at, rows) => !row.startsWith('courier echo allow') || rows[at - 1] !== row);
   expect(shown).toEqual([
     'scout get-structured-content allow | workspace · defaults.api',
@@ -107,7 +107,7 @@ test('the demo shows every layer decide, a change that is felt at once, and an a
   expect(ended.output).not.toContain('\x1b');
 });
 
-test('the demo stops what it started when it is interrupted', async () => {
+test('the demo stops the programs that it started when it is interrupted', async () => {
   let interrupted = false;
   const ended = await runDemo((output, demo) => {
     if (!interrupted && output.includes('5  Change policy')) interrupted = demo.kill('SIGINT');

@@ -1,5 +1,5 @@
-// The documented configuration of Envoy, examples/envoy.yaml, in a real Envoy: in front of a tool's server, asking a sidecar. Only
-// its ports are others.
+// The documented configuration of Envoy, examples/envoy.yaml, in a real Envoy: in front of a tool's server, asking a
+// sidecar. Only the ports differ.
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
@@ -16,7 +16,7 @@ import { ruleFor } from '../support/snapshots.ts';
 import { listening } from './listening.ts';
 
 const documented = readFileSync(fileURLToPath(new URL('../../examples/envoy.yaml', import.meta.url)), 'utf8');
-/** As it would be without the line that the page asks for. */
+/** The configuration without the line that the page requires. */
 const withoutTimeout = documented.replace(/^ +timeout: .*\n/m, '');
 
 interface Upstream {
@@ -41,7 +41,7 @@ async function freePort(): Promise<number> {
   return port;
 }
 
-/** Where each of the configuration's ports is now; it must have each once. */
+/** Replaces each port of the configuration; it must contain each once. */
 async function startEnvoy(config: string, ports: { readonly 9191: number; readonly 8080: number }): Promise<string> {
   const port = await freePort();
   const text = Object.entries({ 10000: port, ...ports }).reduce((sofar, [from, to]) => {
@@ -89,7 +89,7 @@ const asking = (url: string, method = 'GET', body?: string): Promise<Response> =
 const codesOf = async ({ entries }: { readonly entries: () => Promise<readonly { readonly code: string; readonly tool: string }[]> }) =>
   (await entries()).map(({ code, tool }) => [tool, code]);
 
-test('it lets pass, denies with the reason and says when there is room again, as policy says', needs('envoy'), async () => {
+test('it passes or denies calls as policy says, with the reason and the time to retry', needs('envoy'), async () => {
   const upstream = await startUpstream();
   const { address, sidecar, failures } = await startTestMesh({
     documents: [
@@ -99,7 +99,7 @@ test('it lets pass, denies with the reason and says when there is room again, as
   });
   const url = await startEnvoy(documented, { 9191: portOf(address), 8080: upstream.port });
 
-  // As the test waited for Envoy it asked without a key.
+  // The test asked without a key while it waited for Envoy.
   expect((await fetch(url)).status).toBe(401);
   expect(upstream.reached).toEqual([]);
   const passed = await asking(url);
@@ -126,7 +126,7 @@ test('it lets pass, denies with the reason and says when there is room again, as
 });
 
 test(
-  'it waits as long as a decision may; without its timeout Envoy gives up before, nothing passes and nothing is counted',
+  'it waits as long as a decision may take; without its timeout setting Envoy stops waiting earlier, and no call passes or is counted',
   needs('envoy'),
   async () => {
     const upstream = await startUpstream();
@@ -158,7 +158,7 @@ test(
   },
 );
 
-test('where the sidecar is away it lets nothing pass', needs('envoy'), async () => {
+test('where the sidecar is away no call passes', needs('envoy'), async () => {
   const upstream = await startUpstream();
   const url = await startEnvoy(documented, { 9191: await freePort(), 8080: upstream.port });
   expect((await asking(url)).status).toBe(503);

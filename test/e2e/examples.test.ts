@@ -1,4 +1,5 @@
-// The examples, as a reader runs them: built, one after another, against a control plane that was started as `npm start` does.
+// The examples, as a reader runs them: built, one after another, against a control plane that is started as `npm start`
+// does.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
@@ -23,7 +24,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** What it prints; fails where it ends otherwise than well. */
+/** Its output; throws where it does not end with 0. */
 async function run(name: string): Promise<string> {
   const program = fileURLToPath(new URL(`../../sidecar/dist/examples/${name}/main.js`, import.meta.url));
   const env = environment({ TOLLGATE_REST: plane.rest, TOLLGATE_GRPC: plane.grpc, TOLLGATE_KEY: key });
@@ -72,7 +73,7 @@ const said: Readonly<Record<string, readonly (string | RegExp)[]>> = {
   'host-hook': ['Read: {}', /^mcp__github__create_issue: .*"permissionDecision":"deny".*policy_denied/],
 };
 
-test('every example there is runs here', () => {
+test('every existing example runs here', () => {
   const there = readdirSync(examples, { withFileTypes: true }).filter(
     (entry) => entry.isDirectory() && existsSync(join(examples, entry.name, 'main.ts')),
   );
@@ -84,7 +85,7 @@ test('every example there is runs here', () => {
   ).toEqual(Object.keys(said).toSorted());
 });
 
-test.each(Object.keys(said))('%s prints what it shows', async (name) => {
+test.each(Object.keys(said))('%s prints its documented output', async (name) => {
   const lines = (await run(name)).trimEnd().split('\n');
   expect(lines).toEqual((said[name] ?? []).map((line) => (typeof line === 'string' ? line : expect.stringMatching(line))));
 });

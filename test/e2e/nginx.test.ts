@@ -1,5 +1,5 @@
-// A real nginx that asks by `auth_request` at an HTTP tool, as docs/http-tools.md says of it: in front of a server, with a sidecar that
-// answers, denies, or is late.
+// A real nginx that asks by `auth_request` at an HTTP tool, as docs/http-tools.md describes: in front of a server, with
+// a sidecar that answers, denies, or is late.
 import { spawn } from 'node:child_process';
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
@@ -78,7 +78,7 @@ const asking = (socketPath: string, path = '/invoices?a=1'): Promise<{ readonly 
     asked.on('error', fail).end();
   });
 
-test('nginx lets pass and denies as policy says', needs('nginx'), async () => {
+test('nginx passes and denies calls as policy says', needs('nginx'), async () => {
   const server = await startServer();
   const { port, sidecar } = await startTool({
     answer: (_request, response) => void response.writeHead(204).end(),
@@ -94,7 +94,7 @@ test('nginx lets pass and denies as policy says', needs('nginx'), async () => {
   expect(server.reached).toHaveLength(1);
 });
 
-test('where nginx waits no longer nothing passes, no call is made and nothing is counted', needs('nginx'), async () => {
+test('where nginx no longer waits no call passes, none is made and none is counted', needs('nginx'), async () => {
   const server = await startServer();
   const { port, sidecar, reached } = await startTool({ world: { documents: [ruleFor('billing', { rateLimit: 1 })] } });
   const { spool } = sidecar;
@@ -112,7 +112,7 @@ test('where nginx waits no longer nothing passes, no call is made and nothing is
     },
   });
   const socket = await startNginx(port, server.port);
-  // nginx answers once its time is over, which closes its connection.
+  // nginx answers at its timeout, which closes its connection.
   expect((await asking(socket)).status).toBe(500);
   await expect.poll(() => release).not.toBeNull();
   (release as (() => void) | null)?.();

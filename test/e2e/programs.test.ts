@@ -1,4 +1,5 @@
-// What the README promises of the programs, each as its own process: kept data, felt changes, survived kills.
+// Tests what the README promises of the programs, each as its own process: stored data, changes that take effect,
+// survived kills.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -57,7 +58,7 @@ const entriesOf = async (plane: ControlPlane, session: string): Promise<readonly
 };
 
 describe('the control plane', () => {
-  test('answers the spec with the owner key, and has everything again after SIGTERM and kill -9, while TOLLGATE_SECRET_KEY is rotated', async () => {
+  test('answers the spec with the owner key, and keeps its data after SIGTERM and kill -9, while TOLLGATE_SECRET_KEY is rotated', async () => {
     const [dataDir, old, next] = [folder(), 'o'.repeat(32), 'n'.repeat(32)];
     const fake = await startFakeServer();
     servers.push(fake);
@@ -93,7 +94,7 @@ describe('the control plane', () => {
     }
   });
 
-  test('refuses to start with another owner key than the first, with a variable it does not know, and beyond loopback', async () => {
+  test('refuses to start with another owner key than the first, with an unknown variable, and beyond loopback', async () => {
     const dataDir = folder();
     await (await controlPlane(dataDir)).end();
     await expect(controlPlane(dataDir, { TOLLGATE_OWNER_KEY: `gsk_default_${'x'.repeat(40)}` })).rejects.toThrow(
@@ -107,7 +108,7 @@ describe('the control plane', () => {
 });
 
 describe('the sidecar process', () => {
-  test('becomes ready with a sidecar.sync key, decides, and feels a PUT that denies a tool', async () => {
+  test('becomes ready with a sidecar.sync key, decides, and enforces a PUT that denies a tool', async () => {
     const plane = await controlPlane(folder());
     const gate = await sidecar({
       TOLLGATE_CONTROL_PLANE: plane.grpc,
@@ -133,7 +134,7 @@ describe('the sidecar process', () => {
     expect(denied).toMatchObject({ status: 200, body: { reason: expect.stringContaining('tools["files.read"].api'), kind: 'terminal' } });
   });
 
-  test('goes on deciding while the control plane is killed, also after its own restart, and its entries arrive once', async () => {
+  test('continues to decide while the control plane is killed, also after its own restart, and its entries arrive once', async () => {
     const dataDir = folder();
     const spoolDir = folder();
     const first = await controlPlane(dataDir);
@@ -155,7 +156,7 @@ describe('the sidecar process', () => {
     await first.end('SIGKILL');
     await decideOn(gate, 30);
     await gate.end('SIGKILL');
-    // From disk, with nobody to ask.
+    // From disk, without a control plane.
     const restarted = await sidecar(env);
     await eventually(
       () => ask(`${restarted.url}/readyz`, ownerKey),
@@ -175,7 +176,7 @@ describe('the sidecar process', () => {
     expect(new Set(found)).toEqual(new Set(answered));
   });
 
-  test('says what is wrong with its variables, all at once', async () => {
+  test('reports all errors of its variables at once', async () => {
     await expect(sidecar({ TOLLGATE_KEY: 'nonsense', TOLLGATE_DURABILITY: 'maybe' })).rejects.toThrow(
       /TOLLGATE_KEY must be[\s\S]*TOLLGATE_DURABILITY must be one of kernel, disk/,
     );

@@ -1,5 +1,5 @@
-// Agents run as the README says: `npm start` on a fresh folder, `curl -N` of a streamed run, a real MCP server, and the models of two
-// providers behind the variables of the README, played by aimock.
+// Runs agents as the README says: `npm start` on a fresh folder, `curl -N` of a streamed run, a real MCP server, and
+// the models of two providers behind the variables of the README, simulated by aimock.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -35,7 +35,7 @@ async function furnish(rest: string, agent: object): Promise<string> {
   return String(body['id']);
 }
 
-/** `curl -N` of a streamed run, as it is typed; what it has printed grows in `told`. */
+/** `curl -N` of a streamed run, as a user types it; its output so far is in `told`. */
 function curl(rest: string, agentId: string, input: string) {
   const body = JSON.stringify({ input, stream: true });
   const headers = ['-H', `Authorization: Bearer ${ownerKey}`, '-H', 'Content-Type: application/json'];
@@ -69,7 +69,7 @@ async function entriesOf(rest: string, session: string): Promise<readonly Entry[
   return body['entries'] as readonly Entry[];
 }
 
-/** Resolves once the text stands in what it prints. */
+/** Resolves once its output contains the text. */
 async function printed(program: ChildProcess, text: RegExp): Promise<string> {
   let output = '';
   for await (const piece of program.stdout?.setEncoding('utf8') ?? []) {
@@ -81,7 +81,7 @@ async function printed(program: ChildProcess, text: RegExp): Promise<string> {
 }
 
 test('npm start on a fresh folder, and curl -N of a run of demo/echo that calls a real MCP server; Ctrl-C lets a run finish', async () => {
-  // Its own group, as a terminal makes it: Ctrl-C is heard by all of it.
+  // Its own process group, as a terminal makes it: Ctrl-C reaches all of it.
   const npm = spawn('npm', ['start'], {
     cwd: root,
     detached: true,
@@ -116,7 +116,7 @@ test('npm start on a fresh folder, and curl -N of a run of demo/echo that calls 
     );
     process.kill(-(npm.pid ?? 0), 'SIGINT');
     expect(await slow.over).toBe(0);
-    // The tool server has not heard of it.
+    // The tool server has not received the interrupt.
     expect(ofKind(slow.told, 'tool_result')).toMatchObject([
       { tool: 'every.trigger-long-running-operation', isError: false },
       { tool: 'every.echo', isError: false },
@@ -165,7 +165,7 @@ describe('a model of a provider', () => {
   });
 
   test.each(['openai/gpt-5-mini', 'anthropic/claude-haiku-4-5', 'local/llama'])(
-    '%s calls tools in parallel, hears what each gave, and is paid for',
+    '%s calls tools in parallel, receives each result, and is charged',
     async (model) => {
       const id = await furnish(plane.rest, { name: model.replaceAll('/', '-'), model });
       const run = curl(plane.rest, id, 'add both');

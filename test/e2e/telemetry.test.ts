@@ -1,4 +1,5 @@
-// Both programs as a collector and Prometheus see them, and that nothing of what was said, and nobody's key or e-mail, is in any of it.
+// The telemetry of both programs as a collector and Prometheus receive it: no text of a call, no key and no e-mail is
+// in any of it.
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
@@ -32,7 +33,7 @@ async function collecting(): Promise<TelemetryCollector> {
   return collector;
 }
 
-/** What a tool's server heard. */
+/** Records the requests to a tool's server. */
 async function startUpstream() {
   const heard: IncomingHttpHeaders[] = [];
   const server = createServer((request, response) => {
@@ -47,7 +48,7 @@ async function startUpstream() {
   return { heard, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` };
 }
 
-test('traces, metrics and logs of both programs arrive, in the trace of who called, and keep to themselves what was said', async () => {
+test('traces, metrics and logs of both programs arrive, in the trace of the caller, and contain no text of a call', async () => {
   const collector = await collecting();
   const upstream = await startUpstream();
   const otel = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url };
@@ -133,7 +134,7 @@ test('traces, metrics and logs of both programs arrive, in the trace of who call
   for (const secret of [said, mail, ownerKey, sidecarKey]) expect(everything).not.toContain(secret);
 });
 
-test('a collector that never answers holds up no call, and no stop for ever', async () => {
+test('a collector that never answers delays no call, and delays a stop only for a limited time', async () => {
   const collector = await collecting();
   collector.answer = () => undefined;
   const gate = ended(
@@ -149,7 +150,7 @@ test('a collector that never answers holds up no call, and no stop for ever', as
   expect(await gate.end('SIGTERM')).toBe(0);
 });
 
-test('a protocol that is not spoken is refused at the start, in words, by both', async () => {
+test('both programs refuse an unsupported protocol at the start, with the reason', async () => {
   const otel = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4317', OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' };
   const words = /ended with 2:[\s\S]*OTEL_EXPORTER_OTLP_PROTOCOL must be http\/json or absent, is "grpc"/;
   await expect(startSidecarProgram({ TOLLGATE_KEY: `gsk_default_${'s'.repeat(40)}`, ...otel })).rejects.toThrow(words);

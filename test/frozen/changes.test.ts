@@ -1,5 +1,5 @@
-// A change of what others rely on is a line of the CHANGELOG: `npm run frozen` asks for it, and `.ci/frozen-changelog` looks at
-// every commit. Both are tried in repositories of their own.
+// A change of a frozen file needs a line of the CHANGELOG: `npm run frozen` requires it, and `.ci/frozen-changelog`
+// checks every commit. Both are tested in repositories of their own.
 import { spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,7 +10,7 @@ import { runFrozen } from './command.ts';
 
 const script = fileURLToPath(new URL('../../.ci/frozen-changelog', import.meta.url));
 
-/** Nothing of this machine's configuration of git, and no repository that a hook of git names. */
+/** Without this machine's configuration of git, and without a repository that a hook of git names. */
 const env = {
   PATH: process.env['PATH'],
   GIT_CONFIG_GLOBAL: '/dev/null',
@@ -26,7 +26,7 @@ function run(root: string, program: string, ...words: readonly string[]) {
   return { status, said: `${stdout}${stderr}` };
 }
 
-/** A repository with a file frozen in its first commit. */
+/** Creates a repository with a frozen file in its first commit. */
 function createRepository() {
   const root = temporaryFolder();
   const git = (...words: readonly string[]): void => {
@@ -53,7 +53,7 @@ function createRepository() {
   return { root, git, write, commit, check };
 }
 
-test('commits that change frozen files and add a line to the CHANGELOG are good, and so are those that introduce one', () => {
+test('commits that change frozen files and add a line to the CHANGELOG pass, and so do those that introduce one', () => {
   const { commit, check } = createRepository();
   expect(check()).toEqual({ status: 0, said: '0 changes of frozen files, each said in CHANGELOG.md\n' });
   commit('introduce', { 'test/frozen/more.json': '{}\n' });
@@ -85,7 +85,7 @@ test.each([
   expect(said).toContain('add a line to CHANGELOG.md in the same commit');
 });
 
-test('a file that is introduced again was there before: the CHANGELOG has to say it', () => {
+test('a file that is introduced again existed before: the CHANGELOG must mention it', () => {
   const { commit, check } = createRepository();
   commit('remove', { 'test/frozen/codes.txt': null, 'CHANGELOG.md': '# Changelog\n\n- codes.txt is gone\n' });
   expect(check().status).toBe(0);
@@ -93,7 +93,7 @@ test('a file that is introduced again was there before: the CHANGELOG has to say
   expect(check()).toMatchObject({ status: 1, said: expect.stringContaining('bring back: changes test/frozen/codes.txt') });
 });
 
-test('commits of a merged branch are looked at, and so is what the merge itself changes', () => {
+test('commits of a merged branch are checked, and so are changes of the merge itself', () => {
   const { git, write, commit, check } = createRepository();
   git('checkout', '--quiet', '-b', 'branch');
   commit('said on the branch', { 'test/frozen/codes.txt': 'two\n', 'CHANGELOG.md': '# Changelog\n\n- codes: two\n' });
@@ -112,7 +112,7 @@ test('commits of a merged branch are looked at, and so is what the merge itself 
   expect(check()).toMatchObject({ status: 1, said: expect.stringContaining('merge with a change: changes test/frozen/codes.txt') });
 });
 
-test('a fresh clone is enough; a shallow one is refused, in words that say what to do', () => {
+test('a fresh clone is enough; a shallow one is refused, with what to do', () => {
   const { root, commit } = createRepository();
   commit('change', { 'test/frozen/codes.txt': 'two\n' });
   const clones = temporaryFolder();
@@ -130,7 +130,7 @@ test('outside of a repository it fails', () => {
   expect(run(root, join(root, '.ci/frozen-changelog')).status).not.toBe(0);
 });
 
-/** `npm run frozen` in a repository of its own, where the code makes `made`. */
+/** Runs `npm run frozen` in a repository of its own, where the code makes `made`. */
 async function frozen(root: string, words: readonly string[], made: Readonly<Record<string, string>>) {
   const said: string[] = [];
   const code = await runFrozen(words, {
@@ -142,7 +142,7 @@ async function frozen(root: string, words: readonly string[], made: Readonly<Rec
   return { code, said: said.join('') };
 }
 
-test('the command says what differs and what to do, and writes nothing by itself', async () => {
+test('the command reports what differs and what to do, and writes nothing without --write', async () => {
   const { root } = createRepository();
   expect(await frozen(root, [], { 'codes.txt': 'one\n' })).toEqual({ code: 0, said: '1 frozen files are as the code is\n' });
   expect(await frozen(root, [], { 'codes.txt': 'two\n' })).toEqual({
@@ -154,7 +154,7 @@ test('the command says what differs and what to do, and writes nothing by itself
   expect(readFileSync(join(root, 'test/frozen/codes.txt'), 'utf8')).toBe('one\n');
 });
 
-test('with --write it writes what changed, and fails until the CHANGELOG has a line more than at HEAD', async () => {
+test('with --write it writes what changed, and fails until the CHANGELOG has one more line than at HEAD', async () => {
   const { root, write, commit } = createRepository();
   write({ 'test/frozen/extra.txt': 'words\n' });
   const made = { 'codes.txt': 'two\n', 'new.json': '{}\n' };
@@ -173,7 +173,7 @@ test('with --write it writes what changed, and fails until the CHANGELOG has a l
   expect(await frozen(root, ['--write'], made)).toMatchObject({ code: 0 });
 });
 
-test('where git cannot say what changed, the command says so and fails', async () => {
+test('where git cannot report what changed, the command says so and fails', async () => {
   const root = temporaryFolder();
   mkdirSync(join(root, 'test/frozen'), { recursive: true });
   expect(await frozen(root, ['--write'], { 'codes.txt': 'one\n' })).toMatchObject({
@@ -183,7 +183,7 @@ test('where git cannot say what changed, the command says so and fails', async (
 });
 
 test.each([[['--wirte']], [['codes.txt']], [['--write', 'codes.txt']]])(
-  'arguments that it does not know are refused: %j',
+  'unknown arguments are refused: %j',
   async (words) => {
     const { root } = createRepository();
     const { code, said } = await frozen(root, words, { 'codes.txt': 'two\n' });

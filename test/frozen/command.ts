@@ -1,11 +1,12 @@
-// `npm run frozen`: says which frozen files differ from the code; with `--write` it writes them, and wants CHANGELOG.md to say so.
+// `npm run frozen`: reports which frozen files differ from the code; with `--write` it writes them, and requires a line
+// in CHANGELOG.md.
 import { spawnSync } from 'node:child_process';
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describeDifferences, findDifferences } from './compare.ts';
 
 interface World {
-  /** Where the frozen files are, in a working tree of git. */
+  /** The folder of the frozen files, in a working tree of git. */
   readonly folder: string;
   /** The root of that tree, with CHANGELOG.md. */
   readonly root: string;
@@ -16,7 +17,10 @@ interface World {
 const usage =
   'usage: npm run frozen             says which frozen files differ from the code\n       npm run frozen -- --write  writes them\n';
 
-/** 0: all is as it should be. 1: files differ, or the CHANGELOG does not say why. 2: the arguments are not understood. */
+/**
+ * 0: no difference, or all documented. 1: files differ, or the CHANGELOG does not mention it. 2: the arguments are
+ * invalid.
+ */
 export async function runFrozen(words: readonly string[], world: World): Promise<0 | 1 | 2> {
   const unknown = words.find((word) => word !== '--write');
   if (unknown !== undefined) {
@@ -44,7 +48,7 @@ function writeFrozen({ folder, root, say }: World, made: ReadonlyMap<string, str
   return unsaid === null ? 0 : 1;
 }
 
-/** Why CHANGELOG.md does not tell of frozen files that differ from HEAD; null where it does, or none differs. */
+/** Why CHANGELOG.md does not mention frozen files that differ from HEAD; null where it does, or none differs. */
 function changelogProblem(root: string, folder: string): string | null {
   const changed = git(root, 'status', '--porcelain', '--untracked-files=all', '--', join(folder, '*.txt'), join(folder, '*.json'));
   const added = git(root, 'diff', 'HEAD', '--numstat', '--', 'CHANGELOG.md');

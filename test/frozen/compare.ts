@@ -1,4 +1,4 @@
-// Compares frozen files with the texts that are made from the code. The test and `npm run frozen` ask it.
+// Compares frozen files with the texts that are made from the code. Used by the test and by `npm run frozen`.
 import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,7 +12,7 @@ export interface Difference {
   readonly file: string;
   /** `extra`: the code makes no such text. */
   readonly kind: 'changed' | 'missing' | 'extra';
-  /** What changed, line by line. */
+  /** The changes, line by line. */
   readonly diff: string;
 }
 
@@ -66,7 +66,7 @@ const words = {
   extra: 'is not made by any code',
 } as const;
 
-/** For people; empty where nothing differs. */
+/** A text for people; empty where nothing differs. */
 export function describeDifferences(differences: readonly Difference[]): string {
   if (differences.length === 0) return '';
   const each = differences.map(({ file, kind, diff }) =>

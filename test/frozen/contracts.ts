@@ -1,4 +1,5 @@
-// What others rely on, each as a text that is made from the code. `npm run frozen` and the test compare it with its file here.
+// The contracts that users rely on, each as a text that is made from the code. `npm run frozen` and the test compare it
+// with its file here.
 import { cliText } from './made/cli.ts';
 import { codesText } from './made/codes.ts';
 import { entryFieldsText } from './made/entry-fields.ts';

@@ -1,4 +1,4 @@
-// What others rely on is as its frozen file says, and a change of any of them is noticed.
+// The contracts that users rely on match their frozen files, and a change of any of them is detected.
 import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
@@ -19,12 +19,12 @@ beforeAll(async () => {
   made = await makeContracts();
 });
 
-test('what others rely on is as the frozen files say', () => {
+test('the contracts that users rely on match the frozen files', () => {
   const differences = findDifferences(frozenFolder, made);
   if (differences.length > 0) expect.fail(describeDifferences(differences));
 });
 
-/** A folder with the frozen files, and `text` in the place of one of them. */
+/** A folder with the frozen files, where `text` replaces one of them. */
 function planted(file: string, text: string): string {
   const folder = temporaryFolder();
   for (const name of files) cpSync(join(frozenFolder, name), join(folder, name));
@@ -40,7 +40,7 @@ const plants: readonly (readonly [string, (lines: readonly string[], at: number)
 ];
 
 test.each(files.flatMap((file) => plants.map(([change, alter]) => ({ file, change, alter }))))(
-  'a line $change in $file is noticed, wherever it is, and shown',
+  'a line $change in $file is detected at every position, and shown',
   ({ file, change, alter }) => {
     const lines = (frozen.get(file) ?? '').split('\n');
     const last = lines.findLastIndex((line) => line !== '');
@@ -57,13 +57,13 @@ test.each(files.flatMap((file) => plants.map(([change, alter]) => ({ file, chang
   },
 );
 
-test.each(files)('%s is noticed where it is missing', (file) => {
+test.each(files)('%s is reported where it is missing', (file) => {
   const folder = planted(file, '');
   rmSync(join(folder, file));
   expect(findDifferences(folder, made)).toEqual([{ file, kind: 'missing', diff: '' }]);
 });
 
-test('a file that no code makes is noticed', () => {
+test('a file that no code makes is reported', () => {
   const differences = findDifferences(planted('more.txt', 'words\n'), made);
   expect(differences).toEqual([{ file: 'more.txt', kind: 'extra', diff: '' }]);
   expect(describeDifferences(differences)).toContain('test/frozen/more.txt is not made by any code');
@@ -82,7 +82,7 @@ test('metrics of both programs are those of docs/telemetry.md', () => {
   expect(exported.map((line) => line.replace(/ .*/, '')).toSorted()).toEqual(documented.toSorted());
 });
 
-test('the variables that the command line lists are those that it reads', () => {
+test('the command line lists exactly the variables that it reads', () => {
   expect(variablesOfCli().toSorted()).toEqual(cliVariables.toSorted());
 });
 
@@ -110,7 +110,7 @@ test('buckets of histograms are frozen', () => {
   for (const line of lines) expect(line).toMatch(/ le=[\d.]+(?:,[\d.]+)+$/);
 });
 
-test('every field that a sidecar writes is one that REST says it answers', () => {
+test('every field that a sidecar writes is documented by REST', () => {
   const [written = '', answered = ''] = (made.get('entry-fields.txt') ?? '').split('\n\n');
   const names = (section: string): readonly string[] =>
     section
@@ -137,7 +137,7 @@ test('numbers and names that a message or an enum reserves are frozen too', () =
   ]);
 });
 
-test('the fields of an interface are read with those of what it names; what cannot be read is an error', () => {
+test('the fields of an interface are read with those of the interfaces that it names; an unreadable one is an error', () => {
   const source =
     'export interface Inner {\n  /** A comment; with readonly words: in it. */\n  readonly b?: string;\n}\n' +
     'export interface Outer {\n  readonly a: { readonly x: number; readonly y?: 1 };\n  readonly list: readonly Inner[];\n}\n';

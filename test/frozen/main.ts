@@ -1,4 +1,4 @@
-// What `npm run frozen` starts.
+// The program of `npm run frozen`.
 import { fileURLToPath } from 'node:url';
 import { runFrozen } from './command.ts';
 import { frozenFolder } from './compare.ts';

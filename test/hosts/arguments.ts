@@ -1,4 +1,4 @@
-// What of `npm run test:hosts` a command line asks for.
+// Parses the command line of `npm run test:hosts`.
 import { type CheckName, checkNames, isCheck } from './checks.ts';
 import type { Driver } from './driver.ts';
 import { drivers } from './drivers/index.ts';
@@ -7,7 +7,7 @@ export type Asked =
   | { readonly kind: 'run'; readonly drivers: readonly Driver[]; readonly checks: readonly CheckName[]; readonly write: boolean }
   | { readonly kind: 'refused'; readonly problem: string };
 
-/** Names of hosts and checks, in any order; without one of a kind, all of that kind. */
+/** Names of hosts and checks, in any order; without a name of one kind, all of that kind are selected. */
 export function readArguments(words: readonly string[]): Asked {
   const names = words.filter((word) => word !== '--write');
   const hosts = drivers.filter(({ host }) => names.includes(host));

@@ -1,4 +1,4 @@
-// What a check works with: one agent, the control plane and sidecar that all share, and homes with our hooks.
+// The environment of a check: one agent, the control plane and sidecar that all share, and homes with our hooks.
 import type { Driver } from './driver.ts';
 import { type Home, makeHome } from './home.ts';
 import type { ScriptedModel } from './model.ts';
@@ -7,7 +7,7 @@ import type { Program, Stage } from './stage.ts';
 export interface Bench {
   readonly stage: Stage;
   readonly driver: Driver;
-  /** The words that start the agent. */
+  /** The command that starts the agent. */
   readonly program: readonly string[];
   readonly model: ScriptedModel;
 }

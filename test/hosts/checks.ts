@@ -1,12 +1,13 @@
-// What is asked of each coding agent. A check makes a home, installs our hooks as a user does, and has the agent run one command: what it
-// came to is told by a file that the command would have written, and by what reached the model. `holds`, or words for what does not.
+// The checks of each coding agent. A check creates a home, installs our hooks as a user does, and makes the agent run
+// one command. A file that the command would have written, and what reached the model, show the result: `holds`, or a
+// text for what does not.
 import { join } from 'node:path';
 import { allow, type Bench, deny, holds, install, installed, redact } from './bench.ts';
 import type { Driver } from './driver.ts';
 import { type Home, makeHome } from './home.ts';
 import { leftBehind } from './left-behind.ts';
 
-/** In the order of the table, with the words that stand there. */
+/** In the order of the table, with the titles of the table. */
 export const checkTitles = {
   deny: 'a denied call does not run',
   reason: 'the reason reaches the model',
@@ -31,7 +32,7 @@ const writesNote = `printf %s '${line(secret)}' > ${note}`;
 
 export const checks: Readonly<Record<CheckName, (bench: Bench) => Promise<string>>> = {
   deny: async (bench) => {
-    // Where nothing is denied the call runs, so that a file that is not there means something.
+    // Without a denial the call runs, so that a missing file means a denial.
     await bench.stage.policy(allow);
     const allowed = await installed(bench);
     const { told } = await allowed.turn(writesNote);
@@ -109,7 +110,10 @@ function outcomeOf(told: string | null, { saysError }: Driver): string {
   return saysError?.(told) === true ? 'the model reads the redacted text as an error' : holds;
 }
 
-/** That all is well where it is, and that it is not where a call would run unasked, or none at all. */
+/**
+ * doctor reports success where hooks work, and a failure where a call would run without a question, or no call would
+ * run.
+ */
 async function doctorTells(bench: Bench): Promise<string> {
   const { stage, driver } = bench;
   await stage.policy(allow);

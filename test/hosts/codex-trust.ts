@@ -1,4 +1,5 @@
-// Trusts the hooks of a Codex as its user does by /hooks: asks `codex app-server` which there are, and has it write that they are trusted.
+// Trusts the hooks of a Codex as its user does by /hooks: it asks `codex app-server` for the hooks, and makes it record
+// that they are trusted.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
@@ -20,7 +21,7 @@ const limitMs = 20_000;
 
 type Ask = (method: string, params: object) => Promise<unknown>;
 
-/** Trusts all hooks that Codex sees. */
+/** Trusts all hooks that Codex finds. */
 export const trustHooks = (agent: Started): Promise<void> =>
   withServer(agent, async (ask) => {
     const hooks = hooksIn(await ask('hooks/list', { cwds: [agent.folder] }));
@@ -31,7 +32,7 @@ export const trustHooks = (agent: Started): Promise<void> =>
     if (!areTrusted(seen)) throw new Error(`Codex does not trust its hooks: ${JSON.stringify(seen)}`);
   });
 
-/** Whether Codex sees so many hooks, and trusts each. */
+/** Whether Codex finds this many hooks, and trusts each. */
 export const trustsHooks = (agent: Started, count: number): Promise<boolean> =>
   withServer(agent, async (ask) => {
     const seen = hooksIn(await ask('hooks/list', { cwds: [agent.folder] }));

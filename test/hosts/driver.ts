@@ -1,35 +1,39 @@
-// What a test has to know of a coding agent to run it for real: how it is installed, configured, started without a person, and told of.
+// The properties of a coding agent that a test needs to run it for real: how it is installed, configured, started
+// without a person, and described.
 import type { HostName } from '@tollgate/proto/contract';
 import type { WantedCall } from './model.ts';
 
 export interface Driver {
   readonly host: HostName;
   readonly title: string;
-  /** Of npm, with its exact version. */
+  /** The npm package, with its exact version. */
   readonly package: { readonly name: string; readonly version: string };
-  /** In `node_modules/.bin`, and as a user's shell knows it. */
+  /** The name in `node_modules/.bin`, and in a user's shell. */
   readonly program: string;
-  /** Of Node, where it does not run on ours. */
+  /** The version of Node, where it does not run on ours. */
   readonly node?: string;
-  /** A script of the package that npm does not run by itself. */
+  /** A script of the package that npm does not run automatically. */
   readonly afterInstall?: string;
-  /** The call that has its shell run a command. */
+  /** The call that makes its shell run a command. */
   readonly shell: (command: string) => WantedCall;
-  /** A call that fails with the text of this file for an error, where a command that ends with another code than 0 has not failed to it. */
+  /**
+   * A call that fails with the text of this file as its error. Needed where the agent does not treat a command that
+   * ends with another code than 0 as failed.
+   */
   readonly failure?: (file: string) => WantedCall;
-  /** Its settings in the user's home, as a user has them before we come. */
+  /** Its settings in the user's home, as they are before our install. */
   readonly settings: (model: string) => Readonly<Record<string, string>>;
-  /** The file among them that our hooks go to. */
+  /** The one of these files that receives our hooks. */
   readonly settingsFile: string;
   readonly env: (home: string, model: string) => Readonly<Record<string, string>>;
-  /** One turn, all of whose calls the user has agreed to. */
+  /** One turn, all of whose calls the user has approved. */
   readonly turn: (words: string) => readonly string[];
-  /** How a user makes it run a new hook, and in words; absent: it runs it. */
+  /** How a user enables a new hook, and in words; absent: it runs without a step. */
   readonly trust?: (agent: Started) => Promise<void>;
   readonly trustWords?: string;
-  /** What its user adds behind our hooks: one of their own; and whether it is the only hook, and still trusted. */
+  /** The hook that its user adds after ours; and whether it is the only hook, and still trusted. */
   readonly ownHook?: { readonly text: string; readonly isTrusted: (agent: Started) => Promise<boolean> };
-  /** Whether what its model is told is said to be an error, where a result and an error read alike otherwise. */
+  /** Whether the text to its model is marked as an error, where a result and an error otherwise look the same. */
   readonly saysError?: (told: string) => boolean;
 }
 

@@ -1,4 +1,5 @@
-// An MCP server on standard input and output, of one tool: it fails, with the text of the file that it is given for an error.
+// An MCP server on standard input and output, with one tool: the tool fails, with the text of the given file as its
+// error.
 import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 

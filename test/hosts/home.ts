@@ -1,4 +1,5 @@
-// A user's home, with one coding agent, a folder to work in, and our command line. Each is used once: what one test leaves no other finds.
+// A user's home, with one coding agent, a folder to work in, and our command line. Each is used once, so that no test
+// finds files of another.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, mkdtemp, readFile, writeFile } from 'node:fs/promises';
@@ -7,16 +8,16 @@ import type { Driver, Started } from './driver.ts';
 import type { ScriptedModel, WantedCall } from './model.ts';
 import type { Program, Stage } from './stage.ts';
 
-/** Above what a turn takes whose hooks wait for their own time limit of 10 s, before a call and after it. */
+/** Longer than a turn whose hooks wait for their own time limit of 10 s, before a call and after it. */
 const turnMs = 60_000;
 const commandMs = 30_000;
 
 export interface Home extends Started {
-  /** `tollgate …`, by a program that hooks then start. */
+  /** Runs `tollgate …`, by a program that hooks then start. */
   tollgate(program: Program, ...words: readonly string[]): Promise<Ended>;
-  /** One turn of the agent, in which its model wants this call made, or this command run. */
+  /** One turn of the agent, in which its model requests this call, or this command. */
   turn(wanted: string | WantedCall): Promise<Turned>;
-  /** A file of the folder at hand; null: it is not there. */
+  /** A file of the working folder; null: it does not exist. */
   read(name: string): Promise<string | null>;
   write(name: string, text: string): Promise<void>;
 }
@@ -27,7 +28,7 @@ interface Ended {
 }
 
 interface Turned extends Ended {
-  /** What reached the model as the result; null: nothing. */
+  /** The result that reached the model; null: none. */
   readonly told: string | null;
 }
 
@@ -76,7 +77,7 @@ interface Running {
 }
 
 async function run([program = '', ...words]: readonly string[], { cwd, env, limitMs }: Running): Promise<Ended> {
-  // In a group of its own, so that nothing that it has started outlives it.
+  // In a process group of its own, so that no process that it started outlives it.
   const child = spawn(program, words, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'], detached: true });
   let text = '';
   for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (more: string) => (text += more));
@@ -93,6 +94,6 @@ function endGroup({ pid }: ChildProcess): void {
   try {
     if (pid !== undefined) process.kill(-pid, 'SIGKILL');
   } catch {
-    // There is none left.
+    // No process is left.
   }
 }

@@ -1,5 +1,6 @@
-// What is left of us in a home once our hooks are uninstalled. A second home has the same agent and the same turn, and never had us: every
-// file of settings is to be byte for byte the one there, but for the paths of the two homes and the times at which an agent wrote.
+// What is left of us in a home once our hooks are uninstalled. A second home has the same agent and the same turn, and
+// never had our hooks: every file of settings must be byte for byte equal to the one there, except for the paths of the
+// two homes and the times at which an agent wrote.
 import { appendFile, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { allow, type Bench, holds, install } from './bench.ts';
@@ -25,7 +26,7 @@ async function uninstall(home: Home, { driver }: Bench, program: Program): Promi
   if (code !== 0) throw new Error(`hooks uninstall ${driver.host} ended with ${code}:\n${text}`);
 }
 
-/** Whether a trusted hook of the user behind ours stays trusted through a second install and `uninstall`. */
+/** Whether a trusted hook of the user after ours stays trusted through a second install and `uninstall`. */
 async function keepsTrust(bench: Bench, program: Program): Promise<boolean> {
   const { settingsFile, ownHook, host, trust } = bench.driver;
   if (ownHook === undefined) return true;
@@ -39,7 +40,7 @@ async function keepsTrust(bench: Bench, program: Program): Promise<boolean> {
   return ownHook.isTrusted(home);
 }
 
-/** Files that nobody but us makes. */
+/** Files that only we create. */
 async function namesOfOurs({ home }: Home): Promise<readonly string[]> {
   const all = await readdir(home, { recursive: true });
   return all.filter((name) => name.includes('tollgate')).toSorted();

@@ -1,6 +1,7 @@
-// `npm run test:hosts [-- <host or check> …] [--write]`: runs real coding agents under hooks of this tree, against a scripted model, and says
-// of each what holds. Ends with 1 where a cell is not what expected.json says or could not be run, and with 2 for a word that names neither.
-// `--write` puts what was found into expected.json and onto the page, with today's date.
+// `npm run test:hosts [-- <host or check> …] [--write]`: runs real coding agents with hooks of this tree, against a
+// scripted model, and prints the result of each check. Ends with 1 where a cell differs from expected.json or could not
+// be run, and with 2 for an unknown word. `--write` writes the results into expected.json and into the page, with
+// today's date.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { readArguments } from './arguments.ts';
@@ -11,7 +12,7 @@ import { installProgram } from './programs.ts';
 import { type Stage, startStage } from './stage.ts';
 import { renderTable, replaceTable, type Row, type Table } from './table.ts';
 
-/** After it, what is left of a host is not run. */
+/** After this time the remaining checks of a host are skipped. */
 const hostMs = 300_000;
 const expectedPath = fileURLToPath(new URL('expected.json', import.meta.url));
 const pagePath = fileURLToPath(new URL('../../docs/doors/coding-agents.md', import.meta.url));
@@ -31,7 +32,7 @@ async function runHost(stage: Stage, driver: Driver, names: readonly CheckName[]
       found.set(name, await checks[name]({ stage, driver, program, model }).then((words) => ({ words }), problemOf));
     }
   } catch (error) {
-    // What does not install has none of its cells.
+    // A host that cannot be installed has none of its cells.
     for (const name of names) if (!found.has(name)) found.set(name, problemOf(error));
   } finally {
     await model.close();
@@ -46,7 +47,7 @@ interface Count {
   failed: number;
 }
 
-/** Says of each cell whether it is as expected, and answers the row as it is now. */
+/** Prints whether each cell is as expected, and returns the current row. */
 function judge(driver: Driver, found: Found, { known, count, write }: { known: Row | undefined; count: Count; write: boolean }): Row {
   const { name: npm, version } = driver.package;
   const cells = { ...known?.cells };
@@ -69,7 +70,7 @@ async function main(words: readonly string[]): Promise<number> {
     process.stderr.write(`${asked.problem}\n`);
     return 2;
   }
-  // Written below, by us alone.
+  // Only this program writes it, below.
   const expected: Table = JSON.parse(readFileSync(expectedPath, 'utf8'));
   const hosts = { ...expected.hosts };
   const count: Count = { passed: 0, failed: 0 };

@@ -1,14 +1,15 @@
-// A model of all providers on loopback, played by aimock. Asked by an agent that offers the tool, it wants one call made; once a request brings
-// the result, it ends the turn. What it was told of the result is kept: that is what the agent's model knows.
+// A model of all providers on loopback, simulated by aimock. When an agent that offers the tool asks, the model
+// requests one call; once a request brings the result, it ends the turn. The received result is kept: it is what the
+// agent's model knows.
 import { type ChatCompletionRequest, type ChatMessage, LLMock } from '@copilotkit/aimock';
 
 export interface ScriptedModel {
   readonly url: string;
-  /** From now on it wants this call made, and has been told nothing. */
+  /** From now on it requests this call, and has received no result. */
   wants(call: WantedCall): void;
-  /** Whether it has asked for the call. */
+  /** Whether it has requested the call. */
   asked(): boolean;
-  /** What reached it as the call's result; null: nothing did. */
+  /** The result of the call that it received; null: none. */
   told(): string | null;
 }
 

@@ -1,5 +1,5 @@
-// Installs the programs of coding agents from npm, each of its exact version, in a folder outside of the tree: TOLLGATE_TEST_HOSTS_DIR, else
-// ${XDG_CACHE_HOME:-~/.cache}/tollgate-hosts. What is there already is left alone.
+// Installs the programs of coding agents from npm, each with its exact version, in a folder outside of the tree:
+// TOLLGATE_TEST_HOSTS_DIR, else ${XDG_CACHE_HOME:-~/.cache}/tollgate-hosts. An installed version is not changed.
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdir, readFile } from 'node:fs/promises';
@@ -16,7 +16,7 @@ const cacheFolder = (): string => {
   return named || join(cache || join(homedir(), '.cache'), 'tollgate-hosts');
 };
 
-/** The words that start it. */
+/** Returns the command that starts it. */
 export async function installProgram(driver: Driver): Promise<readonly string[]> {
   const { name, version } = driver.package;
   const folder = join(cacheFolder(), `${driver.host}-${version}`);

@@ -1,5 +1,5 @@
-// A control plane, a sidecar and the command line of this tree, as a user has them. The program that hooks start is reached by a link, so that
-// it can go away as it does when an `npx` cache is cleaned.
+// A control plane, a sidecar and the command line of this tree, as a user has them. The program that hooks start is
+// reached by a link, so that it can disappear as it does when an `npx` cache is cleaned.
 import { mkdtemp, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,7 +10,7 @@ const tree = fileURLToPath(new URL('../../control-plane/bin.js', import.meta.url
 const ownerKey = `gsk_default_${'k'.repeat(40)}`;
 const tiers = ['interactive', 'subagent', 'background', 'api'];
 
-/** A write keeps the fields that it leaves out, so both are said. */
+/** A write keeps omitted fields, so both are always set. */
 interface Rule {
   readonly permission: 'allow' | 'deny';
   readonly transform: 'log' | 'redact';
@@ -18,11 +18,11 @@ interface Rule {
 
 export interface Stage {
   readonly folder: string;
-  /** What every tier is told of every tool. */
+  /** The rule of every tier for every tool. */
   policy(rule: Rule): Promise<void>;
-  /** Stops the sidecar for as long as `work` takes: ended, or standing still. */
+  /** Stops the sidecar while `work` runs: `down` is ended, `hangs` is frozen. */
   without<T>(how: 'down' | 'hangs', work: () => Promise<T>): Promise<T>;
-  /** Makes a program that installed hooks can start, for as long as it is wanted. */
+  /** Creates a program that installed hooks can start, until it is removed. */
   program(): Promise<Program>;
   readonly connection: Readonly<Record<string, string>>;
   close(): Promise<void>;

@@ -1,4 +1,4 @@
-// The table of the page is the one that is kept in the tree, and has every cell. The agents themselves are run by `npm run test:hosts`.
+// The table of the page equals the stored one, and has every cell. `npm run test:hosts` runs the agents themselves.
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
@@ -11,15 +11,15 @@ const read = (path: string): string => readFileSync(fileURLToPath(new URL(path, 
 const expected: Table = JSON.parse(read('expected.json'));
 const page = read('../../docs/doors/coding-agents.md');
 
-test('every agent has every cell, of the version that is installed', () => {
+test('every agent has every cell, for the installed version', () => {
   expect(gapsIn(expected)).toEqual([]);
 });
 
-test('the page shows the table that is kept', () => {
+test('the page shows the stored table', () => {
   expect(replaceTable(page, renderTable(expected))).toBe(page);
 });
 
-test('a cell, a version or an agent that is missing or unknown is told', () => {
+test('a missing or unknown cell, version or agent is reported', () => {
   const [first] = drivers;
   const row = first === undefined ? undefined : expected.hosts[first.host];
   if (first === undefined || row === undefined) throw new Error('there is no agent');
@@ -42,7 +42,7 @@ test('a page without its marks is not written', () => {
   expect(() => replaceTable('<!-- hosts:end --><!-- hosts:begin -->', '| |')).toThrow('hosts:begin');
 });
 
-test('names of agents and checks choose cells, and others are refused', () => {
+test('names of agents and checks select cells, and others are refused', () => {
   expect(readArguments([])).toEqual({ kind: 'run', drivers, checks: checkNames, write: false });
   expect(readArguments(['doctor', 'codex', 'deny', '--write'])).toEqual({
     kind: 'run',

@@ -1,16 +1,16 @@
-// The table of what real coding agents hold: as it is kept in the tree (expected.json), and as it stands on its page. Pure.
+// The table of results for real coding agents: as stored in the tree (expected.json), and as shown on its page. Pure.
 import { checkNames, checkTitles, isCheck } from './checks.ts';
 import type { Driver } from './driver.ts';
 import { drivers } from './drivers/index.ts';
 
 export interface Row {
   readonly version: string;
-  /** By check: `holds`, or words for what does not. */
+  /** By check: `holds`, or a text for what does not. */
   readonly cells: Readonly<Record<string, string>>;
 }
 
 export interface Table {
-  /** When the programs were run last, as a day. */
+  /** The day when the programs were last run. */
   readonly date: string;
   /** By host. */
   readonly hosts: Readonly<Record<string, Row>>;
@@ -50,7 +50,7 @@ export function replaceTable(page: string, table: string): string {
   return `${page.slice(0, from + begin.length)}\n\n${table}\n\n${page.slice(to)}`;
 }
 
-/** What the table lacks or has too much, in words. */
+/** Missing and superfluous entries of the table, as messages. */
 export function gapsIn({ hosts }: Table, all: readonly Driver[] = drivers): readonly string[] {
   const lacking = all.flatMap(({ host, package: { version } }) => [
     ...(hosts[host]?.version === version ? [] : [`${host} must be of version ${version}`]),

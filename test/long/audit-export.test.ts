@@ -1,5 +1,5 @@
-// How soon entries reach a collector: from a control plane that sends, from one that takes over after a stop, and after a kill. All else that
-// holds then: test/chaos/audit-export.test.ts.
+// Measures how soon entries reach a collector: from a control plane that sends, from one that takes over after a stop,
+// and after a kill. test/chaos/audit-export.test.ts tests everything else.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { crosses, type Exporting, startExporting, takesOver } from '../chaos/taking-over.ts';
 import { createMeasured } from './timed.ts';
@@ -10,13 +10,13 @@ beforeAll(async () => {
 });
 afterAll(() => exporting?.close());
 
-test('after a kill -9 of the one that sends another takes over within eight seconds', async () => {
+test('after a kill -9 of the sender another takes over within eight seconds', async () => {
   const { measure, ms } = createMeasured();
   await takesOver(exporting, measure);
   expect(Math.max(...ms('another takes over'))).toBeLessThan(8_000);
 });
 
-test('a new entry goes out within a second and a half, and within three once the one that sends was told to stop', async () => {
+test('a new entry is exported within a second and a half, and within three once the sender was stopped', async () => {
   const { measure, ms } = createMeasured();
   await crosses(exporting, measure);
   expect(Math.max(...ms('an entry crosses'))).toBeLessThan(1_500);

@@ -1,4 +1,5 @@
-// R5 of one control plane: REST answers 503 within two seconds, whatever the database does. That it answers so: test/control-plane/outage.test.ts.
+// R5 of one control plane: REST answers 503 within two seconds, whatever the database does.
+// test/control-plane/outage.test.ts tests the answers.
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createCutApp, createWire, lockWorkspace, readAndWrite, unreachable, type Wire } from '../control-plane/cut-database.ts';
 import { createRest, type Rest } from '../control-plane/rest.ts';

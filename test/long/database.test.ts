@@ -1,5 +1,5 @@
-// R5 in time: whatever happens to PostgreSQL, REST answers within two seconds, and every control plane is current two seconds after it is back.
-// All else that holds meanwhile: test/chaos/database.test.ts.
+// R5 in time: whatever happens to PostgreSQL, REST answers within two seconds, and every control plane is current two
+// seconds after recovery. test/chaos/database.test.ts tests everything else.
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { type Bench, faults } from '../chaos/withstanding.ts';
 import { startWorld, type World } from '../chaos/world.ts';

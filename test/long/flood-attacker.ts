@@ -1,6 +1,6 @@
-// The program of flood.ts that attacks: as many requests a second as its key may make, over many connections and through all doors that there
-// are; at the end, or once nobody answers any more, it says what came of them. An attacker has a machine of its own: here it takes what the
-// other programs leave.
+// The attacking program of flood.ts. It sends as many requests a second as its key may, over many connections and
+// through all endpoints. At the end, or once no program answers any more, it prints the results. A real attacker has a
+// machine of its own; here it uses only the CPU that the other programs leave.
 import { setPriority } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import { credentials } from '@grpc/grpc-js';
@@ -9,23 +9,23 @@ import { Pool } from 'undici';
 import { type Attacked, attackOf, type AttackOrder, hookOf, mcpMessages } from './flood-requests.ts';
 
 const connections = 96;
-/** Of a process, of which this user may set any that is lower. */
+/** The lowest priority of a process; every user may set a lower one. */
 const lowest = 19;
-/** In a row: the program has ended. */
+/** Consecutive failures: the program has ended. */
 const failedMax = 1_000;
-/** One of so many requests goes through another door, each in its turn. */
+/** One of this many requests uses another endpoint, each in turn. */
 const otherDoorEach = 8;
 
 type Seen = 'answered' | 'refused' | null;
 
-/** Makes requests, and says what came of each. */
+/** Makes requests, and returns the result of each. */
 type Ask = (n: number) => Promise<readonly Seen[]>;
 
-// Versions before said it with 429.
+// Earlier versions answered this with 429.
 const seenOf = (status: number, said: string): Seen =>
   status === 429 || said.includes('request_limit') ? 'refused' : status < 500 ? 'answered' : null;
 
-/** One that is called as HTTP callers are. */
+/** An endpoint that HTTP callers use. */
 function post({ url, key }: AttackOrder, pool: Pool): (path: string, body: string, session?: string) => Promise<Posted> {
   const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
   return async (path, body, session) => {
@@ -41,7 +41,7 @@ interface Posted {
   readonly session: string | readonly string[] | undefined;
 }
 
-/** As agentgateway asks; no result is ever told. */
+/** Asks as agentgateway does; no result is reported. */
 function meshAsk(address: string, key: string): Ask {
   const client = createExtMcpClient(address, credentials.createInsecure());
   return (n) =>

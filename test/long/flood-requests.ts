@@ -1,4 +1,4 @@
-// What the attacker of flood.ts sends, and what it says of it.
+// The requests of flood.ts's attacker, and the form of its results.
 import { bounds } from '@tollgate/proto/contract';
 
 export interface AttackOrder {
@@ -6,35 +6,35 @@ export interface AttackOrder {
   readonly key: string;
   readonly requestsPerSecond: number;
   readonly minutes: number;
-  /** One of so many requests has a body that is as large as it may be. */
+  /** One of this many requests has a body of the maximum size. */
   readonly largeEach: number;
-  /** The other doors of a sidecar; null: there are none. */
+  /** The other endpoints of a sidecar; null: it has none. */
   readonly doors: Doors | null;
 }
 
 interface Doors {
-  /** Of ExtMcp, as agentgateway asks: `host:port`; null: the program has none. */
+  /** ExtMcp, as agentgateway uses it: `host:port`; null: the program has none. */
   readonly mesh: string | null;
-  /** The name of a tool server behind the MCP door. */
+  /** The name of a tool server behind the MCP proxy. */
   readonly mcpServer: string | null;
 }
 
 export interface Attacked {
   readonly sent: number;
   readonly answered: number;
-  /** Told to come later. */
+  /** Answered with a request to retry later. */
   readonly refused: number;
-  /** Reached nobody. */
+  /** Reached no program. */
   readonly failed: number;
 }
 
-/** One of so many requests brings the longest list that there may be. */
+/** One of this many requests has the longest list that is allowed. */
 const longEach = 200;
 
 export const bodyOf = (fields: object): string =>
   JSON.stringify({ tool_name: 'server7.tool_7', tool_input: { n: 1 }, agent_name: 'free', agent_tier: 'api', ...fields });
 
-/** Each says something that nobody has said before. */
+/** Each contains names that no request contained before. */
 export function attackOf(n: number, largeEach: number): string {
   if (n % largeEach === 0) return largeBody(n);
   if (n % longEach === 0)
@@ -67,13 +67,13 @@ export const mcpMessages = (n: number): { readonly initialize: string; readonly 
   call: rpc(n, 'tools/call', { name: 'look', arguments: { n } }),
 });
 
-/** Levels around the values: with those of the body itself as many as there may be. */
+/** Levels around the values: with those of the body itself, the maximum. */
 const levels = bounds.jsonDepth - 4;
-/** With the levels, fewer than there may be. */
+/** Together with the levels, fewer than the maximum. */
 const values = bounds.jsonNodes - 100;
 let nested = '';
 
-/** As many bytes, values and levels as a body may have. */
+/** The maximum of bytes, values and levels of a body. */
 function largeBody(n: number): string {
   const begin = bodyOf({ session_id: `s${n}`, call_id: `call-${n}` }).replace('{"n":1}', `{"n":${n},"all":`);
   const [before = '', after = ''] = begin.split('"all":');

@@ -1,5 +1,5 @@
-// A tool server for flood.ts, behind the MCP door of the sidecar: it gives each caller a session, has one tool, and answers every tenth
-// call of it a second late. It prints its port.
+// A tool server for flood.ts, behind the MCP proxy of the sidecar: it gives each caller a session, has one tool, and
+// answers every tenth call a second late. It prints its port.
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setPriority } from 'node:os';

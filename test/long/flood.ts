@@ -1,12 +1,13 @@
-// `node --import tsx test/long/flood.ts [--at <commit>] [--minutes 10] [--program sidecar|control-plane] [--stall 60] [--per-second 250]
-// [--agents 10000] [--large-each 20000] [--every-door]`: one key asks `/govern/tool-use` as often as it may, each time in a new session, with
-// chains, tools, clients and lists that nobody has named before, and one request in so many is as large and as deep as one may be. With
-// `--every-door` one in eight goes through another door of a sidecar. Meanwhile an owner writes one of many agents each second, so that each
-// second brings another revision. What a program keeps of it must stop growing, and
-// other callers must hardly feel it. Memory is RSS, read each second; each program has the heap that Node takes in a container with the memory
-// limit of injection, or of the chart. Whoever else is
-// on a machine of its own, where this is real, takes what the program leaves of this one's cores; those who are timed wait for none of them.
-// The last line is `flood: N checks, M failed`; it ends with 1 where one failed. Of another commit it only says what was seen.
+// `node --import tsx test/long/flood.ts [--at <commit>] [--minutes 10] [--program sidecar|control-plane] [--stall 60]
+// [--per-second 250] [--agents 10000] [--large-each 20000] [--every-door]`: one key asks `/govern/tool-use` at its
+// maximum rate, each time in a new session, with chains, tools, clients and lists that no request has named before. One
+// of `--large-each` requests has the maximum size and depth. With `--every-door` one in eight uses another endpoint of
+// a sidecar. Meanwhile an owner writes one of many agents each second, so that each second brings another revision. The
+// memory of the program must stop growing, and other callers must be delayed only slightly. Memory is RSS, read each
+// second. Each program has the heap that Node uses in a container with the memory limit of injection, or of the chart.
+// Programs that would run on other machines use only the CPU that the tested program leaves; the timed callers wait for
+// none of them. The last line is `flood: N checks, M failed`; it ends with 1 where a check failed. With `--at` it only
+// prints the results of that commit.
 import { execFile } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { setPriority } from 'node:os';
@@ -34,29 +35,33 @@ const { values } = parseArgs({
   },
 });
 const minutes = Number(values.minutes);
-/** In the middle the control plane of the sidecar stands still for so many seconds. */
+/** In the middle the control plane of the sidecar is frozen for this many seconds. */
 const stallSeconds = Number(values.stall);
 const isSidecar = values.program === 'sidecar';
 const hasOtherDoors = isSidecar && values['every-door'];
-/** Of processes, as `nice` counts: who asks and is timed; what stands behind a sidecar. To raise one, root is needed. */
+/**
+ * Priorities of processes, as `nice` counts: the timed callers, the tested program, and the programs behind a sidecar.
+ * Raising a priority needs root.
+ */
 const priorities = { timed: -15, program: 0, behind: 10 } as const;
 const mayRaise = process.getuid?.() === 0;
-/** Of this process, and of those that it starts from now on. */
+/** Sets the priority of this process, and of those that it starts from now on. */
 const standAt = (place: keyof typeof priorities): void => {
   if (mayRaise) setPriority(priorities[place]);
 };
 /**
- * Of injection and of the chart, in MiB. The images say how large the new space of the heap may be; of the old one Node 20 takes half of the limit of
- * its cgroup (`v8.getHeapStatistics().heap_size_limit` is 304 and 560 MiB there, as with these).
+ * The memory limits of injection and of the chart, in MiB. The images set the maximum of the heap's new space; for the
+ * old space Node 20 uses half of the limit of its cgroup (`v8.getHeapStatistics().heap_size_limit` is 304 and 560 MiB
+ * there, as with these).
  */
 const semiSpaceMb = 16;
 const memory = isSidecar ? { limitMb: 512, oldSpaceMb: 256 } : { limitMb: 1_024, oldSpaceMb: 512 };
-/** What `TOLLGATE_REQUESTS_PER_SECOND` of each lets through, unless something else is said. */
+/** The default of each program's `TOLLGATE_REQUESTS_PER_SECOND`, unless an argument is given. */
 const requestsPerSecond = Number(values['per-second'] ?? (isSidecar ? 1_000 : 250));
 const restMs = 50;
 const agents = Number(values.agents);
 const largeEach = Number(values['large-each']);
-/** Between two writes of the owner. */
+/** The time between two writes of the owner. */
 const writeMs = 1_000;
 const agentsAtOnce = 16;
 const aloneSeconds = 30;
@@ -91,14 +96,14 @@ async function keepAsking({ url, key }: Caller, until: () => boolean): Promise<r
 const attacker = fileURLToPath(new URL('./flood-attacker.ts', import.meta.url));
 const farServer = fileURLToPath(new URL('./flood-server.ts', import.meta.url));
 
-/** In a process of its own, so that what it costs to make its requests delays no answer that is timed here. */
+/** In a process of its own, so that the cost of its requests delays no answer that is timed here. */
 async function attack(caller: Caller, doors: AttackOrder['doors']): Promise<Attacked> {
   const order: AttackOrder = { ...caller, requestsPerSecond, minutes, largeEach, doors };
   const { stdout } = await promisify(execFile)(process.execPath, ['--import', 'tsx', attacker, JSON.stringify(order)]);
   return JSON.parse(stdout);
 }
 
-/** The workspace has so many agents; answers how the owner writes one of them. */
+/** Creates the agents of the workspace; returns how the owner writes one of them. */
 async function makeAgents(stage: Stage, workspace: Workspace): Promise<() => Promise<unknown>> {
   let made = 0;
   let id = '';
@@ -107,7 +112,7 @@ async function makeAgents(stage: Stage, workspace: Workspace): Promise<() => Pro
       made += 1;
       const body = { name: `agent ${made}`, model: 'demo/echo', enabledTools: ['mail.*', 'github.*'] };
       const answer = await ask(`${stage.rest()}/api/v1/agents`, workspace.key, { body });
-      // The stage may have made some before: the last ones are refused then.
+      // The stage may have created some before: the last ones are refused then.
       if (answer.status === 201) id = String(answer.body['id']);
     }
   };
@@ -123,11 +128,11 @@ async function makeAgents(stage: Stage, workspace: Workspace): Promise<() => Pro
 
 interface Written {
   written: number;
-  /** Why the newest write that was not taken was refused. */
+  /** Why the newest refused write was refused. */
   why: string;
 }
 
-/** Each second, whatever comes of it: the control plane may stand still. */
+/** Each second, with any result: the control plane may be frozen. */
 async function keepWriting(write: () => Promise<unknown>, until: () => boolean): Promise<Written> {
   const seen: Written = { written: 0, why: '' };
   while (!until()) {
@@ -191,7 +196,7 @@ async function run(tree: Tree, say: (line: string) => void): Promise<number> {
     });
 
     standAt('timed');
-    // The owner writes in both times: what a revision costs others is no attack.
+    // The owner writes in both phases: the cost of a revision for others is no attack.
     const times = { isOver: false };
     const writing = write === null ? null : keepWriting(write, () => times.isOver);
     closing.add(() => {
@@ -249,7 +254,8 @@ async function run(tree: Tree, say: (line: string) => void): Promise<number> {
       [`at least 90 % of the requests that the limit allows are answered: ${(answeredShare * 100).toFixed(1)} %`, answeredShare >= 0.9],
       [`other callers' p99 is at most twice as long: ${(p99.attacked / p99.alone).toFixed(2)}`, p99.attacked <= 2 * p99.alone],
     ];
-    // While the control plane stands still new sessions are denied, and what it missed is made up for afterwards: only memory must hold then.
+    // While the control plane is frozen new sessions are denied, and the backlog is processed afterwards: only memory
+    // must hold then.
     const held = stallSeconds === 0 ? checks : checks.filter(([what]) => what.startsWith('it goes on') || what.startsWith('RSS stays'));
     for (const [what, holds] of held) say(`${holds ? 'ok      ' : 'FAILED  '}${what}`);
     const failed = held.filter(([, holds]) => !holds).length;

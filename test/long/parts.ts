@@ -1,7 +1,8 @@
-// What `npm run test:long` consists of: its parts, which of them a command line asks for, and how their results are shown. run.ts runs them.
+// Defines `npm run test:long`: its parts, which of them a command line selects, and how their results are shown. run.ts
+// runs them.
 
 interface Need {
-  /** Ends with 0 where the need is met. */
+  /** Ends with 0 where the requirement is met. */
   readonly check: Command;
   /** What to do where it is not. */
   readonly remedy: string;
@@ -14,7 +15,7 @@ export interface Part {
   readonly about: string;
   readonly command: Command;
   readonly env?: Readonly<Record<string, string>>;
-  /** What the command does not install by itself. */
+  /** Requirements that the command does not install itself. */
   readonly needs?: readonly Need[];
 }
 
@@ -68,7 +69,7 @@ export type Asked =
   | { readonly kind: 'run'; readonly parts: readonly Part[] }
   | { readonly kind: 'refused'; readonly problem: string };
 
-/** Without a name all parts are asked for; names keep the order of the parts. */
+/** Without a name all parts are selected; names keep the order of the parts. */
 export function readArguments(words: readonly string[], all: readonly Part[] = parts): Asked {
   if (words.length === 1 && words[0] === '--list') return { kind: 'list' };
   const unknown = words.filter((word) => all.every(({ name }) => name !== word));

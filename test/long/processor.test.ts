@@ -1,5 +1,6 @@
-// How long work takes that waits for nothing. That it is bounded is said of its steps elsewhere: test/control-plane/words.test.ts,
-// test/runs/arguments.test.ts, and of test/sidecar limits/window, gateway/strict-json and snapshot/delta.
+// Measures the time of CPU-bound work. That it is bounded by its steps is tested elsewhere:
+// test/control-plane/words.test.ts, test/runs/arguments.test.ts, and of test/sidecar limits/window, gateway/strict-json
+// and snapshot/delta.
 import { expect, test } from 'vitest';
 import { placeOfError } from '../../control-plane/http/json-place.ts';
 import { createArgumentsProblem } from '../../control-plane/runs/tools/arguments.ts';
@@ -29,11 +30,11 @@ test('a full window of a day answers within two milliseconds', () => {
       for (let at = 0; at < times; at += 1) window.waitFor(1, 200_060_000);
     }) / times;
   ask(20);
-  // The best of several, since others work here too.
+  // The best of several, since other processes run here too.
   expect(Math.min(...Array.from({ length: 10 }, () => ask(5)))).toBeLessThan(2);
 });
 
-test('one rule changed at 10,000 agents and 10,000 users costs a small part of what the whole costs', () => {
+test('one changed rule with 10,000 agents and 10,000 users costs a small part of a full compile', () => {
   const { first, next } = createOneRuleOfMany();
   const cell = createPolicyCell({ now: () => 1_000 }, 'acme');
   const wholeMs = cpuMsOf(() => cell.offer(first));
@@ -45,16 +46,16 @@ test('one rule changed at 10,000 agents and 10,000 users costs a small part of w
   expect(median(changesMs)).toBeLessThan(wholeMs / 20);
 });
 
-test.each(endless)('%s holds the process up for a moment, a few times, and not for each run', (_what, schema, value) => {
+test.each(endless)('%s blocks the process for a moment, a few times, and not for each run', (_what, schema, value) => {
   const problemOf = createArgumentsProblem(createSchemaProblem());
   const ms = cpuMsOf(() => {
-    // Each run has a copy of its own.
+    // Each run has its own copy.
     for (let run = 0; run < 50; run += 1) problemOf({ ...schema }, { a: value });
   });
   expect(ms).toBeLessThan(1_500);
 });
 
-test('a schema of more parts than are compiled is let through within a tenth of a second', () => {
+test('a schema with too many parts to compile is accepted within a tenth of a second', () => {
   const untimed = createSchemaProblem((_ms, work) => work());
   const all = Array.from({ length: 4_000 }, (_, at) => ({ properties: { [`f${at}`]: { type: 'integer' } } }));
   const schema = objectSchema({}, { allOf: all, unevaluatedProperties: false });

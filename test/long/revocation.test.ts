@@ -1,5 +1,5 @@
-// What is revoked ends its open streams within five seconds. That they end, and what they say: test/control-plane/revocation.test.ts and
-// audit-stream.test.ts.
+// A revocation ends open streams within five seconds. test/control-plane/revocation.test.ts and audit-stream.test.ts
+// test that they end, and with which message.
 import { expect, onTestFinished, test } from 'vitest';
 import { drain, keyEnds, listen, makeWatcherKey } from '../control-plane/live.ts';
 import { createRest } from '../control-plane/rest.ts';

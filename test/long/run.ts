@@ -1,5 +1,6 @@
-// `npm run test:long [-- <part> …]`: all that takes too long for `npm test` and for CI, part after part. A part that fails does not stop
-// the next. Ends with 1 where a part has failed, with 2 where a part is unknown, and with 130 after Ctrl-C. `--list` prints the parts.
+// `npm run test:long [-- <part> …]`: runs all tests that take too long for `npm test` and for CI, part after part. A
+// part that fails does not stop the next. Ends with 1 where a part has failed, with 2 where a part is unknown, and with
+// 130 after Ctrl-C. `--list` prints the parts.
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { hasPassed, listOf, type Part, parts, readArguments, type Result, tableOf } from './parts.ts';
@@ -29,7 +30,7 @@ async function run(part: Part): Promise<boolean> {
 }
 
 async function runAll(asked: readonly Part[]): Promise<number> {
-  // The part hears Ctrl-C too, and ends.
+  // The part also receives Ctrl-C, and ends.
   let isInterrupted = false;
   process.on('SIGINT', () => {
     isInterrupted = true;

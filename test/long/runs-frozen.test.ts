@@ -1,12 +1,12 @@
-// R5 of runs, in time: while PostgreSQL stands still, whatever is asked about runs is refused within two seconds. That it is refused, and what
-// becomes of the runs: test/chaos/runs-frozen.test.ts.
+// R5 of runs, in time: while PostgreSQL is frozen, every request about runs is refused within two seconds.
+// test/chaos/runs-frozen.test.ts tests the refusals, and what happens to the runs.
 import { expect, onTestFinished, test } from 'vitest';
 import { refuses, startInTool } from '../chaos/frozen-runs.ts';
 import { startLab } from '../chaos/lab.ts';
 import { startPostgres } from '../chaos/postgres.ts';
 import { createMeasured } from './timed.ts';
 
-test.runIf(process.platform === 'linux')('whatever is asked about runs is refused within two seconds', async () => {
+test.runIf(process.platform === 'linux')('every request about runs is refused within two seconds', async () => {
   const [lab, postgres] = await Promise.all([startLab(), startPostgres()]);
   onTestFinished(async () => {
     postgres.thaw();

@@ -1,5 +1,5 @@
-// How long a stop of a sidecar process takes whose collector of telemetry never answers. That it ends: test/e2e/telemetry.test.ts; that it
-// waits three seconds, in virtual time: test/sidecar/telemetry/collector.test.ts.
+// Measures the stop of a sidecar process whose collector of telemetry never answers. test/e2e/telemetry.test.ts tests
+// that it ends; test/sidecar/telemetry/collector.test.ts tests, in virtual time, that it waits three seconds.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,7 +8,7 @@ import { startSidecarProgram } from '../support/programs.ts';
 import { startTelemetryCollector } from '../support/telemetry-collector.ts';
 import { timed } from './timed.ts';
 
-test('a collector that never answers holds up a stop for its three seconds only', async () => {
+test('a collector that never answers delays a stop only for its three seconds', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-stop-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   const collector = await startTelemetryCollector();

@@ -1,4 +1,5 @@
-// How long something takes on this machine. Only long tests and benchmarks measure that: elsewhere time is virtual, or work is counted.
+// Measures durations on this machine. Only long tests and benchmarks measure them: elsewhere time is virtual, or work
+// is counted.
 import type { Measure } from '../chaos/measure.ts';
 
 export async function timed<T>(work: () => Promise<T>): Promise<{ readonly ms: number; readonly result: T }> {
@@ -7,7 +8,7 @@ export async function timed<T>(work: () => Promise<T>): Promise<{ readonly ms: n
   return { ms: performance.now() - startedAt, result };
 }
 
-/** CPU time of this process for work that waits for nothing, in ms. */
+/** CPU time of this process for synchronous work, in ms. */
 export function cpuMsOf(work: () => unknown): number {
   const startedAt = process.cpuUsage();
   work();
@@ -23,7 +24,7 @@ interface Measured {
   readonly ms: (step: string) => readonly number[];
 }
 
-/** Measures the steps of a scenario, each as often as it is taken. */
+/** Measures the steps of a scenario, each time that a step runs. */
 export function createMeasured(): Measured {
   const taken: { readonly step: string; readonly ms: number }[] = [];
   return {
@@ -33,7 +34,7 @@ export function createMeasured(): Measured {
       return result;
     },
     steps: () => [...new Set(taken.map(({ step }) => step))],
-    // A step that was never taken is none that was in time.
+    // A step that never ran does not count as in time.
     ms: (step) => {
       const found = taken.filter((one) => one.step === step).map(({ ms }) => ms);
       if (found.length === 0) throw new Error(`the step "${step}" was not taken`);

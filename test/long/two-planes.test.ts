@@ -1,5 +1,5 @@
-// R6 in time: what is written on one control plane is enforced by a sidecar of the other within a second. All else that holds then:
-// test/chaos/two-planes.test.ts.
+// R6 in time: a write on one control plane is enforced by a sidecar of the other within a second.
+// test/chaos/two-planes.test.ts tests everything else.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { crossesOften, crossesWithoutListening, losses, writesAndUndoes } from '../chaos/crossing.ts';
 import { startWorld, type World } from '../chaos/world.ts';
@@ -17,7 +17,7 @@ test('a PUT on one is enforced by a sidecar of the other within a second', async
   expect(Math.max(...ms('a write crosses'))).toBeLessThan(1_000);
 });
 
-test.each(losses)('within a second and a half where the listening connection of the other was %s right before', async (how) => {
+test.each(losses)('a PUT is enforced within a second and a half where the listening connection of the other was %s right before', async (how) => {
   const { measure, ms } = createMeasured();
   await crossesWithoutListening({ world, measure }, how);
   expect(Math.max(...ms('a write crosses'))).toBeLessThan(1_500);

@@ -15,7 +15,7 @@ Exit codes: 0 everything was measured; 1 something could not be measured, and th
 `;
 
 interface Options {
-  /** The commit to measure; null: the files as they are now. */
+  /** The commit to measure; null: the current files. */
   readonly at: string | null;
   readonly staticOnly: boolean;
   readonly json: boolean;

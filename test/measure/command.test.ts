@@ -29,12 +29,12 @@ describe('node test/measure', () => {
     expect(run('--at', missing)).toMatchObject({ status: 2, stdout: '', stderr: `--at: ${missing} is no commit of this repository\n` });
   });
 
-  test('explains itself', () => {
+  test('prints its help', () => {
     expect(run('--help')).toMatchObject({ status: 0, stderr: '', stdout: expect.stringContaining('--at <commit>') });
   });
 });
 
-test('installed packages are borrowed only where each one that is needed is there in the same version', () => {
+test('installed packages are reused only where each required one is present in the same version', () => {
   const installed = new Map([
     ['node_modules/a', '1'],
     ['node_modules/b', '2'],
@@ -44,7 +44,7 @@ test('installed packages are borrowed only where each one that is needed is ther
   expect(satisfies(installed, new Map([['node_modules/c', '1']]))).toBe(false);
 });
 
-test('what is temporary is removed once, the last first, also where a step fails', async () => {
+test('temporary files are removed once, the last first, also where a step fails', async () => {
   const done: string[] = [];
   const cleanup = createCleanup();
   cleanup.add(() => void done.push('first'));

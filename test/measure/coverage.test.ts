@@ -1,5 +1,5 @@
-// The counting of what an operation passes, from recorded coverage. Real programs are measured by `node test/measure`
-// itself.
+// Tests how the functions of an operation are counted from recorded coverage. `node test/measure` itself measures real
+// programs.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -26,10 +26,10 @@ test('of a recording, only functions of the tree itself are kept', () => {
   expect([...recording.values()]).toEqual([{ script: `${rootUrl}one/a.js`, start: 7, calls: 3 }]);
 });
 
-test('an operation passes what runs for nearly each, whatever runs in the background too', () => {
+test('an operation includes what runs for nearly each call, whatever also runs in the background', () => {
   const intervals = Array.from({ length: operationCount }, (_, at) => at);
-  // 10: once each; 20: besides a timer; 30: a timer alone; 40: one burst; 50: two operations came late; 60: too many
-  // did.
+  // 10: once each; 20: in addition to a timer; 30: a timer alone; 40: one burst; 50: two operations came late; 60: too
+  // many did.
   const busy = intervals.map((at) =>
     record({ 10: 1, 20: 6, 30: 5, 40: at === 0 ? 100 : 0, 50: at < 2 ? 0 : 1, 60: at <= operationCount - growthMin ? 0 : 1 }),
   );

@@ -1,4 +1,4 @@
-// `node test/measure`: registers the TypeScript loader, then runs main.ts. Called from a terminal only.
+// `node test/measure`: registers the TypeScript loader, then runs main.ts. Called only from a terminal.
 import { register } from 'tsx/esm/api';
 
 register();

@@ -1,4 +1,4 @@
-// Reads the arguments, measures, prints, removes what was temporary. Loaded by index.js.
+// Reads the arguments, measures, prints, and removes temporary files. Loaded by index.js.
 import { realpathSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parseArguments, usage } from './arguments.ts';
@@ -32,7 +32,7 @@ async function main(): Promise<number> {
 const isWhole = ({ ways }: Measured): boolean => Object.values(ways ?? {}).every(({ measured }) => measured);
 
 async function stop(cleanup: Cleanup, code: number): Promise<void> {
-  // What is measured meanwhile fails, and adds nothing that is not undone.
+  // A measurement in progress fails, and adds nothing that is not undone.
   await cleanup.run();
   process.exit(code);
 }

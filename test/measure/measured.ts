@@ -1,4 +1,4 @@
-// All that is measured of a tree, as `--json` prints it. Called by main.ts.
+// All measurements of a tree, as `--json` prints them. Called by main.ts.
 import type { Cleanup } from '../support/checkout/cleanup.ts';
 import { buildTree } from '../support/checkout/build.ts';
 import { measureStructure, type Structure } from './static/structure.ts';
@@ -8,18 +8,18 @@ import { readWords } from './words/list.ts';
 import { measureWays, type Ways } from './ways/ways.ts';
 
 export interface Measured {
-  /** Its full hash; null: the files as they are now. */
+  /** Its full hash; null: the current files. */
   readonly commit: string | null;
   readonly structure: Structure;
   readonly words: WordCounts;
-  /** Null: left out by `--static`. */
+  /** Null: omitted by `--static`. */
   readonly ways: Ways | null;
 }
 
 interface Asked {
-  /** Of the repository that this tool belongs to. */
+  /** The repository that this tool belongs to. */
   readonly own: string;
-  /** Of the files to measure. */
+  /** The root of the files to measure. */
   readonly root: string;
   readonly commit: string | null;
   readonly staticOnly: boolean;

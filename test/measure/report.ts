@@ -1,4 +1,4 @@
-// What was measured, as text of at most 100 columns. Called by main.ts, which prints it.
+// The measurements as text of at most 100 columns. Called by main.ts, which prints it.
 import { functionLinesMax, smallLinesMax, type Structure } from './static/structure.ts';
 import { productDefinition } from '../support/checkout/tree.ts';
 import type { Measured } from './measured.ts';
@@ -118,7 +118,7 @@ function section(title: string, rows: readonly (readonly string[])[]): string {
   return [title, rows.length === 0 ? 'none' : table(shown), ...(left > 0 ? [`… and ${left} more (--json lists all)`] : [])].join('\n');
 }
 
-/** Columns of one width each; those of numbers to the right. */
+/** Columns of one width each; numbers are aligned to the right. */
 function table(rows: readonly (readonly string[])[]): string {
   const widths: number[] = [];
   for (const row of rows) for (const [at, cell] of row.entries()) widths[at] = Math.max(widths[at] ?? 0, cell.length);

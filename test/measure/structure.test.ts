@@ -28,7 +28,7 @@ describe('product sources', () => {
     expect(productFiles(tree)).toEqual(['one/a.ts', 'one/b.js', 'one/view.tsx', 'packages/two/f.ts']);
   });
 
-  test('need workspaces, and the error says so', () => {
+  test('need workspaces, and the error names them', () => {
     expect(() => makeTree({ 'package.json': '{}' })).toThrow('package.json has no list `workspaces`');
   });
 
@@ -95,7 +95,7 @@ describe('import cycles', () => {
     ]);
   });
 
-  test('of what is loaded are told from those of types, dynamic imports and re-exports included', () => {
+  test('through loaded modules are distinguished from those of types, dynamic imports and re-exports included', () => {
     const tree = makeTree({
       'one/a.ts': "export * from './b.js';\n",
       'one/b.ts': "export const load = () => import('./a');\n",
@@ -105,7 +105,7 @@ describe('import cycles', () => {
     ]);
   });
 
-  test('go through the exports of workspaces, by their source condition, a pattern, or what is built', () => {
+  test('go through the exports of workspaces, by their source condition, a pattern, or the built file', () => {
     const exports = {
       '.': { types: './dist/index.d.ts', 'tollgate-source': './index.ts', default: './dist/index.js' },
       './parts/*': { default: './dist/parts/*.js' },
@@ -120,7 +120,7 @@ describe('import cycles', () => {
     expect(measureStructure(tree).cycles.map(({ files }) => files)).toEqual([['one/index.ts', 'one/parts/p.ts', 'packages/two/main.js']]);
   });
 
-  test('are none where files import forward only', () => {
+  test('do not exist where files import forward only', () => {
     const tree = makeTree({ 'one/a.ts': "import './b.ts';\nimport './c.ts';\n", 'one/b.ts': "import './c.ts';\n", 'one/c.ts': '' });
     expect(measureStructure(tree).cycles).toEqual([]);
   });

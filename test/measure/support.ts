@@ -6,7 +6,10 @@ import { dirname, join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { openTree, type Tree } from '../support/checkout/tree.ts';
 
-/** A tree of these files, by path; with a package.json whose workspaces are `one` and `packages/*` unless they have their own. */
+/**
+ * A tree of these files, by path, with a package.json whose workspaces are `one` and `packages/*`, unless they contain
+ * their own.
+ */
 export function makeTree(files: Readonly<Record<string, string>>): Tree {
   const root = mkdtempSync(join(tmpdir(), 'tollgate-measure-test-'));
   onTestFinished(() => rmSync(root, { recursive: true, force: true }));

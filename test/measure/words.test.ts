@@ -1,4 +1,4 @@
-// The words of these tests are made up: the real ones would count.
+// The words of these tests are invented: real ones would be counted.
 import { describe, expect, test } from 'vitest';
 import { makeTree } from './support.ts';
 import { countWords } from './words/count.ts';

@@ -3,7 +3,7 @@ import { readBlocks } from './blocks.ts';
 
 const block = (info: string, text = 'true'): string => `\`\`\`${info}\n${text}\n\`\`\`\n`;
 
-test('blocks come in the printed order, with the line of their text and what is done with them', () => {
+test('blocks are returned in order, with the line of their text and how they are run', () => {
   const readme = `# Title\n\n${block('sh', 'echo 1\necho 2')}Prose.\n${block('ts agent.ts', 'export {};')}${block('text')}${block('sh background')}`;
   expect(readBlocks(readme)).toEqual({
     blocks: [
@@ -43,7 +43,7 @@ test.each([
   expect(problems[0]).toContain(problem);
 });
 
-test('what is quoted, in a comment or in a here-document is no command', () => {
+test('text in quotes, in a comment or in a here-document is not a command', () => {
   const text = [
     'echo \'a && b\' "c && <(d)" # e && f',
     "cat > file <<'EOF'\na && b <(c)\nEOF",
@@ -56,7 +56,7 @@ test('what is quoted, in a comment or in a here-document is no command', () => {
   expect(readBlocks(block('sh no-run: needs a cluster', 'a && b')).problems).toEqual([]);
 });
 
-test('a fourth no-run is an error, and three are none', () => {
+test('a fourth no-run is an error, and three are not', () => {
   const three = block('sh no-run: needs a cluster').repeat(3);
   expect(readBlocks(three).problems).toEqual([]);
   expect(readBlocks(three + block('sh no-run: needs a cluster')).problems).toEqual([

@@ -1,11 +1,11 @@
-// The fenced blocks of README.md in the printed order, each with what the runner does with it. The info string says that: a block
-// with another one is refused, so that no block goes unchecked. Called by `main.ts`.
+// The fenced blocks of README.md in their order, each with how the runner handles it. The info string defines that: a
+// block with an unknown one is refused, so that every block is checked. Called by `main.ts`.
 import { findRefusedForm } from './refused-forms.ts';
 
 export type Block =
-  /** Shell commands; those `inBackground` stay until the end of README. */
+  /** Shell commands; those `inBackground` run until the end of README. */
   | { readonly kind: 'shell'; readonly line: number; readonly text: string; readonly inBackground: boolean }
-  /** Commands behind `$ `, each followed by what it prints, of which the first line is compared. */
+  /** Commands after `$ `, each followed by its output, of which the first line is compared. */
   | { readonly kind: 'console'; readonly line: number; readonly text: string }
   /** A part of the TypeScript program `file`. */
   | { readonly kind: 'typescript'; readonly line: number; readonly text: string; readonly file: string }
@@ -18,7 +18,9 @@ const noRunMax = 3;
 const knownInfos =
   '"sh", "sh background", "sh no-run: <reason>", "console", "ts <file>" and "text"; mark a block by one of them after its opening fence';
 
-/** `line` of a block is that of its first line of text, counted from 1. `problems` name every block that is not marked as it must be. */
+/**
+ * `line` of a block is that of its first line of text, counted from 1. `problems` name every block with a wrong mark.
+ */
 export function readBlocks(readme: string): { readonly blocks: readonly Block[]; readonly problems: readonly string[] } {
   const blocks: Block[] = [];
   const problems: string[] = [];
@@ -68,7 +70,7 @@ function findFences(readme: string): readonly Fence[] {
   return fences;
 }
 
-/** A text says what is wrong with the mark. */
+/** A string is the error of the mark. */
 function readBlock(info: string, line: number, text: string): Block | string {
   const [language = '', ...rest] = info.split(/\s+/);
   const mark = rest.join(' ');

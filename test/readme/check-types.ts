@@ -1,5 +1,6 @@
-// A program of README in TypeScript: its parts so far, written where README says, and compiled as a program of a user is: against the
-// types that the packages are published with. A block of shell commands runs it. Called by `run-blocks.ts`.
+// Compiles a TypeScript program of README: its parts so far are written to the file that README names, and compiled as
+// a user's program is, against the published types of the packages. A block of shell commands runs it. Called by
+// `run-blocks.ts`.
 import { execFile } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,8 +1,9 @@
-// Ends what the blocks of README started: SIGTERM to the group of the shell, as Ctrl-C would, and SIGKILL to what is left. Called by `shell.ts`.
+// Ends the programs that the blocks of README started: SIGTERM to the group of the shell, as Ctrl-C would, and SIGKILL
+// to the remaining ones. Called by `shell.ts`.
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
 
-/** What an embedded PostgreSQL takes to stop, and more. */
+/** Longer than an embedded PostgreSQL takes to stop. */
 const orderlyMs = 20_000;
 
 /** Resolves when no process of the group and none that works in `folder` is left. */
@@ -16,7 +17,7 @@ export async function endPrograms(group: number, folder: string): Promise<void> 
   while (findPrograms(group, folder).length > 0) await wait(20);
 }
 
-/** Where there is no process table to read, the group alone. */
+/** Where no process table can be read, only the group. */
 function findPrograms(group: number, folder: string): readonly number[] {
   const pids = readTable();
   if (pids === null) return signal(-group, 0) ? [-group] : [];
@@ -33,7 +34,7 @@ function readTable(): readonly number[] | null {
   }
 }
 
-/** Null for a process that has ended, though its parent may not have asked yet. */
+/** Null for a process that has ended, also where its parent has not collected its status yet. */
 function groupOf(pid: number): number | null {
   try {
     const [state, , group] = readFileSync(`/proc/${pid}/stat`, 'utf8')

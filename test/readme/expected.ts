@@ -1,7 +1,8 @@
-// What README shows of an answer, compared with what a block printed. Called by `run-blocks.ts`.
+// Compares the answer that README shows with the output of a block. Called by `run-blocks.ts`.
 
 /**
- * The comments that have a line to themselves in a block of shell commands: each is a line of the answer, in which `…` stands for any text.
+ * The comments on lines of their own in a block of shell commands: each is a line of the answer, in which `…` matches
+ * any text.
  */
 export const expectedOfShell = (text: string): readonly string[] =>
   text
@@ -9,7 +10,10 @@ export const expectedOfShell = (text: string): readonly string[] =>
     .filter((line) => line.startsWith('# '))
     .map((line) => line.slice(2));
 
-/** The commands of a console block with the others empty, so that a line keeps its number, and the first line printed by each. */
+/**
+ * The commands of a console block, with the other lines empty so that line numbers stay, and the first line of output
+ * of each.
+ */
 export function readConsole(text: string): { readonly commands: string; readonly expected: readonly string[] } {
   const lines = text.split('\n');
   const isCommand = (line: string | undefined): boolean => line?.startsWith('$ ') ?? false;
@@ -19,7 +23,10 @@ export function readConsole(text: string): { readonly commands: string; readonly
   };
 }
 
-/** The first expected line that the output has not, in the order given; null: it has them all. Widths of columns do not count. */
+/**
+ * The first expected line that is missing from the output, in the given order; null: none is missing. Widths of columns
+ * do not count.
+ */
 export function findMissing(expected: readonly string[], output: string): string | null {
   const lines = output.split('\n').map(normalize);
   let from = 0;
@@ -36,6 +43,6 @@ const normalize = (line: string): string => line.trim().replaceAll(/\s+/g, ' ');
 
 function patternOf(line: string): RegExp {
   const escaped = normalize(line).replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`);
-  // Inside a JSON string it stands for the rest of that string, not for further fields.
+  // Inside a JSON string it matches the rest of that string, not further fields.
   return new RegExp(`^${escaped.replaceAll('…"', String.raw`(?:[^"\\]|\\.)*"`).replaceAll('…', '.*')}$`);
 }

@@ -1,5 +1,6 @@
-// `npm run readme:run`: every block of README.md, in the order printed, in one shell, in a copy of this checkout. Its last line is
-// `readme: N checks, M failed`; it exits with 1 where one failed and with 2 where it could not begin. Called by `.ci/run` too.
+// `npm run readme:run`: runs every block of README.md, in order, in one shell, in a copy of this checkout. Its last
+// line is `readme: N checks, M failed`; it exits with 1 where one failed and with 2 where it could not begin. `.ci/run`
+// calls it too.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -24,7 +25,7 @@ async function main(readme: string, limitMs: number): Promise<number> {
     return refuse(taken.map((port) => `port ${port} of 127.0.0.1, which README uses, is taken; end the program that listens there`));
 
   const stop = new AbortController();
-  // npm passes on a Ctrl-C that the terminal has sent here too: the second must not end the cleanup.
+  // npm forwards a Ctrl-C that the terminal has also sent here: the second signal must not end the cleanup.
   for (const name of ['SIGINT', 'SIGTERM'] as const) process.on(name, () => stop.abort());
   const scratch = makeScratch(root);
   try {

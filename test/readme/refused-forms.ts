@@ -1,4 +1,5 @@
-// Forms of shell commands whose failure bash does not report, so that README may not use them in blocks that run. Called by `blocks.ts`.
+// Forms of shell commands whose failure bash does not report. README must not use them in blocks that run. Called by
+// `blocks.ts`.
 interface Form {
   readonly pattern: RegExp;
   readonly problem: string;
@@ -13,7 +14,7 @@ const forms: readonly Form[] = [
   { pattern: /[<>]\((?!\()/, problem: 'has `<(…)`, which hides the failure of the command within; write its output to a file first' },
 ];
 
-/** The first form that is refused: its line, counted from 0, and what would be right. */
+/** The first refused form: its line, counted from 0, and what would be correct. */
 export function findRefusedForm(commands: string): { readonly at: number; readonly problem: string } | null {
   const bare = withoutLiterals(commands);
   const found = forms.flatMap(({ pattern, problem }) => {
@@ -23,7 +24,7 @@ export function findRefusedForm(commands: string): { readonly at: number; readon
   return found.toSorted((a, b) => a.at - b.at)[0] ?? null;
 }
 
-/** Without here-documents, comments and quoted text, of which line ends and command substitutions are kept. */
+/** Removes here-documents, comments and quoted text, but keeps line ends and command substitutions. */
 function withoutLiterals(commands: string): string {
   const keepLines = (text: string): string => text.replace(/[^\n]/g, '');
   return commands

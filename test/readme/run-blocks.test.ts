@@ -25,7 +25,7 @@ async function run(readme: string, limitMs = 30_000, signal = new AbortControlle
 
 const problems = (checks: readonly Check[]): readonly (string | null)[] => checks.map(({ problem }) => problem);
 
-/** Whether the process whose id the file holds has ended, though its parent may not have asked yet. */
+/** Whether the process whose id the file holds has ended, also where its parent has not collected its status yet. */
 function hasEnded(file: string): boolean {
   const pid = Number(readFileSync(join(folder, file), 'utf8'));
   try {
@@ -35,7 +35,7 @@ function hasEnded(file: string): boolean {
   }
 }
 
-test('a variable and a function of one block are there in the next', async () => {
+test('a variable and a function of one block exist in the next', async () => {
   const first = block('sh', 'WORD=seen\nsay() { echo "$WORD: $1"; }');
   const checks = await run(`${first}${block('text', 'not run')}${block('sh', 'say next\n# seen: next')}`);
   expect(checks).toEqual([expect.objectContaining({ problem: null }), expect.objectContaining({ problem: null, output: 'seen: next\n' })]);
@@ -48,7 +48,7 @@ test('a command that fails fails its block, with its line, and later blocks are 
   expect(existsSync(join(folder, 'later'))).toBe(false);
 });
 
-test('a failure within a function is told by the line that calls it, and one within a pipe fails too', async () => {
+test('a failure within a function is reported with the line that calls it, and one within a pipe fails too', async () => {
   expect(problems(await run(block('sh', 'ask() { false; }\ntrue\nask one')))).toEqual(['line 4: `false` ended with 1']);
   expect(problems(await run(block('sh', 'ID=$(false | cat)')))).toEqual(['line 2: `ID=$(false | cat)` ended with 1']);
 });
@@ -65,7 +65,7 @@ test('a block that never ends is a failure that names its line, and its programs
   expect(hasEnded('pid')).toBe(true);
 });
 
-test('a program that a block leaves running is there for the next and ended at the end', async () => {
+test('a program that a block leaves running exists in the next block and is ended at the end', async () => {
   const checks = await run(block('sh', 'tail -f /dev/null &\necho $! > pid') + block('sh', 'kill -0 "$(cat pid)"'));
   expect(problems(checks)).toEqual([null, null]);
   expect(hasEnded('pid')).toBe(true);
@@ -104,7 +104,7 @@ test('a program started with & that ends in a later block fails that one, and on
   expect(problems(await run(block('sh', 'true &\nwait $!')))).toEqual([null]);
 });
 
-test('a failure that a block looks at is none', async () => {
+test('a failure that a block handles is not reported', async () => {
   const commands =
     'seq 3 > numbers\nuntil sed -i 1d numbers; [ ! -s numbers ] | grep -c x || [ ! -s numbers ]; do true; done\n(exit 2) || [ $? = 2 ]';
   expect(problems(await run(block('sh', commands)))).toEqual([null]);
@@ -142,7 +142,7 @@ test('a program in TypeScript is written in its parts and must compile', async (
   expect(check).toMatchObject({ problem: 'agent.ts does not compile', output: expect.stringContaining('agent.ts(5,7)') });
 });
 
-test('a stop from outside ends the block that runs and its programs', async () => {
+test('a stop from outside ends the running block and its programs', async () => {
   const stop = new AbortController();
   const server = createServer().listen(0, '127.0.0.1');
   await new Promise((resolve) => server.once('listening', resolve));
@@ -158,7 +158,7 @@ test('a stop from outside ends the block that runs and its programs', async () =
   expect(hasEnded('pid')).toBe(true);
 });
 
-test('a port of README that another program has is found', async () => {
+test('a port of README that another program uses is found', async () => {
   const server = createServer().listen(0, '127.0.0.1');
   await new Promise((resolve) => server.once('listening', resolve));
   const address = server.address();

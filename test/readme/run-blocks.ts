@@ -1,5 +1,5 @@
-// Runs the blocks of README in their order and says of each whether it does what README says. The first that fails ends it: what
-// follows builds on it. Called by `main.ts`.
+// Runs the blocks of README in order and reports for each whether it does what README says. The first failure ends the
+// run, because later blocks depend on earlier ones. Called by `main.ts`.
 import type { Block } from './blocks.ts';
 import { checkTypes } from './check-types.ts';
 import { expectedOfShell, findMissing, readConsole } from './expected.ts';
@@ -12,14 +12,14 @@ export interface Check extends Outcome {
 }
 
 export interface Running extends ShellConfig {
-  /** Ends the block that runs, which then fails. */
+  /** Ends the running block, which then fails. */
   readonly signal: AbortSignal;
   readonly onCheck: (check: Check) => void;
 }
 
 const notReached = 'was not reached';
 
-/** A check for each block but those of text and those marked no-run; `onCheck` hears of each when it is decided. */
+/** One check for each block, except those of text and those marked no-run; `onCheck` receives each result. */
 export async function runBlocks(blocks: readonly Block[], { signal, onCheck, ...config }: Running): Promise<readonly Check[]> {
   const shell = createShell(config);
   const end = (): void => void shell.close();

@@ -1,5 +1,5 @@
-// Where README is run: a copy of the checkout as it is now, with a home of its own, so that the checkout keeps its files and the
-// user's settings are neither read nor changed. Called by `main.ts`.
+// Prepares the folder where README is run: a copy of the current checkout, with a home of its own, so that the checkout
+// keeps its files and the user's settings are neither read nor changed. Called by `main.ts`.
 import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync, symlinkSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -14,7 +14,7 @@ export interface Scratch {
 }
 
 export function makeScratch(root: string): Scratch {
-  // A user's clone has no symbolic link in its path either.
+  // The path of a user's clone contains no symbolic link either.
   const top = realpathSync(mkdtempSync(join(tmpdir(), 'tollgate-readme-')));
   const folder = join(top, 'tollgate');
   const files = execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], { cwd: root, encoding: 'utf8' });
@@ -27,7 +27,7 @@ export function makeScratch(root: string): Scratch {
   return { folder, env: environmentWith(home), remove: () => rmSync(top, { recursive: true, force: true }) };
 }
 
-/** A file that was removed and not committed is listed all the same. */
+/** A file that was removed but not committed is still listed. */
 const isThere = (path: string): boolean => lstatSync(path, { throwIfNoEntry: false }) !== undefined;
 
 function copy(root: string, folder: string, path: string): void {
@@ -35,7 +35,7 @@ function copy(root: string, folder: string, path: string): void {
   cpSync(join(root, path), join(folder, path), { recursive: true, preserveTimestamps: true, verbatimSymlinks: true });
 }
 
-/** Packages are those of the checkout; our own and the programs, whose links are relative, are those of the copy. */
+/** A file that was removed but not committed is still listed. */
 function linkModules(root: string, folder: string): void {
   mkdirSync(join(folder, 'node_modules'));
   for (const name of readdirSync(join(root, 'node_modules'))) {
@@ -60,7 +60,7 @@ function environmentWith(home: string): NodeJS.ProcessEnv {
   };
 }
 
-/** The ports that README's commands and programs use, and that another program has. */
+/** The ports that README's commands and programs use, and that another program uses now. */
 export async function findTakenPorts(blocks: readonly Block[]): Promise<readonly number[]> {
   const run = blocks.filter(({ kind }) => kind !== 'text' && kind !== 'no-run').map(({ text }) => text);
   const named = run.join('\n').matchAll(/127\.0\.0\.1:(\d+)|_PORT=(\d+)|listen\((\d+)/g);

@@ -1,13 +1,14 @@
-# The one bash process in which all blocks of README run. Each line of its input names a block: `shell` or `background`, the file of
-# commands and the file for their output, separated by tabs. It answers `done` on its output after each block. A command that
-# fails ends it; `<output>.failures` then says its line, exit code and text. Programs that blocks start with `&` must run at the end of each
-# block, unless README ended them by `kill` or waited for them. `$1/trace` ends with the command that runs now. Started by `shell.ts`.
-# The files of commands begin with empty lines, so that line numbers are those of README.
+# The one bash process that runs all blocks of README. Each line of its input names a block: `shell` or `background`,
+# the file of commands and the file for their output, separated by tabs. It prints `done` after each block. A command
+# that fails ends it; `<output>.failures` then holds its line, exit code and text. Programs that blocks start with `&`
+# must run at the end of each block, unless README ended them by `kill` or waited for them. `$1/trace` ends with the
+# current command. Started by `shell.ts`. The files of commands begin with empty lines, so that line numbers are those
+# of README.
 set -eEuo pipefail
 shopt -s inherit_errexit
 declare -A readme_background=()
 
-# readme_failed <exit code> <line> <command>: of a function that a block calls, the line is that of the block.
+# readme_failed <exit code> <line> <command>: for a function that a block calls, the line is that of the block.
 readme_failed() {
   local line=$2 at
   for ((at = 2; at < ${#FUNCNAME[@]}; at++)); do
@@ -17,7 +18,8 @@ readme_failed() {
 }
 trap 'readme_failed "$?" "$LINENO" "$BASH_COMMAND"' ERR
 
-# By the id of a program that a block started with `&`: its line and command. `readme_at` is that of the command before.
+# By the id of a program that a block started with `&`: its line and command. `readme_at` is that of the previous
+# command.
 declare -A readme_programs=()
 readme_last='' readme_at='' readme_new=''
 readme_note() {
@@ -28,7 +30,7 @@ readme_note() {
   readme_at="$1"$'\t'"${2//$'\n'/ }"
 }
 
-# README ends a program, or waits for it: it need not run any longer.
+# README ends a program, or waits for it: the program may end.
 readme_release() {
   local word
   for word in "$@"; do
@@ -43,7 +45,7 @@ wait() {
   builtin wait "$@"
 }
 
-# A program that cannot be started ends a moment after it was begun.
+# A program that cannot be started ends a moment after its start.
 readme_ask_programs() {
   local pid
   if [ -n "$readme_new" ]; then sleep 0.3; fi
@@ -61,7 +63,7 @@ while IFS=$'\t' read -r readme_kind readme_file readme_output; do
   set -x
   case $readme_kind in
     shell)
-      # What is started here in the background by ourselves is no program of the block. `-T` brings the trap into the file.
+      # Background jobs of this script are not programs of the block. `-T` brings the trap into the file.
       readme_last=${!:-}
       set -T
       trap 'readme_note "$LINENO" "$BASH_COMMAND"' DEBUG
@@ -72,13 +74,13 @@ while IFS=$'\t' read -r readme_kind readme_file readme_output; do
       readme_note 0 ''
       readme_ask_programs
       ;;
-    # Whether all programs still run at the end of README.
+    # Checks that all programs still run at the end of README.
     programs) { set +x; } 2>/dev/null; readme_ask_programs ;;
     background)
       (source "$readme_file") </dev/null >"$readme_output" 2>&1 &
       readme_background[$readme_file]=$!
       ;;
-    # Whether the background block of that file still runs.
+    # Checks that the background block of that file still runs.
     alive) builtin kill -0 "${readme_background[$readme_file]}" 2>/dev/null || { echo ended; continue; } ;;
   esac
   { set +x; } 2>/dev/null

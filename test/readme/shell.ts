@@ -1,6 +1,6 @@
-// One bash process for all blocks of README, so that a variable or function of one block is there in the next. A block that fails, ends
-// the shell or takes longer than its limit is told with line and command. `close` ends every program that the blocks started.
-// Called by `run-blocks.ts`.
+// One bash process for all blocks of README, so that a variable or function of one block exists in the next. A block
+// that fails, ends the shell or exceeds its time limit is reported with line and command. `close` ends every program
+// that the blocks started. Called by `run-blocks.ts`.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -11,7 +11,7 @@ import { fileURLToPath } from 'node:url';
 import { endPrograms } from './end-programs.ts';
 
 export interface ShellConfig {
-  /** Where the blocks run; programs that work in it count as theirs. */
+  /** The folder where the blocks run; programs that work in it count as theirs. */
   readonly folder: string;
   readonly env: NodeJS.ProcessEnv;
   readonly limitMs: number;
@@ -25,14 +25,16 @@ export interface Outcome {
 
 export interface Shell {
   run(commands: string, firstLine: number): Promise<Outcome>;
-  /** Returns at once; the answer, at the end of README, is whether the commands still run. */
+  /**
+   * Returns immediately; the returned function, called at the end of README, reports whether the commands still run.
+   */
   runInBackground(commands: string, firstLine: number): Promise<() => Promise<Outcome>>;
   /** At the end of README: a program that a block started with `&` and that has ended, or null. */
   findEnded(): Promise<string | null>;
   close(): Promise<void>;
 }
 
-/** What the shell says of a block, `ended` of one in the background; or what is seen from outside. */
+/** What the shell reports for a block, `ended` for one in the background; or what is detected from outside. */
 type Answer = 'done' | 'ended' | 'late' | 'shell ended';
 
 const program = fileURLToPath(new URL('shell.sh', import.meta.url));
@@ -41,7 +43,7 @@ export function createShell({ folder, env, limitMs }: ShellConfig): Shell {
   const state = mkdtempSync(join(tmpdir(), 'tollgate-readme-shell-'));
   const bash = spawn('bash', [program, state], { cwd: folder, env, stdio: ['pipe', 'pipe', 'inherit'], detached: true });
   const answers = createInterface({ input: bash.stdout })[Symbol.asyncIterator]();
-  // A write to a shell that has ended is told by the answer that does not come.
+  // A write to a shell that has ended is detected by the missing answer.
   bash.stdin.on('error', () => {});
   const ended = once(bash, 'exit');
   let count = 0;
@@ -88,7 +90,7 @@ export function createShell({ folder, env, limitMs }: ShellConfig): Shell {
       await ask('background', name);
       return async () => {
         const answer = await ask('alive', name);
-        // A failure is noted before the program ends, and the shell may hear of its end later.
+        // A failure is recorded before the program ends, and the shell may detect its end later.
         const failure = lastFailure(read(`${name}.out.failures`));
         const problem = failure ?? (answer === 'done' ? null : 'the program has ended; a background block must stay');
         return { problem, output: read(`${name}.out`) };

@@ -130,7 +130,7 @@ describe('an entry', () => {
 });
 
 describe('authentication', () => {
-  test('the key is sent as Authorization: Bearer, and nothing else is taken', async () => {
+  test('the key is sent as Authorization: Bearer, and nothing else is accepted', async () => {
     for (const authorization of [rest.owner, `Basic ${rest.owner}`, `Bearer${rest.owner}`, 'Bearer '])
       expect(await rest.ask('GET', '/api/v1/agents', { key: null, headers: { authorization } })).toMatchObject({ status: 401 });
   });
@@ -145,7 +145,7 @@ describe('authentication', () => {
     expect(await rest.ask('GET', '/other/admin/workspacePolicy')).toMatchObject({ status: 403 });
     expect(await rest.ask('GET', '/nowhere/admin/workspacePolicy')).toMatchObject({ status: 403 });
   });
-  test('scopes bound what a key may do', async () => {
+  test('scopes limit what a key may do', async () => {
     expect(await rest.ask('GET', '/api/v1/agents', { key: keys.reader })).toMatchObject({ status: 200 });
     expect(await rest.ask('DELETE', `/api/v1/agents/${'A'.repeat(20)}`, { key: keys.reader })).toMatchObject({ status: 403 });
   });

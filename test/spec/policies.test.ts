@@ -46,7 +46,7 @@ describe('workspace policy', () => {
     refusedMember('PUT', url),
     ...refused('PUT', url),
   ]);
-  test('is a merge update: what is sent changes, the rest stays, null removes', async () => {
+  test('is a merge update: sent fields change, the rest stays, null removes', async () => {
     await rest.ask('PUT', url, { body: { tools: { a: { api: { permission: 'deny' } } } } });
     await rest.ask('PUT', url, { body: { tools: { b: { api: { rateLimit: 1 } } }, mode: null } });
     expect((await rest.ask('GET', url)).body).toEqual({

@@ -1,4 +1,4 @@
-// One row of a table of the API description: method and path, and each status it names, with when it is given.
+// One row of a table of the API description: method and path, and each status it names, with its condition.
 import { describe, expect, test } from 'vitest';
 import type { Answer } from '../control-plane/rest.ts';
 
@@ -6,7 +6,7 @@ export interface Case {
   readonly status: number;
   readonly when: string;
   readonly ask: () => Promise<Answer>;
-  /** What the body must be; for what is not 2xx `{error: <text>}`. */
+  /** The expected body; by default `{error: <text>}` for a status that is not 2xx. */
   readonly body?: unknown;
 }
 

@@ -1,5 +1,5 @@
-// A process that adopts when told. Arguments: spool folder. Says `ready`; for every line on its standard input adopts
-// and says the ids as JSON; keeps what it has until its input ends.
+// A process that adopts spools on command. Arguments: spool folder. It prints `ready`; for every line on its standard
+// input it adopts and prints the ids as JSON. It keeps the adopted spools until its input ends.
 import { createInterface } from 'node:readline';
 import { systemClock } from '../../sidecar/base/clock.ts';
 import { adoptDead } from '../../sidecar/engine/spool/adoption.ts';

@@ -1,11 +1,11 @@
-// Holds every answer against the API document: that its status is one the document names for the operation, and its
-// body is what the document says, with nothing beside it.
+// Validates every answer by the API document: its status is one that the document names for the operation, and its body
+// matches the document's schema, without additional fields.
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 
 export interface ApiOperation {
   readonly operationId: string;
   readonly method: string;
-  /** As the document has it: `/{workspace}/admin/audit`. */
+  /** In the form of the document: `/{workspace}/admin/audit`. */
   readonly path: string;
   readonly parameters: readonly Parameter[];
   readonly body: Schema | null;
@@ -53,7 +53,7 @@ export interface ApiDocument {
   readonly operations: readonly ApiOperation[];
   /** Schemas by name. */
   readonly components: Readonly<Record<string, Schema>>;
-  /** Throws where the answer is not as the document says. */
+  /** Throws where the answer does not match the document. */
   check(answer: {
     readonly method: string;
     readonly url: string;
@@ -63,10 +63,10 @@ export interface ApiDocument {
   }): void;
 }
 
-/** What the document's `#` is, for the validator. */
+/** The base of the document's `#` references, for the validator. */
 const home = 'https://tollgate.test/openapi.json';
 
-/** Statuses that stand outside any operation: no such path, no such method, too long a path. */
+/** Statuses outside of any operation: unknown path, unknown method, path too long. */
 const outside = new Set([404, 405, 414, 431]);
 
 export function createApiDocument(document: unknown): ApiDocument {
@@ -106,7 +106,7 @@ export function createApiDocument(document: unknown): ApiDocument {
 export function operationOf(operations: readonly ApiOperation[], method: string, url: string): ApiOperation | null {
   const path = url.split('?', 1)[0] ?? '';
   const matches = operations.filter((one) => one.method === method && formOf(one.path).test(path));
-  // A path without variables stands before one with them.
+  // A path without variables is matched before one with them.
   return [...matches].sort((a, b) => a.path.split('{').length - b.path.split('{').length)[0] ?? null;
 }
 
@@ -118,7 +118,7 @@ function formOf(path: string): RegExp {
   return form;
 }
 
-/** The schema with every object closed that does not say otherwise: clients tolerate unknown keys, the tests do not. */
+/** The schema with every object closed unless it says otherwise: clients tolerate unknown keys, the tests do not. */
 function strict(schema: unknown): Schema {
   return close(schema) as Schema;
 }

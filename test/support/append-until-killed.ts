@@ -1,5 +1,5 @@
 // A process that appends to a spool until it is killed. Arguments: spool folder, file for the answers. After each
-// append it writes the sequence there; on its standard output one byte for every hundred.
+// append it writes the sequence to that file; after every hundred appends it writes one byte to its standard output.
 import { openSync, writeSync } from 'node:fs';
 import { systemClock } from '../../sidecar/base/clock.ts';
 import { openSpool } from '../../sidecar/engine/spool/spool.ts';

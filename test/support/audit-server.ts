@@ -1,5 +1,5 @@
-// A control plane as far as `AuditService` goes, on loopback: keeps what it is sent once, in order, and misbehaves on
-// request.
+// A control plane with `AuditService` only, on loopback: it keeps each received record once, in order, and misbehaves
+// on request.
 import { credentials, Server, ServerCredentials, type ServerDuplexStream, status } from '@grpc/grpc-js';
 import {
   type AuditServiceClient,
@@ -19,20 +19,20 @@ export interface AuditServer {
   readonly port: number;
   /** `sequence: entry` or `sequence lost`, by spool. */
   readonly committed: ReadonlyMap<string, readonly string[]>;
-  /** The sizes of all batches, replayed ones too. */
+  /** The sizes of all batches, including replayed ones. */
   readonly batchSizes: readonly number[];
   readonly hellos: readonly string[];
-  /** What went against the contract: holes, too many unacknowledged, batches too large. */
+  /** Violations of the contract: holes, too many unacknowledged records, batches that are too large. */
   readonly violations: readonly string[];
   credit: number;
-  /** What to do with a batch; by default commit and acknowledge it. */
+  /** How to handle a batch; by default it is committed and acknowledged. */
   onBatch: (stream: AuditStream, batch: Batch__Output) => void;
   onHello: (stream: AuditStream) => void;
   commit(batch: Batch__Output): number;
   acknowledge(stream: AuditStream, spoolId: string): void;
-  /** Resolves when so many records of all spools are committed. */
+  /** Resolves when this many records of all spools are committed. */
   hasCommitted(records: number): Promise<void>;
-  /** Ends a stream as a server that fails does: what still comes on it is not looked at. */
+  /** Ends a stream as a failing server does: later messages on it are ignored. */
   fail(stream: AuditStream, code?: status): void;
   readonly openStream: () => ShipStream;
 }

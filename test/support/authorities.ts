@@ -1,4 +1,4 @@
-// Certificates that a test makes: authorities, and whatever they vouch for, alive or expired.
+// Certificates that a test makes: authorities, and the certificates that they sign, valid or expired.
 import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto';
 import { isIP } from 'node:net';
 import {
@@ -31,7 +31,7 @@ interface Life {
 
 interface Wanted extends Life {
   readonly names?: readonly string[];
-  /** Whose certificate it is; absent: of a new key. */
+  /** The key of the certificate; absent: a new key. */
   readonly publicKey?: KeyObject;
 }
 

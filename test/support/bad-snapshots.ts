@@ -1,4 +1,5 @@
-// Everything that may be wrong with a snapshot, each alone: what is sent, the code it must be refused with, and words of the place.
+// Every possible error of a snapshot, one at a time: the message, the code it must be refused with, and words of the
+// place.
 import { bounds, type CompiledRedaction, type NackCode } from '@tollgate/proto/contract';
 import type { SnapshotMessage } from '../../sidecar/engine/snapshot/verify.ts';
 import {
@@ -38,7 +39,7 @@ export const full = {
 
 export const good: SnapshotMessage = snapshotMessage(full);
 
-/** The good snapshot with one entry replaced (or added), and its hash right again. */
+/** The valid snapshot with one entry replaced (or added), and its hash recomputed. */
 export const withEntry = (name: string, value: unknown, as = name): SnapshotMessage =>
   withRaw(name, { key: as, value: value instanceof Uint8Array ? value : Buffer.from(JSON.stringify(value)) });
 
@@ -67,7 +68,7 @@ export const redaction: CompiledRedaction = {
 };
 export const inRedaction = (fields: object): SnapshotMessage => inSettings({ redaction: change(redaction, fields) });
 
-/** What is wrong, how it is sent, the code it must be refused with, and words of the place. */
+/** The error, the message, the code it must be refused with, and words of the place. */
 export const badSnapshots: readonly (readonly [string, SnapshotMessage, NackCode, string])[] = [
   ['a newer schema', { ...good, schemaVersion: 2 }, 'schema_unsupported', 'schema 1'],
   ['no schema', { ...good, schemaVersion: 0 }, 'schema_unsupported', 'has 0'],

@@ -1,4 +1,4 @@
-// Builds the programs before tests that start them as a user does, so that no test runs an older build than the sources.
+// Builds the programs before tests that start them as a user does, so that no test runs a build older than the sources.
 // vitest.config.ts names it as a global setup.
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';

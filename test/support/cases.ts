@@ -1,6 +1,6 @@
-// Reads the decision tables of test/cases: documents, calls, and what must come of each. Whoever runs them (the
-// reference, `decide`, a real gateway) takes them from here. A field that nobody knows is an error, so that a typing
-// mistake cannot make a case pass.
+// Reads the decision tables of test/cases: documents, calls, and the expected result of each. Every test that runs them
+// (the reference, `decide`, a real gateway) uses this reader. An unknown field is an error, so that a typing mistake
+// cannot make a case pass.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
@@ -29,7 +29,7 @@ export interface Wanted {
   readonly override?: true;
   readonly transform?: 'log' | 'redact';
   readonly stored?: 'log' | 'redact';
-  /** Absent: there is none. */
+  /** Absent: no shadow decision. */
   readonly shadow?: { readonly decision: string; readonly code: string; readonly transform: string };
   readonly stop?: string;
   readonly retryAfterMs?: number | null;
@@ -40,7 +40,7 @@ export interface Wanted {
 export interface CaseCall {
   readonly call: Call;
   readonly want: Wanted;
-  /** Fields of its audit entry, each as wanted; null: absent. */
+  /** Fields of its audit entry with their expected values; null: absent. */
   readonly entry: Readonly<Record<string, unknown>>;
 }
 
@@ -51,7 +51,7 @@ export interface Case {
   readonly calls: readonly CaseCall[];
 }
 
-// === The cast of every case
+// === The subjects of every case
 
 const member = (uid: string, role: Role): Member => ({ uid, email: `${uid}@example.com`, role });
 const members: readonly Member[] = [
@@ -88,7 +88,7 @@ const profile: Omit<Agent, 'id' | 'name'> = {
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** The fields of `value`, of which there are no others than `names`. */
+/** The fields of `value`; names other than `names` are an error. */
 function fields(value: unknown, where: string, names: readonly string[]): Fields {
   if (value === undefined || value === null) return {};
   if (typeof value !== 'object' || Array.isArray(value)) throw new Error(`${where} must be a mapping`);
@@ -97,7 +97,7 @@ function fields(value: unknown, where: string, names: readonly string[]): Fields
   return { ...value };
 }
 
-// The tables are ours: values are believed, field names are checked. The control plane's own check runs on documents.
+// The tables are ours: values are trusted, field names are checked. The control plane's own check runs on documents.
 const as = <T>(value: unknown, fallback: T): T => (value === undefined ? fallback : (value as T));
 const list = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : value === undefined ? [] : [value]);
 const entriesOf = <T>(value: unknown): [string, T][] => Object.entries(as<Readonly<Record<string, T>>>(value ?? undefined, {}));
@@ -171,7 +171,7 @@ function readHop(value: unknown, where: string): Hop {
   };
 }
 
-/** `times: 3` stands for three calls alike. */
+/** `times: 3` means three equal calls. */
 function readCalls(value: unknown, where: string): CaseCall[] {
   const { want, entry, times, ...rest } = fields(value, where, ['want', 'entry', 'times', ...callFields]);
   const { by, key, sub, run, at, tool, tier, client, agent, chain, rounds, spendCents, unheardForMs } = rest;

@@ -1,5 +1,5 @@
-// A collector of logs over real HTTP, which reads what it is sent as the protocol says and answers as a test wants it to.
-// What it holds is what it answered 2xx to, and nothing else.
+// A collector of logs over real HTTP. It parses requests by the protocol and answers as a test says. It holds exactly
+// the records that it answered with 2xx.
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -27,7 +27,7 @@ export interface Posted {
   readonly records: readonly LogRecord[];
 }
 
-/** `take`: 200. `cut`: no answer, the connection is closed. `hang`: no answer until it is let go. */
+/** `take`: 200. `cut`: no answer, the connection is closed. `hang`: no answer until the test releases it. */
 export type Reply =
   | 'take'
   | 'cut'
@@ -36,11 +36,11 @@ export type Reply =
 
 export interface Collector {
   readonly url: string;
-  /** What it answered 2xx to, in that order. */
+  /** The records that it answered with 2xx, in that order. */
   readonly held: LogRecord[];
   readonly posts: Posted[];
   reply: (post: Posted) => Reply | Promise<Reply>;
-  /** Resolves when `done` says so, asked when a request has come and when one was answered. */
+  /** Resolves when `done` is true; checked at each request and each answer. */
   until(done: () => boolean): Promise<void>;
   close(): Promise<void>;
 }

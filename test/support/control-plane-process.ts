@@ -1,4 +1,4 @@
-// Runs embedded-process.ts under an account of choice. Called by the tests of the embedded PostgreSQL.
+// Runs embedded-process.ts under a given account. Used by the tests of the embedded PostgreSQL.
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { createRequire } from 'node:module';
@@ -21,7 +21,7 @@ interface Config {
 }
 
 export function startProcess({ account, ...config }: Config) {
-  // Its own group, so that a test can do what Ctrl-C in a terminal does: signal all of it.
+  // Its own process group, so that a test can do what Ctrl-C in a terminal does: signal all of it.
   const child = spawn(process.execPath, ['--import', tsx, program, JSON.stringify(config)], {
     ...account,
     detached: true,
@@ -31,14 +31,14 @@ export function startProcess({ account, ...config }: Config) {
   const { pid } = child;
   if (pid === undefined) throw new Error('The process was not started');
   const exited = once(child, 'exit');
-  // One that has failed ends by itself and hears no more.
+  // A process that has failed ends and reads no more.
   child.stdin.on('error', () => {});
   const events: { event: string; [key: string]: unknown }[] = [];
   createInterface(child.stdout).on('line', (line) => {
     events.push(JSON.parse(line));
     child.emit('report');
   });
-  /** The first such event; fails when the process ends, or reports a failure, before it. */
+  /** The first event of that name; throws when the process ends, or reports a failure, before it. */
   const event = async (name: string) => {
     for (;;) {
       const found = events.find((each) => each.event === name);
@@ -58,7 +58,7 @@ export function startProcess({ account, ...config }: Config) {
   return { pid, event, signalGroup, close };
 }
 
-/** Whether that account can run this checkout at all. */
+/** Whether that account can run this checkout. */
 export function canRun(account: Account): boolean {
   return (
     spawnSync(process.execPath, ['-e', `require('node:fs').accessSync(${JSON.stringify(program)})`], { ...account, cwd: '/' }).status === 0

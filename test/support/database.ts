@@ -14,7 +14,7 @@ declare module 'vitest' {
 export interface TestDatabase {
   readonly connection: PoolConfig;
   readonly pool: Pool;
-  /** Fails when somebody is still connected, that is, when the test left something open. */
+  /** Throws when a client is still connected, that is, when the test left something open. */
   readonly close: () => Promise<void>;
 }
 
@@ -33,7 +33,7 @@ export async function createTestDatabase(): Promise<TestDatabase> {
 }
 
 async function dropDatabase(client: Client, database: string): Promise<void> {
-  // PostgreSQL gives connections that are just being closed five seconds to go.
+  // PostgreSQL waits five seconds for connections that are being closed.
   await client.query(`DROP DATABASE ${database}`).catch(async (cause: unknown) => {
     const { rows } = await client.query('SELECT application_name, state, query FROM pg_stat_activity WHERE datname = $1', [database]);
     await client.query(`DROP DATABASE ${database} WITH (FORCE)`);

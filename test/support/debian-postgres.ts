@@ -1,5 +1,5 @@
-// PostgreSQL 15 of Debian, server and client programs, on a socket in a folder of a test's own: what backups are tried with, since
-// pg_dump reads no server newer than itself. `npm run check` installs it.
+// Debian's PostgreSQL 15, server and client programs, on a socket in a folder of the test. Backups are tested with it,
+// since pg_dump cannot read a server newer than itself. `npm run check` installs it.
 import { execFile, spawnSync } from 'node:child_process';
 import { chownSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -12,7 +12,7 @@ const run = promisify(execFile);
 
 export type DebianPostgres = Awaited<ReturnType<typeof startDebianPostgres>>;
 
-/** PostgreSQL starts for nobody who is root. */
+/** PostgreSQL does not start as root. */
 function accountOf(): { readonly uid: number; readonly gid: number } | null {
   if (process.getuid?.() !== 0) return null;
   const [uid, gid] = ['-u', '-g'].map((flag) => Number(spawnSync('id', [flag, user], { encoding: 'utf8' }).stdout));
@@ -39,9 +39,9 @@ export async function startDebianPostgres() {
   }
   return {
     folder,
-    /** As DATABASE_URL. */
+    /** In the form of DATABASE_URL. */
     url: (database: string): string => `postgres://${user}@/${database}?host=${encodeURIComponent(folder)}`,
-    /** A program of the client, such as pg_dump. */
+    /** Runs a client program, such as pg_dump. */
     program,
     address: (database: string) => ({ host: folder, user, database }),
     close: async () => {

@@ -1,6 +1,6 @@
-// A control plane reduced to its embedded PostgreSQL, in a process of its own that tests may kill.
-// Takes the configuration as JSON in its first argument, reports a line of JSON for each event, and
-// closes on a line on standard input. On SIGINT it drains: it asks the database once more, then closes.
+// A control plane reduced to its embedded PostgreSQL, in a process of its own that tests may kill. It takes the
+// configuration as JSON in its first argument, prints a line of JSON for each event, and closes on a line on standard
+// input. On SIGINT it drains: it sends one more query to the database, then closes.
 import { createInterface } from 'node:readline';
 import { Client } from 'pg';
 import { startEmbedded } from '../../control-plane/database/embedded/start.ts';

@@ -1,4 +1,4 @@
-// A control plane as far as enrolment goes, over TLS on loopback: it answers what a test says, and remembers what it was asked.
+// A control plane with enrolment only, over TLS on loopback: it answers what a test says, and records its requests.
 import { createPublicKey } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:https';
@@ -22,9 +22,9 @@ export interface EnrolmentServer {
   readonly address: string;
   readonly port: number;
   readonly asked: readonly Asked[];
-  /** What comes next is answered so; null: as a good control plane does. */
+  /** The answer to the next requests; null: that of a correct control plane. */
   reply: ((asked: Asked) => Reply) | null;
-  /** Signs what is issued, and stands in the bundle. */
+  /** Signs issued certificates, and is part of the bundle. */
   authority: Authority;
   /** The bundle; by default the authority alone. */
   bundle: string | null;

@@ -1,5 +1,5 @@
-// What a program that a test starts finds in its environment: all that the test's own process has, but for our variables, which
-// are the test's to set.
+// The environment of a program that a test starts: that of the test's own process, without our variables, which the
+// test sets itself.
 export const environment = (own: Readonly<Record<string, string>>): NodeJS.ProcessEnv => ({
   ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('TOLLGATE_'))),
   ...own,

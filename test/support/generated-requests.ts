@@ -1,16 +1,16 @@
-// Requests made from the API document: what a client might send that has read it, and what one might that has not.
+// Requests generated from the API document: valid ones of a client that has read it, and invalid ones.
 import fc from 'fast-check';
 import type { ApiOperation, Schema } from './api-document.ts';
 
 export interface GeneratedRequest {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** Undefined: none. A text is sent as it is. */
+  /** Undefined: no body. A string is sent as it is. */
   readonly body: unknown;
 }
 
 export interface Names {
-  /** Values that exist, or might, for a variable of a path. */
+  /** Values that exist, or might exist, for a variable of a path. */
   readonly path: Readonly<Record<string, readonly string[]>>;
   /** The same for a property of a body or a parameter of a query. */
   readonly properties: Readonly<Record<string, readonly unknown[]>>;
@@ -20,7 +20,7 @@ export interface Names {
 
 const depthMax = 6;
 
-/** Values that a schema allows; where it says nothing, any JSON. */
+/** Values that a schema allows; where it has no constraint, any JSON. */
 export function valueOf(schema: Schema, names: Names, depth = 0): fc.Arbitrary<unknown> {
   const inner = (one: unknown): fc.Arbitrary<unknown> => valueOf((one ?? {}) as Schema, names, depth + 1);
   if (typeof schema['$ref'] === 'string') return valueOf(names.components[schema['$ref'].split('/').at(-1) ?? ''] ?? {}, names, depth);
@@ -79,7 +79,7 @@ function object(schema: Schema, names: Names, inner: (one: unknown) => fc.Arbitr
   return fc.tuple(known, fc.dictionary(keys, inner(free), { maxKeys: 3 })).map(([a, b]) => ({ ...b, ...a }));
 }
 
-/** Two thirds as the document wants it, one third not. */
+/** Two thirds are valid by the document, one third is not. */
 export function requestOf(operation: ApiOperation, names: Names): fc.Arbitrary<GeneratedRequest> {
   const { parameters, path, body } = operation;
   const inPath = fc.record(
@@ -93,7 +93,7 @@ export function requestOf(operation: ApiOperation, names: Names): fc.Arbitrary<G
     ),
   );
   const inQueryAll = parameters.filter((one) => one.in === 'query');
-  // Few at once, so that one that is wrong does not always hide one that is right.
+  // Few at once, so that an invalid one does not always hide a valid one.
   const inQuery = fc
     .subarray(inQueryAll, { maxLength: Math.min(2, inQueryAll.length) })
     .chain((some) => fc.record(Object.fromEntries(some.map(({ name, schema }) => [name, queryValue(name, schema)]))));
@@ -147,7 +147,10 @@ export function requestOf(operation: ApiOperation, names: Names): fc.Arbitrary<G
   });
 }
 
-/** Each variable of a path with each awkward text, all else being good: too few of them come by chance. */
+/**
+ * Each variable of a path with each awkward text, while everything else is valid: chance alone would produce too few of
+ * them.
+ */
 export function awkwardUrlsOf({ parameters, path }: ApiOperation, names: Names): readonly string[] {
   const variables = parameters.filter((one) => one.in === 'path').map(({ name }) => name);
   const filled = (awkwardOne: string, text: string): string =>

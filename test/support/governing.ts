@@ -1,5 +1,5 @@
-// A sidecar without a control plane: a cell that is offered snapshots by hand, a real spool in a temporary folder, and
-// clocks that the test moves. The library's runs and the hook endpoint are tested over it.
+// A sidecar without a control plane: a cell that receives snapshots from the test, a real spool in a temporary folder,
+// and clocks that the test advances. The library's runs and the hook endpoint are tested with it.
 import type { AuditEntry } from '@tollgate/proto/contract';
 import { type DestinationStream, pino } from 'pino';
 import { Registry } from 'prom-client';
@@ -22,7 +22,7 @@ interface Options {
   readonly world?: World | null;
   readonly durability?: Durability;
   readonly keepInput?: boolean;
-  /** Absent: windows of its own, without a ledger. */
+  /** Absent: its own windows, without a ledger. */
   readonly counters?: Counters;
 }
 
@@ -30,7 +30,10 @@ export interface TestSidecar extends Sidecar {
   readonly time: { now: number; wall: number };
   /** Offers the next revision; throws where it is refused. */
   take(world: World): void;
-  /** Why nothing can be written to the spool now: there is no room, or a bug of ours; or it is written, and nobody confirms it. */
+  /**
+   * The reason why writes to the spool fail now: no space, or an internal error; or they are written, but not
+   * confirmed.
+   */
   spoolFault: 'full' | 'bug' | 'unconfirmed' | null;
   /** Everything recorded so far, in order. */
   entries(): Promise<readonly AuditEntry[]>;
@@ -97,7 +100,7 @@ export async function createTestSidecar({
       if (!offered.ok) throw new Error(`${offered.code}: ${offered.message}`);
     },
     entries: async () => {
-      // What is under way in this turn of the event loop is written at the end of it, or of the next.
+      // Work in progress in this turn of the event loop is written at the end of it, or of the next.
       for (let turn = 0; turn < 2; turn += 1) await new Promise((ended) => setImmediate(ended));
       return (await readAll(spool.backlog)).map((record) =>
         'entry' in record ? parseEntry(record.entry.toString()) : lost(record.lost.reason),
@@ -127,14 +130,14 @@ export async function createTestSidecar({
   return sidecar;
 }
 
-// What `entryText` writes, believed field by field by the tests that read it.
+// Parses what `entryText` writes; the tests that read it check its fields.
 const parseEntry = (text: string): AuditEntry => JSON.parse(text) as AuditEntry;
 
 const lost = (why: string): never => {
   throw new Error(`an entry was lost: ${why}`);
 };
 
-/** The process's HTTP server over it, not listening; `lines` is all that it logs, at the most talkative level. */
+/** The process's HTTP server over it, not listening; `lines` is all that it logs, at the most verbose level. */
 export function createTestServer(
   sidecar: Sidecar,
   {

@@ -1,4 +1,5 @@
-// A control plane, as far as its instance folder is concerned, until it is killed. Arguments: the folder, its instance, its host.
+// A control plane reduced to its instance folder, which runs until it is killed. Arguments: the folder, its instance,
+// its host.
 import { randomUUID } from 'node:crypto';
 import { openInstanceFolder } from '../../control-plane/runs/operations/liveness/instance-folder.ts';
 

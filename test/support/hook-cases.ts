@@ -1,5 +1,5 @@
-// What a client may get wrong with a good key at `/govern/tool-use` and `/govern/tool-output`: for each body the denial, and what its entry
-// shows. All of them are answered 200; `former` is what they were answered before.
+// Errors that a client with a valid key may make at `/govern/tool-use` and `/govern/tool-output`: for each body the
+// denial, and the content of its entry. All of them are answered 200; `former` is the former answer.
 import { bounds } from '@tollgate/proto/contract';
 
 export interface HookCase {
@@ -7,11 +7,11 @@ export interface HookCase {
   readonly body: string | Buffer;
   readonly headers?: Readonly<Record<string, string>>;
   readonly code: 'call_malformed' | 'input_too_large';
-  /** Of the reason, behind its code. */
+  /** Of the reason, after its code. */
   readonly words: RegExp;
-  /** Of the entry; absent: empty, for nothing could be read. */
+  /** The tool of the entry; absent: empty, because nothing could be read. */
   readonly tool?: string;
-  /** Of the entry besides. */
+  /** Further fields of the entry. */
   readonly recorded?: Readonly<Record<string, unknown>>;
   readonly former: 200 | 400 | 413 | 415;
 }
@@ -31,7 +31,7 @@ const malformed = (name: string, body: HookCase['body'], words: RegExp, more: Pa
   ...more,
 });
 
-/** With fields of a wrong form, the tool is known. */
+/** With fields of a wrong type, the tool is known. */
 const wrong = (name: string, fields: object, words: RegExp, recorded: HookCase['recorded'] = {}): HookCase =>
   malformed(name, of(fields), words, { tool: 'mail.send', recorded });
 
@@ -120,7 +120,7 @@ const fields: readonly HookCase[] = [
 /** At both endpoints. */
 export const hookCases: readonly HookCase[] = [...unparsed, ...fields];
 
-/** A request of so many bytes. */
+/** A request of this many bytes. */
 export function paddedTo(size: number): string {
   const head = '{"tool_name":"t","session_id":"s","tool_output":1,"pad":"';
   return `${head}${'x'.repeat(size - head.length - 2)}"}`;

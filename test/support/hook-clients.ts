@@ -1,5 +1,5 @@
-// What clients of the hook protocol in the field send, written down from their published sources: which fields, which headers,
-// and what they leave out.
+// Requests of real clients of the hook protocol, taken from their published sources: which fields and headers they
+// send, and which they omit.
 import { readFileSync } from 'node:fs';
 
 export interface HookClient {
@@ -7,7 +7,7 @@ export interface HookClient {
   readonly headers: Readonly<Record<string, string>>;
   readonly before: Readonly<Record<string, unknown>>;
   readonly after?: Readonly<Record<string, unknown>>;
-  /** Of the entry about its call. */
+  /** Fields of the entry about its call. */
   readonly recorded: Readonly<Record<string, unknown>>;
 }
 

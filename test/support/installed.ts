@@ -1,22 +1,22 @@
-// Which other programs are here. A test that needs one is skipped where it is missing, and says which it was: `npm test` lists
-// them at its end (missing-programs.ts). Where everything is checked a skipped test counts as a failure (.ci/run).
+// Checks which other programs are installed. A test that needs a missing one is skipped, and names it: `npm test` lists
+// them at its end (missing-programs.ts). In a full check a skipped test counts as a failure (.ci/run).
 import { spawnSync } from 'node:child_process';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { debianPostgresFolder } from './debian-postgres.ts';
 
 export interface Program {
-  /** Of Debian 12. */
+  /** The package of Debian 12. */
   readonly package?: string;
-  /** Installs it, where it is no package of Debian. */
+  /** The script that installs it, where Debian has no package of it. */
   readonly script?: string;
-  /** Where it lies, if not on the path. */
+  /** Its path, if it is not on PATH. */
   readonly path?: string;
 }
 
 export const envoyPath = join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'tollgate-bench', 'envoy');
 
-// On the path of root only.
+// It is only on root's PATH.
 export const nginxPath = '/usr/sbin/nginx';
 
 export const programs = {
@@ -35,14 +35,14 @@ export type ProgramName = keyof typeof programs;
 
 declare module 'vitest' {
   interface TaskMeta {
-    /** It is skipped because this program is not here. */
+    /** The test is skipped because this program is missing. */
     missingProgram?: ProgramName;
   }
 }
 
 const isInstalled = (name: ProgramName): boolean => {
   const program: Program = programs[name];
-  // openssl has no --version, so any answer will do.
+  // openssl has no --version, so any answer is enough.
   return spawnSync(program.path ?? name, ['--version']).error === undefined;
 };
 

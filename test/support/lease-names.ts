@@ -1,11 +1,11 @@
-// Holders and runs of the ledger, by names that a test gives them.
+// Holders and runs of the ledger, by names that a test chooses.
 import { hash } from 'node:crypto';
 import { type QuotaCounter, runIdOf, type RunOf } from '@tollgate/proto/contract';
 
-/** What the process of that name shows. */
+/** The secret that the process of that name sends. */
 export const holderSecret = (name: string): Buffer => hash('sha256', `secret of ${name}`, 'buffer');
 
-/** What the ledger knows it by. */
+/** The id by which the ledger knows it. */
 export const holderOf = (name: string): string => hash('sha256', holderSecret(name));
 
 /** A session of one agent. */

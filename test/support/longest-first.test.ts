@@ -5,6 +5,6 @@ import { longFiles } from './longest-first.ts';
 
 const root = new URL('../..', import.meta.url);
 
-test('each file that is listed as long is there', () => {
+test('each file that is listed as long exists', () => {
   expect(Object.keys(longFiles).filter((file) => !existsSync(fileURLToPath(new URL(file, root))))).toEqual([]);
 });

@@ -1,9 +1,10 @@
-// The order of test files: within a project, those that take long come first, so that no worker is left alone with one at the end.
-// vitest.config.ts names it as the sequencer. vitest by itself knows durations only from an earlier run on the same machine.
+// The order of test files: within a project, long ones come first, so that no worker still runs a long one alone at the
+// end. vitest.config.ts names it as the sequencer. vitest itself knows durations only from an earlier run on the same
+// machine.
 import { relative } from 'node:path';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
-/** Seconds on two cores, of files that take more than eight. Another order costs time only. */
+/** Seconds on two cores, of files that take more than eight. A wrong order costs only time. */
 export const longFiles: Readonly<Record<string, number>> = {
   'test/chaos/database.test.ts': 26,
   'test/chaos/runs-killed.test.ts': 26,
@@ -44,7 +45,7 @@ export const longFiles: Readonly<Record<string, number>> = {
 export default class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const seconds = ({ moduleId }: TestSpecification): number => longFiles[relative(this.ctx.config.root, moduleId)] ?? 0;
-    // By group, by project, and by what this machine knows of earlier runs: that order stands for all other files.
+    // By group, by project, and by this machine's earlier runs: that order holds for all other files.
     const sorted = await super.sort(files);
     const projects = [...new Set(sorted.map(({ project }) => project))];
     return projects.flatMap((project) =>

@@ -1,4 +1,5 @@
-// Makes the folder it is told and says how that ended, in a process of its own: what never returns can be ended with it.
+// Makes the given folder and reports the result, in a process of its own: a call that never returns can be ended with
+// it.
 import { makeFolder } from '../../sidecar/engine/spool/make-folder.ts';
 
 try {

@@ -1,10 +1,10 @@
-// Time that moves only when a test says so.
+// A clock that advances only when a test says so.
 import type { Clock } from '../../sidecar/base/clock.ts';
 
 export interface ManualClock extends Clock {
-  /** Runs what falls due, in order. */
+  /** Runs the timers that are due, in order. */
   advance(ms: number): void;
-  /** How long the timers that are set have to go, ascending. */
+  /** The remaining times of the timers, ascending. */
   readonly waits: readonly number[];
 }
 

@@ -1,5 +1,6 @@
-// Many callers send the dearest JSON there is at one time, as bodies or as messages of tool servers, in a heap that the caller of this has
-// chosen; prints how many were read, and how many were told to come later. Started by body-room.test.ts.
+// Many callers send the most expensive JSON at one time, as bodies or as messages of tool servers, in a heap of a size
+// that the caller of this program chose. The program prints how many were read, and how many were refused with a retry.
+// `body-room.test.ts` starts it.
 import { setImmediate as turn } from 'node:timers/promises';
 import { bounds } from '@tollgate/proto/contract';
 import { fastify } from 'fastify';
@@ -13,7 +14,7 @@ import { parseStrict } from '../../sidecar/engine/json/strict-json.ts';
 const [what, counted] = process.argv.slice(2);
 const uncounted = counted === 'uncounted' ? { valueBytes: 0 } : {};
 
-/** Objects with a key each that no other has. */
+/** Objects with one key each that no other object has. */
 const dearest = (values: number): string => `[${Array.from({ length: Math.floor(values / 2) - 1 }, (_, at) => `{"k${at}":0}`).join(',')}]`;
 
 interface Bodies {
@@ -24,7 +25,7 @@ interface Bodies {
   readonly times: number;
 }
 
-/** What was parsed is kept until all were read or refused. */
+/** Parsed values are kept until all bodies were read or refused. */
 async function sendBodies({ room, bodyLimit, values, parse, times }: Bodies) {
   const app = fastify({ bodyLimit });
   shareFairly(app, { clock: { now: () => 0 }, bodies: room, missing: () => undefined, whose: (key) => key ?? null });
@@ -43,7 +44,7 @@ async function sendBodies({ room, bodyLimit, values, parse, times }: Bodies) {
     await all;
     return { ok: kept !== undefined };
   });
-  // Keeps the process while bodies wait for room.
+  // Keeps the process alive while bodies are pending.
   await app.listen({ port: 0, host: '127.0.0.1' });
   const payload = Buffer.from(dearest(values));
   const send = async (caller: number): Promise<void> => {

@@ -1,5 +1,5 @@
 // MCP servers to register: the protocol's own demonstration server as a process, and a small one in this process that
-// answers whatever a test wants.
+// answers what a test sets.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -50,15 +50,15 @@ export interface Asked {
 export interface FakeServer {
   readonly url: string;
   readonly port: number;
-  /** Everything it was asked, oldest first. */
+  /** All requests that it received, oldest first. */
   readonly asked: Asked[];
-  /** How often it was connected to, whatever was said then. */
+  /** How many connections it accepted, with or without a request. */
   connections: number;
-  /** Whether it speaks the newest protocol, which has no greeting. */
+  /** Whether it uses the newest protocol, which has no handshake. */
   modern: boolean;
   /** What it lists, page by page. */
   pages: readonly (readonly unknown[])[];
-  /** Answers instead of the server, where it returns true. */
+  /** Where it returns true, it has answered instead of the server. */
   instead: (asked: Asked, response: ServerResponse) => boolean;
   close(): Promise<void>;
 }
@@ -70,7 +70,7 @@ export const tool = (name: string, more: object = {}): object => ({
   ...more,
 });
 
-/** Behaves, until it is told otherwise. */
+/** It behaves correctly until the test changes it. */
 export async function startFakeServer(): Promise<FakeServer> {
   const http = createServer((request, response) => void answer(request, response));
   http.listen(0, '127.0.0.1');

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { linesOf } from './missing-programs.ts';
 
-test('where nothing was skipped nothing is said', () => {
+test('where no test was skipped nothing is printed', () => {
   expect(linesOf(new Map())).toEqual([]);
 });
 
@@ -24,7 +24,7 @@ test('each missing program is named with its tests, and one line installs each p
   ]);
 });
 
-test('what is no package of Debian is installed by a script of ours', () => {
+test('a program without a Debian package is installed by a script of ours', () => {
   expect(linesOf(new Map([['envoy', 2]]))).toEqual([
     'Skipped, because a program is not installed:',
     '  envoy       2 tests',

@@ -1,5 +1,5 @@
-// Says at the end of a test run which tests were skipped because a program of Debian is missing, and the line that installs all that is
-// missing. vitest.config.ts names it as a reporter; installed.ts marks the tests.
+// Prints at the end of a test run which tests were skipped because a Debian program is missing, and the command that
+// installs everything missing. vitest.config.ts names it as a reporter; installed.ts marks the tests.
 import type { Reporter, TestModule } from 'vitest/node';
 import { type Program, type ProgramName, programs } from './installed.ts';
 

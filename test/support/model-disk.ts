@@ -1,5 +1,6 @@
-// A disk that fails on request and forgets on request, over real files: what was written but not synced, a file's name
-// among it, may be gone after a power loss, torn at any byte and in any order. Sockets and the meta file are left alone.
+// A disk that fails on request and loses data on request, over real files. Data that was written but not synced,
+// including a file's name, may be lost after a power loss, torn at any byte and in any order. Sockets and the meta file
+// are not affected.
 import { existsSync, mkdirSync, readdirSync, readFileSync, unlinkSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { diskFs, type SpoolFs } from '../../sidecar/engine/spool/spool-fs.ts';
@@ -9,16 +10,16 @@ export type DiskOperation = 'open' | 'write' | 'truncate' | 'sync' | 'rename' | 
 
 export interface DiskFault {
   readonly operation: DiskOperation;
-  /** `short`: less is written than was asked, without an error; only of `write`. */
+  /** `short`: less is written than requested, without an error; only for `write`. */
   readonly how: 'ENOSPC' | 'EIO' | 'short';
-  /** How many bytes are written all the same, modulo what was asked; -1: as many as can be. */
+  /** How many bytes are still written, modulo the requested number; -1: as many as possible. */
   readonly at: number;
   readonly times: number;
 }
 
 interface File {
   readonly path: string;
-  /** What a power loss leaves of its bytes at least. */
+  /** The minimum of its bytes that a power loss leaves. */
   durable: Buffer;
   isNameDurable: boolean;
   isUnlinked: boolean;
@@ -26,19 +27,22 @@ interface File {
 
 export interface ModelDisk {
   readonly fs: SpoolFs;
-  /** The next so many operations of that kind fail. */
+  /** The next operations of that kind fail, as many as the fault says. */
   fail(fault: DiskFault): void;
   heal(): void;
   /**
-   * All of a write is there although it failed, then cutting the file, writing and beginning a file have all failed too, and
-   * nothing has worked since: what was refused may be found by a later process, for nothing could be said against it.
+   * True when a write stored all its bytes although it failed, then cutting the file, writing and beginning a file all
+   * failed too, and nothing has worked since. A later process may then find the refused data, because no record against
+   * it could be written.
    */
   readonly isSpeechless: boolean;
-  /** A byte of a file changed by itself. */
+  /** A byte of a file changes spontaneously. */
   rot(path: string, offset: number, xor: number): void;
-  /** From now on nothing works but closing files: the process is dead. */
+  /** From now on every operation fails except closing files: the process is dead. */
   die(): void;
-  /** What a later process finds, put into `into`: with `random` after a power loss, else after a kill. */
+  /**
+   * Writes into `into` the files that a later process finds: with `random` after a power loss, otherwise after a kill.
+   */
   image(from: string, into: string, random?: () => number): void;
 }
 
@@ -65,7 +69,7 @@ export function createModelDisk({ isSynced }: { isSynced: boolean }): ModelDisk 
     if (fault) throw errnoError(fault.how === 'short' ? 'EIO' : fault.how);
   }
 
-  // With syncs it is said when it is synced; a new file, when its folder is.
+  // With syncs data is confirmed when it is synced; a new file, when its folder is.
   function said(bySync: boolean): void {
     if (bySync !== isSynced) return;
     failed.clear();
@@ -204,7 +208,7 @@ export function createModelDisk({ isSynced }: { isSynced: boolean }): ModelDisk 
   };
 }
 
-// Of any length between the two, and of each run of bytes one of them, or zeros where the older one has none.
+// A mix of any length between the two: each range of bytes is from one of them, or zeros where the older one has none.
 function blend(durable: Buffer, now: Buffer, random: () => number): Buffer {
   const shorter = Math.min(durable.length, now.length);
   const longer = Math.max(durable.length, now.length);

@@ -1,4 +1,4 @@
-// Requests to models, and what came of them.
+// Requests to models, and their results.
 import type { ModelEvent, ModelRequest } from '../../control-plane/runs/model.ts';
 import type { Waiting } from '../../control-plane/runs/models/retry.ts';
 
@@ -22,7 +22,7 @@ export interface Heard {
   readonly reply: Extract<ModelEvent, { kind: 'reply' }>;
 }
 
-/** All of a reply; throws what it threw, and where there is anything after the reply's end. */
+/** All events of a reply; throws the error of the stream, and where an event follows the reply's end. */
 export async function hear(events: AsyncIterable<ModelEvent>): Promise<Heard> {
   const all: ModelEvent[] = [];
   for await (const event of events) all.push(event);
@@ -35,7 +35,7 @@ export async function hear(events: AsyncIterable<ModelEvent>): Promise<Heard> {
   return { deltas, reply };
 }
 
-/** Nobody waits in a test: it keeps for how long one would have. */
+/** Tests do not wait: it records how long the code would have waited. */
 export function createWaiting(random = 1): Waiting & { readonly waits: readonly number[] } {
   const waits: number[] = [];
   return {

@@ -1,10 +1,11 @@
-// The ledger of the control plane, for one sidecar and without a database: what was ever used of limits and runs, as it has heard.
+// The ledger of the control plane, for one sidecar and without a database: the total use of limits and runs, as
+// reported to it.
 import { bounds } from '@tollgate/proto/contract';
 import { askLedger, type CounterState, freshCounter } from '../../control-plane/quota/rules/ledger.ts';
 import { createLeasedCounters } from '../../sidecar/engine/limits/leased-counters.ts';
 import { Leases } from '../../sidecar/engine/limits/leases.ts';
 
-/** `max`: of a limit; of a run it is 1,000. Asked when the test says. */
+/** `max`: of a limit; for a run it is 1,000. It answers when the test says so. */
 export function startLedger({ windowSeconds, max }: { readonly windowSeconds: number; readonly max: number }) {
   const leases = new Leases({ onUrgent: () => undefined, onActive: () => undefined, onWaited: () => undefined });
   const settingsOf = { limit: { kind: 'window', windowSeconds, max }, run: { kind: 'total', max: 1_000 } } as const;
@@ -27,10 +28,10 @@ export function startLedger({ windowSeconds, max }: { readonly windowSeconds: nu
     counters: createLeasedCounters(leases, windowSeconds),
     leases,
     answer,
-    /** All that was ever used, as the ledger has heard once everything is given back. */
+    /** The total use, as reported to the ledger once everything is returned. */
     toldInAll: (now: number): Readonly<Record<'limit' | 'run', number>> => {
       answer(now, leases.release(now));
-      // What is used up is told before it ends.
+      // Used-up grants are reported before they expire.
       for (let later = now; later < now + bounds.leaseMs; later += 50) answer(later);
       return told;
     },

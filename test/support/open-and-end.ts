@@ -1,4 +1,4 @@
-// A process that opens a spool, appends one entry by the asynchronous door and has nothing more to do.
+// A process that opens a spool, appends one entry by the asynchronous function and has nothing more to do.
 import { systemClock } from '../../sidecar/base/clock.ts';
 import { openSpool } from '../../sidecar/engine/spool/spool.ts';
 import { silentLog } from './silent-log.ts';

@@ -1,4 +1,4 @@
-// A control plane in this process, as main.ts wires it: REST by injection, gRPC on loopback, a database of its own. The
+// A control plane in this process, built as in main.ts: REST by injection, gRPC on loopback, a database of its own. The
 // gRPC server can be stopped and started again on the same port.
 import { policyNeeds } from '@tollgate/proto/contract';
 import { type ChannelCredentials, type ClientDuplexStream, credentials, Metadata, type ServiceError, status } from '@grpc/grpc-js';
@@ -38,7 +38,7 @@ import { temporaryFolder } from './spools.ts';
 
 export type Plane = Awaited<ReturnType<typeof startPlane>>;
 
-/** Of a workspace, so that a test can fill them; of a key five fewer. */
+/** The maximum for a workspace, small enough for a test to reach; for a key five fewer. */
 export const leaseStreams = 20;
 
 export async function startPlane(overrides: Parameters<typeof createRest>[0] = {}) {
@@ -76,7 +76,7 @@ export async function startPlane(overrides: Parameters<typeof createRest>[0] = {
     watch,
     revision,
     port: 0,
-    /** Of the gRPC server that is started next; null: none. */
+    /** TLS of the gRPC server that is started next; null: none. */
     tls: null as GrpcTls | null,
     wall: (): number => Date.now() + plane.aheadMs,
     /** How far the gRPC edge's clock is ahead. */
@@ -107,7 +107,7 @@ export async function startPlane(overrides: Parameters<typeof createRest>[0] = {
       await grpc?.close();
       grpc = null;
     },
-    /** Sets the workspace's document, and answers the revision that this made. */
+    /** Writes the workspace's document, and returns the revision that this made. */
     writePolicy: async (document: object): Promise<number> => {
       const { status: code, body } = await rest.ask('PUT', '/acme/admin/workspacePolicy', { body: document });
       if (code !== 200) throw new Error(`the policy was not written: ${code} ${JSON.stringify(body)}`);
@@ -158,7 +158,7 @@ export async function followPlane(plane: Pick<Plane, 'address'>, options: Pick<S
   };
   onTestFinished(() => close());
   await sidecar.ready(20_000);
-  /** Resolves as soon as that revision, or a later one, is decided by. */
+  /** Resolves as soon as the sidecar decides by that revision, or a later one. */
   const reaches = (revision: number): Promise<void> =>
     new Promise((done) => {
       const look = (): void => {
@@ -167,7 +167,7 @@ export async function followPlane(plane: Pick<Plane, 'address'>, options: Pick<S
       sidecar.cell.onSwap(look);
       look();
     });
-  /** Resolves once something of that kind was logged, since the sidecar started. */
+  /** Resolves once a message of that kind was logged, since the sidecar started. */
   const logs = (message: string): Promise<object> =>
     new Promise((done) => {
       onEvent = () => {
@@ -179,19 +179,19 @@ export async function followPlane(plane: Pick<Plane, 'address'>, options: Pick<S
   return { sidecar, close, reaches, logs, events };
 }
 
-/** One end of a stream, in the hands of a test: what came in, and how it ended. */
+/** One end of a stream, controlled by a test: the received messages, and how it ended. */
 export interface Wire<Request, Response> {
   write(request: Request): void;
   /** The next message that is not a heartbeat. */
   next(): Promise<Response>;
-  /** Everything that came so far, heartbeats too. */
+  /** All received messages, including heartbeats. */
   readonly received: readonly Response[];
-  /** The status it ended with. */
+  /** The status that it ended with. */
   readonly ended: Promise<string>;
   close(): void;
 }
 
-/** Within a test it is closed with it; elsewhere by who opened it. */
+/** Within a test it is closed at the end of the test; elsewhere the code that opened it closes it. */
 function wireOf<Request, Response>(
   stream: ClientDuplexStream<Request, Response>,
   client: { close(): void },

@@ -1,4 +1,4 @@
-// A control plane as far as `PolicyService` goes, on loopback, that does what a test says and no more.
+// A control plane with `PolicyService` only, on loopback, which sends only what a test says.
 import { Server, ServerCredentials, type ServerDuplexStream, status } from '@grpc/grpc-js';
 import {
   type PolicyServiceHandlers,
@@ -11,16 +11,16 @@ import { onTestFinished } from 'vitest';
 
 export interface PolicyStream {
   readonly authorization: string;
-  /** SHA-256 of the certificate that the sidecar shows; null: none. */
+  /** SHA-256 of the sidecar's client certificate; null: none. */
   readonly shown: string | null;
-  /** The next message of the sidecar that does not say how it is. */
+  /** The next message of the sidecar that is not a status. */
   next(): Promise<SyncRequest__Output>;
-  /** The next time that it says how it is. */
+  /** The next status of the sidecar. */
   nextStatus(): Promise<Status__Output>;
   send(message: SyncResponse): void;
   fail(code: status, details: string): void;
   end(): void;
-  /** Resolves once the sidecar is gone from it. */
+  /** Resolves once the sidecar has disconnected. */
   readonly gone: Promise<void>;
 }
 
@@ -31,7 +31,7 @@ export interface PolicyServer {
   stop(): void;
 }
 
-/** What was put in comes out once, in order; who comes too early waits. */
+/** Every item is returned once, in order; an early reader waits. */
 function createQueue<T>() {
   const items: T[] = [];
   const waiting: ((item: T) => void)[] = [];
@@ -50,9 +50,9 @@ function createQueue<T>() {
 
 interface Options {
   readonly port?: number;
-  /** Plain text without. */
+  /** Absent: plain text. */
   readonly credentials?: ServerCredentials;
-  /** What goes over the wire for a message. */
+  /** The bytes that are sent for a message. */
   readonly encode?: (message: SyncResponse) => Buffer;
 }
 

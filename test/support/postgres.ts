@@ -1,6 +1,6 @@
-// Gives a test run its PostgreSQL: the one of TOLLGATE_TEST_DATABASE_URL, whose user may create
-// databases, else the embedded one in a temporary folder, in memory where there is room. Makes one migrated template there, which
-// database.ts clones. vitest.config.ts names it as a global setup; nothing is left afterwards.
+// Provides a test run with PostgreSQL: the one of TOLLGATE_TEST_DATABASE_URL, whose user may create databases,
+// otherwise the embedded one in a temporary folder, in memory where enough is free. It creates one migrated template
+// there, which database.ts clones. vitest.config.ts names it as a global setup; it removes everything afterwards.
 import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm, statfs } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -40,7 +40,7 @@ async function startTemporary() {
   const remove = () => rm(dataDir, { recursive: true, force: true });
   try {
     const server = await startEmbedded({ dataDir, log: () => {} });
-    // Only here: no test survives a power cut anyway, and clones are made several times faster.
+    // Only in tests: no test survives a power failure anyway, and clones are made several times faster.
     await withClient(server.connection, async (client) => {
       await client.query('ALTER SYSTEM SET fsync = off');
       await client.query('SELECT pg_reload_conf()');
@@ -56,7 +56,7 @@ async function startTemporary() {
   }
 }
 
-/** A clone is 330 files: some disks take 300 ms for them, memory 10. */
+/** A clone has 330 files: some disks take 300 ms for them, memory 10 ms. */
 async function temporaryPlace(): Promise<string> {
   const memory = '/dev/shm';
   const room = await statfs(memory).then(

@@ -1,5 +1,5 @@
 // The programs, run as a user runs them: the built ones, or a control plane from its sources. Each test starts its own
-// and kills them as it likes.
+// and may kill them.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
@@ -7,15 +7,15 @@ import { fileURLToPath } from 'node:url';
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
 export interface Program {
-  /** What it announced: each line of standard output that has a name and a value, by name. */
+  /** Its announcements: each line of standard output that has a name and a value, by name. */
   readonly announced: ReadonlyMap<string, string>;
   readonly pid: number;
   readonly log: () => string;
-  /** Its exit code, null after a signal; resolves when it ends, however that comes. */
+  /** Its exit code, null after a signal; resolves when it ends, for any reason. */
   readonly exit: Promise<number | null>;
-  /** Sends the signal, and waits for nothing. */
+  /** Sends the signal without waiting. */
   signal(name: NodeJS.Signals): void;
-  /** Sends the signal and waits for the end; answers the exit code, null after a kill. */
+  /** Sends the signal and waits for the end; resolves with the exit code, null after a kill. */
   end(signal?: NodeJS.Signals): Promise<number | null>;
 }
 
@@ -24,7 +24,7 @@ interface Starting {
   readonly until: string;
   /** Absent: this checkout. */
   readonly cwd?: string;
-  /** Kills it before it has announced anything. */
+  /** Kills it, also before it has announced anything. */
   readonly kill?: AbortSignal | undefined;
 }
 
@@ -131,8 +131,8 @@ export async function ask(
     headers: { authorization: `Bearer ${key}`, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   };
-  // A connection ends with the stream that it carried (control-plane/http/stream-route.ts), and `fetch` may take it for the next
-  // request in that moment: what only reads is asked again.
+  // A connection ends with the stream that it carried (control-plane/http/stream-route.ts), and `fetch` may use it for
+  // the next request at that moment. Therefore requests that only read are retried.
   const response = await fetch(url, asked).catch((error: unknown) => {
     if (asked.method !== 'GET') throw error;
     return fetch(url, asked);
@@ -142,7 +142,10 @@ export async function ask(
   return { status: response.status, body: { ...answered }, etag: response.headers.get('etag') };
 }
 
-/** Asks until `done`, at most `timeoutMs`; between two questions only the event loop turns, and a short rest for the CPU. */
+/**
+ * Asks until `done`, at most `timeoutMs`; between two questions the event loop runs, and the CPU rests for a short
+ * time.
+ */
 export async function eventually<T>(question: () => Promise<T>, done: (answer: T) => boolean, timeoutMs = 20_000): Promise<T> {
   const deadline = Date.now() + timeoutMs;
   for (;;) {

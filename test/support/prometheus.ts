@@ -1,4 +1,5 @@
-// A real Prometheus, of Debian: scrapes what it is told, judges by the rules it is given, and is asked over its API.
+// A real Prometheus from Debian: it scrapes the given addresses, evaluates the given rules, and is queried over its
+// API.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -46,7 +47,7 @@ export async function startPrometheus({ rules, jobs, intervalMs }: Options) {
       `--config.file=${join(folder, 'prometheus.yaml')}`,
       `--storage.tsdb.path=${join(folder, 'data')}`,
       `--web.listen-address=${address}`,
-      // What restores the state of alerts waits for so long after a start.
+      // Restoring the state of alerts waits for this long after a start.
       '--rules.alert.for-grace-period=0s',
       '--log.level=warn',
     ],
@@ -107,7 +108,7 @@ export async function startPrometheus({ rules, jobs, intervalMs }: Options) {
   };
 }
 
-/** Somebody else may take it before it is used, which has to be a rare thing. */
+/** Another process may take the port before it is used, which is rare. */
 export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');

@@ -1,4 +1,4 @@
-// A control plane as far as `QuotaService` goes, on loopback: the real ledger, in memory, for limits that a test names.
+// A control plane with `QuotaService` only, on loopback: the real ledger, in memory, for limits that a test names.
 import { Metadata, Server, ServerCredentials, type ServerDuplexStream, status } from '@grpc/grpc-js';
 import { type LeaseRequest__Output, type LeaseResponse, type QuotaServiceHandlers, quotaService } from '@tollgate/proto';
 import { type QuotaAsk, quotaCounterKey } from '@tollgate/proto/contract';
@@ -12,9 +12,9 @@ export interface QuotaServer {
   readonly address: string;
   /** By the id of a limit, or of an agent. */
   readonly limits: Map<string, number>;
-  /** Every ask that came, in order. */
+  /** Every received request, in order. */
   readonly asks: readonly QuotaAsk[];
-  /** Whether anything is answered. */
+  /** Whether it answers requests. */
   answers: boolean;
   /** How many streams are open. */
   readonly streams: number;

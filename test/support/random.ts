@@ -1,4 +1,4 @@
-/** Mulberry32: numbers from 0 to below 1 that a seed repeats, good enough for a schedule. */
+/** Mulberry32: numbers from 0 to below 1, reproducible from a seed, good enough for a schedule. */
 export function randomFrom(seed: number): () => number {
   let state = seed >>> 0;
   return () => {

@@ -1,5 +1,5 @@
-// A control plane that begins a run and reserves for it, and then does nothing but live until it is killed. Arguments: the
-// database as JSON, the workspace's id. Writes `<instance> <run id> <amount>`.
+// A control plane that begins a run and reserves for it, and then only stays alive until it is killed. Arguments: the
+// database as JSON, the workspace's id. Prints `<instance> <run id> <amount>`.
 import { randomBytes } from 'node:crypto';
 import { Pool, type PoolConfig } from 'pg';
 import { makeId } from '../../control-plane/access/rules/key.ts';

@@ -1,4 +1,4 @@
-// Two control planes' books over one database, each with a pool of its own, and a clock that the test holds.
+// The books of two control planes over one database, each with a pool of its own, and a clock that the test controls.
 import { randomBytes } from 'node:crypto';
 import { Pool } from 'pg';
 import { makeId } from '../../control-plane/access/rules/key.ts';
@@ -8,7 +8,7 @@ import type { NewRun, RunEnd } from '../../control-plane/runs/records.ts';
 import { beat } from '../../control-plane/runs/store/run-instances.ts';
 import { createTestDatabase } from './database.ts';
 
-/** A cent. */
+/** One cent, in µ¢. */
 export const cent = 1_000_000;
 
 export const completed: RunEnd = {
@@ -62,7 +62,7 @@ export async function createBooks(dailyCap = 10 * cent) {
     otherWorkspaceId,
     deps: depsOf(database.pool),
     newRun,
-    /** A run that goes on. */
+    /** A run in progress. */
     begin: async (fields: Partial<NewRun> = {}, plane = one): Promise<RunRef> => {
       const run = newRun(fields);
       if (!(await plane.records.begin(run))) throw new Error('the run did not begin');
@@ -75,7 +75,7 @@ export async function createBooks(dailyCap = 10 * cent) {
       );
       return { settled: Number(found.rows[0]?.settled ?? 0), reserved: Number(found.rows[0]?.reserved ?? 0) };
     },
-    /** What the run's row says. */
+    /** The fields of the run's row. */
     row: async ({ id }: RunRef) => {
       const found = await database.pool.query<{ status: string; error: string | null; spent: string; reserved: string }>(
         'select status, error, spent, reserved from run where id = $1',
@@ -84,7 +84,7 @@ export async function createBooks(dailyCap = 10 * cent) {
       const [run] = found.rows;
       return run === undefined ? null : { ...run, spent: Number(run.spent), reserved: Number(run.reserved) };
     },
-    /** As if nobody had heard of that control plane for so long. */
+    /** As if that control plane had sent no heartbeat for this long. */
     silence: (instance: string, ms: number) =>
       database.pool.query("update run_instance set heartbeat_at = clock_timestamp() - $2 * interval '1 millisecond' where id = $1", [
         instance,

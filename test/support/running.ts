@@ -1,5 +1,5 @@
-// Runs without a control plane around them: policy offered by hand, a real spool, a scripted model, tools in memory, money that
-// counts in memory, and a clock that the test moves.
+// Runs without a control plane: policy from the test, a real spool, a scripted model, tools in memory, costs counted in
+// memory, and a clock that the test advances.
 
 import type { AuditEntry } from '@tollgate/proto/contract';
 import { canonicalJson } from '@tollgate/proto/contract';
@@ -95,7 +95,7 @@ export const someState = (fields: Partial<WorkspaceState> = {}): WorkspaceState 
   ...fields,
 });
 
-/** What a model says next: text, calls, or whatever a test makes of a request. */
+/** The next reply of a model: text, calls, or the result of a test's function of the request. */
 export type Line = Partial<Extract<ModelEvent, { kind: 'reply' }>> | ((request: ModelRequest) => AsyncIterable<ModelEvent>);
 
 export const usageOf = (inputTokens: number, outputTokens: number): TokenUsage => ({
@@ -113,7 +113,7 @@ export const callOf = (tool: string, input: unknown = {}): RequestedCall => ({
   arguments: typeof input === 'string' ? input : JSON.stringify(input),
 });
 
-/** The script is read from its beginning; its last line is said again for ever. */
+/** Replies in the order of the script; its last line is repeated for ever. */
 export function scripted(lines: readonly Line[], outputLimit = 8_192): Models & { readonly requests: ModelRequest[] } {
   const requests: ModelRequest[] = [];
   return {
@@ -135,7 +135,7 @@ async function* said(line: Partial<Extract<ModelEvent, { kind: 'reply' }>>): Asy
   yield { kind: 'reply', text, toolCalls, usage, finish, ...(pieces === undefined ? {} : { pieces }) };
 }
 
-/** 100 µ¢ a token in, 400 out. */
+/** 100 µ¢ per input token, 400 per output token. */
 const priced: Rates = ratesFromPrice({ inputCentsPerMillionTokens: 100, outputCentsPerMillionTokens: 400 });
 const free: Rates = ratesFromPrice({ inputCentsPerMillionTokens: 0, outputCentsPerMillionTokens: 0 });
 const ratesOf = (model: string): Rates => (model === 'test/free' ? free : priced);
@@ -144,12 +144,12 @@ interface BookedRun extends NewRun {
   readonly lineage: readonly string[];
   spent: number;
   reserved: number;
-  /** As it was told. */
+  /** As reported. */
   readonly progress: RunProgress[];
   end: RunEnd | null;
 }
 
-/** As the one in the database: grants what remains in the day, in the run and in all above it. */
+/** Like the books in the database: grants what remains in the day, in the run and in all runs above it. */
 export function createTestBooks(dailyCap = 5_000_000_000) {
   const runs = new Map<string, BookedRun>();
   const open = new Map<string, { readonly lineage: readonly string[]; readonly amount: number }>();
@@ -211,7 +211,7 @@ export interface ToolCallSeen {
   readonly input: unknown;
 }
 
-/** Of servers that are registered when the run begins; a tool of none is never gone. */
+/** For servers that are registered when the run begins; a tool without a server is never gone. */
 function goneOf(held: () => WorkspaceState['servers']): Toolbox['gone'] {
   const definitionOf = (tool: string): string | undefined => held().find(({ name }) => tool.startsWith(`${name}.`))?.definition;
   const opened = new Map(held().map(({ name, definition }) => [name, definition]));
@@ -221,7 +221,7 @@ function goneOf(held: () => WorkspaceState['servers']): Toolbox['gone'] {
   };
 }
 
-/** Tools that do what the test says; `seen` is all that reached them. */
+/** Tools that do what the test says; `seen` is every input that reached them. */
 export function createTestToolbox(
   run: (call: ToolCallSeen, context: ToolContext) => Promise<unknown> = async ({ input }) => ({ did: input }),
   tools: readonly RunTool[] = [someTool('box.one'), someTool('box.two')],
@@ -258,7 +258,7 @@ export const someTool = (name: string, inputSchema: RunTool['inputSchema'] = { t
 interface Options {
   readonly state?: Partial<WorkspaceState>;
   readonly lines?: readonly Line[];
-  /** In tokens. */
+  /** Unit: tokens. */
   readonly outputLimit?: number;
   readonly tracing?: Tracing;
   readonly toolbox?: ReturnType<typeof createTestToolbox>;
@@ -266,7 +266,7 @@ interface Options {
   readonly argumentsProblem?: (schema: RunTool['inputSchema'], input: unknown) => string | null;
   readonly admit?: Parameters<typeof createRunner>[0]['admit'];
   readonly log?: Log;
-  /** How many runs may go on below others. */
+  /** How many runs may be in progress below others. */
   readonly below?: { readonly each: number; readonly all: number };
 }
 
@@ -280,17 +280,17 @@ export interface Running {
   readonly released: () => number;
   /** The next revision of the workspace. */
   take(change: Partial<WorkspaceState>): void;
-  /** Stops a run as the database would. */
+  /** Halts a run as the database would. */
   halt(runId: string, why: RunHalt): void;
   entries(): Promise<readonly AuditEntry[]>;
-  /** A run to its end, and what was told of it. */
+  /** Runs a run to its end, and returns its events. */
   run(ask?: Partial<AgentAsk>, options?: { readonly actor?: Partial<Actor>; readonly signal?: AbortSignal }): Promise<Ran>;
 }
 
 export interface Ran {
   readonly id: string;
   readonly events: readonly RunEvent[];
-  /** Of what kind, in order. */
+  /** The kinds of its events, in order. */
   readonly kinds: readonly string[];
   readonly end: RunEvent;
 }
@@ -406,7 +406,7 @@ export async function startRunning(options: Options = {}): Promise<Running> {
       const telling = {
         signal,
         emit: async (event: RunEvent): Promise<void> => {
-          // As it would go over the wire.
+          // As it would be sent over the wire.
           canonicalJson(event);
           events.push(event);
         },
@@ -424,7 +424,7 @@ export async function startRunning(options: Options = {}): Promise<Running> {
   };
 }
 
-// What `entryText` writes, believed field by field by the tests that read it.
+// Parses what `entryText` writes; the tests that read it check its fields.
 const parseEntry = (text: string): AuditEntry => JSON.parse(text) as AuditEntry;
 
 const lost = (why: string): never => {

@@ -1,15 +1,15 @@
-// A model that says what the test has written down, one reply for each request, and keeps the requests.
+// A model with replies from the test, one for each request; it keeps the requests.
 import type { Finish, ModelRequest, Models, RequestedCall, TokenUsage } from '../../control-plane/runs/model.ts';
 
 export interface ScriptedReply {
   readonly text?: string;
   readonly calls?: readonly { readonly alias: string; readonly arguments: string }[];
-  /** Null: the provider does not say. */
+  /** Null: the provider does not report it. */
   readonly usage?: TokenUsage | null;
   readonly finish?: Finish;
   /** Thrown after the text. */
   readonly fails?: Error;
-  /** It says nothing more after the text, until it is aborted. */
+  /** It sends nothing after the text, until it is aborted. */
   readonly hangs?: true;
 }
 

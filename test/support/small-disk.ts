@@ -1,4 +1,4 @@
-// File systems of 300 KB, for what must hold where a disk is full. Linux, and as root; elsewhere tests that need one are skipped.
+// File systems of 300 KB, for tests of a full disk. They need Linux and root; elsewhere such tests are skipped.
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -14,7 +14,7 @@ function runs(program: string, ...args: readonly string[]): boolean {
 }
 
 export const mountAt = (path: string): boolean => runs('mount', '-t', 'tmpfs', '-o', 'size=300k', 'tmpfs', path);
-/** Whoever still has it open loses it later. */
+/** A process that still has it open loses it later. */
 export const unmount = (path: string): boolean => runs('umount', '--lazy', path);
 
 export function canMount(): boolean {

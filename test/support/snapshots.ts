@@ -1,5 +1,5 @@
-// Snapshots as a control plane sends them, put together by hand: the smallest world in which something is decided, and
-// what a test changes of it.
+// Snapshots as a control plane sends them, built by hand: the smallest world in which a call is decided, and changes of
+// it by a test.
 import {
   type CompiledAgent,
   type CompiledDocument,
@@ -80,7 +80,7 @@ export const document = (fields: Partial<CompiledDocument> = {}): CompiledDocume
   ...fields,
 });
 
-/** A registered server that nobody has said more of. */
+/** A registered server with default fields. */
 export const server = (fields: Partial<CompiledServer> = {}): CompiledServer => ({
   name: 'github',
   tools: [],
@@ -89,7 +89,7 @@ export const server = (fields: Partial<CompiledServer> = {}): CompiledServer => 
   ...fields,
 });
 
-/** The same, as the control plane holds it. */
+/** The same, in the form that the control plane holds. */
 export const workspaceServer = (fields: Partial<WorkspaceServer> = {}): WorkspaceServer => ({
   ...server(),
   definition: 'first',
@@ -139,7 +139,7 @@ export function entriesOf({
   ];
 }
 
-/** The entries as a message whose hash is right. */
+/** A message with these entries and the correct hash. */
 export function messageOf(entries: readonly RawEntry[], head: Partial<SnapshotMessage> = {}): SnapshotMessage {
   return {
     revision: { epoch: 'e1', number: 1 },
@@ -154,7 +154,7 @@ export function messageOf(entries: readonly RawEntry[], head: Partial<SnapshotMe
 export const snapshotMessage = (world: World = {}): SnapshotMessage =>
   messageOf(entriesOf(world), { revision: { epoch: world.epoch ?? 'e1', number: world.revision ?? 1 } });
 
-/** What leads from one to the other, and only that. */
+/** The delta from one to the other, without anything else. */
 export function deltaBetween(before: SnapshotMessage, after: SnapshotMessage): DeltaMessage {
   const held = new Map(before.entries.map(({ key: name, value }) => [name, Buffer.from(value)]));
   const kept = new Set(after.entries.map(({ key: name }) => name));

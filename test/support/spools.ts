@@ -1,4 +1,4 @@
-// Spools in temporary folders, and what is in them.
+// Spools in temporary folders, and their content.
 import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -35,7 +35,7 @@ export function adoptAll(folder: string, workspace = 'acme'): Promise<readonly B
   return adoptDead({ fs: diskFs, clock: systemClock, log: silentLog, randomId: randomSpoolId }, { folder, workspace, max: 100 });
 }
 
-/** Everything that is unacknowledged, from the first on. */
+/** All unacknowledged records, from the first on. */
 export async function readAll(backlog: Backlog, limits = { recordsMax: 1_000, bytesMax: 1024 * 1024 }): Promise<readonly SpoolRecord[]> {
   const records: SpoolRecord[] = [];
   for (let after = backlog.acknowledged; after < backlog.last; after = lastIn(records) ?? backlog.last) {
@@ -44,7 +44,7 @@ export async function readAll(backlog: Backlog, limits = { recordsMax: 1_000, by
   return records;
 }
 
-/** Resolves when the control plane has acknowledged that far. */
+/** Resolves when the control plane has acknowledged this sequence. */
 export async function acknowledgedThrough(sequence: number, backlog: Backlog): Promise<void> {
   while (backlog.acknowledged < sequence) await new Promise((resolve) => setImmediate(resolve));
 }
@@ -57,7 +57,7 @@ export function textOf(records: readonly SpoolRecord[]): readonly string[] {
   });
 }
 
-/** What a later process finds in a folder where one spool was left. */
+/** The records that a later process finds in a folder with one left-behind spool. */
 export async function readLeftBehind(folder: string): Promise<readonly string[]> {
   const [backlog, ...others] = await adoptAll(folder);
   if (!backlog || others.length > 0) throw new Error(`${others.length + 1} spools where one was expected`);

@@ -1,4 +1,5 @@
-// A collector of all three kinds over OTLP/HTTP in JSON, which keeps what it was sent, and answers as a test says.
+// A collector of all three kinds over OTLP/HTTP in JSON. It keeps the requests that it received, and answers as a test
+// says.
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -48,16 +49,16 @@ interface Received {
 
 export interface TelemetryCollector {
   readonly url: string;
-  /** Every request, also those that were not taken. */
+  /** Every request, also those that were not accepted. */
   readonly received: readonly Received[];
-  /** Takes it, by default; whoever answers nothing is slow. */
+  /** Accepts by default; without an answer the collector is slow. */
   answer: (response: ServerResponse) => void;
-  /** Of what was taken, as all below. */
+  /** Of accepted requests, as all functions below. */
   spans(): readonly SentSpan[];
   metrics(): readonly SentMetric[];
   records(): readonly SentRecord[];
   resources(path: string): readonly Readonly<Record<string, unknown>>[];
-  /** Resolves once this holds, which is looked at whenever something was sent. */
+  /** Resolves once `holds` is true; checked whenever something was received. */
   until(holds: () => boolean): Promise<void>;
   close(): Promise<void>;
 }

@@ -1,5 +1,6 @@
-// Gives a test run a temporary folder in memory, where there is room and the caller has not set TMPDIR. Tests write many small files and
-// make databases: on a disk that costs a run minutes. vitest.config.ts names it as a global setup; nothing is left afterwards.
+// Provides a test run with a temporary folder in memory, where enough is free and the caller has not set TMPDIR. Tests
+// write many small files and create databases: on a disk that costs a run minutes. vitest.config.ts names it as a
+// global setup; it removes everything afterwards.
 import { rmSync } from 'node:fs';
 import { chmod, mkdtemp, statfs } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -11,13 +12,13 @@ const leastBytes = 4 * 2 ** 30;
 export default async function setup(): Promise<(() => Promise<void>) | undefined> {
   if (process.env['TMPDIR'] !== undefined || (await freeBytes()) < leastBytes) return undefined;
   const folder = await mkdtemp(join(memory, 'tollgate-'));
-  // As /tmp is: some programs of the tests run under accounts of their own.
+  // The same mode as /tmp: some programs of the tests run under accounts of their own.
   await chmod(folder, 0o1777);
-  // What must outlast the run, as the logs of kills that failed.
+  // For files that must outlast the run, such as the logs of failed kill runs.
   process.env['TOLLGATE_TEST_KEPT'] ??= tmpdir();
   process.env['TMPDIR'] = folder;
   const remove = (): void => rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
-  // A run that is interrupted calls no teardown.
+  // An interrupted run calls no teardown.
   process.once('exit', remove);
   return async () => {
     delete process.env['TMPDIR'];

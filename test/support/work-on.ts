@@ -1,6 +1,7 @@
-// What is done to texts, counted instead of timed: so that "linear" is said of work, which is the same on a busy machine.
+// Counts the work on texts instead of timing it: "linear" is a statement about work, which is the same on a busy
+// machine.
 
-/** Methods by which code looks at a text, and what one call of each costs: what it passed over, or one. */
+/** Methods by which code reads a text, and the cost of one call of each: the characters that it passed over, or one. */
 const looks: readonly (readonly [keyof string & string, (text: string, result: unknown, args: readonly unknown[]) => number])[] = [
   ['charAt', () => 1],
   ['charCodeAt', () => 1],
@@ -11,7 +12,10 @@ const looks: readonly (readonly [keyof string & string, (text: string, result: u
   ['split', (text) => text.length],
 ];
 
-/** Characters looked at by methods of texts, and matches of regular expressions, while `work` runs. It must not wait for anything. */
+/**
+ * Characters read by methods of texts, and matches of regular expressions, while `work` runs. `work` must be
+ * synchronous.
+ */
 export function workOn(work: () => unknown): number {
   let units = 0;
   const undo = looks.map(([name, cost]) =>
@@ -28,7 +32,7 @@ export function workOn(work: () => unknown): number {
   return units;
 }
 
-/** Tells `heard` of each call of a method; answers what puts the method back. */
+/** Calls `heard` for each call of a method; returns a function that restores the method. */
 export function watchCalls(
   prototype: object,
   name: PropertyKey,

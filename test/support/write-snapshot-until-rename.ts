@@ -1,5 +1,5 @@
-// A process that keeps a snapshot and is killed while it replaces it: after the new file is written and synced, before
-// it takes the old one's place. Argument: path of the file.
+// A process that stores a snapshot and is killed while it replaces it: after the new file is written and synced, before
+// it replaces the old one. Argument: path of the file.
 import fs from 'node:fs/promises';
 import { syncBuiltinESMExports } from 'node:module';
 import { snapshotMessage } from './snapshots.ts';

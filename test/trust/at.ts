@@ -1,5 +1,5 @@
-// `node --import tsx test/trust/at.ts <commit>`: plays the attacks against the programs of an earlier commit, and says which succeed.
-// Ends with 1 where one does not: then its test shows nothing.
+// `node --import tsx test/trust/at.ts <commit>`: runs the attacks against the programs of an earlier commit, and
+// reports which succeed. Ends with 1 where one does not succeed: its test would then prove nothing.
 import { withClosing } from '../bench/side/stage.ts';
 import { buildCommit } from '../bench/side/tree.ts';
 import { attacks } from './attacks.ts';

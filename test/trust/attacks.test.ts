@@ -1,4 +1,5 @@
-// Nothing that a stolen key was good for at dd0685b succeeds: `test/trust/at.ts` shows that each did. At the built programs.
+// No attack that succeeded with a stolen key at dd0685b succeeds now: `test/trust/at.ts` shows that each did then. The
+// tests use the built programs.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { attacks } from './attacks.ts';
 import { openTestStage } from './stage.ts';
@@ -11,7 +12,7 @@ beforeAll(async () => {
 afterAll(() => opened.close());
 
 test.each(attacks)(
-  'a key of $key: nobody $name',
+  'a key of $key: no attacker $name',
   async ({ succeeds }) => {
     expect(await succeeds(opened.stage)).toBe(false);
   },

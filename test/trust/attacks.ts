@@ -1,4 +1,5 @@
-// What a stolen key was good for, each attack as somebody who holds it would go about it. An attack answers whether it succeeded.
+// Attacks with a stolen key, each as an attacker with that key would execute it. An attack returns whether it
+// succeeded.
 import { join } from 'node:path';
 import type { LeaseResponse__Output, ShipResponse__Output } from '@tollgate/proto';
 import { openLease, openShip, openSync } from '../support/plane.ts';
@@ -7,7 +8,7 @@ import { copySpool, type Entry, madeUp, type Sidecar, spoolsIn, type Stage, type
 
 export interface Attack {
   readonly name: string;
-  /** The scopes of the key that is stolen. */
+  /** The scopes of the stolen key. */
   readonly key: string;
   readonly succeeds: (stage: Stage) => Promise<boolean>;
 }
@@ -21,7 +22,7 @@ interface Victim {
   readonly key: string;
 }
 
-/** Somebody's sidecar, which has decided a few calls. */
+/** A sidecar of another user, which has decided a few calls. */
 async function startVictim(stage: Stage): Promise<Victim> {
   const workspace = await newWorkspace(stage);
   const key = await stage.keyWith(workspace, ['sidecar.sync', 'govern']);
@@ -62,7 +63,7 @@ const forged = (sequence: number, sub = 'forged', requestId = `forged-${sequence
   ),
 });
 
-/** One batch with a stolen key; what was answered, or how the stream ended. */
+/** Sends one batch with a stolen key; returns the answer, or how the stream ended. */
 async function shipForged(stage: Stage, key: string, spoolId: string, records: readonly ReturnType<typeof forged>[]): Promise<unknown> {
   const wire = openShip(stage, key);
   wire.write({ hello: { sidecarId: 'stolen' } });
@@ -73,7 +74,7 @@ async function shipForged(stage: Stage, key: string, spoolId: string, records: r
   return answered;
 }
 
-/** The victim goes on; answers whether all that it decided since is in the log. */
+/** The victim continues; returns whether calls that it decided since are missing from the log. */
 async function losesCalls({ sidecar, key, workspace }: Victim, stage: Stage, before: readonly Entry[]): Promise<boolean> {
   const own = (entries: readonly Entry[]): number => entries.filter(({ sessionId }) => sessionId === 'session').length;
   for (let n = 0; n < 5; n += 1) if ((await sidecar.call({ key })) !== 'allow') throw new Error('the victim is denied');
@@ -109,7 +110,7 @@ const revisionOf = async (stage: Stage, workspace: Workspace): Promise<{ readonl
 const limitId = 'workspace tools["limited.*"].api';
 const most = 4_000_000_000;
 
-/** Asks for a limit with a stolen key; the tokens that were granted, and the id of the grant. */
+/** Asks for a limit with a stolen key; returns the granted tokens, and the id of the grant. */
 async function seize(
   stage: Stage,
   {
@@ -128,7 +129,7 @@ async function seize(
     const settling = settled.map((grantId) => ({ grantId, used: [] }));
     wire.write({ asks: { asks: [{ counter, number: (number += 1), waiting: most, revision, settled: number === 1 ? settling : [] }] } });
     const answer = await wire.next().then(({ answers }: LeaseResponse__Output) => answers?.answers[0]);
-    // The control plane has not heard of its own policy yet, or never answers this key otherwise.
+    // The control plane does not know its own policy yet, or never gives this key another answer.
     return answer?.later == null ? { tokens: answer?.grant?.tokens ?? 0, id: answer?.grant?.id ?? 0 } : null;
   };
   const granted = await eventually(ask, (answer) => answer !== null, 2_000).catch(() => null);
@@ -138,13 +139,13 @@ async function seize(
 
 const subjectOf = async (stage: Stage, { workspace }: Victim): Promise<string> => (await stage.entries(workspace)).at(-1)?.sub ?? '';
 
-/** A workspace that is removed, and made again under its slug by somebody else. */
+/** A workspace that is removed, and created again under its slug by another person. */
 async function succession(stage: Stage, before: Workspace): Promise<Workspace> {
   await stage.removeWorkspace(before.slug);
   return stage.makeWorkspace(before.slug);
 }
 
-/** A folder with entries that the control plane has never seen. */
+/** A folder with entries that the control plane has never received. */
 async function leaveUnshipped(stage: Stage): Promise<{ readonly workspace: Workspace; readonly folder: string; readonly key: string }> {
   const workspace = await newWorkspace(stage);
   const key = await stage.keyWith(workspace, ['sidecar.sync', 'govern']);
@@ -161,7 +162,7 @@ async function leaveUnshipped(stage: Stage): Promise<{ readonly workspace: Works
   return { workspace, folder, key };
 }
 
-/** Where the control plane keeps the spools of its own runs: a folder for each database that it has had. */
+/** The folder where the control plane keeps the spools of its own runs: one for each database that it has had. */
 function runsFolderOf({ dataDir }: Stage): string {
   const [ofDatabase = ''] = spoolsIn(join(dataDir, 'runs-spool'));
   return join(dataDir, 'runs-spool', ofDatabase);
@@ -169,7 +170,7 @@ function runsFolderOf({ dataDir }: Stage): string {
 
 const inherited = (entries: readonly Entry[]): boolean => entries.some(({ sessionId }) => sessionId === 'of the tenant before');
 
-/** Until what was left has arrived, or was refused. */
+/** Waits until the left entries have arrived, or were refused. */
 async function isInherited(stage: Stage, workspace: Workspace): Promise<boolean> {
   return eventually(
     async () => inherited(await stage.entries(workspace)),

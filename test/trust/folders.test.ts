@@ -1,4 +1,5 @@
-// A spool folder in which some spools are wrong: what dead processes left is set aside or left alone, and stops nothing. At the built programs.
+// A spool folder in which some spools are invalid: spools of dead processes are moved away or left unchanged, and block
+// nothing. The tests use the built programs.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -20,7 +21,7 @@ afterAll(() => close());
 const sessionsOf = async (session: string): Promise<number> =>
   (await stage.entries(workspace)).filter(({ sessionId }) => sessionId === session).length;
 
-/** Four processes that died with entries the control plane has not seen; each was known to it before. */
+/** Four processes that died with entries the control plane has not received; each was known to it before. */
 async function leaveSpools(folder: string): Promise<readonly string[]> {
   const sidecars: Sidecar[] = [];
   for (let n = 0; n < 4; n += 1) {
@@ -39,7 +40,7 @@ async function leaveSpools(folder: string): Promise<readonly string[]> {
   return spoolsIn(folder);
 }
 
-test('a wrong secret, an unreadable one and another workspace: all other entries arrive, and no call is denied for it', async () => {
+test('with a wrong secret, an unreadable one and another workspace: all other entries arrive, and no call is denied because of them', async () => {
   const folder = stage.newFolder('spools');
   const [stolen = '', unreadable = '', foreign = '', sound = ''] = await leaveSpools(folder);
   expect(sound).not.toBe('');
@@ -84,7 +85,7 @@ test('a wrong secret, an unreadable one and another workspace: all other entries
   });
   expect(spoolsIn(folder)).toEqual(expect.arrayContaining([stolen, unreadable, foreign]));
 
-  // As they were, they are taken by the next process: nothing of them was lost.
+  // After they are restored, the next process takes them over: nothing of them was lost.
   await sidecar.end();
   for (const [path, text] of before) writeFileSync(path, text);
   await stage.startSidecar(key, folder);

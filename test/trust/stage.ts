@@ -1,5 +1,6 @@
-// Where attacks take place: the built programs of one tree, a workspace with an agent, limits and policy, and what somebody with a stolen
-// key has in their hands. `attacks.test.ts` plays them against this tree, `at.ts` against an earlier commit.
+// The environment of attacks: the built programs of one tree, a workspace with an agent, limits and policy, and
+// everything that an attacker with a stolen key can use. `attacks.test.ts` runs them against this tree, `at.ts` against
+// an earlier commit.
 import { randomBytes } from 'node:crypto';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -12,14 +13,16 @@ import { type Answer, ask, eventually, type Program, startProgram } from '../sup
 
 export interface Workspace {
   readonly slug: string;
-  /** Of its owner. */
+  /** The key of its owner. */
   readonly key: string;
 }
 
 export interface Sidecar extends Program {
-  /** Asks for a call as a hook client does, with the key given, and answers the decision, or the status of a refusal. */
+  /**
+   * Asks for a call as a hook client does, with the given key, and returns the decision, or the status of a refusal.
+   */
   call(of: { readonly key: string; readonly tool?: string; readonly session?: string }): Promise<string>;
-  /** All that it recorded is in the log, or is refused there. */
+  /** Resolves once all that it recorded is in the log, or is refused there. */
   delivered(): Promise<void>;
   isReady(): Promise<boolean>;
 }
@@ -27,27 +30,27 @@ export interface Sidecar extends Program {
 export interface Stage {
   readonly tree: Tree;
   readonly folder: string;
-  /** The control plane's data. */
+  /** The data folder of the control plane. */
   readonly dataDir: string;
-  /** Of gRPC; another one after each start of the control plane. */
+  /** The gRPC address; it changes at each start of the control plane. */
   address(): string;
-  /** Where REST is. */
+  /** The address of REST. */
   rest(): string;
   /** Of the control plane. */
   pid(): number;
   /** What the control plane has logged since its start. */
   log(): string;
   startControlPlane(): Promise<void>;
-  /** As a power loss would. */
+  /** As a power loss would do. */
   killControlPlane(): Promise<void>;
-  /** Ends it in order. */
+  /** Ends it with an orderly shutdown. */
   stopControlPlane(): Promise<void>;
   makeWorkspace(slug: string): Promise<Workspace>;
   removeWorkspace(slug: string): Promise<void>;
   ask(workspace: Workspace, path: string, question?: Parameters<typeof ask>[2]): Promise<Answer>;
   /** A service key. */
   keyWith(workspace: Workspace, scopes: readonly string[]): Promise<string>;
-  /** A key as a library is given: of a scope of its own, where the tree has one. */
+  /** A key for a library: with a scope of its own, where the tree supports one. */
   libraryKey(workspace: Workspace): Promise<string>;
   startSidecar(key: string, spoolDir?: string): Promise<Sidecar>;
   /** The entries of a workspace, oldest first. */
@@ -62,11 +65,11 @@ export interface Entry extends Readonly<Record<string, unknown>> {
 }
 
 const operatorKey = `operator-${'o'.repeat(40)}`;
-/** Whose caps are never reached here. */
+/** An agent whose caps are never reached here. */
 const agent = { name: 'free', model: 'demo/echo', enabledTools: ['server7.*', 'limited.*'], maxToolCalls: 10_000, maxToolRounds: 1_000 };
 const policy = { defaults: { api: { permission: 'allow' } }, tools: { 'limited.*': { api: { rateLimit: 60 } } } };
 
-/** `nodeArgs`: of the control plane. */
+/** `nodeArgs`: Node arguments of the control plane. */
 export async function openStage(tree: Tree, folder: string, closing: Closing, nodeArgs: readonly string[] = []): Promise<Stage> {
   const dataDir = join(folder, 'plane');
   let plane: Program | null = null;
@@ -126,7 +129,7 @@ export async function openStage(tree: Tree, folder: string, closing: Closing, no
   return stage;
 }
 
-/** A stage of this tree, for the tests of one file; the answer is its end. */
+/** A stage of this tree, for the tests of one file; `close` ends it. */
 export async function openTestStage(): Promise<{ readonly stage: Stage; readonly close: () => Promise<unknown> }> {
   const cleanup = createCleanup();
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-trust-'));
@@ -153,11 +156,11 @@ export async function startSidecar(tree: Tree, { key, spoolDir, controlPlane }: 
   return sidecarOf(program, new URL(program.announced.get('hooks') ?? '').origin);
 }
 
-/** One that can reach no control plane: nobody listens at the port of `discard`. */
+/** A sidecar that can reach no control plane: no process listens at the port of `discard`. */
 export const startWithout = (tree: Tree, starting: Omit<Starting, 'controlPlane'>, closing: Closing): Promise<Sidecar> =>
   startSidecar(tree, { ...starting, controlPlane: '127.0.0.1:9' }, closing);
 
-/** By what was built: the words of the contract are in one file. */
+/** Read from the built files: the words of the contract are in one file. */
 const knowsLibraries = ({ root }: Tree): boolean =>
   readFileSync(join(root, 'proto/dist/contract/words.js'), 'utf8').includes('sidecar.library');
 
@@ -187,11 +190,14 @@ const sidecarOf = (program: Program, url: string): Sidecar => ({
 export const spoolsIn = (folder: string): readonly string[] =>
   existsSync(folder) ? readdirSync(folder).filter((name) => /^[0-9a-f]{32}$/.test(name)) : [];
 
-/** As somebody would who can write to the folder, or whose volume came back. Sockets of the dead are no part of it. */
+/**
+ * As a person could who can write to the folder, or whose volume was restored. Sockets of dead processes are not
+ * copied.
+ */
 export function copySpool(from: string, to: string): void {
   mkdirSync(to, { recursive: true });
   cpSync(from, to, { recursive: true, filter: (path) => !/alive\.\d+$/.test(path) });
 }
 
-/** 32 bytes that whoever attacks makes up; as text, since the first version took a word for a holder. */
+/** 32 bytes that the attacker invents; as text, since the first version used a word for a holder. */
 export const madeUp = (): Buffer => Buffer.from(randomBytes(16).toString('hex'));

@@ -1,5 +1,6 @@
-// `node --import tsx test/upgrade/both-ways.ts [commit]`: the programs of the recorded version (`recorded-version`) against those of this tree,
-// each way: entries, leases, snapshots, and spools that the other has left. The last line is `upgrade: N checks, M failed`.
+// `node --import tsx test/upgrade/both-ways.ts [commit]`: runs the programs of the recorded version
+// (`recorded-version`) against those of this tree, in both directions: entries, leases, snapshots, and spools that the
+// other has left. The last line is `upgrade: N checks, M failed`.
 import { readFileSync } from 'node:fs';
 import { withClosing } from '../bench/side/stage.ts';
 import { buildCommit, type Tree, thisTree } from '../bench/side/tree.ts';
@@ -36,7 +37,7 @@ const allowed = (sidecar: Sidecar, key: string, tool?: string): Promise<string> 
 const countOf = async (stage: Stage, workspace: Workspace, session: string): Promise<number> =>
   (await stage.entries(workspace)).filter(({ sessionId }) => sessionId === session).length;
 
-/** Control plane of one tree, sidecars of both. */
+/** The control plane of one tree, and sidecars of both. */
 async function runWith(plane: Tree, other: Tree, folder: string, closing: Parameters<typeof openStage>[2]): Promise<void> {
   const way = `control plane of ${plane.name}, sidecar of ${other.name}`;
   const stage = await openStage(plane, folder, closing);

@@ -1,6 +1,7 @@
-// `node --import tsx test/upgrade/take-over.ts [commit]`: what the programs of an earlier commit left is taken over by those of this tree:
-// a database with 100,000 entries, three spools that were not shipped, and policy on disk. Everything is stopped in between, by kill -9.
-// Ends with 1 where an entry is lost, twice or renamed, or the chain does not verify.
+// `node --import tsx test/upgrade/take-over.ts [commit]`: this tree's programs take over what those of an earlier
+// commit left: a database with 100,000 entries, three spools that were not shipped, and policy on disk. Everything is
+// stopped in between, by kill -9. Ends with 1 where an entry is lost, duplicated or renamed, or the chain does not
+// verify.
 import assert from 'node:assert/strict';
 import { withClosing } from '../bench/side/stage.ts';
 import { buildCommit, firstVersion, thisTree } from '../bench/side/tree.ts';
@@ -34,7 +35,7 @@ async function takeOver(closing: Parameters<typeof openStage>[2], folder: string
   for (const sidecar of sidecars) await sidecar.end('SIGKILL');
   say(`${commit}: ${ids.length} entries in the log, ${spoolsLeft} spools with ${callsLeft} calls each that it has not seen`);
 
-  // A tree starts a control plane when its stage is opened, so the sidecars that have none come before.
+  // A tree starts a control plane when its stage is opened, so the sidecars without one run before.
   await decidesFromDisk(folders, key, closing);
   const after = await openStage(thisTree, folder, closing);
   for (const spoolDir of folders) await (await after.startSidecar(key, spoolDir)).delivered();
@@ -45,7 +46,7 @@ async function takeOver(closing: Parameters<typeof openStage>[2], folder: string
   );
   assert.deepEqual(taken.slice(0, ids.length), ids, 'ids, or their order, are others than before');
   assert.equal(new Set(taken).size, taken.length, 'an entry is there twice');
-  // Those that decided from disk have left an entry each.
+  // The sidecars that decided from disk have left an entry each.
   assert.equal(taken.length, ids.length + spoolsLeft * (callsLeft + 1), 'not every call of the spools has its entry');
   const log = await (
     await fetch(`${after.rest()}/acme/admin/audit/chain`, { headers: { authorization: `Bearer ${workspace.key}` } })
@@ -103,7 +104,7 @@ async function isAllowed(sidecar: Sidecar, key: string): Promise<void> {
   );
 }
 
-/** All of the log, in its order. */
+/** All ids of the log, in order. */
 async function readIds(stage: Stage, workspace: Workspace): Promise<readonly string[]> {
   const answer = await fetch(`${stage.rest()}/${workspace.slug}/admin/audit/export`, {
     headers: { authorization: `Bearer ${workspace.key}` },
@@ -114,7 +115,7 @@ async function readIds(stage: Stage, workspace: Workspace): Promise<readonly str
 
 const noteOf = ({ body }: { readonly body: Readonly<Record<string, unknown>> }) => noteFrom(String(body['checkpoint']));
 
-/** Before there is a control plane: by the policy that the sidecars of before kept. */
+/** Before the control plane starts: decides by the policy that the earlier sidecars stored. */
 async function decidesFromDisk(folders: readonly string[], key: string, closing: Parameters<typeof openStage>[2]): Promise<void> {
   for (const spoolDir of folders) {
     const sidecar = await startWithout(thisTree, { key, spoolDir }, closing);

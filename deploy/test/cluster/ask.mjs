@@ -1,4 +1,4 @@
-// ask.mjs <who>: asks once whether it may run a tool, and ends with 0 where it may.
+// ask.mjs <who>: asks once whether it may run a tool, and ends with 0 where the call is allowed.
 const { TOLLGATE_HOOKS_URL: hooks, TOLLGATE_KEY: key } = process.env;
 const answer = await fetch(`${hooks}/tool-use`, {
   method: 'POST',

@@ -1,6 +1,6 @@
-// dns.mjs <address> <URL of the API server> <folder of certificates>: answers for the names of Services in cluster.local, as the API
-// server knows them in that moment: `<service>.<namespace>.svc`, and of a headless one the addresses of its pods that are ready.
-// Nothing else has a name.
+// dns.mjs <address> <URL of the API server> <folder of certificates>: answers for the names of Services in
+// cluster.local, as the API server knows them at that moment: `<service>.<namespace>.svc`, and for a headless Service
+// the addresses of its pods that are ready. No other name exists.
 import { createSocket } from 'node:dgram';
 import { readFileSync } from 'node:fs';
 import { Agent, get } from 'node:https';
@@ -17,7 +17,7 @@ const ask = (path) =>
     asking.on('error', fail);
   });
 
-/** Null where there is no such name. */
+/** Null where the name does not exist. */
 async function addressesOf(name) {
   const [, service, namespace] = /^([a-z0-9-]+)\.([a-z0-9-]+)\.svc\.cluster\.local$/.exec(name.toLowerCase()) ?? [];
   if (service === undefined) return null;
@@ -36,7 +36,7 @@ const pointerToQuestion = 0xc00c;
 const secondsToLive = 5;
 function answerTo(query, end, addresses) {
   const head = Buffer.from(query.subarray(0, 12));
-  // An answer, with authority; 3: there is no such name.
+  // An authoritative answer; 3: the name does not exist.
   head.writeUInt16BE(0x8580 | (addresses === null ? 3 : 0), 2);
   const listed = query.readUInt16BE(end - 4) === typeA ? (addresses ?? []) : [];
   for (const [at, count] of [1, listed.length, 0, 0].entries()) head.writeUInt16BE(count, 4 + 2 * at);

@@ -1,6 +1,7 @@
-// An agent that calls tools without end, and asks before each call the endpoint that injection has put into its environment. What it
-// asked and was told it writes down, before it goes on: a line is in the kernel when the next one begins, so that no kill of this
-// process or of another takes it back. SIGTERM: it goes on for a while, as an agent that finishes what it has begun, and ends.
+// An agent that calls tools continuously. Before each call it asks the endpoint that injection has put into its
+// environment. It writes down each question and answer before it continues: a line is in the kernel when the next one
+// begins, so no kill of this process or of another removes it. On SIGTERM it continues for a while, as an agent that
+// finishes its work, and ends.
 import { createHash, randomUUID } from 'node:crypto';
 import { openSync, writeSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -18,7 +19,7 @@ const boot = randomUUID().slice(0, 8);
 let calls = 0;
 let stopped = false;
 
-// The tool is ours: what counts is that it runs only where it may.
+// The tools are ours: only whether a call runs matters.
 const tools = { 'notes.read': digest, 'notes.count': digest, 'notes.delete': digest };
 const toolOf = (call) => (call % 10 === 0 ? 'notes.delete' : call % 10 === 5 ? 'notes.count' : 'notes.read');
 function digest({ n }) {

@@ -1,5 +1,5 @@
-// entries.mjs <guarantee> <what the agent said> <export of the log> [<limit>]: whether the log is what the agent was told. Prints what
-// is wrong, and then ends with 1.
+// entries.mjs <guarantee> <record of the agent> <export of the log> [<limit>]: checks that the log matches what the
+// agent recorded. Prints each error, and then ends with 1.
 import { readFileSync } from 'node:fs';
 
 const [guarantee, saidFile, exportFile, limit] = process.argv.slice(2);
@@ -70,7 +70,7 @@ const guarantees = {
         .map(({ agentName, agentTier }) => `an entry is of ${agentName}, ${agentTier}`),
     ];
   },
-  // From its SIGTERM on the app was answered to its end.
+  // After its SIGTERM the app still received answers until its end.
   'answered-to-the-end': () => {
     const last = said.slice(said.findLastIndex(({ event }) => event === 'leaving'));
     return [

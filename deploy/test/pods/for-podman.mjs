@@ -1,5 +1,6 @@
-// for-podman.mjs <pod as JSON>: the pod as podman can play it. It has no service accounts, so the sidecar enrols with its key, as one
-// does without a token; and it takes no annotation of more than 63 characters, of which only injection itself reads one.
+// for-podman.mjs <pod as JSON>: converts the pod to a form that podman can play. podman has no service accounts, so the
+// sidecar enrols with its key, as one does without a token. podman accepts no annotation of more than 63 characters;
+// only injection itself reads one that long.
 import { readFileSync } from 'node:fs';
 
 const pod = JSON.parse(readFileSync(process.argv[2], 'utf8'));

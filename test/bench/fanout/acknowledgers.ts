@@ -1,7 +1,8 @@
-// So many thin sidecars in one process, each over a connection of its own: they answer every push with the hash that came with it.
-// With a key one more is a real sidecar, which verifies, builds and swaps. `GET /wait?revision=N` answers once all have
-// acknowledged N or a later one; `POST /reconnect` opens all streams anew with what each holds and answers how many bytes of
-// snapshots and deltas that brought; `POST /deafen` makes one of them read no more.
+// Runs many thin sidecars in one process, each over a connection of its own: they answer every push with the hash that
+// came with it. With a key, one more is a real sidecar, which verifies, builds and swaps. `GET /wait?revision=N`
+// answers once all have acknowledged N or a later one. `POST /reconnect` opens all streams again with the revision that
+// each holds, and answers how many bytes of snapshots and deltas that brought. `POST /deafen` makes one of them stop
+// reading.
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -59,7 +60,7 @@ function open(thin: Pick<Thin, 'held'>, name: string): Thin['stream'] {
   });
   stream.on('error', (error: Error) => {
     if (/CANCELLED/.test(error.message)) return;
-    // So many at once: as a real one it comes again.
+    // Many are refused at once, so a thin sidecar retries as a real one does.
     setTimeout(() => Object.assign(thin, { stream: open(thin, name) }), 100 + Math.random() * 400);
   });
   stream.on('status', () => client.close());
@@ -117,7 +118,7 @@ app.post('/deafen', async () => {
   const [deaf] = thins.splice(0, 1);
   if (deaf === undefined) throw new Error('there is nobody to deafen');
   deaf.stream.pause();
-  // Counted as if it had heard everything: nobody waits for it.
+  // It is counted as if it had acknowledged everything, so that no request waits for it.
   reached.set(deaf, Number.MAX_SAFE_INTEGER);
   return {};
 });

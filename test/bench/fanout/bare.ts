@@ -1,4 +1,5 @@
-// A bare grpc-js server that writes the bytes it is given to every stream: the least that a push to so many can take.
+// A bare grpc-js server that writes given bytes to every stream: the minimum time that a push to so many streams can
+// take.
 import { type handleBidiStreamingCall, Server, ServerCredentials } from '@grpc/grpc-js';
 import { policyService, type SyncRequest__Output } from '@tollgate/proto';
 import { fastify } from 'fastify';

@@ -1,11 +1,11 @@
-// What the programs of the fan-out bench tell each other over HTTP.
+// The messages that the programs of the fan-out bench exchange over HTTP.
 
-/** Wall-clock ms with fractions: clocks of processes of one machine agree. */
+/** Wall-clock ms with fractions: the clocks of processes on one machine agree. */
 export const wallMs = (): number => performance.timeOrigin + performance.now();
 
 export interface Followed {
-  /** When the last of all streams had acknowledged it, `wallMs`. */
+  /** When the last of all streams acknowledged it, in `wallMs`. */
   readonly lastAt: number;
-  /** The push as it came, encoded, in base64. */
+  /** The push as received, encoded, in base64. */
   readonly bytes: string;
 }

@@ -1,4 +1,4 @@
-// Starts what a bench of the gateway needs, and measures one port against another in turn.
+// Starts the programs that a bench of the gateway needs, and measures one port against another in turn.
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,23 +8,26 @@ import { benchKey } from './said.ts';
 import { capacityOf, latenciesAt, open } from './load.ts';
 
 export interface Stage {
-  /** A program of serve.ts; answers its port. */
+  /** Starts a program of serve.ts; returns its port. */
   serve(role: 'plane' | 'hooks' | 'upstream' | 'proxy' | 'imports', argument?: string): Promise<number>;
-  /** The sidecar as it is built, over a control plane of the bench whose layers have so many rules each; answers its port. */
+  /**
+   * Starts the built sidecar, with a control plane of the bench whose layers have the given number of rules each;
+   * returns its port.
+   */
   sidecar(env?: Readonly<Record<string, string>>, rules?: number): Promise<number>;
   readonly folder: string;
-  /** Memory of the program that listens there, in bytes. */
+  /** Memory of the program that listens on that port, in bytes. */
   residentOf(port: number): number;
 }
 
-/** Whatever was started is ended. */
+/** Every started program is ended. */
 export async function onStage<T>(work: (stage: Stage) => Promise<T>): Promise<T> {
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-bench-'));
   const programs: Program[] = [];
   const pids = new Map<number, number>();
   const serve: Stage['serve'] = async (role, argument = '') => {
     const args = ['--import', 'tsx', '--conditions=tollgate-source', 'test/bench/gateway/serve.ts', role, argument];
-    // As it is built and without a loader, like the program that it is compared with.
+    // Runs built code without a loader, like the program that it is compared with.
     const built = ['test/bench/gateway/imports.js'];
     const program = await startProgram(role === 'imports' ? built : args, { env: {}, until: 'port' });
     programs.push(program);
@@ -43,7 +46,7 @@ export async function onStage<T>(work: (stage: Stage) => Promise<T>): Promise<T>
           TOLLGATE_CONTROL_PLANE: `127.0.0.1:${plane}`,
           TOLLGATE_KEY: benchKey,
           TOLLGATE_SPOOL_DIR: join(folder, 'spool'),
-          // What is measured is the process, and one key asks.
+          // The process is measured, and one key sends all requests.
           TOLLGATE_REQUESTS_PER_SECOND: '1000000',
           ...env,
         });
@@ -71,7 +74,7 @@ export async function untilReady(url: string, restMs = 20): Promise<void> {
 
 export interface Measured {
   readonly perSecond: number;
-  /** Of the baseline's, in the same round. */
+  /** Share of the baseline's figure in the same round. */
   readonly share: number;
   /** ms, at a quarter of the subject's capacity. */
   readonly p50: number;
@@ -92,7 +95,7 @@ export async function compareServers(
 ): Promise<Measured> {
   const openAll = ({ port, request }: Asked) => Promise.all(Array.from({ length: connectionsEach }, () => open(port, request)));
   const [subjects, baselines] = [await openAll(subject), await openAll(baseline)];
-  // Until what is hot is compiled.
+  // Runs until the hot code is compiled.
   await capacityOf(subjects, ms);
   await capacityOf(baselines, ms);
   const pairs: { readonly perSecond: number; readonly share: number }[] = [];
@@ -121,7 +124,7 @@ export async function compareServers(
   };
 }
 
-/** What both need after so many requests each. */
+/** Memory that both need after the same number of requests each. */
 export async function compareMemory(
   stage: Stage,
   { subject, baseline, requests }: { readonly subject: Asked; readonly baseline: Asked; readonly requests: number },

@@ -1,5 +1,5 @@
-// A bare program with the imports of the sidecar process, which answers the same question by as many bytes and governs nothing. What the
-// process imports is read from its main file, so that the two stay the same.
+// A bare program with the imports of the sidecar process. It answers the same request with as many bytes and governs
+// nothing. The imports of the process are read from its main file, so that the two stay the same.
 import { readFileSync } from 'node:fs';
 import { fastify } from 'fastify';
 

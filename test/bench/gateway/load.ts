@@ -1,9 +1,10 @@
-// Requests over kept connections, with as little work of its own as can be: the bytes of one request, sent again and again, and of
-// each answer its status and its length. Anything but 200 is an error: what was refused has not been measured.
+// Sends requests over kept connections with as little work of its own as possible: the bytes of one request, again and
+// again. Of each answer it reads the status and the length. Any status except 200 is an error, because a refused
+// request has not been measured.
 import { connect, type Socket } from 'node:net';
 
 export interface Connection {
-  /** Sends the request; resolves with the ms until its answer was there whole. */
+  /** Sends the request; resolves with the ms until the whole answer has arrived. */
   ask(): Promise<number>;
   close(): void;
 }
@@ -48,7 +49,7 @@ export async function open(port: number, request: Buffer): Promise<Connection> {
   };
 }
 
-/** The status once all of the answer is there. */
+/** Returns the status once the whole answer has arrived, otherwise null. */
 function isWhole(text: string): number | null {
   const head = text.indexOf('\r\n\r\n');
   if (head < 0) return null;
@@ -57,7 +58,7 @@ function isWhole(text: string): number | null {
   return ended ? Number(text.slice(9, 12)) : null;
 }
 
-/** Requests a second, each connection asking again as soon as it was answered. */
+/** Requests per second, where each connection sends the next request as soon as it was answered. */
 export async function capacityOf(connections: readonly Connection[], ms: number): Promise<number> {
   const startedAt = performance.now();
   let answered = 0;
@@ -72,14 +73,14 @@ export async function capacityOf(connections: readonly Connection[], ms: number)
   return (answered * 1000) / (performance.now() - startedAt);
 }
 
-/** Ms of each request, begun at an even pace, `perSecond`, whatever came of those before. */
+/** Ms of each request. Requests start at an even pace, `perSecond`, whether or not earlier ones have been answered. */
 export async function latenciesAt(connections: readonly Connection[], perSecond: number, ms: number): Promise<readonly number[]> {
   const idle = [...connections];
   const latencies: number[] = [];
   const asked: Promise<void>[] = [];
   const startedAt = performance.now();
   for (let due = 0; due < (ms * perSecond) / 1000; due++) {
-    // The event loop turns meanwhile; timers would bunch them by the millisecond.
+    // The event loop runs meanwhile; timers would group the requests by the millisecond.
     while (performance.now() - startedAt < (due * 1000) / perSecond || idle.length === 0) await new Promise(setImmediate);
     const connection = idle.pop();
     if (connection === undefined) continue;

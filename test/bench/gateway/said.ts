@@ -1,9 +1,9 @@
-// What is asked and answered in the benches of the gateway, the same by whoever is measured.
+// The requests and answers of the gateway benches, the same for every measured program.
 import { toolName } from '../world.ts';
 
 export const benchKey = `gsk_bench_${'b'.repeat(40)}`;
 
-/** Of the size of what a coding agent asks. */
+/** Has the size of a coding agent's request. */
 export const hookQuestion = JSON.stringify({
   tool_name: toolName(7),
   tool_input: { path: '/srv/data/report.json', limit: 100, flags: ['r', 'nofollow'], note: 'monthly report' },
@@ -16,7 +16,7 @@ export const hookQuestion = JSON.stringify({
   client: { name: 'bench', version: '1.0' },
 });
 
-/** As a sidecar's answer. */
+/** Has the form of a sidecar's answer. */
 export const hookAnswer = {
   decision: 'allow',
   reason: `allowed: the workspace allows api calls of "${toolName(7)}" (tools["${toolName(7)}"].api)`,

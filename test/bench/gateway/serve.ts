@@ -1,6 +1,6 @@
-// The programs around the sidecar that is measured, each a process of its own: `plane`, a control plane that has one snapshot,
-// grants whatever it is asked for and acknowledges whatever it is shipped; `hooks`, a bare fastify route that parses the same body and answers the same bytes;
-// `upstream`, which proxies lead to; `proxy`, a bare @fastify/http-proxy to it.
+// The programs around the measured sidecar, each a process of its own: `plane`, a control plane that has one snapshot,
+// grants every requested lease and acknowledges every shipped entry; `hooks`, a bare fastify route that parses the same
+// body and answers the same bytes; `upstream`, the target of the proxies; `proxy`, a bare @fastify/http-proxy to it.
 import { Readable } from 'node:stream';
 import httpProxy from '@fastify/http-proxy';
 import { Metadata, Server, ServerCredentials } from '@grpc/grpc-js';
@@ -74,7 +74,7 @@ function servePlane(rules: number): Promise<number> {
     },
   };
   let grants = 0;
-  // Limits that never run dry: what is measured is the sidecar, not the ledger.
+  // Limits that are never used up: the sidecar is measured, not the ledger.
   const quota: QuotaServiceHandlers = {
     Lease: (stream) => {
       stream.sendMetadata(new Metadata());
@@ -100,7 +100,7 @@ function servePlane(rules: number): Promise<number> {
   );
 }
 
-/** The world of the other benches, with a key that may ask, and one tool more. */
+/** The world of the other benches, with a key that may ask, and one more tool. */
 function withKey(rules: number) {
   const snapshot = benchSnapshot(rules);
   const entries = snapshot.entries.map((entry) => {

@@ -1,5 +1,6 @@
-// The programs that are measured with the sidecar, plain JavaScript as users have it: `upstream`, a minimal HTTP service and MCP server of
-// both revisions, which answers JSON at /mcp and an event stream at /mcp-stream; `proxy`, a bare @fastify/http-proxy to the address given; `hooks`, a bare fastify route.
+// The programs that the sidecar is compared with, plain JavaScript as users have it: `upstream`, a minimal HTTP service
+// and MCP server of both revisions, which answers JSON at /mcp and an event stream at /mcp-stream; `proxy`, a bare
+// @fastify/http-proxy to the given address; `hooks`, a bare fastify route.
 import { createServer } from 'node:http';
 import httpProxy from '@fastify/http-proxy';
 import { fastify } from 'fastify';
@@ -38,7 +39,7 @@ function listenUpstream() {
       const said = answer(request.url, body);
       if (said === null) return void response.writeHead(202).end();
       const text = JSON.stringify(said);
-      // As servers built with the official SDK answer.
+      // The same form of answer as servers built with the official SDK.
       if (request.url === '/mcp-stream')
         return void response.writeHead(200, { 'content-type': 'text/event-stream' }).end(`event: message\ndata: ${text}\n\n`);
       response.writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }).end(text);

@@ -1,5 +1,5 @@
-// S2: what stands behind the hook endpoint (control plane and PostgreSQL) takes for 1,000 entries, beside the first version in the same
-// run; and with 200 sidecars that make a call every two seconds each.
+// S2: the cost behind the hook endpoint (control plane and PostgreSQL) for 1,000 entries, compared with the first
+// version in the same run; and with 200 sidecars that make one call every two seconds each.
 import { setTimeout as delay } from 'node:timers/promises';
 import { startProgram } from '../../support/programs.ts';
 import { judge, type Result, type Row } from '../measure.ts';
@@ -49,7 +49,9 @@ const fleetSize = 200;
 const callEveryMs = 2_000;
 const watchedMs = 30_000;
 
-/** Each a library with a connection, a spool and a policy of its own; many in one process, so that they fit the machine. */
+/**
+ * Each is a library with its own connection, spool and policy; many run in one process, so that they fit the machine.
+ */
 const fleetProgram = (grpc: string, key: string, folder: string): string => `
 import { connect } from '@tollgate/sidecar';
 const gates = [];
@@ -76,9 +78,9 @@ async function manySidecars(tree: Tree, folder: string, closing: Closing): Promi
   const args = ['--input-type=module', '--eval', fleetProgram(plane.grpc, key, folder)];
   const fleet = await startProgram(args, { cwd: tree.root, env: {}, until: 'fleet' });
   closing.add(() => fleet.end());
-  // Until leases, connections and code are warm.
+  // Waits until leases, connections and code are warm.
   await delay(10_000);
-  // Each writes one entry, which is shipped soon.
+  // Each call writes one entry, which is shipped soon.
   const callsNow = (): number => Number(fleet.announced.get('calls'));
   const [callsBefore, cpuBefore] = [callsNow(), cpuSecondsOf(plane.pid)];
   await delay(watchedMs);

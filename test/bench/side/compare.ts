@@ -1,5 +1,5 @@
-// Loads programs in turn, two seconds each, so that a machine whose speed drifts slows all of them; what is judged is the median of the
-// ratios of all turns.
+// Loads programs in turn, two seconds each, so that a machine whose speed drifts slows all of them. The result is the
+// median of the ratios of all turns.
 import { judge, median, orient, type Row } from '../measure.ts';
 import type { TargetId } from '../targets.ts';
 import { Missing } from './missing.ts';
@@ -8,17 +8,19 @@ import { loadBy, type Request } from './wrk.ts';
 
 export interface Loaded {
   readonly request: Request;
-  /** The program that is asked. */
+  /** The program that receives the requests. */
   readonly gateway: number;
-  /** Programs that work for it. */
+  /** Programs that do work for it. */
   readonly behind?: readonly number[];
   /** Resolves once nothing is left to ship. */
   readonly rest?: () => Promise<void>;
-  /** How many entries the log has, and how many each call adds: fewer would mean that something else was measured. */
+  /**
+   * How many entries the log has, and how many each call adds: fewer would mean that the bench measured something else.
+   */
   readonly log?: { readonly entries: () => Promise<number>; readonly perCall: number };
 }
 
-/** What one load showed; CPU in seconds a 1,000 calls, times in ms. */
+/** The results of one load; CPU in seconds per 1,000 calls, times in ms. */
 export interface Figures {
   readonly cpu: number;
   readonly behind: number;
@@ -31,7 +33,7 @@ async function loadOnce(
   { request, gateway, behind = [], rest, log }: Loaded,
   { connections, folder }: Pick<Rounds, 'connections' | 'folder'>,
 ): Promise<Figures> {
-  // What came before has left its entries.
+  // The entries of the previous load have been shipped.
   await rest?.();
   const entriesBefore = await log?.entries();
   const { answer, ...cpu } = await cpuDuring(
@@ -42,7 +44,7 @@ async function loadOnce(
   const { requests, perSecond, p50, p90 } = answer;
   if (log !== undefined) {
     const entries = (await log.entries()) - (entriesBefore ?? 0);
-    // wrk does not count those that were under way when it ended.
+    // wrk does not count the requests that were in progress when it ended.
     const most = (requests + connections) * log.perCall;
     if (entries < requests * log.perCall || entries > most)
       throw new Error(`${requests} calls of ${request.url} left ${entries} entries, and each leaves ${log.perCall}`);
@@ -59,13 +61,13 @@ export interface Rounds {
 /** A program to compare with. Null: none is wanted. */
 export type Contender = Loaded | Missing | null;
 
-/** What each turn showed, in place of the program. */
+/** The results of each turn, in place of the program. */
 export interface Seen<Name extends string> {
   readonly ours: readonly Figures[];
   readonly others: Readonly<Record<Name, readonly Figures[] | Missing | null>>;
 }
 
-/** What `start` answers, or what it misses. */
+/** Returns the result of `start`, or the `Missing` that it throws. */
 export async function unlessMissing<T>(start: () => Promise<T>): Promise<T | Missing> {
   try {
     return await start();
@@ -78,7 +80,7 @@ export async function unlessMissing<T>(start: () => Promise<T>): Promise<T | Mis
 const turnSeconds = 2;
 const turnsOfRound = 2;
 
-/** Figures of each program in each turn; those of one round before are not counted. */
+/** Returns the figures of each program in each turn; one round before is not counted. */
 export async function loadInTurn<Name extends string>(
   ours: Loaded,
   others: Readonly<Record<Name, Contender>>,
@@ -103,11 +105,13 @@ export interface RowOptions {
   readonly name: string;
   readonly unit: string;
   readonly figure: keyof Figures;
-  /** What it is measured against, in words. */
+  /** Names the baseline, in words. */
   readonly against: string;
 }
 
-/** A row of the report. Without a baseline, as when trees are compared, the value stands alone. */
+/**
+ * Builds a row of the report. Without a baseline, for example when trees are compared, the row holds the value alone.
+ */
 export function rowOf(
   { id, name, unit, figure, against }: RowOptions,
   ours: readonly Figures[],

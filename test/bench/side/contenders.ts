@@ -1,5 +1,5 @@
-// The programs that are measured beside Tollgate, as `install` of this folder brings them, each configured as its own documents say.
-// A program that is missing makes its rows "not measured".
+// The programs that are compared with Tollgate, as `install` of this folder installs them, each configured as its own
+// documents recommend. A program that is missing makes its rows "not measured".
 import { execFileSync, spawn } from 'node:child_process';
 import { existsSync, mkdirSync, openSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -31,7 +31,7 @@ export interface Running {
   readonly url: string;
 }
 
-/** OPA with one rule over the same agents and tools; each decision goes to a log, which is a file. */
+/** OPA with one rule over the same agents and tools; each decision is written to a log file. */
 export async function startOpa(folder: string, closing: Closing): Promise<Running> {
   const own = folderIn(folder, 'opa');
   writeFileSync(
@@ -60,7 +60,7 @@ denied if {
   return running;
 }
 
-/** Cerbos with one policy over the same tools; each decision goes to a file of its audit log. */
+/** Cerbos with one policy over the same tools; each decision is written to its audit log file. */
 export async function startCerbos(folder: string, closing: Closing): Promise<Running> {
   const own = folderIn(folder, 'cerbos');
   mkdirSync(join(own, 'policies'));
@@ -96,7 +96,7 @@ telemetry: {disabled: true}
   return running;
 }
 
-/** nginx as a proxy with kept connections behind it and an access log; one worker. */
+/** nginx as a proxy with kept upstream connections and an access log; one worker. */
 export async function startNginx(folder: string, upstream: string, closing: Closing): Promise<Running> {
   const own = folderIn(folder, 'nginx');
   const port = await freePort();
@@ -167,7 +167,7 @@ export async function startEnvoy(folder: string, upstream: string, closing: Clos
 interface Starting {
   readonly command: string;
   readonly args: readonly string[];
-  /** Its folder, where its output goes too. */
+  /** Its folder, which also receives its output. */
   readonly own: string;
   readonly port: number;
 }
@@ -184,7 +184,7 @@ function start({ command, args, own, port }: Starting, closing: Closing): Runnin
   return { pid: child.pid ?? 0, url: `http://127.0.0.1:${port}` };
 }
 
-/** Any answer will do: it listens. */
+/** Any answer shows that it listens. */
 async function untilAnswers(url: string): Promise<void> {
   for (let tries = 0; tries < 500; tries += 1) {
     const answered = await fetch(url).then(
@@ -214,7 +214,7 @@ function folderIn(folder: string, name: string): string {
   return join(folder, name);
 }
 
-/** What was measured, for the page. */
+/** The versions that were measured, for the page. */
 export function versions(): string {
   const ask = (name: Contender, ...args: string[]): string => {
     try {

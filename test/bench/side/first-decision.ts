@@ -1,4 +1,5 @@
-// S6: from starting the sidecar process to its first decision, with the policy on its disk and without, beside `node -e 0`.
+// S6: the time from starting the sidecar process to its first decision, with the policy on its disk and without,
+// compared with `node -e 0`.
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync } from 'node:fs';
@@ -19,7 +20,7 @@ export const benchFirstDecision = ({ tree, rounds, alone }: SideOptions): Promis
     const key = await plane.keyWith(['sidecar.sync', 'govern']);
     const kept = mkdtempSync(join(folder, 'kept-'));
     const start = (spool: string): Promise<number> => firstDecisionMs(tree, { grpc: plane.grpc, key, spool }, closing);
-    // It brings the policy to the disk.
+    // This start brings the policy to the disk.
     await start(kept);
     const pairs: { readonly bare: number; readonly fromDisk: number; readonly without: number }[] = [];
     for (let round = 0; round < 2 * rounds - 1; round += 1)
@@ -66,7 +67,7 @@ async function firstDecisionMs(
     child.kill('SIGTERM');
     await exit;
   };
-  // Also where this is interrupted before it has decided.
+  // The process is also ended where the bench is interrupted before the first decision.
   closing.add(end);
   try {
     while (!(await isAllowed(port, key))) {

@@ -1,5 +1,6 @@
-// S1: the hook endpoint, asked for an agent with caps, a new session each 40 calls, beside OPA with its decision log and, for orientation,
-// Cerbos with its audit log. The sidecar has a real control plane and PostgreSQL behind it and ships what it records.
+// S1: the hook endpoint, asked for an agent with caps, a new session every 40 calls, compared with OPA with its
+// decision log and, for orientation, Cerbos with its audit log. The sidecar has a real control plane and PostgreSQL and
+// ships its entries.
 import type { Row } from '../measure.ts';
 import { type Contender, loadInTurn, rowOf, unlessMissing } from './compare.ts';
 import { type Running, startCerbos, startOpa } from './contenders.ts';

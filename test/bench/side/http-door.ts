@@ -1,4 +1,5 @@
-// S3: the HTTP door beside a bare @fastify/http-proxy to the same service, and for orientation nginx and Envoy, each with an access log.
+// S3: the HTTP proxy compared with a bare @fastify/http-proxy to the same service, and for orientation nginx and Envoy,
+// each with an access log.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Row } from '../measure.ts';

@@ -1,4 +1,5 @@
-// S4: the MCP door over Streamable HTTP, both revisions, with answers as JSON and as an event stream, beside a bare @fastify/http-proxy to the same minimal server.
+// S4: the MCP proxy over Streamable HTTP, both revisions, with answers as JSON and as an event stream, compared with a
+// bare @fastify/http-proxy to the same minimal server.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Row } from '../measure.ts';
@@ -47,7 +48,7 @@ export const benchMcpDoor = ({ tree, rounds, alone }: SideOptions): Promise<read
     return [...results, await deniedRow('S4 calls denied though all had room', sidecar)];
   });
 
-/** After the handshake of the older revision, and one call that is answered as it should be. */
+/** Returns the request after the handshake of the older revision and one call that is answered correctly. */
 async function requestFor(revision: McpRevision, url: string, own: Readonly<Record<string, string>>): Promise<Request> {
   const headers = { ...own, ...mcpHeaders(revision) };
   const post = (body: string, more: Readonly<Record<string, string>>) =>

@@ -1,5 +1,6 @@
-// S5: memory (PSS) of a sidecar at rest beside a process with the same imports, after 50,000 calls in 50,000 sessions beside a bare
-// fastify after the same requests, and of the control plane with its PostgreSQL beside the first version.
+// S5: memory (PSS) of an idle sidecar compared with a process with the same imports, after 50,000 calls in 50,000
+// sessions compared with a bare fastify after the same requests, and of the control plane with its PostgreSQL compared
+// with the first version.
 import { setTimeout as delay } from 'node:timers/promises';
 import { Pool } from 'undici';
 import { startProgram } from '../../support/programs.ts';
@@ -14,7 +15,7 @@ import { buildCommit, firstVersion, type Tree, thisTree } from './tree.ts';
 
 const calls = 50_000;
 const connections = 32;
-// Until what a start left behind has been collected.
+// Waits until the garbage of the start has been collected.
 const settleMs = 5_000;
 
 const mb = (bytes: number): number => bytes / 1024 ** 2;
@@ -55,7 +56,7 @@ export async function* benchMemory({ tree, alone, rounds }: SideOptions): AsyncG
 
 /** Memory in MB. */
 interface Seen {
-  /** Calls, though all had room. */
+  /** Denied calls, although all were within their limits. */
   readonly denied: number;
   readonly sidecar: number;
   readonly plane: number;
@@ -74,7 +75,7 @@ interface Once {
 async function measureOnce({ tree, alone, folder }: Once, closing: Closing): Promise<Seen> {
   const plane = await startControlPlane(tree, folder, closing);
   const sidecar = await startSidecar({ tree, plane, folder }, closing);
-  // The same programs run at every reading: pages that several share are divided among them.
+  // The same programs run at every reading, because shared pages are divided among the processes that share them.
   const imports = alone ? null : await startImports(closing);
   const bare = alone ? null : await startBare('hooks', '', closing);
   await delay(settleMs);
@@ -90,7 +91,7 @@ async function measureOnce({ tree, alone, folder }: Once, closing: Closing): Pro
   return { sidecar: sidecarAtRest, plane: planeAtRest, imports: importsAtRest, denied, sidecarAfter, planeAfter, bareAfter };
 }
 
-/** At rest, with the same programs running as at the reading of ours. */
+/** Measured idle, with the same programs running as at the reading of ours. */
 async function firstPlane(folder: string, closing: Closing): Promise<number> {
   const tree = await buildCommit(firstVersion, closing);
   const plane = await startControlPlane(tree, folder, closing);
@@ -107,7 +108,7 @@ async function startImports(closing: Closing): Promise<number> {
   return program.pid;
 }
 
-/** Each call is the first and only one of its session, of an agent with caps. Answers how many were denied. */
+/** Each call is the first and only one of its session, of an agent with caps. Returns how many were denied. */
 async function askInSessions(url: string, key: string): Promise<number> {
   const pool = new Pool(url, { connections });
   const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };

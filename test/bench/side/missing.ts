@@ -1,2 +1,3 @@
-// What a row needs and the machine, or the clone, lacks: the row is "not measured". The message says what to do.
+// Something that a row needs and that the machine, or the clone, lacks: the row is "not measured". The message says
+// what to do.
 export class Missing extends Error {}

@@ -1,4 +1,5 @@
-// Whether the machine is quiet: how much CPU processes take that this run did not start. A figure that they disturbed is not reported.
+// Checks that the machine is quiet: how much CPU is used by processes that this run did not start. A figure that they
+// disturbed is not reported.
 import { setTimeout as delay } from 'node:timers/promises';
 import { type ProcessTable, readProcesses, treeOf } from './processes.ts';
 
@@ -9,11 +10,14 @@ const looksMs = 3_000;
 
 export interface Others {
   readonly cores: number;
-  /** Those that took most, with their share of a core. */
+  /** The processes that used most, with their share of a core. */
   readonly names: string;
 }
 
-/** Begins to watch; the answer ends it and says what others took in the worst window of five seconds since. */
+/**
+ * Starts to watch. The returned function stops the watch and returns the usage of other processes in the worst window
+ * of five seconds.
+ */
 export function watchOthers(): () => Others {
   let from = { table: readProcesses(), at: performance.now() };
   let worst: Others = { cores: 0, names: '' };
@@ -26,7 +30,7 @@ export function watchOthers(): () => Others {
   const timer = setInterval(look, windowMs);
   return () => {
     clearInterval(timer);
-    // What remains of a window would exaggerate a moment.
+    // A short rest of a window would exaggerate its load.
     if (performance.now() - from.at > windowMs / 2) look();
     return worst;
   };
@@ -61,7 +65,7 @@ export function othersBetween(
 
 type ProcessRow = ProcessTable extends ReadonlyMap<number, infer Row> ? Row : never;
 
-/** CPU seconds since `before`: its own, and that of children which ended since, less what they had taken before. */
+/** CPU seconds since `before`: its own, and those of children that ended since, minus what they had used before. */
 function takenBy(row: ProcessRow, before: ProcessTable, after: ProcessTable): number {
   const known = before.get(row.pid);
   const earlier = known?.startedAt === row.startedAt ? known : { own: 0, ended: 0 };
@@ -72,5 +76,5 @@ function takenBy(row: ProcessRow, before: ProcessTable, after: ProcessTable): nu
   return row.own - earlier.own + Math.max(0, row.ended - earlier.ended - theirs);
 }
 
-/** Threads of the kernel work for whoever asks, this run included. */
+/** Kernel threads work for every process, this run included. */
 const isKernel = (pid: number, parent: number): boolean => pid === 2 || parent === 2;

@@ -1,4 +1,5 @@
-// What programs take, read from the process table (Linux): CPU seconds of a program with all that it started, and their memory.
+// Reads the usage of programs from the process table (Linux): CPU seconds of a program with all its descendants, and
+// their memory.
 import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 
@@ -8,11 +9,11 @@ interface ProcessRow {
   readonly pid: number;
   readonly parent: number;
   readonly name: string;
-  /** In seconds, its own. */
+  /** In seconds, without its children. */
   readonly own: number;
-  /** In seconds, that of its ended children, which is added when they end. */
+  /** In seconds, of its ended children; the kernel adds this when they end. */
   readonly ended: number;
-  /** In ticks since the machine started: with the pid it names a process for good. */
+  /** In ticks since the machine started: together with the pid it identifies a process uniquely. */
   readonly startedAt: number;
 }
 
@@ -44,7 +45,7 @@ function readRow(pid: number): ProcessRow | null {
   };
 }
 
-/** That process and everything below it. */
+/** That process and all its descendants. */
 export function treeOf(pid: number, table: ProcessTable): ReadonlySet<number> {
   const tree = new Set([pid]);
   // A child may come before its parent in the table.
@@ -55,14 +56,14 @@ export function treeOf(pid: number, table: ProcessTable): ReadonlySet<number> {
   return tree;
 }
 
-/** CPU seconds that the process and everything below it have taken so far. */
+/** CPU seconds that the process and all its descendants have used so far. */
 export function cpuSecondsOf(pid: number): number {
   const table = readProcesses();
   const rows = [...treeOf(pid, table)].flatMap((each) => table.get(each) ?? []);
   return rows.reduce((sum, { own, ended }) => sum + own + ended, 0);
 }
 
-/** Bytes of memory of the process and everything below it; what several share is divided among them (PSS). */
+/** Bytes of memory of the process and all its descendants; shared pages are divided among them (PSS). */
 export function pssBytesOf(pid: number): number {
   return [...treeOf(pid, readProcesses())].reduce((sum, each) => sum + pssOfOne(each), 0);
 }
@@ -70,7 +71,7 @@ export function pssBytesOf(pid: number): number {
 function pssOfOne(pid: number): number {
   const rollup = readOrNull(`/proc/${pid}/smaps_rollup`);
   const kilobytes = rollup === null ? null : /^Pss: +(\d+) kB$/m.exec(rollup)?.[1];
-  // One that has ended meanwhile takes nothing.
+  // A process that has ended meanwhile uses nothing.
   if (kilobytes === null && readOrNull(`/proc/${pid}/stat`) === null) return 0;
   if (kilobytes == null) throw new Error(`the memory of process ${pid} cannot be read: /proc/${pid}/smaps_rollup (as root it can)`);
   return Number(kilobytes) * 1024;

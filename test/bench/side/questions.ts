@@ -1,4 +1,4 @@
-// What is asked of each program: the same tool call, in the words of each.
+// The request to each program: the same tool call, in the format of each.
 import { type Request, sessionMark } from './wrk.ts';
 
 const tool = 'server7.tool_7';
@@ -18,7 +18,7 @@ export const hookBody = (session: string, agent: 'worker' | 'free' = 'worker', o
     client: { name: 'bench', version: '1.0' },
   });
 
-/** A new session each 40 calls. */
+/** A new session every 40 calls. */
 const callsPerSession = 40;
 
 export const hookRequest = ({ url, key }: { readonly url: string; readonly key: string }, agent: 'worker' | 'free'): Request => ({

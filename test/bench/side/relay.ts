@@ -1,9 +1,9 @@
-// A TCP relay on loopback that makes a network of it: what passes arrives later, in its order. The delay is of a round trip, half of it
-// each way.
+// A TCP relay on loopback that simulates a network: data arrives later, in order. The delay is that of a round trip,
+// half of it in each direction.
 import { connect, createServer, type Socket } from 'node:net';
 import type { Closing } from './stage.ts';
 
-/** Answers the address to connect to in place of `target` (`host:port`). */
+/** Returns the address to connect to in place of `target` (`host:port`). */
 export async function startRelay(target: string, roundTripMs: number, closing: Closing): Promise<string> {
   const [host = '', port = ''] = target.split(':');
   const sockets = new Set<Socket>();

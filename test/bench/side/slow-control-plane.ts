@@ -1,6 +1,7 @@
-// S8: limits over three sidecars whose control plane is far away. Each counter is a tool with a limit of its own; it is called more often than
-// its limit allows within one window, by the sidecars in turn or by all at once. A call has room while fewer than the limit were
-// admitted. Admitted must be those with room, and never one more.
+// S8: limits over three sidecars whose control plane is far away. Each counter is a tool with a limit of its own. It is
+// called more often than its limit allows within one window, by the sidecars in turn or by all at once. A call is
+// within the limit while fewer than the limit were admitted. All calls within the limit must be admitted, and not one
+// more.
 import { Pool } from 'undici';
 import { judge, type Result } from '../measure.ts';
 import { hookBody } from './questions.ts';
@@ -17,7 +18,7 @@ const orders = ['in turn', 'at once'] as const;
 const callsPerCell = 1_000;
 // Tools that are called at the same time.
 const countersAtOnce = 20;
-// The default of the control plane; so long a counter keeps what it admitted.
+// The default of the control plane: how long a counter keeps the calls that it admitted.
 const windowSeconds = 60;
 const waitVariable = 'TOLLGATE_LEASE_WAIT_MS';
 
@@ -30,14 +31,15 @@ async function* cells(tree: Tree): AsyncGenerator<Result> {
     yield* await withClosing(async (closing, folder) => {
       const plane = await startControlPlane(tree, folder, closing);
       await plane.ask('workspacePolicy', { method: 'PUT', body: { tools: Object.fromEntries([warmLimit, ...limits].flatMap(rulesOf)) } });
-      // One caller at all of them, since a limit counts for each subject; made first, so that all of them know it.
+      // One caller calls all of them, since a limit counts for each subject. It is created first, so that all sidecars
+      // know it.
       const key = await plane.keyWith(['govern']);
       const sidecars: Sidecar[] = [];
       for (let at = 0; at < 3; at += 1) sidecars.push(await startFar({ tree, plane, folder, roundTripMs }, closing));
       const pools = sidecars.map(({ url }) => new Pool(url, { connections: 512 }));
       closing.add(() => Promise.all(pools.map((pool) => pool.close())));
       const ask = asker(key, pools);
-      // Until code, connections and the first leases are warm.
+      // Runs until code, connections and the first leases are warm.
       for (const order of orders) await measureCell(warmLimit, order, ask);
       const results: Result[] = [];
       for (const limit of limits)
@@ -59,7 +61,7 @@ async function startFar({ tree, plane, folder, roundTripMs }: Far, closing: Clos
   return startSidecar({ tree, plane: { ...plane, grpc }, folder, env }, closing);
 }
 
-/** A quarter more than the limit, so that some have none left. */
+/** A quarter more than the limit, so that some calls exceed it. */
 const callsOf = (limit: number): number => limit + Math.max(2, Math.ceil(limit / 4));
 const countersOf = (limit: number): number => Math.ceil(callsPerCell / callsOf(limit));
 const toolOf = (limit: number, order: Order, at: number): string => `limit${limit}.${order.replace(' ', '_')}_${at}`;
@@ -69,7 +71,7 @@ const rulesOf = (limit: number): readonly (readonly [string, object])[] =>
     Array.from({ length: countersOf(limit) }, (_, at) => [toolOf(limit, order, at), { api: { rateLimit: limit } }] as const),
   );
 
-/** Whether the sidecar of that number admits a call of the tool. */
+/** Whether the sidecar with that number admits a call of the tool. */
 type Ask = (sidecar: number, tool: string) => Promise<boolean>;
 
 function asker(key: string, pools: readonly Pool[]): Ask {
@@ -138,7 +140,7 @@ interface Place {
 }
 
 function resultOf({ roundTripMs, limit, order }: Place, { withRoom, admittedWithRoom, beyond }: Cell): Result {
-  // One call too many is worth nothing, however many were admitted.
+  // One call beyond the limit makes the result 0, however many were admitted.
   const share = beyond === 0 ? admittedWithRoom / withRoom : 0;
   return judge('S8 admitted', {
     name: `S8 ${roundTripMs} ms to the control plane, limit ${limit}, ${order}`,

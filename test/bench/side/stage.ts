@@ -1,5 +1,5 @@
-// What the measurements of `side` share: a control plane with its embedded PostgreSQL and a sidecar of one tree, as users start
-// them, with agents and policy; whatever was started is ended.
+// Code that the measurements of `side` share: a control plane with its embedded PostgreSQL and a sidecar of one tree,
+// as users start them, with agents and policy. Every started program is ended.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,12 +10,12 @@ import type { Running } from './contenders.ts';
 import { cpuSecondsOf } from './processes.ts';
 import { binOf, type Tree } from './tree.ts';
 
-/** Takes what ends something that was started. */
+/** Receives the function that ends a started program. */
 export interface Closing {
   add(undo: () => unknown): void;
 }
 
-/** What was started is ended, the last first: at the end, after a failure and on Ctrl-C. */
+/** Ends every started program, the last first: at the end, after a failure and on Ctrl-C. */
 export async function withClosing<T>(work: (closing: Closing, folder: string) => Promise<T>): Promise<T> {
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-side-'));
   const cleanup = createCleanup();
@@ -36,9 +36,9 @@ const ownerKey = `gsk_default_${'k'.repeat(40)}`;
 export interface ControlPlane extends Program {
   readonly rest: string;
   readonly grpc: string;
-  /** As the owner, below the workspace. */
+  /** Sends a request as the owner, to a path below the workspace. */
   ask(path: string, question?: Parameters<typeof ask>[2]): Promise<Answer>;
-  /** A key of those scopes. */
+  /** A key with those scopes. */
   keyWith(scopes: readonly string[]): Promise<string>;
   /** How many items the log has. */
   readonly entries: () => Promise<number>;
@@ -89,7 +89,7 @@ const workspacePolicy = {
 export interface Sidecar extends Program {
   readonly url: string;
   readonly key: string;
-  /** Resolves once all that it recorded has been acknowledged. */
+  /** Resolves once all its entries have been acknowledged. */
   readonly delivered: () => Promise<void>;
   /** Decisions so far, and how many of them were denials. */
   readonly decided: () => Promise<{ readonly all: number; readonly denied: number }>;
@@ -114,7 +114,7 @@ export async function startSidecar({ tree, plane, folder, env = {} }: SidecarOpt
       TOLLGATE_CONTROL_PLANE: plane.grpc,
       TOLLGATE_KEY: key,
       TOLLGATE_SPOOL_DIR: mkdtempSync(join(folder, 'spool-')),
-      // One key asks for all.
+      // One key sends all requests.
       TOLLGATE_REQUESTS_PER_SECOND: '1000000',
       ...env,
     },
@@ -149,13 +149,19 @@ export async function startSidecar({ tree, plane, folder, env = {} }: SidecarOpt
   };
 }
 
-/** How many calls were denied, of loads in which every call has room: what is denied is not what was to be measured. */
+/**
+ * How many calls were denied, in loads where every call is within its limit: a denied call is not what the bench
+ * measures.
+ */
 export async function deniedRow(name: string, { decided }: Sidecar): Promise<Row> {
   const { all, denied } = await decided();
   return judge('denied', { name, value: (denied / all) * 100, unit: '% of calls', baseline: `${denied} of ${all}`, ratio: denied / all });
 }
 
-/** CPU seconds that programs take while work is done, until nothing is left to do: of the first, and of all behind it. */
+/**
+ * CPU seconds that programs use while work is done, until nothing is left to do: of the first, and of all programs
+ * behind it.
+ */
 export async function cpuDuring<T>(
   { gateway, behind }: { readonly gateway: number; readonly behind: readonly number[] },
   work: () => Promise<T>,
@@ -164,7 +170,7 @@ export async function cpuDuring<T>(
   const behindNow = (): number => behind.reduce((sum, pid) => sum + cpuSecondsOf(pid), 0);
   const before = { gateway: cpuSecondsOf(gateway), behind: behindNow() };
   const answer = await work();
-  // What is left to ship belongs to the work.
+  // Entries that are left to ship belong to the work.
   await rest();
   return { answer, gateway: cpuSecondsOf(gateway) - before.gateway, behind: behindNow() - before.behind };
 }

@@ -1,4 +1,4 @@
-// A built checkout whose programs are measured: this one, or that of another commit in a worktree of its own.
+// A built checkout whose programs are measured: this one, or another commit in a worktree of its own.
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -29,7 +29,10 @@ export async function buildCommit(commit: string, closing: Closing): Promise<Tre
   return { root, name: commit };
 }
 
-/** The program that a package of the tree installs by that name: its path from the tree's root. Null: there is none. */
+/**
+ * The program that a package of the tree installs under that name: its path from the tree's root. Null: the tree has no
+ * such program.
+ */
 export function binOf({ root }: Tree, name: string): string | null {
   const packageOf = (folder: string) => JSON.parse(readFileSync(join(root, folder, 'package.json'), 'utf8'));
   for (const folder of packageOf('.').workspaces) {
@@ -39,7 +42,7 @@ export function binOf({ root }: Tree, name: string): string | null {
   return null;
 }
 
-/** Whether the tree's programs know a variable: an unknown one refuses their start. */
+/** Whether the tree's programs accept a variable: an unknown one makes their start fail. */
 export function knowsVariable({ root }: Tree, name: string): boolean {
   const found = execFileSync('sh', ['-c', 'grep -rlF --include=*.js --exclude-dir=node_modules "$0" "$1"/*/dist | head -1', name, root]);
   return found.length > 0;

@@ -1,12 +1,13 @@
-// Load by wrk: one thread, kept connections, each asking again as soon as it was answered. Requests are written out whole, so that
-// the load costs little; a session id in the body may change as requests go.
+// Load by wrk: one thread and kept connections, each of which sends the next request as soon as it was answered.
+// Requests are written out in full, so that the load costs little; a session id in the body may change between
+// requests.
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { commandOf } from './contenders.ts';
 
-/** Stands in a body for the id of the session, which is as long. */
+/** A placeholder in a body for the id of the session, which has the same length. */
 export const sessionMark = '@session-of-this-call@@@@@@@';
 
 export interface Request {
@@ -30,7 +31,7 @@ export interface Answered {
   readonly p90: number;
 }
 
-/** Fails where any request was not answered, or with a status of 400 or above. `folder` is for the script. */
+/** Throws where any request was not answered, or has a status of 400 or above. `folder` is for the script. */
 export async function loadBy(request: Request, { connections, seconds }: Load, folder: string): Promise<Answered> {
   const script = join(folder, `load-${randomBytes(6).toString('hex')}.lua`);
   writeFileSync(script, luaFor(request));
@@ -57,7 +58,7 @@ export async function loadBy(request: Request, { connections, seconds }: Load, f
 
 function luaFor(request: Request): string {
   const whole = textOf(request);
-  // ASCII without control characters but line ends: JSON's text of it is Lua's.
+  // ASCII without control characters except line ends: for such text JSON and Lua have the same syntax.
   const [before = '', after] = whole.split(sessionMark).map((part) => JSON.stringify(part));
   const each = request.callsPerSession ?? 1;
   // As long as the mark, so that the length of the body stays.

@@ -1,5 +1,5 @@
-// Entries of governed calls as sidecars write them: two for each call, one before it and one after, of the length that was seen
-// of a call of `github.create_issue` with an input of 300 bytes.
+// Entries of governed calls as sidecars write them: two for each call, one before it and one after. Their length is
+// that measured for a call of `github.create_issue` with an input of 300 bytes.
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { AuditEntry } from '@tollgate/proto/contract';
 import type { ShippedRecord } from '../../../control-plane/audit/rules/audit-batch.ts';
@@ -27,7 +27,7 @@ function callEntries(call: number, ts: string): readonly AuditEntry[] {
     sub: `user-${call % 200}`,
     keyId: 'sAXrK8q2Gnj0okpS3NlL',
     userEmail: `user-${call % 200}@acme.test`,
-    // Twenty calls a session.
+    // Twenty calls per session.
     sessionId: `run-${Math.floor(call / 20)}`,
     client: { name: 'hook' },
     depth: 0,
@@ -46,7 +46,7 @@ function callEntries(call: number, ts: string): readonly AuditEntry[] {
   ];
 }
 
-/** A batch of them, as it is shipped. */
+/** A batch of entries, in the form in which it is shipped. */
 export function shippedCalls(first: number, count: number, ts: string): readonly ShippedRecord[] {
   const entries = Array.from({ length: count / 2 }, (_, n) => callEntries(first / 2 + n, ts)).flat();
   return entries.map((entry, at) => ({ sequence: first + at + 1, content: { entry: Buffer.from(JSON.stringify(entry)) } }));

@@ -1,10 +1,10 @@
-// Agents that call tools all the time, through every sidecar, and keep what they asked and what they heard.
+// Agents that call tools continuously, through every sidecar, and record their requests and the answers.
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Random } from './random.ts';
 import { freeTool, limitedTools, switchedTools } from './rules.ts';
 import { type Agents, agentNames, type World } from './world.ts';
 
-/** What was heard of a call, when the answer came whole. */
+/** The answer to a call, when it arrived completely. */
 interface Heard {
   readonly decision: 'allow' | 'deny';
   readonly reason: string;
@@ -12,21 +12,24 @@ interface Heard {
 }
 
 export interface Call {
-  /** In its input, and in no other's. */
+  /** This id is in its input, and in no other call's input. */
   readonly id: string;
   readonly tool: string;
   readonly through: Agents;
   readonly key: number;
   /** Wall clock, ms. */
   readonly sentAt: number;
-  /** Null: nothing was heard. */
+  /** Null: no answer arrived. */
   heard: Heard | null;
   heardAt: number | null;
-  /** Its outcome was told; and it was heard that this was taken, or that it could not be recorded. */
+  /**
+   * `told`: its outcome was sent. `heard`: the answer said that it was recorded. `refused`: the answer said that it
+   * could not be recorded.
+   */
   outcome: 'none' | 'told' | 'heard' | 'refused';
 }
 
-/** What a door answered before it looked at the call: no decision, and no entry. */
+/** What an endpoint answered before it looked at the call: no decision, and no entry. */
 export type Barred = Map<string, number>;
 
 export interface Load {
@@ -34,14 +37,14 @@ export interface Load {
   readonly barred: Barred;
   /** Requests that ended without an answer. */
   readonly unanswered: () => number;
-  /** One call, now. */
+  /** Makes one call, now. */
   call(through: Agents, tool: string): Promise<Call>;
   stop(): Promise<void>;
 }
 
 const patienceMs = 10_000;
 const outcomeShare = 0.25;
-/** Of each lane, between two calls. */
+/** The pause of each lane between two calls. */
 const restMs = { least: 40, below: 360 };
 const lanesOfAgent = 2;
 const burstEveryMs = 4_000;
@@ -69,7 +72,7 @@ export function keepCalling(world: World, keys: readonly string[], random: Rando
         barred.set(why, (barred.get(why) ?? 0) + 1);
         return null;
       }
-      // Before there is policy no key is known, and a denial leaves no entry.
+      // Before there is policy no key is known, and such a denial leaves no entry.
       const { reason } = Object(answered);
       if (!String(reason).startsWith('snapshot_missing: no policy')) return Object(answered);
       barred.set(String(reason).slice(0, 60), (barred.get(String(reason).slice(0, 60)) ?? 0) + 1);

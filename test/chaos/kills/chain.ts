@@ -1,5 +1,5 @@
-// The audit log as an auditor gets it: a checkpoint kept from before anything broke, the log exported with its proof, and verified
-// offline; and the same with one word of it changed, which must be refused.
+// The audit log as an auditor gets it: a checkpoint kept from before any fault, the log exported with its proof and
+// verified offline. The same export with one word changed must be refused.
 import { execFile } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,19 +1,21 @@
-// Holds what was heard against what was kept. What must be true, whatever was killed, frozen or cut:
+// Compares what callers received with what was stored. These rules must hold, whatever was killed, frozen or cut:
 //
-//  1 answered   A call whose decision was heard has exactly one PreToolUse entry: with that decision, reason and request id. One whose
-//               outcome was told and taken has exactly one PostToolUse entry. A call that was denied because its entry could not be
-//               recorded (`audit_unavailable`) may have none; has it one that says allow, another one takes that back.
-//  2 sent       Every entry belongs to a call that was sent, through the tool that was called; none is there twice, heard or not.
-//  3 whole      The sequences of each spool begin at 1 and have no holes but counted gaps, and there is no gap. What a sidecar was told
-//               is committed is what is there. Entries came in under numbers without holes.
-//  4 correct    A decision is the one that the rules of the revision it names make, of the one epoch; these rules are those that were
-//               written, each write whole and once, and an answered write at the revision it was answered.
-//  5 limits     Of each caller's calls of a tool, no more were allowed in any window than the limit: by the times at which they were
-//               decided, over all sidecars.
-//  6 forward    No process ever decides by a lower revision than the one it decided by before.
+//  1 answered   A call whose decision was received has exactly one PreToolUse entry: with that decision, reason and request id. A
+//               call whose outcome was sent and accepted has exactly one PostToolUse entry. A call that was denied because its
+//               entry could not be recorded (`audit_unavailable`) may have none; where it has one that says allow, another entry
+//               reverts that.
+//  2 sent       Every entry belongs to a call that was sent, through the tool that was called; no entry exists twice, received or
+//               not.
+//  3 whole      The sequences of each spool begin at 1 and have no holes except counted gaps, and there is no gap. What was
+//               acknowledged to a sidecar as committed is in the database. Entries were ingested under numbers without holes.
+//  4 correct    A decision is the one that the rules of the revision it names make, of the one epoch; these rules are those that
+//               were written, each write whole and once, and an answered write at the revision it was answered.
+//  5 limits     Of each caller's calls of a tool, no more were allowed in any window than the limit: by the times at which they
+//               were decided, over all sidecars.
+//  6 forward    No process decides by a lower revision than the one it decided by before.
 //
-// Times are those of entries, and how long a decision took is known, so that a process which stands still in the middle of one is
-// not wronged. All processes run on one machine and share its clock.
+// Times are those of entries. The duration of each decision is known, so that a process that pauses in the middle of
+// one is not reported wrongly. All processes run on one machine and share its clock.
 import { canonicalJson, digestText } from '@tollgate/proto/contract';
 import { type Call, inputOf } from './calls.ts';
 import type { Evidence, StoredEntry } from './evidence.ts';
@@ -28,20 +30,20 @@ export interface Violation {
 
 export interface Findings {
   readonly violations: readonly Violation[];
-  /** Calls whose decision was heard. */
+  /** Calls whose decision was received. */
   readonly answered: number;
   readonly entries: number;
   /** Of them, denied because the entry could not be recorded. */
   readonly unrecorded: number;
-  /** Answered calls without an entry, those not counted. */
+  /** Answered calls without an entry, except those in `unrecorded`. */
   readonly lost: number;
   /** Entries of a call beyond its first. */
   readonly duplicated: number;
-  /** Entries of calls that nobody heard the answer to. */
+  /** Entries of calls whose answer no caller received. */
   readonly unheard: number;
   /** Denials by code. */
   readonly denied: ReadonlyMap<string, number>;
-  /** Calls refused by a limit, and those of them for which the stepped window had room. */
+  /** Calls refused by a limit, and those of them for which the stepped window was below the limit. */
   readonly limited: number;
   readonly limitedWithRoom: number;
 }
@@ -65,7 +67,7 @@ export function checkEvidence(evidence: Evidence): Findings {
   for (const entry of entries) {
     const { tool } = byDigest.get(entry.entry.inputDigest) ?? { tool: null };
     if (tool !== entry.tool) violations.push({ invariant: 'sent', what: `nobody sent the call of ${shown(entry)}` });
-    // An outcome names the decision of its call, and the revision that is held when it is told.
+    // An outcome names the decision of its call, and the revision that is held when the outcome is reported.
     if (entry.entry.hookEvent === 'PreToolUse') violations.push(...checkDecision(entry, rules, evidence));
   }
   violations.push(...checkSpools(evidence));
@@ -113,7 +115,7 @@ function checkCall(
   if (outcome === 'heard' && told.length === 0) wrong('answered', 'told its outcome, which has no entry');
   const mayTakeBack = (heard === null || unrecorded ? 1 : 0) + (outcome === 'told' || outcome === 'refused' ? 1 : 0);
   if (takenBack > mayTakeBack) wrong('sent', `was taken back ${takenBack} times`);
-  // What takes it back is on disk before the denial is heard, and is lost with the disk.
+  // The reverting entry is on disk before the denial is sent, and is lost with the disk.
   const isLost = lostDiskAt.some((at) => at >= (call.heardAt ?? 0));
   if (unrecorded && takenBack === 0 && !isLost && pre.some(({ decision }) => decision === 'allow')) wrong('answered', 'was not taken back');
   return found;

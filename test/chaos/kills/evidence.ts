@@ -1,4 +1,5 @@
-// What the checker holds against each other: what callers and administrators heard, and what the database has in the end.
+// The evidence that the checker compares: what callers and administrators received, and what the database holds at the
+// end.
 import type { AuditEntry } from '@tollgate/proto/contract';
 import type { Postgres } from '../postgres.ts';
 import type { Call } from './calls.ts';
@@ -9,7 +10,7 @@ export interface StoredEntry {
   readonly spoolId: string;
   readonly sequence: number;
   readonly ingest: number;
-  /** Wall clock of who decided it, ms. */
+  /** Wall clock of the process that decided it, ms. */
   readonly ts: number;
   readonly tool: string;
   readonly decision: string;
@@ -38,10 +39,10 @@ export interface Stored {
   /** The newest revision of the workspace. */
   readonly newest: number;
   readonly history: readonly HistoryRow[];
-  /** In the order in which they came in. */
+  /** In the order in which they were ingested. */
   readonly entries: readonly StoredEntry[];
   readonly gaps: readonly Gap[];
-  /** How far each spool has come, as its sidecars were told. */
+  /** The newest sequence of each spool that was acknowledged to its sidecars. */
   readonly acknowledged: ReadonlyMap<string, number>;
 }
 
@@ -51,7 +52,7 @@ export interface Evidence extends Stored {
   readonly lostDisks: ReadonlyMap<Agents, readonly number[]>;
   readonly writes: readonly Write[];
   readonly windowSeconds: number;
-  /** `process`: each counts alone. */
+  /** `process`: each process counts on its own. */
   readonly limitsHoldOver: 'all' | 'process';
 }
 

@@ -1,5 +1,5 @@
-// Does what the plan says, and undoes it. What is already broken is let heal before it is broken again, so that the order of the plan
-// is the order of what happens.
+// Executes the plan, and undoes each fault. A target that is still broken recovers before it is broken again, so that
+// the order of the plan is the order of events.
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Gate } from '../gate.ts';
 import { killListeners } from '../load.ts';
@@ -9,23 +9,26 @@ import { freeTool } from './rules.ts';
 import { isAgent, type World } from './world.ts';
 
 export interface Breaking {
-  /** By what was killed. */
+  /** Counts by the killed program. */
   readonly kills: ReadonlyMap<string, number>;
-  /** What was done, and when it began, in ms since the start: to be read beside the logs. */
+  /** What was done, and when it began, in ms since the start: to be compared with the logs. */
   readonly journal: readonly string[];
   run(steps: readonly Step[], until: AbortSignal): Promise<void>;
-  /** Resolves once everything is mended. */
+  /** Resolves once every fault is undone. */
   mended(): Promise<void>;
 }
 
-/** Asked at once, right before what answers them is killed: some are in the middle of being decided, written or answered then. */
+/**
+ * These calls are sent at once, right before the program that answers them is killed: some are then in the middle of
+ * being decided, written or answered.
+ */
 const volleyCalls = 12;
 
 export function createBreaking(world: World, load: Load): Breaking {
   const kills = new Map<string, number>();
   const journal: string[] = [];
   const startedAt = performance.now();
-  // What is broken now, by target: a program and its gate break apart.
+  // The targets that are broken now: a program and its gate break separately.
   const busy = new Map<string, Promise<void>>();
 
   const gateOf = (name: GateName): Gate => {
@@ -71,7 +74,7 @@ export function createBreaking(world: World, load: Load): Breaking {
       case 'move':
         return world.leadTo(fault.target, world.leadsTo(fault.target) === planeNames[0] ? planeNames[1] : planeNames[0]);
       case 'deafen':
-        // A database that is away hears nothing of it.
+        // A database that is away does not receive this command.
         return killListeners(world.postgres, [fault.target]).catch(() => undefined);
     }
   };
@@ -94,7 +97,7 @@ export function createBreaking(world: World, load: Load): Breaking {
   };
 }
 
-/** A frozen program cannot start, so that these two are one place; a database is needed by whoever starts. */
+/** A frozen program cannot start, so both faults share one place; every program needs a database to start. */
 function placeOf({ kind, target }: Fault): string {
   if (kind === 'kill' || kind === 'freeze') return target;
   return kind === 'deafen' || (kind === 'cut' && isPlane(target)) ? `${target} ${kind}` : `gate of ${target}`;

@@ -1,4 +1,4 @@
-// Rows and words, by what they have in common.
+// Groups rows and words by what they have in common.
 
 export function groupBy<T>(rows: readonly T[], keyOf: (row: T) => string): ReadonlyMap<string, readonly T[]> {
   const groups = new Map<string, T[]>();

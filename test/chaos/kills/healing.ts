@@ -1,5 +1,5 @@
-// What must come back by itself once nothing is broken any more, and how fast: every sidecar holds the newest rules, finds a control
-// plane that was away, and has shipped everything.
+// Checks what must recover without help once all faults are undone, and how fast: every sidecar holds the newest rules,
+// finds a control plane that was away, and has shipped everything.
 import { setTimeout as delay } from 'node:timers/promises';
 import { bounds } from '@tollgate/proto/contract';
 import { ask } from '../../support/programs.ts';
@@ -12,33 +12,39 @@ import type { Writing } from './writes.ts';
 
 export interface Healed {
   readonly violations: readonly Violation[];
-  /** What came back, and later than is promised: said of a machine that does nothing else. */
+  /** Recoveries that took longer than promised; valid only on a machine that does nothing else. */
   readonly late: readonly Violation[];
-  /** From when nothing was broken any more until every sidecar decided by a rule written then: some were told to wait before they come again. */
+  /**
+   * The time from the end of all faults until every sidecar decided by a rule written then: some were ordered to wait
+   * before they reconnect.
+   */
   readonly reconnectedMs: number;
-  /** From then until every sidecar decided by a rule written then. */
+  /** The time from then until every sidecar decided by a rule written then. */
   readonly currentMs: number;
-  /** From then until calls were decided whose callers wait for their entries to be committed. */
+  /** The time from then until calls were decided whose callers wait for their entries to be committed. */
   readonly committedMs: number;
-  /** From when a control plane that was killed listened again until the last sidecar had a stream. */
+  /** The time from when a killed control plane listened again until the last sidecar had a stream. */
   readonly recoveredMs: number;
   readonly shippedMs: number;
 }
 
-/** Whom a control plane has refused for a while, as one whose database is away does, waits half a minute at most. */
+/**
+ * A sidecar that a control plane refused for a while, for example because its database was away, waits at most half a
+ * minute.
+ */
 const reconnectedMsMax = bounds.reconnectMs.max + 2_000;
 const currentMsMax = 2_000;
 const committedMsMax = 2_000;
 const recoveredMsMax = 1_000;
 const shippedMsMax = 30_000;
 const giveUpMs = 45_000;
-/** Longer than a reconnect that waits shortly. */
+/** Longer than the short wait before a reconnect. */
 const awayMs = 4_000;
 
 const late = (what: string, ms: number, most: number): readonly Violation[] =>
   ms <= most ? [] : [{ invariant: 'healed', what: `${what} took ${Math.round(ms)} ms, at most ${most} are allowed` }];
 
-/** A denial written on each control plane, held by every sidecar. */
+/** Writes a denial on each control plane, and waits until every sidecar holds it. */
 async function becomesCurrent(world: World, load: Load, writing: Writing, tools: readonly [string, string]): Promise<Timed> {
   const since = performance.now();
   const found: Violation[] = [];
@@ -63,7 +69,7 @@ async function becomesCurrent(world: World, load: Load, writing: Writing, tools:
   return { ms: performance.now() - since, found };
 }
 
-/** Calls through the sidecar whose callers wait for the control plane to commit are decided again. */
+/** Waits until calls through the sidecar whose callers wait for the commit on the control plane are decided again. */
 async function commits(load: Load): Promise<Timed> {
   const since = performance.now();
   const { isSo, last } = await within(
@@ -81,7 +87,7 @@ interface Timed {
   readonly found: readonly Violation[];
 }
 
-/** Asks until it is so, or for too long. */
+/** Asks until the condition is true, or until the timeout. */
 async function within<T>(question: () => Promise<T>, isSo: (answer: T) => boolean): Promise<{ readonly isSo: boolean; readonly last: T }> {
   const deadline = performance.now() + giveUpMs;
   for (;;) {
@@ -99,7 +105,7 @@ interface Health {
 
 const unwell: Health = { connected: false, revision: -1, records: Number.POSITIVE_INFINITY };
 
-/** Of a sidecar process; the library tells nobody. */
+/** The health of a sidecar process; the library does not report it. */
 async function healthOf(world: World, name: Agents): Promise<Health> {
   const url = world.agentAt(name)?.url;
   const answer = url === undefined ? null : await ask(`${url}/healthz`, ownerKey).catch(() => null);
@@ -114,7 +120,7 @@ async function healthOf(world: World, name: Agents): Promise<Health> {
 
 const processes = agentNames.filter((name) => name !== 'library');
 
-/** Both control planes are killed, stay away, and come back; all sidecars lead to the one that is back first. */
+/** Both control planes are killed, stay down, and restart; all sidecars lead to the one that is up first. */
 async function recovers(world: World): Promise<Timed> {
   const [a, b] = planeNames;
   for (const name of agentNames) world.leadTo(name, a);
@@ -131,7 +137,7 @@ async function recovers(world: World): Promise<Timed> {
   return { ms, found: isSo ? [] : [{ invariant: 'healed', what: `not connected within ${giveUpMs} ms: ${JSON.stringify(last)}` }] };
 }
 
-/** Nobody calls any more: everything on disk arrives, that of dead processes too. */
+/** After the last call everything on disk arrives, also the entries of dead processes. */
 async function ships(world: World): Promise<readonly Violation[]> {
   const since = performance.now();
   const adopters = [];

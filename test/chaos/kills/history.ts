@@ -1,11 +1,12 @@
-// The rules of each revision, from what was written; and whether the history that the control planes kept is that of these writes.
+// Computes the rules of each revision from the writes, and checks that the history that the control planes kept is that
+// of these writes.
 import { isDeepStrictEqual } from 'node:util';
 import type { HistoryRow } from './evidence.ts';
 import { documentOf, markTool, type Patch, type ToolRule } from './rules.ts';
 import type { Write } from './writes.ts';
 
 export interface Rules {
-  /** Null where that revision is nobody's. */
+  /** Null where no write made that revision. */
   at(revision: number, tool: string): ToolRule;
 }
 

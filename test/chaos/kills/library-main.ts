@@ -1,5 +1,5 @@
-// An agent that has its sidecar inside: the library, asked from outside for one call at a time, in the words of the hook endpoint. A
-// program of its own, so that it can be killed.
+// An agent with the sidecar library inside. The test asks it for one call at a time, in the format of the hook
+// endpoint. It is a program of its own, so that it can be killed.
 import { createServer, type IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
 import type { AddressInfo } from 'node:net';
@@ -45,7 +45,7 @@ async function report(asked: Asked): Promise<object> {
 }
 
 async function answer(request: IncomingMessage): Promise<object> {
-  // Only the test asks.
+  // Only the test sends requests.
   const asked: Asked = JSON.parse(await text(request));
   return request.url === '/govern/tool-output' ? report(asked) : decide(asked);
 }

@@ -1,4 +1,4 @@
-// What limits let pass, by the entries: never more in any window, and how often less than they could have.
+// Checks limits by the entries: never more than the limit in any window, and how often calls were refused below it.
 import type { Evidence, StoredEntry } from './evidence.ts';
 import { groupBy } from './grouping.ts';
 import type { Rules } from './history.ts';
@@ -6,7 +6,7 @@ import type { Rules } from './history.ts';
 export interface LimitFindings {
   readonly exceeded: readonly string[];
   readonly refused: number;
-  /** Refused although the window, in steps of a second, had room. */
+  /** Refused although the window, in steps of a second, was below the limit. */
   readonly refusedWithRoom: number;
 }
 
@@ -31,7 +31,7 @@ export function limitFindings(
     exceeded.push(...exceededWindows(counter, allowed, rules, windowSeconds));
     for (const row of sorted.filter(({ entry }) => entry.code === 'rate_limited')) {
       refused += 1;
-      // Nobody knows where the steps of who decided it begin.
+      // It is not known where the steps of the deciding process begin.
       const since = row.ts - (windowSeconds + 1) * 1000;
       const charged = allowed.filter(({ ts }) => ts <= row.ts && ts > since).length;
       if (charged < limitOf(rules, row)) refusedWithRoom += 1;
@@ -40,7 +40,9 @@ export function limitFindings(
   return { exceeded, refused, refusedWithRoom };
 }
 
-/** Its token was taken between then and the time of its entry: on a busy machine a process may stand still in between. */
+/**
+ * Its token was taken between this time and the time of its entry: on a busy machine a process may pause in between.
+ */
 const startOf = ({ ts, entry }: StoredEntry): number => ts - Math.floor((entry.latencyUs ?? 0) / 1000);
 
 function exceededWindows(counter: string, allowed: readonly StoredEntry[], rules: Rules, windowSeconds: number): readonly string[] {
@@ -49,7 +51,8 @@ function exceededWindows(counter: string, allowed: readonly StoredEntry[], rules
   for (const [at, row] of allowed.entries()) {
     for (let oldest = allowed[first]; oldest !== undefined && startOf(oldest) <= row.ts - windowSeconds * 1000; oldest = allowed[first])
       first += 1;
-    // A limit that moves: sidecars hold different revisions for a moment, and none of them more than the highest.
+    // For a limit that changes, sidecars hold different revisions for a moment, and none of these has more than the
+    // highest limit.
     const window = allowed.slice(first, at + 1);
     const most = Math.max(...window.map((each) => limitOf(rules, each)));
     if (window.length > most)

@@ -1,5 +1,5 @@
-// `npm run test:chaos -- --kills 200 [--seed n] [--minutes m]`: kills the built programs at random under load, and says what was lost.
-// Ends with 1 where anything that must be true was not.
+// `npm run test:chaos -- --kills 200 [--seed n] [--minutes m]`: kills the built programs at random under load, and
+// reports what was lost. Ends with 1 where any invariant was violated.
 import { parseArgs } from 'node:util';
 import { reportLines } from './report.ts';
 import { runKills } from './run.ts';
@@ -17,7 +17,7 @@ const kills = numberIn('kills', values.kills, 200);
 const seed = numberIn('seed', values.seed, Date.now() % 1_000_000);
 const minutes = numberIn('minutes', values.minutes, (kills * secondsForKill) / 60);
 
-// What runs is ended by us: a Ctrl-C breaks nothing more, and the rest is checked.
+// This program ends the programs that it runs: Ctrl-C stops further faults, and the rest is checked.
 const interrupted = new AbortController();
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => interrupted.abort());
 process.stdout.write(`${kills} kills within ${minutes.toFixed(1)} minutes, seed ${seed}\n`);

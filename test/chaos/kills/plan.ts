@@ -1,4 +1,5 @@
-// What breaks, and when: made of a seed before anything starts, so that the same seed breaks the same things in the same order.
+// Decides what breaks, and when. The plan is made from a seed before anything starts, so that the same seed breaks the
+// same things in the same order.
 import { createRandom, type Random } from './random.ts';
 
 export const sidecarNames = ['sidecar-1', 'sidecar-2', 'sidecar-3'] as const;
@@ -8,33 +9,33 @@ export type PlaneName = (typeof planeNames)[number];
 /** A process that is an agent and its sidecar in one. */
 export const libraryName = 'library';
 export type ProgramName = SidecarName | PlaneName | typeof libraryName;
-/** Each sidecar's way to its control plane, and each control plane's way to PostgreSQL. */
+/** Each sidecar's connection to its control plane, and each control plane's connection to PostgreSQL. */
 export type GateName = ProgramName;
 
 export type Fault =
-  /** SIGKILL, and a start again after `lastsMs`; of PostgreSQL an immediate stop. */
+  /** SIGKILL, and a restart after `lastsMs`; for PostgreSQL an immediate stop. */
   | {
       readonly kind: 'kill';
       readonly target: ProgramName | 'postgres';
-      /** Of an agent: how long after several calls were sent at once. */
+      /** For an agent: how long after several calls were sent at once. */
       readonly midwayMs: number;
       readonly lastsMs: number;
-      /** Comes back with another spool folder. */
+      /** Restarts with another spool folder. */
       readonly elsewhere: boolean;
     }
   /** SIGSTOP, and SIGCONT after `lastsMs`. */
   | { readonly kind: 'freeze'; readonly target: ProgramName | 'postgres'; readonly lastsMs: number }
   | { readonly kind: 'cut'; readonly target: GateName }
-  /** Both ends keep their connections, and hear nothing. */
+  /** Both ends keep their connections, and receive nothing. */
   | { readonly kind: 'silence'; readonly target: GateName; readonly lastsMs: number }
   | { readonly kind: 'delay'; readonly target: GateName; readonly lastsMs: number; readonly ms: number }
   /** A sidecar's next connections lead to the other control plane. */
   | { readonly kind: 'move'; readonly target: SidecarName | typeof libraryName }
-  /** The connections on which control planes hear of revisions. */
+  /** The connections on which control planes are notified of revisions. */
   | { readonly kind: 'deafen'; readonly target: PlaneName };
 
 export interface Step {
-  /** Since the step before began. */
+  /** Since the previous step began. */
   readonly afterMs: number;
   readonly fault: Fault;
 }
@@ -45,7 +46,7 @@ const programs = [...agents, ...planeNames] as const;
 export interface PlanOptions {
   readonly seed: number;
   readonly kills: number;
-  /** Of the whole schedule. */
+  /** The duration of the whole schedule. */
   readonly ms: number;
 }
 
@@ -63,7 +64,7 @@ export function planOf({ seed, kills, ms }: PlanOptions): readonly Step[] {
 function killing(random: Random): Fault {
   const dice = random.next();
   const target = dice < 0.45 ? random.pick(agents) : dice < 0.8 ? random.pick(planeNames) : 'postgres';
-  // Most come back at once, as a supervisor does it; some stay away.
+  // Most restart immediately, as under a supervisor; some stay down.
   const lastsMs = random.next() < 0.7 ? random.whole(0, 300) : random.whole(300, 3_000);
   return { kind: 'kill', target, midwayMs: random.whole(0, 12), lastsMs, elsewhere: random.next() < 0.5 };
 }

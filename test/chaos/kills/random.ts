@@ -1,4 +1,4 @@
-// Numbers that a seed repeats, so that a run can be told again by one number.
+// Random numbers that a seed repeats, so that a run can be reproduced from one number.
 import { randomFrom } from '../../support/random.ts';
 
 export interface Random {
@@ -7,7 +7,7 @@ export interface Random {
   between(least: number, below: number): number;
   whole(least: number, most: number): number;
   pick<T>(of: readonly [T, ...(readonly T[])]): T;
-  /** Another one, which does not depend on how often this one is asked. */
+  /** Another generator, which does not depend on how often this one was used. */
   fork(name: string): Random;
 }
 

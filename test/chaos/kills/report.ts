@@ -1,4 +1,4 @@
-// What a run of kills is reported as, for people.
+// The report of a run of kills, for people.
 import type { Outcome } from './run.ts';
 
 const shownMax = 20;

@@ -1,19 +1,20 @@
-// The rules that a run of kills writes and the checker knows: tools that are switched, tools with a limit, one whose limit moves.
+// The rules that a run of kills writes and the checker knows: tools that are switched on and off, tools with a limit,
+// and one whose limit changes.
 export const freeTool = 'free.read';
 export const switchedTools = ['switched.0', 'switched.1', 'switched.2', 'switched.3', 'switched.4', 'switched.5'] as const;
 export const limitedTools = ['limited.few', 'limited.some', 'limited.many', 'limited.moving'] as const;
-/** Nobody calls them but who waits for a rule to be enforced everywhere. */
+/** Only the code that waits for a rule to be enforced everywhere calls them. */
 export const probeTools = { reconnected: ['probe.0', 'probe.1'], current: ['probe.2', 'probe.3'] } as const;
-/** Names the write that a revision comes from. */
+/** The tool whose limit names the write that a revision comes from. */
 export const markTool = 'mark';
 
-/** What is said of a tool; absent parts say nothing. */
+/** The rule of a tool; absent fields set nothing. */
 export interface ToolRule {
   readonly permission?: 'allow' | 'deny';
   readonly rateLimit?: number;
 }
 
-/** Merged into the workspace's document; null removes. */
+/** Merged into the workspace's document; null removes an entry. */
 export type Patch = Readonly<Record<string, ToolRule | null>>;
 
 export const firstRules: Patch = {

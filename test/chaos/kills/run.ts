@@ -1,4 +1,5 @@
-// One run of kills from its seed to its findings: starts everything, breaks it by the plan under load, lets it heal, and checks.
+// One run of kills from its seed to its findings: starts everything, breaks it by the plan under load, lets it recover,
+// and checks.
 import { cpSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -25,9 +26,11 @@ export interface Outcome {
   readonly failedStarts: number;
   readonly writes: number;
   readonly seconds: number;
-  /** Of what must be true however busy the machine is; what came back too late is `healed.late`. */
+  /**
+   * Violations of what must be true however busy the machine is; recoveries that were too slow are in `healed.late`.
+   */
   readonly violations: readonly Violation[];
-  /** Where what the programs said is kept; null: nothing was wrong. */
+  /** The folder where the output of the programs is kept; null: there was no violation. */
   readonly kept: string | null;
 }
 
@@ -41,7 +44,7 @@ const keysOf = async (world: World): Promise<readonly [string, string]> => {
   return [await make('sidecar', ['sidecar.sync', 'govern']), await make('agent', ['govern'])];
 };
 
-/** `until`: breaks nothing more, and goes on to the end. */
+/** When `until` is aborted, the run breaks nothing more, and continues to the end. */
 export async function runKills(options: PlanOptions, until: AbortSignal): Promise<Outcome> {
   const startedAt = performance.now();
   const random = createRandom(options.seed);
@@ -92,7 +95,7 @@ interface Kept {
   readonly violations: readonly Violation[];
 }
 
-/** What is needed to understand it, out of what is removed in a moment. */
+/** Copies the files that are needed to understand a violation, before the folder is removed. */
 async function keepLogs(world: World, { seed, journal, violations }: Kept): Promise<string> {
   for (const program of world.programs.values()) await program.end();
   const folder = join(process.env['TOLLGATE_TEST_KEPT'] ?? tmpdir(), `tollgate-kills-failed-${seed}`);

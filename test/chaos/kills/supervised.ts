@@ -1,7 +1,7 @@
-// A program that is killed and comes back, as under a supervisor: one that ends by itself, because what it needs is away, is started
-// again until it stays.
-//
-// States: down → starting (one launch after the other) → up (`current`) → killed: down. A kill during the start kills that launch.
+// A program that is killed and restarted, as under a supervisor: a launch that ends because a dependency is away is
+// repeated until it stays up.
+// States: down → starting (one launch after the other) → up (`current`) → killed: down. A kill during the start kills
+// that launch.
 import { appendFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Program } from '../../support/programs.ts';
@@ -12,19 +12,19 @@ export interface Supervised<P extends Program = Program> {
   readonly current: P | null;
   /** How often a launch ended before it was up. */
   readonly failedStarts: number;
-  /** Exit codes of those that ended although nobody killed them or asked them to. */
+  /** Exit codes of processes that ended without a kill or a request to end. */
   readonly endedAlone: readonly (number | null)[];
   /** Resolves once it is up; also where it was killed meanwhile. */
   start(): Promise<void>;
   kill(): Promise<void>;
   signal(name: 'SIGSTOP' | 'SIGCONT'): void;
-  /** Asks it to end; its exit code. */
+  /** Requests its end; resolves with its exit code. */
   end(): Promise<number | null>;
 }
 
 interface Supervision<P> {
   readonly launch: (kill: AbortSignal) => Promise<P>;
-  /** Where what its processes said is kept. */
+  /** The file that receives the output of its processes. */
   readonly logFile: string;
 }
 

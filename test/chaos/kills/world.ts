@@ -1,5 +1,5 @@
-// Everything that may break, as processes of their own: PostgreSQL, two control planes, three sidecars and an agent with the library,
-// with a gate on each way between them. State lies in one temporary folder.
+// Everything that may break, as separate processes: PostgreSQL, two control planes, three sidecars and an agent with
+// the library, with a gate on each connection between them. All state is in one temporary folder.
 import { generateKeyPairSync } from 'node:crypto';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -23,7 +23,7 @@ import { type Supervised, supervise } from './supervised.ts';
 export const ownerKey = `gsk_default_${'k'.repeat(40)}`;
 export const windowSeconds = 5;
 
-/** What governs calls: where it is asked, and the process that answers. */
+/** The endpoint that governs calls, and the process that answers. */
 interface Agent {
   readonly url: string;
 }
@@ -36,10 +36,10 @@ export interface World {
   /** Null while it is down. */
   planeAt(name: PlaneName): ControlPlane | null;
   agentAt(name: SidecarName | typeof libraryName): Agent | null;
-  /** The gate of that sidecar leads there from now on. */
+  /** The gate of that sidecar leads to that control plane from now on. */
   leadTo(name: SidecarName | typeof libraryName, plane: PlaneName): void;
   leadsTo(name: SidecarName | typeof libraryName): PlaneName;
-  /** Starts it; `elsewhere`: with the other one of its spool folders, or after its disk was lost. */
+  /** Starts it; `elsewhere`: with the other of its spool folders, or after its disk was lost. */
   start(name: ProgramName, elsewhere?: boolean): Promise<void>;
   /** When the disk of a sidecar was lost, by the wall clock. */
   readonly lostDisks: ReadonlyMap<Agents, readonly number[]>;
@@ -51,7 +51,10 @@ export interface World {
 
 const libraryMain = fileURLToPath(new URL('library-main.ts', import.meta.url));
 
-/** Who shares a spool folder with whom; who has two goes from one to the other, and leaves what is in the first. */
+/**
+ * Which sidecars share a spool folder. A sidecar with two folders switches between them, and leaves the entries in the
+ * first.
+ */
 const spoolFolders: Readonly<Record<SidecarName | typeof libraryName, readonly [string, ...string[]]>> = {
   'sidecar-1': ['shared'],
   'sidecar-2': ['shared', 'second'],
@@ -59,7 +62,7 @@ const spoolFolders: Readonly<Record<SidecarName | typeof libraryName, readonly [
   library: ['library'],
 };
 
-/** Its entries are committed before the decision is heard, so that its disk may be lost. */
+/** Its entries are committed before the decision is sent, so that its disk may be lost. */
 const remote = 'sidecar-3';
 
 export type Agents = SidecarName | typeof libraryName;
@@ -76,7 +79,7 @@ export async function createWorld({ key }: { readonly key: () => string }): Prom
   const socket = join(postgres.connection.host, `.s.PGSQL.${postgres.connection.port}`);
   const gates = new Map<GateName, Gate>();
   for (const name of planeNames) gates.set(name, await startGate(socket));
-  // Until its control plane is up, a sidecar's gate leads to nobody.
+  // Until its control plane is up, a sidecar's gate leads to a closed port.
   for (const name of agentNames) gates.set(name, await startGate('127.0.0.1:1'));
 
   const up = new Map<PlaneName, ControlPlane>();
@@ -161,7 +164,8 @@ export async function createWorld({ key }: { readonly key: () => string }): Prom
       await programs.get(name)?.start();
     },
     lostDisks: new Map([[remote, lostAt]]),
-    // Another sidecar may be in one of them: it takes over what is left there once a minute, for which no run waits.
+    // Another sidecar may use one of them: once a minute it takes over the entries that are left there, and no run
+    // waits for that.
     leftFolders: () => agentNames.flatMap((name) => spoolFolders[name].filter((each) => each !== folderOf.get(name))).map(spoolDir),
     startAdopter: async (spools) => {
       const adopter = supervise('adopter', { launch: (kill) => launchSidecar('adopter', spools, kill), logFile: logFile('adopter') });

@@ -1,4 +1,4 @@
-// Administrators who change rules all the time, over REST and through both control planes, and keep what they were answered.
+// Administrators who change rules continuously, over REST and through both control planes, and record the answers.
 import { setTimeout as delay } from 'node:timers/promises';
 import { ask } from '../../support/programs.ts';
 import { type PlaneName, planeNames } from './plan.ts';
@@ -7,10 +7,10 @@ import { documentOf, firstRules, markTool, movingLimits, type Patch, switchedToo
 import { ownerKey, type World } from './world.ts';
 
 export interface Write {
-  /** Its mark: the limit it sets for `markTool`, which no other write sets. */
+  /** Its mark: the limit that it sets for `markTool`, which no other write sets. */
   readonly mark: number;
   readonly patch: Patch;
-  /** Null: nothing was answered. */
+  /** Null: no answer arrived. */
   status: number | null;
   revision: number | null;
 }
@@ -35,7 +35,7 @@ export function createWriting(world: World) {
     writes.push(written);
     const url = `${plane.rest}/default/admin/workspacePolicy`;
     const asked = ask(url, ownerKey, { method: 'PUT', body: documentOf(written.patch) }).catch(() => null);
-    // One that is answered after that may be committed all the same: the history tells.
+    // A write that is answered after that may still be committed: the history shows it.
     const answer = await Promise.race([asked, delay(patienceMs, null, { ref: false })]);
     if (answer === null) return written;
     written.status = answer.status;

@@ -1,4 +1,5 @@
-// Tools that ask the client while they work, as servers of 2025-11-25 do: for a text of its model, or for its user's word.
+// Tools that ask the client while they work, as servers of 2025-11-25 do: for a text of its model, or for an answer of
+// its user.
 import type { ServerContext } from '@modelcontextprotocol/server';
 import { type SuiteTool, suiteTool, textResult } from './tool.ts';
 

@@ -1,4 +1,4 @@
-// The server that the conformance suite expects to find: tools, prompts and resources of the names it calls.
+// The server that the conformance suite expects: tools, prompts and resources with the names that it uses.
 import {
   fromJsonSchema,
   type JsonSchemaType,
@@ -19,7 +19,7 @@ export interface Changes {
   readonly promptsChanged: () => void;
 }
 
-/** One for a session of the older revision, or for a request of the newer. */
+/** Builds one for a session of the older revision, or for a request of the newer. */
 export function buildServer(changes: Changes): McpServer {
   const mcp = new McpServer(
     { name: 'tollgate-conformance-server', version: '1.0.0' },
@@ -34,7 +34,7 @@ export function buildServer(changes: Changes): McpServer {
       requestState: { verify: (state, context) => stateCodec.verify(state, context) },
     },
   );
-  // Registered one by one, so that the server holds the headers of a call against its tool's schema.
+  // Registered one by one, so that the server validates the headers of a call by its tool's schema.
   for (const { definition, call } of [...tools, ...askingTools, ...needingTools, ...triggers(changes)]) {
     const { name, description = '', inputSchema } = definition;
     mcp.registerTool(name, { description, inputSchema: fromJsonSchema(inputSchema as JsonSchemaType) }, (args, context) =>

@@ -1,4 +1,5 @@
-// The conformance suite's server as a program: both revisions at `/mcp` on loopback. Says where once it listens.
+// The conformance suite's server as a program: both revisions at `/mcp` on loopback. Prints its address once it
+// listens.
 import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import { createMcpHandler, isLegacyRequest } from '@modelcontextprotocol/server';
@@ -11,7 +12,7 @@ const build = () => buildServer(changes);
 const handler = createMcpHandler(build, { legacy: 'reject' });
 const sessions = createSessions(build);
 
-/** A page that a browser shows has another origin, and one that a name was rebound for another host. */
+/** A page in a browser has another origin, and a rebound name has another host. */
 const isLocal = (place: string | undefined): boolean => /^(?:https?:\/\/)?(?:localhost|127\.0\.0\.1|\[::1\])(?::\d+)?$/.test(place ?? '');
 const isForeign = ({ headers }: IncomingMessage): boolean =>
   !isLocal(headers.host) || (headers.origin !== undefined && !isLocal(headers.origin));

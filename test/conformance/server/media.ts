@@ -1,4 +1,4 @@
-// What tools and prompts of the suite's server hand out besides text.
+// The media that tools and prompts of the suite's server return, in addition to text.
 
 /** One red pixel. */
 export const image = {

@@ -1,5 +1,5 @@
-// Tools that need something of the client before they can answer, as servers of 2026-07-28 say it: by a result that asks, and
-// a call that is made again with the answers and with the state that the result carried.
+// Tools that need input of the client before they can answer, in the form of 2026-07-28: a result that asks, and a call
+// that is repeated with the answers and with the state that the result carried.
 import {
   CLIENT_CAPABILITIES_META_KEY,
   createRequestStateCodec,
@@ -13,7 +13,7 @@ import {
 import { randomBytes } from 'node:crypto';
 import { type SuiteTool, suiteTool, textResult } from './tool.ts';
 
-/** What a tool has come to; it is signed, and no client can make it. */
+/** The progress of a tool; it is signed, so that no client can forge it. */
 interface Progress {
   readonly round: number;
 }
@@ -56,7 +56,7 @@ async function inRounds(context: ServerContext): Promise<CallToolResult | InputR
   return inputRequired({ inputRequests, requestState: await stateCodec.mint({ round: next }, context) });
 }
 
-/** Only what the client says that it can do. */
+/** Asks only for capabilities that the client declares. */
 function within(capabilities: ClientCapabilities): InputRequests {
   return {
     ...(capabilities.elicitation === undefined ? {} : { user_name: form('What is your name?', 'name') }),

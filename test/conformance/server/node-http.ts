@@ -1,4 +1,5 @@
-// Between Node's HTTP server and handlers of the web's requests and responses. Bodies are passed on as they come.
+// Converts between Node's HTTP server and handlers of the web's requests and responses. Bodies are passed on as they
+// arrive.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 

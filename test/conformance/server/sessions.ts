@@ -24,7 +24,7 @@ function createEventStore(): EventStore {
     getStreamIdForEventId: (id) => Promise.resolve(events[Number(id)]?.stream),
     replayEventsAfter: async (last, { send }) => {
       const { stream } = events[Number(last)] ?? { stream: '' };
-      // The first of a stream says nothing: it is there to be named.
+      // The first event of a stream is empty: it exists only for its id.
       const missed = events.slice(Number(last) + 1).filter((event) => event.stream === stream && Object.keys(event.message).length > 0);
       for (const { id, message } of missed) await send(id, message);
       return stream;

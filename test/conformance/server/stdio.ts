@@ -1,4 +1,4 @@
-// The conformance suite's server as a program that speaks over its standard streams, in both revisions.
+// The conformance suite's server as a program that uses its standard streams, in both revisions.
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
 import { buildServer } from './build-server.ts';
 

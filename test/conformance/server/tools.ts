@@ -1,4 +1,5 @@
-// Tools that answer by themselves: the content, the messages on the way and the errors that the suite looks for.
+// Tools that answer without asking the client: the content, the messages in between and the errors that the suite
+// checks.
 import { setTimeout as wait } from 'node:timers/promises';
 import { audio, image } from './media.ts';
 import { type SuiteTool, suiteTool, textResult } from './tool.ts';

@@ -1,5 +1,5 @@
-// Each door, asked about one call as its clients ask. What a door lets a caller say of agent, tier and client is said, and is another
-// agent's: a key's pins replace it. Nobody tells of what came of the call where nothing has to be.
+// Each endpoint, asked about one call as its clients ask. Where an endpoint lets a caller claim agent, tier and client,
+// the claim names another agent: a key's pins replace it. The outcome of a call is reported only where it must be.
 import type { ServiceError } from '@grpc/grpc-js';
 import type { HostName } from '@tollgate/proto/contract';
 import type { CheckResponse, McpRequestResult } from '@tollgate/proto/mesh';
@@ -15,7 +15,7 @@ import type { Armed, Stand } from './stand.ts';
 interface Call {
   readonly caller: Armed;
   readonly method: Method;
-  /** In every input, so that its entries are found. */
+  /** Part of every input, so that its entries are found. */
   readonly number: number;
 }
 
@@ -43,7 +43,7 @@ export const doorsOf = (stand: Stand): ReadonlyMap<string, Door> =>
 
 const toolOf = (method: Method): string => `${server}.${method}`;
 const inputOf = ({ number }: Call) => ({ case: number });
-/** Of what is a request: there the input is its method, path and query. */
+/** For a tool whose input is a request: the input is its method, path and query. */
 const pathOf = ({ number }: Call): string => `/box?case=${number}`;
 
 const library: Door = async (call) => {
@@ -90,7 +90,7 @@ const hook =
     return { decision, session };
   };
 
-/** The input is told to `demo/echo`, which makes the call. */
+/** The input is sent to `demo/echo`, which makes the call. */
 const run =
   ({ rest, agentId }: Stand): Door =>
   async (call) => {
@@ -102,7 +102,10 @@ const run =
     return { decision: output.includes(' gave: ') ? 'allow' : 'deny', session: field(answer, 'id') };
   };
 
-/** How hosts ask about a server's tool, but for a Cursor that says no server: what it asks about may be another one's tool. */
+/**
+ * The names by which hosts ask about a server's tool, except a Cursor that names no server: its name may also mean
+ * another server's tool.
+ */
 const waysOf = (method: Method) => spellingsOf(server, method).filter(({ way }) => !way.startsWith('without it'));
 
 function hostDoors({ origin }: Stand): readonly (readonly [string, Door])[] {
@@ -156,7 +159,10 @@ const http =
     return { decision: status === 200 ? 'allow' : 'deny', session: 'http' };
   };
 
-/** Whoever asks says that answers are redacted elsewhere: else what redacts denies, since Envoy shows none. */
+/**
+ * The caller declares that answers are redacted elsewhere: otherwise a redacting rule denies, since Envoy shows no
+ * answers.
+ */
 const outputs = { tollgate_outputs: 'elsewhere' };
 
 function envoyDoors({ envoy }: Stand): readonly (readonly [string, Door])[] {

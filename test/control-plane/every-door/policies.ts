@@ -1,10 +1,11 @@
-// Policies and a call for each, for every door to decide on: documents of all layers, about a tool and its neighbours. Each is about a
-// theme, so that no class of decisions is rare. Names and limits are those that all doors can be asked about alike: a tool is
-// `<server>.<METHOD>`, which is what the door of HTTP tools makes of a request; a limit has room for every door's call, or none at all.
+// Policies and a call for each, for every endpoint to decide: documents of all layers, about a tool and similar names.
+// Each policy has a theme, so that no class of decisions is rare. Names and limits are those that all endpoints can be
+// asked about alike: a tool is `<server>.<METHOD>`, which is how the endpoint of HTTP tools names a request; a limit is
+// large enough for every endpoint's call, or is zero.
 import fc from 'fast-check';
 import type { Document, Role, Rule, Tier, TierRules, UserDocument } from '../../semantics/world.ts';
 
-/** Of an MCP server and of an HTTP tool. Codex writes it in another way. */
+/** The name of an MCP server and of an HTTP tool. Codex writes it in another form. */
 export const server = 'tool-box';
 export const methods = ['POST', 'GET', 'DELETE'] as const;
 export type Method = (typeof methods)[number];
@@ -13,14 +14,14 @@ export type Method = (typeof methods)[number];
 export const agent = 'worker';
 export const client = 'doors';
 
-/** Whose key it is; null: a service key, which the owner made. */
+/** The owner of the key; null: a service key, which the workspace's owner made. */
 export interface Caller {
   readonly uid: string | null;
   readonly role: Role;
   readonly tier: Tier;
 }
 
-/** Those who write a part of their own: an admin writes the organisation's, of themselves too. */
+/** Members who write a part of their own: an admin writes the organisation's, also about themselves. */
 const members: readonly Caller[] = [
   { uid: 'ann', role: 'member', tier: 'api' },
   { uid: 'ann', role: 'member', tier: 'interactive' },
@@ -31,13 +32,13 @@ export const callers: readonly Caller[] = [...people, { uid: null, role: 'owner'
 
 export const agentTypeOf = ({ tier }: Caller): string => `${client}::${tier}::${agent}`;
 
-/** What is written for one call; null: nothing. */
+/** The documents written for one call; null: none. */
 interface Policy {
   readonly workspace: Document | null;
   readonly role: Document | null;
   readonly agentType: Document | null;
   readonly organisation: UserDocument | null;
-  /** What the member writes, who may be refused. */
+  /** The member's own document, which may be refused. */
   readonly self: UserDocument | null;
 }
 
@@ -48,9 +49,9 @@ export interface Case {
   readonly policy: Policy;
 }
 
-/** Chances in a hundred. */
+/** Probabilities in percent. */
 interface Weights {
-  /** That there is a document at all. */
+  /** That the document exists. */
   readonly there: number;
   readonly deny: number;
   readonly allow: number;
@@ -94,7 +95,7 @@ const callersOf = (theme: Theme): readonly Caller[] =>
 const chance = <T>(percent: number, value: T): fc.Arbitrary<T | undefined> =>
   fc.integer({ min: 0, max: 99 }).map((drawn) => (drawn < percent ? value : undefined));
 
-/** Room for all doors' calls of all cases. */
+/** Enough for the calls of all endpoints in all cases. */
 const plenty = 2_000_000;
 
 const ruleOf = ({ deny, allow, noRoom, override }: Weights): fc.Arbitrary<Rule> =>
@@ -110,12 +111,12 @@ const ruleOf = ({ deny, allow, noRoom, override }: Weights): fc.Arbitrary<Rule> 
     .map((fields) => withoutAbsent<Rule>(fields));
 
 const withoutAbsent = <T extends object>(fields: { readonly [K in keyof T]: T[K] | undefined }): T =>
-  // What is left are fields of T.
+  // The remaining entries are fields of T.
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as T;
 
 const tiers: readonly Tier[] = ['interactive', 'subagent', 'background', 'api'];
 
-/** The caller's tier, and others that say nothing of it. */
+/** The caller's tier, and other tiers that do not match it. */
 const tierRulesOf = (tier: Tier, weights: Weights): fc.Arbitrary<TierRules> =>
   fc
     .tuple(ruleOf(weights), fc.dictionary(fc.constantFrom(...tiers), ruleOf(weights), { maxKeys: 2 }))
@@ -128,12 +129,12 @@ interface Place {
 
 const inTools = (...keys: readonly string[]): readonly Place[] => keys.map((key) => ({ section: 'tools', key }));
 
-/** Those that speak for the call. */
+/** Names that match the call. */
 const speaking = (method: Method): readonly Place[] => [
   ...inTools(`${server}.${method}`, `${server}.*`, 'tool-*'),
   { section: 'defaults', key: '' },
 ];
-/** Those that do not: neighbours, and names that look like wildcards. */
+/** Names that do not match: similar names, and names that look like wildcards. */
 const silent = (method: Method): readonly Place[] =>
   inTools(...methods.filter((other) => other !== method).map((other) => `${server}.${other}`), 'ledger.*', 'tool*', '*', `${server}.P*`);
 
@@ -146,7 +147,7 @@ function documentOf({ caller, method }: About, layer: keyof Policy, weights: Wei
   const own: readonly Place[] = layer === 'organisation' || layer === 'self' ? [{ section: 'agentTypes', key: agentTypeOf(caller) }] : [];
   const speaks = fc.constantFrom(...speaking(method), ...own);
   const others = fc.array(fc.constantFrom(...speaking(method), ...own, ...silent(method)), { maxLength: 3 });
-  // `override` is the organisation's word.
+  // Only the organisation may set `override`.
   const rules = tierRulesOf(caller.tier, layer === 'self' ? { ...weights, override: 0 } : weights);
   const placed = fc
     .tuple(speaks, others)
@@ -191,10 +192,10 @@ const caseOf = (theme: Theme): fc.Arbitrary<Case> =>
     });
   });
 
-// The keys of a literal that stands above.
+// The keys of the literal above.
 const themeNames = Object.keys(themes) as readonly Theme[];
 
-/** So many, the themes in turn. */
+/** Generates `count` cases, the themes in turn. */
 export function generateCases(count: number, seed: number): readonly Case[] {
   const each = Math.ceil(count / themeNames.length);
   const byTheme = themeNames.map((theme, at) => fc.sample(caseOf(theme), { numRuns: each, seed: seed + at }));

@@ -1,5 +1,6 @@
-// Everything that can be asked about a call of one workspace, in one process and over real connections: a control plane with its hook
-// endpoint and its runs, a sidecar process's HTTP server and mesh port, a library for each caller, and the tool's servers behind them.
+// All endpoints that can be asked about a call of one workspace, in one process and over real connections: a control
+// plane with its hook endpoint and its runs, a sidecar process's HTTP server and mesh port, a library for each caller,
+// and the tool's servers behind them.
 import { credentials } from '@grpc/grpc-js';
 import { policyNeeds } from '@tollgate/proto/contract';
 import { createAuthorizationClient, createExtMcpClient } from '@tollgate/proto/mesh';
@@ -31,7 +32,7 @@ import { createRunsRest, type RunsRest } from '../runs.ts';
 import { agent, type Caller, callers, client, methods, server } from './policies.ts';
 import { silentLog } from '../../support/silent-log.ts';
 
-/** A caller, with what it calls by. */
+/** A caller with its connections. */
 export interface Armed extends Caller {
   readonly keyId: string;
   /** Pins agent, tier and client. */
@@ -40,11 +41,11 @@ export interface Armed extends Caller {
 }
 
 const log = { info: () => undefined, warn: () => undefined };
-/** None waits so long; where a limit has room, nothing is to be denied because two cores are busy. */
+/** No call waits this long. A call below its limit must not be denied because two cores are busy. */
 const leaseWaitMs = 20_000;
 const requestsPerSecond = 1_000_000;
 
-/** Of the agent: none is reached. */
+/** Caps of the agent: none is reached. */
 export const caps = { maxToolCalls: 10_000, maxToolRounds: 1_000, maxDurationMs: 86_400_000, maxBudgetCents: 1_000_000 };
 
 export type Stand = Awaited<ReturnType<typeof startStand>>;
@@ -78,8 +79,8 @@ export async function startStand() {
     });
     const library = await join('library', key, `library-${at}`);
     libraries.push(library);
-    // What `connect` answers is this over such a sidecar, without a way to know which revision it holds. The claims are not those that
-    // the key pins.
+    // `connect` does the same over such a sidecar, but cannot report which revision it holds. The claims differ from
+    // those that the key pins.
     const run = startRun(library, { agent: 'other', tier: 'subagent', client: { name: 'other' }, sessionId: 'library' });
     armed.push({ ...caller, keyId: id, key, run });
   }
@@ -91,7 +92,7 @@ async function issueKey(rest: RunsRest, fields: object): Promise<{ readonly id: 
   return { id: field(answer, 'id'), key: field(answer, 'key') };
 }
 
-/** What the control plane's sidecars connect to. */
+/** The address that the sidecars connect to. */
 async function startGrpc(rest: RunsRest): Promise<string> {
   const metrics = createGrpcMetrics(new Registry());
   const roster = createRoster({ ...rest.deps, wall: Date.now, now: () => performance.now(), log }, 'plane-1');
@@ -118,7 +119,7 @@ async function startGrpc(rest: RunsRest): Promise<string> {
   return `127.0.0.1:${grpc.port}`;
 }
 
-/** Members, the agent, and the server with its tools; answers the agent's id. */
+/** Creates members, the agent, and the server with its tools; returns the agent's id. */
 async function registerAll(rest: RunsRest, mcp: FakeServer): Promise<string> {
   const done = async (...asked: Parameters<RunsRest['ask']>): Promise<void> => {
     const { status, body } = await rest.ask(...asked);
@@ -132,7 +133,7 @@ async function registerAll(rest: RunsRest, mcp: FakeServer): Promise<string> {
   return agentId;
 }
 
-/** An MCP server in both revisions, and one that takes what the HTTP tool is sent. */
+/** An MCP server in both revisions, and one that receives the requests to the HTTP tool. */
 async function startToolServers(): Promise<{ readonly mcp: FakeServer; readonly http: FakeServer }> {
   const [mcp, http] = [await startFakeServer(), await startFakeServer()];
   onTestFinished(() => mcp.close());
@@ -175,7 +176,7 @@ async function startFollowing(following: Following): Promise<Sidecar> {
   return sidecar;
 }
 
-/** The doors of a process, as its main.ts opens them. */
+/** The endpoints of a process, as its main.ts opens them. */
 async function startProcess(sidecar: Sidecar, toolUrl: string) {
   const toolServers = createUpstreams({
     file: noGatewayFile,

@@ -1,16 +1,16 @@
-// Questions that are asked at once share a lookup, and nobody hears what was true before they asked.
+// Concurrent questions share a lookup, and no answer is older than its question.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { createSharedLookup } from '../../../control-plane/hooks/operations/shared-lookup.ts';
 
 interface Begun {
   readonly question: string;
-  /** What was true when it began. */
+  /** The version when it began. */
   readonly version: number;
   readonly end: (failed: boolean) => void;
 }
 
-/** A source whose truth is a number that only grows; each lookup ends when it is told to. */
+/** A source whose version only grows; each lookup ends when the test says so. */
 function createSource() {
   const begun: Begun[] = [];
   const source = { version: 0, begun };
@@ -26,7 +26,7 @@ function createSource() {
 
 const settle = (): Promise<void> => new Promise((done) => void setImmediate(done));
 
-test('of many that ask at once one looks, and one more for all that came after it began', async () => {
+test('of many concurrent questions one starts a lookup, and one more lookup serves all that came after it began', async () => {
   const { source, ask } = createSource();
   const first = ask('key');
   const later = Array.from({ length: 500 }, () => ask('key'));
@@ -40,7 +40,7 @@ test('of many that ask at once one looks, and one more for all that came after i
   expect(new Set(await Promise.all(later))).toEqual(new Set([1]));
 });
 
-test('an answer is never older than its question, whoever asks and whatever fails; at most one lookup of a question is under way', async () => {
+test('an answer is never older than its question, for every caller and every failure; at most one lookup of a question runs at a time', async () => {
   const step = fc.oneof(
     { weight: 4, arbitrary: fc.record({ do: fc.constant('ask' as const), question: fc.constantFrom('a', 'b') }) },
     { weight: 3, arbitrary: fc.record({ do: fc.constant('end' as const), failed: fc.boolean(), settles: fc.boolean() }) },
@@ -81,7 +81,7 @@ test('an answer is never older than its question, whoever asks and whatever fail
         }
         look();
       }
-      // Everybody is answered.
+      // Every question is answered.
       for (let turn = 0; turn < 4; turn += 1) {
         while (open.size > 0) endOne(false);
         await settle();

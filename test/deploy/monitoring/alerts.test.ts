@@ -1,5 +1,5 @@
-// The alert rules, asked of Prometheus itself: `promtool` reads them, and tries each on series that are made up. On real ones they
-// fire in test/chaos/alerts.test.ts.
+// Tests the alert rules with Prometheus itself: `promtool` reads them, and evaluates each on generated series.
+// test/chaos/alerts.test.ts fires them on real series.
 import { execFile } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -30,7 +30,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** What promtool says of it; null: it holds. */
+/** The output of promtool for it; null: it is correct. */
 async function problemOf(args: readonly string[]): Promise<string | null> {
   try {
     await run('promtool', [...args]);
@@ -44,7 +44,7 @@ async function problemOf(args: readonly string[]): Promise<string | null> {
 const inputOf = (series: Series) =>
   Object.entries({ ...well, ...series }).flatMap(([name, values]) => (values === null ? [] : [{ series: name, values }]));
 
-/** promtool repeats an expression that fails: so it holds the name of its case. */
+/** promtool repeats an expression that fails, so the expression contains the name of its case. */
 const askedFor = (name: string): string => `label_replace(group by (alertname) (ALERTS{alertstate="firing"}), "case", "${name}", "", "")`;
 
 const testOf = ({ name, series, firing }: Case) => ({
@@ -57,18 +57,18 @@ const testOf = ({ name, series, firing }: Case) => ({
   })),
 });
 
-/** The path of a file that promtool tests by. */
+/** The path of a test file for promtool. */
 function written(of: readonly Case[]): string {
   const path = join(mkdtempSync(join(folder, 'cases-')), 'cases.yaml');
   writeFileSync(path, stringify({ rule_files: [rulesPath], evaluation_interval: '1m', tests: of.map(testOf) }));
   return path;
 }
 
-test('promtool takes the rules', needs('promtool'), async () => {
+test('promtool accepts the rules', needs('promtool'), async () => {
   expect(await problemOf(['check', 'rules', '--lint=all', '--lint-fatal', rulesPath])).toBeNull();
 });
 
-describe('an alert fires when it should, and nothing else does', needs('promtool'), () => {
+describe('an alert fires when it should, and no other alert fires', needs('promtool'), () => {
   let said: string | null = null;
   beforeAll(async () => {
     said = await problemOf(['test', 'rules', written(cases)]);
@@ -79,9 +79,9 @@ describe('an alert fires when it should, and nothing else does', needs('promtool
     expect(times).toEqual([]);
   });
 
-  test('promtool has nothing else to say', () => expect(said).toBeNull());
+  test('promtool reports nothing else', () => expect(said).toBeNull());
 
-  test('a case that is wrong is noticed', async () => {
+  test('a wrong case is detected', async () => {
     const wrong = { name: 'wrong', series: {}, firing: { '5m': ['TollgateSpoolOld'] } };
     expect(await problemOf(['test', 'rules', written([wrong])])).toContain(askedFor('wrong').replaceAll('"', '\\"'));
   });
@@ -96,7 +96,7 @@ describe('an alert fires when it should, and nothing else does', needs('promtool
 });
 
 describe.each(alerts)('$alert', ({ alert, labels, annotations }) => {
-  test('says what it means, how bad it is, and what to do', () => {
+  test('has its meaning, its severity, and what to do', () => {
     expect(alert).toMatch(/^Tollgate[A-Z][A-Za-z]+$/);
     expect(['critical', 'warning']).toContain(labels['severity']);
     expect(Object.keys(labels)).toEqual(['severity']);

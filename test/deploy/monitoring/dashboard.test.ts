@@ -1,5 +1,5 @@
-// The dashboard is one that Grafana takes and that explains itself. That its expressions are right is tried on a real Prometheus, in
-// test/chaos/alerts.test.ts.
+// The dashboard is one that Grafana accepts and that explains itself. test/chaos/alerts.test.ts tests its expressions
+// on a real Prometheus.
 import { describe, expect, test } from 'vitest';
 import { asked, type Panel, readDashboard } from './rules.ts';
 
@@ -8,7 +8,7 @@ const panels = dashboard.panels.filter(({ type }) => type !== 'row');
 const variables = dashboard.templating.list;
 const source = { type: 'prometheus', uid: '${datasource}' };
 
-test('it has a row for each thing that is to be seen', () => {
+test('it has a row for each subject', () => {
   expect(dashboard.panels.filter(({ type }) => type === 'row').map(({ title }) => title)).toEqual([
     'At a glance',
     'Decisions',
@@ -22,7 +22,7 @@ test('it has a row for each thing that is to be seen', () => {
   ]);
 });
 
-test('it asks the data source that is chosen, and nothing is chosen of one installation', () => {
+test('it queries the selected data source, and no selection depends on one installation', () => {
   expect(variables.map(({ name, type }) => [name, type])).toEqual([
     ['datasource', 'datasource'],
     ['namespace', 'query'],
@@ -33,13 +33,13 @@ test('it asks the data source that is chosen, and nothing is chosen of one insta
   expect('id' in dashboard).toBe(false);
 });
 
-test('with all jobs chosen it shows processes of Tollgate, and no others', () => {
+test('with all jobs selected it shows processes of Tollgate, and no others', () => {
   const processes = panels.flatMap(({ targets = [] }) => targets).filter(({ expr }) => /\b(?:process|nodejs)_/.test(expr));
   expect(processes.length).toBeGreaterThan(3);
   for (const { expr } of processes) expect(asked(expr, '1m')).toContain('job=~"tollgate-.+"');
 });
 
-test('what only grows is shown by how fast it does, so that a restart is no fall', () => {
+test('a counter is shown as a rate, so that a restart is no decrease', () => {
   const totals = panels.flatMap(({ targets = [] }) => targets.flatMap(({ expr }) => [...expr.matchAll(/(\w+)\((\w+_total)\{/g)]));
   expect(totals.length).toBeGreaterThan(15);
   expect(totals.filter(([, by = '']) => !['rate', 'increase'].includes(by))).toEqual([]);
@@ -47,7 +47,7 @@ test('what only grows is shown by how fast it does, so that a restart is no fall
   expect(totals).toHaveLength(named.length);
 });
 
-test('no two panels have the same number, and none lies on another or beyond the edge', () => {
+test('no two panels have the same number, and none overlaps another or exceeds the width', () => {
   const { panels: all } = dashboard;
   expect(new Set(all.map(({ id }) => id)).size).toBe(all.length);
   const overlap = ({ gridPos: a }: Panel, { gridPos: b }: Panel): boolean =>
@@ -60,7 +60,7 @@ test('no two panels have the same number, and none lies on another or beyond the
 });
 
 describe.each(panels)('$title', ({ description, fieldConfig, datasource, targets = [] }) => {
-  test('says what it shows, in a unit, of the data source that is chosen', () => {
+  test('says what it shows, with a unit, from the selected data source', () => {
     expect(description?.length).toBeGreaterThan(15);
     expect(fieldConfig?.defaults.unit).toMatch(/^(?:none|s|ops|reqps|bytes|percentunit)$/);
     expect(datasource).toEqual(source);

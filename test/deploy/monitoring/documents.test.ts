@@ -1,4 +1,4 @@
-// What documents say of the alerts is what there is.
+// The documents describe the existing alerts.
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { alerts } from './rules.ts';
@@ -26,7 +26,7 @@ test('docs/telemetry.md lists every alert, with its severity, its time and its s
   expect(rows).toEqual(wanted);
 });
 
-test('docs/operations.md says of every alert what to do, and of no other', () => {
+test('docs/operations.md says for every alert what to do, and names no other', () => {
   const headings = [...read('operations.md').matchAll(/^#{2,4} (Tollgate[A-Z]\w+)$/gm)].map(([, name = '']) => name);
   expect(headings.toSorted()).toEqual(alerts.map(({ alert }) => alert).toSorted());
 });

@@ -1,4 +1,4 @@
-// What looks for wrong names in expressions finds them.
+// The search for wrong names in expressions finds them.
 import { expect, test } from 'vitest';
 import { mergeExported, problemsOf, readExported } from './promql.ts';
 
@@ -22,7 +22,7 @@ age_seconds Nan
 `),
 );
 
-test('what is exported passes', () => {
+test('exported names pass', () => {
   for (const expr of [
     'sum by (decision, layer) (rate(decisions_total{job="x",code=~"a, b"}[5m])) > 0.5',
     'histogram_quantile(0.99, sum by (job, le) (rate(seconds_bucket[10m])))',
@@ -32,7 +32,7 @@ test('what is exported passes', () => {
     expect({ expr, problems: problemsOf(expr, exported) }).toEqual({ expr, problems: [] });
 });
 
-test('a metric, a label and a word that are not there are told', () => {
+test('an unknown metric, label and word are reported', () => {
   expect(problemsOf('rate(decision_total[5m])', exported)).toEqual(['nobody exports decision_total']);
   expect(problemsOf('decisions_total{outcome="allow"}', exported)).toEqual(['decisions_total has no label outcome']);
   expect(problemsOf('sum by (tool) (decisions_total)', exported)).toEqual(['nothing here has the label tool']);
@@ -40,7 +40,7 @@ test('a metric, a label and a word that are not there are told', () => {
   expect(problemsOf('seconds{le="1"}', exported)).toEqual(['nobody exports seconds', 'seconds has no label le']);
 });
 
-test('labels of what has no series yet are those that are said, and no others', () => {
+test('for a metric without series yet, exactly the given labels are accepted', () => {
   expect(problemsOf('refused_total{code="x"}', exported)).toEqual(['refused_total has no label code']);
   expect(problemsOf('refused_total{code="x"}', exported, { refused_total: ['code'] })).toEqual([]);
 });

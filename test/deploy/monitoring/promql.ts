@@ -1,5 +1,5 @@
-// Which metrics and labels an expression of PromQL names, and which of them nobody exports. It knows as much of the language as our rules
-// and panels use; a word that it does not know is a problem, too.
+// Finds the metrics and labels that an expression of PromQL names, and those of them that no program exports. It
+// supports as much of the language as our rules and panels use; an unknown word is a problem, too.
 
 /** By name of a series, such as `…_bucket`; null: it has no series yet, so its labels are not known. */
 export type Exported = ReadonlyMap<string, ReadonlySet<string> | null>;
@@ -7,14 +7,14 @@ export type Exported = ReadonlyMap<string, ReadonlySet<string> | null>;
 const words = new Set(
   'sum max min count group topk histogram_quantile rate increase changes predict_linear absent vector time and or unless offset'.split(' '),
 );
-/** What the scraper sets, and a histogram has. */
+/** Labels that the scraper sets, and the label of a histogram. */
 const targetLabels = ['job', 'instance', 'namespace', 'pod'];
 const ofPrometheus: Exported = new Map([
   ['up', new Set<string>()],
   ['ALERTS', new Set(['alertname', 'alertstate'])],
 ]);
 
-/** Of the text that `/metrics` answers. */
+/** Parses the text that `/metrics` answers. */
 export function readExported(text: string): Exported {
   const exported = new Map<string, Set<string> | null>();
   for (const [, name = '', type] of text.matchAll(/^# TYPE (\S+) (\S+)$/gm))
@@ -36,7 +36,10 @@ export function mergeExported(...all: readonly Exported[]): Exported {
   return merged;
 }
 
-/** What it names that is not exported, in words; empty: all is. `unseen`: labels of metrics that have no series where all is well. */
+/**
+ * The names that are not exported, as messages; empty: all are. `unseen`: labels of metrics that have no series while
+ * everything works.
+ */
 export function problemsOf(expr: string, exported: Exported, unseen: Readonly<Record<string, readonly string[]>> = {}): readonly string[] {
   const problems: string[] = [];
   const labels = new Set(targetLabels);

@@ -39,7 +39,7 @@ interface Variable {
   readonly name: string;
   readonly type: string;
   readonly query: unknown;
-  /** What stands for all of them. */
+  /** The value that means all of them. */
   readonly allValue?: string;
 }
 
@@ -55,7 +55,7 @@ export const readDashboard = (): Dashboard => JSON.parse(readFileSync(dashboardP
 
 const all = new Map(readDashboard().templating.list.flatMap(({ name, allValue }) => (allValue === undefined ? [] : [[name, allValue]])));
 
-/** As Grafana asks it, everything chosen. */
+/** As Grafana queries it, with everything selected. */
 export const asked = (expr: string, window: string): string =>
   expr
     .replaceAll('$__rate_interval', window)

@@ -1,5 +1,5 @@
-// The REST surface as `main.ts` builds it, without a database and without a listener: what it describes and counts can be
-// read, and no request of a client can be answered. Of all that is optional, all is there.
+// Builds the REST surface as `main.ts` does, without a database and without a listener: its document and its metrics
+// can be read, but it cannot answer a request of a client. Every optional part is included.
 import { AppError, policyNeeds } from '@tollgate/proto/contract';
 import { noPolicy } from '@tollgate/sidecar/hooks';
 import type { FastifyInstance } from 'fastify';

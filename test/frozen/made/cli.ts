@@ -1,5 +1,4 @@
-// The help of every command of `tollgate`, at a width that no terminal changes; and what `tollgate-sidecar` says where it is
-// asked for help.
+// The help of every command of `tollgate`, at a fixed width; and the help of `tollgate-sidecar`.
 import { spawn } from 'node:child_process';
 import { text } from 'node:stream/consumers';
 import { Readable, Writable } from 'node:stream';
@@ -15,7 +14,7 @@ export async function cliText(): Promise<string> {
   return (await Promise.all([...paths.toSorted().map(helpOf), sidecarHelp()])).join('\n');
 }
 
-/** Wraps long lines at `columns` as they stand on the terminal. */
+/** Wraps long lines at `columns`, as on the terminal. */
 async function helpOf(path: string): Promise<string> {
   const said: string[] = [];
   const words = path === '' ? [] : path.split(' ');
@@ -57,7 +56,7 @@ function worldInto(write: (chunk: string) => void): World {
   };
 }
 
-/** It runs when it is loaded, so it is asked in a process of its own. */
+/** The module runs when it is loaded, so a process of its own runs it. */
 async function sidecarHelp(): Promise<string> {
   const root = fileURLToPath(new URL('../../..', import.meta.url));
   const started = ['--import', 'tsx', '--conditions=tollgate-source', 'sidecar/app/main.ts', '--help'];

@@ -1,4 +1,4 @@
-// The closed lists of words that go over the wire, each from the table that the programs use.
+// The closed lists of words that are sent over the wire, each from the table that the programs use.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -23,7 +23,7 @@ import { type RunEvent, stopReasons } from '../../../control-plane/runs/events.t
 import { rpcErrors } from '../../../sidecar/upstream/wire/rpc.ts';
 import { textOf } from './lines.ts';
 
-/** A type without a table: the compiler says which kind is missing, or is none. */
+/** A type without a table: the compiler reports a kind that is missing or invalid. */
 const runEvents: Readonly<Record<RunEvent['kind'], true>> = {
   text: true,
   tool_calls: true,
@@ -64,7 +64,7 @@ export const codesText = (): string =>
 
 const controlPlane = fileURLToPath(new URL('../../../control-plane', import.meta.url));
 
-/** An action is a literal in the files of operations that leave an event, and stands in no table by itself. */
+/** An action is a literal in the files of operations that leave an event; no table lists the actions. */
 function eventActions(): readonly string[] {
   return readdirSync(controlPlane, { recursive: true, encoding: 'utf8' })
     .filter((path) => /^(?!dist|node_modules)[\w-]+\/operations\/.*\.ts$/.test(path))

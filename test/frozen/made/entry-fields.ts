@@ -20,7 +20,10 @@ export async function entryFieldsText(): Promise<string> {
   ]);
 }
 
-/** The fields of an interface of TypeScript, with those of interfaces beside it that it names. Throws where it cannot read one. */
+/**
+ * The fields of a TypeScript interface, including those of interfaces in the same file that it names. Throws where it
+ * cannot read one.
+ */
 export function writtenFields(source: string, name: string): readonly string[] {
   const code = source.replaceAll(/\/\*[\s\S]*?\*\//g, '').replaceAll(/^\s*\/\/.*$/gm, '');
   const bodyOf = (one: string): string | undefined => new RegExp(`^export interface ${one} \\{\\n([\\s\\S]*?)^\\}`, 'm').exec(code)?.[1];
@@ -68,7 +71,7 @@ function schemaLines(schema: Schema, path: string): readonly string[] {
 
 type All<T> = T extends readonly (infer E)[] ? readonly All<E>[] : T extends object ? { readonly [K in keyof T]-?: All<T[K]> } : T;
 
-/** Every field that there is; the compiler says which one is missing. */
+/** Every existing field; the compiler reports a missing one. */
 const fullEntry: All<AuditEntry> = {
   hookEvent: 'PreToolUse',
   tool: 'github.read',
@@ -123,7 +126,7 @@ const exportedEntry = (fields: Partial<AuditEntry> = {}): ExportedItem => ({
 
 const gap = { spoolId: 'spool', firstSequence: 1, lastSequence: 2, reason: 'damaged', receivedAt: fullEntry.ts };
 const place = { position: 2, chain: 'ef'.repeat(32) };
-/** One of each kind; of entries, one of each event and decision, and one without what may be large. */
+/** One of each kind; for entries, one of each event and decision, and one without the large fields. */
 const exportedRecords: readonly string[] = [
   recordOf(exportedLog, exportedEntry()),
   recordOf(exportedLog, exportedEntry(), true),

@@ -1,5 +1,5 @@
-// The environment variables of each program: from their schemas, from the list of injection, and, for those of the
-// command line and of others, from what the programs read of the environment.
+// The environment variables of each program: from their schemas, from the list of injection, and for the command line
+// and others from the code that reads the environment.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -30,21 +30,21 @@ export const environmentText = (): string =>
     { heading: 'of OpenTelemetry, that the control plane and a sidecar read', lines: [...namesRead(readTelemetry), ...documented()] },
   ]);
 
-/** Ours that commands other than `start` read. */
+/** Variables of ours that commands other than `start` read. */
 export const variablesOfCli = (): readonly string[] => [
   ...new Set(readIn('control-plane', (path) => path.startsWith('cli/')).filter((name) => name.startsWith('TOLLGATE_'))),
 ];
 
 const schemaLines = (schema: ConfigSchema): readonly string[] => Object.values(schema).map(variableLine);
 
-/** A description that ends in `; required` is the only word of it that a schema has. */
+/** A schema marks a required variable only by a description that ends in `; required`. */
 function variableLine(variable: Variable<unknown>): string {
   const { name, fallback, secret, describe } = variable;
   const absent = describe.endsWith('; required') ? 'required' : fallback === '' ? 'no default' : `default ${fallback}`;
   return [name, typeOf(variable), ...(secret ? ['secret'] : []), absent].join(', ');
 }
 
-/** By what the variable says of a value that none may have. */
+/** Derives the type from the variable's error for an impossible value. */
 function typeOf({ parse }: Variable<unknown>): string {
   const parsed = parse('\u0000');
   const problem = 'problem' in parsed ? parsed.problem : '';
@@ -69,7 +69,7 @@ function readIn(program: string, isOf: (path: string) => boolean): readonly stri
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-/** The names that are asked for, also where they are put together. */
+/** The names that are requested at run time, including computed ones. */
 function namesRead(read: (env: Env) => unknown): readonly string[] {
   const names = new Set<string>();
   read(
@@ -78,7 +78,7 @@ function namesRead(read: (env: Env) => unknown): readonly string[] {
       {
         get: (_env, name) => {
           if (name !== '') names.add(String(name));
-          // An endpoint is named, so that everything else is looked at too.
+          // With an endpoint set, the code reads all other variables too.
           return name === 'OTEL_EXPORTER_OTLP_ENDPOINT' ? 'http://127.0.0.1:4318' : undefined;
         },
       },
@@ -90,12 +90,12 @@ function namesRead(read: (env: Env) => unknown): readonly string[] {
 function readTelemetry(env: Env): void {
   readTelemetrySettings(env);
   const sampling: Env = { OTEL_TRACES_SAMPLER: 'traceidratio' };
-  // The argument is read for a sampler that takes one.
+  // The argument is read only for a sampler that takes one.
   readTelemetrySettings(new Proxy(env, { get: (target, name) => sampling[String(name)] ?? target[String(name)] }));
 }
 
 const readHostFolders = (env: Env): readonly string[] => hosts.map((host) => hostSettings[host].folder({ env, home: '/home/ann' }));
 
-/** What the SDK reads by itself, and Node: the page of telemetry promises it. */
+/** Variables that the SDK and Node read themselves: the page of telemetry documents them. */
 const documented = (): readonly string[] =>
   [...readFileSync(join(root, 'docs/telemetry.md'), 'utf8').matchAll(/`((?:OTEL|NODE)_[A-Z_]+)\b/g)].map(([, name = '']) => name);

@@ -1,4 +1,4 @@
-// The form of frozen texts: sections with a heading, each of sorted lines that stand once.
+// The form of frozen texts: sections with a heading, each of sorted lines without duplicates.
 export interface Section {
   readonly heading: string;
   readonly lines: readonly string[];

@@ -1,5 +1,5 @@
-// The metrics at `/metrics` of each program, from registries that are filled by the functions that the programs fill theirs
-// with. Those of Node (`process_…`, `nodejs_…`) are those of Linux.
+// The metrics at `/metrics` of each program, from registries that the programs' own functions fill. Those of Node
+// (`process_…`, `nodejs_…`) are those of Linux.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -26,7 +26,7 @@ export const metricsText = async (): Promise<string> =>
     { heading: 'of a sidecar: name, type, labels, buckets', lines: linesOf(fillSidecar()) },
   ]);
 
-/** Nothing is collected: there is no program behind these registries. */
+/** Nothing is collected: no program runs behind these registries. */
 const linesOf = (registry: Registry): readonly string[] =>
   registry.getMetricsAsArray().map((metric: object & { readonly name: string }) => {
     const labels: unknown = 'labelNames' in metric ? metric.labelNames : [];
@@ -74,7 +74,7 @@ async function fillControlPlane(): Promise<Registry> {
   return registry;
 }
 
-/** Without a certificate it does not listen, and has its metrics. */
+/** Without a certificate it does not listen, but registers its metrics. */
 async function fillInjector(registry: Registry): Promise<void> {
   const log = { info: () => undefined, warn: () => undefined, error: () => undefined };
   const certificate = () => Promise.reject(new Error('there is none'));
@@ -88,7 +88,7 @@ async function fillInjector(registry: Registry): Promise<void> {
 function fillSidecar(): Registry {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
-  // All else of a sidecar is read when somebody asks for the values.
+  // Everything else of a sidecar is read only when the values are requested.
   const sidecar = { leasing: { onWaited: () => undefined }, linkCredentials: { expiresAt: null } } as unknown as Sidecar;
   exportSidecar(registry, sidecar);
   exportBounds(registry, sidecar, 0);
@@ -106,7 +106,7 @@ export const metricsInSources = (): readonly { readonly name: string; readonly p
       .flatMap((path) => metricNames(path, readFileSync(join(root, path), 'utf8')).map((name) => ({ name, path }))),
   );
 
-/** What is made with the shorthand `name` is named by a call in a file that imports from prom-client too. */
+/** A metric built with the shorthand `name` gets its name from a call in a file that also imports from prom-client. */
 export function metricNames(path: string, source: string): readonly string[] {
   const made = /\bnew (?:Counter|Gauge|Histogram|Summary)\b(?:<[^>]*>)?\(/g;
   if (!source.includes("from 'prom-client'")) return [];

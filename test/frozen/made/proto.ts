@@ -1,5 +1,6 @@
-// Services, messages and enums of the contract, from the descriptors that buf compiles of all .proto files, so that comments
-// and the order of the sources do not matter. Files that we only import, such as `google/protobuf/struct.proto`, are left out.
+// Services, messages and enums of the contract, from the descriptors that buf compiles from all .proto files, so that
+// comments and the order of the sources do not matter. Imported files of others, such as
+// `google/protobuf/struct.proto`, are omitted.
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -7,7 +8,7 @@ import { type Section, textOf } from './lines.ts';
 
 interface Range {
   readonly start?: number;
-  /** Of a message the first number beyond the range, of an enum the last one in it. */
+  /** For a message the first number after the range, for an enum the last one in it. */
   readonly end: number;
 }
 
@@ -30,7 +31,7 @@ interface Reserving {
 
 interface Enum extends Reserving {
   readonly name: string;
-  /** Zero may be left out. */
+  /** Zero may be omitted. */
   readonly value: readonly { readonly name: string; readonly number?: number }[];
 }
 
@@ -70,7 +71,7 @@ export async function protoText(): Promise<string> {
   return textOf(file.map(sectionOf).toSorted((a, b) => (a.heading < b.heading ? -1 : 1)));
 }
 
-/** `reserved 4 to 6` and the like; the rest a fact a line. */
+/** Lines such as `reserved 4 to 6`; all others state one fact each. */
 export const sectionOf = (file: ProtoFile): Section => ({
   heading: `${file.name}, package ${file.package}`,
   lines: [
@@ -122,7 +123,7 @@ const reservedLines = ({ reservedRange = [], reservedName = [] }: Reserving, bey
   ...reservedName.map((name) => `reserved ${name}`),
 ];
 
-/** So that sorted lines are in the order of the numbers. */
+/** Padded, so that sorted lines are in the order of the numbers. */
 const padded = (number: number): string => String(number).padStart(3);
 
 const nameOf = (type: string): string => type.replace(/^\./, '');

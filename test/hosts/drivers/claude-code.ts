@@ -1,4 +1,4 @@
-// Claude Code: a native program, which asks the Anthropic Messages API.
+// Claude Code: a native program, which uses the Anthropic Messages API.
 import type { Driver } from '../driver.ts';
 
 export const claudeCode: Driver = {

@@ -1,4 +1,5 @@
-// Cline: a native program behind a small one of Node, which asks any OpenAI-compatible endpoint that its settings name. Its hooks are a plugin of ours.
+// Cline: a native program started by a small Node program; it uses any OpenAI-compatible endpoint that its settings
+// name. Its hooks are a plugin of ours.
 import { fileURLToPath } from 'node:url';
 import type { Driver } from '../driver.ts';
 

@@ -1,4 +1,4 @@
-// Codex: a native program, which asks the OpenAI Responses API. It runs a new hook once its user has trusted it.
+// Codex: a native program, which uses the OpenAI Responses API. It runs a new hook once its user has trusted it.
 import { trustHooks, trustsHooks } from '../codex-trust.ts';
 import type { Driver } from '../driver.ts';
 

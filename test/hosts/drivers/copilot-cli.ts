@@ -1,4 +1,4 @@
-// Copilot CLI: a native program, which asks any OpenAI-compatible endpoint that its user brings.
+// Copilot CLI: a native program, which uses any OpenAI-compatible endpoint that its user configures.
 import { fileURLToPath } from 'node:url';
 import type { Driver } from '../driver.ts';
 

@@ -1,4 +1,4 @@
-// Gemini CLI: a program of Node, which asks the Gemini API.
+// Gemini CLI: a program of Node, which uses the Gemini API.
 import type { Driver } from '../driver.ts';
 
 const settings = {
@@ -17,6 +17,6 @@ export const geminiCli: Driver = {
   settingsFile: '.gemini/settings.json',
   env: (_home, model) => ({ GOOGLE_GEMINI_BASE_URL: model, GEMINI_API_KEY: 'none', GEMINI_CLI_TRUST_WORKSPACE: 'true' }),
   turn: (words) => ['-m', 'gemini-2.5-pro', '--approval-mode', 'yolo', '-p', words],
-  // Of the two fields of a functionResponse.
+  // One of the two fields of a functionResponse.
   saysError: (told) => told.startsWith('{"error":'),
 };

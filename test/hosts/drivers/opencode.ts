@@ -1,4 +1,5 @@
-// OpenCode: a native program, which asks any OpenAI-compatible endpoint that its settings name. Its hooks are a plugin of ours.
+// OpenCode: a native program, which uses any OpenAI-compatible endpoint that its settings name. Its hooks are a plugin
+// of ours.
 import { fileURLToPath } from 'node:url';
 import type { Driver } from '../driver.ts';
 

@@ -8,11 +8,11 @@ export interface Edge {
 export type Graph = ReadonlyMap<string, readonly Edge[]>;
 
 export interface Cycle {
-  /** All files of the component, sorted: each reaches each other one. */
+  /** All files of the component, sorted: each reaches every other one. */
   readonly files: readonly string[];
-  /** One shortest way round, from its first file to that file again. */
+  /** A shortest cycle, from its first file to that file again. */
   readonly example: readonly string[];
-  /** Without imports of types there is no cycle among these files. */
+  /** Without type imports there is no cycle among these files. */
   readonly typesOnly: boolean;
 }
 
@@ -23,7 +23,7 @@ export function findCycles(graph: Graph): readonly Cycle[] {
   });
 }
 
-/** Those of more than one file, and files that import themselves; by Tarjan's algorithm. */
+/** Components of more than one file, and files that import themselves; by Tarjan's algorithm. */
 function findComponents(graph: Graph): readonly (readonly string[])[] {
   const found: (readonly string[])[] = [];
   const order = new Map<string, number>();

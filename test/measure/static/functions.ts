@@ -5,9 +5,9 @@ import { createLineOf, isNode, type Node, type Syntax, walk } from './syntax.ts'
 export interface MeasuredFunction {
   readonly path: string;
   readonly name: string;
-  /** Where it begins, from 1. */
+  /** Its first line, from 1. */
   readonly line: number;
-  /** From the line where it begins to the line where it ends. */
+  /** From its first line to its last line. */
   readonly lines: number;
 }
 
@@ -19,7 +19,7 @@ export function listFunctions(syntax: Syntax): readonly MeasuredFunction[] {
   walk(syntax.program, (node, above) => {
     if (!kinds.has(node.type)) return;
     const parent = above.at(-1);
-    // A method begins with its name, where its function begins with the parenthesis.
+    // A method begins with its name, while its function begins with the parenthesis.
     const begins = parent !== undefined && isMethod(parent, node) ? parent : node;
     const line = lineOf(begins.start);
     found.push({ path: syntax.path, name: nameOf(node, above, syntax.text), line, lines: lineOf(node.end - 1) - line + 1 });

@@ -1,10 +1,10 @@
-// What a source file imports, as written: imports and re-exports, of types too, `import()` as an expression and as a
-// type. Called by structure.ts.
+// The imports of a source file, as written: imports and re-exports, also of types, and `import()` as an expression and
+// as a type. Called by structure.ts.
 import { isNode, type Syntax, walk } from './syntax.ts';
 
 export interface Specifier {
   readonly from: string;
-  /** Nothing is loaded for it. */
+  /** Nothing is loaded for it at run time. */
   readonly typesOnly: boolean;
 }
 
@@ -19,7 +19,7 @@ export function listImports(syntax: Syntax): readonly Specifier[] {
       if (moduleRequest !== null) found.push({ from: moduleRequest.value, typesOnly: isType });
   for (const { moduleRequest } of dynamicImports) {
     const written = /^(['"`])([^'"`$]+)\1$/.exec(syntax.text.slice(moduleRequest.start, moduleRequest.end))?.[2];
-    // A path that is computed names no file here.
+    // A computed path names no file here.
     if (written !== undefined) found.push({ from: written, typesOnly: false });
   }
   walk(syntax.program, (node) => {

@@ -1,9 +1,9 @@
-// Which file of the tree an import means: relative paths, and packages of our own workspaces through their `exports`.
-// Called by structure.ts, and by ways/ for what was built.
+// Resolves an import to a file of the tree: relative paths, and packages of our own workspaces through their `exports`.
+// Called by structure.ts, and by ways/ for built files.
 import { posix } from 'node:path';
 import { isRecord, type Tree, type Workspace } from '../../support/checkout/tree.ts';
 
-/** The condition that names sources; the others find what is built, and from that the source. */
+/** The condition that selects sources; the others find the built file, and from that the source. */
 const sourceConditions = ['tollgate-source', 'types', 'import', 'node', 'default'];
 
 export type Resolve = (importer: string, specifier: string) => string | null;
@@ -19,7 +19,10 @@ export function createResolve(tree: Tree): Resolve {
   };
 }
 
-/** The path that a workspace's `exports` (else `main`) give for an import by its name; null: no workspace has that name or export. */
+/**
+ * The path that a workspace's `exports` (else `main`) give for an import by its name; null: no workspace has that name
+ * or export.
+ */
 export function packageImport(workspaces: readonly Workspace[], specifier: string, conditions: readonly string[]): string | null {
   const workspace = workspaces.find(({ name }) => specifier === name || specifier.startsWith(`${name}/`));
   if (workspace === undefined) return null;
@@ -39,7 +42,7 @@ function ownImport(workspaces: readonly Workspace[], importer: string, specifier
 
 function lookUp(table: Readonly<Record<string, unknown>>, key: string, conditions: ReadonlySet<string>): string | null {
   if (Object.hasOwn(table, key)) return targetOf(table[key], conditions);
-  // Node takes the pattern with the longest part before the star.
+  // Node uses the pattern with the longest part before the star.
   const patterns = Object.keys(table)
     .filter((pattern) => pattern.includes('*'))
     .toSorted((one, other) => other.indexOf('*') - one.indexOf('*'));
@@ -75,7 +78,7 @@ const replacements: readonly (readonly [RegExp, string])[] = [
   [/\/?$/, '/index.js'],
 ];
 
-/** What is written may name what the compiler makes of the source. */
+/** An import may name the compiler's output of the source. */
 function findSource(path: string, files: ReadonlySet<string>): string | null {
   for (const base of [path, path.replace(/(^|\/)dist\//, '$1'), path.replace(/(^|\/)dist\//, '$1src/')]) {
     for (const [ending, by] of replacements) {

@@ -51,7 +51,7 @@ export function measureStructure(tree: Tree): Structure {
   };
 }
 
-/** The value that at least this share of all does not exceed. */
+/** The value that at least this share of all values does not exceed. */
 const rank = (sorted: readonly number[], share: number): number => sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)] ?? 0;
 
 function readGraph(tree: Tree, sources: readonly Syntax[]): Graph {

@@ -1,7 +1,7 @@
 // One source file as a syntax tree, and a walk through it. Called by functions.ts, imports.ts and words/texts.ts.
 import { type Comment, type EcmaScriptModule, parseSync, visitorKeys } from 'oxc-parser';
 
-/** A node of the ESTree that oxc makes; fields by its type. */
+/** A node of the ESTree that oxc makes; its fields depend on its type. */
 export interface Node {
   readonly type: string;
   readonly start: number;
@@ -17,7 +17,7 @@ export interface Syntax {
   readonly module: EcmaScriptModule;
 }
 
-/** Throws where the file is no TypeScript or JavaScript. */
+/** Throws where the file is not valid TypeScript or JavaScript. */
 export function parseSource(path: string, text: string): Syntax {
   const { program, comments, module, errors } = parseSync(path, text);
   const [error] = errors;
@@ -25,7 +25,10 @@ export function parseSource(path: string, text: string): Syntax {
   return { path, text, comments, module, program: program as unknown as Node };
 }
 
-/** Calls `enter` for each node before those inside it; `above` are the nodes around it, the nearest last, and changes afterwards. */
+/**
+ * Calls `enter` for each node before its inner nodes; `above` are the outer nodes, the nearest last, and changes
+ * afterwards.
+ */
 export function walk(root: Node, enter: (node: Node, above: readonly Node[]) => void): void {
   const above: Node[] = [];
   const visit = (node: Node): void => {
@@ -44,7 +47,7 @@ export function isNode(value: unknown): value is Node {
   return typeof value === 'object' && value !== null && 'type' in value && typeof value.type === 'string';
 }
 
-/** The lines of a text; a line feed at its end begins no further line. */
+/** The number of lines of a text; a line feed at its end begins no further line. */
 export const countLines = (text: string): number => (text === '' ? 0 : text.split('\n').length - Number(text.endsWith('\n')));
 
 /** Line of an offset, from 1. */

@@ -1,11 +1,10 @@
-// What counts as passed, out of V8's precise coverage. Called by operations.ts.
-//
+// Decides which functions an operation runs, from V8's precise coverage. Called by operations.ts.
 // After a warm-up, `operationCount` intervals with one operation each are recorded, and among them as many of the same
-// lengths without. An operation passes a function that ran in at least `growthMin` of the first, and whose calls in all
-// of these exceed those in the others by at least `growthMin`. So work in the background (heartbeats, timers, chores)
-// does not count: it is in both, and what becomes rarer or more frequent with time is as well. Operations follow one
-// another so slowly that entries and acknowledgements travel alone, so what runs once for a batch counts; `growthMin`
-// is below `operationCount`, so that a few which come late change nothing.
+// lengths without. An operation includes a function that ran in at least `growthMin` of the first intervals, and whose
+// calls in all of these exceed those in the others by at least `growthMin`. Therefore work in the background
+// (heartbeats, timers, periodic tasks) does not count: it is in both, and so is work whose rate changes with time.
+// Operations follow one another so slowly that entries and acknowledgements travel alone, so a function that runs once
+// for a batch counts; `growthMin` is below `operationCount`, so that a few late operations change nothing.
 import { isRecord } from '../../support/checkout/tree.ts';
 
 export const operationCount = 12;
@@ -14,7 +13,7 @@ export const growthMin = 9;
 interface FunctionCalls {
   /** URL of the script. */
   readonly script: string;
-  /** Where the function begins in it, in characters. */
+  /** Where the function begins in the script, in characters. */
   readonly start: number;
   readonly calls: number;
 }
@@ -50,7 +49,7 @@ export function listPassed(busy: readonly Recording[], idle: readonly Recording[
   );
 }
 
-/** Calls in all of them, and in how many it was called at all. */
+/** Total calls, and the number of recordings with a call. */
 function sumUp(recordings: readonly Recording[]): ReadonlyMap<string, FunctionCalls & { readonly intervals: number }> {
   const sums = new Map<string, FunctionCalls & { readonly intervals: number }>();
   for (const recording of recordings) {

@@ -4,7 +4,7 @@ import { WebSocket } from 'undici';
 import { isRecord } from '../../support/checkout/tree.ts';
 
 export interface Inspector {
-  /** Rejects where the process refuses it, or has ended. */
+  /** Rejects where the process refuses the command, or has ended. */
   send(method: string, params?: Readonly<Record<string, unknown>>): Promise<Readonly<Record<string, unknown>>>;
   close(): void;
 }

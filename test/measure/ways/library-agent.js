@@ -1,5 +1,5 @@
 // An agent with the library inside: `node library-agent.js <URL of the library>`. It makes a governed call for each
-// message that it gets, and answers when the tool has returned. Started by surroundings.ts.
+// message that it receives, and answers when the tool has returned. Started by surroundings.ts.
 const [, , library] = process.argv;
 const { connect } = await import(library);
 const { CONTROL_PLANE: controlPlane, KEY: key, SPOOL: spoolDir, AGENT: agent, TOOL: tool } = process.env;

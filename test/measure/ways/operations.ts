@@ -1,16 +1,21 @@
-// Records an operation in the programs that it passes, as coverage.ts defines it. Called by ways.ts.
+// Records an operation in the programs that it uses, as coverage.ts defines it. Called by ways.ts.
 import { setTimeout as delay } from 'node:timers/promises';
 import { listPassed, operationCount, readRecording, type Recording } from './coverage.ts';
 import type { Program } from './programs.ts';
 
 const warmUpCount = 5;
-/** After an operation: longer than entries and acknowledgements are collected for (25 ms), so that each travels alone. */
+/**
+ * After an operation: longer than the time for which entries and acknowledgements are collected (25 ms), so that each
+ * travels alone.
+ */
 const restMs = 200;
 
 /** `at` counts up from 0. */
 export type Operation = (at: number) => Promise<unknown>;
 
-/** What each program ran for the operation, in the order of `programs`. `rootUrl` as for `readRecording`. */
+/**
+ * The functions that each program ran for the operation, in the order of `programs`. `rootUrl` as for `readRecording`.
+ */
 export async function recordOperation(programs: readonly Program[], rootUrl: string, operation: Operation): Promise<readonly Recording[]> {
   const take = (): Promise<readonly Recording[]> =>
     Promise.all(programs.map(async (program) => readRecording(await program.takeCoverage(), rootUrl)));
@@ -36,7 +41,7 @@ export async function recordOperation(programs: readonly Program[], rootUrl: str
   for (let at = 0; at < operationCount; at += 2) {
     await recordBusy(at);
     await recordIdle();
-    // The other way round, else a timer whose period is that of the pair would run with operations only.
+    // The order alternates; otherwise a timer with the period of the pair would run with operations only.
     await recordIdle();
     await recordBusy(at + 1);
   }

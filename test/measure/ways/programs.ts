@@ -11,23 +11,23 @@ const endMs = 15_000;
 export interface Program {
   readonly name: string;
   readonly child: ChildProcess;
-  /** Coverage since the last time it was taken. */
+  /** Coverage since the previous call. */
   takeCoverage(): Promise<unknown>;
-  /** The end of what it wrote, for people. */
+  /** The end of its output, for people. */
   log(): string;
 }
 
 interface Starting {
   readonly name: string;
-  /** Of Node, after `--inspect`. */
+  /** Arguments of Node, after `--inspect`. */
   readonly args: readonly string[];
   readonly cwd: string;
   readonly env: Readonly<Record<string, string>>;
-  /** Ends it, whatever it has come to. */
+  /** Ends the program, whatever its state. */
   readonly cleanup: Cleanup;
 }
 
-/** Resolves once coverage is recorded; the program goes its own way meanwhile. */
+/** Resolves once coverage is recorded; the program continues its start meanwhile. */
 export async function startProgram({ name, args, cwd, env, cleanup }: Starting): Promise<Program> {
   const child = spawn(process.execPath, ['--inspect=127.0.0.1:0', ...args], {
     cwd,
@@ -74,7 +74,7 @@ async function endProgram(child: ChildProcess, inspector: Inspector | null): Pro
   clearTimeout(late);
 }
 
-/** Asks until `url` answers 200; rejects where the program ends before, or takes too long. */
+/** Sends requests until `url` answers 200; rejects where the program ends before, or takes too long. */
 export async function untilReady(program: Program, url: string): Promise<void> {
   const { name, child } = program;
   const deadline = Date.now() + startMs;
@@ -86,14 +86,14 @@ export async function untilReady(program: Program, url: string): Promise<void> {
       if (status === 200) return;
       last = `status ${status}`;
     } catch {
-      // Not listening yet.
+      // It does not listen yet.
     }
     await delay(50);
   }
   throw new Error(`${name} was not ready within ${startMs / 1_000} s (${url}: ${last}):\n${program.log()}`);
 }
 
-/** What the program sends next; null: it ended. */
+/** The next message of the program; null: it ended. */
 export function nextMessage(child: ChildProcess): Promise<unknown> {
   return new Promise((done) => {
     const onMessage = (message: unknown): void => {

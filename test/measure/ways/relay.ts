@@ -1,6 +1,6 @@
 // A relay on loopback between sidecars and the control plane that can be cut, so that a call is measured without the
-// delivery of its entry. Called by surroundings.ts. Once cut, it accepts connections and says nothing on them: attempts
-// to connect again are rarer than where they are refused.
+// delivery of its entry. Called by surroundings.ts. Once cut, it accepts connections and sends nothing on them: retries
+// are then rarer than after refused connections.
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { once } from 'node:events';
 
@@ -26,7 +26,7 @@ export async function openRelay(targetPort: number): Promise<Relay> {
         sockets.delete(one);
         other.destroy();
       });
-      // The other end hears of it by `close`.
+      // `close` notifies the other end.
       one.on('error', () => undefined);
       one.pipe(other);
     }
@@ -60,7 +60,7 @@ async function listen(server: Server): Promise<number> {
   return address.port;
 }
 
-/** A port that was free a moment ago. */
+/** A port that was free a moment before. */
 export async function findFreePort(): Promise<number> {
   const server = createServer();
   const port = await listen(server);

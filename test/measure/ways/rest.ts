@@ -1,9 +1,9 @@
-// JSON requests with a key to the programs that are measured. Called by surroundings.ts and operations.ts.
+// JSON requests with a key to the measured programs. Called by surroundings.ts and operations.ts.
 import { isRecord } from '../../support/checkout/tree.ts';
 
 type Body = Readonly<Record<string, unknown>>;
 
-/** The answer's body. Throws where the status is another than 200, with what was asked and answered. */
+/** Returns the answer's body. Throws where the status is not 200, with the request and the answer. */
 export type Ask = (method: 'GET' | 'POST' | 'PUT', path: string, body?: unknown) => Promise<Body>;
 
 export function createAsk(origin: string, key: string): Ask {

@@ -1,4 +1,5 @@
-// The source file of a function of a built file: by its source map, else the file itself. Called by operations.ts.
+// Finds the source file of a function of a built file: by its source map, else the file itself. Called by
+// operations.ts.
 import { existsSync, readFileSync } from 'node:fs';
 import { SourceMap } from 'node:module';
 import { dirname, relative, resolve } from 'node:path';

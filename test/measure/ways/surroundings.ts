@@ -1,7 +1,6 @@
-// The built programs that are measured, started by their public surfaces: a control plane with an embedded database in
-// a temporary folder, a sidecar process and an agent with the library, both behind a relay. Called by ways.ts.
-//
-// The names of public surfaces stand here and in ways.ts alone: `npm start`, the package and the command of the
+// Starts the built programs that are measured, by their public surfaces: a control plane with an embedded database in a
+// temporary folder, a sidecar process and an agent with the library, both behind a relay. Called by ways.ts.
+// Only this file and ways.ts contain the names of public surfaces: `npm start`, the package and the command of the
 // sidecar, variables, paths of REST.
 import { chmodSync, mkdtempSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -17,7 +16,7 @@ import { type Ask, createAsk } from './rest.ts';
 const libraryName = '@tollgate/sidecar';
 const sidecarCommand = 'tollgate-sidecar';
 const ownerKey = `gsk_default_${'m'.repeat(40)}`;
-/** Of this repository's development dependencies: the tree that is measured may have none. */
+/** A development dependency of this repository: the measured tree might not have it. */
 const toolServer = fileURLToPath(new URL('../../../node_modules/.bin/mcp-server-everything', import.meta.url));
 const agentProgram = fileURLToPath(new URL('library-agent.js', import.meta.url));
 
@@ -30,14 +29,14 @@ export interface Surroundings {
   readonly agent: Program;
   readonly askControlPlane: Ask;
   readonly askSidecar: Ask;
-  /** Between both sidecars and the control plane. */
+  /** Between the control plane and both sidecars. */
   readonly relay: Relay;
-  /** Registers an agent of `demo/echo` and the tool server that it calls; answers its id. */
+  /** Registers an agent of `demo/echo` and the tool server that it calls; returns the agent's id. */
   prepareRuns(): Promise<string>;
 }
 
 export async function startSurroundings(tree: Tree, cleanup: Cleanup): Promise<Surroundings> {
-  // The account of the embedded database must be able to enter it.
+  // The account of the embedded database must be able to enter the folder.
   const folder = realpathSync(mkdtempSync(join(tmpdir(), 'tollgate-measure-')));
   chmodSync(folder, 0o755);
   cleanup.add(() => rmSync(folder, { recursive: true, force: true }));
@@ -78,7 +77,7 @@ export async function startSurroundings(tree: Tree, cleanup: Cleanup): Promise<S
   const agentKey = await createKey(askControlPlane, ['sidecar.sync', 'govern']);
   const agentVariables = { CONTROL_PLANE: address, KEY: agentKey, SPOOL: join(folder, 'agent'), AGENT: agentName, TOOL: toolName };
   const agent = await startProgram({ name: 'the agent', args: [agentProgram, libraryUrl(tree)], cwd: root, cleanup, env: agentVariables });
-  // It says so once it has connected.
+  // The agent sends a message once it has connected.
   if ((await nextMessage(agent.child)) === null) throw new Error(`the agent ended before it was connected:\n${agent.log()}`);
   return {
     controlPlane,
@@ -100,7 +99,7 @@ const controlPlaneVariables = (at: { readonly folder: string; readonly restPort:
   TOLLGATE_LOG_LEVEL: 'warn',
 });
 
-/** What `npm start` runs after the build: the arguments of its `node`. */
+/** The command that `npm start` runs after the build: the arguments of its `node`. */
 function startArguments(tree: Tree): readonly string[] {
   const manifest: unknown = JSON.parse(tree.read('package.json'));
   const scripts = isRecord(manifest) ? manifest['scripts'] : undefined;
@@ -125,8 +124,8 @@ function libraryUrl({ root, workspaces }: Tree): string {
 }
 
 /**
- * An agent that is registered, and a policy that redacts. No rate limit: one is shared by leases, which need the
- * control plane, and calls are measured without.
+ * Registers an agent, and writes a policy that redacts. It has no rate limit: leases share a limit, which needs the
+ * control plane, and calls are measured without it.
  */
 async function preparePolicy(ask: Ask): Promise<void> {
   await ask('PUT', '/default/admin/workspacePolicy', { defaults: { api: { transform: 'redact' } } });

@@ -63,7 +63,7 @@ export async function measureWays(tree: Tree, cleanup: Cleanup): Promise<Ways> {
 
 type Settled = { readonly recordings: readonly Recording[] } | { readonly measured: false; readonly reason: string };
 
-/** One way that cannot be recorded leaves the others. */
+/** One operation that cannot be recorded does not affect the others. */
 async function settle(recorded: Promise<readonly Recording[]>): Promise<Settled> {
   try {
     return { recordings: await recorded };
@@ -74,7 +74,7 @@ async function settle(recorded: Promise<readonly Recording[]>): Promise<Settled>
 
 const notMeasured = (error: unknown) => ({ measured: false, reason: error instanceof Error ? error.message : String(error) }) as const;
 
-/** What the sidecar runs while it is cut off is the call, not the way of its entry. */
+/** The functions that the sidecar runs while it is cut off belong to the call, not to its entry. */
 function withoutCall(connected: Settled, cutOff: Settled): Settled {
   if (!('recordings' in connected)) return connected;
   if (!('recordings' in cutOff)) return cutOff;
@@ -100,10 +100,10 @@ function createWayOf(tree: Tree): (settled: Settled, programs: readonly Program[
   };
 }
 
-/** The same at both doors, with an address that the policy redacts. */
+/** The same input for both, with an address that the policy redacts. */
 const toolInput = { path: '/etc/motd', author: 'bob@corp.io' };
 
-/** Each differs from the one before. */
+/** Each policy differs from the previous one. */
 const changePolicy = ({ askControlPlane }: Surroundings, at: number) =>
   askControlPlane('PUT', '/default/admin/workspacePolicy', {
     tools: { 'files.measured': { api: { permission: at % 2 === 0 ? 'deny' : 'allow' } } },

@@ -1,6 +1,6 @@
-// Comments of files that are not parsed: .proto and .sql as comments, shell, YAML, Python, templates and image files as
-// scripts. Called by texts.ts. The marks are found by their form, so one inside a quoted text counts as a comment as
-// well.
+// Extracts the comments of files that are not parsed: .proto and .sql as comments, shell, YAML, Python, templates and
+// image files as scripts. Called by texts.ts. The marks are found by their form, so one inside a quoted text counts as
+// a comment as well.
 import { extname, posix } from 'node:path';
 import type { Piece } from './texts.ts';
 
@@ -25,7 +25,7 @@ export function listComments(path: string, read: () => string): readonly Piece[]
   const mark = byEnding[extname(path)] ?? markOfScript(path, read);
   if (mark === null) return [];
   const kind = mark === slashes || mark === dashes ? 'comments' : 'scripts';
-  // Lines one after the other are one text, so that a phrase over the end of a line is found.
+  // Consecutive lines are one text, so that a phrase across a line end is found.
   const lines = [...read().matchAll(mark)].map(([, one, other]) => one ?? other ?? '');
   return lines.length === 0 ? [] : [{ kind, text: lines.join('\n') }];
 }

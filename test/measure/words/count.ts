@@ -5,7 +5,7 @@ import type { ListedWord } from './list.ts';
 import { createFindWords } from './match.ts';
 import { type Kind, kinds, listPieces, type Piece } from './texts.ts';
 
-/** How often, by kind of text, and all together. */
+/** The number of occurrences, by kind of text, and in total. */
 export type Count = Readonly<Record<Kind | 'all', number>>;
 
 export interface WordCounts {
@@ -13,11 +13,11 @@ export interface WordCounts {
   readonly byWord: Readonly<Record<string, Count>>;
   readonly byFolder: Readonly<Record<string, Count>>;
   readonly bySecondLevel: Readonly<Record<string, Count>>;
-  /** Files with any, and how often each word stands in them. */
+  /** Files with occurrences, and the number for each word. */
   readonly byFile: Readonly<Record<string, Readonly<Record<string, number>>>>;
 }
 
-/** The list has to name the words. */
+/** The list must contain the words. */
 const isList = (path: string): boolean => path.endsWith('/measure/words/words.yaml');
 
 export function countWords(tree: Tree, list: readonly ListedWord[]): WordCounts {
@@ -68,11 +68,11 @@ class Tally {
     this.#counts.set(name, { ...count, [kind]: count[kind] + 1, all: count.all + 1 });
   }
 
-  /** The most first. */
+  /** Sorted, the highest count first. */
   counts(): Readonly<Record<string, Count>> {
     return Object.fromEntries([...this.#counts].toSorted(([, one], [, other]) => other.all - one.all));
   }
 }
 
-/** Kinds that occur anywhere in these counts, in the order of the table. */
+/** Kinds with occurrences in these counts, in the order of the table. */
 export const kindsIn = (count: Count): readonly Kind[] => kinds.filter((kind) => count[kind] > 0);

@@ -6,7 +6,7 @@ export type FindWords = (text: string) => readonly string[];
 
 interface Part {
   readonly text: string;
-  /** Nothing that separates phrases stands between it and the part before. */
+  /** Between it and the previous part is nothing that separates phrases. */
   readonly follows: boolean;
 }
 
@@ -27,7 +27,7 @@ export function createFindWords(list: readonly ListedWord[]): FindWords {
       }
     }
   }
-  // The longest first: a phrase is found before a word that begins it.
+  // The longest first: a phrase is found before a word that is its beginning.
   for (const forms of formsByFirst.values()) forms.sort((one, other) => other.parts.length - one.parts.length);
   return (text) => {
     const parts = splitText(text);
@@ -51,7 +51,7 @@ const standsAt = (wanted: readonly string[], parts: readonly Part[], at: number)
 function splitText(text: string): readonly Part[] {
   let end = 0;
   return [...text.matchAll(/\p{Lu}+(?!\p{Ll})|\p{Lu}?\p{Ll}+/gu)].map(({ 0: part, index }) => {
-    // A phrase may go over the end of a line of a comment, whose next line begins with its own mark.
+    // A phrase may continue on the next line of a comment, which begins with its own mark.
     const follows = /^[\s_\-*#/]*$/.test(text.slice(end, index));
     end = index + part.length;
     return { text: part.toLowerCase(), follows };

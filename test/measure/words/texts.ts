@@ -1,4 +1,4 @@
-// What people wrote in a file, piece by piece and by kind: comments, strings, identifiers, test names, documents,
+// Splits a file into the texts that people wrote, by kind: comments, strings, identifiers, test names, documents,
 // comments of scripts. Called by count.ts.
 import { extname, posix } from 'node:path';
 import type { Comment } from 'oxc-parser';
@@ -35,19 +35,19 @@ function piecesOfCode(path: string, text: string): readonly Piece[] {
   const seen = new Set<number>();
   walk(program, (node, above) => {
     if (node.type === 'CallExpression' && isTestCall(node)) for (const one of namesOf(node)) testNames.add(one);
-    // The path of an import names a file, which counts where it is.
+    // The path of an import names a file, which is counted at its own place.
     if (node.type !== 'Literal' && isNode(node['source'])) paths.add(node['source']);
     const written = textOf(node);
     if (written === null || paths.has(node)) return;
     if (!isIdentifier(node)) return void pieces.push({ kind: testNames.has(node) ? 'testNames' : 'strings', text: written });
-    // `{ name }` is two nodes in one place.
+    // `{ name }` is two nodes at one position.
     if (!seen.has(node.start) && above.length > 0) pieces.push({ kind: 'identifiers', text: written });
     seen.add(node.start);
   });
   return pieces;
 }
 
-/** Comments with nothing but space between them are one text, so that a phrase over the end of a line is found. */
+/** Comments with only space between them are one text, so that a phrase across a line end is found. */
 function joinComments(comments: readonly Comment[], text: string): readonly string[] {
   const joined: string[] = [];
   let end = 0;

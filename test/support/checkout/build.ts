@@ -1,7 +1,6 @@
-// Gives a tree its dependencies and builds it. Called by test/measure and by the bench.
-//
-// A worktree borrows the installed packages of this repository where they are what its package-lock.json asks for,
-// which takes no time; else it installs its own by `npm ci`.
+// Installs the dependencies of a tree and builds it. Called by test/measure and by the bench.
+// A worktree links to the installed packages of this repository where they match its package-lock.json, which takes no
+// time; otherwise it installs its own by `npm ci`.
 import { spawn } from 'node:child_process';
 import { existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, realpathSync, symlinkSync } from 'node:fs';
 import { once } from 'node:events';
@@ -11,12 +10,12 @@ import { isRecord, type Tree } from './tree.ts';
 
 const locked = 'package-lock.json';
 
-/** Throws with the output of what failed. */
+/** Throws with the output of the failed command. */
 export async function buildTree(own: string, tree: Tree, cleanup: Pick<Cleanup, 'add'>): Promise<void> {
   if (tree.root !== own) {
     const borrows = existsSync(join(own, 'node_modules')) && satisfies(readLock(own), readLock(tree.root));
     if (borrows) borrowPackages(own, tree);
-    // Without scripts, the embedded database would lack links of its libraries. `prepare` builds.
+    // Without install scripts, the embedded database would lack links to its libraries. `prepare` builds.
     else return runNpm(['ci', '--no-audit', '--no-fund', '--no-progress'], tree.root, cleanup);
   }
   await runNpm(['run', '--silent', 'build'], tree.root, cleanup);
@@ -24,7 +23,7 @@ export async function buildTree(own: string, tree: Tree, cleanup: Pick<Cleanup, 
 
 type Lock = ReadonlyMap<string, string>;
 
-/** The version of every installed package, by its place; those of the tree itself are not installed. */
+/** The version of every installed package, by its place; the tree's own packages are excluded. */
 function readLock(root: string): Lock {
   const lock: unknown = JSON.parse(readFileSync(join(root, locked), 'utf8'));
   const packages = isRecord(lock) && isRecord(lock['packages']) ? lock['packages'] : {};
@@ -35,7 +34,7 @@ function readLock(root: string): Lock {
   );
 }
 
-/** Whether all that the other needs is installed here, in the same versions and places. */
+/** Whether all packages that the other needs are installed here, in the same versions and places. */
 export const satisfies = (installed: Lock, needed: Lock): boolean => [...needed].every(([place, one]) => installed.get(place) === one);
 
 function borrowPackages(own: string, { root, workspaces }: Tree): void {
@@ -47,7 +46,7 @@ function borrowPackages(own: string, { root, workspaces }: Tree): void {
     const isScope = entry.startsWith('@');
     const within = isScope ? readdirSync(join(from, entry)).map((name) => `${entry}/${name}`) : [entry];
     if (isScope) mkdirSync(join(to, entry));
-    // A workspace is linked from here, whatever that one calls its own.
+    // A workspace is linked from here, whatever name the other tree uses for its own.
     for (const name of within) if (!isWorkspaceLink(own, join(from, name))) symlinkSync(join(from, name), join(to, name));
   }
   for (const [name, folder] of ours) {

@@ -1,5 +1,5 @@
-// What must be undone at the end, also after a failure or Ctrl-C: last added, first undone, each once. Filled by
-// check-out.ts, build.ts and what starts programs; run by the command.
+// Undoes steps at the end, also after a failure or Ctrl-C: the last added first, each once. Filled by check-out.ts,
+// build.ts and code that starts programs; run by the command.
 
 export interface Cleanup {
   add(undo: () => void | Promise<void>): void;
@@ -24,7 +24,7 @@ export function createCleanup(): Cleanup {
   return {
     add: (undo) => void steps.push(undo),
     run() {
-      // A signal may come while the end is under way already.
+      // A signal may arrive while the cleanup is already running.
       running ??= undoAll().finally(() => {
         running = null;
       });

@@ -1,5 +1,5 @@
-// The files of a tree of this repository, whatever its layout: what git knows, or would add. Which of them are product
-// sources follows from `workspaces` of package.json. Called by test/measure, and by build.ts.
+// The files of a tree of this repository, in any layout: those that git tracks, or would add. `workspaces` of
+// package.json defines which of them are product sources. Called by test/measure, and by build.ts.
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { extname, join } from 'node:path';
@@ -33,7 +33,7 @@ export function openTree(root: string): Tree {
     encoding: 'utf8',
     maxBuffer: 64 * 1024 ** 2,
   });
-  // A file that is removed, and not yet from the index, is not there any more.
+  // A file that is removed, but not yet from the index, does not exist any more.
   const files = [...new Set(listed.split('\0'))].filter((path) => path !== '' && existsSync(join(root, path))).toSorted();
   const texts = new Map<string, string>();
   const read = (path: string): string => {
@@ -46,7 +46,7 @@ export function openTree(root: string): Tree {
 
 function findWorkspaces(files: readonly string[], read: (path: string) => string): readonly Workspace[] {
   const { workspaces } = parseManifest('package.json', read);
-  // npm also takes `{ packages: […] }`.
+  // npm also accepts `{ packages: […] }`.
   const patterns = Array.isArray(workspaces) ? workspaces : isRecord(workspaces) ? workspaces['packages'] : undefined;
   if (!Array.isArray(patterns)) throw new Error('package.json has no list `workspaces`: which sources to measure is read from it');
   const expressions = patterns.map((pattern) => expressionOf(String(pattern)));
@@ -77,7 +77,7 @@ export function isRecord(value: unknown): value is Readonly<Record<string, unkno
 
 export const isCode = (path: string): boolean => codeEndings.has(extname(path)) && !/\.d\.[mc]?ts$/.test(path);
 
-/** Whether anyone writes this file: generated code is not ours to measure. */
+/** Whether the file is generated: generated code is not measured. */
 export const isGenerated = (tree: Tree, path: string): boolean =>
   path.split('/').some((part) => part === 'gen' || part === 'generated') ||
   (isCode(path) && generatedHead.test(tree.read(path).slice(0, 500)));

@@ -47,13 +47,13 @@
 {{- mergeOverwrite (dict "image" $image "controlPlane" $address "environment" $environment) $link $metrics (deepCopy .Values.injector.settings) | toYaml -}}
 {{- end -}}
 
-{{- /* What both webhooks have in common. */ -}}
+{{- /* Fields that both webhooks have in common. */ -}}
 {{- define "tollgate.injectorWebhook" -}}
 admissionReviewVersions: [v1]
 sideEffects: None
 failurePolicy: Fail
 matchPolicy: Equivalent
-# What other webhooks put into the pod after this one is pointed at the sidecar as well.
+# Containers that later webhooks add to the pod are pointed at the sidecar as well.
 reinvocationPolicy: IfNeeded
 timeoutSeconds: 5
 rules:

@@ -35,7 +35,7 @@
 {{- end -}}
 {{- end -}}
 
-{{- /* The account of the pod, for those that ask the Kubernetes API: the injector, and whoever reviews tokens. */ -}}
+{{- /* The account of the pod, for those components that ask the Kubernetes API: the injector, and the review of tokens. */ -}}
 {{- define "tollgate.accountMounts" -}}
 {{- if or .Values.injector.enabled (include "tollgate.enrols" .) -}}
 - { name: account, mountPath: /var/run/secrets/kubernetes.io/serviceaccount, readOnly: true }
@@ -44,10 +44,10 @@
 
 {{- define "tollgate.accountVolumes" -}}
 {{- if or .Values.injector.enabled (include "tollgate.enrols" .) -}}
-# By itself, and not by automountServiceAccountToken: a token that expires.
+# Mounted explicitly instead of by automountServiceAccountToken: a token that expires.
 - name: account
   projected:
-    # 0440: for the group of the pod as well. As a decimal, which every version of YAML reads the same.
+    # 0440: readable for the group of the pod as well. Written as a decimal, which every version of YAML reads the same.
     defaultMode: 288
     sources:
       - serviceAccountToken: { path: token, expirationSeconds: 3600 }
@@ -56,7 +56,8 @@
 {{- end -}}
 {{- end -}}
 
-{{- /* Without peers any address: API servers are no pods, and some networks know a node by no block of addresses. */ -}}
+{{- /* Without peers every address is allowed: API servers are not pods, and in some networks no block of addresses
+describes a node. */ -}}
 {{- define "tollgate.toApiServer" -}}
 - ports:
     {{- range .Values.networkPolicy.apiServerPorts }}
@@ -67,7 +68,7 @@
   {{- end }}
 {{- end -}}
 
-{{- /* What sidecars that are injected connect by, unless their settings say it. */ -}}
+{{- /* The address that injected sidecars connect to, unless their settings name another. */ -}}
 {{- define "tollgate.injectedLink" -}}
 {{- $settings := .Values.injector.settings -}}
 {{- if not .Values.mtls.enabled -}}{}

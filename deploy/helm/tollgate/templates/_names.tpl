@@ -7,7 +7,8 @@
 {{- end -}}
 {{- end -}}
 
-{{- /* Of a StatefulSet with a name beyond 52 characters no pod is ever made: a label of its pods holds it, and a hash. */ -}}
+{{- /* Kubernetes never creates a pod of a StatefulSet whose name is longer than 52 characters: a label of its pods holds
+the name and a hash. */ -}}
 {{- define "tollgate.postgresql" -}}{{ include "tollgate.fullname" . | trunc 41 | trimSuffix "-" }}-postgresql{{- end -}}
 
 {{- define "tollgate.serviceAccount" -}}
@@ -26,7 +27,7 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 app.kubernetes.io/component: postgresql
 {{- end -}}
 
-{{- /* Labels beyond those of the selector. */ -}}
+{{- /* Labels in addition to those of the selector. */ -}}
 {{- define "tollgate.labels" -}}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/part-of: tollgate

@@ -7,7 +7,7 @@ metadata:
     {{- with .Values.podLabels }}{{ toYaml . | nindent 4 }}{{ end }}
   {{- $annotations := deepCopy .Values.podAnnotations }}
   {{- if .Values.injector.enabled }}
-  {{- /* They are read at the start. */}}
+  {{- /* The values are read at the start. */}}
   {{- $annotations = set $annotations "tollgate.dev/injector-settings" (include "tollgate.injectorSettings" . | sha256sum) }}
   {{- end }}
   {{- with $annotations }}
@@ -16,14 +16,14 @@ metadata:
 spec:
   serviceAccountName: {{ include "tollgate.serviceAccount" . }}
   automountServiceAccountToken: false
-  # Of a service whose name begins with `tollgate`, Kubernetes would make variables that look like ours.
+  # For a service whose name begins with `tollgate`, Kubernetes would set variables that look like ours.
   enableServiceLinks: false
-  # Then what tool servers leave behind is reaped, and a signal is heard from the first moment: node is not process 1.
+  # Then orphaned processes of tool servers are reaped, and node receives signals from the start: it is not process 1.
   shareProcessNamespace: true
   {{- with .Values.imagePullSecrets }}
   imagePullSecrets: {{- toYaml . | nindent 4 }}
   {{- end }}
-  # What comes before the drain, the drain, and what comes after: answers under way, the last entries, telemetry.
+  # The time before the drain, the drain, and the time after it: answers in progress, the last entries, telemetry.
   terminationGracePeriodSeconds: {{ add .Values.preStopSeconds .Values.drainSeconds 30 }}
   securityContext:
     runAsNonRoot: true
@@ -60,7 +60,7 @@ spec:
         - { name: grpc, containerPort: 8081 }
         {{- with include "tollgate.mtlsPorts" . }}{{ . | nindent 8 }}{{ end }}
         {{- with include "tollgate.injectorPorts" . }}{{ . | nindent 8 }}{{ end }}
-      # It listens once the database is migrated, which may take a while; then at once.
+      # It listens once the database is migrated, which may take a while; then immediately.
       startupProbe:
         httpGet: { path: /healthz, port: rest }
         periodSeconds: 2
@@ -77,7 +77,7 @@ spec:
         failureThreshold: 2
       lifecycle:
         preStop:
-          # `sleep` of Kubernetes itself comes with 1.30 only, and an image need not have the program.
+          # The `sleep` action of Kubernetes exists since 1.30 only, and an image need not have the program.
           exec: { command: [node, -e, 'setTimeout(() => {}, {{ mul .Values.preStopSeconds 1000 }})'] }
       resources: {{- toYaml .Values.resources | nindent 8 }}
       securityContext:
@@ -111,7 +111,7 @@ spec:
     - name: checkpoint-key
       secret:
         secretName: {{ .name }}
-        # 0440, for the group of the pod and nobody else: the control plane refuses a key that everybody may read.
+        # 0440, only for the group of the pod: the control plane refuses a key that everybody may read.
         defaultMode: 288
         optional: {{ .optional }}
         items: [{ key: {{ .key }}, path: key.pem }]

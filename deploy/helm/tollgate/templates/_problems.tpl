@@ -1,4 +1,4 @@
-{{- /* What values cannot say of each other in the schema: every problem at once, or nothing. */ -}}
+{{- /* Conditions between values that the schema cannot express: reports every problem at once, or nothing. */ -}}
 {{- define "tollgate.problems" -}}
 {{- $problems := list -}}
 {{- $secrets := .Values.existingSecrets -}}
