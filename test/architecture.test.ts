@@ -12,6 +12,7 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 const entries: Readonly<Record<string, string>> = {
   '@tollgate/proto': 'proto/index.ts',
   '@tollgate/proto/contract': 'proto/contract/index.ts',
+  '@tollgate/proto/chain': 'proto/chain/index.ts',
   '@tollgate/proto/mesh': 'proto/mesh.ts',
   '@tollgate/sidecar': 'sidecar/index.ts',
   '@tollgate/sidecar/engine/compile': 'sidecar/engine/compile/index.ts',
@@ -128,7 +129,7 @@ const pureFolders = [
   'control-plane/compile',
   'control-plane/policies/evaluate',
   ...['access', 'agents', 'audit', 'policies', 'quota', 'runs', 'sidecars', 'tool-servers'].map((noun) => `control-plane/${noun}/rules`),
-  'control-plane/chain',
+  'proto/chain',
   'control-plane/inject',
   'proto/contract',
 ];
@@ -188,6 +189,9 @@ test('decide knows nothing of the sidecar around it', () => {
 
 test('the contract knows nobody, and the rest of proto only it', () => {
   expect(breaches(inFolder('proto/contract'), ({ file, from }) => within(file, 'proto/contract') || from.startsWith('node:'))).toEqual([]);
+  expect(
+    breaches(inFolder('proto/chain'), ({ file, from }) => within(file, 'proto/chain', 'proto/contract') || from === 'node:crypto'),
+  ).toEqual([]);
   expect(breaches(inFolder('proto'), ({ file }) => file === null || within(file, 'proto'))).toEqual([]);
 });
 
@@ -254,28 +258,26 @@ function partOf(path: string): string {
 test('the way through the control plane goes forward only: routes → operations → rules, store', () => {
   const may: Readonly<Record<string, readonly string[]>> = {
     base: [],
-    chain: [],
-    rules: ['chain', 'base'],
+    rules: ['base'],
     compile: ['rules', 'base'],
     evaluate: ['rules', 'compile', 'base'],
-    store: ['chain', 'rules', 'compile', 'evaluate', 'base'],
+    store: ['rules', 'compile', 'evaluate', 'base'],
     publish: ['compile', 'rules', 'base'],
     issuer: ['rules', 'base'],
     'certificates/x509': ['base'],
     'certificates/tls': ['certificates/x509', 'base'],
     'certificates/https-server': ['certificates/x509', 'base'],
     'certificates/enrol': ['operations', 'rules', 'base', 'certificates/https-server', 'certificates/tls', 'certificates/x509', 'injector'],
-    export: ['chain', 'rules', 'base', 'store', 'operations'],
+    export: ['rules', 'base', 'store', 'operations'],
     inject: ['base'],
     injector: ['inject', 'rules', 'certificates/x509', 'certificates/https-server', 'base'],
     runs: ['rules', 'compile', 'publish', 'base'],
-    operations: ['chain', 'rules', 'compile', 'evaluate', 'store', 'publish', 'runs', 'certificates/x509', 'base'],
+    operations: ['rules', 'compile', 'evaluate', 'store', 'publish', 'runs', 'certificates/x509', 'base'],
     routes: ['operations', 'rules', 'evaluate', 'http', 'base'],
     http: ['routes', 'operations', 'rules', 'base'],
     grpc: ['operations', 'rules', 'compile', 'publish', 'base'],
-    // It speaks REST; of the control plane it has its commands on the database, and what checks an export of the log without one; and what
-    // puts sidecars into pods, which asks nobody.
-    cli: ['chain', 'inject'],
+    // It speaks REST; of the control plane it has its commands on the database, and what puts sidecars into pods.
+    cli: ['inject'],
   };
   const others = new Set(inFolder('control-plane').map(({ path }) => partOf(path)));
   others.delete('app');
