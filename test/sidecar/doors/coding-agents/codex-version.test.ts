@@ -1,7 +1,7 @@
 // Codex takes another input from 0.169.0 on, and an older one would run the call with what was there.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { codex } from '../../../../sidecar/doors/coding-agents/codex.ts';
+import { codex } from '../../../../proto/hosts/codex.ts';
 import { agent, ruleFor, type World } from '../../../support/snapshots.ts';
 import { recorded, startHosts } from './recorded.ts';
 
