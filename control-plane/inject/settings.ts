@@ -1,6 +1,6 @@
 // The platform's settings for all injected sidecars: the settings file of the webhook and of `tollgate inject` has the
 // same form. A pod sets the rest in its annotations.
-import { entries, fields, integer, isObject, oneOf, type Problem, problem, record, type Shape, text } from '../base/shape.ts';
+import { entries, fields, integer, isObject, oneOf, problem, type Problem, record, type Shape, text } from '@tollgate/proto/shape';
 import { clusterNameProblem } from './cluster-name.ts';
 
 export type Mode = 'native' | 'plain';

@@ -4,7 +4,7 @@
 import { inject } from '../inject/inject.ts';
 import { diff } from '../inject/json-patch.ts';
 import type { InjectSettings } from '../inject/settings.ts';
-import { isObject } from '../base/shape.ts';
+import { isObject } from '@tollgate/proto/shape';
 
 export interface Answer {
   readonly status: number;
