@@ -16,6 +16,7 @@ const entries: Readonly<Record<string, string>> = {
   '@tollgate/proto/hosts': 'proto/hosts/index.ts',
   '@tollgate/proto/mesh': 'proto/mesh.ts',
   '@tollgate/proto/shape': 'proto/contract/shape.ts',
+  '@tollgate/inject': 'deploy/inject/index.ts',
   '@tollgate/sidecar': 'sidecar/index.ts',
   '@tollgate/sidecar/engine/compile': 'sidecar/engine/compile/index.ts',
   '@tollgate/sidecar/engine': 'sidecar/engine/index.ts',
@@ -86,7 +87,7 @@ function fileOf(from: string, target: string): string | null {
 }
 
 const sources: ReadonlyMap<string, Source> = new Map(
-  ['proto', 'sidecar', 'control-plane'].flatMap(filesIn).map((path) => [path, readSource(path)]),
+  ['proto', 'sidecar', 'deploy/inject', 'control-plane'].flatMap(filesIn).map((path) => [path, readSource(path)]),
 );
 
 const inFolder = (folder: string): readonly Source[] => [...sources.values()].filter(({ path }) => path.startsWith(`${folder}/`));
@@ -132,7 +133,7 @@ const pureFolders = [
   ...['access', 'agents', 'audit', 'policies', 'quota', 'runs', 'sidecars', 'tool-servers'].map((noun) => `control-plane/${noun}/rules`),
   'proto/chain',
   'proto/hosts',
-  'control-plane/inject',
+  'deploy/inject',
   'proto/contract',
 ];
 /** In folders that hold other things too. */
@@ -201,8 +202,18 @@ test('the contract knows nobody, and the rest of proto only it', () => {
   expect(breaches(inFolder('proto'), ({ file }) => file === null || within(file, 'proto'))).toEqual([]);
 });
 
+test('injection knows nothing but the contract', () => {
+  expect(
+    breaches(inFolder('deploy/inject'), ({ file, from }) => within(file, 'deploy/inject', 'proto/contract') || from === 'node:util'),
+  ).toEqual([]);
+  const importers = [...sources.values()].filter(({ path }) => !within(path, 'deploy/inject'));
+  expect(breaches(importers, ({ file }) => !within(file, 'deploy/inject') || file === 'deploy/inject/index.ts')).toEqual([]);
+});
+
 test('a sidecar knows nothing of the control plane', () => {
-  expect(breaches(inFolder('sidecar'), ({ file, from }) => !within(file, 'control-plane') && !from.includes('control-plane'))).toEqual([]);
+  expect(
+    breaches(inFolder('sidecar'), ({ file, from }) => !within(file, 'control-plane', 'deploy') && !from.includes('control-plane')),
+  ).toEqual([]);
 });
 
 test('the control plane knows a sidecar by its entry points only', () => {
@@ -275,15 +286,14 @@ test('the way through the control plane goes forward only: routes → operations
     'certificates/https-server': ['certificates/x509', 'base'],
     'certificates/enrol': ['operations', 'rules', 'base', 'certificates/https-server', 'certificates/tls', 'certificates/x509', 'injector'],
     export: ['rules', 'base', 'store', 'operations'],
-    inject: ['base'],
-    injector: ['inject', 'rules', 'certificates/x509', 'certificates/https-server', 'base'],
+    injector: ['rules', 'certificates/x509', 'certificates/https-server', 'base'],
     runs: ['rules', 'compile', 'publish', 'base'],
     operations: ['rules', 'compile', 'evaluate', 'store', 'publish', 'runs', 'certificates/x509', 'base'],
     routes: ['operations', 'rules', 'evaluate', 'http', 'base'],
     http: ['routes', 'operations', 'rules', 'base'],
     grpc: ['operations', 'rules', 'compile', 'publish', 'base'],
-    // It speaks REST; of the control plane it has its commands on the database, and what puts sidecars into pods.
-    cli: ['inject'],
+    // It speaks REST; of the control plane it has its commands on the database.
+    cli: [],
   };
   const others = new Set(inFolder('control-plane').map(({ path }) => partOf(path)));
   others.delete('app');
@@ -299,6 +309,7 @@ test('the way through the control plane goes forward only: routes → operations
         (within(file, 'control-plane') && [part, ...(may[part] ?? [])].includes(partOf(file))) ||
         // What is read of a workspace is a type of the publisher's too.
         (part === 'publish' && typeOnly && partOf(file) === 'store') ||
+        (['cli', 'injector'].includes(part) && file === 'deploy/inject/index.ts') ||
         (part === 'http' && typeOnly && file === 'control-plane/app/config.ts') ||
         (part === 'cli' && entries.includes(file)) ||
         (part === 'runs' && typeOnly && file === 'sidecar/telemetry/index.ts') ||
