@@ -12,11 +12,14 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 const entries: Readonly<Record<string, string>> = {
   '@tollgate/proto': 'proto/index.ts',
   '@tollgate/proto/contract': 'proto/contract/index.ts',
+  '@tollgate/proto/chain': 'proto/chain/index.ts',
+  '@tollgate/proto/hosts': 'proto/hosts/index.ts',
   '@tollgate/proto/mesh': 'proto/mesh.ts',
+  '@tollgate/proto/shape': 'proto/contract/shape.ts',
+  '@tollgate/inject': 'deploy/inject/index.ts',
   '@tollgate/sidecar': 'sidecar/index.ts',
   '@tollgate/sidecar/engine/compile': 'sidecar/engine/compile/index.ts',
   '@tollgate/sidecar/engine': 'sidecar/engine/index.ts',
-  '@tollgate/sidecar/hosts': 'sidecar/doors/coding-agents/index.ts',
   '@tollgate/sidecar/hooks': 'sidecar/doors/hooks/index.ts',
   '@tollgate/sidecar/engine/redact': 'sidecar/engine/redact/index.ts',
   '@tollgate/sidecar/telemetry': 'sidecar/telemetry/index.ts',
@@ -84,7 +87,7 @@ function fileOf(from: string, target: string): string | null {
 }
 
 const sources: ReadonlyMap<string, Source> = new Map(
-  ['proto', 'sidecar', 'control-plane'].flatMap(filesIn).map((path) => [path, readSource(path)]),
+  ['proto', 'sidecar', 'deploy/inject', 'control-plane'].flatMap(filesIn).map((path) => [path, readSource(path)]),
 );
 
 const inFolder = (folder: string): readonly Source[] => [...sources.values()].filter(({ path }) => path.startsWith(`${folder}/`));
@@ -128,14 +131,15 @@ const pureFolders = [
   'control-plane/compile',
   'control-plane/policies/evaluate',
   ...['access', 'agents', 'audit', 'policies', 'quota', 'runs', 'sidecars', 'tool-servers'].map((noun) => `control-plane/${noun}/rules`),
-  'control-plane/chain',
-  'control-plane/inject',
+  'proto/chain',
+  'proto/hosts',
+  'deploy/inject',
   'proto/contract',
 ];
 /** Pure files in folders that also hold impure files. */
 const pureFiles = [
   'sidecar/engine/snapshot/verify.ts',
-  ...['clean-json', 'instant', 'network', 'refusal', 'shape'].map((name) => `control-plane/base/${name}.ts`),
+  ...['clean-json', 'instant', 'network', 'refusal'].map((name) => `control-plane/base/${name}.ts`),
 ];
 /** What a pure module may import from Node and from packages: only functions of their arguments. */
 const pureImports: Readonly<Record<string, readonly string[]>> = {
@@ -188,11 +192,28 @@ test('decide imports nothing from the rest of the sidecar', () => {
 
 test('the contract imports nothing from outside itself, and the rest of proto imports only the contract', () => {
   expect(breaches(inFolder('proto/contract'), ({ file, from }) => within(file, 'proto/contract') || from.startsWith('node:'))).toEqual([]);
+  expect(
+    breaches(inFolder('proto/chain'), ({ file, from }) => within(file, 'proto/chain', 'proto/contract') || from === 'node:crypto'),
+  ).toEqual([]);
+  // `tollgate hook` loads it at each call: it imports no value of the contract.
+  expect(
+    breaches(inFolder('proto/hosts'), ({ file, typeOnly }) => within(file, 'proto/hosts') || (typeOnly && within(file, 'proto/contract'))),
+  ).toEqual([]);
   expect(breaches(inFolder('proto'), ({ file }) => file === null || within(file, 'proto'))).toEqual([]);
 });
 
-test('the sidecar imports nothing from the control plane', () => {
-  expect(breaches(inFolder('sidecar'), ({ file, from }) => !within(file, 'control-plane') && !from.includes('control-plane'))).toEqual([]);
+test('injection imports only the contract', () => {
+  expect(
+    breaches(inFolder('deploy/inject'), ({ file, from }) => within(file, 'deploy/inject', 'proto/contract') || from === 'node:util'),
+  ).toEqual([]);
+  const importers = [...sources.values()].filter(({ path }) => !within(path, 'deploy/inject'));
+  expect(breaches(importers, ({ file }) => !within(file, 'deploy/inject') || file === 'deploy/inject/index.ts')).toEqual([]);
+});
+
+test('the sidecar imports nothing from the control plane or from deploy', () => {
+  expect(
+    breaches(inFolder('sidecar'), ({ file, from }) => !within(file, 'control-plane', 'deploy') && !from.includes('control-plane')),
+  ).toEqual([]);
 });
 
 test('the control plane imports the sidecar only through its entry points', () => {
@@ -254,28 +275,25 @@ function partOf(path: string): string {
 test('imports in the control plane go in one direction: routes → operations → rules, store', () => {
   const may: Readonly<Record<string, readonly string[]>> = {
     base: [],
-    chain: [],
-    rules: ['chain', 'base'],
+    rules: ['base'],
     compile: ['rules', 'base'],
     evaluate: ['rules', 'compile', 'base'],
-    store: ['chain', 'rules', 'compile', 'evaluate', 'base'],
+    store: ['rules', 'compile', 'evaluate', 'base'],
     publish: ['compile', 'rules', 'base'],
     issuer: ['rules', 'base'],
     'certificates/x509': ['base'],
     'certificates/tls': ['certificates/x509', 'base'],
     'certificates/https-server': ['certificates/x509', 'base'],
     'certificates/enrol': ['operations', 'rules', 'base', 'certificates/https-server', 'certificates/tls', 'certificates/x509', 'injector'],
-    export: ['chain', 'rules', 'base', 'store', 'operations'],
-    inject: ['base'],
-    injector: ['inject', 'rules', 'certificates/x509', 'certificates/https-server', 'base'],
+    export: ['rules', 'base', 'store', 'operations'],
+    injector: ['rules', 'certificates/x509', 'certificates/https-server', 'base'],
     runs: ['rules', 'compile', 'publish', 'base'],
-    operations: ['chain', 'rules', 'compile', 'evaluate', 'store', 'publish', 'runs', 'certificates/x509', 'base'],
+    operations: ['rules', 'compile', 'evaluate', 'store', 'publish', 'runs', 'certificates/x509', 'base'],
     routes: ['operations', 'rules', 'evaluate', 'http', 'base'],
     http: ['routes', 'operations', 'rules', 'base'],
     grpc: ['operations', 'rules', 'compile', 'publish', 'base'],
-    // The command line speaks REST. From the control plane it may import the database commands (see `entries`), the
-    // check of a log export, which needs no database, and the injection of sidecars into pods, which makes no requests.
-    cli: ['chain', 'inject'],
+    // The command line speaks REST. From the control plane it may import the database commands (see `entries`).
+    cli: [],
   };
   const others = new Set(inFolder('control-plane').map(({ path }) => partOf(path)));
   others.delete('app');
@@ -291,9 +309,9 @@ test('imports in the control plane go in one direction: routes → operations �
         (within(file, 'control-plane') && [part, ...(may[part] ?? [])].includes(partOf(file))) ||
         // The type of what is read from a workspace is also a type of the publisher.
         (part === 'publish' && typeOnly && partOf(file) === 'store') ||
+        (['cli', 'injector'].includes(part) && file === 'deploy/inject/index.ts') ||
         (part === 'http' && typeOnly && file === 'control-plane/app/config.ts') ||
         (part === 'cli' && entries.includes(file)) ||
-        (part === 'cli' && file === 'sidecar/doors/coding-agents/index.ts') ||
         (part === 'runs' && typeOnly && file === 'sidecar/telemetry/index.ts') ||
         (['runs', 'operations'].includes(part) && file === 'sidecar/engine/index.ts') ||
         (['http', 'routes'].includes(part) && file === 'sidecar/doors/hooks/index.ts') ||
@@ -448,14 +466,14 @@ test('what the control plane imports of the evaluator loads nothing that listens
 
 test('the program that a host starts for every call loads nothing except Node and the formats of the hosts', () => {
   const { files, modules } = loadedBy('control-plane/cli/hook-main.ts');
-  expect([...modules].filter((name) => !name.startsWith('node:') && name !== '@tollgate/sidecar/hosts')).toEqual([]);
+  expect([...modules].filter((name) => !name.startsWith('node:'))).toEqual([]);
   const ours = [
     'control-plane/cli/hook-main.ts',
     'control-plane/cli/commands/hook.ts',
     'control-plane/cli/hooks/connection.ts',
     'control-plane/cli/hooks/paths.ts',
   ];
-  expect([...files].filter((path) => !within(path, 'sidecar/doors/coding-agents', ...ours))).toEqual([]);
+  expect([...files].filter((path) => !within(path, 'proto/hosts', ...ours))).toEqual([]);
 });
 
 /** Import cycles of all sources, imports of types included: of each at least one path round it. */

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import type { Registry } from 'prom-client';
 import { parse } from 'yaml';
 import type { Config } from './config.ts';
-import { type InjectSettings, missingIn, readSettings } from '../inject/settings.ts';
+import { type InjectSettings, missingIn, readSettings } from '@tollgate/inject';
 import { type Injector, startInjector } from '../injector/injector.ts';
 import { standardTerms } from '../injector/rotation.ts';
 import { shareCertificates } from '../injector/shared-certificates.ts';

@@ -1,7 +1,7 @@
 // Reads YAML as kubectl does: several documents in a file, YAML 1.1 (so a mode is octal), and dates and times of day as
 // text. Changes are made in the existing text: comments, order and style of the rest stay.
 import type { CreateNodeOptions, Document, DocumentOptions, ParseOptions, SchemaOptions, Tags } from 'yaml';
-import type { Operation } from '../inject/json-patch.ts';
+import type { Operation } from '@tollgate/inject';
 
 const aliasesMax = 1_000;
 const options: ParseOptions & DocumentOptions & SchemaOptions = {

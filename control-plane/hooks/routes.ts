@@ -3,7 +3,7 @@
 import { bounds, reasons } from '@tollgate/proto/contract';
 import { type HookRoutes, registerHooks } from '@tollgate/sidecar/hooks';
 import type { FastifyInstance, FastifySchema } from 'fastify';
-import { isObject, type JsonSchema } from '../base/shape.ts';
+import { isObject, type JsonSchema } from '@tollgate/proto/shape';
 import { httpStatus, refusalOf } from '../base/errors.ts';
 import type { AppDeps } from '../http/deps.ts';
 import { describe } from '../http/describe.ts';

@@ -1,7 +1,7 @@
 // Builds the entry of a route in the API document from the description that the route was added with.
 import { bounds, type ErrorCode } from '@tollgate/proto/contract';
 import type { FastifySchema, HTTPMethods } from 'fastify';
-import type { JsonSchema } from '../base/shape.ts';
+import type { JsonSchema } from '@tollgate/proto/shape';
 import { httpStatus } from '../base/errors.ts';
 import { errorRef } from './shapes.ts';
 

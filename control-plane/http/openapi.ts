@@ -3,7 +3,7 @@
 import swagger from '@fastify/swagger';
 import reference from '@scalar/fastify-api-reference';
 import type { FastifyInstance } from 'fastify';
-import { isObject } from '../base/shape.ts';
+import { isObject } from '@tollgate/proto/shape';
 import { sessionCookieOf } from './cookies.ts';
 import { tags } from './describe.ts';
 import { components, shownKeyword } from './shapes.ts';

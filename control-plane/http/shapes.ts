@@ -5,7 +5,7 @@ import Type from 'typebox';
 import { agentSchemas } from '../agents/rules/agent.ts';
 import { documentSchema } from '../policies/rules/policy.ts';
 import { runStatuses } from '../runs/rules/run.ts';
-import { isObject, type JsonSchema } from '../base/shape.ts';
+import { isObject, type JsonSchema } from '@tollgate/proto/shape';
 import { stopReasons } from '../runs/operations/start-run.ts';
 
 /** Accepts one of these strings. */

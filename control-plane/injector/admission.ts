@@ -1,10 +1,8 @@
 // Answers the review of a pod for an API server: AdmissionReview of admission.k8s.io/v1. The functions are pure. A pod
 // that cannot be injected is rejected, with words for its author. Pods of the cluster's own namespaces and of the
 // control plane's namespace always pass, whatever the webhook's present configuration says.
-import { inject } from '../inject/inject.ts';
-import { diff } from '../inject/json-patch.ts';
-import type { InjectSettings } from '../inject/settings.ts';
-import { isObject } from '../base/shape.ts';
+import { diff, inject, type InjectSettings } from '@tollgate/inject';
+import { isObject } from '@tollgate/proto/shape';
 
 export interface Answer {
   readonly status: number;

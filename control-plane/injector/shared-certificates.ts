@@ -3,7 +3,7 @@
 // so that every API server can check it. Authorities leave that bundle only after they have expired.
 import type { Kubernetes } from './kubernetes-api.ts';
 import { lifeOf, type Server, type Terms } from '../certificates/x509/authorities.ts';
-import { isObject } from '../base/shape.ts';
+import { isObject } from '@tollgate/proto/shape';
 import { advance, bundleOf, type Held, nothingHeld } from './rotation.ts';
 
 interface Deps {

@@ -3,7 +3,7 @@
 // the chain has.
 import { nameProblem } from '@tollgate/proto/contract';
 import type { Agent } from '../agents/rules/agent.ts';
-import { isObject } from '../base/shape.ts';
+import { isObject } from '@tollgate/proto/shape';
 import type { Governed } from './governance/governed.ts';
 import { agentsPrefix } from './governance/run-view.ts';
 import type { RunTool, ToolResult } from './tools/tool.ts';

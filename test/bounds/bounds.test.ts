@@ -42,7 +42,7 @@ const isPlace = (place: string): boolean => place.includes('.ts#');
 const holders = 'What holds a snapshot';
 
 describe('docs/design/bounds.md', () => {
-  const sources = ['sidecar', 'control-plane', 'proto']
+  const sources = ['sidecar', 'control-plane', 'deploy/inject', 'proto']
     .flatMap(sourcesIn)
     .map((path) => ({ path, text: readFileSync(join(root, path), 'utf8') }));
   const kept = sources.flatMap(({ path, text }) => findKept(path, text));

@@ -3,7 +3,7 @@
 import { canonicalJson } from '@tollgate/proto/contract';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { canonicalOf, writeTwice } from '../../control-plane/chain/canonical.ts';
+import { canonicalOf, writeTwice } from '../../proto/chain/canonical.ts';
 
 test('both writers write the same text for every JSON value', () => {
   fc.assert(

@@ -1,6 +1,6 @@
 // A log as a control plane would export it, made without a control plane.
 import { createPublicKey, generateKeyPairSync, sign } from 'node:crypto';
-import { canonicalOf } from '../../control-plane/chain/canonical.ts';
+import { canonicalOf } from '../../proto/chain/canonical.ts';
 import {
   type Checkpoint,
   type Kept,
@@ -10,10 +10,10 @@ import {
   parseLogKey,
   parseNote,
   signedNote,
-} from '../../control-plane/chain/checkpoint.ts';
-import { checkpointLine, entryLine, format, gapLine, headingLine, retiredLine } from '../../control-plane/chain/lines.ts';
-import { canonicalGap, digestOf, type ShownGap, valueAfterEntry, valueAfterGap, valueBefore } from '../../control-plane/chain/link.ts';
-import { createVerifier, type Verdict, type VerifyConfig } from '../../control-plane/chain/verify.ts';
+} from '../../proto/chain/checkpoint.ts';
+import { checkpointLine, entryLine, format, gapLine, headingLine, retiredLine } from '../../proto/chain/lines.ts';
+import { canonicalGap, digestOf, type ShownGap, valueAfterEntry, valueAfterGap, valueBefore } from '../../proto/chain/link.ts';
+import { createVerifier, type Verdict, type VerifyConfig } from '../../proto/chain/verify.ts';
 import { entry } from '../control-plane/spool.ts';
 
 export const origin = originOf('acme', '0123456789abcdef0123456789abcdef');

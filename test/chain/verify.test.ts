@@ -2,8 +2,8 @@
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { canonicalOf } from '../../control-plane/chain/canonical.ts';
-import { logKeyText, originOf, parseLogKey, parseNote, signerOf } from '../../control-plane/chain/checkpoint.ts';
+import { canonicalOf } from '../../proto/chain/canonical.ts';
+import { logKeyText, originOf, parseLogKey, parseNote, signerOf } from '../../proto/chain/checkpoint.ts';
 import { bytesOf, createLog, createSigner, entryOf, gapOf, type Item, noteFrom, origin, signer, verify } from './log.ts';
 
 const keys = [signer.keyOf()];

@@ -4,7 +4,7 @@ import { createServer, type RequestListener } from 'node:http';
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { hosts, type HostName } from '@tollgate/proto/contract';
-import { answerHeader, hostNamed } from '../../sidecar/doors/coding-agents/index.ts';
+import { answerHeader, hostNamed } from '../../proto/hosts/index.ts';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { recorded, startHosts } from '../sidecar/doors/coding-agents/recorded.ts';
 import { agent, keyText } from '../support/snapshots.ts';

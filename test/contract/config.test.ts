@@ -1,7 +1,7 @@
 import { choice, configTable, integer, printableConfig, programVariables, readConfig, text } from '@tollgate/proto/contract';
 import { expect, test } from 'vitest';
 import { cliVariables } from '../../control-plane/cli/connect.ts';
-import { variablesForApps } from '../../control-plane/inject/app-environment.ts';
+import { variablesForApps } from '../../deploy/inject/app-environment.ts';
 import { configSchema } from '../../control-plane/app/config.ts';
 import { sidecarSchema } from '../../sidecar/app/config.ts';
 

@@ -2,8 +2,8 @@
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { parseLogKey, parseNote } from '../../control-plane/chain/checkpoint.ts';
-import type { Verdict } from '../../control-plane/chain/verify.ts';
+import { parseLogKey, parseNote } from '../../proto/chain/checkpoint.ts';
+import type { Verdict } from '../../proto/chain/verify.ts';
 import { makeCheckpoint, tendCheckpoints } from '../../control-plane/audit/operations/checkpoint.ts';
 import { authenticate } from '../../control-plane/access/operations/authenticate.ts';
 import { createNotary, newNotaryKey } from '../../control-plane/audit/operations/notary.ts';

@@ -3,7 +3,7 @@ import { hash } from 'node:crypto';
 import { expect } from 'vitest';
 import { createCollector } from '../../control-plane/audit/export/collector.ts';
 import { createDelivery } from '../../control-plane/audit/export/delivery.ts';
-import { valueAfterEntry, valueAfterGap } from '../../control-plane/chain/link.ts';
+import { valueAfterEntry, valueAfterGap } from '../../proto/chain/link.ts';
 import { createExporter, type Exporter } from '../../control-plane/audit/export/exporter.ts';
 import { standardPace } from '../../control-plane/audit/export/pace.ts';
 import type { Collector, LogRecord } from '../support/collector.ts';

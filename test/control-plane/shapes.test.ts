@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest';
 import { agentSchemas, checkAgentPatch, checkAgentUpdate, checkNewAgent } from '../../control-plane/agents/rules/agent.ts';
 import { isRecognisedModel } from '../../control-plane/agents/rules/models.ts';
 import { checkDocument, type DocumentKind, documentSchema } from '../../control-plane/policies/rules/policy.ts';
-import type { Problem } from '../../control-plane/base/shape.ts';
+import type { Problem } from '../../proto/contract/shape.ts';
 import { valueOf } from '../support/generated-requests.ts';
 
 const ajv = new Ajv2020({ strict: false, validateFormats: false });

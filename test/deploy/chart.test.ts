@@ -5,7 +5,7 @@ import { programVariables, readConfig } from '@tollgate/proto/contract';
 import { expect, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import { configSchema } from '../../control-plane/app/config.ts';
-import { readSettings } from '../../control-plane/inject/settings.ts';
+import { readSettings } from '../../deploy/inject/settings.ts';
 
 const read = (path: string): string => readFileSync(new URL(`../../deploy/${path}`, import.meta.url), 'utf8');
 const namesIn = (text: string): readonly string[] => [...new Set(text.match(/\b(?:TOLLGATE_[A-Z_]+|DATABASE_URL)\b/g) ?? [])];

@@ -12,7 +12,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { type Injector, startInjector } from '../../control-plane/injector/injector.ts';
 import { advance, nothingHeld } from '../../control-plane/injector/rotation.ts';
 import { shareCertificates } from '../../control-plane/injector/shared-certificates.ts';
-import { readSettings } from '../../control-plane/inject/settings.ts';
+import { readSettings } from '../../deploy/inject/settings.ts';
 import { createKubernetes } from '../../control-plane/injector/kubernetes-api.ts';
 import type { Terms } from '../../control-plane/certificates/x509/authorities.ts';
 import { makeAuthority, makeServer, type Pair } from '../../control-plane/certificates/x509/certificate.ts';

@@ -6,8 +6,8 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
-import { inject } from '../../control-plane/inject/inject.ts';
-import { readSettings } from '../../control-plane/inject/settings.ts';
+import { inject } from '../../deploy/inject/inject.ts';
+import { readSettings } from '../../deploy/inject/settings.ts';
 import { run } from '../cli/cli.ts';
 
 const folder = fileURLToPath(new URL('../cases/inject/', import.meta.url));

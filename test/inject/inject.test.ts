@@ -2,10 +2,10 @@
 // and the patch of the webhook gives the result of the function.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { diff } from '../../control-plane/inject/json-patch.ts';
-import { inject, type Injection } from '../../control-plane/inject/inject.ts';
-import type { Pod } from '../../control-plane/inject/pod.ts';
-import { type InjectSettings, readSettings } from '../../control-plane/inject/settings.ts';
+import { diff } from '../../deploy/inject/json-patch.ts';
+import { inject, type Injection } from '../../deploy/inject/inject.ts';
+import type { Pod } from '../../deploy/inject/pod.ts';
+import { type InjectSettings, readSettings } from '../../deploy/inject/settings.ts';
 import { applyPatch } from './apply-patch.ts';
 
 function settingsWith(more: object): InjectSettings {

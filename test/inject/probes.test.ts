@@ -4,8 +4,8 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { runInNewContext } from 'node:vm';
 import { expect, onTestFinished, test } from 'vitest';
-import { inject } from '../../control-plane/inject/inject.ts';
-import { readSettings } from '../../control-plane/inject/settings.ts';
+import { inject } from '../../deploy/inject/inject.ts';
+import { readSettings } from '../../deploy/inject/settings.ts';
 
 type Exec = { readonly exec: { readonly command: readonly string[] } };
 

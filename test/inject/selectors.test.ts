@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
-import { readSettings } from '../../control-plane/inject/settings.ts';
+import { readSettings } from '../../deploy/inject/settings.ts';
 
 type Labels = Readonly<Record<string, string>>;
 

@@ -6,7 +6,7 @@ import { Registry } from 'prom-client';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { type Injector, startInjector } from '../../control-plane/injector/injector.ts';
-import { readSettings } from '../../control-plane/inject/settings.ts';
+import { readSettings } from '../../deploy/inject/settings.ts';
 import { makeAuthority, makeServer } from '../../control-plane/certificates/x509/certificate.ts';
 import { run } from '../cli/cli.ts';
 import { applyPatch } from './apply-patch.ts';

@@ -1,6 +1,6 @@
 // Keys: how a key is made, and what is stored of it. The key itself is shown once and never stored.
 import { hashKey, nameProblem, type Tier } from '@tollgate/proto/contract';
-import { type Problem, problem } from '../../base/shape.ts';
+import { problem, type Problem } from '@tollgate/proto/shape';
 
 export interface KeyPins {
   readonly tier: Tier | null;

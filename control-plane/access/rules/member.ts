@@ -1,6 +1,6 @@
 // The members of a workspace.
 import { isUid, type Role } from '@tollgate/proto/contract';
-import type { Problem } from '../../base/shape.ts';
+import type { Problem } from '@tollgate/proto/shape';
 
 export interface Member {
   readonly uid: string;

@@ -1,7 +1,7 @@
 // Agent profiles: their fields, the rules for each field in a create, a PUT and a PATCH, and the form in which a
 // profile is shown.
 import { bounds, childPath, nameProblem } from '@tollgate/proto/contract';
-import { isObject, type JsonSchema, type Problem } from '../../base/shape.ts';
+import { isObject, type JsonSchema, type Problem } from '@tollgate/proto/shape';
 import type { Checked } from '../../base/refusal.ts';
 
 /** The fields that a caller can write. */

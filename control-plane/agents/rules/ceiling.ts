@@ -1,7 +1,7 @@
 // Limits what a member can set in an agent. Without it, the requirements of owners and admins for agents (scopes,
 // delegation) would have no effect, because every person who can write agents could give them everything. Pure.
 import { bounds, nameProblem, namesTool } from '@tollgate/proto/contract';
-import { described, fields, integer, list, oneOf, type Problem, type Shape, text } from '../../base/shape.ts';
+import { described, fields, integer, list, oneOf, type Problem, type Shape, text } from '@tollgate/proto/shape';
 import { type AgentFields, capBounds } from './agent.ts';
 
 /** The ceiling of the workspace. A field that it does not name is not limited, except `scopes` and `canDelegate`. */

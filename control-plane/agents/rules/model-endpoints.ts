@@ -1,7 +1,7 @@
 // OpenAI-compatible endpoints that the operator configures in `TOLLGATE_MODEL_ENDPOINTS`. They never contain a key. An
 // endpoint names the environment variable that holds its key.
 import { isLoopback } from '@tollgate/proto/contract';
-import { isObject } from '../../base/shape.ts';
+import { isObject } from '@tollgate/proto/shape';
 import type { Price } from './models.ts';
 
 export interface ModelEndpoint {

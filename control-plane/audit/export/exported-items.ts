@@ -1,6 +1,6 @@
 // Converts stored items to items for the export. Each exported item carries the chain value after it, so that a copy
 // can be verified without this system. Items that no longer exist are reported as missing. Pure.
-import { valueAfterEntry, valueAfterGap, valueBefore } from '../../chain/link.ts';
+import { valueAfterEntry, valueAfterGap, valueBefore } from '@tollgate/proto/chain';
 import type { ExportedItem } from '../rules/exported.ts';
 import type { StoredItem } from '../store/audit-chain.ts';
 import type { BehindLog } from '../store/audit-export.ts';

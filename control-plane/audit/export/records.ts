@@ -2,8 +2,7 @@
 // trace ids in hex. The body of an entry is its canonical JSON, from which its digest was computed. The records of a
 // log are therefore sufficient to verify its chain. They contain only what the audit log contains. Pure.
 import { hash } from 'node:crypto';
-import { canonicalOf } from '../../chain/canonical.ts';
-import { canonicalGap } from '../../chain/link.ts';
+import { canonicalGap, canonicalOf } from '@tollgate/proto/chain';
 import type { ExportedItem, ExportedLog } from '../rules/exported.ts';
 import { type Attributes, attributesText, nanosOf, traceText } from './encoding.ts';
 

@@ -1,7 +1,7 @@
 // Makes checkpoints of a log: on each request, and in a periodic job if there are new items. A checkpoint is refused if
 // the log does not continue from the earlier ones, for example after a rollback. Our own code never shrinks or changes
 // the log.
-import { type Checkpoint, logKeyText, signedNote } from '../../chain/checkpoint.ts';
+import { type Checkpoint, logKeyText, signedNote } from '@tollgate/proto/chain';
 import { conflict, notFound } from '../../base/refusal.ts';
 import { findCheckpoint, findStray, listKeys, listUnsigned, openLog, type StoredLog, writeCheckpoint } from '../store/audit-chain.ts';
 import { startOfDay } from '../store/partitions.ts';

@@ -2,9 +2,19 @@
 // without this system. Chain values are computed from the digests that entries had on arrival, so an entry that was
 // changed later in the database does not match its own line. It reads page by page, as the export of entries does.
 import { AppError } from '@tollgate/proto/contract';
-import { canonicalOf } from '../../chain/canonical.ts';
-import { checkpointLine, entryLine, format, gapLine, headingLine, retiredLine } from '../../chain/lines.ts';
-import { canonicalGap, valueAfterEntry, valueAfterGap, valueBefore } from '../../chain/link.ts';
+import {
+  canonicalGap,
+  canonicalOf,
+  checkpointLine,
+  entryLine,
+  format,
+  gapLine,
+  headingLine,
+  retiredLine,
+  valueAfterEntry,
+  valueAfterGap,
+  valueBefore,
+} from '@tollgate/proto/chain';
 import type { Actor } from '../../access/rules/actor.ts';
 import { badRequest } from '../../base/refusal.ts';
 import { findCheckpoint, openLog, readItems, type StoredItem, type StoredLog } from '../store/audit-chain.ts';

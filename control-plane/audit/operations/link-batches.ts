@@ -1,5 +1,5 @@
 // Numbers the new items of a group of batches and links them to the chain, one batch after the other. Pure.
-import { canonicalGap, digestOf, valueAfterEntry, valueAfterGap } from '../../chain/link.ts';
+import { canonicalGap, digestOf, valueAfterEntry, valueAfterGap } from '@tollgate/proto/chain';
 import { entryFromRecord, openRecord } from '../rules/audit-entry.ts';
 import type { NumberedEntry } from '../store/audit-copy.ts';
 import type { ChainEnd, NumberedGap } from '../store/audit-ingest.ts';

@@ -2,10 +2,9 @@
 // are repaired and named in `mended`, so that one bad record never blocks its batch. Pure.
 import { isUtf8 } from 'node:buffer';
 import { bounds, tiers } from '@tollgate/proto/contract';
-import { canonicalOf, writeTwice } from '../../chain/canonical.ts';
-import { digestOf } from '../../chain/link.ts';
+import { canonicalOf, digestOf, writeTwice } from '@tollgate/proto/chain';
 import { cleanJson, cleanText, depthMax, isCleanText } from '../../base/clean-json.ts';
-import { isObject } from '../../base/shape.ts';
+import { isObject } from '@tollgate/proto/shape';
 
 /** An entry as it is stored: searchable values in separate fields, all others in `rest`. */
 export interface StoredEntry {

@@ -1,7 +1,7 @@
 // Parses the query strings of `GET …/audit`, of its stream and of its export, and the cursor that carries the query
 // from page to page.
 import { instantWords, isInstant, parseInstant } from '../../base/instant.ts';
-import type { Problem } from '../../base/shape.ts';
+import type { Problem } from '@tollgate/proto/shape';
 import type { Checked } from '../../base/refusal.ts';
 
 /** The position of an entry in the order "newest first". */

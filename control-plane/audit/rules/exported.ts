@@ -1,5 +1,5 @@
 // Items of a workspace's log for an external store, and the possible results of the export.
-import type { ShownGap } from '../../chain/link.ts';
+import type { ShownGap } from '@tollgate/proto/chain';
 
 export interface ExportedLog {
   /** The slug of the workspace. */

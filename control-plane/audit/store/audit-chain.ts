@@ -1,8 +1,7 @@
 // Stores the chain of a workspace: its end, its items in order, its checkpoints, and what is kept of it when days go
 // out of retention.
 import type pg from 'pg';
-import { originOf } from '../../chain/checkpoint.ts';
-import { type ShownGap, valueBefore } from '../../chain/link.ts';
+import { originOf, type ShownGap, valueBefore } from '@tollgate/proto/chain';
 import type { ChainEnd } from './audit-ingest.ts';
 import { type EntryRow, entryFromRow, shown } from './audit.ts';
 import { queryPatiently } from '../../database/patience.ts';

@@ -2,7 +2,7 @@
 // sends. A cursor moves only from the position that its reader found. If two control planes both send, one of them
 // therefore detects the takeover. All times are from the database's clock.
 import type pg from 'pg';
-import { originOf } from '../../chain/checkpoint.ts';
+import { originOf } from '@tollgate/proto/chain';
 import { queryPatiently } from '../../database/patience.ts';
 import type { Queryable } from '../../database/transaction.ts';
 

@@ -2,8 +2,7 @@
 // in order, and then the row of the chain. Transactions of one workspace therefore never overlap, and they cannot
 // deadlock. It uses few round trips, because this is the hot path.
 import type pg from 'pg';
-import { originOf } from '../../chain/checkpoint.ts';
-import { valueBefore } from '../../chain/link.ts';
+import { originOf, valueBefore } from '@tollgate/proto/chain';
 import { selectMissing } from './partitions.ts';
 import { patientQuery, startOver } from '../../database/transaction.ts';
 

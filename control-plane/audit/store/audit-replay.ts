@@ -3,7 +3,7 @@
 // are not read.
 import type pg from 'pg';
 import type { AuditPosition } from '../rules/audit-query.ts';
-import { isObject } from '../../base/shape.ts';
+import { isObject } from '@tollgate/proto/shape';
 import type { ReplayedEntry } from '../../policies/evaluate/replayed-call.ts';
 import { queryPatiently } from '../../database/patience.ts';
 import { rowIs } from '../../database/row.ts';

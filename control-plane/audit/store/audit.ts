@@ -1,7 +1,7 @@
 // Reads the audit log: newest first by the time of the decision, or in the order of arrival.
 import type pg from 'pg';
 import type { AuditFilters, AuditPosition, AuditQuery } from '../rules/audit-query.ts';
-import { isObject } from '../../base/shape.ts';
+import { isObject } from '@tollgate/proto/shape';
 import { rowIs } from '../../database/row.ts';
 import { queryPatiently } from '../../database/patience.ts';
 import type { Queryable } from '../../database/transaction.ts';

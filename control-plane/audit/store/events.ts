@@ -1,5 +1,5 @@
 // Admin events: what was changed, by which actor, and when. They are written in the transaction of the change itself.
-import { isObject } from '../../base/shape.ts';
+import { isObject } from '@tollgate/proto/shape';
 import { rowIs } from '../../database/row.ts';
 import type { Queryable } from '../../database/transaction.ts';
 

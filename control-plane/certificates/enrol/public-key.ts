@@ -1,7 +1,7 @@
 // Parses the body of a certificate request: `{"publicKey": "<PEM>"}`.
 import { createPublicKey, type KeyObject } from 'node:crypto';
 import { badRequest } from '../../base/refusal.ts';
-import { isObject } from '../../base/shape.ts';
+import { isObject } from '@tollgate/proto/shape';
 
 const pem = /^\s*-----BEGIN PUBLIC KEY-----[A-Za-z0-9+/=\s]+-----END PUBLIC KEY-----\s*$/;
 const wanted = 'must be a public key of EC P-256, as PEM of its SPKI (BEGIN PUBLIC KEY)';

@@ -3,7 +3,7 @@
 import { AppError } from '@tollgate/proto/contract';
 import type { Certified } from '../../access/rules/certified.ts';
 import { forbidden, unauthenticated } from '../../base/refusal.ts';
-import { isObject } from '../../base/shape.ts';
+import { isObject } from '@tollgate/proto/shape';
 import type { Kubernetes } from '../../injector/kubernetes-api.ts';
 
 /** The audience that a projected token must have. */

@@ -3,8 +3,7 @@
 import { createReadStream } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import type { Command } from 'commander';
-import { type Kept, type LogKey, parseLogKey, parseNote } from '../../chain/checkpoint.ts';
-import { createVerifier, type Proven, type Verdict } from '../../chain/verify.ts';
+import { createVerifier, type Kept, type LogKey, parseLogKey, parseNote, type Proven, type Verdict } from '@tollgate/proto/chain';
 import { rowsIn, textIn } from '../answer.ts';
 import { act, type Asked, type Cli, type ExitCode } from '../command.ts';
 import { Failure } from '../failure.ts';

@@ -1,8 +1,7 @@
 // `tollgate audit export --proof`: exports the log as its hash chain. It is written byte for byte as received, because
 // any other form of a line would be rejected as changed.
 import { readFile } from 'node:fs/promises';
-import { parseNote } from '../../chain/checkpoint.ts';
-import { parseLine } from '../../chain/lines.ts';
+import { parseLine, parseNote } from '@tollgate/proto/chain';
 import type { Row } from '../answer.ts';
 import type { Asked, ExitCode } from '../command.ts';
 import { Failure, Outage } from '../failure.ts';

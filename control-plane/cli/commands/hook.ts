@@ -116,7 +116,7 @@ async function problemIn(name: string, kind: string, text: string): Promise<stri
   if (passes.has(kind)) return null;
   if (!changes.has(kind) || !says) return `what does not go with ${answerHeader}: ${JSON.stringify(kind.slice(0, 20))}`;
   if (kind !== 'deny') return null;
-  const { hostNamed } = await import('@tollgate/sidecar/hosts');
+  const { hostNamed } = await import('@tollgate/proto/hosts');
   return hostNamed(name)?.before.denies(text) === true ? null : `a denial that ${name} would not heed`;
 }
 
@@ -141,7 +141,7 @@ function wordsOf(error: Error, late: boolean): string {
 
 async function refuse(name: string, text: string, problem: string, world: HookWorld): Promise<number> {
   // Loaded only here, because most calls do not need it.
-  const { hostNamed, readEvent, refuseEvent } = await import('@tollgate/sidecar/hosts');
+  const { hostNamed, readEvent, refuseEvent } = await import('@tollgate/proto/hosts');
   const host = hostNamed(name);
   if (host === null) {
     world.err('tollgate: the host must be claude-code, codex, cursor, gemini-cli, copilot-cli, opencode or cline; the call is denied\n');

@@ -1,8 +1,7 @@
 // `tollgate inject`: applies the webhook's change of pods to files, with the same code. It contacts no control plane.
 import { readFile } from 'node:fs/promises';
 import type { Command } from 'commander';
-import type { Outcome } from '../../inject/documents.ts';
-import type { InjectSettings } from '../../inject/settings.ts';
+import type { InjectSettings, Outcome } from '@tollgate/inject';
 import { isRow, type Row } from '../answer.ts';
 import { act, type Asked, type Cli } from '../command.ts';
 import { Failure } from '../failure.ts';
@@ -35,8 +34,7 @@ export function addInjectCommand(program: Command, cli: Cli): void {
 }
 
 async function injectFiles({ world, options, print }: Asked<Options>): Promise<void> {
-  const { injectDocument } = await import('../../inject/documents.ts');
-  const { diff } = await import('../../inject/json-patch.ts');
+  const { diff, injectDocument } = await import('@tollgate/inject');
   const settings = await settingsFrom(options);
   const manifests = (await Promise.all(options.file.map((file) => read(file, world.stdin)))).flat();
   if (manifests.length === 0) throw new Failure(`there is nothing in ${options.file.join(', ')}`);
@@ -71,7 +69,7 @@ function noteLines({ name, kind, warnings }: Outcome): readonly string[] {
 }
 
 async function settingsFrom({ settings: path, image, controlPlane, mode, enrol, ca: caFile }: Options): Promise<InjectSettings> {
-  const { missingIn, readSettings } = await import('../../inject/settings.ts');
+  const { missingIn, readSettings } = await import('@tollgate/inject');
   const given = path === undefined ? {} : await readOne(path);
   const ca = caFile === undefined ? undefined : await readText(caFile);
   const said = Object.entries({ image, controlPlane, mode, enrol, ca }).filter(([, value]) => value !== undefined);

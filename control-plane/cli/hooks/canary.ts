@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process';
 import { request } from 'node:http';
 import { request as secureRequest } from 'node:https';
 import type { HostName } from '@tollgate/proto/contract';
-import { canaryTool, hostNamed } from '@tollgate/sidecar/hosts';
+import { canaryTool, hostNamed } from '@tollgate/proto/hosts';
 import { runHook } from '../commands/hook.ts';
 import type { World } from '../world.ts';
 import { withoutProgram } from './command-line.ts';

@@ -5,7 +5,7 @@
 import { isReasonCode, isRole, isTier, ownText, parseAgentType, type ReasonCode, type Tier } from '@tollgate/proto/contract';
 import type { ReplayedCaller, ReplayedHop } from '@tollgate/sidecar/engine/compile';
 import type { WorkspaceState } from '../../compile/state.ts';
-import { isObject } from '../../base/shape.ts';
+import { isObject } from '@tollgate/proto/shape';
 
 /** A `PreToolUse` entry as the store reads it. */
 export interface ReplayedEntry {

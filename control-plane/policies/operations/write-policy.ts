@@ -6,7 +6,7 @@ import { looseningOverrides, needsBroader, tightens } from '../rules/overrides.t
 import { checkDocument, type PolicyDocument } from '../rules/policy.ts';
 import type { DocumentChange } from '../rules/policy-diff.ts';
 import { invalid, refuseIfAny } from '../../base/refusal.ts';
-import { isObject } from '../../base/shape.ts';
+import { isObject } from '@tollgate/proto/shape';
 import { deleteDocument, listDocuments, listOverridingDocuments, readDocument, writeDocument } from '../store/policies.ts';
 import { authorship, type Write, writeOperation } from '../../access/operation.ts';
 import { requireUnderstood } from './understood.ts';

@@ -2,7 +2,7 @@
 import { hosts, isTier, layers, nameProblem, parseAgentType, parts, redactionKinds } from '@tollgate/proto/contract';
 import type { FastifyInstance } from 'fastify';
 import Type from 'typebox';
-import type { Problem } from '../../base/shape.ts';
+import type { Problem } from '@tollgate/proto/shape';
 import { badRequest, refuseIfAny } from '../../base/refusal.ts';
 import { explainCall } from '../operations/explain-call.ts';
 import type { AppDeps } from '../../http/deps.ts';

@@ -6,7 +6,7 @@ import { isLead, requireAccessTo } from '../../access/rules/access.ts';
 import type { Actor } from '../../access/rules/actor.ts';
 import { uidProblem } from '../../access/rules/member.ts';
 import { badRequest } from '../../base/refusal.ts';
-import type { JsonSchema } from '../../base/shape.ts';
+import type { JsonSchema } from '@tollgate/proto/shape';
 import { freezeWorkspace, unfreezeWorkspace } from '../../workspaces/operations/freeze-workspace.ts';
 import type { Operation } from '../../access/operation.ts';
 import {

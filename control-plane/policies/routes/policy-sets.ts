@@ -2,7 +2,7 @@
 import { bounds } from '@tollgate/proto/contract';
 import type { FastifyInstance } from 'fastify';
 import Type from 'typebox';
-import type { JsonSchema } from '../../base/shape.ts';
+import type { JsonSchema } from '@tollgate/proto/shape';
 import { applyPolicies } from '../operations/apply-policies.ts';
 import { exportPolicies } from '../operations/export-policies.ts';
 import { readPolicyHistory } from '../operations/read-policy-history.ts';

@@ -1,6 +1,6 @@
 // JSON Merge Patch, RFC 7396: objects merge, `null` removes, everything else replaces. Names such as `__proto__` and
 // `constructor` are normal keys. Therefore objects are built from their entries and never assigned to.
-import { isObject } from '../../base/shape.ts';
+import { isObject } from '@tollgate/proto/shape';
 
 /** Returns `target` with `patch` applied. Neither is changed. */
 export function mergePatch(target: unknown, patch: unknown): unknown {

@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { childPath, type DocumentId, documentKey, hosts, keyedPath, layers } from '@tollgate/proto/contract';
 import type { PolicyDocument, StoredDocument } from './policy.ts';
 import { isOfSet, type WantedDocuments } from './policy-set.ts';
-import { isObject } from '../../base/shape.ts';
+import { isObject } from '@tollgate/proto/shape';
 
 /** Null: not set. */
 export interface DocumentChange {

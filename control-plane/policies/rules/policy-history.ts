@@ -2,7 +2,7 @@
 import { type DocumentId, documentKey, isRole, isUid, parseAgentType } from '@tollgate/proto/contract';
 import { parseLimit } from '../../audit/rules/audit-query.ts';
 import type { Checked } from '../../base/refusal.ts';
-import type { Problem } from '../../base/shape.ts';
+import type { Problem } from '@tollgate/proto/shape';
 
 /** The position of a write in the order "newest first". */
 export interface HistoryPosition {

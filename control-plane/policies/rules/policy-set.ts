@@ -4,7 +4,7 @@ import { childPath, type DocumentId, isRole, type Layer, parseAgentType, roles, 
 import { uidProblem } from '../../access/rules/member.ts';
 import { checkDocument, type PolicyDocument, type StoredDocument } from './policy.ts';
 import type { Checked } from '../../base/refusal.ts';
-import { isObject, type Problem, problem } from '../../base/shape.ts';
+import { isObject, problem, type Problem } from '@tollgate/proto/shape';
 
 type Documents = Readonly<Record<string, PolicyDocument>>;
 

@@ -4,7 +4,7 @@ import { bounds, type DocumentId, nameProblem, type Part, parseAgentType, type R
 import { type AgentCeiling, agentCeiling } from '../../agents/rules/ceiling.ts';
 import { type RedactionDocument, redaction } from './redaction.ts';
 import { type ToolNamesDocument, toolNames } from './tool-names.ts';
-import { described, entries, fields, integer, type JsonSchema, oneOf, type Problem, problem, type Shape } from '../../base/shape.ts';
+import { described, entries, fields, integer, type JsonSchema, oneOf, problem, type Problem, type Shape } from '@tollgate/proto/shape';
 
 /** By tier. Other keys are accepted and returned, and have no effect. */
 export type TierRulesDocument = Readonly<Record<string, Rule>>;

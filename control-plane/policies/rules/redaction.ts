@@ -14,7 +14,7 @@ import {
 } from '@tollgate/proto/contract';
 import { ownPatternProblem } from '@tollgate/sidecar/engine/redact';
 import type { Checked } from '../../base/refusal.ts';
-import { described, entries, fields, isObject, list, oneOf, type Problem, problem, record, type Shape, text } from '../../base/shape.ts';
+import { described, entries, fields, isObject, list, oneOf, problem, type Problem, record, type Shape, text } from '@tollgate/proto/shape';
 
 /** As stored and returned: the merged content of the writes. */
 export interface RedactionDocument {

@@ -5,7 +5,7 @@ import { childPath, type Rule, wildcardPrefix } from '@tollgate/proto/contract';
 import { documentsFor, type Fold, foldDocuments, type Index } from '@tollgate/sidecar/engine/compile';
 import { type Place, pathOf, placesOf, rulesByPath } from './places.ts';
 import type { PolicyDocument } from './policy.ts';
-import type { Problem } from '../../base/shape.ts';
+import type { Problem } from '@tollgate/proto/shape';
 
 interface SelfEdit {
   /** The present state of the workspace. */

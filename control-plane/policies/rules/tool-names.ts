@@ -9,7 +9,7 @@ import {
   nameProblem,
   toolNamesMax,
 } from '@tollgate/proto/contract';
-import { described, entries, fields, isObject, type Problem, problem, type Shape, text } from '../../base/shape.ts';
+import { described, entries, fields, isObject, problem, type Problem, type Shape, text } from '@tollgate/proto/shape';
 
 /** As stored and returned: the merged content of the writes. Names, or wildcards on both sides. */
 export type ToolNamesDocument = Readonly<Partial<Record<HostName, Readonly<Record<string, string>>>>>;

@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Rule } from '@tollgate/proto/contract';
 import type { PolicyDocument, TierRulesDocument } from './policy.ts';
 import { invalid } from '../../base/refusal.ts';
-import { isObject } from '../../base/shape.ts';
+import { isObject } from '@tollgate/proto/shape';
 
 export interface UserPolicyView extends PolicyDocument {
   readonly parts: { readonly organisation?: PolicyDocument; readonly self?: PolicyDocument };

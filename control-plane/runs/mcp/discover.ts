@@ -3,7 +3,7 @@
 import type { StandardSchemaV1 } from '@modelcontextprotocol/client';
 import { AppError } from '@tollgate/proto/contract';
 import { badRequest } from '../../base/refusal.ts';
-import { isObject } from '../../base/shape.ts';
+import { isObject } from '@tollgate/proto/shape';
 import { checkTools, type DiscoveredTool, type Secrets, type Target, toolServerBounds } from '../../tool-servers/rules/tool-server.ts';
 import { type Connection, createConnection } from './connect.ts';
 import type { Reach } from './reach.ts';

@@ -2,7 +2,7 @@
 // Content that is not text is replaced by its type and size. The secrets that the server was sent are removed.
 import { isDeepStrictEqual } from 'node:util';
 import { cleanJson } from '../../base/clean-json.ts';
-import { isObject } from '../../base/shape.ts';
+import { isObject } from '@tollgate/proto/shape';
 import type { Secrets } from '../../tool-servers/rules/tool-server.ts';
 import type { ToolResult } from '../tools/tool.ts';
 

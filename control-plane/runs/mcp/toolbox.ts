@@ -2,7 +2,7 @@
 // failure of a server becomes a result in words that the model can act on. Events of the run (its end, a cancel)
 // reject.
 import { namesTool } from '@tollgate/proto/contract';
-import { isObject } from '../../base/shape.ts';
+import { isObject } from '@tollgate/proto/shape';
 import type { DiscoveredTool } from '../../tool-servers/rules/tool-server.ts';
 import type { Toolbox } from '../tools/tool.ts';
 import { createServerLink, type LinkDeps, type LinkedServer, notHeld, type ServerLink } from './server-link.ts';

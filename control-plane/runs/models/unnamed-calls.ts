@@ -1,7 +1,7 @@
 // Collects calls without a name from the stream of an endpoint with OpenAI's chat format. The SDK drops them, because
 // some endpoints send the name later. If the name never comes, the model still waits for an answer.
 import type { LanguageModelV3ToolCall } from '@ai-sdk/provider';
-import { isObject } from '../../base/shape.ts';
+import { isObject } from '@tollgate/proto/shape';
 
 interface UnnamedCalls {
   /**

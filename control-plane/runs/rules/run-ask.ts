@@ -1,7 +1,7 @@
 // The request body that starts a run. Unknown fields are ignored, as in the creation of an agent.
 import { keyedPath } from '@tollgate/proto/contract';
 import type { Checked } from '../../base/refusal.ts';
-import { isObject, type JsonSchema, type Problem, problem } from '../../base/shape.ts';
+import { isObject, type JsonSchema, problem, type Problem } from '@tollgate/proto/shape';
 
 export interface RunAsk {
   readonly input: string;

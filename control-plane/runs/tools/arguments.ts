@@ -1,5 +1,5 @@
 // Checks, before the decision, whether a call's input fits the schema of its tool.
-import { isObject } from '../../base/shape.ts';
+import { isObject } from '@tollgate/proto/shape';
 import type { SchemaProblem } from './schema-problem.ts';
 
 /** Returns the problem in words for the model, without quoting its values. Null: no problem. */

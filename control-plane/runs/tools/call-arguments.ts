@@ -1,6 +1,6 @@
 // The arguments of a call as the model wrote them, and as the model sees them again. Providers accept only an object
 // there. Other arguments are wrapped in an object, so that the model sees what it wrote.
-import { isObject } from '../../base/shape.ts';
+import { isObject } from '@tollgate/proto/shape';
 
 const field = 'unreadable_arguments';
 

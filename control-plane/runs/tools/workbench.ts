@@ -2,7 +2,7 @@
 // and other agents.
 import { nameProblem } from '@tollgate/proto/contract';
 import type { ToolCall } from '@tollgate/sidecar/engine';
-import { isObject } from '../../base/shape.ts';
+import { isObject } from '@tollgate/proto/shape';
 import { untilAborted } from '../../base/until-aborted.ts';
 import type { Governed } from '../governance/governed.ts';
 import { agentsPrefix } from '../governance/run-view.ts';

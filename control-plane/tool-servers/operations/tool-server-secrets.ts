@@ -1,7 +1,7 @@
 // Encrypts and decrypts the secrets of a tool server for storage. They are bound to their workspace and to the server's
 // name and address. A row that was moved or redirected can therefore not be decrypted.
 import { badRequest, conflict } from '../../base/refusal.ts';
-import { isObject } from '../../base/shape.ts';
+import { isObject } from '@tollgate/proto/shape';
 import type { Secrets, Target } from '../rules/tool-server.ts';
 import type { Deps } from '../../access/operation.ts';
 

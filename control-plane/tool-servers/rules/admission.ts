@@ -2,7 +2,7 @@
 // an owner or admin has admitted, by registering the server or explicitly later.
 import { bounds } from '@tollgate/proto/contract';
 import type { Checked } from '../../base/refusal.ts';
-import { isObject, list, type JsonSchema, type Problem, problem, record, text } from '../../base/shape.ts';
+import { isObject, type JsonSchema, list, problem, type Problem, record, text } from '@tollgate/proto/shape';
 import { type DiscoveredTool, toolServerBounds } from './tool-server.ts';
 
 /** Digests by tool name without the server's name, sorted. */

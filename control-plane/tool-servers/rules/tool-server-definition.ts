@@ -17,12 +17,12 @@ import {
   isObject,
   type JsonSchema,
   list,
-  type Problem,
   problem,
+  type Problem,
   record,
   type Shape,
   text,
-} from '../../base/shape.ts';
+} from '@tollgate/proto/shape';
 import { agentsServer, type Secrets, type Target, type ToolServerDefinition, toolServerBounds } from './tool-server.ts';
 
 /** The operator's settings. */

@@ -3,7 +3,7 @@
 // `secrets` of a definition.
 import { type CompiledTarget, childPath, nameProblem, NotJson, toolDefinitionDigest } from '@tollgate/proto/contract';
 import { cleanJson } from '../../base/clean-json.ts';
-import { isObject, type JsonSchema, type Problem, problem } from '../../base/shape.ts';
+import { isObject, type JsonSchema, problem, type Problem } from '@tollgate/proto/shape';
 
 /**
  * The agents to which a run can delegate tasks are called as tools of a server with this name. No other server can have

@@ -12,8 +12,7 @@ import type { Entrance, LetIn } from '../entrance/entrance.ts';
 import type { ClaimedCall } from '../sessions/pending-calls.ts';
 import type { Claimed, Session } from '../sessions/sessions.ts';
 import { traceNamedBy, traceOfCall } from '../traced-call.ts';
-import type { AfterEvent, Answered, BeforeEvent, Host, HostCall } from './host.ts';
-import { canaryTool } from './index.ts';
+import { type AfterEvent, type Answered, type BeforeEvent, canaryTool, type Host, type HostCall } from '@tollgate/proto/hosts';
 import { type Names, ourName } from './names.ts';
 
 type Door = Pick<Entrance, 'sidecar' | 'metrics' | 'sessions' | 'tracing'>;

@@ -11,8 +11,7 @@ import { publicError } from '../errors.ts';
 import { parseStrict, parseStrictText } from '../../engine/json/strict-json.ts';
 import type { Barred } from '../entrance/key.ts';
 import { answerAfter, answerBefore } from './answer.ts';
-import type { Answered } from './host.ts';
-import { answerHeader, type Host, type HostEvent, hostNamed, refuseEvent, unreadText } from './index.ts';
+import { type Answered, answerHeader, type Host, type HostEvent, hostNamed, refuseEvent, unreadText } from '@tollgate/proto/hosts';
 
 /** Part of the time that `tollgate hook` waits, which is below the timeout in the hosts' settings. */
 const answerBudgetMs = bounds.hookMs - 500;

@@ -15,7 +15,7 @@ import {
 } from '@tollgate/proto/contract';
 import type { Index } from '../../engine/decide/build-index.ts';
 import type { IndexedDocument } from '../../engine/decide/document.ts';
-import type { HostCall, JoinedNames, ToolOwner } from './host.ts';
+import type { HostCall, JoinedNames, ToolOwner } from '@tollgate/proto/hosts';
 import { mayBeCut, type Spelling, spellings, type Written, writtenEither, writtenJoined, writtenTool, writtenWithin } from './spelling.ts';
 
 /** The data for the mapping. */

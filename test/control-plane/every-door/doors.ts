@@ -5,7 +5,7 @@ import type { HostName } from '@tollgate/proto/contract';
 import type { CheckResponse, McpRequestResult } from '@tollgate/proto/mesh';
 import { request } from 'undici';
 import { spellingsOf } from '../../sidecar/doors/coding-agents/spelled.ts';
-import { hostNamed } from '../../../sidecar/doors/coding-agents/index.ts';
+import { hostNamed } from '../../../proto/hosts/index.ts';
 import { answerOf, httpCheck, mcpRequest, text } from '../../sidecar/doors/mesh/asked-by-a-gateway.ts';
 import { metaOf, modernHeaders } from '../../sidecar/doors/mcp/proxied.ts';
 import { field } from '../rest.ts';

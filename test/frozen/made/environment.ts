@@ -7,7 +7,7 @@ import { type ConfigSchema, hosts, type Variable } from '@tollgate/proto/contrac
 import { readTelemetrySettings } from '@tollgate/sidecar/telemetry';
 import { hostSettings } from '../../../control-plane/cli/hooks/host-settings.ts';
 import { configSchema } from '../../../control-plane/app/config.ts';
-import { variablesForApps } from '../../../control-plane/inject/app-environment.ts';
+import { variablesForApps } from '../../../deploy/inject/app-environment.ts';
 import { sidecarSchema } from '../../../sidecar/app/config.ts';
 import { programEnvironment } from '../../../sidecar/upstream/program.ts';
 import { textOf } from './lines.ts';

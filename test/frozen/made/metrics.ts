@@ -7,7 +7,7 @@ import { countDecisions } from '@tollgate/sidecar/telemetry';
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry, Summary } from 'prom-client';
 import { createEnrolMetrics } from '../../../control-plane/certificates/enrol/metrics.ts';
 import { createGrpcMetrics, exportRoster } from '../../../control-plane/grpc/metrics.ts';
-import { readSettings } from '../../../control-plane/inject/settings.ts';
+import { readSettings } from '../../../deploy/inject/settings.ts';
 import { startInjector } from '../../../control-plane/injector/injector.ts';
 import { createExportMetrics, watchExport } from '../../../control-plane/audit/export/metrics.ts';
 import { exportGovernor } from '../../../control-plane/runs/governance/metrics.ts';

@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type HostName, hosts, isHost, type Rule } from '@tollgate/proto/contract';
 import { describe, expect, test } from 'vitest';
-import { hostNamed } from '../../../../sidecar/doors/coding-agents/index.ts';
+import { hostNamed } from '../../../../proto/hosts/index.ts';
 import { agent, document, server, type World } from '../../../support/snapshots.ts';
 import { type HostInput, indexOf, outcomeOf, readCall } from './asked.ts';
 import { folder, startHosts } from './recorded.ts';

@@ -1,7 +1,7 @@
 // Codex accepts a changed input from 0.169.0 on. An older version would run the call with the original input.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { codex } from '../../../../sidecar/doors/coding-agents/codex.ts';
+import { codex } from '../../../../proto/hosts/codex.ts';
 import { agent, ruleFor, type World } from '../../../support/snapshots.ts';
 import { recorded, startHosts } from './recorded.ts';
 

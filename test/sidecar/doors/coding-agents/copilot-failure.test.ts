@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { copilotCli } from '../../../../sidecar/doors/coding-agents/copilot-cli.ts';
+import { copilotCli } from '../../../../proto/hosts/copilot-cli.ts';
 import { agent, document, type World } from '../../../support/snapshots.ts';
 import { folder, startHosts } from './recorded.ts';
 

@@ -6,7 +6,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { timeoutMs } from '../../../../control-plane/cli/commands/hook.ts';
 import { createEntrance } from '../../../../sidecar/doors/entrance/entrance.ts';
 import { registerHostHooks } from '../../../../sidecar/doors/coding-agents/host-hooks.ts';
-import { answerHeader, hostNamed } from '../../../../sidecar/doors/coding-agents/index.ts';
+import { answerHeader, hostNamed } from '../../../../proto/hosts/index.ts';
 import { exportSidecar } from '../../../../sidecar/app/metrics/sidecar.ts';
 import { createTestSidecar } from '../../../support/governing.ts';
 import { agent, document, key, keyText, ruleFor, server, settings, type World } from '../../../support/snapshots.ts';

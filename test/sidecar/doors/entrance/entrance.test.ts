@@ -4,7 +4,7 @@ import { hosts } from '@tollgate/proto/contract';
 import { expect, test } from 'vitest';
 import { request } from 'undici';
 import { claimedBy, readCallerHeaders } from '../../../../sidecar/doors/entrance/caller-headers.ts';
-import { hostNamed } from '../../../../sidecar/doors/coding-agents/index.ts';
+import { hostNamed } from '../../../../proto/hosts/index.ts';
 import type { HttpTool } from '../../../../sidecar/upstream/http-tool-definition.ts';
 import { createRequestLimit } from '../../../../sidecar/doors/entrance/request-limit.ts';
 import { createTestServer, createTestSidecar } from '../../../support/governing.ts';

@@ -1,7 +1,7 @@
 // Computes the difference of two JSON values as a JSON Patch (RFC 6902), which an admission webhook answers. Lists with
 // named items are compared by name, so that an additional container is one operation.
 import { isDeepStrictEqual } from 'node:util';
-import { isObject } from '../base/shape.ts';
+import { isObject } from '@tollgate/proto/shape';
 
 export type Operation =
   | { readonly op: 'add' | 'replace'; readonly path: string; readonly value: unknown }

@@ -1,7 +1,7 @@
 // A host is a coding agent that calls hooks before and after each tool call. Its input is read to an event, and its
 // answer is text in exactly the host's format. The code is pure and uses no packages: `tollgate hook` loads it for each
 // call, to refuse in the host's format if there is no sidecar.
-import type { HostName, Tier } from '@tollgate/proto/contract';
+import type { HostName, Tier } from '../contract/index.ts';
 
 /** The MCP server of a tool, as far as a host reports it. */
 export type ToolOwner =

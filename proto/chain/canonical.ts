@@ -3,7 +3,7 @@
 // `JSON.parse` without unpaired surrogates. The result is null if the value is deeper than `depthMax`, or contains a
 // number that no double can represent (1e400). Pure. It is on the hot path of storing entries. For this reason it is
 // separate from `canonicalJson` of the contract, which writes the same text for all other values, and throws.
-import { quoteJson } from '@tollgate/proto/contract';
+import { quoteJson } from '../contract/index.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 

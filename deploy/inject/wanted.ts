@@ -1,7 +1,7 @@
 // Reads the settings of a pod from labels and annotations with the prefix `tollgate.dev/`. An unknown name is a
 // problem: a misspelt name must not cause an agent to be governed as another agent, or not to be governed.
 import { isTier, keyedPath, nameProblem, tiers } from '@tollgate/proto/contract';
-import { isObject, type Problem, problem } from '../base/shape.ts';
+import { isObject, type Problem, problem } from '@tollgate/proto/shape';
 import { clusterNameProblem } from './cluster-name.ts';
 import type { Metadata } from './pod.ts';
 import type { InjectSettings, Spool, Wanted } from './settings.ts';

@@ -3,7 +3,7 @@
 // annotation is treated as ours only if it has the form of our names. Therefore an annotation cannot make this code
 // remove another variable or volume.
 import { keyedPath } from '@tollgate/proto/contract';
-import { fields, integer, isObject, list, type Problem, problem, record, type Shape, text } from '../base/shape.ts';
+import { fields, integer, isObject, list, problem, type Problem, record, type Shape, text } from '@tollgate/proto/shape';
 import { isVariableForApps } from './app-environment.ts';
 import type { Container, Metadata, Named, Pod, PodSpec, Row } from './pod.ts';
 

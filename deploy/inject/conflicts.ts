@@ -1,5 +1,5 @@
 // Finds why a sidecar cannot be injected into a pod. Each problem says what would be correct.
-import { isObject, type Problem, problem } from '../base/shape.ts';
+import { isObject, problem, type Problem } from '@tollgate/proto/shape';
 import type { Container, Named, Pod } from './pod.ts';
 import { containerName, statusAnnotation, volumePrefix } from './status.ts';
 import type { InjectSettings } from './settings.ts';

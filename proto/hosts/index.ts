@@ -9,7 +9,7 @@ import { geminiCli } from './gemini-cli.ts';
 import type { Host, HostEvent } from './host.ts';
 import { opencode } from './opencode.ts';
 
-export type { Host, HostEvent } from './host.ts';
+export type { AfterEvent, Answered, BeforeEvent, Host, HostCall, HostEvent, JoinedNames, ToolOwner } from './host.ts';
 
 const all = [claudeCode, codex, cursor, geminiCli, copilotCli, opencode, cline];
 const byName: ReadonlyMap<string, Host> = new Map(all.map((host) => [host.name, host]));

@@ -1,6 +1,6 @@
 // Injects a sidecar into a pod. The webhook and `tollgate inject` both call this function. The function is idempotent:
 // a pod that was injected before is changed to the result of an injection now.
-import type { Problem } from '../base/shape.ts';
+import type { Problem } from '@tollgate/proto/shape';
 import { type Pointed, pointAtSidecar } from './app-environment.ts';
 import { conflictsOf } from './conflicts.ts';
 import { type Container, type Metadata, type Pod, readPod } from './pod.ts';

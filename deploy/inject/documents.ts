@@ -1,6 +1,6 @@
 // Injects into all objects of Kubernetes that create pods: their template is handled like a pod. For a List, each item
 // is handled.
-import { isObject, type Problem, problem } from '../base/shape.ts';
+import { isObject, problem, type Problem } from '@tollgate/proto/shape';
 import { inject } from './inject.ts';
 import type { Row } from './pod.ts';
 import type { InjectSettings } from './settings.ts';

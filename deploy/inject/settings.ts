@@ -1,7 +1,7 @@
 // The platform's settings for all injected sidecars: the settings file of the webhook and of `tollgate inject` has the
 // same form. A pod sets the rest in its annotations (`wanted.ts`); `Wanted` is what applies to one pod.
 import type { Tier } from '@tollgate/proto/contract';
-import { entries, fields, integer, isObject, oneOf, type Problem, problem, record, type Shape, text } from '../base/shape.ts';
+import { entries, fields, integer, isObject, oneOf, type Problem, problem, record, type Shape, text } from '@tollgate/proto/shape';
 import { clusterNameProblem } from './cluster-name.ts';
 
 type Mode = 'native' | 'plain';

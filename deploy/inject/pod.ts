@@ -1,6 +1,6 @@
 // A pod as injection reads it. The fields that injection reads have the form that Kubernetes requires. All other fields
 // are copied unchanged.
-import { isObject, type Problem, problem } from '../base/shape.ts';
+import { isObject, problem, type Problem } from '@tollgate/proto/shape';
 
 export type Row = Readonly<Record<string, unknown>>;
 

@@ -1,6 +1,7 @@
 // Defines once which values are permitted. A shape checks a value, names every problem with its place, and provides the
-// JSON Schema for the API document.
-import { bounds, childPath, keyedPath } from '@tollgate/proto/contract';
+// JSON Schema for the API document. It is an entry of its own, `@tollgate/proto/shape`: a sidecar does not use it.
+import { bounds } from './bounds.ts';
+import { childPath, keyedPath } from './path.ts';
 
 export interface Problem {
   readonly path: string;

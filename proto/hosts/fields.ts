@@ -1,5 +1,5 @@
 // Reads fields from what hosts send, by name. Each field may be missing.
-import type { Tier } from '@tollgate/proto/contract';
+import type { Tier } from '../contract/index.ts';
 import type { HostEvent, ParseText } from './host.ts';
 
 export type Fields = ReadonlyMap<string, unknown>;
