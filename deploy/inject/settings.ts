@@ -97,7 +97,18 @@ const variableProblem = (name: string): string | null => {
 const quantity = (value: string): string | null =>
   /^[0-9]+(?:\.[0-9]+)?(?:m|k|[KMGTP]i?)?$/.test(value) ? null : 'must be a quantity such as 100m or 128Mi, in quotes';
 const amounts = fields({ cpu: text(20, quantity), memory: text(20, quantity), 'ephemeral-storage': text(20, quantity) });
-const reference = (value: string): string | null => (/^[^\s]+$/.test(value) ? null : 'must be the name of an image');
+const published = "the sidecar's image as you published it, such as registry.example.com/tollgate/sidecar:<version>";
+/**
+ * The name of an image as a kubelet parses it. Refuses the placeholder of deploy/kustomize/injector, which the operator
+ * replaces: there is no default image.
+ */
+const imageName = (() => {
+  const host = String.raw`(?:[A-Za-z0-9]+(?:-+[A-Za-z0-9]+)*(?:\.[A-Za-z0-9]+(?:-+[A-Za-z0-9]+)*)*|\[[0-9A-Fa-f:]+\])(?::[0-9]+)?`;
+  const component = String.raw`[a-z0-9]+(?:(?:\.|__?|-+)[a-z0-9]+)*`;
+  const tagAndDigest = String.raw`(?::\w[\w.-]{0,127})?(?:@[A-Za-z][\w.+-]*:[0-9A-Fa-f]{32,})?`;
+  return new RegExp(`^(?:${host}/)?${component}(?:/${component})*${tagAndDigest}$`);
+})();
+const imageProblem = (value: string): string | null => (imageName.test(value) ? null : `must be ${published}`);
 const address = (value: string): string | null =>
   /^(?:[A-Za-z0-9._-]+|\[[0-9a-fA-F:]+\]):[0-9]{1,5}$/.test(value) ? null : 'must be host:port';
 const folder = (value: string): string | null =>
@@ -110,7 +121,7 @@ const authorities = (value: string): string | null =>
 
 const shape: Shape = record(
   {
-    image: text(1_000, reference),
+    image: text(1_000, imageProblem),
     imagePullPolicy: oneOf('Always', 'IfNotPresent', 'Never'),
     controlPlane: text(300, address),
     mode: oneOf('native', 'plain'),
@@ -130,7 +141,7 @@ const shape: Shape = record(
     resources: fields({ requests: amounts, limits: amounts }),
     environment: entries({ problem: variableProblem, schema: {}, max: 50 }, text(10_000, nulProblem)),
   },
-  ['image', 'controlPlane'],
+  ['controlPlane'],
 );
 
 function nulProblem(value: string): string | null {
@@ -140,7 +151,8 @@ function nulProblem(value: string): string | null {
 /** Returns the settings with defaults for absent fields, or every problem with its place. */
 export function readSettings(value: unknown): { readonly settings: InjectSettings } | { readonly problems: readonly Problem[] } {
   const given = value ?? {};
-  const problems = shape.check(given, '');
+  const noImage = isObject(given) && !Object.hasOwn(given, 'image') ? problem('image', `is required: ${published}`) : [];
+  const problems = [...noImage, ...shape.check(given, '')];
   if (problems.length > 0 || !isObject(given)) return { problems: problems.map(named) };
   // `shape` has checked every field.
   const settings = { ...defaults, ...given } as InjectSettings;

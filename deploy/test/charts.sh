@@ -211,11 +211,16 @@ for overlay in base example; do
   holds "kustomize $overlay fits together" fits "$work/built.yaml"
 done
 holds 'kustomize base does not speak plain text by itself' grep -A1 'name: TOLLGATE_ALLOW_PLAINTEXT' <(kustomize build deploy/kustomize/base | grep -A1 TOLLGATE_ALLOW_PLAINTEXT | grep -B1 'value: "false"')
+images_in() { kustomize build "$1" | grep -E '^ *(- )?image: '; }
+holds 'kustomize base names an image that no cluster takes' grep -q 'image: IMAGE_REPOSITORY_IS_REQUIRED/control-plane:' <(images_in deploy/kustomize/base)
+holds 'kustomize example: the overlay replaces it' [ "$(images_in deploy/kustomize/example | tr -d ' ')" = 'image:registry.example/tollgate/control-plane:0.1.0' ]
 holds 'autoscaling takes the number of replicas away' sh -c '! kustomize build deploy/kustomize/example | grep -q "^  replicas:"'
 
 # Sidecar injection: the component over the base, certificates by cert-manager, and the rendered pods of the tests'
 # cases.
 holds 'kustomize injector is what the chart renders' diff <(deploy/kustomize/injector/render) deploy/kustomize/injector/injector.yaml
+holds 'kustomize injector with a repository' grep -q '^    image: registry.example.com/tollgate/sidecar:' <(IMAGE_REPOSITORY=registry.example.com/tollgate deploy/kustomize/injector/render)
+refused 'kustomize injector with a repository of no registry' 'image.repository is tollgate: it must be' env IMAGE_REPOSITORY=tollgate deploy/kustomize/injector/render
 mkdir "$work/injecting"
 printf 'namespace: tollgate\nresources: [%s]\ncomponents: [%s]\n' "$(realpath --relative-to="$work/injecting" deploy/kustomize/base)" \
   "$(realpath --relative-to="$work/injecting" deploy/kustomize/injector)" >"$work/injecting/kustomization.yaml"
@@ -229,7 +234,7 @@ done
 
 # TLS with certificates on both sides, alone and together with the injector: one account, mounted once.
 holds 'kustomize mtls is what the chart renders' diff <(deploy/kustomize/mtls/render) deploy/kustomize/mtls/mtls.yaml
-printf 'namespace: tollgate\nresources: [%s]\ncomponents: [%s, %s]\n' "$(realpath --relative-to="$work/injecting" deploy/kustomize/base)" \
+printf 'namespace: tollgate\nresources: [%s]\ncomponents: [%s, %s]\nimages: [{ name: IMAGE_REPOSITORY_IS_REQUIRED/control-plane, newName: image-repository.invalid/control-plane }]\n' "$(realpath --relative-to="$work/injecting" deploy/kustomize/base)" \
   "$(realpath --relative-to="$work/injecting" deploy/kustomize/mtls)" \
   "$(realpath --relative-to="$work/injecting" deploy/kustomize/injector)" >"$work/injecting/kustomization.yaml"
 kustomize build "$work/injecting" >"$work/built.yaml" || fail 'kustomize build of mtls'
@@ -356,6 +361,19 @@ refused 'no values at all' 'there is no database' helm template tollgate $chart 
 for problem in 'no owner.s key|there is no owner' 'plain text'; do
   refused "no values: $problem" "$problem" helm template tollgate $chart --kube-version 1.29.0
 done
+# No image is published, so there is no default for where they are.
+published='the registry and path under which you published the images, such as registry.example.com/tollgate'
+refused 'no values: no image repository' "image.repository is required: $published" helm template tollgate $chart --kube-version 1.29.0
+for none in image.repository= image.repository=null image=null; do refused "no image repository: $none" "image.repository is required: $published" render $good 1.29.0 --set $none; done
+for wrong in tollgate tollgate/images registry.example/Tollgate registry.example/tollgate/ registry.example/tollgate:0.1.0 https://registry.example/tollgate IMAGE_REPOSITORY_IS_REQUIRED; do
+  refused "an image repository of $wrong" "image.repository is $wrong: it must be $published" render $good 1.29.0 --set image.repository=$wrong
+done
+refused 'an image repository that is an image' 'the chart adds: registry.example/tollgate$' render $good 1.29.0 --set image.repository=registry.example/tollgate/control-plane
+images_of() { render "$@" --set injector.enabled=true | sed -nE 's/^ *image: "?([^"]*)"?$/\1/p' | sort -u | tr '\n' ' '; }
+for repository in registry.example.com/tollgate registry:5000 localhost/a/b 192.0.2.7:5000/a registry.example:5000/a_b/c--d; do
+  holds "every image carries $repository" [ "$(images_of $good 1.29.0 --set-string "image.repository=$repository,image.tag=1.2.3")" = "$repository/control-plane:1.2.3 $repository/sidecar:1.2.3 " ]
+done
+holds 'the bundled PostgreSQL is the one image of another repository' [ "$(images_of $chart/ci/bundled-values.yaml 1.29.0)" = 'postgres:17 registry.example/tollgate/control-plane:0.1.0 registry.example/tollgate/sidecar:0.1.0 ' ]
 refused 'two databases' 'there are two databases' render $good 1.29.0 --set database.bundled.enabled=true
 refused 'an unknown value' "additional properties 'replicaCount' not allowed" render $good 1.29.0 --set replicaCount=3
 refused 'an unknown value deep inside' "additional properties 'kee' not allowed" render $good 1.29.0 --set existingSecrets.ownerKey.kee=x
@@ -379,7 +397,7 @@ for uid in 1000650000 1000650001; do holds "a large uid stays the number that it
 holds 'a policy that leads to the API server alone' sh -c "helm template t $chart --kube-version 1.29.0 --values $good --set injector.enabled=true,networkPolicy.apiServerPorts='{16443}' --set 'networkPolicy.apiServerPeers[0].ipBlock.cidr=192.0.2.0/24' --show-only templates/injector.yaml | grep -A9 egress: | grep -A4 16443 | grep -q 192.0.2.0/24"
 settings_of() { render $good 1.29.0 --set injector.enabled=true,injector.settings.mode=$1 | grep tollgate.dev/injector-settings; }
 holds 'other settings of the injector are another pod, as they are read at its start' sh -c "[ '$(settings_of native)' != '$(settings_of plain)' ]"
-refused 'sidecars from elsewhere than the control plane' 'set injector.settings.image' render $good 1.29.0 --set injector.enabled=true,image.repository=registry.example/tollgate/control-plane
+refused 'sidecars by the digest of the control plane' 'set injector.settings.image' render $good 1.29.0 --set injector.enabled=true,image.digest=sha256:$(printf '0%.0s' {1..64})
 refused 'a setting of the injector that there is not' "additional properties 'imagee' not allowed" render $good 1.29.0 --set injector.settings.imagee=x
 refused 'autoscaling by nothing' 'autoscaling has nothing to measure by' render $good 1.29.0 --set autoscaling.enabled=true,resources.requests.cpu=null
 refused 'a port for two things' 'one port for two things: 8080, 8080' render $good 1.29.0 --set service.grpcPort=8080

@@ -80,7 +80,7 @@ holds 'and the chart with every switch thrown' takes_everything
 install_for_trying() {
   kubectl create namespace trying
   volume trying 999 trying data-tollgate-postgresql-0
-  quiet helm install tollgate $chart --namespace trying --wait --timeout 4m --set image.repository=localhost/tollgate-test/control-plane,image.tag=latest,image.pullPolicy=Never \
+  quiet helm install tollgate $chart --namespace trying --wait --timeout 4m --set image.repository=localhost/tollgate-test,image.tag=latest,image.pullPolicy=Never \
     --set plaintext=true --set ownerKeyInLog=true --set database.bundled.enabled=true --set replicas=1 --set database.bundled.image=localhost/tollgate-test/postgresql:15
 }
 # noted <namespace> <pattern>: the command of the notes that matches.

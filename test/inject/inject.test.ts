@@ -162,13 +162,41 @@ test('settings name every mistake with its place', () => {
     environment: { TOLLGATE_KEY: 'k', lower: '' },
   });
   expect('problems' in read ? read.problems.map(({ path, message }) => `${path} ${message}`) : read).toEqual([
-    'image is required',
+    "image is required: the sidecar's image as you published it, such as registry.example.com/tollgate/sidecar:<version>",
     'controlPlane must be host:port',
     'mode must be "native" or "plain"',
     'resources.limits.memory must be a string',
     'environment["TOLLGATE_KEY"] is given by injection itself',
     'environment["lower"] must be the name of a variable: A-Z, 0-9 and _',
   ]);
+});
+
+const digest = `sha256:${'0a'.repeat(32)}`;
+
+test.each([
+  'sidecar:1',
+  'registry.example.com/tollgate/sidecar:0.1.0',
+  `registry.example.com:5000/a_b/c--d/e.f/sidecar:V1.0-x_y@${digest}`,
+  `[2001:db8::1]:5000/sidecar@${digest}`,
+  'localhost/sidecar',
+])('%s is the name of an image', (image) => {
+  expect(readSettings({ image, controlPlane: 'tollgate:8081' })).toMatchObject({ settings: { image } });
+});
+
+test.each([
+  '',
+  'IMAGE_REPOSITORY_IS_REQUIRED/sidecar:0.1.0',
+  'registry.example.com/Tollgate/sidecar',
+  'https://registry.example.com/sidecar',
+  'registry.example.com/sidecar:',
+  'registry.example.com//sidecar',
+  'sidecar@sha256:0a',
+  'side car',
+  `${'a-'.repeat(499)}A`,
+])('%j is not the name of an image, and the refusal says what would be', (image) => {
+  const read = readSettings({ image, controlPlane: 'tollgate:8081' });
+  const message = "must be the sidecar's image as you published it, such as registry.example.com/tollgate/sidecar:<version>";
+  expect(read).toEqual({ problems: [{ path: 'image', message }] });
 });
 
 test.each([

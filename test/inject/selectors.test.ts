@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import { readSettings } from '../../deploy/inject/settings.ts';
+import { names } from '../support/names.ts';
 
 type Labels = Readonly<Record<string, string>>;
 
@@ -69,9 +70,19 @@ test('a selected pod is not created without the webhook, only new pods are selec
   }
 });
 
-test('the deployed settings are valid', () => {
-  const deployed = documents.find(({ kind }) => kind === 'ConfigMap')?.data?.['settings.yaml'];
-  expect(readSettings(parse(deployed ?? ''))).toMatchObject({
-    settings: { image: 'tollgate/sidecar:0.1.0', controlPlane: 'tollgate.tollgate.svc:8081', mode: 'native' },
+test('the deployed settings are refused until they name the repository of the images, and then accepted', () => {
+  const deployed = documents.find(({ kind }) => kind === 'ConfigMap')?.data?.['settings.yaml'] ?? '';
+  expect(readSettings(parse(deployed))).toEqual({
+    problems: [
+      { path: 'image', message: expect.stringMatching(/^must be the sidecar's image as you published it, such as registry\.example\.com/) },
+    ],
+  });
+  const named = deployed.replace(names.images.placeholderRepository, 'registry.example.com/tollgate');
+  expect(readSettings(parse(named))).toMatchObject({
+    settings: {
+      image: expect.stringMatching(/^registry\.example\.com\/tollgate\/sidecar:/),
+      controlPlane: 'tollgate.tollgate.svc:8081',
+      mode: 'native',
+    },
   });
 });

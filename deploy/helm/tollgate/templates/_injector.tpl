@@ -41,10 +41,9 @@
 {{- define "tollgate.injectorSettings" -}}
 {{- $address := printf "%s.%s.svc:%v" (include "tollgate.fullname" .) .Release.Namespace .Values.service.grpcPort -}}
 {{- $environment := ternary (dict "TOLLGATE_ALLOW_PLAINTEXT" "true") (dict) (and .Values.plaintext (not .Values.mtls.enabled)) -}}
-{{- $image := printf "tollgate/sidecar:%s" .Chart.AppVersion -}}
 {{- $link := include "tollgate.injectedLink" . | fromYaml -}}
 {{- $metrics := ternary (dict "metricsPort" 9464) (dict) (and .Values.monitoring.enabled .Values.monitoring.podMonitor.enabled) -}}
-{{- mergeOverwrite (dict "image" $image "controlPlane" $address "environment" $environment) $link $metrics (deepCopy .Values.injector.settings) | toYaml -}}
+{{- mergeOverwrite (dict "image" (include "tollgate.sidecarImage" .) "controlPlane" $address "environment" $environment) $link $metrics (deepCopy .Values.injector.settings) | toYaml -}}
 {{- end -}}
 
 {{- /* Fields that both webhooks have in common. */ -}}

@@ -36,6 +36,10 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 
 {{- define "tollgate.image" -}}
 {{- with .Values.image -}}
-{{- if .digest -}}{{ .repository }}@{{ .digest }}{{- else -}}{{ .repository }}:{{ default $.Chart.AppVersion .tag }}{{- end -}}
+{{- .repository }}/control-plane{{ if .digest }}@{{ .digest }}{{ else }}:{{ default $.Chart.AppVersion .tag }}{{ end -}}
 {{- end -}}
+{{- end -}}
+
+{{- define "tollgate.sidecarImage" -}}
+{{- printf "%s/sidecar:%s" .Values.image.repository (default .Chart.AppVersion .Values.image.tag) -}}
 {{- end -}}

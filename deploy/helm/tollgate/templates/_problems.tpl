@@ -2,6 +2,19 @@
 {{- define "tollgate.problems" -}}
 {{- $problems := list -}}
 {{- $secrets := .Values.existingSecrets -}}
+{{- /* A registry is a host with a dot or a port, or localhost. Without one a name is of Docker Hub, where it may belong to anybody. */ -}}
+{{- $host := `(localhost|[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+)(:[0-9]+)?|[A-Za-z0-9-]+:[0-9]+` -}}
+{{- $path := `(/[a-z0-9]+((\.|__?|-+)[a-z0-9]+)*)*` -}}
+{{- $published := "the registry and path under which you published the images, such as registry.example.com/tollgate" -}}
+{{- $image := .Values.image | default dict -}}
+{{- $repository := $image.repository -}}
+{{- if not $repository -}}
+{{- $problems = append $problems (printf "image.repository is required: %s" $published) -}}
+{{- else if regexMatch "/control-plane([:@].*)?$" $repository -}}
+{{- $problems = append $problems (printf "image.repository is %s: leave out the name of the image, which the chart adds: %s" $repository (regexReplaceAll "/control-plane([:@].*)?$" $repository "")) -}}
+{{- else if not (regexMatch (printf "^(%s)%s$" $host $path) $repository) -}}
+{{- $problems = append $problems (printf "image.repository is %s: it must be %s (without a tag or digest; of Docker Hub, docker.io/<name>)" $repository $published) -}}
+{{- end -}}
 {{- if and (not $secrets.databaseUrl.name) (not .Values.database.bundled.enabled) -}}
 {{- $problems = append $problems "there is no database: set existingSecrets.databaseUrl.name to a Secret that holds the address of a PostgreSQL 15 or later, or database.bundled.enabled=true for trying" -}}
 {{- end -}}
@@ -36,8 +49,8 @@
 {{- if and .Values.autoscaling.enabled (not $requests.cpu) -}}
 {{- $problems = append $problems "autoscaling has nothing to measure by: set resources.requests.cpu" -}}
 {{- end -}}
-{{- if and .Values.injector.enabled (not .Values.injector.settings.image) (ne .Values.image.repository "tollgate/control-plane") -}}
-{{- $problems = append $problems (printf "sidecars would be of tollgate/sidecar:%s, and the control plane is of %s: set injector.settings.image" .Chart.AppVersion .Values.image.repository) -}}
+{{- if and .Values.injector.enabled (not .Values.injector.settings.image) $image.digest -}}
+{{- $problems = append $problems "image.digest is that of the control plane's image alone: set injector.settings.image to the image of the sidecar" -}}
 {{- end -}}
 {{- $ports := list (int .Values.service.restPort) (int .Values.service.grpcPort) -}}
 {{- if include "tollgate.enrols" . }}{{ $ports = append $ports (int .Values.service.enrolPort) }}{{ end -}}
