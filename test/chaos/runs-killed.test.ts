@@ -30,7 +30,7 @@ describe('killed with -9 on its embedded PostgreSQL', () => {
   });
   afterAll(() => plane?.end());
 
-  /** The next start is the plane of the next test. */
+  /** The control plane of the next start is also that of the next test. */
   async function killAndStart(postgresToo: boolean): Promise<void> {
     const postmaster = Number.parseInt(readFileSync(join(dataDir, 'postgres', 'data', 'postmaster.pid'), 'utf8'), 10);
     await plane.end('SIGKILL');

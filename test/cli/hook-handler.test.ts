@@ -68,7 +68,7 @@ describe('a time limit that ends before tollgate answers', () => {
     expect(gapsOf('copilot-cli', { timeoutSec: 10, timeout: 1 })).toEqual([expect.stringContaining('"timeout": 1')]);
   });
 
-  test('a value that is no number counts as absent', () => {
+  test('a value that is not a number is no time limit, and is reported', () => {
     expect(gapsOf('claude-code', { timeout: '10' })).toEqual(['"timeout" of the hook is "10" and no number; right is 10']);
   });
 });

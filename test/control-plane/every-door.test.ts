@@ -59,7 +59,7 @@ function armed(stand: Stand, { caller: { uid, tier } }: Case): Armed {
   return found;
 }
 
-// === What is written
+// === Writing policies
 
 const denied = { permission: 'deny' } as const;
 /** These documents are about other subjects: no caller must match them. */
@@ -175,7 +175,7 @@ function outcomeOf(world: World, caller: Armed, tool: string): Outcome {
   return outcome;
 }
 
-// === What is recorded
+// === Reading entries
 
 type Entry = Readonly<Record<string, unknown>>;
 
@@ -259,7 +259,7 @@ async function checkEntries({ number, made, outcome, revision, caller, answers }
   }
 }
 
-// === What the cases must not starve
+// === Classes that the cases must cover
 
 const isDeniedBy = ({ code, rule }: Outcome, layer: string, part?: string): boolean =>
   code === 'policy_denied' && rule?.layer === layer && rule.part === part;

@@ -403,7 +403,7 @@ describe('members', () => {
         fresh.ask('PATCH', `${members}/second`, { body }),
         fresh.ask('PATCH', `${members}/owner`, { key: second, body }),
       ]);
-      // The second one is no longer an owner, or no longer has a valid key.
+      // The second one is no longer an owner, and not an admin either.
       expect(both.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, 403]);
     } finally {
       await fresh.close();

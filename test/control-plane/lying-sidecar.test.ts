@@ -63,7 +63,7 @@ const lies = [
 ] as const;
 
 test.each(lies)('%s ends the stream, and the honest one continues', async (_, batches, words) => {
-  // Not awaited, so that many do not take long.
+  // The other batches are acknowledged without being ingested, so that many do not take long.
   if (batches.length > 1) plane.ingest = async (batch) => (batch.spoolId === spool('a') ? ingest(batch) : { acknowledged: 1 });
   const wire = await shipping();
   for (const { spoolId, records: batch } of batches) wire.write({ batch: { ...shipped(spoolId), records: [...batch] } });

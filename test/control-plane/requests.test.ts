@@ -1,4 +1,4 @@
-// What every endpoint has in common: bodies, methods, paths, and the shape of refusals.
+// Properties that every endpoint has in common: bodies, methods, paths, and the form of refusals.
 import { connect } from 'node:net';
 import { bounds } from '@tollgate/proto/contract';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';

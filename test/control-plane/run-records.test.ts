@@ -97,7 +97,7 @@ describe('a run', () => {
     expect(await read(run.id)).toMatchObject({ status: ends[0] === null ? 'cancelled' : 'completed', spent: cent / 2 });
   });
 
-  test('stores texts that a database cannot store, and names that are invalid', async () => {
+  test('is stored with U+FFFD in place of characters that PostgreSQL rejects, and with the key __proto__', async () => {
     const run = await begin({ input: 'a\0b\ud800' });
     const transcript = JSON.parse('{"__proto__": "x", "deep": "\\u0000"}') as unknown;
     await books().records.end(run, { ...completed, status: 'failed', stopReason: null, output: 'x\0', error: 'y\0\udfff', transcript });

@@ -55,8 +55,8 @@ function agree(schema: object, accepts: (value: unknown) => boolean): void {
 }
 
 /**
- * A schema cannot express these: whether a pattern is RE2, that a name must exist elsewhere in the document, and which
- * fields an unknown key excludes.
+ * A schema cannot express these: whether a pattern is RE2, that a name must exist elsewhere in the document, and that a
+ * value must be one name where its key is one name.
  */
 const isBeyondSchema = ({ message }: Problem): boolean =>
   /^(?:is no RE2 pattern: |matches the empty text|must be one of the patterns here or |must be one name, as the name that it stands for is)/.test(

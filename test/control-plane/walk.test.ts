@@ -140,7 +140,7 @@ test('no text in any variable of a path is more than a 4xx', async () => {
 }, 300_000);
 
 test('the walk had full coverage: every operation accepted some request, and every one with input refused some', () => {
-  // The first need a server that answers, the others a browser.
+  // Some of these need a server that answers, others a browser.
   const needsMore = new Set(['registerToolServer', 'refreshToolServer', 'endSession', 'beginSignIn', 'finishSignIn', 'rollbackPolicies']);
   // There is no TLS here, so there are no authorities.
   needsMore.add('readAuthorities');

@@ -58,7 +58,7 @@ export interface Rounds {
   readonly folder: string;
 }
 
-/** A program to compare with. Null: none is wanted. */
+/** A program to compare with. Null: no comparison. */
 export type Contender = Loaded | Missing | null;
 
 /** The results of each turn, in place of the program. */

@@ -38,7 +38,7 @@ const broken = (what: string, { code, output }: Ran): Violation => ({
 
 const checkpointIn = ({ folder }: World): string => join(folder, 'kept-checkpoint');
 
-/** What an auditor keeps. */
+/** The files that an auditor keeps. */
 export async function keepCheckpoint(world: World): Promise<void> {
   const made = await tollgate(world, ['checkpoint', '-o', checkpointIn(world)]);
   if (made.code !== 0) throw new Error(broken('a checkpoint', made).what);

@@ -1,17 +1,18 @@
 // Compares what callers received with what was stored. These rules must hold, whatever was killed, frozen or cut:
 //
-//  1 answered   A call whose decision was received has exactly one PreToolUse entry: with that decision, reason and request id. A
-//               call whose outcome was sent and accepted has exactly one PostToolUse entry. A call that was denied because its
-//               entry could not be recorded (`audit_unavailable`) may have none; where it has one that says allow, another entry
-//               reverts that.
-//  2 sent       Every entry belongs to a call that was sent, through the tool that was called; no entry exists twice, received or
-//               not.
-//  3 whole      The sequences of each spool begin at 1 and have no holes except counted gaps, and there is no gap. What was
-//               acknowledged to a sidecar as committed is in the database. Entries were ingested under numbers without holes.
-//  4 correct    A decision is the one that the rules of the revision it names make, of the one epoch; these rules are those that
-//               were written, each write whole and once, and an answered write at the revision it was answered.
-//  5 limits     Of each caller's calls of a tool, no more were allowed in any window than the limit: by the times at which they
-//               were decided, over all sidecars.
+//  1 answered   A call whose decision was received has exactly one PreToolUse entry: with that decision, reason and
+//               request id. A call whose outcome was sent and accepted has exactly one PostToolUse entry. A call that was
+//               denied because its entry could not be recorded (`audit_unavailable`) may have none; where it has one that
+//               says allow, another entry reverts that.
+//  2 sent       Every entry belongs to a call that was sent, through the tool that was called; no entry exists twice,
+//               received or not.
+//  3 whole      The sequences of each spool begin at 1 and have no holes except counted gaps, and there is no gap. What
+//               was acknowledged to a sidecar as committed is in the database. Entries were ingested under numbers
+//               without holes.
+//  4 correct    A decision is the one that the rules of the revision it names make, of the one epoch; these rules are
+//               those that were written, each write whole and once, and an answered write at the revision it was answered.
+//  5 limits     Of each caller's calls of a tool, no more were allowed in any window than the limit: by the times at
+//               which they were decided, over all sidecars.
 //  6 forward    No process decides by a lower revision than the one it decided by before.
 //
 // Times are those of entries. The duration of each decision is known, so that a process that pauses in the middle of

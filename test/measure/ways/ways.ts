@@ -1,14 +1,15 @@
-// The files that a governed call, a policy change, an entry and a run pass, in the built programs. Called by main.ts.
+// Finds the files that run for a governed call, a policy change, an entry and a run, in the built programs. Called by
+// main.ts.
 //
-// What is one operation, and where it is recorded:
+// Each operation, and where it is recorded:
 // - library: one call of a guarded tool, decided, redacted and delivered, in the agent's process. The connection to the
 //   control plane is cut, so that the delivery of its entry is not part of it.
-// - hook door: `POST /govern/tool-use` and `POST /govern/tool-output` of one call, in the sidecar process, cut off
-//   likewise.
+// - hook endpoint: `POST /govern/tool-use` and `POST /govern/tool-output` of one call, in the sidecar process, which is
+//   also cut off.
 // - policy change: one PUT of the workspace policy, until the sidecar has applied and acknowledged it, in control plane
 //   and sidecar.
-// - entry: one `POST /govern/tool-use`: whatever runs for it in the control plane, and of the sidecar the files of
-//   functions that a call at the hook door does not run while the connection is cut: reading from the spool, sending,
+// - entry: one `POST /govern/tool-use`: all code that runs for it in the control plane, and of the sidecar the files of
+//   functions that a call at the hook endpoint does not run while the connection is cut: reading from the spool, sending,
 //   the acknowledgement, trimming.
 // - run: one `POST /api/v1/agents/{id}/run` with two turns of a model and one call of a tool, in the control plane, the
 //   entries of that call included.

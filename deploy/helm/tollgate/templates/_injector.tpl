@@ -1,4 +1,4 @@
-{{- /* What the injection webhook adds to the pod of the control plane, and its settings. */ -}}
+{{- /* The fields and settings that the injection webhook adds to the pod of the control plane. */ -}}
 {{- define "tollgate.injector" -}}{{ include "tollgate.fullname" . }}-injector{{- end -}}
 
 {{- define "tollgate.injectorEnvironment" -}}

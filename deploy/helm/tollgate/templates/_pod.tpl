@@ -18,7 +18,7 @@ spec:
   automountServiceAccountToken: false
   # For a service whose name begins with `tollgate`, Kubernetes would set variables that look like ours.
   enableServiceLinks: false
-  # Then orphaned processes of tool servers are reaped, and node receives signals from the start: it is not process 1.
+  # Orphaned processes of tool servers are then reaped, and node receives all signals: it is not process 1.
   shareProcessNamespace: true
   {{- with .Values.imagePullSecrets }}
   imagePullSecrets: {{- toYaml . | nindent 4 }}
