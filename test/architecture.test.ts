@@ -20,6 +20,7 @@ const entries: Readonly<Record<string, string>> = {
   '@tollgate/sidecar/hooks': 'sidecar/doors/hooks/index.ts',
   '@tollgate/sidecar/engine/redact': 'sidecar/engine/redact/index.ts',
   '@tollgate/sidecar/telemetry': 'sidecar/telemetry/index.ts',
+  '@tollgate/sidecar/upstream': 'sidecar/upstream/index.ts',
 };
 
 interface Import {
@@ -296,6 +297,7 @@ test('the way through the control plane goes forward only: routes → operations
         (part === 'cli' && file === 'sidecar/doors/coding-agents/index.ts') ||
         (part === 'runs' && typeOnly && file === 'sidecar/telemetry/index.ts') ||
         (['runs', 'operations'].includes(part) && file === 'sidecar/engine/index.ts') ||
+        (part === 'runs' && file === 'sidecar/upstream/index.ts') ||
         (['http', 'routes'].includes(part) && file === 'sidecar/doors/hooks/index.ts') ||
         (within(path, 'control-plane/hooks/operations') && file === 'sidecar/doors/hooks/index.ts')
       );

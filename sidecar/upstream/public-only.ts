@@ -8,7 +8,7 @@ import { isPublicAddress } from '@tollgate/proto/contract';
 import { Agent } from 'undici';
 import { UpstreamDown, upstreamBounds } from './upstream.ts';
 
-interface Address {
+export interface Address {
   readonly address: string;
   readonly family: number;
 }

@@ -4,11 +4,11 @@
 import { setMaxListeners } from 'node:events';
 import { setTimeout as wait } from 'node:timers/promises';
 import { Client, type Transport } from '@modelcontextprotocol/client';
+import { type AnswerBound, createGuardedFetch, type Trouble } from '@tollgate/sidecar/upstream';
 import { badRequest } from '../../base/refusal.ts';
 import type { Secrets, Target } from '../../tool-servers/rules/tool-server.ts';
 import { targetProblem } from '../../tool-servers/rules/tool-server-definition.ts';
 import { AnsweringTransport } from './answering-transport.ts';
-import { type AnswerBound, createGuardedFetch, type Trouble } from './guarded-fetch.ts';
 import { ProgramTransport } from './program-transport.ts';
 import type { Reach } from './reach.ts';
 

@@ -6,7 +6,7 @@ import { isIP, type LookupFunction } from 'node:net';
 import { callbackify } from 'node:util';
 import { isPublicAddress } from '@tollgate/proto/contract';
 import { Agent, fetch, Response } from 'undici';
-import type { Address, Reach } from './reach.ts';
+import type { Address, Resolve } from './public-only.ts';
 
 /** Why a request failed. `us`: we refused to connect. `server`: the server failed. */
 export interface Trouble {
@@ -37,7 +37,7 @@ const notPublicName =
 
 export function createGuardedFetch(
   origin: string,
-  { allowPrivate, resolve }: Pick<Reach, 'allowPrivate' | 'resolve'>,
+  { allowPrivate, resolve }: { readonly allowPrivate: boolean; readonly resolve: Resolve },
   bound: AnswerBound = 'all',
 ): GuardedFetch {
   let ending: Trouble | null = null;
