@@ -445,6 +445,17 @@ test('what the control plane takes of the evaluator loads nothing that listens, 
   expect([...modules].toSorted()).toEqual(['lru-cache', 'node:crypto', 'node:net', 're2js']);
 });
 
+test('what the control plane takes of the way to tool servers loads no server, no metrics, no logger and no MCP client', () => {
+  const { files, modules } = loadedBy('sidecar/upstream/index.ts');
+  expect(files.has('sidecar/upstream/program.ts')).toBe(true);
+  expect([...modules].filter((name) => !name.startsWith('node:') && name !== 'lru-cache')).toEqual(['undici']);
+});
+
+test('runs start programs of tool servers, and connect to tool servers, by sidecar/upstream only', () => {
+  const own = /^(?:node:(?:child_process|dns|dns\/promises|net|http|https|tls)|undici|@modelcontextprotocol\/client\/stdio)$/;
+  expect(breaches(inFolder('control-plane/runs/mcp'), ({ from }) => !own.test(from))).toEqual([]);
+});
+
 test('what a host starts for every call loads nothing but Node and the words of the hosts', () => {
   const { files, modules } = loadedBy('control-plane/cli/hook-main.ts');
   expect([...modules].filter((name) => !name.startsWith('node:') && name !== '@tollgate/sidecar/hosts')).toEqual([]);

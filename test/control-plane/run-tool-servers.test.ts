@@ -32,7 +32,7 @@ beforeAll(async () => {
   [server, other] = [await startFakeServer(), await startFakeServer()];
   const models: Models = { ...scripted };
   const sealer = createSealer(['a secret key of more than 32 characters'], randomBytes);
-  rest = await createRunsRest({ models, sealer, reach: createReach({ allowPrivate: true, commands: [] }) });
+  rest = await createRunsRest({ models, sealer, reach: createReach({ allowPrivate: true, commands: [] }, {}) });
   agentId = await rest.createAgent({ name: 'caller', enabledTools: ['files.*'] });
   await rest.ask('PATCH', `/api/v1/agents/${agentId}`, { body: { maxToolRounds: 200, maxToolCalls: 1_000 } });
 });
