@@ -23,6 +23,7 @@ const entries: Readonly<Record<string, string>> = {
   '@tollgate/sidecar/hooks': 'sidecar/doors/hooks/index.ts',
   '@tollgate/sidecar/engine/redact': 'sidecar/engine/redact/index.ts',
   '@tollgate/sidecar/telemetry': 'sidecar/telemetry/index.ts',
+  '@tollgate/sidecar/upstream': 'sidecar/upstream/index.ts',
 };
 
 interface Import {
@@ -314,6 +315,7 @@ test('imports in the control plane go in one direction: routes â†’ operations â†
         (part === 'cli' && entries.includes(file)) ||
         (part === 'runs' && typeOnly && file === 'sidecar/telemetry/index.ts') ||
         (['runs', 'operations'].includes(part) && file === 'sidecar/engine/index.ts') ||
+        (part === 'runs' && file === 'sidecar/upstream/index.ts') ||
         (['http', 'routes'].includes(part) && file === 'sidecar/doors/hooks/index.ts') ||
         (within(path, 'control-plane/hooks/operations') && file === 'sidecar/doors/hooks/index.ts')
       );
@@ -462,6 +464,17 @@ test('what the control plane imports of the hook endpoint loads no server, no me
 test('what the control plane imports of the evaluator loads nothing that listens, connects or writes', () => {
   const { modules } = loadedBy('sidecar/engine/compile/index.ts');
   expect([...modules].toSorted()).toEqual(['lru-cache', 'node:crypto', 'node:net', 're2js']);
+});
+
+test('the entry point of upstream loads no server, no metrics, no logger and no MCP client', () => {
+  const { files, modules } = loadedBy('sidecar/upstream/index.ts');
+  expect(files.has('sidecar/upstream/program.ts')).toBe(true);
+  expect([...modules].filter((name) => !name.startsWith('node:') && name !== 'lru-cache')).toEqual(['undici']);
+});
+
+test('runs start programs of tool servers, and connect to tool servers, by sidecar/upstream only', () => {
+  const own = /^(?:node:(?:child_process|dns|dns\/promises|net|http|https|tls)|undici|@modelcontextprotocol\/client\/stdio)$/;
+  expect(breaches(inFolder('control-plane/runs/mcp'), ({ from }) => !own.test(from))).toEqual([]);
 });
 
 test('the program that a host starts for every call loads nothing except Node and the formats of the hosts', () => {

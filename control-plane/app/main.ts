@@ -7,6 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { isLoopback, parseCommands, policyNeeds, printableConfig, programVariables, readConfig } from '@tollgate/proto/contract';
 import { systemClock } from '@tollgate/sidecar/engine';
 import { readTelemetrySettings, startTelemetry, type Telemetry } from '@tollgate/sidecar/telemetry';
+import { programEnvironment } from '@tollgate/sidecar/upstream';
 import { pino } from 'pino';
 import { collectDefaultMetrics, Registry } from 'prom-client';
 import { AddressTaken, explainTaken } from './address-taken.ts';
@@ -138,7 +139,7 @@ async function start({ config, env, undo, log, telemetry, registry, signal }: St
   ).catch(explainTaken(config.host, Number(config.enrolPort), 'TOLLGATE_ENROL_PORT'));
   const deps: Deps = {
     ...parts,
-    ...toolServersOf(config),
+    ...toolServersOf({ config, env }),
     sealer,
     defaults: { defaultPermission: config.defaultPermission, windowSeconds: config.windowSeconds },
     needs: policyNeeds,
@@ -226,9 +227,10 @@ function openSigningKey({ databaseUrl, dataDir, checkpointKeyFile }: Config): Re
 }
 
 /** Which tool servers may be reached, and how their tools are listed. */
-function toolServersOf({ allowPrivateToolServers, toolCommands, toolTimeoutMs }: Config): Pick<Deps, 'reach' | 'discover'> {
+function toolServersOf({ config, env }: Pick<Starting, 'config' | 'env'>): Pick<Deps, 'reach' | 'discover'> {
+  const { allowPrivateToolServers, toolCommands, toolTimeoutMs } = config;
   const rules = { allowPrivate: allowPrivateToolServers === 'true', commands: parseCommands(toolCommands) };
-  const reach = createReach(rules, toolTimeoutMs);
+  const reach = createReach(rules, programEnvironment(env), toolTimeoutMs);
   return { reach, discover: createDiscover(reach) };
 }
 

@@ -5,6 +5,9 @@ import type { Answer, Send } from './exchange.ts';
 import { createSseReader, EventTooLarge, type SseEvent } from './wire/sse.ts';
 import { type Reach, UpstreamDown, upstreamBounds } from './upstream.ts';
 
+/** Asks for an answer that is not compressed. */
+export const unpacked = { 'accept-encoding': 'identity' } as const;
+
 const keptHeaders = ['mcp-session-id', 'allow', 'retry-after'];
 
 export const sendOverHttp =
@@ -16,12 +19,9 @@ export const sendOverHttp =
         origin: url.origin,
         path: `${url.pathname}${url.search}`,
         method,
-        headers: { ...headers, 'accept-encoding': 'identity', ...lowerCase(own) },
+        headers: { ...headers, ...unpacked, ...lowerCase(own) },
         body,
         signal,
-        headersTimeout: upstreamBounds.headersMs,
-        // Streams may be silent for any time.
-        bodyTimeout: 0,
       });
     } catch (error) {
       if (signal.aborted) throw error;
@@ -35,6 +35,13 @@ export const sendOverHttp =
 const lowerCase = (headers: Readonly<Record<string, string>>): Record<string, string> =>
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
 
+/** Why an answer with this head is not read. Null: it is read. */
+export function headProblem(status: number, encoding: string | null | undefined): string | null {
+  if (status >= 300 && status < 400) return `answered with a redirect (${status}), and redirects are not followed`;
+  // A packed answer would take many times its size when unpacked.
+  return (encoding ?? 'identity') === 'identity' ? null : 'answered in an encoding that was not asked for';
+}
+
 async function answerOf({ statusCode: status, headers, body }: Dispatcher.ResponseData, signal: AbortSignal): Promise<Answer> {
   const refuse = (problem: string): never => {
     body.destroy();
@@ -46,9 +53,9 @@ async function answerOf({ statusCode: status, headers, body }: Dispatcher.Respon
   };
   // Ignores errors of a body after it was destroyed.
   body.on('error', () => undefined);
-  if (status >= 300 && status < 400) refuse('the tool server answered with a redirect, which is not followed');
+  const problem = headProblem(status, one('content-encoding'));
+  if (problem !== null) refuse(`the tool server ${problem}`);
   if (status === 401 || status === 407) refuse('the tool server does not take the credentials it is sent');
-  if ((one('content-encoding') ?? 'identity') !== 'identity') refuse('the tool server answered in an encoding that was not asked for');
   const kept = Object.fromEntries(keptHeaders.flatMap((name) => (one(name) === undefined ? [] : [[name, String(one(name))]])));
   const type = one('content-type')?.split(';', 1)[0]?.trim().toLowerCase();
   if (type === 'text/event-stream' && status < 300)

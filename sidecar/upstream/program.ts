@@ -1,10 +1,10 @@
-// Runs a program that uses MCP on its standard streams. It is started once for each opened channel, because a session
-// has state that must not be shared. It receives its configured variables, and those of ours that any program needs.
+// Runs a program that uses MCP on its standard streams, behind the proxy of a sidecar and in a run of a control plane
+// alike. It is started once for each opened channel, because a session has state that must not be shared. It receives its configured variables, and those of ours that any program needs.
 // Its standard error is discarded, because it may contain data that the program received. It leads its own process
 // group, so its child processes end with it.
 //
-// States of a channel: starting → open → ending (its input is closed; SIGTERM follows after `endMs`, and SIGKILL after
-// three times as long) → gone (its group is killed, its remaining output is delivered, then `closed` is called once).
+// States of a channel: starting → open → ending (its input is closed; SIGTERM follows after `endMs`, and SIGKILL
+// `killMs` later) → gone (its group is killed, its remaining output is delivered, then `closed` is called once).
 import { type ChildProcess, spawn } from 'node:child_process';
 import type { Clock, Timer } from '../base/clock.ts';
 import { type Channel, type ChannelListener, MessageTooLarge, UpstreamDown, upstreamBounds } from './upstream.ts';
@@ -17,48 +17,70 @@ export interface Command {
   readonly cwd: string | null;
 }
 
-export interface Started {
-  readonly channel: Channel;
-  /** Whether it has written a line. */
-  readonly hasSpoken: () => boolean;
+export interface StartDeps {
+  readonly clock: Pick<Clock, 'after'>;
+  /** What `programEnvironment` gives. The variables of the command are added, and override these. */
+  readonly env: Readonly<Record<string, string>>;
+  /** The largest line that is read. Default: `upstreamBounds.messageBytes`. */
+  readonly messageBytes?: number;
 }
 
+export interface Started {
+  readonly channel: Channel;
+  readonly pid: number | undefined;
+  /** Whether it has written a line. */
+  readonly hasSpoken: () => boolean;
+  /** False: it is being ended or has exited, and no message reaches it. */
+  readonly isOpen: () => boolean;
+  /** Ends it as `channel.close` does, with SIGTERM after `afterMs`. */
+  readonly end: (afterMs: number) => void;
+}
+
+/** How long a program may run after its input was closed, in ms. Then it gets SIGTERM. */
 const endMs = 500;
+/** How long after SIGTERM it gets SIGKILL, in ms. */
+const killMs = 1_000;
 /** Time to read the remaining output after the exit, because the reader may be slow. */
 const lastWordsMs = 1_000;
 
 /** Variables that any program needs. */
 const inherited = ['HOME', 'LANG', 'LOGNAME', 'PATH', 'SHELL', 'TERM', 'TMPDIR', 'TZ', 'USER'];
 
-export const programEnvironment = (ours: Readonly<Record<string, string | undefined>>): Readonly<Record<string, string>> =>
-  Object.fromEntries(inherited.flatMap((name) => (ours[name] === undefined ? [] : [[name, ours[name]]])));
+export function programEnvironment(ours: Readonly<Record<string, string | undefined>>): Readonly<Record<string, string>> {
+  const values = inherited.map((name) => [name, ours[name]] as const);
+  // Some shells export functions in this form, and a shell that receives one executes it.
+  return Object.fromEntries(values.flatMap(([name, value]) => (value === undefined || value.startsWith('()') ? [] : [[name, value]])));
+}
 
-/** Resolves when the program runs. Rejects with an `UpstreamDown`. `env`: variables in addition to its own. */
-export function startProgram(
-  { clock, env }: { readonly clock: Pick<Clock, 'after'>; readonly env: Readonly<Record<string, string>> },
-  command: Command,
-  listener: ChannelListener,
-): Promise<Started> {
-  const child = spawn(command.program, [...command.args], {
-    env: { ...env, ...command.env },
-    ...(command.cwd === null ? {} : { cwd: command.cwd }),
-    stdio: ['pipe', 'pipe', 'ignore'],
-    detached: true,
-  } as const);
+/** Resolves when the program runs. Rejects with an `UpstreamDown`. */
+export function startProgram(deps: StartDeps, command: Command, listener: ChannelListener): Promise<Started> {
   return new Promise((resolve, reject) => {
-    child.once('error', (error) => reject(new UpstreamDown(startProblem(error))));
-    child.once('spawn', () => resolve(attend(child, listener, clock)));
+    const fail = (error: unknown): void => reject(new UpstreamDown(startProblem(error), { cause: error }));
+    try {
+      const child = spawn(command.program, [...command.args], {
+        env: { ...deps.env, ...command.env },
+        ...(command.cwd === null ? {} : { cwd: command.cwd }),
+        stdio: ['pipe', 'pipe', 'ignore'],
+        detached: true,
+      } as const);
+      child.once('error', fail);
+      child.once('spawn', () => resolve(attend(child, listener, deps)));
+    } catch (error) {
+      // Arguments that are too long, for example.
+      fail(error);
+    }
   });
 }
 
-function startProblem(error: Error): string {
-  const code = 'code' in error ? error.code : undefined;
+function startProblem(error: unknown): string {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined;
   if (code === 'ENOENT') return 'could not be started: there is no such program, or no such folder to start it in';
   return code === 'EACCES' ? 'could not be started: it may not be executed' : 'could not be started';
 }
 
-function attend(child: ChildProcess, listener: ChannelListener, clock: Pick<Clock, 'after'>): Started {
-  const { stdin, stdout } = child;
+function attend(child: ChildProcess, listener: ChannelListener, deps: StartDeps): Started {
+  const { clock, messageBytes = upstreamBounds.messageBytes } = deps;
+  const { pid, stdin, stdout } = child;
   if (stdin === null || stdout === null) throw new Error('a program was started without its streams');
   let spoken = false;
   let gone = false;
@@ -66,32 +88,41 @@ function attend(child: ChildProcess, listener: ChannelListener, clock: Pick<Cloc
   let problem: string | null = null;
   let silent = false;
   let timers: readonly Timer[] = [];
+  /** Whether we have sent it a signal. */
+  let forced = false;
 
   const signal = (name: NodeJS.Signals): void => {
-    if (child.pid === undefined) return;
+    if (pid === undefined) return;
     try {
-      process.kill(-child.pid, name);
+      process.kill(-pid, name);
     } catch {
       // The group has already ended.
     }
   };
-  const press = (): void => {
+  const press = (afterMs = endMs): void => {
     if (gone || timers.length > 0) return;
     stdin.end();
-    timers = [clock.after(endMs, () => signal('SIGTERM')), clock.after(3 * endMs, () => signal('SIGKILL'))];
+    const force = (name: NodeJS.Signals): void => {
+      forced = true;
+      signal(name);
+    };
+    timers = [clock.after(afterMs, () => force('SIGTERM')), clock.after(afterMs + killMs, () => force('SIGKILL'))];
   };
-  const end = (why: string): void => {
-    problem ??= why;
-    press();
+  const end = (why: string, afterMs = endMs): void => {
+    if (problem === null) {
+      problem = why;
+      listener.ending?.(why);
+    }
+    press(afterMs);
   };
   const read = async (): Promise<void> => {
     try {
-      for await (const line of linesOf(stdout, upstreamBounds.messageBytes)) {
+      for await (const line of linesOf(stdout, messageBytes)) {
         spoken = true;
         await listener.message(line);
       }
     } catch (error) {
-      end(whyUnread(error));
+      end(whyUnread(error, messageBytes));
     }
     // No more output can come. Usually the program has ended.
     silent = true;
@@ -99,7 +130,7 @@ function attend(child: ChildProcess, listener: ChannelListener, clock: Pick<Cloc
   };
   const endOf = (code: number | null, killedBy: string | null): string => {
     if (code !== null) return `exited with ${code}`;
-    return silent && timers.length > 0 ? 'closed its standard output' : `was ended by ${killedBy ?? 'a signal'}`;
+    return silent && forced ? 'closed its standard output' : `was ended by ${killedBy ?? 'a signal'}`;
   };
 
   stdin.on('error', () => end('no longer takes input'));
@@ -131,10 +162,16 @@ function attend(child: ChildProcess, listener: ChannelListener, clock: Pick<Cloc
       if (gone || problem !== null) return reject(new UpstreamDown(problem ?? 'has ended'));
       stdin.write(`${message}\n`, (error) => (error == null ? resolve() : reject(new UpstreamDown(problem ?? 'has ended'))));
     });
-  return { channel: { send, close: () => end('was closed') }, hasSpoken: () => spoken };
+  return {
+    channel: { send, close: () => end('was closed') },
+    pid,
+    hasSpoken: () => spoken,
+    isOpen: () => !gone && problem === null,
+    end: (afterMs) => end('was closed', afterMs),
+  };
 }
 
-function whyUnread(error: unknown): string {
-  if (error instanceof LineTooLong) return `wrote a line of more than ${upstreamBounds.messageBytes} bytes`;
+function whyUnread(error: unknown, messageBytes: number): string {
+  if (error instanceof LineTooLong) return `wrote a line of more than ${messageBytes} bytes`;
   return error instanceof MessageTooLarge ? `wrote ${error.what}` : 'could not be read from';
 }

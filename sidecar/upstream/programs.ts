@@ -5,7 +5,7 @@
 // receives the remaining time.
 import type { Clock, Timer } from '../base/clock.ts';
 import { type Channel, type ChannelListener, UpstreamDown, upstreamBounds } from './upstream.ts';
-import { type Command, type Started, startProgram } from './program.ts';
+import { type Command, type StartDeps, type Started, startProgram } from './program.ts';
 
 export interface Programs {
   /** Rejects with an `UpstreamDown`. */
@@ -14,10 +14,8 @@ export interface Programs {
   readonly close: () => Promise<void>;
 }
 
-export interface ProgramDeps {
+export interface ProgramDeps extends Pick<StartDeps, 'env'> {
   readonly clock: Pick<Clock, 'now' | 'after'>;
-  /** The part of our environment that a program receives. */
-  readonly env: Readonly<Record<string, string>>;
 }
 
 /** Longer than any call without messages should take. */

@@ -1,6 +1,6 @@
-// Connections to servers that a workspace has defined. The address must be public at the time of the connection, so
-// neither a changed DNS result nor an address in a URL leads into the private network. The control plane applies the
-// same rule to such servers.
+// Connections to servers that a workspace has defined, of the proxy of a sidecar and of the runs of a control plane. The
+// address must be public at the time of the connection, so neither a changed DNS result nor an address in a URL leads
+// into the private network.
 import { lookup } from 'node:dns/promises';
 import { isIP, type LookupFunction } from 'node:net';
 import { callbackify } from 'node:util';
@@ -17,32 +17,49 @@ export type Resolve = (hostname: string) => Promise<readonly Address[]>;
 
 export const systemResolve: Resolve = (hostname) => lookup(hostname, { all: true, verbatim: true });
 
-// A single text for all causes, because it must not reveal which internal names exist.
-const refusal =
+export interface AddressRules {
+  /** Allows addresses that are not public. */
+  readonly allowPrivate: boolean;
+  readonly resolve: Resolve;
+}
+
+/** We refuse to connect to the address. Every other `UpstreamDown` is a failure of the server. */
+export class AddressRefused extends UpstreamDown {}
+
+const notPublic = 'is not at a public address; TOLLGATE_ALLOW_PRIVATE_TOOL_SERVERS=true would allow it';
+// A single text for both causes, because it must not reveal which internal names exist.
+const notPublicName =
   'is not at a public address, or has a name that does not resolve; TOLLGATE_ALLOW_PRIVATE_TOOL_SERVERS=true would allow private ones';
 
 /** For an address in the URL no name is resolved, so the address is checked here. */
 export function literalAddressProblem(url: URL): string | null {
   const host = url.hostname.replace(/^\[|\]$/g, '');
-  return isIP(host) !== 0 && !isPublicAddress(host) ? refusal : null;
+  return isIP(host) !== 0 && !isPublicAddress(host) ? notPublic : null;
 }
 
-export const createAgent = (): Agent => new Agent({ connect: { timeout: upstreamBounds.connectMs } });
-
-export function createPublicOnlyAgent(resolve: Resolve): Agent {
+/** Its connections fail with an `UpstreamDown` if the name has no address, or one that is not allowed. */
+export function createAgent({ allowPrivate, resolve }: AddressRules): Agent {
+  const refusal = (): UpstreamDown =>
+    allowPrivate ? new UpstreamDown('has a name that does not resolve') : new AddressRefused(notPublicName);
   const findAddresses = callbackify(async (hostname: string): Promise<readonly Address[]> => {
     const all = await resolve(hostname).catch(() => []);
+    if (all.length === 0) throw refusal();
     // One private address is enough for a refusal, because the connection may use any of them.
-    if (all.length === 0 || !all.every(({ address }) => isPublicAddress(address))) throw new UpstreamDown(refusal);
+    if (!allowPrivate && !all.every(({ address }) => isPublicAddress(address))) throw refusal();
     return all;
   });
   const find: LookupFunction = (hostname, { family, all }, callback) =>
     findAddresses(hostname, (problem: Error | null, found) => {
       const wanted = problem === null ? found.filter((one) => !family || one.family === family) : [];
       const [first] = wanted;
-      if (first === undefined) callback(problem ?? new UpstreamDown(refusal), '', 0);
+      if (first === undefined) callback(problem ?? refusal(), '', 0);
       else if (all === true) callback(null, [...wanted]);
       else callback(null, first.address, first.family);
     });
-  return new Agent({ connect: { timeout: upstreamBounds.connectMs, lookup: find } });
+  return new Agent({
+    connect: { timeout: upstreamBounds.connectMs, lookup: find },
+    headersTimeout: upstreamBounds.headersMs,
+    // Streams may be silent for any time.
+    bodyTimeout: 0,
+  });
 }

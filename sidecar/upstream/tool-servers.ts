@@ -12,7 +12,7 @@ import type { Index } from '../engine/decide/build-index.ts';
 import type { Reach, ToolServer, ToolServers } from './upstream.ts';
 import type { FileServer, GatewayFile } from './gateway-file.ts';
 import { type ProgramDeps, createPrograms } from './programs.ts';
-import { createAgent, createPublicOnlyAgent, literalAddressProblem, type Resolve } from './public-only.ts';
+import { createAgent, literalAddressProblem, type Resolve } from './public-only.ts';
 
 interface UpstreamRules {
   /** Allows plain HTTP and addresses that are not public. */
@@ -48,8 +48,8 @@ interface Held extends ToolServer {
 type Target = Extract<FileServer, { kind: 'url' | 'command' }> | CompiledTarget;
 
 export function createUpstreams({ file, rules, resolve, ...programs }: UpstreamDeps): Upstreams {
-  const open = createAgent();
-  const guarded = createPublicOnlyAgent(resolve);
+  const open = createAgent({ allowPrivate: true, resolve });
+  const guarded = createAgent({ allowPrivate: false, resolve });
   const held = new Map<string, Held>();
   const ending = new Set<Promise<void>>();
 

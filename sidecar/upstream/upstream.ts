@@ -1,4 +1,4 @@
-// Interfaces between the MCP proxy and the tool servers behind it. `gateway/upstreams` reads the definitions (file,
+// Interfaces between the MCP proxy and the tool servers behind it. `tool-servers.ts` reads the definitions (file,
 // snapshot) and starts programs. The proxy decides about each message before a server receives it.
 import type { Dispatcher } from 'undici';
 import type { Index } from '../engine/decide/build-index.ts';
@@ -54,10 +54,13 @@ export interface Channel {
 
 export interface ChannelListener {
   /**
-   * Receives one message as written, of at most `upstreamBounds.messageBytes`. A longer message ends the channel. The
+   * Receives one message as written, of at most `upstreamBounds.messageBytes`, or of less if the channel was opened with
+   * a smaller limit. A longer message ends the channel. The
    * channel reads nothing more until the returned promise has settled, so a flood waits in the program and not here.
    */
   message(bytes: Uint8Array): void | Promise<void>;
+  /** No more messages come, and `closed` is called after the program has exited. Called at most once, as `closed`. */
+  ending?(problem: string): void;
   /** The channel is closed. Called once, with a reason without secrets, such as `exited with 1`. */
   closed(problem: string): void;
 }

@@ -62,7 +62,7 @@ async function openLog(server: EmbeddedPostgres, database: string, entries: numb
   const connection = { ...server.connection, database };
   await migrate(connection);
   const pool = createPool(connection, console, 8);
-  const reach = createReach({ allowPrivate: false, commands: [] });
+  const reach = createReach({ allowPrivate: false, commands: [] }, {});
   const deps: Deps = {
     pool,
     readingPool: pool,

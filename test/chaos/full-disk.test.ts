@@ -56,57 +56,61 @@ const ways: readonly Way[] = [
 ];
 
 for (const { what, options, prepare, fill } of ways) {
-  test(`${what}: calls that cannot be recorded are denied, recorded entries stay, and calls continue when space is free`, options, async () => {
-    const dataDir = folder();
-    const planeEnv = { TOLLGATE_DATA_DIR: dataDir, TOLLGATE_OWNER_KEY: ownerKey };
-    const plane = keep(await startControlPlane(planeEnv));
-    const key = String(
-      (await ask(`${plane.rest}/default/admin/keys`, ownerKey, { body: { name: 'test', scopes: ['sidecar.sync'] } })).body['key'],
-    );
-    const sidecar = keep(
-      await startSidecarProgram({ TOLLGATE_CONTROL_PLANE: plane.grpc, TOLLGATE_KEY: key, TOLLGATE_SPOOL_DIR: prepare() }),
-    );
-    await eventually(
-      () => ask(`${sidecar.url}/readyz`, ownerKey),
-      ({ status }) => status === 200,
-    );
-    await plane.end('SIGKILL');
-    fill(sidecar.pid);
+  test(
+    `${what}: calls that cannot be recorded are denied, recorded entries stay, and calls continue when space is free`,
+    options,
+    async () => {
+      const dataDir = folder();
+      const planeEnv = { TOLLGATE_DATA_DIR: dataDir, TOLLGATE_OWNER_KEY: ownerKey };
+      const plane = keep(await startControlPlane(planeEnv));
+      const key = String(
+        (await ask(`${plane.rest}/default/admin/keys`, ownerKey, { body: { name: 'test', scopes: ['sidecar.sync'] } })).body['key'],
+      );
+      const sidecar = keep(
+        await startSidecarProgram({ TOLLGATE_CONTROL_PLANE: plane.grpc, TOLLGATE_KEY: key, TOLLGATE_SPOOL_DIR: prepare() }),
+      );
+      await eventually(
+        () => ask(`${sidecar.url}/readyz`, ownerKey),
+        ({ status }) => status === 200,
+      );
+      await plane.end('SIGKILL');
+      fill(sidecar.pid);
 
-    const call = async (n: number) =>
-      (
-        await ask(`${sidecar.url}/govern/tool-use`, ownerKey, {
-          body: { tool_name: 'files.read', tool_input: { n, pad: 'x'.repeat(4_000) }, session_id: 'full', agent_tier: 'api' },
-        })
-      ).body;
-    const recorded: number[] = [];
-    let denied = 0;
-    for (let n = 0; denied < 30 && n < 500; n += 1) {
-      const { decision, reason } = await call(n);
-      if (decision === 'allow') recorded.push(n);
-      else {
-        expect(reason).toMatch(/^audit_unavailable/);
-        denied += 1;
+      const call = async (n: number) =>
+        (
+          await ask(`${sidecar.url}/govern/tool-use`, ownerKey, {
+            body: { tool_name: 'files.read', tool_input: { n, pad: 'x'.repeat(4_000) }, session_id: 'full', agent_tier: 'api' },
+          })
+        ).body;
+      const recorded: number[] = [];
+      let denied = 0;
+      for (let n = 0; denied < 30 && n < 500; n += 1) {
+        const { decision, reason } = await call(n);
+        if (decision === 'allow') recorded.push(n);
+        else {
+          expect(reason).toMatch(/^audit_unavailable/);
+          denied += 1;
+        }
       }
-    }
-    expect({ denied, some: recorded.length > 10 }).toEqual({ denied: 30, some: true });
-    expect((await ask(`${sidecar.url}/readyz`, ownerKey)).status).toBe(503);
+      expect({ denied, some: recorded.length > 10 }).toEqual({ denied: 30, some: true });
+      expect((await ask(`${sidecar.url}/readyz`, ownerKey)).status).toBe(503);
 
-    const again = keep(await startControlPlane({ ...planeEnv, TOLLGATE_GRPC_PORT: plane.grpc.split(':').at(-1) ?? '' }));
-    const known = async (): Promise<readonly unknown[]> => {
-      const { body } = await ask(`${again.rest}/default/admin/audit?session=full&limit=1000`, ownerKey);
-      return Array.isArray(body['entries']) ? body['entries'].map(({ input }: { input?: { n?: number } }) => input?.n) : [];
-    };
-    await eventually(known, (entries) => entries.length >= recorded.length, 60_000);
-    let next = 10_000;
-    await eventually(
-      () => call((next += 1)),
-      ({ decision }) => decision === 'allow',
-    );
-    const all = await eventually(known, (entries) => entries.includes(next));
-    expect(new Set(all)).toEqual(new Set([...recorded, next]));
-    expect(all).toHaveLength(recorded.length + 1);
-    expect((await ask(`${sidecar.url}/readyz`, ownerKey)).status).toBe(200);
-    process.stdout.write(`${what}: ${recorded.length} recorded, ${denied} denied, ${all.length} entries\n`);
-  });
+      const again = keep(await startControlPlane({ ...planeEnv, TOLLGATE_GRPC_PORT: plane.grpc.split(':').at(-1) ?? '' }));
+      const known = async (): Promise<readonly unknown[]> => {
+        const { body } = await ask(`${again.rest}/default/admin/audit?session=full&limit=1000`, ownerKey);
+        return Array.isArray(body['entries']) ? body['entries'].map(({ input }: { input?: { n?: number } }) => input?.n) : [];
+      };
+      await eventually(known, (entries) => entries.length >= recorded.length, 60_000);
+      let next = 10_000;
+      await eventually(
+        () => call((next += 1)),
+        ({ decision }) => decision === 'allow',
+      );
+      const all = await eventually(known, (entries) => entries.includes(next));
+      expect(new Set(all)).toEqual(new Set([...recorded, next]));
+      expect(all).toHaveLength(recorded.length + 1);
+      expect((await ask(`${sidecar.url}/readyz`, ownerKey)).status).toBe(200);
+      process.stdout.write(`${what}: ${recorded.length} recorded, ${denied} denied, ${all.length} entries\n`);
+    },
+  );
 }

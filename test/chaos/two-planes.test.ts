@@ -23,8 +23,9 @@ test('after a write on one is answered with its revision, the other shows that r
 
 test('a PUT on one is enforced by a sidecar of the other', () => crossesOften({ world, measure: unmeasured }));
 
-test.each(losses)('a PUT is also enforced where the listening connection of the other was %s right before: revisions are polled for', (how) =>
-  crossesWithoutListening({ world, measure: unmeasured }, how),
+test.each(losses)(
+  'a PUT is also enforced where the listening connection of the other was %s right before: revisions are polled for',
+  (how) => crossesWithoutListening({ world, measure: unmeasured }, how),
 );
 
 /** CI asks for 2,000. */

@@ -159,11 +159,14 @@ describe('the file', () => {
     expect(await tollgate(['members', 'list'])).toMatchObject({ code: 0 });
   });
 
-  test.each(['{"profiles": {"one": {"url": 1}}}', 'gsk_acme_ {', '[]'])('is refused when it is damaged, and is not quoted', async (text) => {
-    await add('one');
-    writeFileSync(path(), text);
-    const refused = await tollgate(['members', 'list']);
-    expect(refused).toMatchObject({ code: 1, err: expect.stringContaining('is not what tollgate wrote there') });
-    expect(refused.err).not.toContain('gsk_');
-  });
+  test.each(['{"profiles": {"one": {"url": 1}}}', 'gsk_acme_ {', '[]'])(
+    'is refused when it is damaged, and is not quoted',
+    async (text) => {
+      await add('one');
+      writeFileSync(path(), text);
+      const refused = await tollgate(['members', 'list']);
+      expect(refused).toMatchObject({ code: 1, err: expect.stringContaining('is not what tollgate wrote there') });
+      expect(refused.err).not.toContain('gsk_');
+    },
+  );
 });

@@ -62,18 +62,21 @@ describe('the network', () => {
   test.each([
     ['is cut', (): Promise<string> => serve((request) => request.socket.destroy()), 'cut the connection'],
     ['is late', (): Promise<string> => serve(() => undefined), 'gave no answer within 0.2 s'],
-  ])('after a write whose answer %s a message says that it may have been done, and where to look; after a read it does not', async (_what, lost, words) => {
-    const origin = await lost();
-    const perhaps = 'it may have been done all the same: look with tollgate events';
-    const dryRun = ['policy', 'apply', '--dry-run', '-f', '-'];
-    for (const write of [['freeze'], ['keys', 'create', 'x', '--scope', '*'], ['members', 'remove', 'ann']])
-      expect((await list(origin, [...write, '--timeout', '0.2'])).err).toMatch(new RegExp(`${words}.*\\n {2}${perhaps}`));
-    for (const read of [['members', 'list'], dryRun, ['explain', '--tool', 'x', '--tier', 'api', '--role', 'member']]) {
-      const { err } = await list(origin, [...read, '--timeout', '0.2'], { stdin: 'workspacePolicy: {}' });
-      expect(err).toContain(words);
-      expect(err).not.toContain('may have been done');
-    }
-  });
+  ])(
+    'after a write whose answer %s a message says that it may have been done, and where to look; after a read it does not',
+    async (_what, lost, words) => {
+      const origin = await lost();
+      const perhaps = 'it may have been done all the same: look with tollgate events';
+      const dryRun = ['policy', 'apply', '--dry-run', '-f', '-'];
+      for (const write of [['freeze'], ['keys', 'create', 'x', '--scope', '*'], ['members', 'remove', 'ann']])
+        expect((await list(origin, [...write, '--timeout', '0.2'])).err).toMatch(new RegExp(`${words}.*\\n {2}${perhaps}`));
+      for (const read of [['members', 'list'], dryRun, ['explain', '--tool', 'x', '--tier', 'api', '--role', 'member']]) {
+        const { err } = await list(origin, [...read, '--timeout', '0.2'], { stdin: 'workspacePolicy: {}' });
+        expect(err).toContain(words);
+        expect(err).not.toContain('may have been done');
+      }
+    },
+  );
 
   test('a connection that is cut after an answer came is not reported as a TLS port', async () => {
     let asked = 0;

@@ -305,13 +305,16 @@ describe('for every answer of the collector', () => {
   test.each([
     ['413', { status: 413 }],
     ['400, as the collector of OpenTelemetry does', { status: 400, body: { code: 3, message: 'http: request body too large' } }],
-  ])('a request that is too large, reported by %s, is halved until it is accepted, and none as large is sent again', async (_said, reply) => {
-    collector.reply = ({ records: sent }) => (sent.length > 3 ? reply : 'take');
-    await ship(rest, spool('a'), records(1, 10));
-    exporting();
-    await reaches(10);
-    expectWhole(collector.held, 'acme', 10);
-  });
+  ])(
+    'a request that is too large, reported by %s, is halved until it is accepted, and none as large is sent again',
+    async (_said, reply) => {
+      collector.reply = ({ records: sent }) => (sent.length > 3 ? reply : 'take');
+      await ship(rest, spool('a'), records(1, 10));
+      exporting();
+      await reaches(10);
+      expectWhole(collector.held, 'acme', 10);
+    },
+  );
 
   test('a single entry that is too large is sent without its payloads, says so, and still fits the chain', async () => {
     const secret = 'y'.repeat(5_000);

@@ -11,7 +11,7 @@ import { listWorkspaceServers } from '../../control-plane/tool-servers/store/too
 import { type FakeServer, startFakeServer, tool } from '../support/mcp-servers.ts';
 import { createRest, type Rest } from './rest.ts';
 
-const reach = createReach({ allowPrivate: true, commands: [process.execPath] });
+const reach = createReach({ allowPrivate: true, commands: [process.execPath] }, {});
 const secretKey = 'a secret key of more than 32 characters';
 const sealer = createSealer([secretKey], randomBytes);
 const schemaProblem = createSchemaProblem();

@@ -66,26 +66,29 @@ test('a connection that is killed within a transaction is a 503 without a crash'
 test.each([
   ['53100', 'could not extend file: No space left on device', 'the database has no room left on its disk; try again'],
   ['25006', 'cannot execute INSERT in a read-only transaction', 'the database only reads, and takes nothing in; try again'],
-])('PostgreSQL that answers but does not write (%s) is reported to writers and at /readyz, until it writes', async (state, words, error) => {
-  await rest.pool.query(
-    `create function barred() returns trigger language plpgsql as $$ begin raise exception '${words}' using errcode = '${state}'; end $$`,
-  );
-  for (const table of ['policy_document', 'audit_entry'])
-    await rest.pool.query(`create trigger barred before insert on ${table} for each row execute function barred()`);
-  expect(await cut.ask('PUT', '/acme/admin/workspacePolicy')).toMatchObject({ status: 503, body: { error } });
+])(
+  'PostgreSQL that answers but does not write (%s) is reported to writers and at /readyz, until it writes',
+  async (state, words, error) => {
+    await rest.pool.query(
+      `create function barred() returns trigger language plpgsql as $$ begin raise exception '${words}' using errcode = '${state}'; end $$`,
+    );
+    for (const table of ['policy_document', 'audit_entry'])
+      await rest.pool.query(`create trigger barred before insert on ${table} for each row execute function barred()`);
+    expect(await cut.ask('PUT', '/acme/admin/workspacePolicy')).toMatchObject({ status: 503, body: { error } });
 
-  let now = 0;
-  const intake = watchIngest(createIngest(rest.deps), () => now);
-  const take = async () =>
-    acknowledgedOf(await intake.ingest(batchOf({ workspaceId: await workspaceIdOf(rest), spoolId: spool('a'), records: records(1, 1) })));
-  await expect(take()).rejects.toThrow(words);
-  expect(intake.problems()).toEqual([`entries are not taken in: ${words}`]);
-  // The error that came with it has not occurred again.
-  now = 121_000;
-  expect(intake.problems()).toEqual([]);
-  await expect(take()).rejects.toThrow(words);
-  for (const table of ['policy_document', 'audit_entry']) await rest.pool.query(`drop trigger barred on ${table}`);
-  expect(intake.problems()).toHaveLength(1);
-  expect(await take()).toBe(1);
-  expect(intake.problems()).toEqual([]);
-});
+    let now = 0;
+    const intake = watchIngest(createIngest(rest.deps), () => now);
+    const take = async () =>
+      acknowledgedOf(await intake.ingest(batchOf({ workspaceId: await workspaceIdOf(rest), spoolId: spool('a'), records: records(1, 1) })));
+    await expect(take()).rejects.toThrow(words);
+    expect(intake.problems()).toEqual([`entries are not taken in: ${words}`]);
+    // The error that came with it has not occurred again.
+    now = 121_000;
+    expect(intake.problems()).toEqual([]);
+    await expect(take()).rejects.toThrow(words);
+    for (const table of ['policy_document', 'audit_entry']) await rest.pool.query(`drop trigger barred on ${table}`);
+    expect(intake.problems()).toHaveLength(1);
+    expect(await take()).toBe(1);
+    expect(intake.problems()).toEqual([]);
+  },
+);

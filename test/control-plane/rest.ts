@@ -67,7 +67,7 @@ export async function createRest(
   const readingPool = new Pool({ ...database.connection, max: 2 });
   readingPool.on('error', () => {});
   const heads = watchHeads(database.pool);
-  const reach = overrides.reach ?? createReach({ allowPrivate: false, commands: [] });
+  const reach = overrides.reach ?? createReach({ allowPrivate: false, commands: [] }, {});
   const deps: AppDeps = {
     pool: database.pool,
     readingPool,

@@ -32,7 +32,7 @@ beforeAll(async () => {
     now: Date.now,
   });
   const models = createModels(createCatalogue([]), providers.byName);
-  rest = await createRunsRest({ models, reach: createReach({ allowPrivate: true, commands: [] }) });
+  rest = await createRunsRest({ models, reach: createReach({ allowPrivate: true, commands: [] }, {}) });
   await rest.ask('POST', '/acme/admin/toolServers', { body: { name: 'files', url: server.url } });
 });
 afterEach(() => {

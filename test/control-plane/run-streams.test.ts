@@ -41,7 +41,7 @@ beforeAll(async () => {
   const models: Models = { ...scripted, reply: (asked) => (asked.system.startsWith('endless') ? endless : scripted).reply(asked) };
   rest = await createRunsRest({
     models,
-    reach: createReach({ allowPrivate: true, commands: [] }),
+    reach: createReach({ allowPrivate: true, commands: [] }, {}),
     streamBounds: { ...streamBounds, undrainedMs: 4_000 },
   });
   await rest.ask('POST', '/acme/admin/toolServers', { body: { name: 'files', url: server.url } });

@@ -26,7 +26,7 @@ beforeAll(async () => {
   telemetry = await startTelemetry(read.settings, { registry, identity: { service: 'tollgate', instance: 'one' }, clock: systemClock });
   server = await startFakeServer();
   server.pages = [[tool('read')]];
-  rest = await createRunsRest({ telemetry, registry, reach: createReach({ allowPrivate: true, commands: [] }) });
+  rest = await createRunsRest({ telemetry, registry, reach: createReach({ allowPrivate: true, commands: [] }, {}) });
 });
 afterAll(async () => {
   vi.unstubAllEnvs();

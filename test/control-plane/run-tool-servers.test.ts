@@ -32,7 +32,7 @@ beforeAll(async () => {
   [server, other] = [await startFakeServer(), await startFakeServer()];
   const models: Models = { ...scripted };
   const sealer = createSealer(['a secret key of more than 32 characters'], randomBytes);
-  rest = await createRunsRest({ models, sealer, reach: createReach({ allowPrivate: true, commands: [] }) });
+  rest = await createRunsRest({ models, sealer, reach: createReach({ allowPrivate: true, commands: [] }, {}) });
   agentId = await rest.createAgent({ name: 'caller', enabledTools: ['files.*'] });
   await rest.ask('PATCH', `/api/v1/agents/${agentId}`, { body: { maxToolRounds: 200, maxToolCalls: 1_000 } });
 });
@@ -94,22 +94,25 @@ test('a removed server is not called any more: the model receives the reason, it
 test.each([
   ['elsewhere', () => register(other, 'second')],
   ['with another secret', () => register(server, 'second')],
-])('a server that is registered again %s is not reached by a run that opened the former one, and is reached by the next run', async (_, again) => {
-  meanwhile = async () => {
-    await remove();
-    await again();
-  };
-  expect((await run()).stopReason).toBe('goal_complete');
-  expect(callsOf(other)).toEqual([]);
-  expect(callsOf(server).map(({ headers }) => headers.authorization)).not.toContain('Bearer the-second-secret');
+])(
+  'a server that is registered again %s is not reached by a run that opened the former one, and is reached by the next run',
+  async (_, again) => {
+    meanwhile = async () => {
+      await remove();
+      await again();
+    };
+    expect((await run()).stopReason).toBe('goal_complete');
+    expect(callsOf(other)).toEqual([]);
+    expect(callsOf(server).map(({ headers }) => headers.authorization)).not.toContain('Bearer the-second-secret');
 
-  for (const one of [server, other]) one.asked.length = 0;
-  meanwhile = async () => undefined;
-  isEnough = (_last, rounds) => rounds > 0;
-  await run();
-  const reached = [...callsOf(server), ...callsOf(other)];
-  expect(reached.map(({ headers }) => headers.authorization)).toEqual(['Bearer the-second-secret']);
-});
+    for (const one of [server, other]) one.asked.length = 0;
+    meanwhile = async () => undefined;
+    isEnough = (_last, rounds) => rounds > 0;
+    await run();
+    const reached = [...callsOf(server), ...callsOf(other)];
+    expect(reached.map(({ headers }) => headers.authorization)).toEqual(['Bearer the-second-secret']);
+  },
+);
 
 test('a server whose tools are refreshed is the same server', async () => {
   meanwhile = async () => expect(await rest.ask('POST', `${servers}/files/refresh`)).toMatchObject({ status: 200 });

@@ -16,7 +16,7 @@ import { followPlane, type Plane, startPlane } from '../support/plane.ts';
 
 const list = '/acme/admin/toolServers';
 const one = `${list}/files`;
-const reach = createReach({ allowPrivate: true, commands: [process.execPath] });
+const reach = createReach({ allowPrivate: true, commands: [process.execPath] }, {});
 const sealer = createSealer(['a secret key of more than 32 characters'], randomBytes);
 
 let plane: Plane;

@@ -182,12 +182,9 @@ test('where git cannot report what changed, the command says so and fails', asyn
   });
 });
 
-test.each([[['--wirte']], [['codes.txt']], [['--write', 'codes.txt']]])(
-  'unknown arguments are refused: %j',
-  async (words) => {
-    const { root } = createRepository();
-    const { code, said } = await frozen(root, words, { 'codes.txt': 'two\n' });
-    expect({ code, said }).toEqual({ code: 2, said: expect.stringContaining('is not an argument of npm run frozen') });
-    expect(readFileSync(join(root, 'test/frozen/codes.txt'), 'utf8')).toBe('one\n');
-  },
-);
+test.each([[['--wirte']], [['codes.txt']], [['--write', 'codes.txt']]])('unknown arguments are refused: %j', async (words) => {
+  const { root } = createRepository();
+  const { code, said } = await frozen(root, words, { 'codes.txt': 'two\n' });
+  expect({ code, said }).toEqual({ code: 2, said: expect.stringContaining('is not an argument of npm run frozen') });
+  expect(readFileSync(join(root, 'test/frozen/codes.txt'), 'utf8')).toBe('one\n');
+});

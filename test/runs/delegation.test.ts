@@ -225,7 +225,7 @@ test('a child has the tools and scopes that its whole chain has, and of the scop
   expect(await offers({ scopes: [] })).toEqual([]);
 });
 
-test("the end of the parent ends the child, and is reported after it", async () => {
+test('the end of the parent ends the child, and is reported after it', async () => {
   let asked = (): void => {};
   const childAsked = new Promise<void>((resolve) => {
     asked = resolve;

@@ -1,7 +1,7 @@
 // A Streamable HTTP transport that answers every request. When the server ends a stream without an answer, the
 // transport generates an error as the answer.
 import { StreamableHTTPClientTransport, type StreamableHTTPClientTransportOptions } from '@modelcontextprotocol/client';
-import type { GuardedFetch, Trouble } from './guarded-fetch.ts';
+import type { GuardedFetch, Trouble } from '@tollgate/sidecar/upstream';
 
 /**
  * `data` of the error answer for a call whose server closed the stream before it answered. No other error has this

@@ -4,11 +4,11 @@
 import { setMaxListeners } from 'node:events';
 import { setTimeout as wait } from 'node:timers/promises';
 import { Client, type Transport } from '@modelcontextprotocol/client';
+import { type AnswerBound, createGuardedFetch, type Trouble, UpstreamDown } from '@tollgate/sidecar/upstream';
 import { badRequest } from '../../base/refusal.ts';
 import type { Secrets, Target } from '../../tool-servers/rules/tool-server.ts';
 import { targetProblem } from '../../tool-servers/rules/tool-server-definition.ts';
 import { AnsweringTransport } from './answering-transport.ts';
-import { type AnswerBound, createGuardedFetch, type Trouble } from './guarded-fetch.ts';
 import { ProgramTransport } from './program-transport.ts';
 import type { Reach } from './reach.ts';
 
@@ -47,7 +47,7 @@ const probeMs = 3_000;
 export function createConnection(target: Target, secrets: Secrets, reach: Reach, bound: AnswerBound = 'all'): Connection {
   const refusal = targetProblem(target, reach);
   if (refusal !== null) throw badRequest(refusal);
-  const way = target.kind === 'url' ? overHttp(target.url, secrets, { reach, bound }) : overStreams(target, secrets);
+  const way = target.kind === 'url' ? overHttp(target.url, secrets, { reach, bound }) : overStreams(target, secrets, reach);
   const client = new Client(self, {
     versionNegotiation: { mode: 'auto', ...(target.kind === 'command' ? { probe: { timeoutMs: probeMs } } : {}) },
   });
@@ -92,16 +92,26 @@ function overHttp(url: string, headers: Secrets, { reach, bound }: { readonly re
   };
 }
 
-function overStreams({ program, args }: Extract<Target, { kind: 'command' }>, env: Secrets): Way {
+function overStreams({ program, args }: Extract<Target, { kind: 'command' }>, env: Secrets, { programEnv }: Reach): Way {
   let trouble: Trouble | null = null;
-  const transport = new ProgramTransport({ command: program, args, env, bytesMax: messageBytesMax });
+  const keep = ({ message }: UpstreamDown): void => {
+    trouble ??= { by: 'server', words: message, passing: false };
+  };
+  const transport = new ProgramTransport({
+    command: program,
+    args,
+    env,
+    inherited: programEnv,
+    bytesMax: messageBytesMax,
+    unstarted: keep,
+  });
   return {
     transport,
     trouble: () => trouble,
     // The transport reports this error and then waits for the program to end. Calls need not wait for that.
     isFatal: (error) => {
-      if (!error.message.startsWith('ReadBuffer exceeded')) return false;
-      trouble = { by: 'server', words: `answered more than ${messageBytesMax} bytes`, passing: false };
+      if (!(error instanceof UpstreamDown)) return false;
+      keep(error);
       return true;
     },
     leave: async () => undefined,

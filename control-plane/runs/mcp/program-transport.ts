@@ -1,139 +1,109 @@
-// Connects to the standard streams of a program that is a tool server. The program and its child processes form their
-// own process group. Ctrl-C in the terminal of the control plane does not reach them, so that runs can finish. They are
-// ended together.
+// A transport of the MCP client over a program that `@tollgate/sidecar/upstream` starts, reads and ends, as it does for
+// the proxy. The program and its child processes form their own process group. Ctrl-C in the terminal of the control
+// plane does not reach them, so that runs can finish. They are ended together.
 //
 // A program may crash at the first request of the newest protocol. The client therefore sends this request to a second
 // process of the program, with a second instance of this class, and disposes of it. The client recognises a transport
 // that allows this by the members `stderr`, `pid`, `_serverParams` and `_dispose`, which the SDK's own transport has.
-import { type ChildProcessByStdio, spawn } from 'node:child_process';
-import type { Readable, Writable } from 'node:stream';
-import { type JSONRPCMessage, ReadBuffer, SdkError, SdkErrorCode, serializeMessage, type Transport } from '@modelcontextprotocol/client';
-import { getDefaultEnvironment } from '@modelcontextprotocol/client/stdio';
+import { deserializeMessage, type JSONRPCMessage, SdkError, SdkErrorCode, type Transport } from '@modelcontextprotocol/client';
+import { systemClock } from '@tollgate/sidecar/engine';
+import { readMessage, type Started, startProgram, UpstreamDown } from '@tollgate/sidecar/upstream';
 
 interface ProgramParams {
   readonly command: string;
   readonly args: readonly string[];
+  /** The variables of the program's definition. */
   readonly env: Readonly<Record<string, string>>;
-  /** The largest size of one message. A larger message is an error and ends the connection. */
+  /** The variables that any program receives. */
+  readonly inherited: Readonly<Record<string, string>>;
+  /** The largest size of one message. A larger message ends the connection. */
   readonly bytesMax: number;
+  /** Called if a process of the program cannot be started, the second one too. */
+  readonly unstarted?: (problem: UpstreamDown) => void;
 }
-
-type Child = ChildProcessByStdio<Writable, Readable, null>;
-
-/** How long a program may run after its input was closed, in ms. Then it gets SIGTERM. */
-const endMs = 500;
-/** How long after SIGTERM the program gets SIGKILL, in ms. */
-const killMs = 1_000;
 
 export class ProgramTransport implements Transport {
   onclose?: () => void;
+  /** An `UpstreamDown` means that the program delivers no more messages. */
   onerror?: (error: Error) => void;
   onmessage?: (message: JSONRPCMessage) => void;
   readonly stderr = null;
   readonly _serverParams: ProgramParams;
-  readonly #buffer: ReadBuffer;
-  #child: Child | null = null;
+  #starting: Promise<Started> | null = null;
+  #started: Started | null = null;
+  /** True: this side ends the program. Its messages and the reason of its end are dropped. */
+  #leaving = false;
+  readonly #exited: Promise<void>;
+  #markExited: () => void = () => undefined;
 
   constructor(params: ProgramParams) {
     this._serverParams = params;
-    this.#buffer = new ReadBuffer({ maxBufferSize: params.bytesMax });
+    this.#exited = new Promise((resolve) => {
+      this.#markExited = resolve;
+    });
   }
 
   get pid(): number | null {
-    return this.#child?.pid ?? null;
+    return this.#started?.pid ?? null;
   }
 
-  start(): Promise<void> {
-    const { command, args, env } = this._serverParams;
-    // The environment is HOME, LOGNAME, PATH, SHELL, TERM and USER, the given variables, and no other variable of this
-    // process.
-    const options = { env: { ...getDefaultEnvironment(), ...env }, detached: true } as const;
-    const child = spawn(command, args, { ...options, stdio: ['pipe', 'pipe', 'ignore'] });
-    this.#child = child;
-    const report = (error: Error): void => this.onerror?.(error);
-    child.stdin.on('error', report);
-    child.stdout.on('error', report);
-    child.stdout.on('data', (bytes: Buffer) => this.#hear(bytes));
-    child.once('close', () => {
-      this.#child = null;
-      this.onclose?.();
-    });
-    return new Promise((started, failed) => {
-      child.once('spawn', started);
-      child.on('error', (error) => {
-        failed(error);
-        report(error);
-      });
-    });
-  }
-
-  #hear(bytes: Buffer): void {
+  async start(): Promise<void> {
+    const { command, args, env, inherited, bytesMax, unstarted } = this._serverParams;
+    this.#starting = startProgram(
+      { clock: systemClock, env: inherited, messageBytes: bytesMax },
+      { program: command, args, env, cwd: null },
+      {
+        message: (bytes) => this.#read(bytes),
+        ending: (problem) => this.#fail(problem),
+        closed: (problem) => {
+          this.#fail(problem);
+          this.#started = null;
+          this.#markExited();
+          this.onclose?.();
+        },
+      },
+    );
     try {
-      this.#buffer.append(bytes);
+      this.#started = await this.#starting;
     } catch (error) {
-      this.#complain(error);
-      void this.close();
-      return;
-    }
-    while (this.#hearOne());
-  }
-
-  /** Returns false when the buffer contains no whole message. An invalid message is skipped. */
-  #hearOne(): boolean {
-    try {
-      const message = this.#buffer.readMessage();
-      if (message !== null) this.onmessage?.(message);
-      return message !== null;
-    } catch (error) {
-      this.#complain(error);
-      return true;
+      if (error instanceof UpstreamDown) unstarted?.(error);
+      throw error;
     }
   }
 
-  #complain(error: unknown): void {
-    this.onerror?.(error instanceof Error ? error : new Error(String(error)));
+  /** Throws a `MessageTooLarge`, which ends the program. Output that is not a message is skipped. */
+  #read(bytes: Uint8Array): void {
+    const message = readMessage(bytes);
+    if (message === null || this.#leaving) return;
+    try {
+      this.onmessage?.(deserializeMessage(message.text));
+    } catch (error) {
+      this.onerror?.(error instanceof Error ? error : new Error(String(error)));
+    }
   }
 
-  send(message: JSONRPCMessage): Promise<void> {
-    const { stdin } = this.#child ?? {};
-    if (stdin === undefined) return Promise.reject(new SdkError(SdkErrorCode.NotConnected, 'Not connected'));
-    return new Promise((sent) => {
-      if (stdin.write(serializeMessage(message))) sent();
-      else stdin.once('drain', sent);
-    });
+  #fail(problem: string): void {
+    if (!this.#leaving) this.onerror?.(new UpstreamDown(problem));
+  }
+
+  async send(message: JSONRPCMessage): Promise<void> {
+    if (this.#started?.isOpen() !== true) throw new SdkError(SdkErrorCode.NotConnected, 'Not connected');
+    await this.#started.channel.send(JSON.stringify(message));
   }
 
   close(): Promise<void> {
-    return this.#end(endMs);
+    return this.#end((started) => started.channel.close());
   }
 
   _dispose(): Promise<void> {
-    return this.#end(0);
+    return this.#end((started) => started.end(0));
   }
 
-  async #end(afterMs: number): Promise<void> {
-    const child = this.#child;
-    this.#child = null;
-    this.#buffer.clear();
-    if (child !== null) await end(child, afterMs);
+  async #end(how: (started: Started) => void): Promise<void> {
+    this.#leaving = true;
+    const started = await this.#starting?.catch(() => null);
+    if (started == null) return;
+    how(started);
+    await this.#exited;
   }
-}
-
-async function end(child: Child, afterMs: number): Promise<void> {
-  const { pid } = child;
-  if (pid === undefined) return;
-  const send = (signal: NodeJS.Signals): void => {
-    try {
-      process.kill(-pid, signal);
-    } catch {
-      // All processes of the group have ended.
-    }
-  };
-  child.stdin.end();
-  const timers = [setTimeout(send, afterMs, 'SIGTERM'), setTimeout(send, afterMs + killMs, 'SIGKILL')];
-  if (child.exitCode === null && child.signalCode === null) await new Promise((exited) => child.once('exit', exited));
-  for (const timer of timers) clearTimeout(timer);
-  // Ends the child processes that the program left running.
-  send('SIGKILL');
-  child.stdout.destroy();
 }

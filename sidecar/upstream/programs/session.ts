@@ -8,8 +8,8 @@
 import type { Answer, Exchange } from '../exchange.ts';
 import { withMember } from '../wire/json-text.ts';
 import type { ClientRequest } from '../wire/message.ts';
-import { parseServerMessage, type ServerMessage } from '../wire/server-message.ts';
-import { type Channel, type ChannelListener, MessageTooLarge, UpstreamDown } from '../upstream.ts';
+import { readMessage, type ServerMessage } from '../wire/server-message.ts';
+import { type Channel, type ChannelListener, UpstreamDown } from '../upstream.ts';
 import { createLoad, createMailbox, type Mailbox } from './mailbox.ts';
 import { inClientsWords, inOurWords, numberOf, type Place, placeOf } from './place.ts';
 import { createUnheard } from './unheard.ts';
@@ -128,16 +128,6 @@ export async function openProgramSession(
       return accepted;
     },
   };
-}
-
-/** Null: the bytes are not a message. Such output of a program is dropped. Throws `MessageTooLarge`. */
-export function readMessage(bytes: Uint8Array): ServerMessage | null {
-  try {
-    return parseServerMessage(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
-  } catch (error) {
-    if (error instanceof MessageTooLarge) throw error;
-    return null;
-  }
 }
 
 export async function sendTo(channel: Channel, text: string): Promise<void> {

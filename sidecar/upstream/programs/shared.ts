@@ -9,9 +9,9 @@ import type { Answer, Exchange } from '../exchange.ts';
 import { createLoad, createMailbox, type Mailbox } from './mailbox.ts';
 import { inClientsWords, inOurWords, numberOf, type Place, placeOf } from './place.ts';
 import { isFields } from '../wire/message.ts';
-import { readMessage, sendTo } from './session.ts';
+import { sendTo } from './session.ts';
 import { rpcErrors } from '../wire/rpc.ts';
-import type { ServerMessage } from '../wire/server-message.ts';
+import { readMessage, type ServerMessage } from '../wire/server-message.ts';
 import type { SseEvent } from '../wire/sse.ts';
 import { type Channel, type ChannelListener, UpstreamDown } from '../upstream.ts';
 

@@ -43,4 +43,14 @@ export function parseServerMessage(text: string): ServerMessage | null {
   return { kind: 'response', id: id ?? null, holds, value: value[holds], text };
 }
 
+/** Null: the bytes are not a message. Such output of a program is dropped. Throws `MessageTooLarge`. */
+export function readMessage(bytes: Uint8Array): ServerMessage | null {
+  try {
+    return parseServerMessage(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+  } catch (error) {
+    if (error instanceof MessageTooLarge) throw error;
+    return null;
+  }
+}
+
 const keys = new Set(['jsonrpc', 'id', 'method', 'params', 'result', 'error']);

@@ -53,7 +53,7 @@ export type Stand = Awaited<ReturnType<typeof startStand>>;
 export async function startStand() {
   const tools = await startToolServers();
   const rest = await createRunsRest({
-    reach: createReach({ allowPrivate: true, commands: [] }),
+    reach: createReach({ allowPrivate: true, commands: [] }, {}),
     config: { publicUrl: null, operatorKey, patchPerMinute: 1_000_000, hookStatus: 'decision' },
     requestsPerSecond,
     leaseWaitMs,

@@ -20,7 +20,7 @@ const unavailable = () => Promise.reject(new AppError({ code: 'unavailable', pub
 export function createUnconnectedApp(registry = new Registry()): FastifyInstance {
   // A pool connects at its first query.
   const pool = new Pool();
-  const reach = createReach({ allowPrivate: false, commands: [] });
+  const reach = createReach({ allowPrivate: false, commands: [] }, {});
   return createApp({
     pool,
     readingPool: pool,

@@ -20,7 +20,7 @@ export const environmentText = (): string =>
     { heading: 'that injection gives to an app', lines: variablesForApps },
     { heading: 'of others, that the control plane reads', lines: foreign(readIn('control-plane', (path) => !path.startsWith('cli/'))) },
     {
-      heading: 'of others, that a sidecar reads, to give them to the programs that it starts',
+      heading: 'of others, that a sidecar and the control plane read, to give them to the programs that they start',
       lines: foreign([...readIn('sidecar', (path) => !path.startsWith('examples/')), ...namesRead(programEnvironment)]),
     },
     {

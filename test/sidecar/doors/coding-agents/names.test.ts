@@ -258,7 +258,7 @@ describe('the rules that count', () => {
   const own = (uid: string, part: 'self' | 'organisation', keys: Keys, mode: 'enforce' | 'audit' = 'enforce') =>
     document({ id: { layer: 'user', uid, part }, tools: toolsOf(keys), mode });
 
-  test("of a member apply to that member, and change nothing for others", () => {
+  test('of a member apply to that member, and change nothing for others', () => {
     const input = pre('mcp__every__get_env');
     expect(ask({ documents: [own('ann', 'self', { 'every.get-env': deny })] }, 'codex', input).code).toBe('tool_ambiguous');
     expect(ask({ documents: [own('bob', 'self', { 'every.get-env': deny })] }, 'codex', input)).toMatchObject(
@@ -268,7 +268,7 @@ describe('the rules that count', () => {
     expect(ask({ documents: [other] }, 'codex', input).code).toBe('allowed');
   });
 
-  test("of a member never choose the meaning of a name", () => {
+  test('of a member never choose the meaning of a name', () => {
     const listed = { agents: [agent({ id: 'a', name: 'helper', enabledTools: ['crm.*'] })] };
     const asked = (documents: World['documents']) => {
       const world = { ...listed, ...(documents === undefined ? {} : { documents }) };
