@@ -48,22 +48,25 @@ interface Current {
   generation: object;
 }
 
+type Find = (set: LimitSet) => readonly ChargedWindow[];
+
+/** A function, because a private method costs `decide` a check of the object at each call. */
+function windowsOf({ generation }: Current, find: Find, set: LimitSet): readonly ChargedWindow[] {
+  const { found } = set;
+  return found !== null && found.generation === generation ? found.windows : find(set);
+}
+
 class LocalAllowance implements Allowance {
   readonly #current: Current;
-  readonly #find: (set: LimitSet) => readonly ChargedWindow[];
+  readonly #find: Find;
 
-  constructor(current: Current, find: (set: LimitSet) => readonly ChargedWindow[]) {
+  constructor(current: Current, find: Find) {
     this.#current = current;
     this.#find = find;
   }
 
-  #windowsOf(set: LimitSet): readonly ChargedWindow[] {
-    const { found } = set;
-    return found !== null && found.generation === this.#current.generation ? found.windows : this.#find(set);
-  }
-
   firstFull(set: LimitSet, now: number): Full | null {
-    const windows = this.#windowsOf(set);
+    const windows = windowsOf(this.#current, this.#find, set);
     const step = stepOf(now);
     for (let at = windows.length - 1; at >= 0; at--) {
       const limit = set.limits[at];
@@ -76,7 +79,7 @@ class LocalAllowance implements Allowance {
 
   charge(set: LimitSet, now: number): void {
     const step = stepOf(now);
-    for (const window of this.#windowsOf(set)) window.add(step);
+    for (const window of windowsOf(this.#current, this.#find, set)) window.add(step);
   }
 
   // The windows are looked up again, because a policy change may have replaced them. The new windows hold the same
@@ -84,13 +87,13 @@ class LocalAllowance implements Allowance {
   undoOf(set: LimitSet, chargedAt: number): Undo {
     const step = stepOf(chargedAt);
     return () => {
-      for (const window of this.#windowsOf(set)) window.remove(step);
+      for (const window of windowsOf(this.#current, this.#find, set)) window.remove(step);
     };
   }
 
   /** Returns the calls charged to each limit of the set, in the order of the set. */
   usedOf(set: LimitSet, now: number): readonly number[] {
-    return this.#windowsOf(set).map((window) => window.used(stepOf(now)));
+    return windowsOf(this.#current, this.#find, set).map((window) => window.used(stepOf(now)));
   }
 }
 

@@ -24,6 +24,15 @@ export function createLeasedCounters(leases: Leases, windowSeconds: number): Cou
   };
 }
 
+/** A function, because a private method costs `decide` a check of the object at each call. */
+function leasesOf(all: Leases, originSub: string, set: LimitSet): readonly LeasedCounter[] {
+  const { found } = set;
+  if (found !== null && found.generation === all.generation) return found.leases;
+  const leases = set.limits.map((limit) => all.ofLimit(originSub, limit));
+  set.found = { generation: all.generation, windows: [], leases };
+  return leases;
+}
+
 class LeasedAllowance implements Allowance {
   readonly #leases: Leases;
   readonly #originSub: string;
@@ -34,29 +43,21 @@ class LeasedAllowance implements Allowance {
   }
 
   firstFull(set: LimitSet, now: number): Full | null {
-    const leases = this.#leasesOf(set);
+    const leases = leasesOf(this.#leases, this.#originSub, set);
     for (let at = 0; at < leases.length; at++) if (leases[at]?.hasRoom(now) !== true) return this.#full(set, now);
     return null;
   }
 
   charge(set: LimitSet, now: number): void {
-    const leases = this.#leasesOf(set);
+    const leases = leasesOf(this.#leases, this.#originSub, set);
     for (let at = 0; at < leases.length; at++) leases[at]?.take(now);
   }
 
   undoOf(set: LimitSet, chargedAt: number): Undo {
-    const undone = this.#leasesOf(set).map((lease) => lease.undoOf(chargedAt));
+    const undone = leasesOf(this.#leases, this.#originSub, set).map((lease) => lease.undoOf(chargedAt));
     return (now) => {
       for (const undo of undone) undo(now);
     };
-  }
-
-  #leasesOf(set: LimitSet): readonly LeasedCounter[] {
-    const { found } = set;
-    if (found !== null && found.generation === this.#leases.generation) return found.leases;
-    const leases = set.limits.map((limit) => this.#leases.ofLimit(this.#originSub, limit));
-    set.found = { generation: this.#leases.generation, windows: [], leases };
-    return leases;
   }
 
   /** If one limit is full, no wait helps, whatever the others are. */
