@@ -14,8 +14,6 @@ const git = (...args: readonly string[]): readonly string[] =>
 const rows = [...readFileSync(`${cwd}docs/design/moved.md`, 'utf8').matchAll(/^\| `([^`]+)` \| `([^`]+)` \|$/gm)].map(
   ([, old = '', now = '']) => ({ old, now }),
 );
-/** The last commit with the old paths. */
-const before = 'e5c8d64';
 const tracked = git('ls-files');
 const isIn = (path: string, folder: string): boolean => path === folder || path.startsWith(`${folder}/`);
 
@@ -24,7 +22,7 @@ function problemOf({ old, now }: (typeof rows)[number]): string | null {
   const inside = tracked.filter((path) => isIn(path, now));
   if (inside.length === 0) return `${now} is not there`;
   const reached = inside.some((path) =>
-    git('log', `${before}..HEAD`, '--follow', '-M20%', '--format=', '--name-only', '--', path).some((name) => isIn(name, old)),
+    git('log', '--follow', '-M20%', '--format=', '--name-only', '--', path).some((name) => isIn(name, old)),
   );
   return reached ? null : `git log --follow of ${now} does not reach ${old}`;
 }
