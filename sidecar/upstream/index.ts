@@ -5,4 +5,3 @@ export { programEnvironment, startProgram, type Started } from './program.ts';
 export { type AddressRules, systemResolve } from './public-only.ts';
 export { UpstreamDown } from './upstream.ts';
 export { readMessage } from './wire/server-message.ts';
-export { createSseReader, EventTooLarge, eventText, type SseEvent } from './wire/sse.ts';
