@@ -50,6 +50,9 @@ interface Seen {
   readonly missing: readonly string[];
 }
 
+/** How often a disturbed part of `side` is measured. */
+const triesMax = 3;
+
 const nothing: Seen = { results: new Map(), missing: [] };
 
 const { values: options, positionals: asked } = parseOptions();
@@ -139,20 +142,25 @@ function wordsOf({ cores, names: who }: Others): string {
 }
 
 /**
- * Returns its rows and prints each. Rows of `side` are printed once it is known that no other process disturbed them.
+ * Returns its rows and prints each. Rows of `side` are printed once it is known that no other process disturbed them;
+ * a disturbed part is measured again, three times at most.
  */
 async function measureBench(name: string, side: SideOptions): Promise<readonly Row[]> {
-  const isSide = name in sideBenches;
-  const watched = watchOthers();
-  const runs: (readonly Row[])[] = [];
-  for (let start = 0; start < (startedOften.has(name) ? side.starts : 1); start += 1)
-    runs.push(await rowsOf(name, side, isSide ? () => undefined : print));
-  const rows = runs.length === 1 ? (runs[0] ?? []) : middleOf(runs);
-  if (!isSide) return rows;
-  const others = watched();
-  const seen = others.cores > othersCoresMax ? [{ name, notMeasured: wordsOf(others) }] : rows;
-  seen.forEach(print);
-  return seen;
+  if (!(name in sideBenches)) return rowsOf(name, side, print);
+  for (let tries = 1; ; tries += 1) {
+    const watched = watchOthers();
+    const runs: (readonly Row[])[] = [];
+    for (let start = 0; start < (startedOften.has(name) ? side.starts : 1); start += 1)
+      runs.push(await rowsOf(name, side, () => undefined));
+    const others = watched();
+    const isQuiet = others.cores <= othersCoresMax;
+    if (!isQuiet) console.log(`# disturbed: ${name}: ${wordsOf(others)}`);
+    if (!isQuiet && tries < triesMax) continue;
+    const measured = runs.length === 1 ? (runs[0] ?? []) : middleOf(runs);
+    const rows = isQuiet ? measured : [{ name, notMeasured: wordsOf(others) }];
+    rows.forEach(print);
+    return rows;
+  }
 }
 
 async function rowsOf(name: string, side: SideOptions, onRow: (row: Row) => void): Promise<readonly Row[]> {
