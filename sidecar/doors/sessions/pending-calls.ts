@@ -5,12 +5,14 @@
 // either limit the oldest call is evicted. An outcome without a waiting call is recorded as a separate call.
 import { canonicalJson, digestText } from '@tollgate/proto/contract';
 import type { DecidedBy } from '../../engine/govern/run.ts';
-import { type AwaitedCall, awaitedCall, type Permit } from '../../engine/govern/verdict.ts';
+import type { AwaitedCall, Permit } from '../../engine/govern/verdict.ts';
 
-type PendingCall = AwaitedCall & {
-  /** All keys under which it waits. */
-  readonly keys: readonly string[];
-};
+interface PendingCall extends AwaitedCall {
+  /** The key under which it waits. */
+  readonly key: string;
+  /** Another key, if the tool received another input than was asked with. */
+  readonly otherKey: string | null;
+}
 
 /** The fields that match an outcome to its call. */
 export interface ClaimedCall {
@@ -60,15 +62,15 @@ export class PendingCalls {
     // The outcome may be reported with the original input, or with the input that the tool received.
     const asked = pendingKey(request);
     const got = request.callId !== null || permit.input === request.input ? asked : pendingKey({ ...request, input: permit.input });
-    const call = { ...awaitedCall(permit), keys: asked === got ? [asked] : [asked, got] };
+    const { tool, requestId, decision, decidedBy, inputDigest, trace, decidedAt } = permit;
+    const otherKey = asked === got ? null : got;
+    // Written out: objects that are made by a spread have a shape each.
+    const call = { tool, requestId, decision, decidedBy, inputDigest, trace, decidedAt, key: asked, otherKey };
     this.#all ??= new Set();
     this.#all.add(call);
-    this.#hold(call.decidedBy, 1);
-    for (const key of call.keys) {
-      const line = this.#lineUp(key, call);
-      const [equal] = line;
-      if (equal !== undefined && line.length > pendingEqualMax) this.#drop(equal);
-    }
+    this.#hold(decidedBy, 1);
+    this.#lineUp(asked, call);
+    if (otherKey !== null) this.#lineUp(otherKey, call);
     const [oldest] = this.#all;
     if (oldest !== undefined && this.#all.size > pendingMax) this.#drop(oldest);
   }
@@ -84,7 +86,8 @@ export class PendingCalls {
   #drop(call: PendingCall): void {
     if (this.#all?.delete(call) !== true) return;
     this.#hold(call.decidedBy, -1);
-    for (const key of call.keys) this.#leave(key, call);
+    this.#leave(call.key, call);
+    if (call.otherKey !== null) this.#leave(call.otherKey, call);
   }
 
   #hold(decidedBy: DecidedBy, more: 1 | -1): void {
@@ -95,12 +98,14 @@ export class PendingCalls {
     if (before === 0 || before + more === 0) this.#grow(more * (decidedByBytes + 2 * decidedBy.callerText.length));
   }
 
-  #lineUp(key: string, call: PendingCall): readonly PendingCall[] {
+  #lineUp(key: string, call: PendingCall): void {
     this.#calls ??= new Map();
-    const line = this.#calls.get(key) ?? [];
-    if (line.push(call) === 1) this.#calls.set(key, line);
+    const line = this.#calls.get(key);
+    if (line === undefined) this.#calls.set(key, [call]);
+    else line.push(call);
     this.#grow(callBytes + 2 * key.length);
-    return line;
+    const equal = line?.[0];
+    if (line !== undefined && equal !== undefined && line.length > pendingEqualMax) this.#drop(equal);
   }
 
   #leave(key: string, call: PendingCall): void {

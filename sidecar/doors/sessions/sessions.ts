@@ -59,15 +59,12 @@ const bytesOf = { session: 700, variant: 2_500, usage: 2_000 };
 /** A session for one client, tier and agent chain. */
 interface Variant {
   readonly session: Session;
-  /**
-   * The snapshot of the last look-up, to detect a change. It is a weak reference, so a resting session does not keep a
-   * snapshot in memory.
-   */
-  readonly policy: WeakRef<Index>;
+  /** The mark of the snapshot of the last look-up, to detect a change. */
+  readonly policy: symbol;
   /** `Place.narrowed` when the variant was created. */
   readonly narrowed: number;
   /** The time when its run ends and another begins, by the sidecar's clock. Infinity: never. */
-  readonly endsAt: number;
+  endsAt: number;
 }
 
 /** A session of one key and user. */
@@ -84,6 +81,17 @@ interface Place {
   usedAt: number;
   bytes: number;
   isGone: boolean;
+}
+
+/** A session keeps the mark of a snapshot, and not the snapshot in memory. */
+const marks = new WeakMap<Index, symbol>();
+
+function markOf(index: Index): symbol {
+  const known = marks.get(index);
+  if (known !== undefined) return known;
+  const mark = Symbol();
+  marks.set(index, mark);
+  return mark;
 }
 
 /** `room` may be shared with the sessions of other workspaces. */
@@ -119,6 +127,7 @@ export function createSessions({ counters, govern }: Pick<Governing, 'counters' 
   return {
     find: (identity, { sessionId, chain, delegatedTools, tier, client }) => {
       const index = heldBy(govern.cell);
+      const policy = markOf(index);
       const now = clock.now();
       room.tend(now);
       const share = shareOf(identity.keyId);
@@ -126,14 +135,15 @@ export function createSessions({ counters, govern }: Pick<Governing, 'counters' 
       // None of these values contains a line break.
       const askedKey = `${tier}\n${client.name}\n${client.version ?? ''}\n${chain.join('\n')}`;
       const known = place.variants.get(askedKey);
-      const isKnown = known !== undefined && known.policy.deref() === index && known.narrowed === place.narrowed && now < known.endsAt;
+      const isKnown = known !== undefined && known.policy === policy && known.narrowed === place.narrowed && now < known.endsAt;
       if (isKnown && delegatedTools === null) return known.session;
 
       const asked: Claim = { identity, hops: chain.map((agent) => ({ tier, client: client.name, agent })) };
       // Agents are identified by their registration and not by their name: an id and a name are the same agent, and a
       // pin is not a choice of the caller.
-      const { hops: bound, profile } = bindCaller(index, asked);
-      const agents = bound.map(({ profile: registered, name }) => registered?.id ?? name);
+      const caller = bindCaller(index, asked);
+      const { profile } = caller;
+      const agents = caller.hops.map(({ profile: registered, name }) => registered?.id ?? name);
       const { narrowings } = share;
       const isNarrowed = delegatedTools === null || narrowings.narrow(place.name, agents.at(-1) ?? '', delegatedTools, now);
       if (delegatedTools !== null && isNarrowed) place.narrowed += 1;
@@ -149,7 +159,8 @@ export function createSessions({ counters, govern }: Pick<Governing, 'counters' 
         onGrown: (bytes) => share.grown(place, bytes),
       }));
       // A session with unchanged claims is reused, with its waiting calls and its computed state.
-      const claim: Claim = { identity, hops };
+      const isNarrowedBy = hops.some((hop) => 'handedTools' in hop);
+      const claim = isNarrowedBy ? { identity, hops } : asked;
       const isSame = known !== undefined && known.session.run.usage === usage && isSameClaim(known.session.run.claim, claim);
       const facts = { sessionId, client, runChain: chain.map(() => sessionId), chainClaimed: chain.length > 1 };
       if (!isNarrowed)
@@ -160,13 +171,12 @@ export function createSessions({ counters, govern }: Pick<Governing, 'counters' 
       const session: Session = isSame
         ? known.session
         : {
-            run: resumeRun(govern.cell, { facts, claim, usage, numbers }),
+            run: resumeRun(govern.cell, { facts, claim, usage, numbers }, isNarrowedBy ? undefined : caller),
             pending: known?.session.pending ?? new PendingCalls((bytes) => share.grown(place, bytes)),
           };
       // The variant expires after an hour, so the next look-up marks the delegated tools as used.
-      const isNarrowedBy = hops.some((hop) => 'handedTools' in hop);
       const endsAt = Math.min(endOf(place, usage, maxDurationMs), isNarrowedBy ? now + narrowedMs : Number.POSITIVE_INFINITY);
-      place.variants.set(askedKey, { session, policy: new WeakRef(index), narrowed: place.narrowed, endsAt });
+      place.variants.set(askedKey, { session, policy, narrowed: place.narrowed, endsAt });
       if (known === undefined) share.grown(place, bytesOf.variant + 8 * askedKey.length);
       return session;
     },
@@ -305,7 +315,7 @@ class KeyShare implements Share {
     for (const [key, variant] of place.variants) {
       if (variant.session.pending.isEmpty) this.#dropVariant(place, key);
       // Its run has ended. The next call gets another run, together with the waiting calls.
-      else place.variants.set(key, { ...variant, endsAt: Number.NEGATIVE_INFINITY });
+      else variant.endsAt = Number.NEGATIVE_INFINITY;
     }
     if (place.isNamed)
       for (const [key, { shared }] of place.usages) if (shared === null || shared.isSettled(now)) this.dropUsage(place, key);

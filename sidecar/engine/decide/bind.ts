@@ -29,8 +29,12 @@ const callerBytes = 1_500;
 /** Null: the snapshot was replaced, and no caller of it is remembered. */
 const callersOf = new WeakMap<Index, LRUCache<string, Caller> | null>();
 
+/** Hashes of claims that were bound lately, each at the place that its low bits name. */
+const boundLately = new Uint32Array(4_096);
+
 /**
- * Returns the caller of a claim under this snapshot. Equal claims share one `Caller` object until the cache evicts it.
+ * Returns the caller of a claim under this snapshot. Equal claims share one `Caller` object, from the second one on and
+ * until the cache evicts it: names that are claimed only once would fill the memory, and be expensive to collect.
  */
 export function bindCaller(index: Index, claim: Claim): Caller {
   const remembered = callersOf.get(index);
@@ -46,8 +50,22 @@ export function bindCaller(index: Index, claim: Claim): Caller {
   const known = callers.get(cacheKey);
   if (known !== undefined) return known;
   const caller = bind(index, claim);
-  callers.set(cacheKey, caller);
+  if (wasBoundLately(cacheKey)) {
+    caller.isKept = true;
+    callers.set(cacheKey, caller);
+  }
   return caller;
+}
+
+function wasBoundLately(cacheKey: string): boolean {
+  // FNV-1a. A wrong answer only remembers a caller earlier or later.
+  let hash = 0x811c9dc5;
+  for (let at = 0; at < cacheKey.length; at += 1) hash = Math.imul(hash ^ cacheKey.charCodeAt(at), 0x01000193);
+  hash >>>= 0;
+  const place = hash % boundLately.length;
+  const was = boundLately[place] === hash;
+  boundLately[place] = hash;
+  return was;
 }
 
 /**
@@ -78,6 +96,7 @@ function bind(index: Index, claim: Claim): Caller {
     deniedInOutage: hops.find(({ tier }) => index.settings.outage.then[tier] === 'deny')?.tier ?? null,
     halted: haltOf(index, hops),
     refused: identityRefusal(index, claim, key, subject) ?? registrationRefusal(index, hops),
+    isKept: false,
     plans: new Map(),
   };
 }

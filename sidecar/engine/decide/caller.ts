@@ -35,6 +35,8 @@ export interface Caller {
   readonly halted: Decision | null;
   /** Steps 2 and 3. */
   readonly refused: Decision | null;
+  /** A cache or a run keeps the caller, so its plans may serve later calls. */
+  isKept: boolean;
   /** The plans that were computed for tools called before. */
   readonly plans: Map<string, Plan>;
 }

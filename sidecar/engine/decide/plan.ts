@@ -15,8 +15,8 @@ import { ruleWords } from './words.ts';
 const plansBytesMax = 8 * 1024 ** 2;
 const planBytes = 1_200;
 /**
- * For a snapshot: which callers hold plans, and how many bytes all plans take. Null: the snapshot was replaced, and no
- * plans are remembered.
+ * For a snapshot: which kept callers hold plans, and how many bytes all plans take. Null: the snapshot was replaced,
+ * and no plans are remembered.
  */
 const remembering = new WeakMap<Index, { bytes: number; readonly callers: Set<Caller> } | null>();
 
@@ -27,7 +27,7 @@ export function planFor(caller: Caller, tool: string, also?: string): Plan {
   const plan = makePlan(caller, tool, also);
   const key = planKey(tool, also);
   const known = remembering.get(caller.index);
-  if (known === null) return plan;
+  if (known === null || !caller.isKept) return plan;
   const all = known ?? { bytes: 0, callers: new Set() };
   remembering.set(caller.index, all);
   all.bytes += planBytes + 8 * key.length;

@@ -81,6 +81,7 @@ function bindReplayed(index: Index, documents: ReplayedPolicy['documents'], { su
       index,
       bound.filter((_, at) => hops[at]?.registered !== true),
     ),
+    isKept: true,
     plans: new Map(),
   };
 }

@@ -16,7 +16,7 @@ import { entryText } from './audit-entry.ts';
 import type { GovernDeps } from './governing.ts';
 import { withdrawnEntry } from './outcome-entry.ts';
 import { payloadOf, redactPayload, withRedactedWords } from './payload.ts';
-import { type GovernedRun, rebind } from './run.ts';
+import { decided, type GovernedRun, rebind } from './run.ts';
 import { type Denial, denialOf, type Permit, type Verdict } from './verdict.ts';
 
 /** Why a door denies a call before policy is read. */
@@ -179,6 +179,7 @@ function conclude(deps: GovernDeps, { run, call, startedAt }: Judging, weighed: 
     latencyUs: Math.round((deps.clock.now() - startedAt) * 1000),
   });
   run.usage.record(decision, decidedAt);
+  decided(run);
   if (decision.outage) deps.onOutage?.();
   const judged = { entry, kept };
   return verdict.allowed

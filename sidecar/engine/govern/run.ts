@@ -20,18 +20,39 @@ import type { Numbers } from '../redact/index.ts';
 import { callerText, type RunFacts } from './audit-entry.ts';
 import type { GovernDeps, Governing } from './governing.ts';
 
-export interface GovernedRun {
-  /** The policy that is held now. */
-  readonly cell: Pick<GovernDeps['cell'], 'current'>;
+interface RunParts {
   readonly facts: RunFacts;
   readonly claim: Claim;
   readonly usage: RunUsage;
   /** The numbers of what was redacted in the run. They are shared with the runs that it delegates to. */
   readonly numbers: Numbers;
+  /** Denies every call of the run, whatever policy says. */
+  readonly barred?: Decision | undefined;
+}
+
+/** A class, so that all runs have one shape: sessions keep thousands of them. */
+export class GovernedRun implements RunParts {
+  /** The policy that is held now. */
+  readonly cell: Pick<GovernDeps['cell'], 'current'>;
+  readonly facts: RunFacts;
+  readonly claim: Claim;
+  readonly usage: RunUsage;
+  readonly numbers: Numbers;
+  readonly barred: Decision | undefined;
   /** All that is kept of the snapshot that made the last decision. Earlier decisions have their own. */
   decidedBy: DecidedBy;
-  /** Denies every call of the run, whatever policy says. */
-  readonly barred?: Decision;
+  /** No call of the run was decided yet. */
+  isNew = true;
+
+  constructor(cell: GovernedRun['cell'], { facts, claim, usage, numbers, barred }: RunParts, decidedBy: DecidedBy) {
+    this.cell = cell;
+    this.facts = facts;
+    this.claim = claim;
+    this.usage = usage;
+    this.numbers = numbers;
+    this.barred = barred;
+    this.decidedBy = decidedBy;
+  }
 }
 
 /** Texts and numbers only: nothing here may reference an index, a document or a profile. */
@@ -62,12 +83,14 @@ export function openRun(
   return resumeRun(govern.cell, { ...parts, usage });
 }
 
-/** Opens a run that continues with its earlier usage. Throws if no policy is held. */
-export function resumeRun(cell: GovernedRun['cell'], parts: Omit<GovernedRun, 'cell' | 'decidedBy'>): GovernedRun {
-  const index = heldBy(cell);
-  const bound = bind(index, parts);
-  const run: GovernedRun = { ...parts, cell, decidedBy: bound.decidedBy };
-  remember(index, run, bound);
+/**
+ * Opens a run that continues with its earlier usage. Throws if no policy is held. `caller`: of its claim under the
+ * snapshot that is held now, if it is known.
+ */
+export function resumeRun(cell: GovernedRun['cell'], parts: RunParts, caller = bindCaller(heldBy(cell), parts.claim)): GovernedRun {
+  const bound = boundWith(caller, parts.facts);
+  const run = new GovernedRun(cell, parts, bound.decidedBy);
+  remember(run, bound);
   return run;
 }
 
@@ -87,26 +110,39 @@ function boundOf(run: GovernedRun): Bound {
   const index = heldBy(run.cell);
   const known = boundUnder.get(index)?.get(run);
   if (known !== undefined) return known;
-  const bound = bind(index, run);
-  remember(index, run, bound);
+  const bound = boundWith(bindCaller(index, run.claim), run.facts);
+  bound.caller.isKept = true;
+  remember(run, bound);
   return bound;
 }
 
-function bind(index: Index, { claim, facts }: Pick<GovernedRun, 'claim' | 'facts'>): Bound {
-  const caller = bindCaller(index, claim);
-  const decidedBy = {
-    callerText: callerText(caller, facts),
-    agent: caller.hops.at(-1)?.name ?? '',
-    revision: index.revision,
-    mayGoUnrecorded: index.settings.auditUnavailable === 'allow',
-  };
-  return { caller, decidedBy };
-}
-
-function remember(index: Index, run: GovernedRun, bound: Bound): void {
+function remember(run: GovernedRun, bound: Bound): void {
+  const { index } = bound.caller;
   const runs = boundUnder.get(index) ?? new WeakMap<GovernedRun, Bound>();
   boundUnder.set(index, runs);
   runs.set(run, bound);
+}
+
+/**
+ * A call of the run was decided. After the first one its caller is forgotten, and remembered from the second one on: a
+ * session that makes only one call leaves no caller in memory.
+ */
+export function decided(run: GovernedRun): void {
+  if (!run.isNew) return;
+  run.isNew = false;
+  const { current } = run.cell;
+  if (current !== null) boundUnder.get(current)?.delete(run);
+}
+
+function boundWith(caller: Caller, facts: RunFacts): Bound {
+  const { revision, settings } = caller.index;
+  const decidedBy = {
+    callerText: callerText(caller, facts),
+    agent: caller.hops.at(-1)?.name ?? '',
+    revision,
+    mayGoUnrecorded: settings.auditUnavailable === 'allow',
+  };
+  return { caller, decidedBy };
 }
 
 /** Binds the run to the current snapshot. Returns the caller, or the decision if that already denies. */

@@ -16,7 +16,7 @@ export class Grant {
   readonly until: number;
   left: number;
   /** The recorded time of a use is never earlier than the call. */
-  readonly #uses: { readonly from: number; at: number; count: number }[] = [];
+  #uses: { readonly from: number; at: number; count: number }[] = [];
 
   /** `sentAt`: when the ask that this grant answers was sent. */
   constructor({ id, tokens, max, ttlMs }: Pick<QuotaGrant, 'id' | 'tokens' | 'max' | 'ttlMs'>, sentAt: number) {
@@ -33,7 +33,7 @@ export class Grant {
     const last = this.#uses.at(-1);
     // The times of calls of a run are not needed, so all its calls share one entry.
     if (last === undefined || (this.until !== Number.POSITIVE_INFINITY && at - last.from > bucketMs))
-      this.#uses.push({ from: at, at, count });
+      this.#uses = this.#uses.concat({ from: at, at, count });
     else {
       last.count += count;
       last.at = Math.max(last.at, at);

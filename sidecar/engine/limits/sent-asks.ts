@@ -45,7 +45,8 @@ export class SentAsks {
     const [lost, ...others] = this.#lost;
     const number = wants && lost !== undefined ? lost : (this.#number += 1);
     const ask = { number, at: now, max, isUnanswered: wants };
-    this.#sent = [...this.#sent.filter((sent) => sent.number !== number), ask];
+    // `concat` allocates no room for more: most leases have one ask.
+    this.#sent = this.#sent.filter((sent) => sent.number !== number).concat(ask);
     if (wants) {
       this.#lost = others;
       this.#wanting = ask;
@@ -82,7 +83,7 @@ export class SentAsks {
 
   isNew({ id, until }: Grant): boolean {
     if (this.#known.some((known) => known.id === id)) return false;
-    this.#known.push({ id, until });
+    this.#known = this.#known.concat({ id, until });
     return true;
   }
 

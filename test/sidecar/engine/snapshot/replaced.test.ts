@@ -33,11 +33,28 @@ function heldBy({ current }: PolicyCell): Index {
   return current;
 }
 
+/** From the second time on a caller is kept. */
+function boundTwice(index: Index, agent: string): Caller {
+  bindCaller(index, claimOf(agent));
+  return bindCaller(index, claimOf(agent));
+}
+
+test('a caller that is bound once is not kept, and neither are its plans', () => {
+  const { cell, take, decided } = start();
+  take(1);
+  const once = bindCaller(heldBy(cell), claimOf('bound-once'));
+  decided(once, 'mail.send');
+  expect([once.isKept, once.plans.size]).toEqual([false, 0]);
+  const twice = bindCaller(heldBy(cell), claimOf('bound-once'));
+  decided(twice, 'mail.send');
+  expect([twice.isKept, twice.plans.size]).toEqual([true, 1]);
+});
+
 test('a call that runs when policy is replaced is decided as before, and nothing more is cached for it', () => {
   const { cell, take, decided } = start();
   take(1);
   const before = heldBy(cell);
-  const caller = bindCaller(before, claimOf('bot'));
+  const caller = boundTwice(before, 'bot');
   const decisions = ['mail.send', 'github.create'].map((tool) => decided(caller, tool));
   expect(bindCaller(before, claimOf('bot'))).toBe(caller);
   expect(caller.plans.size).toBe(2);
@@ -45,7 +62,7 @@ test('a call that runs when policy is replaced is decided as before, and nothing
   expect(caller.plans.size).toBe(0);
   expect(['mail.send', 'github.create'].map((tool) => decided(caller, tool))).toEqual(decisions);
   const again = bindCaller(before, claimOf('bot'));
-  expect([again === caller, again]).toEqual([false, caller]);
+  expect([again === caller, again]).toEqual([false, { ...caller, isKept: false }]);
   expect(['mail.send', 'github.create'].map((tool) => decided(again, tool))).toEqual(decisions);
   expect([caller.plans.size, again.plans.size]).toEqual([0, 0]);
   // For the current snapshot it is cached.
@@ -55,7 +72,7 @@ test('a call that runs when policy is replaced is decided as before, and nothing
 test('a listener for a replaced policy can still compare with the cache of the previous one', () => {
   const { cell, take, decided } = start();
   take(1);
-  const caller = bindCaller(heldBy(cell), claimOf('bot'));
+  const caller = boundTwice(heldBy(cell), 'bot');
   decided(caller, 'mail.send');
   const seen: number[] = [];
   cell.onSwap(() => seen.push(caller.plans.size));
@@ -69,7 +86,7 @@ test('one held caller of each of 20 policies keeps no other in memory', () => {
   const revise = (revision: number): void => {
     take(revision);
     for (let n = 0; n < 3_000; n += 1) {
-      const caller = bindCaller(heldBy(cell), claimOf(`agent-${revision}-${n}`));
+      const caller = boundTwice(heldBy(cell), `agent-${revision}-${n}`);
       decided(caller, 'mail.send');
       if (n === 0) held.push(caller);
     }
