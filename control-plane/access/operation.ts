@@ -6,7 +6,7 @@
 // for the rest.
 import { AppError, type Needs } from '@tollgate/proto/contract';
 import type pg from 'pg';
-import type { PolicyDefaults } from '../compile/state.ts';
+import type { PolicyDefaults } from '../compile/source.ts';
 import { type Action, requireAccess } from './rules/access.ts';
 import type { Actor } from './rules/actor.ts';
 import type { RandomBytes } from './rules/key.ts';

@@ -1,21 +1,12 @@
-// The state of a workspace at one revision, as input of the compiler. `store/workspace-state.ts` reads it in one
+// The state of a workspace at one revision, as the control plane reads it. `store/workspace-state.ts` reads it in one
 // transaction.
-import type { CompiledServer, Permission, Role, Tier } from '@tollgate/proto/contract';
+import type { CompiledServer } from '@tollgate/proto/contract';
 import type { Agent } from '../agents/rules/agent.ts';
-import type { StoredDocument } from '../policies/rules/policy.ts';
+import type { PolicySource } from './source.ts';
 
-export interface WorkspaceState {
-  readonly workspace: string;
-  /** The random id of the workspace: 32 hex digits. */
-  readonly workspaceId: string;
-  readonly epoch: string;
-  readonly revision: number;
-  readonly frozen: boolean;
-  readonly documents: readonly StoredDocument[];
+/** The input of the compiler, with what runs use of agents and servers. */
+export interface WorkspaceState extends PolicySource {
   readonly agents: readonly Agent[];
-  readonly members: readonly { readonly uid: string; readonly email: string; readonly role: Role }[];
-  /** All keys that are not revoked and whose member still exists. Expired keys can be included. */
-  readonly keys: readonly WorkspaceKey[];
   readonly servers: readonly WorkspaceServer[];
 }
 
@@ -25,17 +16,6 @@ export interface WorkspaceServer extends CompiledServer {
    * connected to another.
    */
   readonly definition: string;
-}
-
-export interface WorkspaceKey {
-  readonly id: string;
-  readonly hash: string;
-  readonly scopes: readonly string[];
-  readonly uid: string | null;
-  /** The role of the member, or for a service key the role of the member who made it. */
-  readonly role: Role;
-  readonly expiresAt: Date | null;
-  readonly pins: { readonly tier: Tier | null; readonly agent: string | null; readonly client: string | null };
 }
 
 /** An entry that a revision may have changed, by its key in a snapshot. */
@@ -59,9 +39,3 @@ export type WorkspaceRead =
    * longer exists.
    */
   | { readonly kind: 'changes'; readonly state: WorkspaceState; readonly touched: readonly Touched[] };
-
-/** The operator's settings for the whole control plane. */
-export interface PolicyDefaults {
-  readonly defaultPermission: Permission;
-  readonly windowSeconds: number;
-}

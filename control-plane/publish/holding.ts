@@ -3,7 +3,8 @@
 // that of a full compile.
 import { documentKey } from '@tollgate/proto/contract';
 import { compileParts, isPinned, serverEntry, settingsEntry } from '../compile/compile.ts';
-import type { PolicyDefaults, Touched, WorkspaceKey, WorkspaceRead, WorkspaceServer, WorkspaceState } from '../compile/state.ts';
+import type { PolicyDefaults, WorkspaceKey } from '../compile/source.ts';
+import type { Touched, WorkspaceRead, WorkspaceServer, WorkspaceState } from '../compile/state.ts';
 import { serverForLibrary, type ViewPart, viewPartOf } from '../compile/view.ts';
 import type { Agent } from '../agents/rules/agent.ts';
 import type { PolicyDocument, StoredDocument } from '../policies/rules/policy.ts';

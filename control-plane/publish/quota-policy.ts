@@ -2,7 +2,7 @@
 // the only place where leases and the publisher meet.
 import type { RevisionName } from '@tollgate/proto/contract';
 import { compileAgent } from '../compile/compile.ts';
-import type { PolicyDefaults } from '../compile/state.ts';
+import type { PolicyDefaults } from '../compile/source.ts';
 import { subjectOf } from '../access/rules/key.ts';
 import { limitMaxOf } from '../quota/rules/limit-place.ts';
 import type { LiveWorkspace, Publisher } from './publisher.ts';

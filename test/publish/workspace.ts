@@ -3,7 +3,8 @@
 import { documentKey, type DocumentId, hashKey, hasScope, type Role } from '@tollgate/proto/contract';
 import fc from 'fast-check';
 import { compileSnapshot, type SnapshotEntry } from '../../control-plane/compile/compile.ts';
-import type { Touched, WorkspaceKey, WorkspaceRead, WorkspaceState } from '../../control-plane/compile/state.ts';
+import type { WorkspaceKey } from '../../control-plane/compile/source.ts';
+import type { Touched, WorkspaceRead, WorkspaceState } from '../../control-plane/compile/state.ts';
 import type { View } from '../../control-plane/compile/view.ts';
 import type { PolicyDocument } from '../../control-plane/policies/rules/policy.ts';
 import { someAgent } from '../support/running.ts';

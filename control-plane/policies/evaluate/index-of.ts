@@ -2,10 +2,10 @@
 import { snapshotHash, snapshotSchemaVersion } from '@tollgate/proto/contract';
 import { buildIndex, type Index, verifySnapshot } from '@tollgate/sidecar/engine/compile';
 import { compileSnapshot } from '../../compile/compile.ts';
-import type { PolicyDefaults, WorkspaceState } from '../../compile/state.ts';
+import type { PolicyDefaults, PolicySource } from '../../compile/source.ts';
 
 /** The index of a workspace that every sidecar of form `process` has. */
-export function indexOf(state: WorkspaceState, defaults: PolicyDefaults): Index {
+export function indexOf(state: PolicySource, defaults: PolicyDefaults): Index {
   const entries = compileSnapshot(state, defaults);
   const verified = verifySnapshot(
     {

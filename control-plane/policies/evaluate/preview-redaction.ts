@@ -2,8 +2,9 @@
 import { canonicalJson } from '@tollgate/proto/contract';
 import { keptKinds } from '@tollgate/sidecar/engine/compile';
 import { createNumbers, type PlacedFinding, redactorFor } from '@tollgate/sidecar/engine/redact';
-import type { PreviewQuestion, RedactionDocument } from '../rules/redaction.ts';
 import { compileRedaction } from '../../compile/compile.ts';
+import type { RedactionDocument } from '../rules/redaction.ts';
+import type { PreviewQuestion } from '../rules/redaction-preview.ts';
 
 export interface Preview {
   readonly value: unknown;

@@ -3,11 +3,11 @@
 import { documentKey } from '@tollgate/proto/contract';
 import { type IndexedDocument, indexDocument, type ReplayedPolicy } from '@tollgate/sidecar/engine/compile';
 import { compileDocument, compileSettings } from '../../compile/compile.ts';
-import type { PolicyDefaults, WorkspaceState } from '../../compile/state.ts';
+import type { PolicyDefaults, PolicySource } from '../../compile/source.ts';
 
-type Documents = WorkspaceState['documents'];
+type Documents = PolicySource['documents'];
 
-export function replayedPolicyOf(state: WorkspaceState, documents: Documents, defaults: PolicyDefaults): ReplayedPolicy {
+export function replayedPolicyOf(state: PolicySource, documents: Documents, defaults: PolicyDefaults): ReplayedPolicy {
   const stored = new Map(documents.map((one) => [documentKey(one.id), one]));
   const indexed = new Map<string, IndexedDocument>();
   return {

@@ -3,7 +3,8 @@
 // calls. It stops when the caller has disconnected, when the maximum number of entries is read, or when its time is up.
 import { performance } from 'node:perf_hooks';
 import { AppError } from '@tollgate/proto/contract';
-import type { PolicyDefaults, WorkspaceState } from '../../compile/state.ts';
+import type { PolicyDefaults } from '../../compile/source.ts';
+import type { WorkspaceState } from '../../compile/state.ts';
 import { requireAccess } from '../../access/rules/access.ts';
 import { draftedDocuments, parseSimulation, type SimulationQuestion } from '../rules/simulation.ts';
 import { accepted, unauthenticated } from '../../base/refusal.ts';

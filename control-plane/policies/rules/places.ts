@@ -10,6 +10,12 @@ export interface Place {
   readonly rule: Rule;
 }
 
+const nothing: PolicyDocument = {};
+
+/** The part of the document that is enforced: nothing in audit mode, and nothing if there is no document. */
+export const enforcedOf = (document: PolicyDocument | null): PolicyDocument =>
+  document === null || (document.mode !== undefined && document.mode !== 'enforce') ? nothing : document;
+
 /** Every place of the document, without unknown tiers, which have no effect. */
 export function placesOf(document: PolicyDocument): readonly Place[] {
   const keyed = (section: 'tools' | 'agentTypes'): readonly Place[] =>

@@ -1,10 +1,8 @@
 // The organisation's policy documents as one set, which can be exported, kept as a file, and applied again. Members'
 // own parts are not included. A section that is present describes the whole section; `{}` and null mean: not set.
-import { childPath, type DocumentId, isRole, type Layer, parseAgentType, roles, tiers } from '@tollgate/proto/contract';
-import { uidProblem } from '../../access/rules/member.ts';
+import { childPath, type DocumentId, isRole, type Layer, parseAgentType, roles, tiers, uidProblem } from '@tollgate/proto/contract';
 import { checkDocument, type PolicyDocument, type StoredDocument } from './policy.ts';
-import type { Checked } from '../../base/refusal.ts';
-import { isObject, problem, type Problem } from '@tollgate/proto/shape';
+import { type Checked, isObject, problem, type Problem } from '@tollgate/proto/shape';
 
 type Documents = Readonly<Record<string, PolicyDocument>>;
 

@@ -3,8 +3,7 @@
 import { instantWords, parseInstant } from '../../base/instant.ts';
 import type { StoredDocument } from './policy.ts';
 import { parsePolicySet, type WantedDocuments } from './policy-set.ts';
-import type { Checked } from '../../base/refusal.ts';
-import { problem, type Problem } from '@tollgate/proto/shape';
+import { type Checked, problem, type Problem } from '@tollgate/proto/shape';
 
 export interface SimulationQuestion {
   readonly wanted: WantedDocuments;
