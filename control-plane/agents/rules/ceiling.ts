@@ -1,8 +1,8 @@
 // Limits what a member can set in an agent. Without it, the requirements of owners and admins for agents (scopes,
 // delegation) would have no effect, because every person who can write agents could give them everything. Pure.
 import { namesTool } from '@tollgate/proto/contract';
+import type { AgentCeiling } from '@tollgate/sidecar/engine/compile';
 import type { Problem } from '@tollgate/proto/shape';
-import type { AgentCeiling } from '../../policies/rules/policy.ts';
 import type { AgentFields } from './agent.ts';
 
 /**

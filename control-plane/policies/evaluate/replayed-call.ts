@@ -3,8 +3,7 @@
 // same applies if a text that names the caller is longer than any sidecar accepts. Calls are cached, and a sidecar can
 // write anything.
 import { isReasonCode, isRole, isTier, ownText, parseAgentType, type ReasonCode, type Tier } from '@tollgate/proto/contract';
-import type { ReplayedCaller, ReplayedHop } from '@tollgate/sidecar/engine/compile';
-import type { PolicySource } from '../../compile/source.ts';
+import type { PolicySource, ReplayedCaller, ReplayedHop } from '@tollgate/sidecar/engine/compile';
 import { isObject } from '@tollgate/proto/shape';
 
 /** A `PreToolUse` entry as the store reads it. */

@@ -1,6 +1,6 @@
 // The places of a document that have a rule, to compare two documents place by place.
 import { isTier, type Rule, rulePath, type Tier } from '@tollgate/proto/contract';
-import type { PolicyDocument, TierRulesDocument } from './policy.ts';
+import type { PolicyDocument, TierRulesDocument } from '@tollgate/sidecar/engine/compile';
 
 export interface Place {
   readonly section: 'defaults' | 'tools' | 'agentTypes';

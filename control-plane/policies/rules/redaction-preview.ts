@@ -1,7 +1,7 @@
 // The input of a preview of redaction. It can contain a draft of the section `redaction`.
 import { bounds, canonicalJson, nameProblem, NotJson } from '@tollgate/proto/contract';
+import { type RedactionDocument, redactionSection } from '@tollgate/sidecar/engine/compile';
 import { type Checked, described, isObject, problem, type Problem, record, type Shape, text } from '@tollgate/proto/shape';
-import { type RedactionDocument, redactionSection } from './redaction.ts';
 
 export interface PreviewQuestion {
   readonly value: unknown;

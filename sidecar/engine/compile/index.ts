@@ -3,14 +3,12 @@
 // numbers.
 export { createCounters } from '../limits/counters.ts';
 export { createRunUsage } from '../limits/usage.ts';
-export { verifySnapshot } from '../snapshot/verify.ts';
-export { documentIdsFor, documentsFor } from '../decide/bind.ts';
-export { buildIndex, type Index } from '../decide/build-index.ts';
+export { documentsFor } from '../decide/bind.ts';
+export type { Index } from '../decide/build-index.ts';
 export type { Caller } from '../decide/caller.ts';
 export { decide } from '../decide/decide.ts';
 export type { Decision, Limit, LimitSet } from '../decide/decision.ts';
-export { type IndexedDocument, indexDocument } from '../decide/document.ts';
-export { type Explanation, explain, type Question } from '../decide/explain.ts';
+export type { Explanation } from '../decide/explain.ts';
 export { type Fold, foldDocuments } from '../decide/fold.ts';
 export { type Kept, keptKinds } from '../decide/kept-kinds.ts';
 export {
@@ -23,3 +21,28 @@ export {
   type Standing,
   transformStanding,
 } from '../decide/replayed.ts';
+export {
+  byKey,
+  compileAgent,
+  compileParts,
+  compileRedaction,
+  compileSnapshot,
+  isPinned,
+  serverEntry,
+  settingsEntry,
+  type SnapshotEntry,
+} from './compile.ts';
+export { explainCall, type ExplainQuestion } from './explain.ts';
+export { indexOf } from './index-of.ts';
+export {
+  type AgentCeiling,
+  checkDocument,
+  documentSchema,
+  type PolicyDocument,
+  type StoredDocument,
+  type TierRulesDocument,
+} from './policy-document.ts';
+export { checkDocuments, isOfSet, parsePolicySet, type PolicySet, policySetOf, type WantedDocuments } from './policy-set.ts';
+export { type RedactionDocument, redactionSection } from './redaction.ts';
+export { replayedPolicyOf } from './replayed-policy.ts';
+export type { PolicyDefaults, PolicySource, WorkspaceKey } from './source.ts';

@@ -9,7 +9,7 @@ import {
   redactionKinds,
   wildcardPrefix,
 } from '@tollgate/proto/contract';
-import { ownPatternProblem } from '@tollgate/sidecar/engine/redact';
+import { ownPatternProblem } from '../redact/own-pattern.ts';
 import { described, entries, fields, isObject, list, oneOf, problem, type Shape } from '@tollgate/proto/shape';
 
 /** As stored and returned: the merged content of the writes. */

@@ -1,7 +1,8 @@
 // Explains a call from a workspace's state, with the same index that a sidecar builds from the same bytes.
 import { documentKey, type Role, type Tier } from '@tollgate/proto/contract';
-import { documentIdsFor, type Explanation, explain } from '@tollgate/sidecar/engine/compile';
-import type { PolicyDefaults, PolicySource } from '../../compile/source.ts';
+import { documentIdsFor } from '../decide/bind.ts';
+import { type Explanation, explain } from '../decide/explain.ts';
+import type { PolicyDefaults, PolicySource } from './source.ts';
 import { indexOf } from './index-of.ts';
 
 export interface ExplainQuestion {

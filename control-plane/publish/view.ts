@@ -2,8 +2,7 @@
 // A library is part of the agent. It holds no key hashes, only its own key, only the members that its key can name, and
 // no address of a tool server.
 import { type CompiledDocument, type CompiledServer, hasScope, isEntryKnown, loweredDocument, type Needs } from '@tollgate/proto/contract';
-import type { SnapshotEntry } from './compile.ts';
-import type { WorkspaceKey } from './source.ts';
+import type { SnapshotEntry, WorkspaceKey } from '@tollgate/sidecar/engine/compile';
 
 export type View = ({ readonly form: 'process' } | { readonly form: 'library'; readonly keyId: string }) & {
   /** Capabilities that policy can need and that the sidecar lacks; absent: it lacks none. */

@@ -1,8 +1,9 @@
 // A workspace's state as a sidecar would hold it: compiled, verified and indexed, all in this process.
 import { snapshotHash, snapshotSchemaVersion } from '@tollgate/proto/contract';
-import { buildIndex, type Index, verifySnapshot } from '@tollgate/sidecar/engine/compile';
-import { compileSnapshot } from '../../compile/compile.ts';
-import type { PolicyDefaults, PolicySource } from '../../compile/source.ts';
+import { buildIndex, type Index } from '../decide/build-index.ts';
+import { verifySnapshot } from '../snapshot/verify.ts';
+import { compileSnapshot } from './compile.ts';
+import type { PolicyDefaults, PolicySource } from './source.ts';
 
 /** The index of a workspace that every sidecar of form `process` has. */
 export function indexOf(state: PolicySource, defaults: PolicyDefaults): Index {

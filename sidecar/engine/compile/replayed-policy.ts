@@ -1,9 +1,10 @@
 // A workspace's documents, to decide replayed calls. Each document is compiled and indexed at its first use. A
 // workspace of ten thousand users then costs no more than the few users who called.
 import { documentKey } from '@tollgate/proto/contract';
-import { type IndexedDocument, indexDocument, type ReplayedPolicy } from '@tollgate/sidecar/engine/compile';
-import { compileDocument, compileSettings } from '../../compile/compile.ts';
-import type { PolicyDefaults, PolicySource } from '../../compile/source.ts';
+import { type IndexedDocument, indexDocument } from '../decide/document.ts';
+import type { ReplayedPolicy } from '../decide/replayed.ts';
+import { compileDocument, compileSettings } from './compile.ts';
+import type { PolicyDefaults, PolicySource } from './source.ts';
 
 type Documents = PolicySource['documents'];
 

@@ -1,6 +1,6 @@
 // The input of the compiler: what one workspace contains at one revision.
 import type { CompiledAgent, CompiledKey, CompiledMember, CompiledServer, Permission } from '@tollgate/proto/contract';
-import type { StoredDocument } from '../policies/rules/policy.ts';
+import type { StoredDocument } from './policy-document.ts';
 
 export interface PolicySource {
   readonly workspace: string;

@@ -25,9 +25,9 @@ import {
   type TierRules,
   tiers,
 } from '@tollgate/proto/contract';
-import type { PolicyDocument, TierRulesDocument } from '../policies/rules/policy.ts';
-import type { RedactionDocument } from '../policies/rules/redaction.ts';
-import type { ToolNamesDocument } from '../policies/rules/tool-names.ts';
+import type { PolicyDocument, TierRulesDocument } from './policy-document.ts';
+import type { RedactionDocument } from './redaction.ts';
+import type { ToolNamesDocument } from './tool-names.ts';
 import type { PolicyDefaults, PolicySource, WorkspaceKey } from './source.ts';
 
 export interface SnapshotEntry {

@@ -1,7 +1,7 @@
 // The organisation's policy documents as one set, which can be exported, kept as a file, and applied again. Members'
 // own parts are not included. A section that is present describes the whole section; `{}` and null mean: not set.
 import { childPath, type DocumentId, isRole, type Layer, parseAgentType, roles, tiers, uidProblem } from '@tollgate/proto/contract';
-import { checkDocument, type PolicyDocument, type StoredDocument } from './policy.ts';
+import { checkDocument, type PolicyDocument, type StoredDocument } from './policy-document.ts';
 import { type Checked, isObject, problem, type Problem } from '@tollgate/proto/shape';
 
 type Documents = Readonly<Record<string, PolicyDocument>>;

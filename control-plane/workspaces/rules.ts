@@ -1,8 +1,8 @@
 // The state of a workspace at one revision, as the control plane reads it. `store/workspace-state.ts` reads it in one
 // transaction.
 import type { CompiledServer } from '@tollgate/proto/contract';
+import type { PolicySource } from '@tollgate/sidecar/engine/compile';
 import type { Agent } from '../agents/rules/agent.ts';
-import type { PolicySource } from './source.ts';
 
 /** The input of the compiler, with what runs use of agents and servers. */
 export interface WorkspaceState extends PolicySource {
