@@ -246,6 +246,11 @@ test('imports in the sidecar go in one direction: doors → engine, upstream →
   }
 });
 
+test('a sidecar receives entries: nothing else in it imports the compiler or the shapes of documents', () => {
+  const others = inFolder('sidecar').filter(({ path }) => !within(path, 'sidecar/engine/compile'));
+  expect(breaches(others, ({ file }) => !within(file, 'sidecar/engine/compile', 'proto/contract/shape.ts'))).toEqual([]);
+});
+
 test('the root folder of each package holds at most its entry file', () => {
   for (const [folder, entry] of [
     ['sidecar', ['index.ts']],

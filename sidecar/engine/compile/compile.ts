@@ -1,5 +1,6 @@
-// Compiles documents into snapshot entries. Pure: the same state gives the same bytes, in whatever order it was
-// written. Documents were checked when they were written, so compiling cannot fail. Sidecars verify the result anyway.
+// Compiles documents into snapshot entries. Pure: the same source gives the same bytes, in whatever order it was
+// written. The caller has checked the documents (`checkDocument`), so compiling cannot fail. Sidecars verify the result
+// anyway.
 // Each entry is compiled only from its own source. There are two exceptions, which depend on the workspace document:
 // the settings, and the admitted definitions of servers.
 import {
@@ -37,7 +38,7 @@ export interface SnapshotEntry {
 
 const outageDefaults = { maxStalenessSeconds: 3600, then: 'deny' as const };
 
-/** All entries of a workspace, sorted by key. */
+/** All entries of a workspace, sorted by key. It checks nothing. */
 export function compileSnapshot(state: PolicySource, defaults: PolicyDefaults): readonly SnapshotEntry[] {
   const pinned = isPinned(state);
   const servers = state.servers.map((server) => serverEntry(server, pinned));

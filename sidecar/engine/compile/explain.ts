@@ -14,7 +14,11 @@ export interface ExplainQuestion {
   readonly tool: string;
 }
 
-/** Null if `sub` does not exist in this workspace. */
+/**
+ * Returns why a direct call of this subject gets its decision. Only the documents that apply to the subject are
+ * compiled. Null if `sub` does not exist in this workspace, or if neither `sub` nor `role` is given. Throws as
+ * `indexOf` does.
+ */
 export function explainCall(state: PolicySource, defaults: PolicyDefaults, question: ExplainQuestion): Explanation | null {
   const subject = subjectOf(state, question);
   if (subject === null) return null;
