@@ -129,7 +129,6 @@ const pureFolders = [
   'sidecar/engine/limits',
   'sidecar/engine/redact',
   'sidecar/upstream/wire',
-  'control-plane/compile',
   'control-plane/policies/evaluate',
   ...['access', 'agents', 'audit', 'policies', 'quota', 'runs', 'sidecars', 'tool-servers'].map((noun) => `control-plane/${noun}/rules`),
   'proto/chain',
@@ -140,6 +139,7 @@ const pureFolders = [
 /** Pure files in folders that also hold impure files. */
 const pureFiles = [
   'sidecar/engine/snapshot/verify.ts',
+  'control-plane/workspaces/rules.ts',
   ...['clean-json', 'instant', 'network', 'refusal'].map((name) => `control-plane/base/${name}.ts`),
 ];
 /** What a pure module may import from Node and from packages: only functions of their arguments. */
@@ -226,7 +226,7 @@ test('imports in the sidecar go in one direction: doors → engine, upstream →
     base: [],
     'engine/json': ['base'],
     'engine/decide': [],
-    'engine/compile': ['engine/decide', 'engine/limits', 'engine/snapshot'],
+    'engine/compile': ['engine/decide', 'engine/limits', 'engine/redact', 'engine/snapshot'],
     'engine/redact': ['base'],
     'engine/limits': ['base', 'engine/decide'],
     'engine/snapshot': ['base', 'engine/decide', 'engine/redact'],
@@ -244,6 +244,11 @@ test('imports in the sidecar go in one direction: doors → engine, upstream →
     const paths = [...allowed, folder].map((name) => `sidecar/${name}`);
     expect(breaches(inFolder(`sidecar/${folder}`), ({ file }) => file === null || within(file, 'proto', ...paths))).toEqual([]);
   }
+});
+
+test('a sidecar receives entries: nothing else in it imports the compiler or the shapes of documents', () => {
+  const others = inFolder('sidecar').filter(({ path }) => !within(path, 'sidecar/engine/compile'));
+  expect(breaches(others, ({ file }) => !within(file, 'sidecar/engine/compile', 'proto/contract/shape.ts'))).toEqual([]);
 });
 
 test('the root folder of each package holds at most its entry file', () => {
@@ -277,10 +282,9 @@ test('imports in the control plane go in one direction: routes → operations �
   const may: Readonly<Record<string, readonly string[]>> = {
     base: [],
     rules: ['base'],
-    compile: ['rules', 'base'],
-    evaluate: ['rules', 'compile', 'base'],
-    store: ['rules', 'compile', 'evaluate', 'base'],
-    publish: ['compile', 'rules', 'base'],
+    evaluate: ['rules', 'base'],
+    store: ['rules', 'evaluate', 'base'],
+    publish: ['rules', 'base'],
     issuer: ['rules', 'base'],
     'certificates/x509': ['base'],
     'certificates/tls': ['certificates/x509', 'base'],
@@ -288,11 +292,11 @@ test('imports in the control plane go in one direction: routes → operations �
     'certificates/enrol': ['operations', 'rules', 'base', 'certificates/https-server', 'certificates/tls', 'certificates/x509', 'injector'],
     export: ['rules', 'base', 'store', 'operations'],
     injector: ['rules', 'certificates/x509', 'certificates/https-server', 'base'],
-    runs: ['rules', 'compile', 'publish', 'base'],
-    operations: ['rules', 'compile', 'evaluate', 'store', 'publish', 'runs', 'certificates/x509', 'base'],
+    runs: ['rules', 'publish', 'base'],
+    operations: ['rules', 'evaluate', 'store', 'publish', 'runs', 'certificates/x509', 'base'],
     routes: ['operations', 'rules', 'evaluate', 'http', 'base'],
     http: ['routes', 'operations', 'rules', 'base'],
-    grpc: ['operations', 'rules', 'compile', 'publish', 'base'],
+    grpc: ['operations', 'rules', 'publish', 'base'],
     // The command line speaks REST. From the control plane it may import the database commands (see `entries`).
     cli: [],
   };

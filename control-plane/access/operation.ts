@@ -5,8 +5,8 @@
 // nothing. `effectOperation` changes what has no revision (runs, tool servers outside of this system), or calls a write
 // for the rest.
 import { AppError, type Needs } from '@tollgate/proto/contract';
+import type { PolicyDefaults } from '@tollgate/sidecar/engine/compile';
 import type pg from 'pg';
-import type { PolicyDefaults } from '../compile/state.ts';
 import { type Action, requireAccess } from './rules/access.ts';
 import type { Actor } from './rules/actor.ts';
 import type { RandomBytes } from './rules/key.ts';

@@ -1,9 +1,6 @@
 // The refusals of this program, with their messages. The contract defines the codes.
 import { AppError } from '@tollgate/proto/contract';
-import type { Problem } from '@tollgate/proto/shape';
-
-/** The result of a check of external input. */
-export type Checked<T> = { readonly value: T } | { readonly problems: readonly Problem[] };
+import type { Checked, Problem } from '@tollgate/proto/shape';
 
 /** Returns the value, or throws a refusal with every problem. */
 export function accepted<T>(checked: Checked<T>): T {

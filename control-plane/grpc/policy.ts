@@ -6,7 +6,7 @@
 import { type ServerDuplexStream, status } from '@grpc/grpc-js';
 import { type Hello__Output, policyService, type SyncRequest__Output } from '@tollgate/proto';
 import { bounds, needable, type Needs, type RevisionName } from '@tollgate/proto/contract';
-import type { View } from '../compile/view.ts';
+import type { View } from '../publish/view.ts';
 import type { Actor } from '../access/rules/actor.ts';
 import { type Form as SidecarForm, mayServe } from '../sidecars/rules/forms.ts';
 import { helloProblem, nackCodeOf } from '../sidecars/rules/sidecar.ts';

@@ -1,9 +1,9 @@
 // Schemas that several resources share, and the named schemas of the API document. For Fastify, the bodies of agents
 // and policies are plain objects; `domain/` validates their content and reports every problem with its place.
 import { bounds, layers, roles, scopes, tiers } from '@tollgate/proto/contract';
+import { documentSchema } from '@tollgate/sidecar/engine/compile';
 import Type from 'typebox';
 import { agentSchemas } from '../agents/rules/agent.ts';
-import { documentSchema } from '../policies/rules/policy.ts';
 import { runStatuses } from '../runs/rules/run.ts';
 import { isObject, type JsonSchema } from '@tollgate/proto/shape';
 import { stopReasons } from '../runs/operations/start-run.ts';

@@ -1,6 +1,6 @@
 // Records which entries were touched after which revision, for a limited number of revisions. Additional keys only cost
 // the sidecar bytes. A missing key would result in a wrong hash, and the whole snapshot would have to be sent.
-import type { Touched } from '../compile/state.ts';
+import type { Touched } from '../workspaces/rules.ts';
 
 export interface ChangeLog {
   /** The keys that were touched after that revision; null if this is no longer known. */

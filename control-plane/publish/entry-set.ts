@@ -1,7 +1,7 @@
 // The entries of one workspace by their keys, with the hash and the size of all of them. The cost of a change depends
 // only on the changed entries.
 import { snapshotHash, snapshotHashAfter } from '@tollgate/proto/contract';
-import type { SnapshotEntry } from '../compile/compile.ts';
+import type { SnapshotEntry } from '@tollgate/sidecar/engine/compile';
 
 export interface EntrySet {
   readonly entries: ReadonlyMap<string, SnapshotEntry>;

@@ -2,11 +2,19 @@
 // and its recent changes. For a new revision, only the touched entries are read and compiled. The result is the same as
 // that of a full compile.
 import { documentKey } from '@tollgate/proto/contract';
-import { compileParts, isPinned, serverEntry, settingsEntry } from '../compile/compile.ts';
-import type { PolicyDefaults, Touched, WorkspaceKey, WorkspaceRead, WorkspaceServer, WorkspaceState } from '../compile/state.ts';
-import { serverForLibrary, type ViewPart, viewPartOf } from '../compile/view.ts';
+import {
+  compileParts,
+  isPinned,
+  type PolicyDefaults,
+  type PolicyDocument,
+  serverEntry,
+  settingsEntry,
+  type StoredDocument,
+  type WorkspaceKey,
+} from '@tollgate/sidecar/engine/compile';
+import type { Touched, WorkspaceRead, WorkspaceServer, WorkspaceState } from '../workspaces/rules.ts';
+import { serverForLibrary, type ViewPart, viewPartOf } from './view.ts';
 import type { Agent } from '../agents/rules/agent.ts';
-import type { PolicyDocument, StoredDocument } from '../policies/rules/policy.ts';
 import { type ChangeLog, createChangeLog } from './change-log.ts';
 import { createEntrySet, type EntrySet } from './entry-set.ts';
 

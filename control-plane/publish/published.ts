@@ -2,7 +2,7 @@
 // once, at the first request.
 import { policyService, type SyncResponse } from '@tollgate/proto';
 import { policyNeeds, type RevisionName, snapshotSchemaVersion } from '@tollgate/proto/contract';
-import type { View } from '../compile/view.ts';
+import type { View } from './view.ts';
 import type { Holding } from './holding.ts';
 import { viewPartsOf } from './view-parts.ts';
 import type { EncodedOwner, EncodedRoom } from './encoded-room.ts';

@@ -6,8 +6,9 @@
 // raised in the meantime, so another read follows). A failed read is retried after a second.
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Needs, policyNeeds, type RevisionName } from '@tollgate/proto/contract';
-import type { PolicyDefaults, WorkspaceRead } from '../compile/state.ts';
-import { type View, viewKey } from '../compile/view.ts';
+import type { PolicyDefaults } from '@tollgate/sidecar/engine/compile';
+import type { WorkspaceRead } from '../workspaces/rules.ts';
+import { type View, viewKey } from './view.ts';
 import { loggable } from '../base/loggable.ts';
 import type { RevisionListener } from './store/watch-revisions.ts';
 import { createEncodedRoom } from './encoded-room.ts';

@@ -1,8 +1,7 @@
 // What the ledger of leases must know of policy, at the newest revision that this control plane has received. This is
 // the only place where leases and the publisher meet.
 import type { RevisionName } from '@tollgate/proto/contract';
-import { compileAgent } from '../compile/compile.ts';
-import type { PolicyDefaults } from '../compile/state.ts';
+import { compileAgent, type PolicyDefaults } from '@tollgate/sidecar/engine/compile';
 import { subjectOf } from '../access/rules/key.ts';
 import { limitMaxOf } from '../quota/rules/limit-place.ts';
 import type { LiveWorkspace, Publisher } from './publisher.ts';

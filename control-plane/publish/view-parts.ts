@@ -1,8 +1,8 @@
 // The content of a workspace for sidecars of one view, built from its parts. Its hash and its size need only a few
 // additions.
 import { isEntryKnown, type Needs, policyNeeds, snapshotHash, snapshotHashOfParts } from '@tollgate/proto/contract';
-import { byKey, type SnapshotEntry } from '../compile/compile.ts';
-import { keyForLibrary, loweredEntry, ownPeople, seesPeople, type View, viewPartOf } from '../compile/view.ts';
+import { byKey, type SnapshotEntry } from '@tollgate/sidecar/engine/compile';
+import { keyForLibrary, loweredEntry, ownPeople, seesPeople, type View, viewPartOf } from './view.ts';
 import { wireBytes } from './entry-set.ts';
 import type { Holding } from './holding.ts';
 

@@ -2,7 +2,7 @@
 // agent, frozen workspace, daily cap reached) leaves no trace. A run that has begun is in the records, with its tools
 // ready.
 import type { Tier } from '@tollgate/proto/contract';
-import type { WorkspaceServer } from '../compile/state.ts';
+import type { WorkspaceServer } from '../workspaces/rules.ts';
 import type { Actor } from '../access/rules/actor.ts';
 import type { Agent } from '../agents/rules/agent.ts';
 import { badRequest, forbidden, notFound } from '../base/refusal.ts';

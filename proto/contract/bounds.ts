@@ -52,3 +52,11 @@ export const bounds = {
   /** Large enough for a clock that is badly set, and small enough that a partition exists. */
   auditFutureMs: 24 * 3_600_000,
 } as const;
+
+/** The bounds of an agent's caps. A PATCH must keep them. Every cap of a snapshot is within them. */
+export const capBounds = {
+  maxToolCalls: { min: 1, max: 10_000 },
+  maxBudgetCents: { min: 0, max: 1_000_000 },
+  maxDurationMs: { min: 1_000, max: 86_400_000 },
+  maxToolRounds: { min: 1, max: 1_000 },
+} as const;

@@ -1,6 +1,6 @@
 // Everything here is pure and shared by both programs: no clock, no I/O, no logger, nothing asynchronous.
 export { isLoopback } from './address.ts';
-export { bounds } from './bounds.ts';
+export { bounds, capBounds } from './bounds.ts';
 export {
   capabilities,
   capabilitiesProblem,
@@ -28,6 +28,7 @@ export {
   nameProblem,
   namesTool,
   parseAgentType,
+  uidProblem,
   wildcardPrefix,
 } from './names.ts';
 export { ownText } from './own-text.ts';

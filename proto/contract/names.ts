@@ -6,6 +6,9 @@ import { isTier, type Tier } from './words.ts';
 const refused = /[\p{Cc}\p{Cf}\p{Cs}]/u;
 const blankEnd = /^\s|\s$/u;
 const uid = /^[A-Za-z0-9_.@|-]{1,128}$/;
+const uidForm = '1 to 128 of A-Z a-z 0-9 _ . @ | -';
+/** A segment of a path cannot be `.` or `..`, and a key of an accepted JSON body cannot be `__proto__`. */
+const unusableUids: ReadonlySet<string> = new Set(['__proto__', '.', '..']);
 const slug = /^[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?$/;
 const reservedSlugs = new Set('api admin govern mcp tools hooks console docs healthz readyz metrics openapi'.split(' '));
 const wildcardEnd = /[._/:-]\*$/;
@@ -20,6 +23,13 @@ export function nameProblem(name: string): string | null {
 }
 
 export const isUid = (value: string): boolean => uid.test(value);
+
+/** Returns why a uid is not permitted, in words that follow its place. Null: it is permitted. */
+export function uidProblem(value: string): string | null {
+  if (!isUid(value)) return `must be ${uidForm}`;
+  return unusableUids.has(value) ? `must not be ${[...unusableUids].join(', ')}: neither a path nor a document could name it` : null;
+}
+
 export const isSlug = (value: string): boolean => slug.test(value) && !reservedSlugs.has(value);
 
 /**

@@ -1,5 +1,6 @@
 // Defines once which values are permitted. A shape checks a value, names every problem with its place, and provides the
-// JSON Schema for the API document. It is an entry of its own, `@tollgate/proto/shape`: a sidecar does not use it.
+// JSON Schema for the API document. It is a separate entry, `@tollgate/proto/shape`, which a sidecar does not load: it
+// holds only what was checked before.
 import { bounds } from './bounds.ts';
 import { childPath, keyedPath } from './path.ts';
 
@@ -7,6 +8,9 @@ export interface Problem {
   readonly path: string;
   readonly message: string;
 }
+
+/** The result of a check of external input. */
+export type Checked<T> = { readonly value: T } | { readonly problems: readonly Problem[] };
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
 

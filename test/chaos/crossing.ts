@@ -3,8 +3,8 @@
 import { snapshotHash } from '@tollgate/proto/contract';
 import { Pool } from 'pg';
 import { expect, onTestFinished } from 'vitest';
-import { compileSnapshot } from '../../control-plane/compile/compile.ts';
-import type { WorkspaceState } from '../../control-plane/compile/state.ts';
+import { compileSnapshot } from '../../sidecar/engine/compile/compile.ts';
+import type { WorkspaceState } from '../../control-plane/workspaces/rules.ts';
 import { readWorkspaceState } from '../../control-plane/workspaces/store/workspace-state.ts';
 import { followPlane } from '../support/plane.ts';
 import { eventually } from '../support/programs.ts';

@@ -3,7 +3,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { policyService, type SyncRequest__Output, type SyncResponse__Output } from '@tollgate/proto';
 import { hashKey, snapshotHash, snapshotSchemaVersion } from '@tollgate/proto/contract';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { WorkspaceRead } from '../../control-plane/compile/state.ts';
+import type { WorkspaceRead } from '../../control-plane/workspaces/rules.ts';
 import { authenticate } from '../../control-plane/access/operations/authenticate.ts';
 import { createPublisher, type Published } from '../../control-plane/publish/publisher.ts';
 import { readWorkspace } from '../../control-plane/workspaces/store/workspace-state.ts';

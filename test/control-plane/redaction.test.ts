@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { plainRedaction, redactionKinds } from '@tollgate/proto/contract';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { compileSettings } from '../../control-plane/compile/compile.ts';
+import { compileSettings } from '../../sidecar/engine/compile/compile.ts';
 import { readWorkspaceState } from '../../control-plane/workspaces/store/workspace-state.ts';
 import { type Answer, createRest, errorOf, type Rest } from './rest.ts';
 

@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { agentSchemas, checkAgentPatch, checkAgentUpdate, checkNewAgent } from '../../control-plane/agents/rules/agent.ts';
 import { isRecognisedModel } from '../../control-plane/agents/rules/models.ts';
-import { checkDocument, type DocumentKind, documentSchema } from '../../control-plane/policies/rules/policy.ts';
+import { checkDocument, type DocumentKind, documentSchema } from '../../sidecar/engine/compile/policy-document.ts';
 import type { Problem } from '../../proto/contract/shape.ts';
 import { valueOf } from '../support/generated-requests.ts';
 

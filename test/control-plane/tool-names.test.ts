@@ -2,7 +2,7 @@
 // explain returns.
 import { toolNamesMax } from '@tollgate/proto/contract';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { compileSettings } from '../../control-plane/compile/compile.ts';
+import { compileSettings } from '../../sidecar/engine/compile/compile.ts';
 import { readWorkspaceState } from '../../control-plane/workspaces/store/workspace-state.ts';
 import { createRest, type Rest } from './rest.ts';
 

@@ -1,7 +1,7 @@
 // Which entries were touched after which revision, compared with a log that forgets nothing.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { Touched } from '../../control-plane/compile/state.ts';
+import type { Touched } from '../../control-plane/workspaces/rules.ts';
 import { createChangeLog } from '../../control-plane/publish/change-log.ts';
 
 const touchedAt = (revision: number): Touched => ({ revision, key: `agent/${revision}` });

@@ -4,13 +4,13 @@ import { type Needs, policyNeeds, snapshotHash } from '@tollgate/proto/contract'
 import { policyService } from '@tollgate/proto';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { WorkspaceRead } from '../../control-plane/compile/state.ts';
-import type { View } from '../../control-plane/compile/view.ts';
+import type { WorkspaceRead } from '../../control-plane/workspaces/rules.ts';
+import type { View } from '../../control-plane/publish/view.ts';
 import { holdWorkspace } from '../../control-plane/publish/holding.ts';
 import { publishView } from '../../control-plane/publish/published.ts';
 import { viewPartsOf } from '../../control-plane/publish/view-parts.ts';
 import { createPolicyCell } from '../../sidecar/engine/snapshot/cell.ts';
-import type { PolicyDocument } from '../../control-plane/policies/rules/policy.ts';
+import type { PolicyDocument } from '../../sidecar/engine/compile/policy-document.ts';
 import { someAgent } from '../support/running.ts';
 import { defaults, emptyState } from './workspace.ts';
 

@@ -3,7 +3,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import type { RevisionName } from '@tollgate/proto/contract';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import type { WorkspaceRead } from '../../control-plane/compile/state.ts';
+import type { WorkspaceRead } from '../../control-plane/workspaces/rules.ts';
 import { createPublisher, type LiveWorkspace, type Published } from '../../control-plane/publish/publisher.ts';
 import { holdPolicy } from '../../control-plane/runs/governance/held-policy.ts';
 import { createPolicyCell } from '../../sidecar/engine/snapshot/cell.ts';

@@ -2,10 +2,11 @@
 // state is compiled in full each time, by the plain compiler and views.
 import { documentKey, type DocumentId, hashKey, hasScope, type Role } from '@tollgate/proto/contract';
 import fc from 'fast-check';
-import { compileSnapshot, type SnapshotEntry } from '../../control-plane/compile/compile.ts';
-import type { Touched, WorkspaceKey, WorkspaceRead, WorkspaceState } from '../../control-plane/compile/state.ts';
-import type { View } from '../../control-plane/compile/view.ts';
-import type { PolicyDocument } from '../../control-plane/policies/rules/policy.ts';
+import { compileSnapshot, type SnapshotEntry } from '../../sidecar/engine/compile/compile.ts';
+import type { WorkspaceKey } from '../../sidecar/engine/compile/source.ts';
+import type { Touched, WorkspaceRead, WorkspaceState } from '../../control-plane/workspaces/rules.ts';
+import type { View } from '../../control-plane/publish/view.ts';
+import type { PolicyDocument } from '../../sidecar/engine/compile/policy-document.ts';
 import { someAgent } from '../support/running.ts';
 import { workspaceServer } from '../support/snapshots.ts';
 

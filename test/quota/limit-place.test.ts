@@ -2,8 +2,8 @@
 import { type CompiledDocument, documentKey, type DocumentId, tiers } from '@tollgate/proto/contract';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { compileDocument } from '../../control-plane/compile/compile.ts';
-import type { PolicyDocument } from '../../control-plane/policies/rules/policy.ts';
+import { compileDocument } from '../../sidecar/engine/compile/compile.ts';
+import type { PolicyDocument } from '../../sidecar/engine/compile/policy-document.ts';
 import { limitMaxOf } from '../../control-plane/quota/rules/limit-place.ts';
 import { indexDocument, readOpinion } from '../../sidecar/engine/decide/document.ts';
 

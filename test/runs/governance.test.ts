@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { StoredDocument } from '../../control-plane/policies/rules/policy.ts';
+import type { StoredDocument } from '../../sidecar/engine/compile/policy-document.ts';
 import type { ModelEvent, ModelRequest } from '../../control-plane/runs/model.ts';
 import { callOf, createTestToolbox, someAgent, someState, startRunning, usageOf } from '../support/running.ts';
 import { workspaceServer } from '../support/snapshots.ts';

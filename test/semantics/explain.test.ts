@@ -3,7 +3,7 @@ import { deepStrictEqual } from 'node:assert/strict';
 import { parseAgentType } from '@tollgate/proto/contract';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { explainCall } from '../../control-plane/policies/evaluate/explain.ts';
+import { explainCall } from '../../sidecar/engine/compile/explain.ts';
 import { sceneOf } from './generate.ts';
 import * as reference from './reference.ts';
 import { stateOf } from './subject.ts';

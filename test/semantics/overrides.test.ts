@@ -3,7 +3,7 @@ import type { DocumentId, Rule } from '@tollgate/proto/contract';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { looseningOverrides } from '../../control-plane/policies/rules/overrides.ts';
-import type { PolicyDocument } from '../../control-plane/policies/rules/policy.ts';
+import type { PolicyDocument } from '../../sidecar/engine/compile/policy-document.ts';
 
 const breadth = ['workspace', 'role', 'agent-type', 'user'];
 const ids: readonly DocumentId[] = [

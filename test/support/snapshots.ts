@@ -16,7 +16,7 @@ import {
   snapshotSchemaVersion,
   type Tier,
 } from '@tollgate/proto/contract';
-import type { WorkspaceServer } from '../../control-plane/compile/state.ts';
+import type { WorkspaceServer } from '../../control-plane/workspaces/rules.ts';
 import type { DeltaMessage, SnapshotMessage } from '../../sidecar/engine/snapshot/verify.ts';
 
 export const settings = (fields: Partial<CompiledSettings> = {}): CompiledSettings => ({

@@ -1,6 +1,6 @@
 // Stores keys. Only their hashes are stored.
 import { isRole, isTier, roles } from '@tollgate/proto/contract';
-import type { WorkspaceKey } from '../../compile/state.ts';
+import type { WorkspaceKey } from '@tollgate/sidecar/engine/compile';
 import type { ApiKey, FreshSecret, KeyPins } from '../rules/key.ts';
 import { among, rowIs } from '../../database/row.ts';
 import type { Queryable } from '../../database/transaction.ts';

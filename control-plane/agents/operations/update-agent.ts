@@ -5,7 +5,8 @@
 import { type Action, isLead } from '../../access/rules/access.ts';
 import type { Actor } from '../../access/rules/actor.ts';
 import { type Agent, type AgentFields, checkAgentPatch, checkAgentUpdate } from '../rules/agent.ts';
-import { accepted, type Checked, forbidden } from '../../base/refusal.ts';
+import { accepted, forbidden } from '../../base/refusal.ts';
+import type { Checked } from '@tollgate/proto/shape';
 import { updateAgent as updateStored } from '../store.ts';
 import { type Deps, writeOperation } from '../../access/operation.ts';
 import { requireAgent } from './read-agents.ts';

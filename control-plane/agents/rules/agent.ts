@@ -1,8 +1,7 @@
 // Agent profiles: their fields, the rules for each field in a create, a PUT and a PATCH, and the form in which a
 // profile is shown.
-import { bounds, childPath, nameProblem } from '@tollgate/proto/contract';
-import { isObject, type JsonSchema, type Problem } from '@tollgate/proto/shape';
-import type { Checked } from '../../base/refusal.ts';
+import { bounds, capBounds, childPath, nameProblem } from '@tollgate/proto/contract';
+import { type Checked, isObject, type JsonSchema, type Problem } from '@tollgate/proto/shape';
 
 /** The fields that a caller can write. */
 export interface AgentFields {
@@ -98,14 +97,6 @@ const flag = (description: string): FieldRule => ({
   schema: { type: { type: 'boolean' }, bound: {} },
   description,
 });
-
-/** The bounds of PATCH, which also apply to each run. */
-export const capBounds = {
-  maxToolCalls: { min: 1, max: 10_000 },
-  maxBudgetCents: { min: 0, max: 1_000_000 },
-  maxDurationMs: { min: 1_000, max: 86_400_000 },
-  maxToolRounds: { min: 1, max: 1_000 },
-} as const;
 
 const cap = ({ min, max }: { readonly min: number; readonly max: number }, description: string): FieldRule => ({
   type: (value) => {

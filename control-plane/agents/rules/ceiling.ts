@@ -1,35 +1,9 @@
 // Limits what a member can set in an agent. Without it, the requirements of owners and admins for agents (scopes,
 // delegation) would have no effect, because every person who can write agents could give them everything. Pure.
-import { bounds, nameProblem, namesTool } from '@tollgate/proto/contract';
-import { described, fields, integer, list, oneOf, type Problem, type Shape, text } from '@tollgate/proto/shape';
-import { type AgentFields, capBounds } from './agent.ts';
-
-/** The ceiling of the workspace. A field that it does not name is not limited, except `scopes` and `canDelegate`. */
-export interface AgentCeiling {
-  /** As in an agent: a final `*` matches all names with that prefix. */
-  readonly enabledTools?: readonly string[];
-  readonly scopes?: readonly string[];
-  readonly canDelegate?: boolean;
-  readonly maxToolCalls?: number;
-  readonly maxBudgetCents?: number;
-}
-
-const name: Shape = {
-  check: text(bounds.nameLength, nameProblem).check,
-  schema: { type: 'string', minLength: 1, maxLength: bounds.nameLength },
-};
-const names = (max: number): Shape => list(max, name);
-
-export const agentCeiling = described(
-  'what members may give agents; absent: no scope and no delegating that the agent lacks, and all else. Owners and admins are free',
-  fields({
-    enabledTools: names(1000),
-    scopes: names(200),
-    canDelegate: oneOf(true, false),
-    maxToolCalls: integer(0, capBounds.maxToolCalls.max),
-    maxBudgetCents: integer(0, capBounds.maxBudgetCents.max),
-  }),
-);
+import { namesTool } from '@tollgate/proto/contract';
+import type { AgentCeiling } from '@tollgate/sidecar/engine/compile';
+import type { Problem } from '@tollgate/proto/shape';
+import type { AgentFields } from './agent.ts';
 
 /**
  * Lists every field that a member's write would set above the ceiling, with both values. `before`: the agent before the

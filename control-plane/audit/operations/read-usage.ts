@@ -3,11 +3,10 @@
 // attempts of each run that was active within the last hour. The cost of runs in this process is in the ledger and is
 // exact.
 import { performance } from 'node:perf_hooks';
-import { compileAgent } from '../../compile/compile.ts';
-import type { WorkspaceState } from '../../compile/state.ts';
+import { compileAgent, replayedPolicyOf } from '@tollgate/sidecar/engine/compile';
+import type { WorkspaceState } from '../../workspaces/rules.ts';
 import { unauthenticated } from '../../base/refusal.ts';
 import { knownFrom, replayedCall } from '../../policies/evaluate/replayed-call.ts';
-import { replayedPolicyOf } from '../../policies/evaluate/replayed-policy.ts';
 import { createUsageCount, type UsageCount, type UsedLimit } from '../../policies/evaluate/usage.ts';
 import { type ReplayedRuns, readNewestReceived, readReplay, readRuns } from '../store/audit-replay.ts';
 import { isUnavailable } from '../../base/unavailable.ts';

@@ -1,8 +1,7 @@
 // Parses the query strings of `GET …/audit`, of its stream and of its export, and the cursor that carries the query
 // from page to page.
 import { instantWords, isInstant, parseInstant } from '../../base/instant.ts';
-import type { Problem } from '@tollgate/proto/shape';
-import type { Checked } from '../../base/refusal.ts';
+import type { Checked, Problem } from '@tollgate/proto/shape';
 
 /** The position of an entry in the order "newest first". */
 export interface AuditPosition {

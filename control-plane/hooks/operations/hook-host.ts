@@ -1,7 +1,7 @@
 // Answers hooks in the control plane itself. The key is looked up as for every other request. Then the sidecar of its
 // workspace in this process decides, with a policy that is at least as new as the key. The use of session caps is
 // leased from the ledger, as limits are. It is one count for all control planes and sidecars.
-import { AppError, hasScope } from '@tollgate/proto/contract';
+import { AppError, capBounds, hasScope } from '@tollgate/proto/contract';
 import type { Governing } from '@tollgate/sidecar/engine';
 import {
   authenticate as authenticateBy,
@@ -20,7 +20,6 @@ import {
   type Shown,
 } from '@tollgate/sidecar/hooks';
 import type { Actor } from '../../access/rules/actor.ts';
-import { capBounds } from '../../agents/rules/agent.ts';
 import type { Governor } from '../../runs/governance/governor.ts';
 import { authenticate } from '../../access/operations/authenticate.ts';
 import type { Deps } from '../../access/operation.ts';

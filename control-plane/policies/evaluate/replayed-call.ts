@@ -3,8 +3,7 @@
 // same applies if a text that names the caller is longer than any sidecar accepts. Calls are cached, and a sidecar can
 // write anything.
 import { isReasonCode, isRole, isTier, ownText, parseAgentType, type ReasonCode, type Tier } from '@tollgate/proto/contract';
-import type { ReplayedCaller, ReplayedHop } from '@tollgate/sidecar/engine/compile';
-import type { WorkspaceState } from '../../compile/state.ts';
+import type { PolicySource, ReplayedCaller, ReplayedHop } from '@tollgate/sidecar/engine/compile';
 import { isObject } from '@tollgate/proto/shape';
 
 /** A `PreToolUse` entry as the store reads it. */
@@ -47,7 +46,7 @@ export interface Known {
   readonly pinningKeys: ReadonlySet<string>;
 }
 
-export const knownFrom = ({ agents, members, keys }: Pick<WorkspaceState, 'agents' | 'members' | 'keys'>): Known => ({
+export const knownFrom = ({ agents, members, keys }: Pick<PolicySource, 'agents' | 'members' | 'keys'>): Known => ({
   agentNames: new Set(agents.map(({ name }) => name)),
   roles: new Map([
     ...members.map(({ uid, role }) => [uid, role] as const),

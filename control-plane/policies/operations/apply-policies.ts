@@ -1,9 +1,9 @@
 // Changes the policy documents to those of a set, in one transaction and at one revision, or reports what that would
 // change. Both report the result of `changesOf`; a dry run does nothing else.
 import { documentKey } from '@tollgate/proto/contract';
+import { parsePolicySet, type WantedDocuments } from '@tollgate/sidecar/engine/compile';
 import { looseningOverrides } from '../rules/overrides.ts';
 import { diffDocuments, type DocumentChange, shownChange } from '../rules/policy-diff.ts';
-import { parsePolicySet, type WantedDocuments } from '../rules/policy-set.ts';
 import { draftedDocuments } from '../rules/simulation.ts';
 import { accepted } from '../../base/refusal.ts';
 import { listDocuments, writeDocuments } from '../store/policies.ts';

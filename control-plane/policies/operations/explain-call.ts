@@ -1,6 +1,6 @@
 import { requireAccessTo } from '../../access/rules/access.ts';
 import { badRequest, unauthenticated } from '../../base/refusal.ts';
-import { type ExplainQuestion, explainCall as explainState } from '../evaluate/explain.ts';
+import { explainCall as explainState, type ExplainQuestion } from '@tollgate/sidecar/engine/compile';
 import { readWorkspaceState } from '../../workspaces/store/workspace-state.ts';
 import { readOperation } from '../../access/operation.ts';
 

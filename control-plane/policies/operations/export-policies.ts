@@ -1,5 +1,5 @@
 // Exports all policy documents of the organisation at one revision, in the form that `apply` accepts.
-import { policySetOf } from '../rules/policy-set.ts';
+import { policySetOf } from '@tollgate/sidecar/engine/compile';
 import { unauthenticated } from '../../base/refusal.ts';
 import { listDocuments } from '../store/policies.ts';
 import { inTransaction } from '../../database/transaction.ts';

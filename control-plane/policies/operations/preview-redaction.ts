@@ -1,4 +1,4 @@
-import { parsePreview } from '../rules/redaction.ts';
+import { parsePreview } from '../rules/redaction-preview.ts';
 import { accepted } from '../../base/refusal.ts';
 import { previewRedaction as previewOf } from '../evaluate/preview-redaction.ts';
 import { readDocument } from '../store/policies.ts';

@@ -1,7 +1,7 @@
 // Reads policy documents as they are stored. The result is `{}` if no document is set.
 import type { DocumentId, Role } from '@tollgate/proto/contract';
+import type { PolicyDocument } from '@tollgate/sidecar/engine/compile';
 import { requireAccessTo } from '../../access/rules/access.ts';
-import type { PolicyDocument } from '../rules/policy.ts';
 import { mergedUserView } from '../rules/user-policy.ts';
 import { listDocuments, readDocument } from '../store/policies.ts';
 import type { Queryable } from '../../database/transaction.ts';

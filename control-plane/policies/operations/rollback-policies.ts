@@ -2,8 +2,7 @@
 // and the parts that members wrote about themselves do not change. Documents of people who are not members today are
 // not restored.
 import { documentKey, layers } from '@tollgate/proto/contract';
-import type { StoredDocument } from '../rules/policy.ts';
-import { checkDocuments, isOfSet, type WantedDocuments } from '../rules/policy-set.ts';
+import { checkDocuments, isOfSet, type StoredDocument, type WantedDocuments } from '@tollgate/sidecar/engine/compile';
 import { notFound, refuseIfAny } from '../../base/refusal.ts';
 import { listMembers } from '../../access/store/members.ts';
 import { listDocuments } from '../store/policies.ts';

@@ -3,12 +3,12 @@
 // calls. It stops when the caller has disconnected, when the maximum number of entries is read, or when its time is up.
 import { performance } from 'node:perf_hooks';
 import { AppError } from '@tollgate/proto/contract';
-import type { PolicyDefaults, WorkspaceState } from '../../compile/state.ts';
+import { type PolicyDefaults, replayedPolicyOf } from '@tollgate/sidecar/engine/compile';
+import type { WorkspaceState } from '../../workspaces/rules.ts';
 import { requireAccess } from '../../access/rules/access.ts';
 import { draftedDocuments, parseSimulation, type SimulationQuestion } from '../rules/simulation.ts';
 import { accepted, unauthenticated } from '../../base/refusal.ts';
 import { type Known, knownFrom, type ReplayedEntry, replayedCall } from '../evaluate/replayed-call.ts';
-import { replayedPolicyOf } from '../evaluate/replayed-policy.ts';
 import { type Comparison, createSimulation, type Simulation } from '../evaluate/simulate.ts';
 import { readReplay } from '../../audit/store/audit-replay.ts';
 import { readWorkspaceState } from '../../workspaces/store/workspace-state.ts';

@@ -2,7 +2,7 @@
 // write is forced, they deny calls that depend on what they do not understand. Control planes of the same database must
 // understand it.
 import { needsOfRule, needsOfSettings, type Needs } from '@tollgate/proto/contract';
-import type { PolicyDocument, TierRulesDocument } from '../rules/policy.ts';
+import type { PolicyDocument, TierRulesDocument } from '@tollgate/sidecar/engine/compile';
 import { conflict } from '../../base/refusal.ts';
 import { lockStart, raiseNeeds } from '../../database/deployment.ts';
 import { countLackingInstances } from '../../runs/store/run-instances.ts';

@@ -1,9 +1,9 @@
 // Sets and removes the documents of the workspace, of roles and of agent types. The whole document is checked in the
 // form in which it would be stored. An invalid document is not stored, not even in part.
 import { type DocumentId, documentKey, type Role } from '@tollgate/proto/contract';
+import { checkDocument, type PolicyDocument } from '@tollgate/sidecar/engine/compile';
 import { mergePatch } from '../rules/merge.ts';
 import { looseningOverrides, needsBroader, tightens } from '../rules/overrides.ts';
-import { checkDocument, type PolicyDocument } from '../rules/policy.ts';
 import type { DocumentChange } from '../rules/policy-diff.ts';
 import { invalid, refuseIfAny } from '../../base/refusal.ts';
 import { isObject } from '@tollgate/proto/shape';

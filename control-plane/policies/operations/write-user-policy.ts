@@ -4,14 +4,13 @@
 // can write.
 import { isDeepStrictEqual } from 'node:util';
 import { type DocumentId, documentKey, type Part } from '@tollgate/proto/contract';
+import { checkDocument, indexOf, type PolicyDocument } from '@tollgate/sidecar/engine/compile';
 import { isLead, requireAccessTo } from '../../access/rules/access.ts';
 import type { Actor } from '../../access/rules/actor.ts';
 import { mergePatch } from '../rules/merge.ts';
-import { checkDocument, type PolicyDocument } from '../rules/policy.ts';
 import { looserPlaces } from '../rules/self-edit.ts';
 import { mergedUserView, stripParts, stripUnchanged } from '../rules/user-policy.ts';
 import { looser, refuseIfAny } from '../../base/refusal.ts';
-import { indexOf } from '../evaluate/index-of.ts';
 import { deleteDocument, writeDocument } from '../store/policies.ts';
 import { collectWorkspaceState } from '../../workspaces/store/workspace-state.ts';
 import { authorship, type Write, writeOperation } from '../../access/operation.ts';

@@ -1,10 +1,9 @@
 // Routes of the policy documents of the four layers, which are read, written and removed in the same way; and of the
 // workspace freeze.
-import { isRole, parseAgentType, roles, tiers } from '@tollgate/proto/contract';
+import { isRole, parseAgentType, roles, tiers, uidProblem } from '@tollgate/proto/contract';
 import type { FastifyInstance } from 'fastify';
 import { isLead, requireAccessTo } from '../../access/rules/access.ts';
 import type { Actor } from '../../access/rules/actor.ts';
-import { uidProblem } from '../../access/rules/member.ts';
 import { badRequest } from '../../base/refusal.ts';
 import type { JsonSchema } from '@tollgate/proto/shape';
 import { freezeWorkspace, unfreezeWorkspace } from '../../workspaces/operations/freeze-workspace.ts';

@@ -1,6 +1,6 @@
 // Previews the redaction of a value without a call.
 import type { FastifyInstance } from 'fastify';
-import { previewSchema } from '../rules/redaction.ts';
+import { previewSchema } from '../rules/redaction-preview.ts';
 import { previewRedaction } from '../operations/preview-redaction.ts';
 import type { AppDeps } from '../../http/deps.ts';
 import { addRoute } from '../../http/route.ts';

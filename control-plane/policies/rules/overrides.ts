@@ -1,8 +1,8 @@
 // Finds the explicit exceptions that weaken a document which was just made stricter. The writer of the document is
 // notified of them.
 import { type DocumentId, documentKey, type Rule, wildcardPrefix } from '@tollgate/proto/contract';
-import { pathOf, placesOf, rulesByPath } from './places.ts';
-import { enforcedOf, type StoredDocument } from './policy.ts';
+import type { StoredDocument } from '@tollgate/sidecar/engine/compile';
+import { enforcedOf, pathOf, placesOf, rulesByPath } from './places.ts';
 import type { DocumentChange } from './policy-diff.ts';
 import { endedExceptions, fields, isStricter, restoredBroader, restoredWithin } from './restored.ts';
 import { indexTightened, type PlaceOf, tightenedFor } from './tightened.ts';

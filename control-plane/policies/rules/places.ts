@@ -1,6 +1,6 @@
 // The places of a document that have a rule, to compare two documents place by place.
 import { isTier, type Rule, rulePath, type Tier } from '@tollgate/proto/contract';
-import type { PolicyDocument, TierRulesDocument } from './policy.ts';
+import type { PolicyDocument, TierRulesDocument } from '@tollgate/sidecar/engine/compile';
 
 export interface Place {
   readonly section: 'defaults' | 'tools' | 'agentTypes';
@@ -9,6 +9,12 @@ export interface Place {
   readonly tier: Tier;
   readonly rule: Rule;
 }
+
+const nothing: PolicyDocument = {};
+
+/** The part of the document that is enforced: nothing in audit mode, and nothing if there is no document. */
+export const enforcedOf = (document: PolicyDocument | null): PolicyDocument =>
+  document === null || (document.mode !== undefined && document.mode !== 'enforce') ? nothing : document;
 
 /** Every place of the document, without unknown tiers, which have no effect. */
 export function placesOf(document: PolicyDocument): readonly Place[] {

@@ -2,8 +2,7 @@
 // in it.
 import { isDeepStrictEqual } from 'node:util';
 import { childPath, type DocumentId, documentKey, hosts, keyedPath, layers } from '@tollgate/proto/contract';
-import type { PolicyDocument, StoredDocument } from './policy.ts';
-import { isOfSet, type WantedDocuments } from './policy-set.ts';
+import { isOfSet, type PolicyDocument, type StoredDocument, type WantedDocuments } from '@tollgate/sidecar/engine/compile';
 import { isObject } from '@tollgate/proto/shape';
 
 /** Null: not set. */

@@ -1,8 +1,7 @@
 // Parses the query string of `GET …/policyHistory`, and the cursor that carries the query from page to page.
 import { type DocumentId, documentKey, isRole, isUid, parseAgentType } from '@tollgate/proto/contract';
 import { parseLimit } from '../../audit/rules/audit-query.ts';
-import type { Checked } from '../../base/refusal.ts';
-import type { Problem } from '@tollgate/proto/shape';
+import type { Checked, Problem } from '@tollgate/proto/shape';
 
 /** The position of a write in the order "newest first". */
 export interface HistoryPosition {

@@ -1,8 +1,8 @@
 // Finds rules that became stricter because a write removed something: when a looser rule is removed, another rule
 // applies in its place, in the same document or, after the end of an explicit exception, in broader documents.
 import { type DocumentId, layers, type Rule, rulePath, type Tier } from '@tollgate/proto/contract';
-import { type Place, pathOf, placesOf, rulesByPath } from './places.ts';
-import { enforcedOf, type StoredDocument } from './policy.ts';
+import type { StoredDocument } from '@tollgate/sidecar/engine/compile';
+import { enforcedOf, type Place, pathOf, placesOf, rulesByPath } from './places.ts';
 import type { DocumentChange } from './policy-diff.ts';
 import { type PlaceOf, prefixesOf } from './tightened.ts';
 

@@ -2,9 +2,8 @@
 // field by field at the write. If rules of the organisation change later, this is harmless, because `self` only makes
 // rules stricter.
 import { childPath, type Rule, wildcardPrefix } from '@tollgate/proto/contract';
-import { documentsFor, type Fold, foldDocuments, type Index } from '@tollgate/sidecar/engine/compile';
+import { documentsFor, type Fold, foldDocuments, type Index, type PolicyDocument } from '@tollgate/sidecar/engine/compile';
 import { type Place, pathOf, placesOf, rulesByPath } from './places.ts';
-import type { PolicyDocument } from './policy.ts';
 import type { Problem } from '@tollgate/proto/shape';
 
 interface SelfEdit {

@@ -1,10 +1,8 @@
 // Parses the body of `POST …/admin/simulate`: a draft of the organisation's documents, and the range of recorded calls
 // to decide again with it.
 import { instantWords, parseInstant } from '../../base/instant.ts';
-import type { StoredDocument } from './policy.ts';
-import { parsePolicySet, type WantedDocuments } from './policy-set.ts';
-import type { Checked } from '../../base/refusal.ts';
-import { problem, type Problem } from '@tollgate/proto/shape';
+import { parsePolicySet, type StoredDocument, type WantedDocuments } from '@tollgate/sidecar/engine/compile';
+import { type Checked, problem, type Problem } from '@tollgate/proto/shape';
 
 export interface SimulationQuestion {
   readonly wanted: WantedDocuments;

@@ -2,7 +2,7 @@
 // of the other part.
 import { isDeepStrictEqual } from 'node:util';
 import type { Rule } from '@tollgate/proto/contract';
-import type { PolicyDocument, TierRulesDocument } from './policy.ts';
+import type { PolicyDocument, TierRulesDocument } from '@tollgate/sidecar/engine/compile';
 import { invalid } from '../../base/refusal.ts';
 import { isObject } from '@tollgate/proto/shape';
 

@@ -1,6 +1,6 @@
 // Stores policy documents. Each write also stores the new document in policy_history, which `policy-history.ts` reads.
 import { type DocumentId, isRole, type Layer, type Part } from '@tollgate/proto/contract';
-import type { PolicyDocument, StoredDocument } from '../rules/policy.ts';
+import type { PolicyDocument, StoredDocument } from '@tollgate/sidecar/engine/compile';
 import { isObject } from '@tollgate/proto/shape';
 import { rowIs } from '../../database/row.ts';
 import type { Queryable } from '../../database/transaction.ts';

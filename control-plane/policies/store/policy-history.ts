@@ -1,6 +1,6 @@
 // The history of policy documents by revision, for reading and for rollback.
 import type { DocumentId } from '@tollgate/proto/contract';
-import type { PolicyDocument, StoredDocument } from '../rules/policy.ts';
+import type { PolicyDocument, StoredDocument } from '@tollgate/sidecar/engine/compile';
 import type { HistoryQuery } from '../rules/policy-history.ts';
 import { type DocumentRow, idFromRow, isDocument, rowKeyOf } from './policies.ts';
 import { rowIs } from '../../database/row.ts';

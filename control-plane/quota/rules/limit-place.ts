@@ -1,7 +1,7 @@
 // Finds the rule that a limit's id names: `<document key> <path>`, as a sidecar builds it. It uses look-ups, so the
 // number of rules does not matter.
 import { isTier, type Rule, rulePath } from '@tollgate/proto/contract';
-import type { PolicyDocument, TierRulesDocument } from '../../policies/rules/policy.ts';
+import type { PolicyDocument, TierRulesDocument } from '@tollgate/sidecar/engine/compile';
 
 /** The maximum number of calls in a window; null if policy sets no such limit. `find` receives a document's key. */
 export function limitMaxOf(id: string, find: (documentKey: string) => PolicyDocument | undefined): number | null {

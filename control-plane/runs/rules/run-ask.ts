@@ -1,7 +1,6 @@
 // The request body that starts a run. Unknown fields are ignored, as in the creation of an agent.
 import { keyedPath } from '@tollgate/proto/contract';
-import type { Checked } from '../../base/refusal.ts';
-import { isObject, type JsonSchema, problem, type Problem } from '@tollgate/proto/shape';
+import { type Checked, isObject, type JsonSchema, problem, type Problem } from '@tollgate/proto/shape';
 
 export interface RunAsk {
   readonly input: string;

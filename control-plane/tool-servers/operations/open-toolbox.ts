@@ -2,7 +2,7 @@
 // pins definitions, only admitted tools are included. No server is contacted before the first call, and a server's
 // secrets are decrypted only then. A server is not called if the policy no longer contains it, or contains it with
 // another definition.
-import type { WorkspaceServer } from '../../compile/state.ts';
+import type { WorkspaceServer } from '../../workspaces/rules.ts';
 import { isAdmitted } from '../rules/admission.ts';
 import type { LinkedServer } from '../../runs/mcp/server-link.ts';
 import { createToolbox } from '../../runs/mcp/toolbox.ts';

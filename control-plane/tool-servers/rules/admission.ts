@@ -1,8 +1,7 @@
 // The definitions that a server's tools must have if the workspace pins them (`toolDefinitions: "pinned"`): those that
 // an owner or admin has admitted, by registering the server or explicitly later.
 import { bounds } from '@tollgate/proto/contract';
-import type { Checked } from '../../base/refusal.ts';
-import { isObject, type JsonSchema, list, problem, type Problem, record, text } from '@tollgate/proto/shape';
+import { type Checked, isObject, type JsonSchema, list, problem, type Problem, record, text } from '@tollgate/proto/shape';
 import { type DiscoveredTool, toolServerBounds } from './tool-server.ts';
 
 /** Digests by tool name without the server's name, sorted. */

@@ -8,9 +8,9 @@ import {
   serverNameWords,
   serverUrlProblem,
 } from '@tollgate/proto/contract';
-import type { Checked } from '../../base/refusal.ts';
 import { isSteering } from './steering-variables.ts';
 import {
+  type Checked,
   described,
   either,
   entries,

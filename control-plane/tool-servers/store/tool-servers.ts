@@ -1,6 +1,6 @@
 // Stores tool servers. Their secrets are already sealed when they arrive here.
 import { wildcardPrefix } from '@tollgate/proto/contract';
-import type { WorkspaceServer } from '../../compile/state.ts';
+import type { WorkspaceServer } from '../../workspaces/rules.ts';
 import { isObject } from '@tollgate/proto/shape';
 import type { DiscoveredTool, ListedToolServer, RegisteredToolServer, Target, ToolScopes, ToolServer } from '../rules/tool-server.ts';
 import { among, rowIs } from '../../database/row.ts';

@@ -1,6 +1,6 @@
 // Reads which entries each revision may have changed. Triggers write this (migration 0018), in the transaction of the
 // change itself.
-import type { Touched } from '../../compile/state.ts';
+import type { Touched } from '../rules.ts';
 import { patientQuery, type Queryable } from '../../database/transaction.ts';
 
 interface TouchedRow {

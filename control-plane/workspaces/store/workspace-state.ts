@@ -1,7 +1,7 @@
 // Reads a workspace in the form that the compiler uses, all at one revision.
 import type { RevisionName } from '@tollgate/proto/contract';
 import type pg from 'pg';
-import type { Touched, WorkspaceRead, WorkspaceState } from '../../compile/state.ts';
+import type { Touched, WorkspaceRead, WorkspaceState } from '../rules.ts';
 import { listAgents } from '../../agents/store.ts';
 import { readDeployment } from '../../database/deployment.ts';
 import { listStandingKeys } from '../../access/store/keys.ts';

@@ -1,6 +1,5 @@
 // Exports what the doors, runs and the control plane use of redaction.
 export { createNumbers, type Numbers } from './marks.ts';
-export { ownPatternProblem } from './own-pattern.ts';
 export { createRedactor, type PlacedFinding, type Redaction, type Redactor } from './redactor.ts';
 export { redactorFor } from './redactor-for.ts';
 export type { TextStream } from './stream.ts';

@@ -2,7 +2,7 @@
 // it.
 import { type Tier, tiers } from '@tollgate/proto/contract';
 import { expect, test } from 'vitest';
-import { checkDocument } from '../../../control-plane/policies/rules/policy.ts';
+import { checkDocument } from '../../../sidecar/engine/compile/policy-document.ts';
 import { createTestServer, createTestSidecar } from '../../support/governing.ts';
 import { agent, keyText, ruleFor, type World } from '../../support/snapshots.ts';
 

@@ -1,20 +1,16 @@
-// The section `redaction` of the workspace document: its permitted content, and the input of a preview, which can
-// contain a draft of the section. Every sidecar accepts everything that passes this check.
+// The section `redaction` of the workspace document: its permitted content. Every sidecar accepts what passes this check.
 import {
   bounds,
-  canonicalJson,
   isRedactionKind,
   nameProblem,
-  NotJson,
   overBudgetKind,
   ownKindProblem,
   redactionBounds,
   redactionKinds,
   wildcardPrefix,
 } from '@tollgate/proto/contract';
-import { ownPatternProblem } from '@tollgate/sidecar/engine/redact';
-import type { Checked } from '../../base/refusal.ts';
-import { described, entries, fields, isObject, list, oneOf, problem, type Problem, record, type Shape, text } from '@tollgate/proto/shape';
+import { ownPatternProblem } from '../redact/own-pattern.ts';
+import { described, entries, fields, isObject, list, oneOf, problem, type Shape } from '@tollgate/proto/shape';
 
 /** As stored and returned: the merged content of the writes. */
 export interface RedactionDocument {
@@ -92,49 +88,10 @@ const shapeWith = (patterns: ReadonlySet<string>): Shape =>
     ),
   });
 
-export const redaction: Shape = {
+export const redactionSection: Shape = {
   check: (value, path) => shapeWith(patternsOf(value)).check(value, path),
   schema: shapeWith(new Set()).schema,
 };
 
 const patternsOf = (value: unknown): ReadonlySet<string> =>
   new Set(isObject(value) && isObject(value['patterns']) ? Object.keys(value['patterns']) : []);
-
-export interface PreviewQuestion {
-  readonly value: unknown;
-  /** The tool whose exceptions apply; absent: no exceptions. */
-  readonly tool?: string;
-  /** A draft of the section; absent: the stored one. */
-  readonly redaction?: RedactionDocument;
-}
-
-const anything: Shape = {
-  check: (value, path) => {
-    try {
-      canonicalJson(value);
-      return [];
-    } catch (error) {
-      if (error instanceof NotJson) return problem(path, error.message);
-      throw error;
-    }
-  },
-  schema: { description: 'a text, or any JSON' },
-};
-const preview = record(
-  {
-    value: anything,
-    tool: described('whose exceptions hold', text(bounds.nameLength, nameProblem)),
-    redaction: described('a draft of the section of that name; absent: as stored', redaction),
-  },
-  ['value'],
-);
-export const previewSchema = preview.schema;
-
-export function parsePreview(body: unknown): Checked<PreviewQuestion> {
-  const problems: readonly Problem[] = preview.check(body, '');
-  if (problems.length > 0 || !isPreview(body)) return { problems };
-  return { value: body };
-}
-
-/** `preview` has checked the body. */
-const isPreview = (body: unknown): body is PreviewQuestion => isObject(body);

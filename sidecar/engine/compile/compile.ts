@@ -1,9 +1,11 @@
-// Compiles documents into snapshot entries. Pure: the same state gives the same bytes, in whatever order it was
-// written. Documents were checked when they were written, so compiling cannot fail. Sidecars verify the result anyway.
+// Compiles documents into snapshot entries. Pure: the same source gives the same bytes, in whatever order it was
+// written. The caller has checked the documents (`checkDocument`), so compiling cannot fail. Sidecars verify the result
+// anyway.
 // Each entry is compiled only from its own source. There are two exceptions, which depend on the workspace document:
 // the settings, and the admitted definitions of servers.
 import {
   bounds,
+  capBounds,
   capabilities,
   type CompiledAgent,
   type CompiledDocument,
@@ -24,11 +26,10 @@ import {
   type TierRules,
   tiers,
 } from '@tollgate/proto/contract';
-import { type Agent, capBounds } from '../agents/rules/agent.ts';
-import type { PolicyDocument, TierRulesDocument } from '../policies/rules/policy.ts';
-import type { RedactionDocument } from '../policies/rules/redaction.ts';
-import type { ToolNamesDocument } from '../policies/rules/tool-names.ts';
-import type { PolicyDefaults, WorkspaceKey, WorkspaceServer, WorkspaceState } from './state.ts';
+import type { PolicyDocument, TierRulesDocument } from './policy-document.ts';
+import type { RedactionDocument } from './redaction.ts';
+import type { ToolNamesDocument } from './tool-names.ts';
+import type { PolicyDefaults, PolicySource, WorkspaceKey } from './source.ts';
 
 export interface SnapshotEntry {
   readonly key: string;
@@ -37,8 +38,8 @@ export interface SnapshotEntry {
 
 const outageDefaults = { maxStalenessSeconds: 3600, then: 'deny' as const };
 
-/** All entries of a workspace, sorted by key. */
-export function compileSnapshot(state: WorkspaceState, defaults: PolicyDefaults): readonly SnapshotEntry[] {
+/** All entries of a workspace, sorted by key. It checks nothing. */
+export function compileSnapshot(state: PolicySource, defaults: PolicyDefaults): readonly SnapshotEntry[] {
   const pinned = isPinned(state);
   const servers = state.servers.map((server) => serverEntry(server, pinned));
   return [settingsEntry(state, defaults), ...compileParts(state), ...servers].sort(byKey);
@@ -50,7 +51,7 @@ export const compileParts = ({
   agents,
   members,
   keys,
-}: Pick<WorkspaceState, 'documents' | 'agents' | 'members' | 'keys'>): readonly SnapshotEntry[] => [
+}: Pick<PolicySource, 'documents' | 'agents' | 'members' | 'keys'>): readonly SnapshotEntry[] => [
   ...documents.map(({ id, document }) => entry(`document/${documentKey(id)}`, compileDocument(id, document))),
   ...agents.map((agent) => entry(`agent/${agent.id}`, compileAgent(agent))),
   ...members.map(({ uid, email, role }) => entry(`member/${uid}`, { uid, email, role })),
@@ -61,14 +62,14 @@ export const settingsEntry = (state: SettingsState, defaults: PolicyDefaults): S
   entry('settings', compileSettings(state, defaults));
 
 /** Digests are included only if definitions are pinned, because a server can have a thousand of them. */
-export const serverEntry = ({ name, tools, target, admitted }: WorkspaceServer, pinned: boolean): SnapshotEntry =>
+export const serverEntry = ({ name, tools, target, admitted }: CompiledServer, pinned: boolean): SnapshotEntry =>
   entry(`server/${name}`, { name, tools, target, admitted: pinned ? admitted : [] } satisfies CompiledServer);
 
-const workspaceDocument = ({ documents }: Pick<WorkspaceState, 'documents'>): PolicyDocument =>
+const workspaceDocument = ({ documents }: Pick<PolicySource, 'documents'>): PolicyDocument =>
   documents.find(({ id }) => id.layer === 'workspace')?.document ?? {};
 
 /** Whether the entries of servers contain the admitted definitions. */
-export const isPinned = (state: Pick<WorkspaceState, 'documents'>): boolean => workspaceDocument(state).toolDefinitions === 'pinned';
+export const isPinned = (state: Pick<PolicySource, 'documents'>): boolean => workspaceDocument(state).toolDefinitions === 'pinned';
 
 const entry = (key: string, value: object): SnapshotEntry => ({ key, value: Buffer.from(JSON.stringify(value), 'utf8') });
 
@@ -76,7 +77,7 @@ const entry = (key: string, value: object): SnapshotEntry => ({ key, value: Buff
 export const byKey = (a: { readonly key: string }, b: { readonly key: string }): number => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0);
 
 /** Of the documents, only that of the workspace affects settings. */
-type SettingsState = Pick<WorkspaceState, 'workspace' | 'workspaceId' | 'frozen' | 'documents'>;
+type SettingsState = Pick<PolicySource, 'workspace' | 'workspaceId' | 'frozen' | 'documents'>;
 
 export function compileSettings(state: SettingsState, defaults: PolicyDefaults): CompiledSettings {
   const document = workspaceDocument(state);
@@ -166,7 +167,7 @@ function compileRule(stored: Rule | undefined): Rule | null {
 /**
  * Caps are clamped to their bounds. Create and PUT accept any integer, but a run is limited to what PATCH would permit.
  */
-export function compileAgent(agent: Agent): CompiledAgent {
+export function compileAgent(agent: CompiledAgent): CompiledAgent {
   const cap = (field: keyof typeof capBounds): number => clamp(agent[field], capBounds[field]);
   return {
     id: agent.id,

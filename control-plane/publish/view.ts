@@ -1,9 +1,8 @@
 // Determines which entries of a workspace one sidecar can hold. A process decides for any caller and holds everything.
 // A library is part of the agent. It holds no key hashes, only its own key, only the members that its key can name, and
 // no address of a tool server.
-import { type CompiledDocument, hasScope, isEntryKnown, loweredDocument, type Needs } from '@tollgate/proto/contract';
-import type { SnapshotEntry } from './compile.ts';
-import type { WorkspaceKey, WorkspaceServer } from './state.ts';
+import { type CompiledDocument, type CompiledServer, hasScope, isEntryKnown, loweredDocument, type Needs } from '@tollgate/proto/contract';
+import type { SnapshotEntry, WorkspaceKey } from '@tollgate/sidecar/engine/compile';
 
 export type View = ({ readonly form: 'process' } | { readonly form: 'library'; readonly keyId: string }) & {
   /** Capabilities that policy can need and that the sidecar lacks; absent: it lacks none. */
@@ -33,7 +32,7 @@ export const ownPeople = (own: WorkspaceKey | undefined): readonly string[] =>
     : [`member/${own.uid}`, ...['organisation', 'self'].map((part) => `document/user:${own.uid}:${part}`)];
 
 /** A library calls no server. It sees only which tools require scopes; null: it sees nothing of this server. */
-export function serverForLibrary({ name, tools }: WorkspaceServer): SnapshotEntry | null {
+export function serverForLibrary({ name, tools }: CompiledServer): SnapshotEntry | null {
   return tools.length === 0 ? null : { key: `server/${name}`, value: Buffer.from(JSON.stringify({ name, tools }), 'utf8') };
 }
 

@@ -1,7 +1,8 @@
 // Explains a call from a workspace's state, with the same index that a sidecar builds from the same bytes.
 import { documentKey, type Role, type Tier } from '@tollgate/proto/contract';
-import { documentIdsFor, type Explanation, explain } from '@tollgate/sidecar/engine/compile';
-import type { PolicyDefaults, WorkspaceState } from '../../compile/state.ts';
+import { documentIdsFor } from '../decide/bind.ts';
+import { type Explanation, explain } from '../decide/explain.ts';
+import type { PolicyDefaults, PolicySource } from './source.ts';
 import { indexOf } from './index-of.ts';
 
 export interface ExplainQuestion {
@@ -13,8 +14,12 @@ export interface ExplainQuestion {
   readonly tool: string;
 }
 
-/** Null if `sub` does not exist in this workspace. */
-export function explainCall(state: WorkspaceState, defaults: PolicyDefaults, question: ExplainQuestion): Explanation | null {
+/**
+ * Returns why a direct call of this subject gets its decision. Only the documents that apply to the subject are
+ * compiled. Null if `sub` does not exist in this workspace, or if neither `sub` nor `role` is given. Throws as
+ * `indexOf` does.
+ */
+export function explainCall(state: PolicySource, defaults: PolicyDefaults, question: ExplainQuestion): Explanation | null {
   const subject = subjectOf(state, question);
   if (subject === null) return null;
   const { agentType, tier, tool } = question;
@@ -24,7 +29,7 @@ export function explainCall(state: WorkspaceState, defaults: PolicyDefaults, que
   return explain(indexOf({ ...state, documents, members: [], keys: [] }, defaults), { subject, agentType, tier, tool });
 }
 
-function subjectOf(state: WorkspaceState, { sub, role }: ExplainQuestion): { readonly role: Role; readonly uid: string | null } | null {
+function subjectOf(state: PolicySource, { sub, role }: ExplainQuestion): { readonly role: Role; readonly uid: string | null } | null {
   if (sub === undefined) return role === undefined ? null : { role, uid: null };
   const member = state.members.find(({ uid }) => uid === sub);
   if (member !== undefined) return { role: member.role, uid: sub };

@@ -22,17 +22,17 @@ const names = described(
   entries({ problem: nameProblem, schema: name, max: toolNamesMax, inBrackets: true }, ours),
 );
 
-const section = described(
+const tables = described(
   "the names that hosts give tools, brought to the workspace's own before a rule is read",
   fields(Object.fromEntries(hosts.map((host) => [host, names]))),
 );
 
-export const toolNames: Shape = {
+export const toolNamesSection: Shape = {
   check: (value, path) => {
-    const wrong = section.check(value, path);
+    const wrong = tables.check(value, path);
     return wrong.length > 0 ? wrong : pairProblems(value, path);
   },
-  schema: section.schema,
+  schema: tables.schema,
 };
 
 /** A wildcard matches many names and cannot be mapped to a single name. */

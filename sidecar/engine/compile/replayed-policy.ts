@@ -1,13 +1,14 @@
 // A workspace's documents, to decide replayed calls. Each document is compiled and indexed at its first use. A
 // workspace of ten thousand users then costs no more than the few users who called.
 import { documentKey } from '@tollgate/proto/contract';
-import { type IndexedDocument, indexDocument, type ReplayedPolicy } from '@tollgate/sidecar/engine/compile';
-import { compileDocument, compileSettings } from '../../compile/compile.ts';
-import type { PolicyDefaults, WorkspaceState } from '../../compile/state.ts';
+import { type IndexedDocument, indexDocument } from '../decide/document.ts';
+import type { ReplayedPolicy } from '../decide/replayed.ts';
+import { compileDocument, compileSettings } from './compile.ts';
+import type { PolicyDefaults, PolicySource } from './source.ts';
 
-type Documents = WorkspaceState['documents'];
+type Documents = PolicySource['documents'];
 
-export function replayedPolicyOf(state: WorkspaceState, documents: Documents, defaults: PolicyDefaults): ReplayedPolicy {
+export function replayedPolicyOf(state: PolicySource, documents: Documents, defaults: PolicyDefaults): ReplayedPolicy {
   const stored = new Map(documents.map((one) => [documentKey(one.id), one]));
   const indexed = new Map<string, IndexedDocument>();
   return {

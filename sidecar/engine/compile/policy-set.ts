@@ -1,10 +1,8 @@
 // The organisation's policy documents as one set, which can be exported, kept as a file, and applied again. Members'
 // own parts are not included. A section that is present describes the whole section; `{}` and null mean: not set.
-import { childPath, type DocumentId, isRole, type Layer, parseAgentType, roles, tiers } from '@tollgate/proto/contract';
-import { uidProblem } from '../../access/rules/member.ts';
-import { checkDocument, type PolicyDocument, type StoredDocument } from './policy.ts';
-import type { Checked } from '../../base/refusal.ts';
-import { isObject, problem, type Problem } from '@tollgate/proto/shape';
+import { childPath, type DocumentId, isRole, type Layer, parseAgentType, roles, tiers, uidProblem } from '@tollgate/proto/contract';
+import { checkDocument, type PolicyDocument, type StoredDocument } from './policy-document.ts';
+import { type Checked, isObject, problem, type Problem } from '@tollgate/proto/shape';
 
 type Documents = Readonly<Record<string, PolicyDocument>>;
 
@@ -72,7 +70,7 @@ export function policySetOf(stored: readonly StoredDocument[]): PolicySet {
 /** Returns the documents to apply, or every problem of every document with its place. */
 export function parsePolicySet(body: Readonly<Record<string, unknown>>): Checked<WantedDocuments & { readonly dryRun: boolean }> {
   const { workspacePolicy, revision, dryRun = false } = body;
-  const strangers = Object.keys(body).filter((name) => !sectionNames.includes(name) && !others.includes(name));
+  const unknown = Object.keys(body).filter((name) => !sectionNames.includes(name) && !others.includes(name));
   const parsed = [
     ...(workspacePolicy === undefined
       ? []
@@ -80,7 +78,7 @@ export function parsePolicySet(body: Readonly<Record<string, unknown>>): Checked
     ...sections.flatMap((section) => (Object.hasOwn(body, section.name) ? [parseSection(section, body[section.name])] : [])),
   ];
   const problems = [
-    ...strangers.flatMap((name) => problem(childPath('', name), `is not a section; there are ${sectionNames.join(', ')}`)),
+    ...unknown.flatMap((name) => problem(childPath('', name), `is not a section; there are ${sectionNames.join(', ')}`)),
     ...(typeof dryRun === 'boolean' ? [] : problem('dryRun', 'must be true or false')),
     ...(revision === undefined || Number.isInteger(revision) ? [] : problem('revision', 'must be an integer, as the export has it')),
     ...parsed.flatMap((section) => section.problems),

@@ -1,10 +1,21 @@
 // Defines what a policy document can contain. Every write passes `checkDocument` after the merge. The compiler and
 // every sidecar can process everything that passes.
-import { bounds, type DocumentId, nameProblem, type Part, parseAgentType, type Rule, tiers } from '@tollgate/proto/contract';
-import { type AgentCeiling, agentCeiling } from '../../agents/rules/ceiling.ts';
-import { type RedactionDocument, redaction } from './redaction.ts';
-import { type ToolNamesDocument, toolNames } from './tool-names.ts';
-import { described, entries, fields, integer, type JsonSchema, oneOf, problem, type Problem, type Shape } from '@tollgate/proto/shape';
+import { bounds, capBounds, type DocumentId, nameProblem, type Part, parseAgentType, type Rule, tiers } from '@tollgate/proto/contract';
+import { type RedactionDocument, redactionSection } from './redaction.ts';
+import { type ToolNamesDocument, toolNamesSection } from './tool-names.ts';
+import {
+  described,
+  entries,
+  fields,
+  integer,
+  type JsonSchema,
+  list,
+  oneOf,
+  problem,
+  type Problem,
+  type Shape,
+  text,
+} from '@tollgate/proto/shape';
 
 /** By tier. Other keys are accepted and returned, and have no effect. */
 export type TierRulesDocument = Readonly<Record<string, Rule>>;
@@ -30,16 +41,23 @@ export interface PolicyDocument {
   readonly agentCeiling?: AgentCeiling;
 }
 
+/**
+ * Limits what a member can set in an agent. A field that it does not name is not limited, except `scopes` and
+ * `canDelegate`.
+ */
+export interface AgentCeiling {
+  /** As in an agent: a final `*` matches all names with that prefix. */
+  readonly enabledTools?: readonly string[];
+  readonly scopes?: readonly string[];
+  readonly canDelegate?: boolean;
+  readonly maxToolCalls?: number;
+  readonly maxBudgetCents?: number;
+}
+
 export interface StoredDocument {
   readonly id: DocumentId;
   readonly document: PolicyDocument;
 }
-
-const nothing: PolicyDocument = {};
-
-/** The part of the document that is enforced: nothing in audit mode, and nothing if there is no document. */
-export const enforcedOf = (document: PolicyDocument | null): PolicyDocument =>
-  document === null || (document.mode !== undefined && document.mode !== 'enforce') ? nothing : document;
 
 export type DocumentKind = 'workspace' | 'role' | 'agent-type' | 'user';
 
@@ -90,6 +108,18 @@ const outage = fields({
   ),
 });
 
+const listedName: Shape = { check: text(bounds.nameLength, nameProblem).check, schema: nameSchema };
+const agentCeiling = described(
+  'what members may give agents; absent: no scope and no delegating that the agent lacks, and all else. Owners and admins are free',
+  fields({
+    enabledTools: list(1000, listedName),
+    scopes: list(200, listedName),
+    canDelegate: oneOf(true, false),
+    maxToolCalls: integer(0, capBounds.maxToolCalls.max),
+    maxBudgetCents: integer(0, capBounds.maxBudgetCents.max),
+  }),
+);
+
 function shapeOf(kind: DocumentKind, part: Part): Shape {
   const tools = { problem: nameProblem, schema: nameSchema, max: bounds.toolKeysInDocument, inBrackets: true as const };
   return fields({
@@ -101,8 +131,8 @@ function shapeOf(kind: DocumentKind, part: Part): Shape {
           unknownAgents: oneOf('allow', 'deny'),
           auditUnavailable: oneOf('allow', 'deny'),
           outage,
-          redaction,
-          toolNames,
+          redaction: redactionSection,
+          toolNames: toolNamesSection,
           toolDefinitions,
           agentCeiling,
         }
