@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable, Writable } from 'node:stream';
 import { onTestFinished } from 'vitest';
-import { runCli } from '../../control-plane/cli/program.ts';
-import type { Prompts, World } from '../../control-plane/cli/world.ts';
+import { runCli } from '../../cli/program.ts';
+import type { Prompts, World } from '../../cli/world.ts';
 
 export interface Ran {
   readonly code: number;

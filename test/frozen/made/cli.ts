@@ -3,9 +3,9 @@ import { spawn } from 'node:child_process';
 import { text } from 'node:stream/consumers';
 import { Readable, Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
-import { treeOf } from '../../../control-plane/cli/completion.ts';
-import { createProgram, runCli } from '../../../control-plane/cli/program.ts';
-import type { World } from '../../../control-plane/cli/world.ts';
+import { treeOf } from '../../../cli/completion.ts';
+import { createProgram, runCli } from '../../../cli/program.ts';
+import type { World } from '../../../cli/world.ts';
 
 const columns = 120;
 

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type ConfigSchema, hosts, type Variable } from '@tollgate/proto/contract';
 import { readTelemetrySettings } from '@tollgate/sidecar/telemetry';
-import { hostSettings } from '../../../control-plane/cli/hooks/host-settings.ts';
+import { hostSettings } from '../../../cli/hooks/host-settings.ts';
 import { configSchema } from '../../../control-plane/app/config.ts';
 import { variablesForApps } from '../../../deploy/inject/app-environment.ts';
 import { sidecarSchema } from '../../../sidecar/app/config.ts';
