@@ -1,5 +1,5 @@
-// What the command line uses of the process around it. `main.ts` passes the real process; tests pass their own. Nothing
-// else in this folder reads the environment, the clock or a stream of the process.
+// What a program of commands uses of the process around it. `process-world.ts` makes it of the real process; tests pass
+// their own. Besides `hook-main.ts`, nothing else in this folder reads the environment, the clock or a stream of the process.
 import type { Readable, Writable } from 'node:stream';
 
 export interface Sink extends Writable {

@@ -75,7 +75,7 @@ export function explainNetworkError(error: unknown, { url, timeoutMs, answered, 
     case 'ECONNREFUSED':
       return new Outage(
         `nothing listens at ${url}`,
-        ['start a control plane with npm start or tollgate start, or name another with --url'],
+        ['start a control plane with npm start or tollgate-control-plane start, or name another with --url'],
         error,
       );
     case 'ENOTFOUND':

@@ -114,7 +114,7 @@ const fileName = (path: string): string => /[^/\\]*$/.exec(path)?.[0] ?? '';
 const tollgate = /^tollgate(?:\.cmd|\.exe|\.bat|\.ps1)?$/i;
 const node = /^node(?:\.exe)?$/i;
 const npx = /^npx(?:\.cmd|\.exe)?$/i;
-const ofPackage = /^@tollgate\/control-plane(?:@[\w.-]+)?$/;
+const ofPackage = /^@tollgate\/(?:cli|control-plane)(?:@[\w.-]+)?$/;
 
 /**
  * Whether a command starts tollgate by name, with Node or with npx. Only variable assignments and prefixes such as

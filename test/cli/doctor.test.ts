@@ -16,7 +16,7 @@ const key = keyText('key1');
 const anybody = { agents: [agent({ id: 'other', name: 'other' })] };
 
 // The program itself, from its sources.
-const source = fileURLToPath(new URL('../../control-plane/cli/hook-main.ts', import.meta.url));
+const source = fileURLToPath(new URL('../../cli/hook-main.ts', import.meta.url));
 const tsx = import.meta.resolve('tsx');
 
 /** Makes Codex trust every hook of its settings, in the form in which Codex records it. */

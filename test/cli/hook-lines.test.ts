@@ -47,6 +47,8 @@ describe('lines that block', () => {
     ['claude-code', 'sh', 'npx --yes tollgate hook claude-code --agent=ann || exit 2'],
     ['claude-code', 'sh', 'npx -y -p @tollgate/control-plane tollgate hook claude-code'],
     ['claude-code', 'sh', 'npx @tollgate/control-plane@0.1.0 hook claude-code'],
+    ['claude-code', 'sh', 'npx -y -p @tollgate/cli tollgate hook claude-code'],
+    ['claude-code', 'sh', 'npx @tollgate/cli@0.1.0 hook claude-code'],
     ['codex', 'cmd', 'C:\\tools\\tollgate.exe hook codex || exit /b 2'],
     ['codex', 'cmd', 'npx.cmd tollgate hook codex --host-version 0.169.0 || exit 2'],
     ['codex', 'cmd', '"C:\\Program Files\\node.exe" --no-warnings "C:\\x\\bin.js" hook codex'],
