@@ -490,12 +490,7 @@ test('runs start programs of tool servers, and connect to tool servers, by sidec
 test('the program that a host starts for every call loads nothing except Node and the formats of the hosts', () => {
   const { files, modules } = loadedBy('cli/hook-main.ts');
   expect([...modules].filter((name) => !name.startsWith('node:'))).toEqual([]);
-  const ours = [
-    'cli/hook-main.ts',
-    'cli/commands/hook.ts',
-    'cli/hooks/connection.ts',
-    'cli/hooks/paths.ts',
-  ];
+  const ours = ['cli/hook-main.ts', 'cli/commands/hook.ts', 'cli/hooks/connection.ts', 'cli/hooks/paths.ts'];
   expect([...files].filter((path) => !within(path, 'proto/hosts', ...ours))).toEqual([]);
 });
 

@@ -84,7 +84,7 @@ test('tollgate start says in one line which program it runs now, and starts the 
       TOLLGATE_LOG_LEVEL: 'warn',
     },
   });
-  onTestFinished(() => void program.signal('SIGKILL'));
+  onTestFinished(() => program.signal('SIGKILL'));
   const rest = program.announced.get('REST') ?? '';
   expect((await ask(`${rest}/default/admin/keys`, ownerKey)).status).toBe(200);
   expect(program.log().split('\n')[0]).toMatch(/^tollgate start is now tollgate-control-plane start/);

@@ -31,9 +31,7 @@ export const environmentText = (): string =>
   ]);
 
 /** Variables of ours that commands other than `start` read. */
-export const variablesOfCli = (): readonly string[] => [
-  ...new Set(readIn('cli').filter((name) => name.startsWith('TOLLGATE_'))),
-];
+export const variablesOfCli = (): readonly string[] => [...new Set(readIn('cli').filter((name) => name.startsWith('TOLLGATE_')))];
 
 const schemaLines = (schema: ConfigSchema): readonly string[] => Object.values(schema).map(variableLine);
 
