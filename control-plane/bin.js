@@ -1,28 +1,40 @@
 #!/usr/bin/env node
-// Stands here, and not in dist, so that npm can link it before anything is built.
+// Stands here, and not in dist, so that npm can link it before anything is built. It runs the commands of the control
+// plane, and passes every other command on to `tollgate`: installed hooks hold this path, and a coding agent runs the
+// call where their program is gone.
 import { existsSync } from 'node:fs';
 
-const [, , command, host, ...rest] = process.argv;
-// A host waits for it at every call: it loads nothing of the other commands.
-const isHook =
-  command === 'hook' &&
-  host !== undefined &&
-  !host.startsWith('-') &&
-  rest.length % 2 === 0 &&
-  rest.every((word, at) => at % 2 === 1 || word === '--host-version' || word === '--agent');
-const main = new URL(isHook ? './dist/cli/hook-main.js' : './dist/cli/main.js', import.meta.url);
-if (!existsSync(main)) {
-  process.stderr.write('tollgate is not built yet; run: npm run build\n');
-  // With 2 a host does not run the call.
-  process.exit(isHook ? 2 : 1);
+const [, , command] = process.argv;
+
+if (command === 'start' || command === 'recover' || command === 'restore') await runOwn();
+else await passOn();
+
+async function runOwn() {
+  const main = new URL('./dist/app/commands-main.js', import.meta.url);
+  if (!existsSync(main)) {
+    process.stderr.write('tollgate-control-plane is not built yet; run: npm run build\n');
+    process.exit(1);
+  }
+  // Process 1 of a container loses a signal that nobody listens for: until the program does, it ends here.
+  if (process.pid === 1) {
+    const end = () => process.exit(143);
+    process.on('SIGTERM', end);
+    process.on('newListener', (name, listener) => {
+      // Once that one is there: without any, Node would stop hearing the signal.
+      if (name === 'SIGTERM' && listener !== end) queueMicrotask(() => process.off('SIGTERM', end));
+    });
+  }
+  await import(main.href);
 }
-// Process 1 of a container loses a signal that nobody listens for: until the program does, it ends here.
-if (process.pid === 1) {
-  const end = () => process.exit(143);
-  process.on('SIGTERM', end);
-  process.on('newListener', (name, listener) => {
-    // Once that one is there: without any, Node would stop hearing the signal.
-    if (name === 'SIGTERM' && listener !== end) queueMicrotask(() => process.off('SIGTERM', end));
-  });
+
+async function passOn() {
+  try {
+    await import('@tollgate/cli/bin.js');
+  } catch (error) {
+    // With 2 a host does not run the call.
+    const code = command === 'hook' ? 2 : 1;
+    const isMissing = String(error).includes("Cannot find package '@tollgate/cli'");
+    process.stderr.write(`tollgate: ${isMissing ? 'the package @tollgate/cli is not installed; run: npm ci' : error?.stack}\n`);
+    process.exit(code);
+  }
 }
-await import(main.href);

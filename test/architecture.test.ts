@@ -16,6 +16,7 @@ const entries: Readonly<Record<string, string>> = {
   '@tollgate/proto/hosts': 'proto/hosts/index.ts',
   '@tollgate/proto/mesh': 'proto/mesh.ts',
   '@tollgate/proto/shape': 'proto/contract/shape.ts',
+  '@tollgate/cli': 'cli/index.ts',
   '@tollgate/inject': 'deploy/inject/index.ts',
   '@tollgate/sidecar': 'sidecar/index.ts',
   '@tollgate/sidecar/engine/compile': 'sidecar/engine/compile/index.ts',
@@ -88,7 +89,7 @@ function fileOf(from: string, target: string): string | null {
 }
 
 const sources: ReadonlyMap<string, Source> = new Map(
-  ['proto', 'sidecar', 'deploy/inject', 'control-plane'].flatMap(filesIn).map((path) => [path, readSource(path)]),
+  ['proto', 'sidecar', 'deploy/inject', 'cli', 'control-plane'].flatMap(filesIn).map((path) => [path, readSource(path)]),
 );
 
 const inFolder = (folder: string): readonly Source[] => [...sources.values()].filter(({ path }) => path.startsWith(`${folder}/`));
@@ -211,9 +212,24 @@ test('injection imports only the contract', () => {
   expect(breaches(importers, ({ file }) => !within(file, 'deploy/inject') || file === 'deploy/inject/index.ts')).toEqual([]);
 });
 
-test('the sidecar imports nothing from the control plane or from deploy', () => {
+test('the sidecar imports nothing from the control plane, from the command line or from deploy', () => {
   expect(
-    breaches(inFolder('sidecar'), ({ file, from }) => !within(file, 'control-plane', 'deploy') && !from.includes('control-plane')),
+    breaches(inFolder('sidecar'), ({ file, from }) => !within(file, 'control-plane', 'cli', 'deploy') && !from.includes('control-plane')),
+  ).toEqual([]);
+});
+
+test('the command line imports only the contract, the chain, the formats of hosts and injection', () => {
+  const may = ['cli', 'proto/contract', 'proto/chain', 'proto/hosts', 'deploy/inject'];
+  const allowed = ({ file, from }: Import): boolean => (file === null ? !from.startsWith('@tollgate/') : within(file, ...may));
+  expect(breaches(inFolder('cli'), allowed)).toEqual([]);
+});
+
+test('the control plane imports the command line only for its own program, through the entry point', () => {
+  expect(
+    breaches(
+      inFolder('control-plane'),
+      ({ file }, { path }) => !within(file, 'cli') || (file === 'cli/index.ts' && within(path, 'control-plane/app')),
+    ),
   ).toEqual([]);
 });
 
@@ -297,13 +313,10 @@ test('imports in the control plane go in one direction: routes â†’ operations â†
     routes: ['operations', 'rules', 'evaluate', 'http', 'base'],
     http: ['routes', 'operations', 'rules', 'base'],
     grpc: ['operations', 'rules', 'publish', 'base'],
-    // The command line speaks REST. From the control plane it may import the database commands (see `entries`).
-    cli: [],
   };
   const others = new Set(inFolder('control-plane').map(({ path }) => partOf(path)));
   others.delete('app');
   expect([...others].toSorted()).toEqual(Object.keys(may).toSorted());
-  const entries = ['main.ts', 'restore.ts', 'recover.ts'].map((name) => `control-plane/app/${name}`);
   const found = breaches(
     inFolder('control-plane').filter(({ path }) => partOf(path) !== 'app'),
     ({ file, typeOnly }, { path }) => {
@@ -314,9 +327,8 @@ test('imports in the control plane go in one direction: routes â†’ operations â†
         (within(file, 'control-plane') && [part, ...(may[part] ?? [])].includes(partOf(file))) ||
         // The type of what is read from a workspace is also a type of the publisher.
         (part === 'publish' && typeOnly && partOf(file) === 'store') ||
-        (['cli', 'injector'].includes(part) && file === 'deploy/inject/index.ts') ||
+        (part === 'injector' && file === 'deploy/inject/index.ts') ||
         (part === 'http' && typeOnly && file === 'control-plane/app/config.ts') ||
-        (part === 'cli' && entries.includes(file)) ||
         (part === 'runs' && typeOnly && file === 'sidecar/telemetry/index.ts') ||
         (['runs', 'operations'].includes(part) && file === 'sidecar/engine/index.ts') ||
         (part === 'runs' && file === 'sidecar/upstream/index.ts') ||
@@ -328,11 +340,9 @@ test('imports in the control plane go in one direction: routes â†’ operations â†
   expect(found).toEqual([]);
 });
 
-test('only its commands import the code that composes the control plane', () => {
+test('nothing of the control plane imports the code that composes it', () => {
   const known = inFolder('control-plane').filter(({ path }) => partOf(path) !== 'app');
-  expect(
-    breaches(known, ({ file, typeOnly }, { path }) => typeOnly || !within(file, 'control-plane/app') || partOf(path) === 'cli'),
-  ).toEqual([]);
+  expect(breaches(known, ({ file, typeOnly }) => typeOnly || !within(file, 'control-plane/app'))).toEqual([]);
 });
 
 const operations = (): readonly Source[] => inFolder('control-plane').filter(({ path }) => partOf(path) === 'operations');
@@ -377,7 +387,7 @@ test('only the main files read the environment', () => {
   const passesPathOn = 'control-plane/database/embedded/account.ts';
   const readers = [...sources.values()].filter(({ code }) => /\bprocess\.env\b/.test(code)).map(({ path }) => path);
   expect(
-    readers.filter((path) => path !== passesPathOn && !/^(?:sidecar|control-plane)\/(?:app\/|cli\/)?(?:hook-)?main\.ts$/.test(path)),
+    readers.filter((path) => path !== passesPathOn && !/^(?:sidecar\/app\/main|cli\/(?:hook-main|process-world))\.ts$/.test(path)),
   ).toEqual([]);
   expect(readers).toContain('sidecar/app/main.ts');
 });
@@ -401,7 +411,7 @@ test('only the named folders import fastify (http, doors), grpc-js (grpc, link, 
   ).toEqual([]);
   expect(users(/^openid-client$/, 'control-plane/access')).toEqual([]);
   expect(users(/^@opentelemetry\//, 'sidecar/telemetry')).toEqual([]);
-  expect(users(/^pino$/, 'control-plane/app/main.ts', 'sidecar/app/main.ts', 'control-plane/cli')).toEqual([]);
+  expect(users(/^pino$/, 'control-plane/app/main.ts', 'sidecar/app/main.ts')).toEqual([]);
 });
 
 /**
@@ -482,14 +492,9 @@ test('runs start programs of tool servers, and connect to tool servers, by sidec
 });
 
 test('the program that a host starts for every call loads nothing except Node and the formats of the hosts', () => {
-  const { files, modules } = loadedBy('control-plane/cli/hook-main.ts');
+  const { files, modules } = loadedBy('cli/hook-main.ts');
   expect([...modules].filter((name) => !name.startsWith('node:'))).toEqual([]);
-  const ours = [
-    'control-plane/cli/hook-main.ts',
-    'control-plane/cli/commands/hook.ts',
-    'control-plane/cli/hooks/connection.ts',
-    'control-plane/cli/hooks/paths.ts',
-  ];
+  const ours = ['cli/hook-main.ts', 'cli/commands/hook.ts', 'cli/hooks/connection.ts', 'cli/hooks/paths.ts'];
   expect([...files].filter((path) => !within(path, 'proto/hosts', ...ours))).toEqual([]);
 });
 
@@ -526,7 +531,7 @@ const textOf = (path: string): string => readFileSync(join(root, path), 'utf8');
 
 test('the list of reason codes is closed: some line uses each code, and no line uses another code', () => {
   const text = [...sources.keys()]
-    .filter((path) => within(path, 'sidecar', 'control-plane'))
+    .filter((path) => within(path, 'sidecar', 'cli', 'control-plane'))
     .map(textOf)
     .join('\n');
   const denials = Object.keys(reasons).filter((code) => code !== 'allowed');

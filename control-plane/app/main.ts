@@ -1,5 +1,5 @@
-// The composition root: environment → configuration → wiring → listen → drain. `npm start` and `tollgate start` run
-// `start`. A signal stops it.
+// The composition root: environment → configuration → wiring → listen → drain. `npm start` and
+// `tollgate-control-plane start` run `start`. A signal stops it.
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import { join, resolve } from 'node:path';

@@ -1,5 +1,5 @@
-// `tollgate recover` creates a new key for an owner after all keys were lost. Only people who can write to the database
-// can get this key.
+// `tollgate-control-plane recover` creates a new key for an owner after all keys were lost. Only people who can write to
+// the database can get this key.
 import { randomBytes } from 'node:crypto';
 import { type Recovered, recoverOwner } from '../access/operations/recover-owner.ts';
 import { workOnDatabase } from './work-on-database.ts';

@@ -1,5 +1,5 @@
-// `tollgate restore` does what a database needs after it was restored from a backup, before sidecars make decisions
-// with it. It finds the database in the same way as `tollgate start`.
+// `tollgate-control-plane restore` does what a database needs after it was restored from a backup, before sidecars make
+// decisions with it. It finds the database in the same way as `start`.
 import { randomBytes } from 'node:crypto';
 import { type Renewed, renewEpoch } from '../database/operations/renew-epoch.ts';
 import { migrate } from '../database/migrate.ts';

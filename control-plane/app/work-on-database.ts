@@ -1,5 +1,5 @@
 // Shared code of the operator's commands that work directly on the database, without a running control plane. It finds
-// the database in the same way as `tollgate start` and disconnects when the work is done.
+// the database in the same way as `tollgate-control-plane start` and disconnects when the work is done.
 import { resolve } from 'node:path';
 import { programVariables, readConfig } from '@tollgate/proto/contract';
 import type pg from 'pg';

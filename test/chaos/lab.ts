@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { LLMock } from '@copilotkit/aimock';
 import type { ClientConfig } from 'pg';
 import { expect } from 'vitest';
-import { eventsOf, type SentEvent } from '../../control-plane/cli/streams.ts';
+import { eventsOf, type SentEvent } from '../../cli/api/streams.ts';
 import { withClient } from '../support/database.ts';
 import { startFakeServer, tool } from '../support/mcp-servers.ts';
 import { type Answer, ask, type ControlPlane, eventually, startControlPlane } from '../support/programs.ts';

@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable, Writable } from 'node:stream';
 import { onTestFinished } from 'vitest';
-import { runCli } from '../../control-plane/cli/program.ts';
-import type { Prompts, World } from '../../control-plane/cli/world.ts';
+import { runCli } from '../../cli/program.ts';
+import type { Prompts, World } from '../../cli/world.ts';
 
 export interface Ran {
   readonly code: number;
@@ -29,6 +29,8 @@ export interface Circumstances {
   readonly home?: string;
   readonly cwd?: string;
   readonly self?: string;
+  /** Absent: `tollgate`. */
+  readonly program?: typeof runCli;
 }
 
 const nobody: Prompts = {
@@ -43,10 +45,10 @@ function refuse(what: string): never {
 
 export async function run(words: readonly string[], circumstances: Circumstances = {}): Promise<Ran> {
   const { env = {}, stdin = '', prompts = null, columns, now = new Date(), signal, wait, heard, home = '/nowhere' } = circumstances;
-  const { cwd = '/nowhere', self = 'tollgate' } = circumstances;
+  const { cwd = '/nowhere', self = 'tollgate', program = runCli } = circumstances;
   const out = sink(heard, columns);
   const err = sink();
-  const code = await runCli(words, {
+  const code = await program(words, {
     env,
     version: '0.0.0-test',
     home,

@@ -4,10 +4,10 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { hosts } from '@tollgate/proto/contract';
 import { describe, expect, test } from 'vitest';
-import { hookHash, stateKey } from '../../control-plane/cli/hooks/codex-trust.ts';
-import { hostSettings } from '../../control-plane/cli/hooks/host-settings.ts';
-import { placesIn } from '../../control-plane/cli/hooks/hook-places.ts';
-import { parseToml } from '../../control-plane/cli/hooks/toml.ts';
+import { hookHash, stateKey } from '../../cli/hooks/codex-trust.ts';
+import { hostSettings } from '../../cli/hooks/host-settings.ts';
+import { placesIn } from '../../cli/hooks/hook-places.ts';
+import { parseToml } from '../../cli/hooks/toml.ts';
 import { folder as casesFolder, recorded, startHosts } from '../sidecar/doors/coding-agents/recorded.ts';
 import { agent, key as compiledKey, keyText } from '../support/snapshots.ts';
 import { closedOrigin, folder, jsonOf, run } from './cli.ts';
@@ -16,7 +16,7 @@ const key = keyText('key1');
 const anybody = { agents: [agent({ id: 'other', name: 'other' })] };
 
 // The program itself, from its sources.
-const source = fileURLToPath(new URL('../../control-plane/cli/hook-main.ts', import.meta.url));
+const source = fileURLToPath(new URL('../../cli/hook-main.ts', import.meta.url));
 const tsx = import.meta.resolve('tsx');
 
 /** Makes Codex trust every hook of its settings, in the form in which Codex records it. */

@@ -1,8 +1,8 @@
 // How a hook in a host's settings runs on each machine: which line runs there, and what prevents it from blocking.
 import type { HostName } from '@tollgate/proto/contract';
 import { describe, expect, test } from 'vitest';
-import { installedIn, isOurs, wayOf } from '../../control-plane/cli/hooks/handler.ts';
-import { headersOf } from '../../control-plane/cli/hooks/http-headers.ts';
+import { installedIn, isOurs, wayOf } from '../../cli/hooks/handler.ts';
+import { headersOf } from '../../cli/hooks/http-headers.ts';
 
 const ours = 'tollgate hook copilot-cli';
 

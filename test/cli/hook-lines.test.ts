@@ -5,9 +5,9 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { HostName } from '@tollgate/proto/contract';
 import { describe, expect, test } from 'vitest';
-import { hookLine, isOurLine, orExit, orSay, readHookLine } from '../../control-plane/cli/hooks/command-line.ts';
-import { lineProblem } from '../../control-plane/cli/hooks/line-problem.ts';
-import { parseShellLine, type Shell } from '../../control-plane/cli/hooks/shell-line.ts';
+import { hookLine, isOurLine, orExit, orSay, readHookLine } from '../../cli/hooks/command-line.ts';
+import { lineProblem } from '../../cli/hooks/line-problem.ts';
+import { parseShellLine, type Shell } from '../../cli/hooks/shell-line.ts';
 import { folder } from './cli.ts';
 
 const deny = '{"permissionDecision":"deny"}';
@@ -47,6 +47,8 @@ describe('lines that block', () => {
     ['claude-code', 'sh', 'npx --yes tollgate hook claude-code --agent=ann || exit 2'],
     ['claude-code', 'sh', 'npx -y -p @tollgate/control-plane tollgate hook claude-code'],
     ['claude-code', 'sh', 'npx @tollgate/control-plane@0.1.0 hook claude-code'],
+    ['claude-code', 'sh', 'npx -y -p @tollgate/cli tollgate hook claude-code'],
+    ['claude-code', 'sh', 'npx @tollgate/cli@0.1.0 hook claude-code'],
     ['codex', 'cmd', 'C:\\tools\\tollgate.exe hook codex || exit /b 2'],
     ['codex', 'cmd', 'npx.cmd tollgate hook codex --host-version 0.169.0 || exit 2'],
     ['codex', 'cmd', '"C:\\Program Files\\node.exe" --no-warnings "C:\\x\\bin.js" hook codex'],

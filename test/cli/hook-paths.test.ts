@@ -2,10 +2,10 @@
 // these tests.
 import type { HostName } from '@tollgate/proto/contract';
 import { expect, test } from 'vitest';
-import { connectionPath } from '../../control-plane/cli/hooks/connection.ts';
-import { hostSettings } from '../../control-plane/cli/hooks/host-settings.ts';
-import { filesOf } from '../../control-plane/cli/hooks/off-switches.ts';
-import { programPaths } from '../../control-plane/cli/hooks/paths.ts';
+import { connectionPath } from '../../cli/hooks/connection.ts';
+import { hostSettings } from '../../cli/hooks/host-settings.ts';
+import { filesOf } from '../../cli/hooks/off-switches.ts';
+import { programPaths } from '../../cli/hooks/paths.ts';
 
 const machines = {
   linux: { platform: 'linux', home: '/home/ann', cwd: '/home/ann/shop' },

@@ -3,9 +3,9 @@
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { hookHash, stateKey, trustOf } from '../../control-plane/cli/hooks/codex-trust.ts';
-import { type Place, placesIn, statesIn } from '../../control-plane/cli/hooks/hook-places.ts';
-import { parseToml } from '../../control-plane/cli/hooks/toml.ts';
+import { hookHash, stateKey, trustOf } from '../../cli/hooks/codex-trust.ts';
+import { type Place, placesIn, statesIn } from '../../cli/hooks/hook-places.ts';
+import { parseToml } from '../../cli/hooks/toml.ts';
 import { keyText } from '../support/snapshots.ts';
 import { folder, run } from './cli.ts';
 

@@ -5,7 +5,7 @@ import type { HostName } from '@tollgate/proto/contract';
 import fc from 'fast-check';
 import { applyEdits, findNodeAtLocation, type JSONPath, modify, type Node, parse, parseTree } from 'jsonc-parser';
 import { describe, expect, test } from 'vitest';
-import { hostSettings } from '../../control-plane/cli/hooks/host-settings.ts';
+import { hostSettings } from '../../cli/hooks/host-settings.ts';
 
 interface Worlds {
   readonly ours: string;

@@ -2,12 +2,12 @@
 // the same steps twice, with our hooks and without. Both results must be equal, byte for byte.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { isRow } from '../../control-plane/cli/answer.ts';
-import { hookHash, stateKey, type Trust, trustOf } from '../../control-plane/cli/hooks/codex-trust.ts';
-import { isOurs as isOurHandler } from '../../control-plane/cli/hooks/handler.ts';
-import { hostSettings } from '../../control-plane/cli/hooks/host-settings.ts';
-import { type Place, placesIn, statesIn } from '../../control-plane/cli/hooks/hook-places.ts';
-import { isToml, parseToml } from '../../control-plane/cli/hooks/toml.ts';
+import { isRow } from '../../cli/api/answer.ts';
+import { hookHash, stateKey, type Trust, trustOf } from '../../cli/hooks/codex-trust.ts';
+import { isOurs as isOurHandler } from '../../cli/hooks/handler.ts';
+import { hostSettings } from '../../cli/hooks/host-settings.ts';
+import { type Place, placesIn, statesIn } from '../../cli/hooks/hook-places.ts';
+import { isToml, parseToml } from '../../cli/hooks/toml.ts';
 
 const { codex } = hostSettings;
 const path = '/home/ann/.codex/config.toml';

@@ -15,12 +15,12 @@ import {
 import { dirname, join } from 'node:path';
 import { hosts, type HostName } from '@tollgate/proto/contract';
 import { describe, expect, test } from 'vitest';
-import { hookHash, stateKey } from '../../control-plane/cli/hooks/codex-trust.ts';
-import { isOurLine } from '../../control-plane/cli/hooks/command-line.ts';
-import { placesIn } from '../../control-plane/cli/hooks/hook-places.ts';
-import { putTables, removeTables } from '../../control-plane/cli/hooks/settings-toml.ts';
-import { parseToml } from '../../control-plane/cli/hooks/toml.ts';
-import { parseJsonc, valueOf } from '../../control-plane/cli/hooks/jsonc.ts';
+import { hookHash, stateKey } from '../../cli/hooks/codex-trust.ts';
+import { isOurLine } from '../../cli/hooks/command-line.ts';
+import { placesIn } from '../../cli/hooks/hook-places.ts';
+import { putTables, removeTables } from '../../cli/hooks/settings-toml.ts';
+import { parseToml } from '../../cli/hooks/toml.ts';
+import { parseJsonc, valueOf } from '../../cli/hooks/jsonc.ts';
 import { keyText } from '../support/snapshots.ts';
 import { folder, jsonOf, run } from './cli.ts';
 

@@ -1,7 +1,7 @@
 // The questions at a terminal, answered with the keys that a person presses.
 import { PassThrough, Writable } from 'node:stream';
 import { expect, test } from 'vitest';
-import { createPrompts } from '../../control-plane/cli/prompts.ts';
+import { createPrompts } from '../../cli/prompts.ts';
 
 function terminal(columns = 80) {
   const input = Object.assign(new PassThrough(), { isTTY: true, setRawMode: () => undefined });

@@ -38,7 +38,7 @@ describe('the network', () => {
     expect(await list(origin)).toEqual({
       code: 1,
       out: '',
-      err: `tollgate: nothing listens at ${origin}\n  start a control plane with npm start or tollgate start, or name another with --url\n`,
+      err: `tollgate: nothing listens at ${origin}\n  start a control plane with npm start or tollgate-control-plane start, or name another with --url\n`,
     });
   });
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { drawTable } from '../../control-plane/cli/table.ts';
+import { drawTable } from '../../cli/print/table.ts';
 
 const columns = ['at', 'name', 'reason'].map((head) => ({ head, of: (row: Readonly<Record<string, unknown>>) => row[head] }));
 const rows = [

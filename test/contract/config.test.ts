@@ -1,6 +1,6 @@
 import { choice, configTable, integer, printableConfig, programVariables, readConfig, text } from '@tollgate/proto/contract';
 import { expect, test } from 'vitest';
-import { cliVariables } from '../../control-plane/cli/connect.ts';
+import { cliVariables } from '../../cli/api/connect.ts';
 import { variablesForApps } from '../../deploy/inject/app-environment.ts';
 import { configSchema } from '../../control-plane/app/config.ts';
 import { sidecarSchema } from '../../sidecar/app/config.ts';

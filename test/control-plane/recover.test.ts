@@ -2,7 +2,8 @@
 // other way.
 import { Client } from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { run as runCli } from '../cli/cli.ts';
+import { runCommand } from '../../control-plane/app/commands.ts';
+import { run } from '../cli/cli.ts';
 import { createRest, type Rest } from './rest.ts';
 
 let rest: Rest;
@@ -20,7 +21,7 @@ function url(): string {
     : `postgres://${account}@${host}:${port}/${database}`;
 }
 
-const recover = (workspace: string) => runCli(['recover', workspace], { env: { DATABASE_URL: url() } });
+const recover = (workspace: string) => run(['recover', workspace], { program: runCommand, env: { DATABASE_URL: url() } });
 
 test('the new key is an owner of that workspace only, and an event and a revision record it', async () => {
   const before = await rest.ask('GET', '/acme/admin/keys');

@@ -1,4 +1,4 @@
-// A database that is replaced by a copy, under a running control plane. After `tollgate restore` every sidecar receives
+// A database that is replaced by a copy, under a running control plane. After `restore` every sidecar receives
 // the new epoch in full and continues, and no shipped entry is counted twice or silently missing. A real PostgreSQL,
 // copied and replaced.
 import { Client } from 'pg';
@@ -11,7 +11,8 @@ import { beat } from '../../control-plane/runs/store/run-instances.ts';
 import { findWorkspaceId } from '../../control-plane/workspaces/store/workspaces.ts';
 import { systemClock } from '../../sidecar/base/clock.ts';
 import { startRun } from '../../sidecar/doors/library/library.ts';
-import { run as runCli } from '../cli/cli.ts';
+import { runCommand } from '../../control-plane/app/commands.ts';
+import { run } from '../cli/cli.ts';
 import { withClient } from '../support/database.ts';
 import { followPlane, type Plane, startPlane } from '../support/plane.ts';
 import { silentLog } from '../support/silent-log.ts';
@@ -53,7 +54,7 @@ function urlOf(name: string): string {
 
 /** `meanwhile` runs between its two reads of the heartbeats. */
 const restore = (name: string, words: readonly string[] = [], meanwhile: () => Promise<void> = async () => {}) =>
-  runCli(['--json', 'restore', ...words], { env: { DATABASE_URL: urlOf(name) }, wait: meanwhile });
+  run(['--json', 'restore', ...words], { program: runCommand, env: { DATABASE_URL: urlOf(name) }, wait: meanwhile });
 
 const countEntries = async (): Promise<number> => {
   const { rows } = await plane.pool.query<{ count: string }>('select count(*) from audit_entry');

@@ -8,7 +8,7 @@ import { type HookHost, noPolicy } from '@tollgate/sidecar/hooks';
 import { Registry } from 'prom-client';
 import { request } from 'undici';
 import { createGrpcMetrics } from '../../control-plane/grpc/metrics.ts';
-import { eventsOf, type SentEvent } from '../../control-plane/cli/streams.ts';
+import { eventsOf, type SentEvent } from '../../cli/api/streams.ts';
 import { createCatalogue } from '../../control-plane/agents/rules/catalogue.ts';
 import { tendPartitions } from '../../control-plane/audit/operations/tend-partitions.ts';
 import { createIngest } from '../../control-plane/audit/operations/ingest-batch.ts';

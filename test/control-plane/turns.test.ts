@@ -1,7 +1,7 @@
 // Small parts that bound what a process uses, each tested alone.
 import { expect, test } from 'vitest';
-import { Outage } from '../../control-plane/cli/failure.ts';
-import { linesOf } from '../../control-plane/cli/streams.ts';
+import { Outage } from '../../cli/failure.ts';
+import { linesOf } from '../../cli/api/streams.ts';
 import { listModels } from '../../control-plane/agents/rules/models.ts';
 import { createRateLimit } from '../../control-plane/base/rate-limit.ts';
 import { createSeats, inTurns } from '../../control-plane/base/turns.ts';

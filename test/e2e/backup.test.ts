@@ -1,5 +1,5 @@
 // Tests the section of docs/operations.md on backups: pg_dump of a control plane under load, pg_restore into a new
-// database, `tollgate restore`. The sidecar continues, every entry is there once or is reported as a gap, and a kept
+// database, `tollgate-control-plane restore`. The sidecar continues, every entry is there once or is reported as a gap, and a kept
 // checkpoint shows what no gap can report.
 import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -33,14 +33,16 @@ function keep<P extends Program>(program: P): P {
   return program;
 }
 
-/** Runs `tollgate` as an operator does. */
-function tollgate(env: Readonly<Record<string, string>>, ...args: readonly string[]) {
+/** Runs a program as an operator does. */
+function runProgram(bin: string, env: Readonly<Record<string, string>>, args: readonly string[]) {
   return new Promise<{ readonly code: number; readonly out: string; readonly err: string }>((done) => {
-    const child = execFile(process.execPath, ['control-plane/bin.js', ...args], { cwd: root, env: environment(env) }, (_, out, err) =>
+    const child = execFile(process.execPath, [bin, ...args], { cwd: root, env: environment(env) }, (_, out, err) =>
       done({ code: child.exitCode ?? -1, out, err }),
     );
   });
 }
+
+const tollgate = (env: Readonly<Record<string, string>>, ...args: readonly string[]) => runProgram('cli/bin.js', env, args);
 
 async function call(at: SidecarProgram, n: number): Promise<string> {
   const { body } = await ask(`${at.url}/govern/tool-use`, ownerKey, {
@@ -142,7 +144,7 @@ test('after a dump under load is restored into a new database, the sidecar conti
 
   await postgres.program('createdb', '-h', postgres.folder, '-U', 'postgres', 'restored');
   await postgres.program('pg_restore', '-h', postgres.folder, '-U', 'postgres', '--exit-on-error', '--dbname=restored', dump);
-  const restored = await tollgate({ DATABASE_URL: postgres.url('restored') }, 'restore');
+  const restored = await runProgram('control-plane/bin.js', { DATABASE_URL: postgres.url('restored') }, ['restore']);
   expect(restored).toMatchObject({ code: 0, err: expect.stringContaining('of 1 workspaces takes its policy anew') });
   const port = plane.grpc.split(':').at(-1) ?? '';
   const again = keep(await startControlPlane({ ...planeEnv, DATABASE_URL: postgres.url('restored'), TOLLGATE_GRPC_PORT: port }));

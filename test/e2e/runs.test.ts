@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { LLMock } from '@copilotkit/aimock';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { eventsOf, type SentEvent } from '../../control-plane/cli/streams.ts';
+import { eventsOf, type SentEvent } from '../../cli/api/streams.ts';
 import { environment } from '../support/environment.ts';
 import { ask, type ControlPlane, eventually, startControlPlane } from '../support/programs.ts';
 

@@ -2,7 +2,7 @@
 import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
-import { cliVariables } from '../../control-plane/cli/connect.ts';
+import { cliVariables } from '../../cli/api/connect.ts';
 import { temporaryFolder } from '../support/spools.ts';
 import { describeDifferences, findDifferences, frozenFolder, readFrozen, whatToDo } from './compare.ts';
 import { makeContracts } from './contracts.ts';

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ask, type ControlPlane, eventually, type SidecarProgram, startControlPlane, startSidecarProgram } from '../support/programs.ts';
 
-const tree = fileURLToPath(new URL('../../control-plane/bin.js', import.meta.url));
+const tree = fileURLToPath(new URL('../../cli/bin.js', import.meta.url));
 const ownerKey = `gsk_default_${'k'.repeat(40)}`;
 const tiers = ['interactive', 'subagent', 'background', 'api'];
 

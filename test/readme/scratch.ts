@@ -19,7 +19,7 @@ export function makeScratch(root: string): Scratch {
   const folder = join(top, 'tollgate');
   const files = execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], { cwd: root, encoding: 'utf8' });
   for (const file of files.split('\0')) if (file !== '' && isThere(join(root, file))) copy(root, folder, file);
-  for (const name of ['proto', 'sidecar', 'deploy/inject', 'control-plane'])
+  for (const name of ['proto', 'sidecar', 'deploy/inject', 'cli', 'control-plane'])
     if (existsSync(join(root, name, 'dist'))) copy(root, folder, join(name, 'dist'));
   linkModules(root, folder);
   const home = join(top, 'home');

@@ -80,7 +80,7 @@ export interface ControlPlane extends Program {
 
 const controlPlaneArgs = {
   built: ['control-plane/bin.js', 'start'],
-  source: ['--import', 'tsx', '--conditions=tollgate-source', 'control-plane/cli/main.ts', 'start'],
+  source: ['--import', 'tsx', '--conditions=tollgate-source', 'control-plane/app/commands-main.ts', 'start'],
 } as const;
 
 export async function startControlPlane(

@@ -1,11 +1,13 @@
 // `node --import tsx test/upgrade/both-ways.ts [commit]`: runs the programs of the recorded version
 // (`recorded-version`) against those of this tree, in both directions: entries, leases, snapshots, and spools that the
-// other has left. The last line is `upgrade: N checks, M failed`.
+// other has left. Then hooks that the recorded version installed start this tree's program. The last line is
+// `upgrade: N checks, M failed`.
 import { readFileSync } from 'node:fs';
 import { withClosing } from '../bench/side/stage.ts';
 import { buildCommit, type Tree, thisTree } from '../bench/side/tree.ts';
 import { eventually } from '../support/programs.ts';
 import { openStage, type Sidecar, type Stage, startSidecar, type Workspace } from '../trust/stage.ts';
+import { checkInstalledHooks } from './installed-hooks.ts';
 
 const recorded = readFileSync(new URL('recorded-version', import.meta.url), 'utf8').trim();
 const limit = 60;
@@ -88,6 +90,7 @@ process.exitCode = await withClosing(async (closing, folder) => {
   const there = await buildCommit(process.argv[2] ?? recorded, closing);
   for (const [at, [plane, other]] of [[thisTree, there] as const, [there, thisTree] as const].entries())
     await check(`${plane.name} is there`, () => runWith(plane, other, `${folder}/${at}`, closing));
+  await check('hooks of before are there', () => checkInstalledHooks(check, there, `${folder}/hooks`, closing));
   process.stdout.write(`upgrade: ${checks} checks, ${failed} failed\n`);
   return failed === 0 ? 0 : 1;
 });

@@ -13,7 +13,7 @@ export interface ChainResult {
   readonly violations: readonly Violation[];
 }
 
-const bin = fileURLToPath(new URL('../../../control-plane/bin.js', import.meta.url));
+const bin = fileURLToPath(new URL('../../../cli/bin.js', import.meta.url));
 
 interface Ran {
   readonly code: number;

@@ -1,28 +1,31 @@
-// The help of every command of `tollgate`, at a fixed width; and the help of `tollgate-sidecar`.
+// The help of every command of `tollgate` and of `tollgate-control-plane`, at a fixed width; and the help of
+// `tollgate-sidecar`.
 import { spawn } from 'node:child_process';
 import { text } from 'node:stream/consumers';
 import { Readable, Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
-import { treeOf } from '../../../control-plane/cli/completion.ts';
-import { createProgram, runCli } from '../../../control-plane/cli/program.ts';
-import type { World } from '../../../control-plane/cli/world.ts';
+import { treeOf } from '../../../cli/completion.ts';
+import { createProgram, runCli } from '../../../cli/program.ts';
+import type { World } from '../../../cli/world.ts';
+import { runCommand } from '../../../control-plane/app/commands.ts';
 
 const columns = 120;
 
 export async function cliText(): Promise<string> {
   const paths = treeOf(createProgram({ world: worldInto(() => undefined), exitCode: 0 })).map(({ path }) => path);
-  return (await Promise.all([...paths.toSorted().map(helpOf), sidecarHelp()])).join('\n');
+  const ofTollgate = paths.toSorted().map((path) => helpOf('tollgate', runCli, path === '' ? [] : path.split(' ')));
+  const ofControlPlane = ['recover', 'restore', 'start'].map((command) => helpOf('tollgate-control-plane', runCommand, [command]));
+  return (await Promise.all([...ofTollgate, ...ofControlPlane, sidecarHelp()])).join('\n');
 }
 
 /** Wraps long lines at `columns`, as on the terminal. */
-async function helpOf(path: string): Promise<string> {
+async function helpOf(program: string, run: typeof runCli, words: readonly string[]): Promise<string> {
   const said: string[] = [];
-  const words = path === '' ? [] : path.split(' ');
-  const code = await runCli(
+  const code = await run(
     [...words, '--help'],
     worldInto((chunk) => void said.push(chunk)),
   );
-  return section(['tollgate', ...words, '--help'], code, said.join(''));
+  return section([program, ...words, '--help'], code, said.join(''));
 }
 
 const section = (words: readonly string[], code: number | null, said: string): string =>

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type ConfigSchema, hosts, type Variable } from '@tollgate/proto/contract';
 import { readTelemetrySettings } from '@tollgate/sidecar/telemetry';
-import { hostSettings } from '../../../control-plane/cli/hooks/host-settings.ts';
+import { hostSettings } from '../../../cli/hooks/host-settings.ts';
 import { configSchema } from '../../../control-plane/app/config.ts';
 import { variablesForApps } from '../../../deploy/inject/app-environment.ts';
 import { sidecarSchema } from '../../../sidecar/app/config.ts';
@@ -18,22 +18,20 @@ export const environmentText = (): string =>
     { heading: 'of a sidecar: name, type, default', lines: schemaLines(sidecarSchema) },
     { heading: 'of the command line', lines: variablesOfCli() },
     { heading: 'that injection gives to an app', lines: variablesForApps },
-    { heading: 'of others, that the control plane reads', lines: foreign(readIn('control-plane', (path) => !path.startsWith('cli/'))) },
+    { heading: 'of others, that the control plane reads', lines: foreign(readIn('control-plane')) },
     {
       heading: 'of others, that a sidecar and the control plane read, to give them to the programs that they start',
       lines: foreign([...readIn('sidecar', (path) => !path.startsWith('examples/')), ...namesRead(programEnvironment)]),
     },
     {
       heading: 'of others, that the command line reads',
-      lines: foreign([...readIn('control-plane', (path) => path.startsWith('cli/')), ...namesRead(readHostFolders)]),
+      lines: foreign([...readIn('cli'), ...namesRead(readHostFolders)]),
     },
     { heading: 'of OpenTelemetry, that the control plane and a sidecar read', lines: [...namesRead(readTelemetry), ...documented()] },
   ]);
 
 /** Variables of ours that commands other than `start` read. */
-export const variablesOfCli = (): readonly string[] => [
-  ...new Set(readIn('control-plane', (path) => path.startsWith('cli/')).filter((name) => name.startsWith('TOLLGATE_'))),
-];
+export const variablesOfCli = (): readonly string[] => [...new Set(readIn('cli').filter((name) => name.startsWith('TOLLGATE_')))];
 
 const schemaLines = (schema: ConfigSchema): readonly string[] => Object.values(schema).map(variableLine);
 
@@ -60,7 +58,7 @@ const foreign = (names: readonly string[]): readonly string[] =>
 const root = fileURLToPath(new URL('../../..', import.meta.url));
 
 /** The names that sources read as literals, `env['NAME']`. */
-function readIn(program: string, isOf: (path: string) => boolean): readonly string[] {
+function readIn(program: string, isOf: (path: string) => boolean = () => true): readonly string[] {
   return readdirSync(join(root, program), { recursive: true, encoding: 'utf8' })
     .filter((path) => path.endsWith('.ts') && !path.includes('node_modules') && !path.startsWith('dist/') && isOf(path))
     .map((path) => readFileSync(join(root, program, path), 'utf8'))

@@ -3,7 +3,7 @@ import { bounds, type HostName, hosts, plainRedaction } from '@tollgate/proto/co
 import { fastify } from 'fastify';
 import { Registry } from 'prom-client';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { timeoutMs } from '../../../../control-plane/cli/commands/hook.ts';
+import { timeoutMs } from '../../../../cli/commands/hook.ts';
 import { createEntrance } from '../../../../sidecar/doors/entrance/entrance.ts';
 import { registerHostHooks } from '../../../../sidecar/doors/coding-agents/host-hooks.ts';
 import { answerHeader, hostNamed } from '../../../../proto/hosts/index.ts';

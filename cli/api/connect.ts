@@ -1,0 +1,91 @@
+// Selects the control plane and the key of a command. `--url` has priority over TOLLGATE_URL, which has priority over
+// the profile. TOLLGATE_KEY has priority over the profile's key. A profile's key is sent only to the profile's own
+// address.
+import { isLoopback, parseKey } from '@tollgate/proto/contract';
+import { type Client, createClient } from './client.ts';
+import { Failure } from '../failure.ts';
+import { readProfile } from '../profiles.ts';
+import type { World } from '../world.ts';
+
+/** The options of every command. */
+export interface Globals {
+  readonly json?: true;
+  readonly url?: string;
+  readonly profile?: string;
+  /** Absent: not given. */
+  readonly timeout?: string;
+}
+
+/** Our environment variables that commands other than `start` read. */
+export const cliVariables = [
+  'TOLLGATE_URL',
+  'TOLLGATE_KEY',
+  'TOLLGATE_OPERATOR_KEY',
+  'TOLLGATE_SIDECAR',
+  'TOLLGATE_ALLOW_PLAINTEXT',
+] as const;
+
+const standardUrl = 'http://127.0.0.1:8080';
+
+/** Creates a client of the workspace that the key names. */
+export async function connect(world: World, globals: Globals, note: (text: string) => void): Promise<Client> {
+  const named = filled(globals.url) ?? filled(world.env['TOLLGATE_URL']);
+  const fromEnvironment = filled(world.env['TOLLGATE_KEY']);
+  // With both given, the profile is not read, so a broken profile causes no error.
+  const profile = named !== undefined && fromEnvironment !== undefined ? null : await readProfile(world, globals.profile);
+  const key = fromEnvironment ?? profile?.key;
+  if (key === undefined) throw new Failure('there is no key: set TOLLGATE_KEY, or save one with tollgate profile add <name> --url <url>');
+  if (globals.profile !== undefined && fromEnvironment !== undefined)
+    note(`TOLLGATE_KEY is set and wins over the key of ${globals.profile}`);
+  const workspace = parseKey(key)?.workspace;
+  const keyFrom = fromEnvironment === undefined ? `the key of profile ${profile?.name ?? ''}` : 'TOLLGATE_KEY';
+  if (workspace === undefined) throw new Failure(`${keyFrom} is no key: that is gsk_<workspace>_ and 32 to 64 letters and digits`);
+  const url = checkUrl(named ?? profile?.url ?? standardUrl, world.env);
+  if (fromEnvironment === undefined && profile !== null && checkUrl(profile.url, world.env) !== url)
+    throw new Failure(`${keyFrom} is for ${profile.url} and is not sent to ${url}; set TOLLGATE_KEY, or add a profile for that address`);
+  return createClient(world, { url, key, keyFrom, workspace, timeoutMs: answerMs(globals), note });
+}
+
+/** Creates a client for the operator, who manages workspaces. */
+export async function connectAsOperator(world: World, globals: Globals, note: (text: string) => void): Promise<Client> {
+  const key = filled(world.env['TOLLGATE_OPERATOR_KEY']);
+  if (key === undefined) throw new Failure("workspaces need the operator's key: set TOLLGATE_OPERATOR_KEY to that of the control plane");
+  // The error for a character that a header cannot contain would quote the key.
+  if (!/^[\x21-\x7e]+$/.test(key)) throw new Failure('TOLLGATE_OPERATOR_KEY must be printable characters without blanks');
+  const named = filled(globals.url) ?? filled(world.env['TOLLGATE_URL']);
+  const url = checkUrl(named ?? (await readProfile(world, globals.profile))?.url ?? standardUrl, world.env);
+  return createClient(world, { url, key, keyFrom: 'TOLLGATE_OPERATOR_KEY', workspace: '', timeoutMs: answerMs(globals), note });
+}
+
+/** Returns the address without a trailing slash. */
+export function checkUrl(text: string, env: World['env']): string {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  if (url === null || (url.protocol !== 'http:' && url.protocol !== 'https:'))
+    throw new Failure(`the control plane's address must be like ${standardUrl}, and ${withoutCredentials(text)} is not`);
+  if (url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '')
+    throw new Failure("the control plane's address must hold no user, password, query or fragment");
+  if (url.protocol === 'http:' && !isLoopback(hostOf(url)) && env['TOLLGATE_ALLOW_PLAINTEXT'] !== 'true')
+    throw new Failure(
+      `${url.origin} is beyond this machine, where a key must not travel without TLS; use https, or set TOLLGATE_ALLOW_PLAINTEXT=true`,
+    );
+  return `${url.origin}${url.pathname.replace(/\/+$/, '')}`;
+}
+
+const standardTimeout = '30';
+/** No run may last longer than this. */
+const timeoutSecondsMax = 86_400;
+const answerMsMax = 300_000;
+
+export function timeoutOf({ timeout = standardTimeout }: Globals): number {
+  const seconds = Number(timeout);
+  if (!/^\d+(?:\.\d+)?$/.test(timeout) || seconds <= 0 || seconds > timeoutSecondsMax)
+    throw new Failure(`--timeout must be seconds, above 0 and at most ${timeoutSecondsMax}`);
+  return seconds * 1_000;
+}
+
+/** A run may have a longer time limit. The wait for any other answer is at most `answerMsMax`. */
+const answerMs = (globals: Globals): number => Math.min(timeoutOf(globals), answerMsMax);
+
+const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[(.*)\]$/, '$1');
+const withoutCredentials = (text: string): string => text.replace(/\/\/[^/@]*@/, '//***@');
+const filled = (text: string | undefined): string | undefined => (text === '' ? undefined : text);

@@ -1,0 +1,107 @@
+// Explains an error answer of a control plane, or a network error, in words: what happened, where, and what would be
+// correct.
+import { isRow } from './answer.ts';
+import { Failure, Outage } from '../failure.ts';
+import type { Received } from './receive.ts';
+
+interface Refused {
+  readonly url: string;
+  readonly keyFrom: string;
+  readonly method: string;
+  readonly path: string;
+  readonly response: Received;
+  readonly body: unknown;
+}
+
+export function explainRefusal({ url, keyFrom, method, path, response: { status, headers }, body }: Refused): Failure {
+  const said = isRow(body) && typeof body['error'] === 'string' ? body['error'] : null;
+  const details = isRow(body) && Array.isArray(body['details']) ? body['details'].map(String) : [];
+  const asked = `${method} ${path}`;
+  if (status >= 300 && status < 400)
+    return new Failure(
+      `${url} sends elsewhere, to ${headers.get('location') ?? 'nowhere'}; give the control plane's own address with --url`,
+    );
+  if (said === null)
+    return new Failure(`${url} answered ${status} with what is no JSON of ours; is it the REST address of a control plane?`);
+  // A message that is made of its details would be printed twice.
+  const lines = details.length > 1 ? details : [];
+  const what = lines.length > 0 && said === lines.join('; ') ? `${asked} is refused` : said;
+  switch (status) {
+    case 401:
+      return new Failure(`${url} does not accept ${keyFrom}: ${what}`, [
+        ...lines,
+        'a key may have been revoked, rotated or have expired; ask for a new one',
+      ]);
+    case 403:
+      return new Failure(`${keyFrom} may not do this: ${what}`, [...lines, `asked was ${asked}`]);
+    case 404:
+      return said === 'there is no such path'
+        ? new Failure(`${url} knows no ${asked}; is the control plane older than this tollgate?`, lines)
+        : new Failure(what, [...lines, `asked was ${asked}`]);
+    case 412:
+      return new Failure(what, [...lines, 'somebody changed it in between; look at it again, then repeat the command']);
+    case 429:
+    case 503: {
+      const waitMs = retryAfterMs(headers.get('retry-after'));
+      return new Outage(what, [...lines, waitMs === null ? 'try again later' : `try again in ${Math.ceil(waitMs / 1_000)} s`]);
+    }
+    default:
+      return status >= 500 ? new Outage(`${url} failed at ${asked} with ${status}: ${what}`, lines) : new Failure(what, lines);
+  }
+}
+
+/** Null when the header is absent or a date, which the server never sends. */
+export const retryAfterMs = (header: string | null): number | null =>
+  header !== null && /^\d{1,9}$/.test(header) ? Number(header) * 1_000 : null;
+
+const tlsCodes = /^(?:ERR_TLS_|ERR_SSL_|CERT_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|EPROTO$|HOSTNAME_MISMATCH)/;
+
+interface Unanswered {
+  readonly url: string;
+  readonly timeoutMs: number;
+  /** It has answered before, so it supports our protocol. */
+  readonly answered: boolean;
+  /** Lines to add when the request may have been executed. */
+  readonly perhapsDone: readonly string[];
+}
+
+export function explainNetworkError(error: unknown, { url, timeoutMs, answered, perhapsDone }: Unanswered): Failure {
+  if (error instanceof DOMException && error.name === 'TimeoutError')
+    return new Outage(`${url} gave no answer within ${timeoutMs / 1_000} s; --timeout <seconds> waits longer`, perhapsDone, error);
+  const code = codeOf(error) ?? (error instanceof Error ? codeOf(error.cause) : null);
+  switch (code) {
+    case null:
+      return new Outage(`${url} could not be asked: ${causeOf(error)}`, perhapsDone, error);
+    case 'ECONNREFUSED':
+      return new Outage(
+        `nothing listens at ${url}`,
+        ['start a control plane with npm start or tollgate-control-plane start, or name another with --url'],
+        error,
+      );
+    case 'ENOTFOUND':
+    case 'EAI_AGAIN':
+      return new Outage(`${url} has a host name that cannot be resolved (${code}); check --url, TOLLGATE_URL or the profile`, [], error);
+    case 'ECONNRESET':
+    case 'EPIPE':
+    case 'UND_ERR_SOCKET':
+      return new Outage(`${url} cut the connection (${code})${answered ? '' : tlsHint(url)}`, perhapsDone, error);
+    default:
+      if (tlsCodes.test(code))
+        return new Failure(
+          `the TLS connection to ${url} failed (${code})`,
+          ['a private authority is trusted with NODE_EXTRA_CA_CERTS=<its certificate>; a plain-text port is asked with http://'],
+          error,
+        );
+      return new Outage(`${url} cannot be reached (${code})`, perhapsDone, error);
+  }
+}
+
+const tlsHint = (url: string): string => (url.startsWith('http:') ? '; a TLS port that is asked with http:// does that too' : '');
+
+const codeOf = (error: unknown): string | null =>
+  error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : null;
+
+function causeOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return error.cause instanceof Error ? error.cause.message : error.message;
+}

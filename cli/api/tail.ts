@@ -1,0 +1,78 @@
+// Follows the audit log. States: connecting; following (each entry moves the place to resume from); waiting (after a
+// loss of the connection, increasingly long up to a maximum), then connecting again with the last id. An error answer,
+// or a failure of the very first connection, is a Failure. The signal ends the function without an error.
+import type { Row } from './answer.ts';
+import type { Client } from './client.ts';
+import { Outage } from '../failure.ts';
+import { eventsOf } from './streams.ts';
+import type { World } from '../world.ts';
+
+interface Following {
+  readonly filters: Row;
+  /** The id of the last known entry; null: only new entries. */
+  readonly from: string | null;
+  readonly signal: AbortSignal;
+  readonly note: (text: string) => void;
+}
+
+const firstWaitMs = 250;
+const waitMsMax = 15_000;
+/** The server sends something every 15 s. After three times that without data, the connection is considered dead. */
+const silenceMsMax = 45_000;
+
+/** An entry's JSON, and the id with which to resume after it. */
+export interface TailedEntry {
+  readonly data: string;
+  readonly id: string | null;
+}
+
+export async function* tailEntries(
+  world: Pick<World, 'wait' | 'random'>,
+  client: Client,
+  following: Following,
+): AsyncGenerator<TailedEntry> {
+  const { filters, signal, note } = following;
+  let last = following.from;
+  let waitMs = firstWaitMs;
+  let connected = false;
+  while (!signal.aborted) {
+    try {
+      const silence = new AbortController();
+      const pieces = await client.stream('GET', '/{workspace}/admin/audit/stream', {
+        query: filters,
+        headers: { accept: 'text/event-stream', ...(last === null ? {} : { 'last-event-id': last }) },
+        signal: AbortSignal.any([signal, silence.signal]),
+      });
+      connected = true;
+      for await (const { event, id, data, comment } of eventsOf(heard(pieces, silence))) {
+        // Notes have ids too, which advance past entries that the filters exclude.
+        last = id ?? last;
+        // The greeting alone does not prove that the stream works.
+        if (comment !== 'listening') waitMs = firstWaitMs;
+        if (comment?.startsWith('ended: ') === true) note(comment);
+        if (event === 'entry' && data !== null) yield { data, id: last };
+      }
+      note('the stream ended; connecting again');
+    } catch (error) {
+      if (signal.aborted) return;
+      if (!(error instanceof Outage) || !connected) throw error;
+      note(`${error.message}; connecting again`);
+    }
+    // Full jitter, so that many clients that lost one control plane do not reconnect at the same instant.
+    await world.wait(world.random() * waitMs, signal);
+    waitMs = Math.min(waitMs * 2, waitMsMax);
+  }
+}
+
+/** Aborts after too long without data. */
+async function* heard(pieces: AsyncIterable<string>, silence: AbortController): AsyncGenerator<string> {
+  const timer = setTimeout(() => silence.abort(), silenceMsMax);
+  try {
+    for await (const piece of pieces) {
+      timer.refresh();
+      yield piece;
+    }
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,192 @@
+// `tollgate audit checkpoint`, `keys` and `verify`: produce what to keep of the log, and check an export against it.
+// `verify` needs no network: it reads only a file and the kept data.
+import { createReadStream } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import type { Command } from 'commander';
+import { createVerifier, type Kept, type LogKey, parseLogKey, parseNote, type Proven, type Verdict } from '@tollgate/proto/chain';
+import { rowsIn, textIn } from '../api/answer.ts';
+import { act, type Asked, type Cli, type ExitCode } from '../command.ts';
+import { Failure } from '../failure.ts';
+import { writeWhole } from '../files.ts';
+import { writeAll } from '../print/print.ts';
+
+const path = '/{workspace}/admin/audit';
+const lineBytesMax = 16 * 1_048_576;
+
+export function addProofCommands(group: Command, cli: Cli): void {
+  group
+    .command('checkpoint')
+    .description('a signed checkpoint of everything that has come in, to be kept elsewhere')
+    .option('-o, --output <file>', 'write it there')
+    .option('--size <count>', 'one that was made before, of exactly so many items')
+    .action(act(cli, takeCheckpoint));
+  group.command('keys').description('the public keys that checkpoints may be signed by').action(act(cli, listKeys));
+  group
+    .command('verify')
+    .argument('<export>', 'a file of: audit export --proof')
+    .description('check an export offline: exit 0 sound, 1 something was changed, 2 it cannot be told')
+    .option('--checkpoint <file...>', 'checkpoints that you kept')
+    .option('--public-key <key...>', 'keys that checkpoints must be signed by, or files with a key a line')
+    .option('--retention-days <days>', 'how long entries are kept, where checkpoints are not to be believed')
+    .option('--before-raise <file...>', 'where retention was raised: the last checkpoint from before')
+    .action(act(cli, verifyExport));
+}
+
+interface CheckpointOptions {
+  readonly output?: string;
+  readonly size?: string;
+}
+
+async function takeCheckpoint({ world, options, print, client }: Asked<CheckpointOptions>): Promise<void> {
+  const { output, size } = options;
+  const { ask } = await client();
+  const answer = size === undefined ? await ask('POST', `${path}/checkpoint`) : await ask('GET', `${path}/checkpoint`, { query: { size } });
+  const note = textIn(answer, 'checkpoint');
+  if (output !== undefined) {
+    await writeWhole(output, note);
+    print.note(`a checkpoint of ${String(answer['size'])} items is in ${output}; keep it where nobody who may write to the database can`);
+  } else if (print.json) await print.lines(answer, []);
+  else await writeAll(world.stdout, note);
+}
+
+async function listKeys({ print, client }: Asked<object>): Promise<void> {
+  const answer = await (await client()).ask('GET', `${path}/keys`);
+  // Prints one key per line and nothing else, because --public-key reads this format.
+  await print.lines(
+    answer,
+    rowsIn(answer, 'keys').map((row) => textIn(row, 'key')),
+  );
+}
+
+interface VerifyOptions {
+  readonly checkpoint?: readonly string[];
+  readonly publicKey?: readonly string[];
+  readonly retentionDays?: string;
+  readonly beforeRaise?: readonly string[];
+}
+
+async function verifyExport({ words, options, print }: Asked<VerifyOptions>): Promise<ExitCode> {
+  const [file = ''] = words;
+  const verdict = await judge(file, options).catch((error: unknown): Verdict => {
+    if (!(error instanceof Failure)) throw error;
+    return { kind: 'unusable', words: error.message };
+  });
+  switch (verdict.kind) {
+    case 'sound':
+      await print.lines({ result: 'sound', ...verdict.proven }, linesOf(verdict.proven));
+      return 0;
+    case 'refused':
+      await print.lines({ result: 'refused', reason: verdict.words }, []);
+      print.note(`REFUSED: ${verdict.words}`);
+      return 1;
+    case 'unusable':
+      await print.lines({ result: 'unusable', reason: verdict.words }, []);
+      print.note(`it cannot be told: ${verdict.words}`);
+      return 2;
+  }
+}
+
+async function judge(file: string, options: VerifyOptions): Promise<Verdict> {
+  const { checkpoint = [], publicKey = [], beforeRaise = [], retentionDays } = options;
+  if (checkpoint.length === 0 && publicKey.length === 0)
+    throw new Failure('against what? --checkpoint names a checkpoint that you kept, --public-key a key that checkpoints must be signed by');
+  if (beforeRaise.length > 0 && retentionDays !== undefined)
+    throw new Failure('--before-raise believes what checkpoints say of retention, and --retention-days does not: give one of them');
+  const keys = (await Promise.all(publicKey.map(readKeys))).flat();
+  const verifier = createVerifier({
+    kept: await Promise.all(checkpoint.map(readKept)),
+    beforeRaise: await Promise.all(beforeRaise.map(readKept)),
+    keys,
+    retentionDays: daysOf(retentionDays),
+  });
+  for await (const { line, isTorn } of fileLines(file)) {
+    const verdict = isTorn ? verifier.end(true) : verifier.take(line);
+    if (verdict !== null) return verdict;
+  }
+  return verifier.end(false);
+}
+
+function daysOf(text: string | undefined): number | null {
+  if (text === undefined) return null;
+  if (!/^[1-9]\d{0,4}$/.test(text)) throw new Failure('--retention-days must be an integer from 1 to 99999');
+  return Number(text);
+}
+
+async function readKept(file: string): Promise<Kept> {
+  const note = parseNote(plain(await textOf(file)));
+  if (note === null) throw new Failure(`${file} is no checkpoint of an audit log; one is made by: tollgate audit checkpoint -o ${file}`);
+  return { name: file, note };
+}
+
+/** Accepts a key, or a file of keys. */
+async function readKeys(given: string): Promise<readonly LogKey[]> {
+  const own = parseLogKey(given);
+  if (own !== null) return [own];
+  const lines = (await textOf(given)).split('\n').filter((line) => line.trim() !== '');
+  // With an empty list of keys, every signature would be accepted.
+  if (lines.length === 0) throw new Failure(`${given} holds no public key; they are listed by: tollgate audit keys`);
+  return lines.map((line) => {
+    const key = parseLogKey(line.trim());
+    if (key === null) throw new Failure(`${given} holds what is no public key of an audit log; they are listed by: tollgate audit keys`);
+    return key;
+  });
+}
+
+/**
+ * Restores the original text, which the signature covers. Other programs may have changed its line ends or added blank
+ * lines at its end, as psql does.
+ */
+export const plain = (text: string): string =>
+  text
+    .replace(/^\ufeff/, '')
+    .replaceAll('\r\n', '\n')
+    .replace(/\n+$/, '\n');
+
+const textOf = (file: string): Promise<string> =>
+  readFile(file, 'utf8').catch((error: unknown) => {
+    throw unreadable(file, error);
+  });
+
+const unreadable = (file: string, error: unknown): Failure =>
+  new Failure(`${file} cannot be read (${error instanceof Error && 'code' in error ? String(error.code) : 'unknown'})`, [], error);
+
+/** Yields lines as bytes, without their line ends. A last line without a line end is torn. */
+async function* fileLines(file: string): AsyncGenerator<{ readonly line: Uint8Array; readonly isTorn: boolean }> {
+  let rest: Buffer = Buffer.alloc(0);
+  try {
+    for await (const piece of createReadStream(file, { highWaterMark: 1_048_576 })) {
+      let bytes: Buffer = rest.length === 0 ? Buffer.from(piece) : Buffer.concat([rest, Buffer.from(piece)]);
+      for (let end = bytes.indexOf(10); end >= 0; end = bytes.indexOf(10)) {
+        yield { line: bytes.subarray(0, end), isTorn: false };
+        bytes = bytes.subarray(end + 1);
+      }
+      rest = bytes;
+      if (rest.length > lineBytesMax) throw new Failure(`${file} has a line of more than 16 MiB; it is no export`);
+    }
+  } catch (error) {
+    throw error instanceof Failure ? error : unreadable(file, error);
+  }
+  if (rest.length > 0) yield { line: rest, isTorn: true };
+}
+
+function linesOf(proven: Proven): readonly string[] {
+  const { origin, after, upTo, entries, gaps, lostRecords, retired, keptUpTo, isBeginning } = proven;
+  const count = (of: number, one: string): string => `${of.toLocaleString('en')} ${of === 1 ? one : one.replace(/y$/, 'ie') + 's'}`;
+  const days = (of: number): string => `${of} ${of === 1 ? 'day' : 'days'}`;
+  return [
+    `OK  ${origin}`,
+    `  items ${after + 1} to ${upTo}: ${count(entries, 'entry')}, ${count(gaps, 'gap')} (${count(lostRecords, 'record')} lost), ${count(retired, 'entry')} out of retention`,
+    isBeginning && after > 0 ? `  the ${count(after, 'item')} before are from before there was a chain` : '',
+    !isBeginning ? `  the ${count(after, 'item')} before are not in this export` : '',
+    keptUpTo === null
+      ? '  no checkpoint of yours was given: a log cut short to an older checkpoint would not be noticed'
+      : keptUpTo > after || after === 0
+        ? `  up to item ${keptUpTo} it is as your checkpoint says`
+        : `  it begins where your checkpoint of ${keptUpTo} items ends, or later: what that covers is not here`,
+    `  entries are kept for ${days(proven.retentionDays)}`,
+    ...proven.earlierRetention.map(
+      (one) => `  they were for ${days(one.days)} before, by ${one.name}: what is from before ${one.until} had gone by then`,
+    ),
+    proven.signaturesChecked ? '  signed by a key that you gave' : '  signatures were not checked: no --public-key was given',
+  ].filter((line) => line !== '');
+}

@@ -1,0 +1,57 @@
+// `tollgate start`, `recover` and `restore` are commands of `tollgate-control-plane`. For one version they are passed on
+// to that program, in this process, with a line on standard error.
+import { createRequire } from 'node:module';
+import type { Command } from 'commander';
+import { act, type Asked, type Cli, type ExitCode } from '../command.ts';
+import { Failure } from '../failure.ts';
+import type { World } from '../world.ts';
+
+export function addControlPlaneCommands(program: Command, cli: Cli): void {
+  program
+    .command('start')
+    .description('run the control plane until SIGTERM; configured by environment variables, see README')
+    .action(act(cli, (asked) => passOn(asked, ['start'])));
+  program
+    .command('recover')
+    .description(
+      "where every key of a workspace's owners was lost: a new one of the first owner, alone on standard output; finds the database as start does",
+    )
+    .argument('<workspace>', 'its slug')
+    .action(act(cli, (asked) => passOn(asked, ['recover', ...asked.words])));
+  program
+    .command('restore')
+    .description('after a database was put back from a backup: have every sidecar take its policy anew; finds the database as start does')
+    .option('--force', 'also while control planes run on it; they go on with what was put back')
+    .action(act<Restoring>(cli, (asked) => passOn(asked, ['restore', ...(asked.options.force === true ? ['--force'] : [])])));
+}
+
+interface Restoring {
+  readonly force?: boolean;
+}
+
+const packageName = '@tollgate/control-plane';
+
+/** `control-plane/app/commands.ts`. The command line does not depend on that package. */
+interface ControlPlaneCommands {
+  readonly runCommand: (words: readonly string[], world: World) => Promise<ExitCode>;
+}
+
+async function passOn({ world, options, print }: Asked<object>, words: readonly string[]): Promise<ExitCode> {
+  const [name = ''] = words;
+  requirePackage(name);
+  print.note(`tollgate ${name} is now tollgate-control-plane ${name}, a program of ${packageName}; the next version has only that`);
+  const { runCommand }: ControlPlaneCommands = await import(`${packageName}/commands`);
+  return runCommand(options.json === true ? ['--json', ...words] : words, world);
+}
+
+function requirePackage(command: string): void {
+  try {
+    createRequire(import.meta.url).resolve(`${packageName}/package.json`);
+  } catch (error) {
+    throw new Failure(
+      `${command} is a command of the package ${packageName}, which is not installed here`,
+      [`install it where the control plane runs, and run tollgate-control-plane ${command} there`],
+      error,
+    );
+  }
+}

@@ -1,0 +1,220 @@
+// `tollgate doctor`: finds the coding agents on this machine, and checks which of them ask a sidecar and whether a
+// denial blocks them. Exit code 0: everything is correct, or there is nothing to check. 1: the installed hooks do not
+// protect. 2: an agent has no hooks.
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type HostName, hosts } from '@tollgate/proto/contract';
+import type { Command } from 'commander';
+import { isRow, type Row } from '../api/answer.ts';
+import { act, type Asked, type Cli, type ExitCode } from '../command.ts';
+import { escapeText } from '../print/escape.ts';
+import { Failure } from '../failure.ts';
+import { asCanary, canaryOf, type Proof, prove, proveGone, proveHere } from '../hooks/canary.ts';
+import { whyCodexSkips } from '../hooks/codex-runs.ts';
+import { readHookLine } from '../hooks/command-line.ts';
+import type { Scope, Way } from '../hooks/host.ts';
+import { hostSettings } from '../hooks/host-settings.ts';
+import { findProgram, isOlder, isThere, versionOf } from '../hooks/host-version.ts';
+import { findHooks } from '../hooks/installation.ts';
+import { offSwitches } from '../hooks/off-switches.ts';
+import { lookAt, type SidecarSeen } from '../hooks/sidecar.ts';
+import { findUngoverned, type Ungoverned, ungovernedTitles } from '../hooks/ungoverned.ts';
+import { libraryKeysHere, libraryKeyWords } from '../api/library-keys.ts';
+import type { World } from '../world.ts';
+
+interface Options {
+  readonly recorded?: string;
+}
+
+export function addDoctorCommand(program: Command, cli: Cli): void {
+  program
+    .command('doctor')
+    .description('say which coding agents ask a sidecar here, and prove with a canary that a denial blocks them')
+    .option('--recorded <path>', 'ask as recorded inputs of hosts do too, from a folder for each host; none of them need be here')
+    .action(act<Options>(cli, examine));
+}
+
+interface HooksSeen {
+  readonly scope: Scope;
+  readonly path: string;
+  /** `command` or `http`. */
+  readonly way: string;
+  readonly proof: Proof;
+  /** Why the host would not ask before every call, in words. */
+  readonly off: readonly string[];
+  /** Whether the call is also denied when the program of the hook is missing; null: the hook starts no program. */
+  readonly deniesWithoutProgram: boolean | null;
+  /** A remark about the host's version, in words; null: no remark. */
+  readonly version: string | null;
+}
+
+interface HostSeen {
+  readonly host: HostName;
+  /** The file or program by which the host was found; null: it is not on this machine. */
+  readonly found: string | null;
+  readonly hooks: readonly HooksSeen[];
+  /** Problems with settings that could not be read. */
+  readonly problems: readonly string[];
+}
+
+async function examine({ world, options, print, client }: Asked<Options>): Promise<ExitCode> {
+  const seen = await Promise.all(hosts.map((host) => examineHost(world, host)));
+  const here = seen.filter(({ found, hooks }) => found !== null || hooks.length > 0);
+  const ungoverned = await findUngoverned(world);
+  const recorded = options.recorded === undefined ? [] : await proveRecorded(world, options.recorded);
+  const asks = here.some(({ hooks }) => hooks.length > 0) || recorded.length > 0;
+  const sidecar = await lookAt(world);
+  const code = codeOf({ here, recorded, ungoverned, sidecar: asks ? sidecar : null });
+  const libraryKeys = await libraryKeysHere(client);
+  await print.lines({ sidecar, hosts: seen, ungoverned, recorded, libraryKeys, ok: code === 0 }, [
+    ...sidecarLines(sidecar),
+    ...(here.length === 0 && ungoverned.length === 0 ? [noneHere] : here.flatMap(hostLines)),
+    ...ungoverned.flatMap(({ title, found }) => [
+      escapeText(`${title}: found by ${found}`),
+      '  there are no hooks of tollgate for it: nothing that it calls is governed by them',
+    ]),
+    ...recorded.map(({ name, proof }) => escapeText(`recorded ${name}: ${proofWords(proof)}`)),
+    ...libraryKeys.map((key) => escapeText(libraryKeyWords(key))),
+  ]);
+  return code;
+}
+
+const titles = [...hosts.map((host) => hostSettings[host].title), ...ungovernedTitles];
+const noneHere = `none of ${titles.join(', ')} is on this machine`;
+
+async function examineHost(world: World, host: HostName): Promise<HostSeen> {
+  const hooks: HooksSeen[] = [];
+  const problems: string[] = [];
+  for (const scope of ['user', 'project'] as const) {
+    try {
+      const { path, text, installed } = await findHooks(world, host, scope);
+      // In the user's home folder, both scopes have the same file.
+      if (installed === null || hooks.some((one) => one.path === path)) continue;
+      const { way, gaps } = installed;
+      const skips = host === 'codex' ? await whyCodexSkips(world, { scope, path, text }) : [];
+      const version = await versionWords(world, host, way);
+      hooks.push({
+        scope,
+        path,
+        way: way.kind,
+        proof: await prove(world, host, way, canaryOf(host)),
+        off: [...gaps, ...(await offSwitches(world, host)), ...skips, ...version.filter(({ isOff }) => isOff).map((one) => one.words)],
+        deniesWithoutProgram: (await proveGone(world, host, way))?.blocks ?? null,
+        version: version.find(({ isOff }) => !isOff)?.words ?? null,
+      });
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error;
+      problems.push(error.message);
+    }
+  }
+  return { host, found: await findHost(world, host), hooks, problems };
+}
+
+interface VersionWords {
+  readonly words: string;
+  /** This version might ignore an answer. */
+  readonly isOff: boolean;
+}
+
+/** Describes a host whose version has changed since its hooks were installed; at most one element. */
+async function versionWords(world: World, host: HostName, way: Way): Promise<readonly VersionWords[]> {
+  const then = way.kind === 'http' ? (way.hostVersion ?? null) : (readHookLine(host, way.command)?.hostVersion ?? null);
+  const { title, programs } = hostSettings[host];
+  const now = then === null ? null : await versionOf(world, programs);
+  if (then === null || now === null || now === then) return [];
+  const isOff = isOlder(now, then);
+  const words = `${title} is ${now} now, and the hooks say ${then}: run tollgate hooks install ${host} again`;
+  return [{ words: isOff ? `${words}, since an older version may not heed what a newer one does` : words, isOff }];
+}
+
+/** Returns the host's folder in the user's home, or its program; null if neither exists. */
+async function findHost(world: World, host: HostName): Promise<string | null> {
+  const settings = hostSettings[host];
+  const folder = settings.folder(world);
+  return (await isThere(folder)) ? folder : findProgram(world, settings.programs);
+}
+
+interface RecordedProof {
+  readonly name: string;
+  readonly proof: Proof;
+}
+
+async function proveRecorded(world: World, folder: string): Promise<readonly RecordedProof[]> {
+  const proofs: RecordedProof[] = [];
+  for (const host of hosts) {
+    const files = await readdir(join(folder, host)).catch(() => []);
+    for (const file of files.filter((name) => name.endsWith('.json')).toSorted()) {
+      const input = await inputIn(join(folder, host, file));
+      if (!isBefore(input)) continue;
+      proofs.push({ name: `${host}/${file}`, proof: await proveHere(world, host, asCanary(input)) });
+    }
+  }
+  if (proofs.length === 0)
+    throw new Failure(`there is no recorded input of a host in ${folder}: it has a folder for each, ${hosts.join(', ')}`);
+  return proofs;
+}
+
+async function inputIn(path: string): Promise<Row> {
+  const value: unknown = await readFile(path, 'utf8')
+    .then(JSON.parse, () => null)
+    .catch(() => null);
+  if (!isRow(value) || !isRow(value['input'])) throw new Failure(`${path} holds no input of a host: {"version": …, "input": {…}}`);
+  return value['input'];
+}
+
+/** Events of one specific tool are excluded, because they cannot ask for another tool. */
+const isBefore = (input: Row): boolean =>
+  ['toolName', 'tool_name', 'tool'].some((name) => name in input) &&
+  !('toolResult' in input) &&
+  (typeof input['hook_event_name'] !== 'string' || /^(?:pre|before|tool\.execute\.before)/i.test(input['hook_event_name']));
+
+interface Seen {
+  readonly here: readonly HostSeen[];
+  readonly recorded: readonly RecordedProof[];
+  readonly ungoverned: readonly Ungoverned[];
+  readonly sidecar: SidecarSeen | null;
+}
+
+function codeOf({ here, recorded, ungoverned, sidecar }: Seen): ExitCode {
+  const proofs = [...here.flatMap(({ hooks }) => hooks.map(({ proof }) => proof)), ...recorded.map(({ proof }) => proof)];
+  const isOff = ({ hooks, problems }: HostSeen): boolean =>
+    problems.length > 0 || hooks.some(({ off, deniesWithoutProgram }) => off.length > 0 || deniesWithoutProgram === false);
+  const broken = proofs.some(({ decided }) => !decided) || here.some(isOff);
+  if (broken || (sidecar !== null && sidecar.problem !== null)) return 1;
+  return here.some(({ hooks }) => hooks.length === 0) || ungoverned.length > 0 ? 2 : 0;
+}
+
+function sidecarLines({ url, problem, policy, key }: SidecarSeen): readonly string[] {
+  if (problem !== null) return [escapeText(`sidecar ${url ?? 'nowhere'}: ${problem}`)];
+  return [escapeText(`sidecar ${url ?? ''}: reachable; ${policy ?? 'no policy'}; the key from ${key ?? ''} is good`)];
+}
+
+function hostLines({ host, found, hooks, problems }: HostSeen): readonly string[] {
+  const { title, notes } = hostSettings[host];
+  const head = `${title}: ${found === null ? 'not found, but it has hooks' : `found by ${found}`}`;
+  return [
+    head,
+    ...hooks.flatMap(({ scope, path, way, version, deniesWithoutProgram, ...seen }) => [
+      `  hooks of the ${scope}, by ${way}, in ${path}: ${hookWords(seen)}`,
+      ...(deniesWithoutProgram === false
+        ? [`  CALLS WOULD RUN UNASKED once the program of the hook is gone: run tollgate hooks install ${host} again`]
+        : []),
+      ...(version === null ? [] : [`  ${version}`]),
+    ]),
+    ...(hooks.length === 0 && problems.length === 0
+      ? [`  no hooks: nothing that it calls is governed; tollgate hooks install ${host}`]
+      : []),
+    ...problems.map((problem) => `  ${problem}`),
+    ...(hooks.length === 0 ? [] : notes.map((note) => `  ${note}`)),
+  ].map(escapeText);
+}
+
+/** If a host does not ask, the sidecar's answer has no effect. */
+const hookWords = ({ off, proof }: Pick<HooksSeen, 'off' | 'proof'>): string =>
+  off.length === 0 ? proofWords(proof) : `CALLS WOULD RUN UNASKED: ${off.join('; ')}`;
+
+function proofWords({ denied, decided, words, unproven }: Proof): string {
+  if (unproven === true) return `NOT PROVEN: ${words}`;
+  if (decided) return 'the canary was denied, so a denial blocks';
+  return denied ? `every call is denied: ${words}` : `A CALL WOULD RUN: ${words}`;
+}

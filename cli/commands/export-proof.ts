@@ -1,0 +1,60 @@
+// `tollgate audit export --proof`: exports the log as its hash chain. It is written byte for byte as received, because
+// any other form of a line would be rejected as changed.
+import { readFile } from 'node:fs/promises';
+import { parseLine, parseNote } from '@tollgate/proto/chain';
+import type { Row } from '../api/answer.ts';
+import type { Asked, ExitCode } from '../command.ts';
+import { Failure, Outage } from '../failure.ts';
+import { writeStream } from '../files.ts';
+import { writeAll } from '../print/print.ts';
+import { linesOf } from '../api/streams.ts';
+import { plain } from './audit-proof.ts';
+
+interface Options {
+  readonly output?: string;
+  readonly proof?: true;
+  readonly after?: string;
+}
+
+/** `filters`: other options of the command, which a proof cannot have. */
+export async function exportProof({ world, options, print, client }: Asked<Options>, filters: Row): Promise<ExitCode> {
+  const { output, proof, after } = options;
+  const [filter] = Object.keys(filters);
+  if (proof !== true) throw new Failure('--after is for --proof');
+  if (filter !== undefined) throw new Failure(`--${filter} leaves entries out, and a proof is of all: leave out one of the two`);
+  if (output === undefined && world.stdout.isTTY === true)
+    throw new Failure('a proof is written byte for byte: name a file with -o, or use a pipe');
+  const query = after === undefined ? {} : { after: await sizeOf(after) };
+  const signal = world.interruption();
+  let items = -2;
+  try {
+    const pieces = await (await client()).stream('GET', '/{workspace}/admin/audit/chain', { query, signal });
+    const copy = async (write: (text: string) => Promise<void>): Promise<void> => {
+      let last = '';
+      for await (const line of linesOf(pieces)) {
+        await write(`${line}\n`);
+        last = line;
+        items += 1;
+      }
+      if (parseLine(last)?.kind !== 'checkpoint') throw new Outage('the answer ended before its checkpoint');
+    };
+    if (output === undefined) await copy((text) => writeAll(world.stdout, text));
+    else await writeStream(output, copy);
+  } catch (error) {
+    if (!signal.aborted) throw error;
+    print.note(output === undefined ? 'interrupted' : `interrupted; what came is in ${output}.partial`);
+    return 130;
+  }
+  print.note(`${items} items and their checkpoint${output === undefined ? '' : ` in ${output}`}`);
+  return 0;
+}
+
+async function sizeOf(after: string): Promise<number> {
+  if (/^\d{1,15}$/.test(after)) return Number(after);
+  const text = await readFile(after, 'utf8').catch((error: unknown) => {
+    throw new Failure(`${after} is no number, and cannot be read as a file`, [], error);
+  });
+  const note = parseNote(plain(text));
+  if (note === null) throw new Failure(`${after} is no checkpoint of an audit log`);
+  return note.checkpoint.size;
+}

@@ -1,0 +1,113 @@
+// `tollgate inject`: applies the webhook's change of pods to files, with the same code. It contacts no control plane.
+import { readFile } from 'node:fs/promises';
+import type { Command } from 'commander';
+import type { InjectSettings, Outcome } from '@tollgate/inject';
+import { isRow, type Row } from '../api/answer.ts';
+import { act, type Asked, type Cli } from '../command.ts';
+import { Failure } from '../failure.ts';
+import { type Manifest, readManifests } from '../manifests.ts';
+import { readAll } from '../policies/policy-files.ts';
+import { writeAll } from '../print/print.ts';
+
+interface Options {
+  readonly file: readonly string[];
+  readonly settings?: string;
+  readonly image?: string;
+  readonly controlPlane?: string;
+  readonly mode?: string;
+  readonly enrol?: string;
+  readonly ca?: string;
+}
+
+export function addInjectCommand(program: Command, cli: Cli): void {
+  program
+    .command('inject')
+    .description('put the sidecar into pods and what makes them, as the webhook does, and write them as YAML; asks no control plane')
+    .requiredOption('-f, --file <path...>', 'YAML or JSON files, of any number of documents; - is standard input')
+    .option('-s, --settings <file>', 'the settings of the webhook')
+    .option('--image <image>', 'of the sidecar, in place of what the settings say')
+    .option('--control-plane <host:port>', "the control plane's gRPC port, in place of what the settings say")
+    .option('--mode <mode>', 'native or plain, where a pod does not say it')
+    .option('--enrol <host:port>', 'where sidecars get certificates, in place of what the settings say')
+    .option('--ca <file>', 'the authorities that sidecars check the control plane by, as `tollgate ca` prints them')
+    .action(act(cli, injectFiles));
+}
+
+async function injectFiles({ world, options, print }: Asked<Options>): Promise<void> {
+  const { diff, injectDocument } = await import('@tollgate/inject');
+  const settings = await settingsFrom(options);
+  const manifests = (await Promise.all(options.file.map((file) => read(file, world.stdin)))).flat();
+  if (manifests.length === 0) throw new Failure(`there is nothing in ${options.file.join(', ')}`);
+  const done = manifests.map((manifest) => ({ manifest, ...injectDocument(manifest.value, settings) }));
+  const problems = done.flatMap(({ manifest, outcomes }) => outcomes.flatMap((outcome) => problemLines(manifest, outcome)));
+  if (problems.length > 0) throw new Failure('nothing was written', problems);
+  for (const { manifest, outcomes } of done)
+    for (const outcome of outcomes) for (const line of noteLines(outcome)) print.note(`${manifest.place}: ${line}`);
+  if (print.json) return print.lines(jsonOf(done.map(({ value }) => value)), []);
+  const texts = done.map(({ manifest, value }) => manifest.write(diff(manifest.value, value), value));
+  return writeAll(world.stdout, texts.join('---\n'));
+}
+
+/** One value is printed as it is, several as a List, which kubectl accepts. */
+const jsonOf = (values: readonly unknown[]): unknown =>
+  values.length === 1 ? values[0] : { apiVersion: 'v1', kind: 'List', items: values };
+
+const problemLines = ({ place }: Manifest, { name, problems }: Outcome): readonly string[] =>
+  problems.map(({ path, message }) => `${place}: ${name}: ${path === '' ? '' : `${path} `}${message}`);
+
+function noteLines({ name, kind, warnings }: Outcome): readonly string[] {
+  switch (kind) {
+    case 'injected':
+      return [`${name} is injected`, ...warnings.map((warning) => `${name}: ${warning}`)];
+    case 'left':
+      return [`${name} is left as it is, as its label says`];
+    case 'foreign':
+      return warnings.map((warning) => `${name} ${warning}`);
+    case 'refused':
+      return [];
+  }
+}
+
+async function settingsFrom({ settings: path, image, controlPlane, mode, enrol, ca: caFile }: Options): Promise<InjectSettings> {
+  const { missingIn, readSettings } = await import('@tollgate/inject');
+  const given = path === undefined ? {} : await readOne(path);
+  const ca = caFile === undefined ? undefined : await readText(caFile);
+  const said = Object.entries({ image, controlPlane, mode, enrol, ca }).filter(([, value]) => value !== undefined);
+  const read = readSettings({ ...given, ...Object.fromEntries(said) });
+  const problems = 'problems' in read ? read.problems : missingIn(read.settings);
+  if ('settings' in read && problems.length === 0) return read.settings;
+  const where = path === undefined ? 'without --settings' : path;
+  throw new Failure(
+    'the settings have problems',
+    problems.map(({ path: at, message }) => `${where}: ${at} ${message}${flagFor(at)}`),
+  );
+}
+
+const flags: Readonly<Record<string, string>> = {
+  image: '--image',
+  controlPlane: '--control-plane',
+  mode: '--mode',
+  enrol: '--enrol',
+  ca: '--ca',
+};
+const flagFor = (field: string): string => (flags[field] === undefined ? '' : ` (${flags[field]})`);
+
+async function readOne(path: string): Promise<Row> {
+  const read = await readManifests(path, await readText(path));
+  if ('problems' in read) throw new Failure('the settings have problems', read.problems);
+  const value = read.manifests.length === 0 ? {} : read.manifests[0]?.value;
+  if (read.manifests.length > 1 || !isRow(value)) throw new Failure(`${path} must be one mapping: the settings of injection`);
+  return value;
+}
+
+async function read(file: string, stdin: Asked<Options>['world']['stdin']): Promise<readonly Manifest[]> {
+  const read = file === '-' ? await readManifests('standard input', await readAll(stdin)) : await readManifests(file, await readText(file));
+  if ('problems' in read) throw new Failure('nothing was written', read.problems);
+  return read.manifests;
+}
+
+const readText = (path: string): Promise<string> =>
+  readFile(path, 'utf8').catch((error: unknown) => {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+    throw new Failure(code === 'ENOENT' ? `there is no file ${path}` : `${path} cannot be read (${code})`, [], error);
+  });

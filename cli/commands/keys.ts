@@ -1,0 +1,116 @@
+// `tollgate keys …`. A new key is the only text on standard output, so that KEY=$(tollgate keys create …) works.
+import { isScope, scopes, tiers } from '@tollgate/proto/contract';
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { given, rowsIn, textIn } from '../api/answer.ts';
+import { type Client, segment } from '../api/client.ts';
+import { act, type Asked, type Cli } from '../command.ts';
+import { Failure } from '../failure.ts';
+import { findLibraryKeys, libraryKeyWords } from '../api/library-keys.ts';
+import { timeAhead } from '../time.ts';
+
+const list = '/{workspace}/admin/keys';
+const one = (id: string): string => `${list}/${segment(id)}`;
+
+interface NewKey {
+  readonly scope: readonly string[];
+  readonly uid?: string;
+  readonly tier?: string;
+  readonly agent?: string;
+  readonly client?: string;
+  readonly expires?: string;
+}
+
+export function addKeyCommands(program: Command, cli: Cli): void {
+  const group = program.command('keys').description('keys of the workspace');
+  group
+    .command('create')
+    .description('issue a key, printed this once, alone on standard output')
+    .argument('<name>', 'what it is for')
+    .addOption(scopeOption('what it may do; give it once for each').makeOptionMandatory())
+    .option('--uid <uid>', 'the member it acts as; without: a service key')
+    .addOption(new Option('--tier <tier>', 'the only tier it may name').choices(tiers))
+    .option('--agent <name>', 'the only agent it may name')
+    .option('--client <name>', 'the only client it may name')
+    .option('--expires <time>', 'when it ends: ISO 8601, or from now, as 30d')
+    .action(act(cli, createKey));
+  group.command('list').description('the keys, newest first, by their last characters').action(act(cli, listKeys));
+  group
+    .command('rotate')
+    .description('give a key a new secret, printed this once; the old one stops at once')
+    .argument('<id>', 'of the key')
+    .action(act(cli, rotateKey));
+  group
+    .command('narrow')
+    .description('take scopes away from a key, whose secret stays; without --scope: sidecar.library in the place of sidecar.sync')
+    .argument('<id>', 'of the key')
+    .addOption(scopeOption('what it may still do; give it once for each'))
+    .action(act<Partial<Pick<NewKey, 'scope'>>>(cli, narrowKey));
+  group.command('revoke').description('end a key').argument('<id>', 'of the key').action(act(cli, revokeKey));
+}
+
+/** The option takes one scope and can be repeated, so that it does not consume the argument after it. */
+function scopeOption(description: string): Option {
+  const option = new Option('--scope <scope>', description).choices(scopes);
+  return option.argParser((scope, before: readonly string[] | undefined) => {
+    if (!isScope(scope)) throw new InvalidArgumentError(`Allowed choices are ${scopes.join(', ')}.`);
+    return [...(before ?? []), scope];
+  });
+}
+
+async function createKey({ world, words, options, print, client }: Asked<NewKey>): Promise<void> {
+  const [name = ''] = words;
+  const { scope, uid, tier, agent, client: pinned, expires } = options;
+  const expiresAt = expires === undefined ? undefined : timeAhead('--expires', expires, world.now());
+  const body = given({ name, scopes: scope, uid, tier, agent, client: pinned, expiresAt });
+  const answer = await (await client()).ask('POST', list, { body });
+  await print.secret(answer, textIn(answer, 'key'), `key ${textIn(answer, 'id')} is made, shown this once:`);
+}
+
+async function listKeys({ print, client }: Asked<object>): Promise<void> {
+  const asked = await client();
+  const answer = await asked.ask('GET', list);
+  await print.table(answer, rowsIn(answer, 'keys'), {
+    empty: 'there is no key',
+    columns: [
+      { head: 'id', of: (row) => row['id'] },
+      { head: 'name', of: (row) => row['name'] },
+      { head: 'ends in', of: (row) => row['last4'] },
+      { head: 'acts as', of: (row) => row['uid'] ?? '(service)' },
+      { head: 'scopes', of: (row) => row['scopes'] },
+      { head: 'only', of: (row) => [row['tier'], row['client'], row['agent']].filter((pin) => typeof pin === 'string') },
+      { head: 'expires', of: (row) => row['expiresAt'] },
+      { head: 'revoked', of: (row) => row['revokedAt'] },
+    ],
+  });
+  if (!print.json) for (const key of await findLibraryKeys(asked, rowsIn(answer, 'keys'))) print.note(libraryKeyWords(key));
+}
+
+async function narrowKey({ words, options, print, client }: Asked<Partial<Pick<NewKey, 'scope'>>>): Promise<void> {
+  const [id = ''] = words;
+  const asked = await client();
+  const scopes = options.scope ?? (await narrowerScopes(asked, id));
+  const answer = await asked.ask('PATCH', one(id), { body: { scopes } });
+  await print.lines(answer, []);
+  print.note(`key ${id} has the scopes ${scopes.join(', ')} now; its secret is as it was`);
+}
+
+async function narrowerScopes(client: Client, id: string): Promise<readonly string[]> {
+  const key = rowsIn(await client.ask('GET', list), 'keys').find((row) => row['id'] === id);
+  const now = key?.['scopes'];
+  if (!Array.isArray(now)) throw new Failure(`there is no key ${id}`);
+  if (!now.includes('sidecar.sync')) throw new Failure(`key ${id} has no scope sidecar.sync; say by --scope what it may still do`);
+  return [...new Set(now.map((scope) => (scope === 'sidecar.sync' ? 'sidecar.library' : String(scope))))];
+}
+
+async function rotateKey({ words, print, client }: Asked<object>): Promise<void> {
+  const [id = ''] = words;
+  const answer = await (await client()).ask('POST', `${one(id)}/rotate`);
+  await print.secret(answer, textIn(answer, 'key'), `key ${id} has a new secret, shown this once; the old one has stopped:`);
+}
+
+async function revokeKey({ words, print, client }: Asked<object>): Promise<void> {
+  const [id = ''] = words;
+  const answer = await (await client()).ask('DELETE', one(id));
+  await print.lines(answer, []);
+  print.note(`key ${id} is revoked`);
+}

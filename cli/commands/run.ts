@@ -1,0 +1,133 @@
+// `tollgate run`: runs an agent. Its text is streamed to standard output, and its actions are written to standard
+// error.
+import { text as readAll } from 'node:stream/consumers';
+import { type Command, InvalidArgumentError } from 'commander';
+import { given, isRow, type Row, rowIn, rowsIn, textIn } from '../api/answer.ts';
+import { type Client, segment } from '../api/client.ts';
+import { act, type Asked, type Cli, type ExitCode } from '../command.ts';
+import { type Globals, timeoutOf } from '../api/connect.ts';
+import { Failure, Outage } from '../failure.ts';
+import { findAgent } from '../api/find-agent.ts';
+import { type Printer, writeAll } from '../print/print.ts';
+import { callLine, plain, resultLine } from '../print/run-lines.ts';
+import { eventsOf, parseRow } from '../api/streams.ts';
+import { shown } from '../print/table.ts';
+import type { World } from '../world.ts';
+
+interface Task {
+  readonly context?: Readonly<Record<string, string>>;
+}
+
+export function addRunCommand(program: Command, cli: Cli): void {
+  program
+    .command('run')
+    .description('run an agent; its text as it comes, and with --json its result. Ctrl-C cancels the run, and so does the end of --timeout')
+    .argument('<agent>', 'its id, or its name where no other agent has it')
+    .argument('<input>', 'the goal or instruction; - reads it from standard input')
+    .option('--context <name=value>', 'a value for its system prompt; give it once for each', contextFrom)
+    .action(act(cli, runAgent));
+}
+
+function contextFrom(pair: string, before: Task['context']): Task['context'] {
+  const [, name, value] = /^([^=]+)=(.*)$/s.exec(pair) ?? [];
+  if (name === undefined || value === undefined) throw new InvalidArgumentError('It must be name=value.');
+  return { ...before, [name]: value };
+}
+
+async function runAgent({ world, words, options, print, client: connect }: Asked<Task>): Promise<ExitCode> {
+  const [agent = '', asked = ''] = words;
+  const input = asked === '-' ? await readAll(world.stdin) : asked;
+  const client = await connect();
+  const path = `/api/v1/agents/${segment(await findAgent(client, agent))}/run`;
+  const body = given({ input, context: options.context, stream: true });
+  const interrupted = world.interruption();
+  const limit = timeLimit(options);
+  const signal = AbortSignal.any([interrupted, limit.signal]);
+  const run: Begun = { id: null };
+  try {
+    const result = await followRun(await client.stream('POST', path, { body, signal }), { world, print, run });
+    if (print.json) await print.lines(result, []);
+    else print.note(summaryOf(result));
+    return 0;
+  } catch (error) {
+    if (!signal.aborted) throw error;
+    const why = interrupted.aborted ? 'interrupted' : `not done within ${options.timeout ?? ''} s`;
+    print.note(`${why}; ${await cancelled(client, run)}`);
+    return interrupted.aborted ? 130 : 124;
+  } finally {
+    limit.clear();
+  }
+}
+
+/** The id of the run, after the control plane has sent it. */
+interface Begun {
+  id: string | null;
+}
+
+/** The time limit of the whole run, if the user gave one. */
+function timeLimit(options: Globals): { readonly signal: AbortSignal; readonly clear: () => void } {
+  const limit = new AbortController();
+  const timer = options.timeout === undefined ? undefined : setTimeout(() => limit.abort(), timeoutOf(options));
+  return { signal: limit.signal, clear: () => clearTimeout(timer) };
+}
+
+/**
+ * Disconnecting also cancels a run, but a proxy in between might keep its connection open. Returns the outcome in
+ * words.
+ */
+async function cancelled(client: Client, { id }: Begun): Promise<string> {
+  if (id === null) return 'no run had begun, or it is cancelled since its client has gone';
+  try {
+    const { status } = rowIn(await client.ask('POST', `/api/v1/runs/${segment(id)}/cancel`), 'run');
+    return status === 'running' || status === 'cancelled' ? `run ${id} is cancelled` : `run ${id} had ended: ${shown(status)}`;
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error;
+    return `run ${id} was left, which cancels it, and could not be asked to end besides: ${error.message}`;
+  }
+}
+
+interface Followed {
+  readonly world: World;
+  readonly print: Printer;
+  readonly run: Begun;
+}
+
+/** Returns the result, which is in the last event. */
+async function followRun(pieces: AsyncIterable<string>, { world, print, run }: Followed): Promise<Row> {
+  let said = '';
+  const say = async (delta: string): Promise<void> => {
+    said = delta;
+    if (!print.json) await writeAll(world.stdout, plain(delta));
+  };
+  const endLine = (): Promise<void> => (said === '' || said.endsWith('\n') ? Promise.resolve() : say('\n'));
+  for await (const { event, data, comment } of eventsOf(pieces)) {
+    run.id ??= /^run ([A-Za-z0-9]+)$/.exec(comment ?? '')?.[1] ?? null;
+    if (data === null) continue;
+    const row = parseRow(data);
+    if (event === 'text') await say(textIn(row, 'delta'));
+    else await endLine();
+    if (event === 'error') throw new Outage(`the run failed: ${textIn(row, 'error')}`);
+    if (event === 'done') return row;
+    if (!print.json) for (const line of linesOf(event, row)) world.stderr.write(`${line}\n`);
+  }
+  throw new Outage('the run was cut off before its end; tollgate runs list shows what became of it');
+}
+
+function linesOf(event: string, row: Row): readonly string[] {
+  switch (event) {
+    case 'tool_calls':
+      return rowsIn(row, 'calls').map((call) => callLine(call['tool'], call['input']));
+    case 'governance':
+      return row['decision'] === 'deny' ? [`✗ ${shown(row['tool'])} ${shown(row['reason'])}`] : [];
+    case 'tool_result':
+      return [resultLine(row['tool'], row['isError'], row['output'])];
+    default:
+      return [];
+  }
+}
+
+function summaryOf(result: Row): string {
+  const usage = isRow(result['usage']) ? result['usage'] : {};
+  const counts = `${shown(usage['toolCallCount'])} tool calls, ${shown(usage['estimatedCostCents'])} cents`;
+  return `run ${textIn(result, 'id')}: ${shown(result['stopReason'])}, ${counts}`;
+}

@@ -1,0 +1,92 @@
+// `tollgate simulate`: shows how draft policies would have decided the recorded calls. It changes nothing.
+import type { Command } from 'commander';
+import { given, isRow, numberIn, type Row, rowIn, rowsIn } from '../api/answer.ts';
+import { act, type Asked, type Cli, type ExitCode } from '../command.ts';
+import { escapeText } from '../print/escape.ts';
+import { Failure } from '../failure.ts';
+import { readPolicies } from '../policies/policy-files.ts';
+import { rowsOf } from '../api/streams.ts';
+import { shown } from '../print/table.ts';
+import { timeAgo } from '../time.ts';
+import type { World } from '../world.ts';
+import { filesFlag, filesWords } from './policy.ts';
+
+interface Question {
+  readonly file: readonly string[];
+  readonly since: string;
+  readonly until?: string;
+  readonly limit?: string;
+}
+
+export function addSimulateCommand(program: Command, cli: Cli): void {
+  program
+    .command('simulate')
+    .description('decide recorded calls again with draft policies; exit code 2 when a decision would change')
+    .requiredOption(filesFlag, filesWords)
+    .option('--since <time>', 'from when: ISO 8601, or before now, as 24h', '24h')
+    .option('--until <time>', 'until when')
+    .option('--limit <count>', 'of how many calls at most')
+    .action(act(cli, simulate));
+}
+
+async function simulate({ world, options, print, client }: Asked<Question>): Promise<ExitCode> {
+  const drafts = await readPolicies(options.file, world.stdin);
+  const since = timeAgo('--since', options.since, world.now());
+  const until = options.until === undefined ? undefined : timeAgo('--until', options.until, world.now());
+  const limit = options.limit === undefined ? undefined : countOf(options.limit);
+  const pieces = await (await client()).stream('POST', '/{workspace}/admin/simulate', { body: given({ ...drafts, since, until, limit }) });
+  const result = await readResult(pieces, world);
+  const newly = rowIn(result, 'newly');
+  const tried = numberIn(result, 'entries') > 0;
+  const groups = rowsIn(result, 'groups');
+  await print.table(result, groups, {
+    empty: tried ? 'no decision would change' : 'no call was recorded in this time; nothing was tried',
+    columns: [
+      { head: 'change', of: (row) => row['change'] },
+      { head: 'count', of: (row) => row['count'] },
+      { head: 'agent', of: (row) => row['agent'] },
+      { head: 'tool', of: (row) => row['tool'] },
+      { head: 'tier', of: (row) => row['tier'] },
+      { head: 'rule of', of: (row) => row['document'] ?? row['layer'] },
+      { head: 'path', of: (row) => row['path'] },
+      { head: 'for example', of: exampleOf },
+    ],
+  });
+  if (tried) print.note(summaryOf(result, newly));
+  return groups.length > 0 || Object.values(newly).some((count) => typeof count === 'number' && count > 0) ? 2 : 0;
+}
+
+function countOf(text: string): number {
+  if (!/^\d{1,9}$/.test(text)) throw new Failure(`--limit must be a number, is ${text}`);
+  return Number(text);
+}
+
+/** The last line contains the result or the error. */
+async function readResult(pieces: AsyncIterable<string>, { stderr }: World): Promise<Row> {
+  const { isTTY = false } = stderr;
+  let last: Row = {};
+  for await (const row of rowsOf(pieces)) {
+    last = row;
+    const { progress } = row;
+    // On a terminal, each progress line overwrites the previous one.
+    if (isRow(progress)) stderr.write(`${isTTY ? '\r\u001b[2K' : ''}${progressOf(progress)}${isTTY ? '' : '\n'}`);
+  }
+  if (isTTY) stderr.write('\r\u001b[2K');
+  if (typeof last['error'] === 'string') throw new Failure(`the simulation failed: ${last['error']}`);
+  if (!isRow(last['result']))
+    throw new Failure('the simulation was cut off before its result; run it again, of less with --limit or --since');
+  return last['result'];
+}
+
+const progressOf = ({ entries, until }: Row): string => escapeText(`${String(entries)} calls, at ${String(until)}`);
+
+function summaryOf(result: Row, newly: Row): string {
+  const counts = Object.entries(newly).map(([name, count]) => `${shown(count)} ${name}`);
+  const cut = result['truncated'] === true ? ', and there are more: raise --limit or narrow --since' : '';
+  return `${numberIn(result, 'entries')} calls from ${shown(result['since'])} to ${shown(result['until'])}${cut}; newly: ${counts.join(', ')}`;
+}
+
+function exampleOf({ examples }: Row): unknown {
+  const first: unknown = Array.isArray(examples) ? examples[0] : undefined;
+  return isRow(first) ? (first['id'] ?? first) : first;
+}

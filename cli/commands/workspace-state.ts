@@ -1,0 +1,85 @@
+// Commands of one request each: freezing the workspace, and lists of what the workspace contains.
+import type { Command } from 'commander';
+import { numberIn, rowsIn, textIn } from '../api/answer.ts';
+import { act, type Asked, type Cli } from '../command.ts';
+
+export function addStateCommands(program: Command, cli: Cli): void {
+  program
+    .command('freeze')
+    .description('deny every call of the workspace, before every rule')
+    .action(act(cli, brake('freeze')));
+  program
+    .command('unfreeze')
+    .description('take the brake off')
+    .action(act(cli, brake('unfreeze')));
+  program
+    .command('events')
+    .description('who changed what, newest first')
+    .option('--limit <count>', 'how many at most; without: 200')
+    .option('--cursor <next>', 'go on where the answer before ended')
+    .action(act(cli, listEvents));
+  program
+    .command('agents')
+    .description('agents of the workspace')
+    .command('list')
+    .description('the agents, newest first')
+    .action(act(cli, listAgents));
+  program.command('models').description('models an agent may be given').action(act(cli, listModels));
+}
+
+const brake =
+  (word: 'freeze' | 'unfreeze') =>
+  async ({ print, client }: Asked<object>): Promise<void> => {
+    const { workspace, ask } = await client();
+    const answer = await ask('POST', `/{workspace}/admin/${word}`);
+    await print.lines(answer, []);
+    const now = word === 'freeze' ? 'frozen: every call is denied' : 'unfrozen: policies decide again';
+    print.note(`${workspace} is ${now}, revision ${numberIn(answer, 'revision')}`);
+  };
+
+async function listEvents({ options, print, client }: Asked<{ readonly limit?: string; readonly cursor?: string }>): Promise<void> {
+  const { limit, cursor } = options;
+  const answer = await (await client()).ask('GET', '/{workspace}/admin/events', { query: { limit, cursor } });
+  await print.table(answer, rowsIn(answer, 'events'), {
+    empty: 'nothing was ever changed',
+    columns: [
+      { head: 'at', of: (row) => row['at'] },
+      { head: 'revision', of: (row) => row['revision'] },
+      { head: 'by', of: (row) => row['sub'] },
+      { head: 'action', of: (row) => row['action'] },
+      { head: 'target', of: (row) => row['target'] },
+    ],
+  });
+  if ('next' in answer) print.note(`there is more: --cursor ${textIn(answer, 'next')}`);
+}
+
+async function listAgents({ print, client }: Asked<object>): Promise<void> {
+  const answer = await (await client()).ask('GET', '/api/v1/agents');
+  await print.table(answer, rowsIn(answer, 'profiles'), {
+    empty: 'there is no agent',
+    columns: [
+      { head: 'id', of: (row) => row['id'] },
+      { head: 'name', of: (row) => row['name'] },
+      { head: 'model', of: (row) => row['model'] },
+      { head: 'tools', of: (row) => countOf(row['enabledTools']) },
+      { head: 'suspended', of: (row) => (row['suspended'] === true ? 'suspended' : '') },
+      { head: 'created', of: (row) => row['createdAt'] },
+    ],
+  });
+}
+
+const countOf = (list: unknown): unknown => (Array.isArray(list) ? list.length : null);
+
+async function listModels({ print, client }: Asked<object>): Promise<void> {
+  const answer = await (await client()).ask('GET', '/api/v1/models');
+  await print.table(answer, rowsIn(answer, 'models'), {
+    empty: 'there is no model',
+    columns: [
+      { head: 'model', of: (row) => row['id'] },
+      { head: 'in ¢/M', of: (row) => row['inputCentsPerMillionTokens'] },
+      { head: 'out ¢/M', of: (row) => row['outputCentsPerMillionTokens'] },
+      { head: 'context', of: (row) => row['contextWindow'] },
+      { head: 'deprecated', of: (row) => (row['deprecated'] === true ? 'deprecated' : '') },
+    ],
+  });
+}

@@ -1,0 +1,171 @@
+// The line that a host runs before and after each call: `<program> hook <host> [--host-version V] [--agent NAME]`. It
+// includes a part that denies the call if the program itself cannot be started, because no host denies then (exit code
+// 127, or 1). This file also reads such a line, in every form that any version installed, and with the changes of a
+// user.
+import type { HostName } from '@tollgate/proto/contract';
+import { parseShellLine, type Shell, type ShellCommand, type ShellLine } from './shell-line.ts';
+
+export interface HookLine {
+  /** As a shell starts it: `"/…/node" "/…/bin.js"`, or `tollgate`. */
+  readonly program: string;
+  readonly hostVersion: string | null;
+  /** Empty: no name. */
+  readonly agent: string;
+}
+
+export function hookLine(host: HostName, { program, hostVersion, agent }: HookLine): string {
+  const version = hostVersion === null ? '' : ` --host-version ${hostVersion}`;
+  return `${program} hook ${host}${version}${agent === '' ? '' : ` --agent ${quoted(agent)}`}`;
+}
+
+const quoted = (text: string): string => (/^[\w.-]+$/.test(text) ? text : `"${text}"`);
+
+/** Whether the text is safe between double quotes in every shell and in a header. */
+export const isQuotable = (text: string): boolean => /^[ -~]*$/.test(text) && !/["$`\\%!]/.test(text);
+
+/**
+ * For hosts that read the exit code: with 2 the call is not run, with any other code it is. sh, cmd.exe, bash, zsh and
+ * fish accept the line.
+ */
+export const orExit = (line: string, shell: Shell = 'sh'): string =>
+  shell === 'powershell' ? `& ${line}; if ($LASTEXITCODE -ne 0) { exit 2 }` : `${line} || exit 2`;
+
+/** For hosts that need an answer on standard output, whatever the exit code. `answer` contains no single quote. */
+export const orSay = (line: string, answer: string, shell: Shell = 'sh'): string =>
+  shell === 'powershell' ? `& ${line}; if ($LASTEXITCODE -ne 0) { '${answer}'; exit 0 }` : `${line} || echo '${answer}'`;
+
+const powershellGuard = /\s*;\s*if \(\$LASTEXITCODE -ne 0\) \{ (?:exit (?:2|\$LASTEXITCODE)|('[^']*'); exit 0) \}\s*$/;
+
+const option = String.raw`(?: --(?:host-version|agent) (?:"[^"]*"|[^\s"]+))*`;
+const guard = String.raw`(?:\s*\|\|.*|; if \(\$LASTEXITCODE -ne 0\) .*)?`;
+const form = new RegExp(String.raw`^((?:.*[\s"'/\\&(])?(?:tollgate|bin\.js)["']?) hook ([\w-]+)(${option})${guard}$`, 's');
+
+/** Null: the line does not start tollgate. */
+export function readHookLine(host: HostName, text: string): HookLine | null {
+  return startIn(host, text)?.line ?? readForm(host, text);
+}
+
+/**
+ * Whether uninstall removes the line. A line that also starts a program of the user, before or after ours, belongs to
+ * the user.
+ */
+export function isOurLine(host: HostName, text: string): boolean {
+  const start = startIn(host, text);
+  if (start === null) return readForm(host, text) !== null;
+  return [...start.before, ...start.behind].every(({ words }) => isShellsOwn(words[0]?.text ?? ':'));
+}
+
+/** A line with only these commands is not worth keeping without ours. */
+const isShellsOwn = (name: string): boolean => ['true', ':', 'false', 'exit', 'echo', 'printf', 'cat', 'tee', 'cd'].includes(name);
+
+/**
+ * Reads the installed form from the text only. This also works if a quote is not closed, or if the program only seems
+ * to be started.
+ */
+function readForm(host: HostName, text: string): HookLine | null {
+  const [, program, named, options = ''] = form.exec(text) ?? [];
+  if (program === undefined || named !== host) return null;
+  return {
+    program: program.replace(/^& /, ''),
+    hostVersion: optionIn(options, 'host-version'),
+    agent: optionIn(options, 'agent') ?? '',
+  };
+}
+
+function optionIn(options: string, name: string): string | null {
+  const [, inQuotes, plain] = new RegExp(String.raw` --${name} (?:"([^"]*)"|([^\s"]+))`).exec(options) ?? [];
+  return inQuotes ?? plain ?? null;
+}
+
+export interface Start {
+  readonly line: HookLine;
+  /** The offset of its program in the text. */
+  readonly at: number;
+  /** The words after `hook <host>` that are not known options. */
+  readonly unknown: readonly string[];
+  readonly command: ShellCommand;
+  readonly before: readonly ShellCommand[];
+  readonly behind: readonly ShellCommand[];
+  readonly end: ShellLine['end'];
+  /** What PowerShell does after a failure; null: nothing. */
+  readonly guard: 'exit' | 'say' | null;
+}
+
+/** Null: no plain command of the line starts tollgate. */
+export function startIn(host: HostName, text: string, shells: readonly Shell[] = ['sh', 'cmd', 'powershell']): Start | null {
+  for (const shell of shells) {
+    const guarded = shell === 'powershell' ? powershellGuard.exec(text) : null;
+    const line = guarded === null ? text : text.slice(0, guarded.index);
+    const parsed = parseShellLine(line, shell);
+    if (parsed === null) continue;
+    const { commands, end } = parsed;
+    for (const [at, command] of commands.entries()) {
+      const found = programIn(host, command, { line, shell });
+      if (found === null) continue;
+      const guard = guarded === null ? null : guarded[1] === undefined ? 'exit' : 'say';
+      return { ...found, command, before: commands.slice(0, at), behind: commands.slice(at + 1), end, guard };
+    }
+  }
+  return null;
+}
+
+const fileName = (path: string): string => /[^/\\]*$/.exec(path)?.[0] ?? '';
+
+const tollgate = /^tollgate(?:\.cmd|\.exe|\.bat|\.ps1)?$/i;
+const node = /^node(?:\.exe)?$/i;
+const npx = /^npx(?:\.cmd|\.exe)?$/i;
+const ofPackage = /^@tollgate\/(?:cli|control-plane)(?:@[\w.-]+)?$/;
+
+/**
+ * Whether a command starts tollgate by name, with Node or with npx. Only variable assignments and prefixes such as
+ * `env` may precede it.
+ */
+function programIn(
+  host: HostName,
+  { words }: ShellCommand,
+  { line, shell }: { readonly line: string; readonly shell: Shell },
+): Pick<Start, 'line' | 'at' | 'unknown'> | null {
+  let first = 0;
+  while (shell === 'sh' && /^(?:exec|command|(?:(?:\/usr)?\/bin\/)?env|[A-Za-z_]\w*=.*)$/s.test(words[first]?.text ?? '')) first++;
+  const starter = fileName(words[first]?.text ?? '');
+  const [byNode, byNpx] = [node.test(starter), npx.test(starter)];
+  let at = byNode || byNpx ? first + 1 : first;
+  while (at > first && words[at]?.text.startsWith('-') === true) at += byNpx && /^(?:-p|--package)$/.test(words[at]?.text ?? '') ? 2 : 1;
+  const [program, verb, named, ...more] = words.slice(at);
+  if (program === undefined || verb?.text !== 'hook' || named?.text !== host) return null;
+  const name = fileName(program.text);
+  // In a checkout, npx starts `node_modules/.bin/tollgate`, which also runs with Node.
+  if (byNode ? name !== 'bin.js' && name !== 'tollgate' : !tollgate.test(name) && !(byNpx && ofPackage.test(program.text))) return null;
+  const { agent = '', hostVersion = null, unknown } = optionsIn(more.map(({ text }) => text));
+  const from = words[first]?.from ?? 0;
+  return { line: { program: line.slice(from, program.to), agent, hostVersion }, at: from, unknown };
+}
+
+interface Options {
+  readonly agent?: string;
+  readonly hostVersion?: string;
+  readonly unknown: readonly string[];
+}
+
+function optionsIn(words: readonly string[]): Options {
+  const [word, next, ...rest] = words;
+  if (word === undefined) return { unknown: [] };
+  const [, name, value] = /^--(agent|host-version)(?:=(.*))?$/s.exec(word) ?? [];
+  if (name === undefined || (value ?? next) === undefined) return { unknown: words };
+  const others = optionsIn(value === undefined ? rest : words.slice(1));
+  return { ...(name === 'agent' ? { agent: value ?? next ?? '' } : { hostVersion: value ?? next ?? '' }), ...others };
+}
+
+/**
+ * Returns the same line with a program that does not exist; null: the line starts no program. The path may also occur
+ * before that, in a variable.
+ */
+export function withoutProgram(host: HostName, text: string): string | null {
+  const { line, at } = startIn(host, text) ?? {};
+  const program = (line ?? readForm(host, text))?.program;
+  if (program === undefined) return null;
+  const from = at ?? text.indexOf(program);
+  return text.slice(0, from) + missingProgram + text.slice(from + program.length);
+}
+
+const missingProgram = '"/nowhere/tollgate-doctor/node" "/nowhere/tollgate-doctor/bin.js"';

@@ -1,0 +1,133 @@
+// Examines one hook in a host's settings: whether it is ours, how it asks, and what prevents the host from asking it
+// before every call or from blocking a call.
+import type { HostName } from '@tollgate/proto/contract';
+import { isRow, type Row } from '../api/answer.ts';
+import { timeoutMs } from '../commands/hook.ts';
+import { isOurLine, readHookLine } from './command-line.ts';
+import { type Installed, timeoutSeconds, type Way } from './host.ts';
+import { lineProblem } from './line-problem.ts';
+import { type OnPlatform, platformOf } from './paths.ts';
+import type { Shell } from './shell-line.ts';
+
+/** Some hosts have a separate name for each shell. */
+const lineNames = ['command', 'bash', 'powershell'] as const;
+
+/** Whether uninstall removes the hook, on any machine. */
+export function isOurs(host: HostName, handler: unknown): boolean {
+  if (!isRow(handler)) return false;
+  if (typeof handler['url'] === 'string') return isOurUrl(host, handler['url']);
+  return lineNames.some((name) => isLine(handler[name], (line) => isOurLine(host, line)));
+}
+
+/** Returns how the host asks on this machine; null: none of the hook's lines starts tollgate. */
+export function wayOf(host: HostName, handler: unknown, on: OnPlatform = {}): Way | null {
+  if (!isRow(handler)) return null;
+  if (typeof handler['url'] === 'string') return isOurUrl(host, handler['url']) ? httpWay(handler['url'], handler) : null;
+  if (!lineNames.some((name) => isLine(handler[name], (line) => readHookLine(host, line) !== null))) return null;
+  return { kind: 'command', ...lineRun(host, handler, on) };
+}
+
+const isOurUrl = (host: HostName, url: string): boolean => url.endsWith(`/hooks/${host}`);
+
+const isLine = (value: unknown, test: (line: string) => boolean): boolean => typeof value === 'string' && test(value);
+
+/** Returns the line that the host passes to a shell on this machine (empty if it has none), and which shell that is. */
+function lineRun(host: HostName, handler: Row, on: OnPlatform): { readonly command: string; readonly shell: Shell } {
+  const shell = shellOf(host, handler, platformOf(on));
+  const names = host !== 'copilot-cli' ? ['command'] : [shell === 'powershell' ? 'powershell' : 'bash', 'command'];
+  const command = names.map((name) => handler[name]).find((line) => typeof line === 'string');
+  return { command: command ?? '', shell };
+}
+
+function shellOf(host: HostName, handler: Row, platform: NodeJS.Platform): Shell {
+  // Claude Code starts sh on every machine, unless the hook names another shell. On Windows it starts the sh of Git.
+  if (host === 'claude-code') return handler['shell'] === 'powershell' ? 'powershell' : 'sh';
+  if (platform !== 'win32') return 'sh';
+  return host === 'gemini-cli' || host === 'copilot-cli' ? 'powershell' : 'cmd';
+}
+
+function httpWay(url: string, handler: Row): Way {
+  const headers = Object.entries(isRow(handler['headers']) ? handler['headers'] : {}).map(
+    ([name, value]) => [name, String(value)] as const,
+  );
+  const said = new Map(headers.map(([name, value]) => [name.toLowerCase(), value]));
+  const allowed = handler['allowedEnvVars'];
+  return {
+    kind: 'http',
+    url,
+    agent: said.get('x-tollgate-agent') ?? '',
+    hostVersion: said.get('x-tollgate-host-version') ?? null,
+    headers,
+    allowedEnvVars: Array.isArray(allowed) ? allowed.filter((name) => typeof name === 'string') : [],
+  };
+}
+
+export interface Found {
+  readonly handler: unknown;
+  /** The group that contains the handler, with its settings for all handlers in it; or the handler itself. */
+  readonly group: unknown;
+}
+
+/**
+ * Of our hooks for the event before a call, returns the one that blocks, else the first one; null: there is no hook of
+ * ours.
+ */
+export function installedIn(host: HostName, found: readonly Found[], on: OnPlatform = {}): Installed | null {
+  const ours = found.flatMap(({ handler, group }) => {
+    const way = wayOf(host, handler, on);
+    if (way === null || !isRow(handler)) return [];
+    const line = way.kind === 'command' ? lineGap(host, way) : null;
+    const gaps = [...gapsIn(group), ...gapsIn(handler), ...timeGaps(host, handler), ...(line === null ? [] : [line])];
+    const open = host === 'cursor' && handler['failClosed'] !== true ? [failsOpen] : [];
+    return [{ way, gaps: [...new Set([...gaps, ...open])] }];
+  });
+  return ours.find(({ gaps }) => gaps.length === 0) ?? ours[0] ?? null;
+}
+
+function lineGap(host: HostName, { command, shell = 'sh' }: Extract<Way, { kind: 'command' }>): string | null {
+  if (command === '') return `the hook has no line for the shell of this machine; run tollgate hooks install ${host} again`;
+  return lineProblem(host, command, shell);
+}
+
+const failsOpen = 'Cursor runs the call where the hook fails: "failClosed" is not true, and must be';
+
+const everyTool: ReadonlySet<unknown> = new Set([undefined, null, '', '*', '.*']);
+
+/** Why the host does not wait for the hook before every call, in words. */
+export function gapsIn(said: unknown): readonly string[] {
+  if (!isRow(said)) return [];
+  const { matcher, if: condition } = said;
+  const background = ['async', 'asyncRewake'].filter((name) => said[name] !== undefined && said[name] !== false);
+  return [
+    ...(everyTool.has(matcher) ? [] : [`the hook is only for tools that match ${JSON.stringify(matcher)}`]),
+    ...(condition === undefined ? [] : [`the hook is only for calls that match ${JSON.stringify(condition)}`]),
+    ...background.map((name) => `the call does not wait for the hook, which is "${name}"; take that out`),
+    ...(said['once'] === true ? ['the hook is run for the first call only, since it is "once"; take that out'] : []),
+  ];
+}
+
+/** Each host's names for the time limit of a hook, and how many of its units are one second. */
+const timeLimits: Readonly<Partial<Record<HostName, { readonly names: readonly string[]; readonly perSecond: number }>>> = {
+  'claude-code': { names: ['timeout'], perSecond: 1 },
+  codex: { names: ['timeout'], perSecond: 1 },
+  cursor: { names: ['timeout'], perSecond: 1 },
+  'gemini-cli': { names: ['timeout'], perSecond: 1_000 },
+  'copilot-cli': { names: ['timeoutSec', 'timeout'], perSecond: 1 },
+};
+
+/**
+ * A host runs the call if a hook takes too long. The host must therefore wait longer than `tollgate hook`, which sends
+ * a denial at its own time limit. If two names are set, both are checked, whichever the host uses.
+ */
+function timeGaps(host: HostName, handler: Row): readonly string[] {
+  const { names, perSecond } = timeLimits[host] ?? { names: [], perSecond: 1 };
+  const right = `right is ${timeoutSeconds * perSecond}`;
+  const needed = timeoutMs / 1_000;
+  return names.flatMap((name) => {
+    const limit = handler[name];
+    if (limit === undefined) return [];
+    if (typeof limit !== 'number') return [`"${name}" of the hook is ${JSON.stringify(limit)} and no number; ${right}`];
+    const seconds = limit / perSecond;
+    return seconds > needed ? [] : [`the host waits ${seconds} s for the hook ("${name}": ${limit}), which may take ${needed} s; ${right}`];
+  });
+}

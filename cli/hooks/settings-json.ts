@@ -1,0 +1,221 @@
+// Edits the hooks that a host reads from JSON settings: adds ours, finds them, and removes them. Before a text is
+// returned, it is parsed again. Its content must be the earlier content with or without our hooks; otherwise the edit
+// is rejected.
+import { isDeepStrictEqual } from 'node:util';
+import { isRow, type Row } from '../api/answer.ts';
+import { BadSettings, unprovenEdit } from './bad-settings.ts';
+import { insertInto, removeFrom } from './edit-jsonc.ts';
+import { byteOrderMark, elementsOf, keyOf, memberOf, memberValue, type Node, parseJsonc, startOf, valueOf } from './jsonc.ts';
+
+/** The wanted entry for each event. */
+export type Wanted = readonly (readonly [event: string, entry: unknown])[];
+
+interface Edited {
+  readonly text: string;
+  /**
+   * What `removeHooks` must know: the names of containers that did not exist before, and after `*=` the whitespace of a
+   * file that contained nothing else.
+   */
+  readonly made: readonly string[];
+}
+
+const blankMark = '*=';
+
+const objectIn = (text: string, node: Node, words: string): Node => {
+  if (node.type !== 'object') throw new BadSettings(text, startOf(node), `${words} must be an object`);
+  return node;
+};
+
+const hooksIn = (text: string, root: Node): Node | null => {
+  const hooks = memberOf(root, 'hooks');
+  return hooks === undefined ? null : objectIn(text, hooks, '"hooks"');
+};
+
+function eventIn(text: string, hooks: Node | null, event: string): Node | null {
+  const list = hooks === null ? undefined : memberOf(hooks, event);
+  if (list === undefined) return null;
+  if (list.type !== 'array') throw new BadSettings(text, startOf(list), `"hooks"."${event}" must be a list`);
+  return list;
+}
+
+const isBlank = (text: string): boolean => text.trim() === '';
+
+/** `text` blank: there is no file yet. `head`: the other fields that the file must contain. */
+export function addHooks(text: string, wanted: Wanted, head: Readonly<Record<string, unknown>>): Edited {
+  let edited = isBlank(text) ? `${text.startsWith(byteOrderMark) ? byteOrderMark : ''}{}\n` : text;
+  const before = valueOf(parseJsonc(edited));
+  const made: string[] = isBlank(text) ? [blankMark + text] : [];
+  const root = (): Node => objectIn(edited, parseJsonc(edited), 'the file');
+  for (const [key, value] of Object.entries(head))
+    if (memberOf(root(), key) === undefined) {
+      edited = insertInto(edited, root(), value, key);
+      made.push(key);
+    }
+  if (hooksIn(edited, root()) === null) {
+    edited = insertInto(edited, root(), {}, 'hooks');
+    made.unshift('hooks');
+  }
+  for (const [event, entry] of wanted) {
+    const hooks = hooksIn(edited, root());
+    if (hooks === null) break;
+    const list = eventIn(edited, hooks, event);
+    if (list === null) {
+      edited = insertInto(edited, hooks, [entry], event);
+      made.unshift(`hooks.${event}`);
+    } else edited = insertInto(edited, list, entry);
+  }
+  if (!isDeepStrictEqual(valueOf(root()), withHooks(before, wanted, head))) throw unprovenEdit(text, 0, '"hooks"');
+  return { text: edited, made };
+}
+
+/** The expected content, computed from the value alone. */
+function withHooks(before: unknown, wanted: Wanted, head: Readonly<Record<string, unknown>>): unknown {
+  const root: Row = isRow(before) ? before : {};
+  const hooks: Record<string, unknown> = { ...(isRow(root['hooks']) ? root['hooks'] : {}) };
+  for (const [event, entry] of wanted) {
+    const list = hooks[event];
+    hooks[event] = [...(Array.isArray(list) ? list : []), JSON.parse(JSON.stringify(entry))];
+  }
+  return { ...head, ...root, hooks };
+}
+
+type IsOurs = (handler: unknown) => boolean;
+
+/** Removes every handler that `isOurs`, and the containers of `made` that are then empty. */
+export function removeHooks(text: string, isOurs: IsOurs, made: readonly string[]): string {
+  if (isBlank(text)) return text;
+  const blank = made.find((one) => one.startsWith(blankMark))?.slice(blankMark.length);
+  const names = made.filter((one) => !one.startsWith(blankMark)).toSorted((one, other) => depthOf(other) - depthOf(one));
+  let edited = text;
+  for (;;) {
+    const next = removeOne(edited, isOurs, new Set(names));
+    if (next === null) break;
+    edited = next;
+  }
+  // Other hooks that were added later still need the fields that we added for ours.
+  const isNew = names.includes('hooks');
+  for (const name of names) edited = removeIfEmpty(edited, name, isNew);
+  const wanted = withoutEmpty(withoutOurs(valueOf(parseJsonc(text)), isOurs), names);
+  if (!isDeepStrictEqual(valueOf(parseJsonc(edited)), wanted)) throw unprovenEdit(text, 0, '"hooks"');
+  return edited.trim() === '{}' ? (blank ?? edited) : edited;
+}
+
+/** The fields that the file must contain are removed last. */
+const depthOf = (name: string): number => (eventOf(name) === null ? (name === 'hooks' ? 1 : 0) : 2);
+
+/**
+ * Removes our first handler, and the containers of `names` that contain nothing else; null: there is no handler of
+ * ours.
+ */
+function removeOne(text: string, isOurs: IsOurs, names: ReadonlySet<string>): string | null {
+  const root = objectIn(text, parseJsonc(text), 'the file');
+  const hooks = hooksIn(text, root);
+  if (hooks === null) return null;
+  for (const [event, member] of elementsOf(hooks).entries()) {
+    const list = memberValue(member);
+    if (list?.type !== 'array') continue;
+    const place = placeIn(list, isOurs);
+    if (place === null) continue;
+    const isLast = place.container === list && elementsOf(list).length === 1 && names.has(`hooks.${keyOf(member)}`);
+    if (!isLast) return removeFrom(text, place.container, place.at);
+    if (elementsOf(hooks).length > 1 || !names.has('hooks')) return removeFrom(text, hooks, event);
+    return removeFrom(
+      text,
+      root,
+      elementsOf(root).findIndex((one) => keyOf(one) === 'hooks'),
+    );
+  }
+  return null;
+}
+
+/** A group without another handler is removed too. */
+function placeIn(list: Node, isOurs: IsOurs): { readonly container: Node; readonly at: number } | null {
+  for (const [at, item] of elementsOf(list).entries()) {
+    if (isOurs(valueOf(item))) return { container: list, at };
+    const handlers = memberOf(item, 'hooks');
+    if (handlers?.type !== 'array') continue;
+    const inner = elementsOf(handlers).findIndex((handler) => isOurs(valueOf(handler)));
+    if (inner >= 0) return elementsOf(handlers).length === 1 ? { container: list, at } : { container: handlers, at: inner };
+  }
+  return null;
+}
+
+function removeIfEmpty(text: string, name: string, isNew: boolean): string {
+  const root = objectIn(text, parseJsonc(text), 'the file');
+  const event = eventOf(name);
+  const container = event === null ? root : hooksIn(text, root);
+  if (container === null || !isEmpty(valueOf(root), name, isNew)) return text;
+  const at = elementsOf(container).findIndex((member) => keyOf(member) === (event ?? name));
+  return removeFrom(text, container, at);
+}
+
+/** Returns the event of `hooks.<event>`. */
+const eventOf = (name: string): string | null => /^hooks\.(.*)$/s.exec(name)?.[1] ?? null;
+
+/**
+ * A container is empty if it contains nothing. A field that the file must contain counts as empty after the last hook
+ * is gone.
+ */
+function isEmpty(root: unknown, name: string, isNew: boolean): boolean {
+  if (!isRow(root)) return false;
+  const event = eventOf(name);
+  const hooks = root['hooks'];
+  const value = event === null ? root[name] : isRow(hooks) ? hooks[event] : undefined;
+  if (value === undefined) return false;
+  if (Array.isArray(value)) return value.length === 0;
+  return isRow(value) ? Object.keys(value).length === 0 : hooks === undefined || !isNew;
+}
+
+/** The expected remaining content, computed from the value alone. */
+function withoutOurs(root: unknown, isOurs: IsOurs): unknown {
+  if (!isRow(root) || !isRow(root['hooks'])) return root;
+  const hooks = Object.entries(root['hooks']).map(([event, list]) => [event, Array.isArray(list) ? othersOf(list, isOurs) : list]);
+  return { ...root, hooks: Object.fromEntries(hooks) };
+}
+
+function othersOf(list: readonly unknown[], isOurs: IsOurs): readonly unknown[] {
+  return list.flatMap((item) => {
+    if (isOurs(item)) return [];
+    const handlers = isRow(item) ? item['hooks'] : undefined;
+    if (!isRow(item) || !Array.isArray(handlers) || !handlers.some(isOurs)) return [item];
+    const others = handlers.filter((handler) => !isOurs(handler));
+    return others.length === 0 ? [] : [{ ...item, hooks: others }];
+  });
+}
+
+function withoutEmpty(root: unknown, names: readonly string[]): unknown {
+  let left = root;
+  for (const name of names) {
+    if (!isRow(left) || !isEmpty(left, name, names.includes('hooks'))) continue;
+    const event = eventOf(name);
+    const hooks = left['hooks'];
+    left = event === null || !isRow(hooks) ? without(left, name) : { ...left, hooks: without(hooks, event) };
+  }
+  return left;
+}
+
+const without = (row: Row, key: string): Row => Object.fromEntries(Object.entries(row).filter(([name]) => name !== key));
+
+/** Whether the file has no content. */
+export const saysNothing = (text: string): boolean => {
+  const root = isBlank(text) ? null : parseJsonc(text);
+  return root === null || (root.type === 'object' && elementsOf(root).length === 0);
+};
+
+/**
+ * Returns every handler under an event, with its event and its group; without a group, the handler itself is the group.
+ */
+export function handlersIn(text: string): readonly (readonly [event: string, handler: unknown, group: unknown])[] {
+  if (isBlank(text)) return [];
+  const hooks = hooksIn(text, objectIn(text, parseJsonc(text), 'the file'));
+  return (hooks === null ? [] : elementsOf(hooks)).flatMap((member) => {
+    const list = memberValue(member);
+    if (list?.type !== 'array') return [];
+    return elementsOf(list).flatMap((item) => handlersOf(item).map((handler) => [keyOf(member), valueOf(handler), valueOf(item)] as const));
+  });
+}
+
+function handlersOf(item: Node): readonly Node[] {
+  const handlers = memberOf(item, 'hooks');
+  return handlers?.type === 'array' ? elementsOf(handlers) : [item];
+}

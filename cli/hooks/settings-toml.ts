@@ -1,0 +1,145 @@
+// Edits the hooks that Codex reads from config.toml. A table of ours is added to the end of each event's list, after
+// the last line with content, where Codex itself adds tables. TOML allows this unless the file writes `hooks` in
+// another form; such a file is rejected with the place. Our tables are found by the content of the file, in any
+// notation. Codex identifies hooks by their position. Therefore a later install replaces our tables in place, and
+// removals are reported as in `removalsIn`.
+import { isRow, type Row } from '../api/answer.ts';
+import { BadSettings, unprovenEdit } from './bad-settings.ts';
+import { isAlone, type IsOurs, type Leaves, leavesForNew, listed, type Place, placesIn, withGroups, withoutPlace } from './hook-places.ts';
+import { replaceInline, withoutInline } from './toml-inline.ts';
+import { headMark, isMarkedHeader, withoutMarks } from './toml-marks.ts';
+import { isBlank, isToml, linesOf, newlineOf, parseToml, replaceTable, says, withoutTable } from './toml.ts';
+
+export interface Handler {
+  readonly type: 'command';
+  readonly command: string;
+  readonly timeout: number;
+}
+
+type Table = readonly [event: string, handler: Handler];
+export type Tables = readonly Table[];
+
+/** Puts each of `tables` in place of our table, or at the end if ours does not exist. */
+export function putTables(text: string, tables: Tables, isOurs: IsOurs): string {
+  const events = tables.map(([event]) => event);
+  let edited = removeTables(text, { leaves: leavesForNew(isOurs, events), isOurs });
+  const missing: Table[] = [];
+  for (const [event, handler] of tables) {
+    const kept = placesIn(parseToml(edited)).find((place) => place.event === event && isOurs(place.handler));
+    if (kept === undefined) missing.push([event, handler]);
+    else edited = withHandler(edited, kept, handler);
+  }
+  return missing.length === 0 ? edited : addTables(edited, missing);
+}
+
+function withHandler(text: string, place: Place, handler: Handler): string {
+  const { event, group, at, table } = place;
+  const hooks = listed(table['hooks']).map((one, index) => (index === at ? handler : one));
+  const replaced = isAlone(place) ? { hooks } : { ...table, hooks };
+  const wanted = withGroups(parseToml(text), event, (groups) => groups.map((one, index) => (index === group ? replaced : one)));
+  if (says(text, wanted)) return text;
+  const edited =
+    replaceTable(
+      text,
+      isAlone(place)
+        ? { begins: isHeaderOf(event), table: linesFor(event, handler), wanted }
+        : { begins: isHeaderOf(event, 'hooks'), table: handlerLines(event, handler), wanted },
+    ) ?? replaceInline(text, { command: commandIn(place.handler), table: `{ ${pairsOf(handler).join(', ')} }`, wanted });
+  if (edited === null) throw unprovenEdit(text, placeOfCommand(text), `hooks.${event}`);
+  return edited;
+}
+
+function addTables(text: string, tables: Tables): string {
+  const before = parseToml(text);
+  const [body, rest] = splitBehind(text);
+  const edited = joined(body, rest, tables);
+  if (says(edited, withTables(before, tables))) return edited;
+  throw inAnotherForm(text, tables);
+}
+
+/** Splits the text after the last line with content, before the comments and blank lines at the end. */
+function splitBehind(text: string): readonly [string, string] {
+  const lines = linesOf(text);
+  const last = lines.findLastIndex((line) => !/^\s*(?:#|$)/.test(line));
+  return [lines.slice(0, last + 1).join(''), lines.slice(last + 1).join('')];
+}
+
+function joined(body: string, rest: string, tables: Tables): string {
+  const newline = newlineOf(body + rest);
+  const ours = tables.flatMap(([event, handler]) => linesFor(event, handler)).join(newline);
+  if (body === '') return `${ours}${newline}${isBlank(linesOf(rest)[0]) ? newline : ''}${rest}`;
+  // If the last line has no newline, our last line has none either.
+  return body.endsWith('\n') ? `${body}${newline}${ours}${newline}${rest}` : `${body}${newline}${ours}`;
+}
+
+const linesFor = (event: string, handler: Handler): readonly string[] => [`[[hooks.${event}]]${headMark}`, ...handlerLines(event, handler)];
+
+const handlerLines = (event: string, handler: Handler): readonly string[] => [`[[hooks.${event}.hooks]]`, ...pairsOf(handler)];
+
+const pairsOf = ({ type, command, timeout }: Handler): readonly string[] => [
+  `type = ${quoteToml(type)}`,
+  `command = ${quoteToml(command)}`,
+  `timeout = ${timeout}`,
+];
+
+const withTables = (before: Row, tables: Tables): Row =>
+  tables.reduce((root, [event, handler]) => withGroups(root, event, (groups) => [...groups, { hooks: [handler] }]), before);
+
+/**
+ * Returns an error at the line that prevents adding our tables: of the lines that name hooks, the last one before which
+ * the tables can be added.
+ */
+function inAnotherForm(text: string, tables: Tables): BadSettings {
+  const words = 'hooks are written here in a form that tables cannot be added to; write them as [[hooks.PreToolUse]]';
+  const lines = linesOf(text);
+  let [at, found] = [0, 0];
+  for (const line of lines) {
+    const before = text.slice(0, at);
+    if (/hooks|ToolUse/.test(line) && isToml(before) && says(joined(before, '', tables), withTables(parseToml(before), tables))) found = at;
+    at += line.length;
+  }
+  return new BadSettings(text, found, words);
+}
+
+/** Removes each handler for which `leaves` is true, and our comments around these handlers. */
+export function removeTables(text: string, { leaves, isOurs }: { leaves: Leaves; isOurs: IsOurs }): string {
+  let edited = text;
+  for (;;) {
+    const root = parseToml(edited);
+    const place = placesIn(root).find((one) => leaves(one, root));
+    if (place === undefined) return withoutMarks(edited, (table) => isOursAlone(table, isOurs));
+    edited = withoutHandler(edited, place);
+  }
+}
+
+function isOursAlone(table: unknown, isOurs: IsOurs): boolean {
+  const hooks = isRow(table) ? listed(table['hooks']) : [];
+  return hooks.length > 0 && hooks.every(isOurs);
+}
+
+function withoutHandler(text: string, place: Place): string {
+  const wanted = withoutPlace(parseToml(text), place);
+  const left = withoutTable(text, {
+    begins: isAlone(place) ? isHeaderOf(place.event) : isHeaderOf(place.event, 'hooks'),
+    wanted,
+    // Install puts one blank line before all our tables.
+    sharesBlank: isMarkedHeader,
+  });
+  const edited = left ?? withoutInline(text, commandIn(place.handler), wanted);
+  if (edited === null) throw unprovenEdit(text, placeOfCommand(text), `hooks.${place.event}`);
+  return edited;
+}
+
+const commandIn = (handler: unknown): string => (isRow(handler) && typeof handler['command'] === 'string' ? handler['command'] : '');
+
+const placeOfCommand = (text: string): number => Math.max(0, text.search(/hook codex/));
+
+const isHeaderOf = (...names: readonly string[]) => {
+  const keys = names.map((name) => `\\s*\\.\\s*["']?${name}["']?`).join('');
+  const header = new RegExp(`^\\s*\\[\\[\\s*["']?hooks["']?${keys}\\s*\\]\\]`);
+  return (line: string): boolean => header.test(line);
+};
+
+/** Quotes any text for TOML. */
+const quoteToml = (text: string): string =>
+  text.includes("'") || /[\u0000-\u001f\u007f]/.test(text) ? JSON.stringify(text).replaceAll('\u007f', '\\u007f') : `'${text}'`;

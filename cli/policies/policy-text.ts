@@ -1,0 +1,92 @@
+// Parses one policy file to its value, or to every problem as `file:line:column: words`. JSON is parsed as YAML, so
+// that both have places. Aliases are bounded. Values that JSON cannot represent, or would read differently, are
+// rejected.
+import type { Document, LineCounter, Scalar } from 'yaml';
+import { isRow, type Row } from '../api/answer.ts';
+
+const aliasesMax = 100;
+const depthMax = 64;
+/** The sections of a set of policies, as the control plane exports it. */
+export const sections: readonly string[] = ['workspacePolicy', 'rolePolicies', 'agentTypePolicies', 'userPolicies'];
+
+type Parsed = { readonly value: Row } | { readonly problems: readonly string[] };
+
+export async function parsePolicyText(file: string, text: string): Promise<Parsed> {
+  const yaml = await import('yaml');
+  const lines = new yaml.LineCounter();
+  const at = (offset: number, message: string): string => `${placeOf(file, lines, offset)}: ${message}`;
+  const document = yaml.parseDocument(text, { lineCounter: lines, version: '1.2', schema: 'core', uniqueKeys: true, prettyErrors: false });
+  const second = document.errors.find(({ code }) => code === 'MULTIPLE_DOCS');
+  if (second !== undefined)
+    return { problems: [at(second.pos[0], 'a second document begins here; a file is one document; split it at ---')] };
+  const mistakes = [...document.errors, ...document.warnings].map(({ pos, message }) => at(pos[0], message));
+  if (mistakes.length > 0) return { problems: mistakes };
+  if (document.contents === null) return { problems: [`${file} is empty`] };
+  const strange = findStrange(yaml, document, at);
+  if (strange.length > 0) return { problems: strange };
+  const wrong = file.endsWith('.json') ? jsonProblem(text) : null;
+  if (wrong !== null) return { problems: [`${file}: this is no JSON (${wrong}); name it .yaml if it is meant to be YAML`] };
+  const value = toValue(document);
+  if (value === null) return { problems: [`${file} holds aliases of themselves, or that repeat more than ${aliasesMax} times over`] };
+  if (!isRow(value)) return { problems: [at(0, `must be a mapping of ${sections.join(', ')}`)] };
+  // `revision` is part of the answer of GET …/admin/policies.
+  const { revision: _, ...content } = value;
+  return { value: content };
+}
+
+const placeOf = (file: string, lines: LineCounter, offset: number): string => {
+  const { line, col } = lines.linePos(offset);
+  return `${file}:${line}:${col}`;
+};
+
+/** Null when aliases would make the value endless or too large. */
+function toValue(document: Document.Parsed): unknown {
+  try {
+    const value: unknown = document.toJS({ maxAliasCount: aliasesMax });
+    JSON.stringify(value);
+    return value;
+  } catch {
+    return null;
+  }
+}
+
+type Say = (offset: number, message: string) => string;
+
+/** Finds keys and values that YAML allows and we do not. */
+function findStrange(yaml: typeof import('yaml'), document: Document.Parsed, at: Say): readonly string[] {
+  const problems: string[] = [];
+  const say = (node: { readonly range?: readonly [number, number, number] | null }, message: string): void =>
+    void problems.push(at(node.range?.[0] ?? 0, message));
+  yaml.visit(document, {
+    Pair: (_key, pair, path) => {
+      const key = pair.key;
+      if (!yaml.isScalar(key)) return void problems.push(at(0, 'a key must be text'));
+      if (typeof key.value !== 'string') return say(key, `the key ${sourceOf(key)} is read as no text; write it in quotes`);
+      if (key.value === '__proto__') return say(key, '__proto__ is not allowed as a key');
+      const outermost = path.filter((node) => yaml.isMap(node)).length === 1;
+      if (outermost && key.value !== 'revision' && !sections.includes(key.value))
+        return say(key, `${key.value} is no section; there are ${sections.join(', ')}`);
+    },
+    Scalar: (_key, scalar) => {
+      if (typeof scalar.value === 'number' && !Number.isFinite(scalar.value)) say(scalar, `${sourceOf(scalar)} is no number that JSON has`);
+    },
+    Node: (_key, node, path) => {
+      if (path.length <= depthMax * 2) return;
+      say(node, `is nested deeper than ${depthMax}`);
+      return yaml.visit.BREAK;
+    },
+  });
+  return problems;
+}
+
+const sourceOf = (scalar: Scalar): string => scalar.source ?? String(scalar.value);
+
+/** Returns why the text is not JSON, in the parser's words; null when it is JSON. */
+function jsonProblem(text: string): string | null {
+  try {
+    JSON.parse(text);
+    return null;
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
+}

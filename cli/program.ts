@@ -1,0 +1,73 @@
+// The whole command line: its tree of commands and its options.
+import type { Command } from 'commander';
+import type { Cli, ExitCode } from './command.ts';
+import { addAuditCommands } from './commands/audit.ts';
+import { addCaCommand } from './commands/ca.ts';
+import { addCompletionCommand } from './commands/completion.ts';
+import { addControlPlaneCommands } from './commands/control-plane.ts';
+import { addDoctorCommand } from './commands/doctor.ts';
+import { addExplainCommand } from './commands/explain.ts';
+import { addHookCommands } from './commands/hooks.ts';
+import { addInjectCommand } from './commands/inject.ts';
+import { addKeyCommands } from './commands/keys.ts';
+import { addMemberCommands } from './commands/members.ts';
+import { addPolicyCommands } from './commands/policy.ts';
+import { addProfileCommands } from './commands/profile.ts';
+import { addRunCommand } from './commands/run.ts';
+import { addRunCommands } from './commands/runs.ts';
+import { addSidecarCommands } from './commands/sidecars.ts';
+import { addSimulateCommand } from './commands/simulate.ts';
+import { addStateCommands } from './commands/workspace-state.ts';
+import { addWorkspaceCommands } from './commands/workspace.ts';
+import { createBaseProgram, runProgram } from './run-program.ts';
+import type { World } from './world.ts';
+
+const epilogue = `
+Where to: --url, TOLLGATE_URL, the profile's address, or http://127.0.0.1:8080. With which key: TOLLGATE_KEY or the profile's.
+Beyond this machine the address must be https, unless TOLLGATE_ALLOW_PLAINTEXT=true.
+
+Exit codes:
+  0  done
+  1  could not; standard error says what, where, and what would be right, or, where no command was named, which there are
+  2  something differs (policy diff, --dry-run, simulate); of doctor: an agent has no hooks; of start: the configuration is refused;
+     of hook: the call is denied
+  124  the time of --timeout was up, and the run is cancelled (run)
+  130  interrupted (audit export, run)`;
+
+/** Runs one command. Returns the exit code and never throws. */
+export const runCli = (words: readonly string[], world: World): Promise<ExitCode> => runProgram(words, world, createProgram);
+
+/** Builds every command without running one. */
+export function createProgram(cli: Cli): Command {
+  const program = createBaseProgram(
+    'tollgate',
+    'Says which agent may call which tool, for whom and how often, and proves afterwards what happened',
+    cli,
+  )
+    .option('--url <url>', "the control plane's REST address")
+    .option('--profile <name>', 'another profile than the one in use')
+    .option(
+      '--timeout <seconds>',
+      'how long an answer may take (without: 30), and of run the whole run (without: as long as its agent may)',
+    )
+    .addHelpText('after', epilogue);
+  addControlPlaneCommands(program, cli);
+  addProfileCommands(program, cli);
+  addWorkspaceCommands(program, cli);
+  addKeyCommands(program, cli);
+  addMemberCommands(program, cli);
+  addPolicyCommands(program, cli);
+  addExplainCommand(program, cli);
+  addSimulateCommand(program, cli);
+  addRunCommand(program, cli);
+  addRunCommands(program, cli);
+  addAuditCommands(program, cli);
+  addSidecarCommands(program, cli);
+  addCaCommand(program, cli);
+  addStateCommands(program, cli);
+  addHookCommands(program, cli);
+  addDoctorCommand(program, cli);
+  addInjectCommand(program, cli);
+  addCompletionCommand(program, cli);
+  return program;
+}

@@ -1,0 +1,58 @@
+// What every program of commands shares: how it prints its help, and how it reports the error of a command.
+import { Command, CommanderError } from 'commander';
+import type { Cli, ExitCode } from './command.ts';
+import { Failure } from './failure.ts';
+import { escapeText } from './print/escape.ts';
+import type { World } from './world.ts';
+
+/** Runs one command of the program. Returns the exit code and never throws. */
+export async function runProgram(words: readonly string[], world: World, create: (cli: Cli) => Command): Promise<ExitCode> {
+  const cli: Cli = { world, exitCode: 0 };
+  try {
+    await create(cli).parseAsync([...words], { from: 'user' });
+    return cli.exitCode;
+  } catch (error) {
+    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 1;
+    for (const line of linesOf(error)) world.stderr.write(`${line}\n`);
+    return 1;
+  }
+}
+
+/** Creates a program without commands. The help is as wide as the terminal of `world`. */
+export function createBaseProgram(name: string, description: string, { world }: Cli): Command {
+  return new Command(name)
+    .description(description)
+    .version(world.version, '--version', 'print the version')
+    .option('--json', 'the answer as JSON on standard output')
+    .configureHelp({ showGlobalOptions: true })
+    .configureOutput({
+      writeOut: (text) => void world.stdout.write(text),
+      writeErr: (text) => void world.stderr.write(text),
+      getOutHelpWidth: () => helpWidth(world.stdout),
+      getErrHelpWidth: () => helpWidth(world.stderr),
+      outputError: (text, write) =>
+        write(
+          `${text
+            .replace(/^error: /, 'tollgate: ')
+            .trimEnd()
+            .split('\n')
+            .map(escapeText)
+            .join('\n  ')}\n`,
+        ),
+    })
+    .showHelpAfterError('  --help says what there is')
+    .exitOverride();
+}
+
+/** If the output is not a terminal, the width is fixed, whatever the process itself writes to. */
+const helpWidth = ({ isTTY, columns }: World['stdout']): number => (isTTY === true ? (columns ?? 80) : 80);
+
+function linesOf(error: unknown): readonly string[] {
+  if (error instanceof Failure) return [`tollgate: ${escapeText(error.message)}`, ...error.details.map((line) => `  ${escapeText(line)}`)];
+  if (error instanceof Error && 'syscall' in error) return [`tollgate: ${escapeText(error.message)}`];
+  // A bug of ours: print its message, not its stack.
+  return [
+    `tollgate: ${escapeText(error instanceof Error ? error.message : String(error))}`,
+    '  this is a mistake of tollgate itself; please report it',
+  ];
+}

@@ -1,0 +1,39 @@
+// What a program of commands uses of the process around it. `process-world.ts` makes it of the real process; tests pass
+// their own. Besides `hook-main.ts`, nothing else in this folder reads the environment, the clock or a stream of the process.
+import type { Readable, Writable } from 'node:stream';
+
+export interface Sink extends Writable {
+  readonly isTTY?: boolean;
+  readonly columns?: number;
+}
+
+/**
+ * Asks the user at the terminal, on standard error. Each function throws a Failure when the user leaves with Ctrl-C.
+ */
+export interface Prompts {
+  readonly secret: (message: string) => Promise<string>;
+  readonly text: (message: string) => Promise<string>;
+  readonly confirm: (message: string) => Promise<boolean>;
+}
+
+export interface World {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly version: string;
+  /** The user's home folder. */
+  readonly home: string;
+  /** The folder in which the program was started. */
+  readonly cwd: string;
+  /** How a shell starts this program: `"/…/node" "/…/bin.js"`. */
+  readonly self: string;
+  readonly stdin: Readable;
+  readonly stdout: Sink;
+  readonly stderr: Sink;
+  /** Null when there is no terminal to ask at. */
+  readonly prompts: Prompts | null;
+  readonly now: () => Date;
+  readonly random: () => number;
+  /** Resolves after `ms`, or as soon as the signal is aborted. */
+  readonly wait: (ms: number, signal?: AbortSignal) => Promise<void>;
+  /** From the call on, Ctrl-C and SIGTERM abort this signal instead of ending the process. */
+  readonly interruption: () => AbortSignal;
+}
