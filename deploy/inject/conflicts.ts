@@ -54,7 +54,7 @@ function repeatedNames(containers: readonly Placed[]): readonly Problem[] {
   return containers.flatMap(({ container: { name }, path }) => {
     const isRepeated = seen.has(name);
     seen.add(name);
-    return isRepeated ? problem(`${path}.name`, `${name} is the name of another container, too`) : [];
+    return isRepeated ? problem(`${path}.name`, `${name} is also the name of another container`) : [];
   });
 }
 

@@ -54,7 +54,8 @@ export function readStatus(metadata: Metadata | undefined): { readonly status: S
   const value = parse(written);
   const problems = shape.check(value, '');
   const path = keyedPath('metadata.annotations', statusAnnotation);
-  if (problems.length > 0) return { problems: problem(path, 'is not what tollgate writes there; take it out, and what was injected') };
+  if (problems.length > 0)
+    return { problems: problem(path, 'is not a value that tollgate writes; remove it, and everything that was injected') };
   // `shape` has checked every field.
   return { status: value as Status };
 }

@@ -65,7 +65,8 @@ function labelProblems(labels: Readonly<Record<string, string>>): readonly Probl
   return Object.entries(labels).flatMap(([key, value]) => {
     if (!key.startsWith(prefix)) return [];
     const path = keyedPath('metadata.labels', key);
-    if (key !== injectLabel) return problem(path, `is no label of Tollgate; there is ${injectLabel}, and the rest are annotations`);
+    if (key !== injectLabel)
+      return problem(path, `is not a label of Tollgate; the label is ${injectLabel}, and the other settings are annotations`);
     const wrong = among('enabled', 'disabled')(value);
     return wrong === null ? [] : problem(path, wrong);
   });
@@ -75,10 +76,11 @@ function annotationProblems(given: Readonly<Record<string, string>>): readonly P
   return Object.entries(given).flatMap(([key, value]) => {
     if (!key.startsWith(prefix) || key === statusAnnotation) return [];
     const path = keyedPath('metadata.annotations', key);
-    if (key === injectLabel) return problem(path, 'must be a label: the webhook is not asked about pods that say it elsewhere');
+    if (key === injectLabel) return problem(path, 'must be a label: the webhook only receives pods that have this label');
     const name = key.slice(prefix.length);
     const check = Object.hasOwn(annotations, name) ? annotations[name] : undefined;
-    if (check === undefined) return problem(path, `is no annotation of Tollgate; there are ${Object.keys(annotations).join(', ')}`);
+    if (check === undefined)
+      return problem(path, `is not an annotation of Tollgate; the annotations are ${Object.keys(annotations).join(', ')}`);
     const wrong = check(value);
     return wrong === null ? [] : problem(path, wrong);
   });

@@ -77,7 +77,7 @@ holds 'the control plane without a database says so' says 1 'There is no embedde
 holds 'the control plane in plain text beyond loopback refuses' says 2 'set TOLLGATE_ALLOW_PLAINTEXT=true' $control_plane
 holds 'the sidecar without a key says so' says 2 'TOLLGATE_KEY is required' $sidecar
 sidecar_key=$(new_key)
-holds 'the sidecar without a folder to write says so' says 2 'TOLLGATE_SPOOL_DIR is /var/lib/tollgate, where user 65532 may not write .EROFS.' --env "TOLLGATE_KEY=$sidecar_key" $sidecar
+holds 'the sidecar without a folder to write says so' says 2 'TOLLGATE_SPOOL_DIR is /var/lib/tollgate, where user 65532 cannot write .EROFS.' --env "TOLLGATE_KEY=$sidecar_key" $sidecar
 holds 'the command line is in the image' says 0 'Usage: tollgate' $control_plane --help
 
 quietly podman run --detach --name database "${strict[@]}" --volume database:/var/lib/postgresql localhost/tollgate-test/postgresql:15 -c listen_addresses=127.0.0.1 -c fsync=off
