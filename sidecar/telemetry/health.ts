@@ -31,8 +31,8 @@ export function createHealth(): Health {
         if (isTaken === wasTaken) return;
         wasTaken = isTaken;
         outside(() => {
-          if (isTaken) log?.info({ signal }, 'the telemetry collector takes what it is sent again');
-          else log?.warn({ signal, reason }, 'the telemetry collector does not take what it is sent; that much of it is lost');
+          if (isTaken) log?.info({ signal }, 'the telemetry collector accepts data again');
+          else log?.warn({ signal, reason }, 'the telemetry collector does not accept data; the data of failed exports is lost');
         });
       };
     },

@@ -58,7 +58,7 @@ export function readGatewayFile(
   const httpTools = section(reader, fields, 'httpTools', readHttpTool);
   for (const name of httpTools.keys())
     if (mcpServers.has(name))
-      reader.report(childPath('httpTools', name), 'is the name of an MCP server too; a name stands for one of them');
+      reader.report(childPath('httpTools', name), 'is also the name of an MCP server; each name must be used once');
   return reader.problems.length > 0 ? { problems: reader.problems } : { file: { mcpServers, httpTools } };
 }
 
@@ -69,7 +69,7 @@ function section<T>(reader: EntryReader, fields: Fields, name: string, read: Rea
   const found = new Map<string, T>();
   for (const [key, value] of Object.entries(fields[name] === undefined ? {} : (reader.object(fields[name], name) ?? {}))) {
     const path = childPath(name, key);
-    if (!isServerName(key)) reader.report(path, `is no name: it ${serverNameWords}`);
+    if (!isServerName(key)) reader.report(path, `is not a valid name: it ${serverNameWords}`);
     const own = reader.object(value, path);
     const entry = own === null ? null : read(reader, own, path);
     if (entry !== null) found.set(key, entry);

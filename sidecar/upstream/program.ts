@@ -81,7 +81,7 @@ function startProblem(error: unknown): string {
 function attend(child: ChildProcess, listener: ChannelListener, deps: StartDeps): Started {
   const { clock, messageBytes = upstreamBounds.messageBytes } = deps;
   const { pid, stdin, stdout } = child;
-  if (stdin === null || stdout === null) throw new Error('a program was started without its streams');
+  if (stdin === null || stdout === null) throw new Error('the program was started without its stdin and stdout pipes');
   let spoken = false;
   let gone = false;
   /** The reason why we end it. The program's own exit status is then not reported. */

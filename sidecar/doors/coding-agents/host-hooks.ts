@@ -58,7 +58,7 @@ export function registerHostHooks(app: FastifyInstance, entrance: Entrance, budg
         handler: async (request, reply) => {
           const host = hostNamed(request.params.host);
           const asked = known.get(request);
-          if (host === null || asked === undefined) throw new Error('a host hook was reached without a key');
+          if (host === null || asked === undefined) throw new Error('a request reached a host hook without a key');
           return send(reply, await answer(door, host, { request, ...asked }));
         },
       });

@@ -31,7 +31,7 @@ export function readCallerHeaders(headers: Headers): CallerHeaders | { readonly 
   return { agent: agent ?? '', tier: tier ?? 'interactive', sessionId: session ?? null };
 }
 
-const twice = 'must stand once';
+const twice = 'must appear only once';
 
 /** Null: the header is missing or empty. Undefined: the header occurs more than once. */
 function oneOf(headers: Headers, name: string): string | null | undefined {

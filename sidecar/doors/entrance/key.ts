@@ -28,7 +28,7 @@ export const badKeys = {
     error: 'a workspace key is required: Authorization: Bearer gsk_<workspace>_<random>',
   },
   unknown: { status: 401, code: 'key_revoked', error: 'the key is unknown, revoked or expired' },
-  elsewhere: { status: 403, code: 'key_scope', error: 'the key is of another workspace than the path names' },
+  elsewhere: { status: 403, code: 'key_scope', error: 'the key belongs to another workspace than the one in the path' },
   unscoped: { status: 403, code: 'key_scope', error: 'the key lacks the scope "govern"' },
 } as const satisfies Readonly<Record<string, Barred>>;
 

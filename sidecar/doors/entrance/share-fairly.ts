@@ -237,7 +237,7 @@ declare module 'fastify' {
 const crowded: Barred & { readonly retryAfterMs: number } = {
   status: 429,
   code: 'request_limit',
-  error: 'too many bytes of bodies of this caller are under way; come again once others are answered',
+  error: 'too many body bytes of this caller are in progress; try again when earlier requests are answered',
   retryAfterMs: 1_000,
 };
 

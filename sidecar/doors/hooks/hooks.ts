@@ -136,7 +136,7 @@ function answering(host: HookHost, { publicError, status: statuses, hook }: Answ
     },
     handler: async (request: FastifyRequest, reply: FastifyReply) => {
       const entered = request.letIn;
-      if (!hasEntered(entered)) throw new Error('a hook was reached without a key');
+      if (!hasEntered(entered)) throw new Error('a request reached a hook without a key');
       const { status, body } = await handle(request, entered, readHookBody(request.body, request.headers['content-type'], hook.nodes));
       void reply.code(status);
       return body;

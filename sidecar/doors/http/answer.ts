@@ -73,7 +73,10 @@ export async function* streamed(body: AsyncIterable<Uint8Array>, look: Look, tel
 }
 
 /** The decision for a body that is not valid text. */
-export const noText = refuse('redaction_unsupported', 'policy redacts the output, and it is not the text that it says it is');
+export const noText = refuse(
+  'redaction_unsupported',
+  'policy redacts the output, and the output is not valid in its content type or encoding',
+);
 
 /** The part of a complete answer to send. Null: it is not text. */
 export function lookedThrough(look: Look, bytes: Uint8Array): Uint8Array | null {

@@ -86,7 +86,7 @@ function registerTool(scope: FastifyInstance, deps: Deps, { name, tool, agent }:
       if (error !== null) return answered(withoutBytes(error));
       if (answer.statusCode >= 200 && answer.statusCode <= 599) return answered(null, answer);
       answer.body.on('error', () => {}).destroy();
-      return answered(Object.assign(new Error('the status is none'), { code: 'BAD_STATUS' }));
+      return answered(Object.assign(new Error('the status of the answer is not from 200 to 599'), { code: 'BAD_STATUS' }));
     });
   const request: Dispatcher['request'] = (...asked: readonly unknown[]) => Reflect.apply(ask, undefined, asked);
   void scope.register(httpProxy, {
@@ -101,7 +101,7 @@ function registerTool(scope: FastifyInstance, deps: Deps, { name, tool, agent }:
     // Only the answer itself waits for its end.
     handler: (asked, reply) => {
       const entered = asked.letIn;
-      if (entered === null) throw new Error('a tool was reached without a key');
+      if (entered === null) throw new Error('a request reached a tool without a key');
       // The framework adds HEAD to GET.
       if (!tool.methods.some((method) => method === asked.method))
         throw new AppError({ code: 'not_found', publicMessage: `the tool does not take ${asked.method}` });

@@ -63,7 +63,7 @@ export function textLook(redactor: Redactor, numbers: Numbers, essence: string):
     return bytes;
   };
   const read = (text: string): string => {
-    if (text.includes('\u0000')) throw new TypeError('NUL is in no text');
+    if (text.includes('\u0000')) throw new TypeError('a text with NUL cannot be redacted');
     return text;
   };
   const pushText = (text: string): string => {

@@ -63,7 +63,7 @@ export function createCosts(purse: Purse, barred: () => Decision | null): Costs 
     },
     settle: (reservation, cents) => {
       const spent = amountOf('settleCost', cents);
-      if (!open.delete(reservation)) throw wrong('settleCost takes a reservation of this run that was not settled before');
+      if (!open.delete(reservation)) throw wrong('settleCost needs a reservation of this run that is not settled yet');
       for (const one of purseAndAbove(purse)) {
         one.held -= amountOf('settleCost', reservation.cents);
         one.usage.addCost(spent / microcents);

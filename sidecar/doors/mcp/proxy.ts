@@ -86,7 +86,7 @@ export function registerMcp(app: FastifyInstance, { servers, ...entrance }: Deps
         errorHandler: answerError,
         handler: async (request, reply) => {
           const known = request.letIn;
-          if (known === null) throw new Error('the proxy was reached without a key');
+          if (known === null) throw new Error('a request reached the proxy without a key');
           const caller = callers.watch(reply, known.identity.keyId);
           try {
             const server = servers.find(heldBy(sidecar.cell), request.params.server);

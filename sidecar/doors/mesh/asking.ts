@@ -68,7 +68,7 @@ export async function withRoom<T>(
     giveBack = await bodies.hold(run.claim.identity.keyId, text, { ...parsing, ...(gone === undefined ? {} : { signal: gone }) });
   } catch (error) {
     if (!(error instanceof NoRoom)) throw error;
-    return refused({ status: 429, code: 'request_limit', words: `${error.message}; come again later`, retryAfterMs: 1_000 });
+    return refused({ status: 429, code: 'request_limit', words: `${error.message}; try again later`, retryAfterMs: 1_000 });
   }
   try {
     return await work();

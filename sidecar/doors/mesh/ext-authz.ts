@@ -29,7 +29,7 @@ export const extAuthz = (deps: ExtAuthzDeps): AuthorizationHandlers => ({
 
 async function check(deps: ExtAuthzDeps, { attributes }: CheckRequest__Output, gone: AbortSignal): Promise<CheckResponse> {
   const checked = readChecked(attributes);
-  if (checked === null) return refused(malformed('what is asked about is no HTTP request').refusal);
+  if (checked === null) return refused(malformed('the check request holds no HTTP request').refusal);
   const found = runOf(deps, checked.headers, 'envoy');
   if ('refusal' in found) return refused(found.refusal);
   const { run } = found;
@@ -86,7 +86,8 @@ function httpCallOf({ method, target, headers, body }: Checked, { name, prefix, 
   if (!taken.includes(method)) return malformed(`the method must be one of ${taken.join(', ')}`);
   const contentType = headers['content-type'];
   const encoding = headers['content-encoding'] ?? 'identity';
-  if (typeof contentType === 'object' || typeof encoding !== 'string') return malformed('a header of the body stands twice');
+  if (typeof contentType === 'object' || typeof encoding !== 'string')
+    return malformed('the header content-type or content-encoding appears twice');
   // A compressed body is not read here and counts as bytes.
   const type = encoding.toLowerCase() === 'identity' ? contentType : 'application/octet-stream';
   const asked = readHttpInput({ method, target, prefix, byMethod, contentType: type, forwarded: {}, body: body ?? new Uint8Array(0) });
@@ -99,8 +100,8 @@ function mcpCallOf({ method, headers, body }: Checked, server: string): Asked {
   // GET opens a stream, and DELETE ends a session.
   if (method === 'GET' || method === 'DELETE')
     return body !== null && body.length === 0 ? { call: null } : malformed(`${method} has no body`);
-  if (method !== 'POST') return malformed('MCP is spoken with POST, GET and DELETE');
-  if (body === null) return malformed('the body was not shown whole: the gateway must send it with what it asks');
+  if (method !== 'POST') return malformed('the method must be POST, GET or DELETE');
+  if (body === null) return malformed('the body is missing or incomplete: the gateway must send the whole body with its check request');
   const contentType = headers['content-type'];
   const type = typeof contentType === 'string' ? parseContentType(contentType) : null;
   const isJson = type?.essence === 'application/json' && (type.charset ?? 'utf-8') === 'utf-8';

@@ -73,7 +73,7 @@ async function checkOf(deps: MeshDeps, pending: PendingResults, { request, run, 
     }
     default: {
       const asks = asksOf(message, serviceNames);
-      if (asks === null) return refused(malformed(`a ${request.method} is for ${rangeOf(message)}`).refusal);
+      if (asks === null) return refused(malformed(`a ${request.method} must name ${rangeOf(message)}`).refusal);
       // Without this metadata it is unknown whether the gateway will show the result of the call.
       const hidesOutput = metadataText(metadataContext, 'tollgate_phase') !== 'full';
       const decided = await decideForServers(deps, { run, gone, headers, hidesOutput }, message, asks);

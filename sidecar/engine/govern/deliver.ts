@@ -61,7 +61,7 @@ export function unannounced(deps: GovernDeps, run: GovernedRun, { tool, also, in
 }
 
 // Used for a bug in Tollgate, wherever it is: nothing passes, and the entry says so.
-const failed = refuse('internal_error', 'what came of the call could not be examined');
+const failed = refuse('internal_error', 'the result of the call could not be examined');
 
 export interface JudgedDelivery extends Judged<Delivery> {
   /** JSON text of the output in the form that policy allows to be stored. Null: nothing of it is stored. */

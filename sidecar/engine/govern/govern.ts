@@ -156,7 +156,7 @@ function judgeLater(deps: GovernDeps, judging: Judging, awaits: NonNullable<Deci
 }
 
 const goneBefore = refuse('caller_gone', 'the caller had gone before the call was decided');
-const late = refuse('internal_error', 'no answer in time: whoever asked must be answered before it could be decided');
+const late = refuse('internal_error', 'the answer was due before the call could be decided');
 
 /** Counts the call as it was weighed at `decidedAt`, with that time, when nothing of it can fail any more. */
 function conclude(deps: GovernDeps, { run, call, startedAt }: Judging, weighed: Weighed, decidedAt: number): JudgedCall {
@@ -273,7 +273,7 @@ function weigh(
   // The digest is of the redacted text: otherwise redacted values could be found by trying values against the digest.
   const kept = { kept: redacted.text, digest: digestText(redacted.text), findings };
   if (replaces && hidesOutput) {
-    const words = 'policy redacts the output, and whoever asks here does not show it';
+    const words = 'policy redacts the output, and this caller does not send outputs here';
     return { decision: refuse('redaction_unsupported', words, { attempt: true }), input: null, ...kept };
   }
   if (replaces && findings.length > 0 && !takesValue(forwards, redacted.value)) {
@@ -283,7 +283,7 @@ function weigh(
   }
   const found = replaces && besides !== undefined ? kindsIn(run, tool, besides) : '';
   if (found !== '') {
-    const words = `policy redacts the input, and what goes on with it holds what cannot be replaced (${found})`;
+    const words = `policy redacts the input, and what is forwarded with it holds what cannot be replaced (${found})`;
     return { decision: refuse('redaction_unsupported', words, { attempt: true }), input: null, ...kept };
   }
   return { decision, input: replaces ? redacted.value : input, ...kept };

@@ -105,7 +105,7 @@ export function followPolicy(deps: FollowDeps, config: FollowConfig): Follower {
     const patienceMs = awaits ? bounds.answerMs : silenceMs;
     timer = setTimeout(() => {
       if (stream !== opened) return;
-      lose(null, `${isConnected() ? 'the control plane said nothing for' : 'no connection within'} ${patienceMs / 1000} s`);
+      lose(null, `${isConnected() ? 'the control plane sent nothing for' : 'no connection within'} ${patienceMs / 1000} s`);
       opened.cancel();
     }, patienceMs);
   };

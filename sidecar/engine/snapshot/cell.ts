@@ -119,7 +119,7 @@ export function createPolicyCell({ now }: Deps, workspace: string): PolicyCell {
   const change = (message: DeltaMessage): Offered =>
     safely(() => {
       const held = current;
-      if (held === null) return nack('wrong_base', 'a delta cannot be applied: nothing is held');
+      if (held === null) return nack('wrong_base', 'a delta cannot be applied: no policy is held');
       const verified = verifyDelta(message, workspace, { ...held, entries });
       if (!verified.ok) return nack(verified.code, verified.message);
       const { changes } = verified;
@@ -144,7 +144,7 @@ export function createPolicyCell({ now }: Deps, workspace: string): PolicyCell {
     change,
     renumber: ({ epoch, number }, hash) => {
       if (current === null || !current.hash.equals(hash))
-        return nack('hash_mismatch', 'what is held is not what the control plane calls current');
+        return nack('hash_mismatch', 'the policy held differs from the one that the control plane calls current');
       const older = backwards(epoch, number);
       if (older !== null) return nack('revision_backwards', older);
       return swap(renumberIndex(current, epoch, number));

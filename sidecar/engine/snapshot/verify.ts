@@ -74,7 +74,7 @@ export function verifyDelta(message: DeltaMessage, workspace: string, base: Base
   if (from === null || to === null) return no('entry_invalid', 'from or to is missing');
   if (from.epoch !== base.epoch || from.number !== base.revision)
     return no('wrong_base', `the delta starts from ${wordsOf(from)}, and ${wordsOf({ ...base, number: base.revision })} is held`);
-  if (to.epoch !== from.epoch) return no('wrong_base', `the delta leads to ${wordsOf(to)}: another epoch is taken whole`);
+  if (to.epoch !== from.epoch) return no('wrong_base', `the delta leads to ${wordsOf(to)}: another epoch needs a whole snapshot`);
   if (to.number <= from.number) return no('revision_backwards', `the delta leads from revision ${from.number} to ${to.number}`);
   return reading(() => {
     requireOnce([...changed.map(({ key }) => key), ...removed]);

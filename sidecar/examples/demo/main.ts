@@ -18,9 +18,9 @@ import { printHeader, printRow, type Row, rowOfAnswer, rowOfEntry, rowOfVerdict 
 await runOnStage(play);
 
 async function play(stage: Stage): Promise<void> {
-  print(bold('Tollgate: which agent may call which tool, decided on the spot and written down'));
+  print(bold('Tollgate: which agent may call which tool, decided locally and recorded'));
 
-  heading('1  Start', 'The control plane owns policy and audit log. Sidecars beside the agents decide by a copy of the policy.');
+  heading('1  Start', 'The control plane owns policy and audit log. Sidecars next to the agents decide with a copy of the policy.');
   const ownerKey = `gsk_${workspace}_${randomBytes(20).toString('hex')}`;
   const controlPlane = await startControlPlane(stage, { workspace, ownerKey });
   const rest = controlPlane.address('REST');
@@ -52,7 +52,7 @@ async function play(stage: Stage): Promise<void> {
 
   heading(
     '3  An agent works for Mia',
-    'An AI SDK loop over MCP tools, each in run.guard(). µs: what a call waits to be decided and written down.',
+    'An AI SDK loop over MCP tools, each in run.guard(). µs: how long a call waits for its recorded decision.',
   );
   await untilReady(hooks, stage.signal);
   const connecting = connect({ controlPlane: grpc, key: keys.agents, spoolDir: join(stage.folder, 'library') });

@@ -121,7 +121,7 @@ export async function openProgramSession(
     exchange: async (exchange) => {
       const { method, message, body, signal } = exchange;
       if (method === 'GET') return stand(signal);
-      if (message === null || body === null) throw new RangeError('a POST has a message');
+      if (message === null || body === null) throw new RangeError('a POST to a program must have a message');
       if (message.kind === 'request') return ask(message, body, exchange);
       if (message.kind === 'notification' && message.method === 'notifications/cancelled') await cancel(message.params['requestId'], body);
       else await sendTo(channel, body);

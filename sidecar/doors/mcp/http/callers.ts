@@ -114,7 +114,7 @@ export function boundExchanges(sendTo: SendTo): SendTo {
     let all = 0;
     for (const count of counts.values()) all += count;
     if (ofKey >= upstreamBounds.exchangesOfKey || all >= upstreamBounds.exchanges)
-      throw new Refused(503, errorText(null, rpcErrors.internal, 'too much is under way with the tool server; try again later'));
+      throw new Refused(503, errorText(null, rpcErrors.internal, 'too many requests are in progress at the tool server; try again later'));
     counts.set(keyId, ofKey + 1);
     const done = (): void => {
       const left = (counts.get(keyId) ?? 1) - 1;

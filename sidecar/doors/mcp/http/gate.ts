@@ -18,14 +18,14 @@ const loopback = new Set(['localhost', '127.0.0.1', '[::1]']);
 export function gateRefusal({ method, raw, headers }: FastifyRequest): GateRefusal | null {
   const origin = headers.origin;
   // A page in a browser that reaches this machine by a misleading name (DNS rebinding) still sends its own origin.
-  if (origin !== undefined && !isLocal(origin)) return { status: 403, problem: 'requests from this Origin are not taken' };
-  if (raw.url?.startsWith('/') !== true) return { status: 400, problem: 'the request must name a path, and no address' };
-  if (headers.upgrade !== undefined) return { status: 400, problem: 'this path speaks HTTP and no other protocol' };
+  if (origin !== undefined && !isLocal(origin)) return { status: 403, problem: 'requests from this Origin are not allowed' };
+  if (raw.url?.startsWith('/') !== true) return { status: 400, problem: 'the request target must be a path, not an address' };
+  if (headers.upgrade !== undefined) return { status: 400, problem: 'an upgrade to another protocol is not supported on this path' };
   const hasBody = headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
-  if (method !== 'POST') return hasBody ? { status: 400, problem: `${method} has no body here` } : null;
+  if (method !== 'POST') return hasBody ? { status: 400, problem: `a ${method} must have no body here` } : null;
   const encoding = headers['content-encoding'] ?? 'identity';
   if (encoding !== 'identity') return { status: 415, problem: 'the body must not be encoded' };
-  if ((raw.headersDistinct['content-type'] ?? []).length > 1) return { status: 400, problem: 'the header content-type is there twice' };
+  if ((raw.headersDistinct['content-type'] ?? []).length > 1) return { status: 400, problem: 'the header content-type appears twice' };
   return isJsonType(headers['content-type']) ? null : { status: 415, problem: 'the body must be application/json, in UTF-8' };
 }
 

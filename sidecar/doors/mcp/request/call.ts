@@ -136,7 +136,7 @@ function definitionFlaw({ govern, run, server, catalog }: Judging, name: string,
   // Servers may read names more leniently than the policy does, so only a name in the list is accepted.
   if (!catalog.tools.has(name)) return { flaw: { code: 'call_malformed', words: unlisted } };
   if (isAdmitted(server, name, catalog.tools.get(name))) return {};
-  const words = 'its definition appeared or changed after tools were admitted; somebody has to admit it first';
+  const words = 'its definition appeared or changed after tools were admitted; it must be admitted first';
   return { flaw: { code: 'tool_definition_changed', words } };
 }
 
@@ -182,7 +182,7 @@ function outcomeOf(judging: Judging, { call, span }: PermittedCall, { id, method
 
 function jsonOf({ text, holds }: ServerResponse): string {
   const span = memberAt(text, [holds]);
-  if (span === null) throw new RangeError('an answer that was read is not there');
+  if (span === null) throw new RangeError('an answer that was read is missing');
   return text.slice(span.start, span.end);
 }
 

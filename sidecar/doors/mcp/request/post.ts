@@ -29,7 +29,7 @@ export async function handlePost(door: Door, letIn: Asked, body: Uint8Array): Pr
   const asked = era.era === 'legacy' ? withSession(door, letIn) : withoutSession(letIn);
   if (message.kind === 'request') return handleRequest(door, asked, era.era, message);
   if (message.kind === 'notification' && !isClientNotification(era.era, message.method))
-    throw new Refused(400, errorText(null, rpcErrors.method, 'Method not found: this is no notification that passes'));
+    throw new Refused(400, errorText(null, rpcErrors.method, 'Method not found: this notification is not forwarded'));
   await passOn(door, asked, era.era, message);
 }
 
@@ -54,10 +54,10 @@ async function passOn(door: Door, asked: Asked, era: Era, message: Exclude<Clien
 function refuseUnasked({ session }: Asked, message: Exclude<ClientMessage, ClientRequest>): void {
   const refused = (problem: string): Refused => new Refused(400, errorText(null, rpcErrors.request, problem));
   if (message.kind === 'response') {
-    if (session === null) throw refused('Mcp-Session-Id is missing: it names the session whose server asked');
-    if (!session.questions.delete(waitingKey(message.id))) throw refused('the server asked nothing with this id in the session');
+    if (session === null) throw refused('Mcp-Session-Id is missing: it must name the session whose server sent the request');
+    if (!session.questions.delete(waitingKey(message.id))) throw refused('the server sent no request with this id in the session');
   } else if (message.method === 'notifications/cancelled' && session === null)
-    throw refused('Mcp-Session-Id is missing: without a session, whoever closes the connection cancels');
+    throw refused('Mcp-Session-Id is missing: without a session, a request is cancelled by closing its connection');
 }
 
 async function abandonCancelled({ session }: Asked, params: Readonly<Record<string, unknown>>): Promise<void> {

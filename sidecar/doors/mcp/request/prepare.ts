@@ -70,7 +70,7 @@ async function prepareToolCall(calling: ToolCalling): Promise<Prepared> {
   const badParams = (problem: string): Refused => new Refused(200, errorText(message.id, rpcErrors.params, problem));
   if (typeof name !== 'string') throw badParams('params.name must be the name of a tool');
   if (args !== undefined && !isFields(args)) throw badParams('params.arguments must be an object');
-  if ('task' in message.params) throw badParams('params.task: calls as tasks are not taken here');
+  if ('task' in message.params) throw badParams('params.task is not supported: send the call without it');
   // A caller without permission for the tool must not cause a request for the list.
   if (offers(govern, run, policyName(server, name))) await refreshCatalog(calling, name);
   const declared = era === 'modern' ? (catalog.tools.get(name)?.headers ?? []) : [];

@@ -22,7 +22,7 @@ export async function handleRequest(door: Door, asked: Asked, era: Era, message:
   const run = runFor(door, asked, clientFrom(clientInfoOf(era, message)));
   const prepared = await prepare(door, asked, { era, message, run });
   if (session?.waiting.has(waitingKey(message.id)) === true) {
-    await prepared.pending.abandon('its id was taken meanwhile');
+    await prepared.pending.abandon('its id is already in use');
     refuseKnownId(session, message.id);
   }
   const { pending, relaying } = waitFor(door, asked, { era, message, run, prepared: prepared.pending });
@@ -41,7 +41,7 @@ export async function handleRequest(door: Door, asked: Asked, era: Era, message:
     await relay(door, asked, { relaying, answer, pending, run });
   } catch (error) {
     if (relaying.take(message.id) !== null)
-      await pending.abandon(error instanceof UpstreamDown ? error.message : 'the call was broken off');
+      await pending.abandon(error instanceof UpstreamDown ? error.message : 'the call was interrupted');
     // An error status would make a client send the request again.
     const status = relaying.signal.aborted && !signal.aborted ? 200 : 502;
     if (error instanceof UpstreamDown && !reply.sent) throw new Refused(status, errorText(message.id, rpcErrors.internal, error.message));
@@ -52,8 +52,8 @@ export async function handleRequest(door: Door, asked: Asked, era: Era, message:
 /** Two requests with one id are refused, because their answers could be confused. */
 function refuseKnownId(session: McpSession | null, id: RpcId): void {
   const refused = (problem: string): Refused => new Refused(400, errorText(id, rpcErrors.request, problem));
-  if (session?.waiting.has(waitingKey(id)) === true) throw refused('a request with this id is under way in the session');
-  if (session?.abandoned.has(waitingKey(id)) === true) throw refused('a request of the session with this id was let go; name another');
+  if (session?.waiting.has(waitingKey(id)) === true) throw refused('a request with this id is in progress in the session');
+  if (session?.abandoned.has(waitingKey(id)) === true) throw refused('a request with this id was abandoned in the session; use another id');
 }
 
 interface UnderWay extends Relaying {

@@ -140,7 +140,7 @@ export function createMcpSessions(failed: (error: unknown) => void, bytesMax = s
           const oldest = session.waiting.size > waitingMax ? session.waiting.entries().next().value : undefined;
           if (oldest !== undefined) {
             session.waiting.delete(oldest[0]);
-            abandon(oldest[1], 'too many calls of the session were under way');
+            abandon(oldest[1], 'too many calls of the session were in progress');
           }
           count(kept, bytesKept(session));
         },

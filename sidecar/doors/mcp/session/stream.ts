@@ -70,7 +70,7 @@ export async function handleDelete(door: Door, letIn: Asked): Promise<void> {
   const asked = withSession(door, letIn);
   const { headers, signal, reply, server } = asked;
   if (headers.sessionId === null)
-    throw new Refused(400, errorText(null, rpcErrors.request, 'Mcp-Session-Id is missing: it names what is to end'));
+    throw new Refused(400, errorText(null, rpcErrors.request, 'Mcp-Session-Id is missing: it must name the session to end'));
   const { status, headers: answered } = await sendOnly(asked.send, {
     era: 'legacy',
     method: 'DELETE',

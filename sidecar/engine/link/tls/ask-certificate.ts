@@ -41,7 +41,7 @@ export async function askCertificate(clock: Pick<Clock, 'after'>, asking: Asking
   const { enrol, tokenFile } = asking;
   const bearer = tokenFile === null ? asking.key : await readFile(tokenFile, 'utf8').then((text) => text.trim(), failure);
   if (typeof bearer !== 'string') return failed(`the token in ${tokenFile} cannot be read (${bearer.code})`);
-  if (!/^[\x21-\x7e]+$/.test(bearer)) return failed(`there is no token in ${tokenFile}`);
+  if (!/^[\x21-\x7e]+$/.test(bearer)) return failed(`${tokenFile} holds no token`);
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const body = JSON.stringify({ publicKey: publicKey.export({ type: 'spki', format: 'pem' }) });
   const replied = await post(clock, { enrol, authorities, bearer, body }).catch(failure);

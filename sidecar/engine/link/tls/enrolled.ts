@@ -90,9 +90,9 @@ export function keepEnrolled(deps: EnrolledDeps, { ca, kept }: { readonly ca: st
 
 const words = {
   none: 'no certificate is issued to this sidecar: it cannot reach its control plane, and decides by the policy it holds',
-  late: 'the certificate is not renewed; this sidecar goes on with the one it has',
+  late: 'the certificate is not renewed; this sidecar continues with the one it has',
   expired: 'the certificate has expired: this sidecar cannot reach its control plane, and decides by the policy it holds',
-  refused: 'the control plane refuses the key of this sidecar: it is issued no certificate, and denies',
+  refused: 'the control plane refuses the key of this sidecar: this sidecar gets no certificate and denies every call',
 } as const;
 
 /** The configured authorities stay valid, for example for a control plane that is restored from a backup. */

@@ -192,7 +192,9 @@ test.each(['x-tollgate-agent', 'x-tollgate-tier', 'x-tollgate-session'])('a repe
       text: expect.stringMatching(/twice|once/),
     });
   expect(await sidecar.entries()).toEqual([]);
-  expect(readCallerHeaders({ [name]: ['api', 'api'] })).toEqual({ problem: expect.stringMatching(/^X-Tollgate-\w+ must stand once$/) });
+  expect(readCallerHeaders({ [name]: ['api', 'api'] })).toEqual({
+    problem: expect.stringMatching(/^X-Tollgate-\w+ must appear only once$/),
+  });
 });
 
 test('where headers give no identity the key does, and a session of any length has a name that entries can hold', () => {

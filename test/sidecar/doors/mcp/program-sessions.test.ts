@@ -58,7 +58,7 @@ describe('a cancelled call', () => {
     await openStream(proxied, 's', headers, call('slow', {}, 100));
     await send(proxied, 's', { body: cancelled(100), headers });
     const again = await send(proxied, 's', { body: call('other', {}, 100), headers });
-    expect([again.status, again.body.error?.message]).toEqual([400, expect.stringContaining('let go')]);
+    expect([again.status, again.body.error?.message]).toEqual([400, expect.stringContaining('abandoned')]);
     expect(line.calls('other')).toEqual([]);
   });
 

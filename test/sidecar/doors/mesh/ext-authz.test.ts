@@ -200,7 +200,7 @@ test('where policy redacts, nothing passes that is not visible or cannot be repl
     const { status, body } = await ask(asked);
     return status === 200 ? 'allowed' : /redaction_unsupported: [^"]*/.exec(body)?.[0];
   };
-  expect(await refusal({ headers: json, body: '{}' })).toMatch(/the output, and whoever asks here does not show it/);
+  expect(await refusal({ headers: json, body: '{}' })).toMatch(/the output, and this caller does not send outputs here/);
   expect(await refusal({ headers: json, body: '{}', route: elsewhere })).toBe('allowed');
   expect(await refusal({ headers: json, body: JSON.stringify({ to: mail }), route: elsewhere })).toMatch(/cannot take a changed one/);
   expect(await refusal({ path: `/pay?to=${mail}`, headers: json, body: '{}', route: elsewhere })).toMatch(/cannot take a changed one/);
@@ -217,7 +217,7 @@ test.each(['email=bob@acme-mail.eu', `token ghp_16C7e42F292c6912E7710c838347Ae17
     for (const name of ['x-custom', 'cookie', 'user-agent', ':authority'])
       expect(await ask({ headers: { ...json, [name]: secret }, body: '{}', route: elsewhere })).toMatchObject({
         status: 403,
-        body: expect.stringContaining('redaction_unsupported: policy redacts the input, and what goes on with it holds'),
+        body: expect.stringContaining('redaction_unsupported: policy redacts the input, and what is forwarded with it holds'),
       });
     const usual = {
       'x-tollgate-unknown': secret,

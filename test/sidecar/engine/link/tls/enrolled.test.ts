@@ -176,7 +176,7 @@ test('while it cannot renew it continues with what it has, and reports it, and o
   await until(({ problem }) => problem?.startsWith('the certificate expired at') ?? false);
   expect(credentials.current?.own?.certificate).toBe(held);
   expect(warnings.map(({ words }) => words)).toEqual([
-    expect.stringContaining('goes on with the one it has'),
+    expect.stringContaining('continues with the one it has'),
     expect.stringContaining('the certificate has expired'),
   ]);
 });
