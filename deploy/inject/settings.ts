@@ -1,5 +1,5 @@
 // The platform's settings for all injected sidecars: the settings file of the webhook and of `tollgate inject` has the
-// same form. A pod sets the rest in its annotations (`wanted.ts`); `Wanted` is what applies to one pod.
+// same form. A pod sets the rest in its annotations (`wanted.ts`); `PodSettings` is what applies to one pod.
 import type { Tier } from '@tollgate/proto/contract';
 import { entries, fields, integer, isObject, oneOf, type Problem, problem, record, type Shape, text } from '@tollgate/proto/shape';
 import { clusterNameProblem } from './cluster-name.ts';
@@ -50,7 +50,7 @@ export type Spool =
   | { readonly kind: 'volume'; readonly volume: string };
 
 /** The settings of one pod: its annotations, and the platform's settings where it has none. */
-export interface Wanted {
+export interface PodSettings {
   readonly mode: Mode;
   readonly port: number;
   /** Null: the caller or its key names the agent. */

@@ -4,7 +4,7 @@ import { isTier, keyedPath, nameProblem, tiers } from '@tollgate/proto/contract'
 import { isObject, type Problem, problem } from '@tollgate/proto/shape';
 import { clusterNameProblem } from './cluster-name.ts';
 import type { Metadata } from './pod.ts';
-import type { InjectSettings, Spool, Wanted } from './settings.ts';
+import type { InjectSettings, PodSettings, Spool } from './settings.ts';
 import { statusAnnotation } from './status.ts';
 
 const prefix = 'tollgate.dev/';
@@ -41,7 +41,7 @@ export function isLeftAlone(pod: unknown): boolean {
 export function readWanted(
   metadata: Metadata | undefined,
   settings: InjectSettings,
-): { readonly wanted: Wanted } | { readonly problems: readonly Problem[] } {
+): { readonly wanted: PodSettings } | { readonly problems: readonly Problem[] } {
   const given = metadata?.annotations ?? {};
   const said = (name: string): string | null => given[`${prefix}${name}`] ?? null;
   const problems = [...labelProblems(metadata?.labels ?? {}), ...annotationProblems(given), ...spoolProblems(said)];
@@ -86,9 +86,9 @@ function annotationProblems(given: Readonly<Record<string, string>>): readonly P
   });
 }
 
-type Said = (name: string) => string | null;
+type AnnotationReader = (name: string) => string | null;
 
-function spoolProblems(said: Said): readonly Problem[] {
+function spoolProblems(said: AnnotationReader): readonly Problem[] {
   const at = (name: string): string => keyedPath('metadata.annotations', `${prefix}${name}`);
   const named = ['spool-claim', 'spool-volume'].filter((name) => said(name) !== null);
   if (said('spool') === 'pvc' && named.length !== 1)
@@ -96,7 +96,7 @@ function spoolProblems(said: Said): readonly Problem[] {
   return said('spool') === 'pvc' ? [] : named.flatMap((name) => problem(at(name), `needs ${prefix}spool: pvc`));
 }
 
-function spoolOf(said: Said, settings: InjectSettings): Spool {
+function spoolOf(said: AnnotationReader, settings: InjectSettings): Spool {
   const claim = said('spool-claim');
   const volume = said('spool-volume');
   if (claim !== null) return { kind: 'claim', claim };
