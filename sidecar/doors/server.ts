@@ -23,7 +23,7 @@ import type { HttpTool } from '../upstream/http-tool-definition.ts';
 import { registerHttpTools } from './http/http-tools.ts';
 import { shareFairly } from './entrance/share-fairly.ts';
 
-interface Deps {
+interface ServerParts {
   readonly entrance: Entrance;
   readonly registry: Registry;
   readonly log: FastifyBaseLogger;
@@ -44,7 +44,7 @@ export function buildServer({
   toolServers,
   hookStatus = 'decision',
   requestTimeoutMs = 10_000,
-}: Deps): FastifyInstance {
+}: ServerParts): FastifyInstance {
   const { sidecar } = entrance;
   const app = fastify({
     loggerInstance: log,

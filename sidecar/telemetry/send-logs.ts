@@ -3,10 +3,13 @@
 import { OTLPLogExporter } from '@opentelemetry/exporter-logs-otlp-http';
 import type { Resource } from '@opentelemetry/resources';
 import { BatchLogRecordProcessor, LoggerProvider } from '@opentelemetry/sdk-logs';
-import { type Told, telling } from './health.ts';
+import { type ExportListener, telling } from './health.ts';
 import { beside, type LogStream } from './log-stream.ts';
 
-export function sendLogs(resource: Resource, told: Told): { readonly logTo: (stderr: LogStream) => LogStream; close(): Promise<void> } {
+export function sendLogs(
+  resource: Resource,
+  told: ExportListener,
+): { readonly logTo: (stderr: LogStream) => LogStream; close(): Promise<void> } {
   const provider = new LoggerProvider({
     resource,
     processors: [new BatchLogRecordProcessor({ exporter: telling(new OTLPLogExporter(), told) })],

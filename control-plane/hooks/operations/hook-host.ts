@@ -17,7 +17,7 @@ import {
   type RefusedKey,
   type Sessions,
   SessionRoom,
-  type Shown,
+  type ShownCredentials,
 } from '@tollgate/sidecar/hooks';
 import type { Actor } from '../../access/rules/actor.ts';
 import { capBounds } from '../../agents/rules/agent.ts';
@@ -57,7 +57,7 @@ export function createHookHost({ governor, requestsPerSecond, decided, calls, lo
     return known;
   };
 
-  async function enter({ authorization, workspace }: Shown): Promise<Entry> {
+  async function enter({ authorization, workspace }: ShownCredentials): Promise<Entry> {
     const shown = keyIn(authorization);
     if (shown === null) return badKeys.missing;
     const actor = await actorOf(shown.text);

@@ -4,9 +4,9 @@ import type { Registry } from 'prom-client';
 import type { Sidecar } from '../../doors/sidecar.ts';
 import { gaugesIn } from './gauges.ts';
 
-type Bounded = Pick<Sidecar, 'cell' | 'notReady'>;
+type BoundedSidecar = Pick<Sidecar, 'cell' | 'notReady'>;
 
-export function exportBounds(registry: Registry, sidecar: Bounded, spoolBytesMax: number): void {
+export function exportBounds(registry: Registry, sidecar: BoundedSidecar, spoolBytesMax: number): void {
   const gauge = gaugesIn(registry);
   gauge('tollgate_ready', '1 while the sidecar can serve, the same as /readyz', () => Number(sidecar.notReady().length === 0));
   gauge('tollgate_spool_bytes_max', 'Bytes that the spool may grow to before calls are denied', () => spoolBytesMax);

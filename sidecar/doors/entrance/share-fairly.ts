@@ -14,7 +14,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { LRUCache } from 'lru-cache';
 import { BodyRoom } from './body-room.ts';
 import { retryHeader } from '../denial-body.ts';
-import type { Barred } from './key.ts';
+import type { EntranceRefusal } from './key.ts';
 import { createTurns, type TurnsDeps } from './turns.ts';
 
 /** Maximum of open connections. Further ones are closed immediately. */
@@ -140,10 +140,10 @@ interface Share {
   /** It entered without a known valid key. */
   isStranger: boolean;
   /** Its part of the budget, held until the response is closed. */
-  held: Held | null;
+  held: HeldBytes | null;
 }
 
-interface Held {
+interface HeldBytes {
   readonly caller: string;
   bytes: number;
 }
@@ -151,7 +151,7 @@ interface Held {
 function createRooms({ bodies, strangersBytes: strangersMax = strangersBytes }: Sharing): Rooms {
   let ofStrangers = 0;
 
-  const hold = (share: Share, caller: string, bytes: number, reply: FastifyReply): Held => {
+  const hold = (share: Share, caller: string, bytes: number, reply: FastifyReply): HeldBytes => {
     const held = { caller, bytes };
     share.held = held;
     reply.raw.on('close', () => bodies.give(caller, held.bytes));
@@ -163,7 +163,7 @@ function createRooms({ bodies, strangersBytes: strangersMax = strangersBytes }: 
     hold(share, caller, bytes, reply);
     return true;
   };
-  const waitForMore = async (held: Held, bytes: number, reply: FastifyReply): Promise<boolean> => {
+  const waitForMore = async (held: HeldBytes, bytes: number, reply: FastifyReply): Promise<boolean> => {
     const left = new AbortController();
     const leave = (): void => left.abort();
     reply.raw.once('close', leave);
@@ -219,7 +219,7 @@ function bodyBytesOf({ headers }: FastifyRequest, bodyLimit: number): number {
   return said > bodyLimit ? 0 : said;
 }
 
-type AnswerCrowded = (request: FastifyRequest, reply: FastifyReply, refusal: Barred) => void;
+type AnswerCrowded = (request: FastifyRequest, reply: FastifyReply, refusal: EntranceRefusal) => void;
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -234,7 +234,7 @@ declare module 'fastify' {
   }
 }
 
-const crowded: Barred & { readonly retryAfterMs: number } = {
+const crowded: EntranceRefusal & { readonly retryAfterMs: number } = {
   status: 429,
   code: 'request_limit',
   error: 'too many body bytes of this caller are in progress; try again when earlier requests are answered',

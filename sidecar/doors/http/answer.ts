@@ -10,16 +10,16 @@ import type { OutputLook } from '../../engine/govern/streamed.ts';
 import type { Numbers, Redactor } from '../../engine/redact/index.ts';
 import { formOf, isUtf8, parseContentType } from './body.ts';
 import { isJsonText, jsonLengthMax } from './json-in-text.ts';
-import { besides, bytesLook, type Look, type Looked, textLook, unread } from './look.ts';
+import { besides, bytesLook, type Look, type LookResult, textLook, unread } from './look.ts';
 
-export interface Told extends Looked {
+export interface AnswerOutcome extends LookResult {
   readonly blocked: Decision | null;
   /** True: the answer ended early. */
   readonly broken?: true;
 }
 
 /** Records the outcome. Resolves with whether the held rest may be sent. */
-export type Tell = (told: Told) => Promise<boolean>;
+export type Tell = (told: AnswerOutcome) => Promise<boolean>;
 
 export type Treatment =
   | { readonly kind: 'pass'; readonly look: Look }
@@ -103,7 +103,7 @@ function ended(look: Look): Uint8Array | null {
 }
 
 /** Null: it is not text. */
-type ReadJson = (Looked & { readonly bytes: Uint8Array }) | null;
+type ReadJson = (LookResult & { readonly bytes: Uint8Array }) | null;
 
 /**
  * JSON after redaction, with its own spelling. A body that is labelled as JSON but is not JSON is redacted as text.

@@ -12,7 +12,7 @@ import type { Sidecar } from '../sidecar.ts';
 import type { CallOutcome, CallSpan } from '../../telemetry/tracing.ts';
 import type { Headers } from '../entrance/caller-headers.ts';
 import { blockedBody } from '../denial-body.ts';
-import { isEmpty, lookedThrough, noText, redactedJson, streamed, type Tell, type Told, treatmentOf } from './answer.ts';
+import { type AnswerOutcome, isEmpty, lookedThrough, noText, redactedJson, streamed, type Tell, treatmentOf } from './answer.ts';
 import type { HttpTool } from '../../upstream/http-tool-definition.ts';
 import { endToEnd, headerRedaction, requestHeaders, responseHeaders } from './headers.ts';
 import type { HttpAsked, HttpForward } from './input.ts';
@@ -102,7 +102,7 @@ function crash(reply: FastifyReply, error: unknown): void {
 }
 
 function tellOf({ sidecar, permit, span }: Forwarding, status: number): Tell {
-  return ({ digest, findings, blocked, broken }: Told) => {
+  return ({ digest, findings, blocked, broken }: AnswerOutcome) => {
     const durationMs = sidecar.govern.clock.now() - permit.decidedAt;
     const isError = status >= 400 || broken === true;
     span?.end({ isError, action: actionOf(permit, findings, blocked) });
@@ -110,7 +110,7 @@ function tellOf({ sidecar, permit, span }: Forwarding, status: number): Tell {
   };
 }
 
-function actionOf({ decision }: Permit, findings: Told['findings'], blocked: Told['blocked']): CallOutcome['action'] {
+function actionOf({ decision }: Permit, findings: AnswerOutcome['findings'], blocked: AnswerOutcome['blocked']): CallOutcome['action'] {
   if (blocked !== null) return 'block';
   return decision.transform === 'redact' && findings.length > 0 ? 'redact' : 'pass';
 }

@@ -11,12 +11,12 @@ export interface Target {
   readonly query: Pairs;
 }
 
-type Read<T> = T | { readonly problem: string };
+type ParseResult<T> = T | { readonly problem: string };
 
 const pairsMax = 1_000;
 
 /** The part after `prefix` of a request's target, or a problem text that follows `the path`. */
-export function parseTarget(target: string, prefix: string): Read<Target> {
+export function parseTarget(target: string, prefix: string): ParseResult<Target> {
   // Visible ASCII only. Other characters must be escaped.
   if (!/^[!-~]*$/.test(target)) return { problem: 'holds a character that must be escaped' };
   if (!target.startsWith(prefix)) return { problem: `must begin with exactly ${prefix}` };
@@ -30,7 +30,7 @@ export function parseTarget(target: string, prefix: string): Read<Target> {
   return 'problem' in query ? { problem: `has a query that ${query.problem}` } : { path, query: query.pairs };
 }
 
-function parsePath(raw: string): Read<string> {
+function parsePath(raw: string): ParseResult<string> {
   if (raw === '') return '';
   const segments: string[] = [];
   const parts = raw.slice(1).split('/');

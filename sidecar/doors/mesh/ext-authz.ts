@@ -15,7 +15,7 @@ import { readHttpInput } from '../http/input.ts';
 import { decodeHeaderValue } from '../../upstream/wire/header-values.ts';
 import { parseMessage } from '../../upstream/wire/message.ts';
 import { answering, decided, goingOn, headersToRemove, type MeshDeps, malformed, type Refusal, runOf, withRoom } from './asking.ts';
-import { type Checked, readChecked, toolOfPath } from './checked-request.ts';
+import { type CheckedRequest, readChecked, toolOfPath } from './checked-request.ts';
 import { mcpAsk } from './mcp-ask.ts';
 
 export interface ExtAuthzDeps extends MeshDeps {
@@ -48,17 +48,17 @@ interface Asking {
   readonly gone: AbortSignal;
 }
 
-async function answered(deps: ExtAuthzDeps, checked: Checked, { run, call, gone }: Asking): Promise<CheckResponse> {
+async function answered(deps: ExtAuthzDeps, checked: CheckedRequest, { run, call, gone }: Asking): Promise<CheckResponse> {
   const hidesOutput = !checked.route.outputsElsewhere;
   const { headers } = checked;
   const verdict = await decided(deps, { run, call: { ...call, hidesOutput, besides: goingOn(headers) }, gone, forwards: false, headers });
   return verdict.allowed ? passed(checked, verdict.requestId) : denied(denialAnswer(verdict));
 }
 
-type Asked = { readonly call: ToolCall | null } | { readonly refusal: Refusal };
+type AuthzCall = { readonly call: ToolCall | null } | { readonly refusal: Refusal };
 
 /** The call that a request makes. Null: it makes none and passes. */
-function callOf(checked: Checked, httpTools: ReadonlyMap<string, HttpTool>): Asked {
+function callOf(checked: CheckedRequest, httpTools: ReadonlyMap<string, HttpTool>): AuthzCall {
   const { route, target, headers } = checked;
   // Many servers read `_` in a name as `-`.
   const names = new Set(Object.keys(headers).map((name) => name.replaceAll('_', '-')));
@@ -74,7 +74,7 @@ function callOf(checked: Checked, httpTools: ReadonlyMap<string, HttpTool>): Ask
   return malformed('the route names no tool: give it tollgate_tool or tollgate_mcp_server in context_extensions');
 }
 
-interface Named {
+interface RoutedTool {
   readonly name: string;
   readonly prefix: string;
   /** The accepted methods in exact spelling. `post` is not accepted, although some servers treat it as `POST`. */
@@ -82,7 +82,7 @@ interface Named {
   readonly byMethod: boolean;
 }
 
-function httpCallOf({ method, target, headers, body }: Checked, { name, prefix, methods: taken, byMethod }: Named): Asked {
+function httpCallOf({ method, target, headers, body }: CheckedRequest, { name, prefix, methods: taken, byMethod }: RoutedTool): AuthzCall {
   if (!taken.includes(method)) return malformed(`the method must be one of ${taken.join(', ')}`);
   const contentType = headers['content-type'];
   const encoding = headers['content-encoding'] ?? 'identity';
@@ -96,7 +96,7 @@ function httpCallOf({ method, target, headers, body }: Checked, { name, prefix, 
   return { call: { tool: byMethod ? `${name}.${method}` : name, input } };
 }
 
-function mcpCallOf({ method, headers, body }: Checked, server: string): Asked {
+function mcpCallOf({ method, headers, body }: CheckedRequest, server: string): AuthzCall {
   // GET opens a stream, and DELETE ends a session.
   if (method === 'GET' || method === 'DELETE')
     return body !== null && body.length === 0 ? { call: null } : malformed(`${method} has no body`);
@@ -116,7 +116,7 @@ function mcpCallOf({ method, headers, body }: Checked, server: string): Asked {
 }
 
 /** The name of a header that differs from the body. Some servers use these headers instead of the body. */
-function differingHeader(headers: Checked['headers'], method: string, params: Readonly<Record<string, unknown>>): string | null {
+function differingHeader(headers: CheckedRequest['headers'], method: string, params: Readonly<Record<string, unknown>>): string | null {
   if (headers['mcp-method'] !== undefined && headers['mcp-method'] !== method) return 'Mcp-Method';
   const name = headers['mcp-name'];
   if (name === undefined) return null;
@@ -126,7 +126,7 @@ function differingHeader(headers: Checked['headers'], method: string, params: Re
 
 const header = (key: string, value: string) => ({ header: { key, value }, appendAction: 'OVERWRITE_IF_EXISTS_OR_ADD' as const });
 
-const passed = ({ headers }: Checked, requestId: string | null): CheckResponse => ({
+const passed = ({ headers }: CheckedRequest, requestId: string | null): CheckResponse => ({
   status: { code: grpc.OK },
   okResponse: {
     headers: requestId === null ? [] : [header('x-tollgate-request-id', requestId)],

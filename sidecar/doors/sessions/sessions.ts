@@ -31,7 +31,7 @@ export interface Session {
 }
 
 /** A client's claims about the calling agent. */
-export interface Claimed {
+export interface CallerClaim {
   readonly sessionId: string;
   /** From the root to the caller, the caller last. */
   readonly chain: readonly string[];
@@ -42,7 +42,7 @@ export interface Claimed {
 
 export interface Sessions {
   /** Uses the currently held snapshot. Throws if there is no snapshot. */
-  find(identity: Identity, claimed: Claimed): Session;
+  find(identity: Identity, claimed: CallerClaim): Session;
 }
 
 const restMs = 60_000;

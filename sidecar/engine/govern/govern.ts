@@ -43,7 +43,7 @@ export interface ToolCall {
   readonly trace?: TraceIds | null;
 }
 
-export interface Judged<T> {
+export interface JudgedResult<T> {
   readonly result: T;
   /** The text of its entry. */
   readonly entry: string;
@@ -61,7 +61,7 @@ export interface Judged<T> {
   giveBack?(): void;
 }
 
-export interface JudgedCall extends Judged<Verdict> {
+export interface JudgedCall extends JudgedResult<Verdict> {
   /** For a permitted call that its caller will not make, for the reason `why`: gives back what the call has counted. */
   notMade?(why: Decision): NotMade;
   /** JSON text of the input in the form that policy allows to be stored. Null: the input has no such text. */
@@ -83,7 +83,7 @@ export type Takes = boolean | ((changed: unknown) => boolean);
 export const takesValue = (takes: Takes, changed: unknown): boolean => (typeof takes === 'boolean' ? takes : takes(changed));
 
 /** Whether a caller has disconnected. An `AbortSignal` implements this. */
-export interface Gone {
+export interface DisconnectSignal {
   readonly aborted: boolean;
   /** `listener` is called when the caller disconnects, and may be called again. */
   addEventListener(type: 'abort', listener: () => void, options?: { readonly once: true }): void;
@@ -102,7 +102,7 @@ export interface Asking {
    * The caller has disconnected and will not make the call. Absent: the door cannot detect that, or the call is made in
    * either case.
    */
-  readonly gone?: Gone;
+  readonly gone?: DisconnectSignal;
 }
 
 /** What is judged, and by when. */
@@ -125,7 +125,7 @@ export function judge(deps: GovernDeps, run: GovernedRun, call: ToolCall, asking
   return awaits === null ? conclude(deps, judging, weighed, startedAt) : judgeLater(deps, judging, awaits);
 }
 
-function weighInTime(deps: GovernDeps, { run, call, asking }: Judging, now: number): Weighed {
+function weighInTime(deps: GovernDeps, { run, call, asking }: Judging, now: number): WeighedCall {
   if (asking.gone?.aborted === true) return unkept(goneBefore);
   const weighed = weighSafely(deps, run, call, { forwards: asking.forwards, now });
   // The deadline is checked again, because weighing itself may have taken too long.
@@ -159,7 +159,7 @@ const goneBefore = refuse('caller_gone', 'the caller had gone before the call wa
 const late = refuse('internal_error', 'the answer was due before the call could be decided');
 
 /** Counts the call as it was weighed at `decidedAt`, with that time, when nothing of it can fail any more. */
-function conclude(deps: GovernDeps, { run, call, startedAt }: Judging, weighed: Weighed, decidedAt: number): JudgedCall {
+function conclude(deps: GovernDeps, { run, call, startedAt }: Judging, weighed: WeighedCall, decidedAt: number): JudgedCall {
   const requestId = deps.newId();
   const { decision, digest, kept, findings } = weighed;
   const { trace = null } = call;
@@ -225,7 +225,7 @@ class PermittedCall implements JudgedCall {
 }
 
 /** A decided call, with what its tool receives and what its entry stores. */
-interface Weighed {
+interface WeighedCall {
   readonly decision: Decision;
   /** For the tool. */
   readonly input: unknown;
@@ -236,7 +236,12 @@ interface Weighed {
   readonly findings: readonly Finding[];
 }
 
-function weighSafely(deps: GovernDeps, run: GovernedRun, call: ToolCall, how: { readonly forwards: Takes; readonly now: number }): Weighed {
+function weighSafely(
+  deps: GovernDeps,
+  run: GovernedRun,
+  call: ToolCall,
+  how: { readonly forwards: Takes; readonly now: number },
+): WeighedCall {
   try {
     return weigh(deps, run, call, how);
   } catch {
@@ -245,14 +250,14 @@ function weighSafely(deps: GovernDeps, run: GovernedRun, call: ToolCall, how: { 
   }
 }
 
-const unkept = (decision: Decision): Weighed => ({ decision, input: null, kept: null, digest: '', findings: [] });
+const unkept = (decision: Decision): WeighedCall => ({ decision, input: null, kept: null, digest: '', findings: [] });
 
 function weigh(
   deps: GovernDeps,
   run: GovernedRun,
   { tool, also, input, flaw, hidesOutput = false, besides }: ToolCall,
   { forwards, now }: { readonly forwards: Takes; readonly now: number },
-): Weighed {
+): WeighedCall {
   const bound = rebind(deps, run);
   const reached =
     'barred' in bound
@@ -308,7 +313,7 @@ function unreadable(problem: string, input: unknown, replaces: boolean): Decisio
 function verdictOf(
   { tool, trace = null }: ToolCall,
   requestId: string,
-  weighed: Weighed,
+  weighed: WeighedCall,
   decided: Pick<Permit, 'decidedAt' | 'decidedBy'>,
 ): Verdict {
   const { decision, input, digest, findings } = weighed;

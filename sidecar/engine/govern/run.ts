@@ -44,13 +44,13 @@ export interface DecidedBy {
   readonly mayGoUnrecorded: boolean;
 }
 
-interface Bound {
+interface BoundCaller {
   readonly caller: Caller;
   readonly decidedBy: DecidedBy;
 }
 
 /** Weak in both directions: an entry is freed with the snapshot or with the run. */
-const boundUnder = new WeakMap<Index, WeakMap<GovernedRun, Bound>>();
+const boundUnder = new WeakMap<Index, WeakMap<GovernedRun, BoundCaller>>();
 
 /** Opens a run that has used nothing yet. Throws if no policy is held. */
 export function openRun(
@@ -83,7 +83,7 @@ export function heldBy({ current }: GovernedRun['cell']): Index {
 /** Returns the caller under the snapshot that is held now. Do not keep it longer than one decision takes. */
 export const callerOf = (run: GovernedRun): Caller => boundOf(run).caller;
 
-function boundOf(run: GovernedRun): Bound {
+function boundOf(run: GovernedRun): BoundCaller {
   const index = heldBy(run.cell);
   const known = boundUnder.get(index)?.get(run);
   if (known !== undefined) return known;
@@ -92,7 +92,7 @@ function boundOf(run: GovernedRun): Bound {
   return bound;
 }
 
-function bind(index: Index, { claim, facts }: Pick<GovernedRun, 'claim' | 'facts'>): Bound {
+function bind(index: Index, { claim, facts }: Pick<GovernedRun, 'claim' | 'facts'>): BoundCaller {
   const caller = bindCaller(index, claim);
   const decidedBy = {
     callerText: callerText(caller, facts),
@@ -103,8 +103,8 @@ function bind(index: Index, { claim, facts }: Pick<GovernedRun, 'claim' | 'facts
   return { caller, decidedBy };
 }
 
-function remember(index: Index, run: GovernedRun, bound: Bound): void {
-  const runs = boundUnder.get(index) ?? new WeakMap<GovernedRun, Bound>();
+function remember(index: Index, run: GovernedRun, bound: BoundCaller): void {
+  const runs = boundUnder.get(index) ?? new WeakMap<GovernedRun, BoundCaller>();
   boundUnder.set(index, runs);
   runs.set(run, bound);
 }
@@ -126,7 +126,7 @@ export function stopOf(deps: GovernDeps, run: GovernedRun): Decision | null {
   return 'barred' in bound ? bound.barred : (bound.caller.halted ?? bound.caller.refused);
 }
 
-interface Handed {
+interface HandedTask {
   readonly agent: string;
   /** Absent: all of its parent's. */
   readonly tools?: readonly string[];
@@ -134,7 +134,7 @@ interface Handed {
 }
 
 /** Returns the claim of an agent to which the last agent of `claim` delegates a task. */
-export function childOf(claim: Claim, { agent, tools, scopes }: Handed): Claim {
+export function childOf(claim: Claim, { agent, tools, scopes }: HandedTask): Claim {
   const parent = claim.hops.at(-1);
   if (parent === undefined) throw new Error('a claim names an agent');
   const hop = {

@@ -10,13 +10,13 @@ export const answerMs = 500;
 /** The usage is reported this long before the ledger would end the grant and charge all of it. */
 export const returnMs = bounds.leaseMs * 0.2;
 
-interface Ended {
+interface EndedGrant {
   readonly grant: Grant;
   told: { readonly at: number; readonly number: number } | null;
 }
 
 export class EndedGrants {
-  #ended: readonly Ended[] = [];
+  #ended: readonly EndedGrant[] = [];
 
   get size(): number {
     return this.#ended.length;

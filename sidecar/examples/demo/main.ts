@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { connect, type Run } from '@tollgate/sidecar';
-import { runAgent, type Seen, startMcpServer, watch } from './agent.ts';
+import { runAgent, type ShownDecision, startMcpServer, watch } from './agent.ts';
 import { compareDecisions, readAudit } from './audit.ts';
 import { askSidecar, untilReady } from './hook.ts';
 import { courier, scout } from './model.ts';
@@ -63,7 +63,7 @@ async function play(stage: Stage): Promise<void> {
     shown.push(row);
     printRow(row);
   };
-  const runOf = (agent: string, onSeen: (seen: Seen) => void = () => undefined): Run =>
+  const runOf = (agent: string, onSeen: (seen: ShownDecision) => void = () => undefined): Run =>
     watch(gate.run({ agent, tier: 'api', user: 'mia', client: { name: 'ai-sdk' } }), (seen) => {
       show(rowOfVerdict(agent, seen));
       onSeen(seen);
@@ -92,7 +92,7 @@ async function play(stage: Stage): Promise<void> {
   );
   printHeader('µs');
   let answeredAt = Number.POSITIVE_INFINITY;
-  const after: Seen[] = [];
+  const after: ShownDecision[] = [];
   const courierRun = runOf('courier', (seen) => {
     if (seen.at >= answeredAt) after.push(seen);
   });

@@ -7,7 +7,7 @@ import { type RpcId, rpcErrors } from './rpc.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
-interface Sent {
+interface MethodMessage {
   readonly method: string;
   /** Empty if the message has none. */
   readonly params: Fields;
@@ -16,8 +16,8 @@ interface Sent {
 }
 
 export type ClientMessage =
-  | (Sent & { readonly kind: 'request'; readonly id: RpcId })
-  | (Sent & { readonly kind: 'notification' })
+  | (MethodMessage & { readonly kind: 'request'; readonly id: RpcId })
+  | (MethodMessage & { readonly kind: 'notification' })
   | { readonly kind: 'response'; readonly id: RpcId; readonly body: Fields };
 
 export type ClientRequest = ClientMessage & { readonly kind: 'request' };

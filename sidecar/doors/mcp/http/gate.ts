@@ -3,9 +3,9 @@
 // JSON-RPC. `callers.ts` tracks and limits what callers have open, `writer.ts` writes the events of a stream.
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { UpstreamDown } from '../../../upstream/upstream.ts';
-import { errorText, Refused, rpcErrors } from '../../../upstream/wire/rpc.ts';
+import { errorText, RpcRefusal, rpcErrors } from '../../../upstream/wire/rpc.ts';
 import { retryHeader } from '../../denial-body.ts';
-import type { Barred } from '../../entrance/key.ts';
+import type { EntranceRefusal } from '../../entrance/key.ts';
 import { publicError } from '../../errors.ts';
 
 interface GateRefusal {
@@ -37,7 +37,7 @@ const jsonType = /^application\/json(?:\s*;\s*charset\s*=\s*(?:utf-8|"utf-8"))?\
 
 const isJsonType = (value: string | undefined): boolean => value !== undefined && jsonType.test(value.trim());
 
-const barredHeaders = ({ status, retryAfterMs }: Barred): Readonly<Record<string, string>> =>
+const barredHeaders = ({ status, retryAfterMs }: EntranceRefusal): Readonly<Record<string, string>> =>
   status === 401 || status === 403 ? { 'www-authenticate': 'Bearer' } : retryHeader(retryAfterMs);
 
 export const refuse = (reply: FastifyReply, status: number, problem: string): FastifyReply =>
@@ -46,11 +46,11 @@ export const refuse = (reply: FastifyReply, status: number, problem: string): Fa
     .type('application/json')
     .send(errorText(null, rpcErrors.request, problem));
 
-export const refuseBarred = (reply: FastifyReply, barred: Barred): FastifyReply =>
+export const refuseBarred = (reply: FastifyReply, barred: EntranceRefusal): FastifyReply =>
   refuse(reply.headers(barredHeaders(barred)), barred.status, `${barred.code}: ${barred.error}`);
 
 export function answerError(error: FastifyError, request: FastifyRequest, reply: FastifyReply): void {
-  if (error instanceof Refused) return void reply.code(error.status).type('application/json').send(error.text);
+  if (error instanceof RpcRefusal) return void reply.code(error.status).type('application/json').send(error.text);
   if (error instanceof UpstreamDown) return void refuse(reply, 502, error.message);
   const { status, message } = publicError(error);
   if (status >= 500) request.log.error({ err: error }, 'a request failed');

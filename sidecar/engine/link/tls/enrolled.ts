@@ -7,7 +7,7 @@
 import type { Clock, Timer } from '../../../base/clock.ts';
 import { barredMs, createBackoff } from '../../../base/backoff.ts';
 import type { Log } from '../../../base/log.ts';
-import type { Answer, Issued } from './ask-certificate.ts';
+import type { Answer, IssuedCertificate } from './ask-certificate.ts';
 import { createCredentialsCell, expiryOf, type LinkCredentials } from './credentials.ts';
 import { certificatesIn } from './options.ts';
 
@@ -49,7 +49,7 @@ export function keepEnrolled(deps: EnrolledDeps, { ca, kept }: { readonly ca: st
     await keeping;
   });
 
-  const taken = ({ own, authorities }: Issued): number => {
+  const taken = ({ own, authorities }: IssuedCertificate): number => {
     const isNew = authorities !== named;
     named = authorities;
     keeping = keeping.then((isKept) => (isKept && !isNew ? true : deps.keep(authorities)));

@@ -1,7 +1,7 @@
 // Finds secrets whose form alone proves nothing (32 hex digits, a UUID) next to the name of their issuer:
 // `DD_API_KEY=…`, `new ZhipuAI("…")`, `deepgram token: …`. A digest near a vendor's name is not a secret: a word for a
 // key must be between them, or the name must be called with the value or assigned to it.
-import type { Detector, Found } from '../../detector.ts';
+import type { Detector, MatchReporter } from '../../detector.ts';
 import { isDrawn } from './drawn.ts';
 import { cloudIssuers, type Issuer, messagingIssuers, modelIssuers, paymentIssuers, serviceIssuers } from './issuers.ts';
 import { hasRun, lengthBefore, lettersOf, wordLetters } from './letters.ts';
@@ -49,7 +49,7 @@ function issuerDetector(kind: string, issuers: readonly Issuer[]): Detector {
   };
 }
 
-function findBeside({ patterns, isReal }: CompiledIssuer, text: string, end: number, found: Found): void {
+function findBeside({ patterns, isReal }: CompiledIssuer, text: string, end: number, found: MatchReporter): void {
   for (const pattern of patterns) {
     pattern.lastIndex = end;
     const value = pattern.exec(text)?.[1];
