@@ -12,7 +12,7 @@ import { readMessage, type ServerMessage } from '../wire/server-message.ts';
 import { type Channel, type ChannelListener, UpstreamDown } from '../upstream.ts';
 import { createLoad, createMailbox, type Mailbox } from './mailbox.ts';
 import { inClientsWords, inOurWords, numberOf, type Place, placeOf } from './place.ts';
-import { createUnheard } from './unheard.ts';
+import { createUnheard } from './unread-messages.ts';
 
 export interface ProgramSession {
   /** A POST or a GET. */
