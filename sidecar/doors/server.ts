@@ -74,7 +74,7 @@ export function buildServer({
     if (status >= 500) log.error({ err: error }, 'a request failed');
     return reply.code(status).send({ error: message });
   });
-  const first = { config: { waitsForNobody: true } } as const;
+  const first = { config: { takesNoTurn: true } } as const;
   app.get('/healthz', first, () => ({
     ok: true,
     policy: sidecar.cell.status(),

@@ -49,7 +49,7 @@ interface Exporter<Items, Result extends ExportOutcome> {
 }
 
 /** Returns the exporter itself, which from now on reports the result of each export. */
-export function telling<Items, Result extends ExportOutcome, T extends Exporter<Items, Result>>(
+export function reportExports<Items, Result extends ExportOutcome, T extends Exporter<Items, Result>>(
   exporter: T & Exporter<Items, Result>,
   told: ExportListener,
 ): T {

@@ -3,8 +3,8 @@
 import { OTLPLogExporter } from '@opentelemetry/exporter-logs-otlp-http';
 import type { Resource } from '@opentelemetry/resources';
 import { BatchLogRecordProcessor, LoggerProvider } from '@opentelemetry/sdk-logs';
-import { type ExportListener, telling } from './health.ts';
-import { beside, type LogStream } from './log-stream.ts';
+import { type ExportListener, reportExports } from './health.ts';
+import { type LogStream, teeLogs } from './log-stream.ts';
 
 export function sendLogs(
   resource: Resource,
@@ -12,8 +12,8 @@ export function sendLogs(
 ): { readonly logTo: (stderr: LogStream) => LogStream; close(): Promise<void> } {
   const provider = new LoggerProvider({
     resource,
-    processors: [new BatchLogRecordProcessor({ exporter: telling(new OTLPLogExporter(), told) })],
+    processors: [new BatchLogRecordProcessor({ exporter: reportExports(new OTLPLogExporter(), told) })],
   });
   const logger = provider.getLogger('tollgate');
-  return { logTo: (stderr) => beside(stderr, logger), close: () => provider.shutdown() };
+  return { logTo: (stderr) => teeLogs(stderr, logger), close: () => provider.shutdown() };
 }

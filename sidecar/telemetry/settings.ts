@@ -120,6 +120,6 @@ function exporterProblems(env: Env, signal: Signal): readonly string[] {
   const name = exporterOf(signal);
   const value = env[name] ?? '';
   if (['', 'none', 'otlp'].includes(value)) return [];
-  const aside = value === 'prometheus' ? '; Prometheus can read /metrics with any setting' : '';
-  return [`${name} must be otlp or none, is "${value}"${aside}`];
+  const hint = value === 'prometheus' ? '; Prometheus can read /metrics with any setting' : '';
+  return [`${name} must be otlp or none, is "${value}"${hint}`];
 }

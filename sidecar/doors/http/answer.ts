@@ -10,7 +10,7 @@ import type { OutputLook } from '../../engine/govern/streamed.ts';
 import type { Numbers, Redactor } from '../../engine/redact/index.ts';
 import { formOf, isUtf8, parseContentType } from './body.ts';
 import { isJsonText, jsonLengthMax } from './json-in-text.ts';
-import { besides, bytesLook, type Look, type LookResult, textLook, unread } from './look.ts';
+import { bytesLook, type Look, type LookResult, textLook, unchangedLook, unread } from './look.ts';
 
 export interface AnswerOutcome extends LookResult {
   readonly blocked: Decision | null;
@@ -47,7 +47,7 @@ export function treatmentOf({ redactor, replaces }: OutputLook, numbers: Numbers
   }
   if (replaces && form === 'json') return { kind: 'json', redactor };
   const look = textLook(redactor, numbers, type?.essence ?? '');
-  return replaces ? { kind: 'stream', look } : { kind: 'pass', look: besides(look) };
+  return replaces ? { kind: 'stream', look } : { kind: 'pass', look: unchangedLook(look) };
 }
 
 /** The pieces to send. A stream that stops early, on either side, is recorded as broken. */

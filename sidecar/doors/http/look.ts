@@ -82,7 +82,7 @@ export function textLook(redactor: Redactor, numbers: Numbers, essence: string):
 }
 
 /** The answer is forwarded unchanged. The stored digest and findings are those of the redacted text. */
-export function besides(look: Look): Look {
+export function unchangedLook(look: Look): Look {
   let isText = true;
   const seen = (see: () => void): void => {
     try {

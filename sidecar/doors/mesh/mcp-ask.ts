@@ -26,7 +26,7 @@ export function mcpAsk(message: ClientMessage, server: string): McpAsk {
     }
     // A gateway treats a list like any other answer, so the request is decided and its result is redacted.
     case 'read':
-    case 'aside': {
+    case 'check': {
       const { _meta: _, ...input } = params;
       return { kind: 'read', tool: `${server}.${method}`, input };
     }

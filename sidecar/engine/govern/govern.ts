@@ -38,7 +38,7 @@ export interface ToolCall {
    * Other data that the tool receives and that the door cannot replace. If policy redacts the call, nothing to redact
    * may be in it. It is not stored.
    */
-  readonly besides?: unknown;
+  readonly alsoForwarded?: unknown;
   /** The trace that the call is part of, for its entries. */
   readonly trace?: TraceIds | null;
 }
@@ -255,7 +255,7 @@ const unkept = (decision: Decision): WeighedCall => ({ decision, input: null, ke
 function weigh(
   deps: GovernDeps,
   run: GovernedRun,
-  { tool, also, input, flaw, hidesOutput = false, besides }: ToolCall,
+  { tool, also, input, flaw, hidesOutput = false, alsoForwarded }: ToolCall,
   { forwards, now }: { readonly forwards: Takes; readonly now: number },
 ): WeighedCall {
   const bound = rebind(deps, run);
@@ -286,7 +286,7 @@ function weigh(
     const words = `policy redacts the input (${kinds}), and this caller cannot take a changed one`;
     return { decision: refuse('redaction_unsupported', words, { attempt: true }), input: null, ...kept };
   }
-  const found = replaces && besides !== undefined ? kindsIn(run, tool, besides) : '';
+  const found = replaces && alsoForwarded !== undefined ? kindsIn(run, tool, alsoForwarded) : '';
   if (found !== '') {
     const words = `policy redacts the input, and what is forwarded with it holds what cannot be replaced (${found})`;
     return { decision: refuse('redaction_unsupported', words, { attempt: true }), input: null, ...kept };

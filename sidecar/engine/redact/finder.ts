@@ -98,7 +98,7 @@ export function createFinder(
       if (test(text)) for (const { start, end } of matches(text, (units) => work.spend(units))) add(kind, detectors.length, start, end);
     }
     for (const { kind, start, end } of known.in(text, work)) add(kind, detectors.length, start, end);
-    return all === null ? none : besideMarks(all, marks);
+    return all === null ? none : outsideMarks(all, marks);
   };
 
   return {
@@ -122,7 +122,7 @@ export function createFinder(
  * A mark is not a finding. A finding that overlaps a mark at one end is cut there. A finding that continues on both
  * sides of a mark keeps it.
  */
-function besideMarks(found: readonly Finding[], marks: readonly Span[]): readonly Finding[] {
+function outsideMarks(found: readonly Finding[], marks: readonly Span[]): readonly Finding[] {
   if (marks.length === 0) return found;
   return found.flatMap((finding) => {
     let { start, end } = finding;

@@ -9,7 +9,7 @@ export interface UnreadMessages {
 const countMax = 200;
 const lengthMax = 1_048_576;
 
-export function createUnheard(): UnreadMessages {
+export function createUnreadMessages(): UnreadMessages {
   let texts: string[] = [];
   let length = 0;
   return {

@@ -57,12 +57,12 @@ export async function prepareCall(
       : refusedCall(id, judging.era, verdict);
     throw new RpcRefusal(200, text);
   }
-  const besides = redactedParams(judging.run, verdict, params, ['name', 'arguments', 'requestState']);
+  const others = redactedParams(judging.run, verdict, params, ['name', 'arguments', 'requestState']);
   const forwarded: ClientRequest = {
     ...message,
     params: {
-      ...besides,
-      ...(span === undefined ? {} : { _meta: tracedMeta(besides['_meta'], verdict, span) }),
+      ...others,
+      ...(span === undefined ? {} : { _meta: tracedMeta(others['_meta'], verdict, span) }),
       name,
       ...('arguments' in params ? { arguments: verdict.input } : {}),
       ...stateOf(params),
@@ -81,9 +81,9 @@ export async function prepareRead(judging: Judging, message: ClientRequest): Pro
   const { _meta: meta, requestState: _, ...input } = message.params;
   const { verdict, span } = await decided(judging, { tool: policyName(judging.server, message.method), input }, meta);
   if (!verdict.allowed) throw new RpcRefusal(200, refusedRead(message.id, judging.era, verdict));
-  const besides = redactedParams(judging.run, verdict, meta === undefined ? {} : { _meta: meta }, []);
-  const traced = span === undefined ? {} : { _meta: tracedMeta(besides['_meta'], verdict, span) };
-  const params = { ...(isFields(verdict.input) ? verdict.input : {}), ...besides, ...traced, ...stateOf(message.params) };
+  const others = redactedParams(judging.run, verdict, meta === undefined ? {} : { _meta: meta }, []);
+  const traced = span === undefined ? {} : { _meta: tracedMeta(others['_meta'], verdict, span) };
+  const params = { ...(isFields(verdict.input) ? verdict.input : {}), ...others, ...traced, ...stateOf(message.params) };
   const pending = outcomeOf(judging, { call: awaitedCall(verdict), span }, message, refusedRead);
   return { message: { ...message, params }, declared: [], ...traceOf(verdict, span), pending };
 }

@@ -39,8 +39,8 @@ export async function prepare(door: Door, asked: DoorRequest, preparing: Prepari
       return prepareToolCall({ door, asked, message, judging });
     case 'read':
       return prepareRead(judging, message);
-    case 'aside':
-      return prepareAside(judging, message);
+    case 'check':
+      return prepareCheck(judging, message);
     case 'tools':
       return plain(listPending(viewer, era, passing));
     case 'greeting':
@@ -106,7 +106,7 @@ async function refreshCatalog({ door, asked, message, judging }: ToolCalling, na
  * refusal is recorded, because listing visible items has no effect. Throws `RpcRefusal` if the request must not be
  * forwarded.
  */
-async function prepareAside(judging: Judging, message: ClientRequest): Promise<PreparedRequest> {
+async function prepareCheck(judging: Judging, message: ClientRequest): Promise<PreparedRequest> {
   const { govern, run, server, era } = judging;
   const { id, method, params } = message;
   const listed = listedBy(method);

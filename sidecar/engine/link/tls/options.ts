@@ -44,7 +44,7 @@ export function readTls(given: GivenTls, names: TlsNames): { readonly tls: LinkT
   const problems = [
     ...(ca === null ? [] : of('ca', authoritiesProblem(ca))),
     ...(enrol === null ? [] : of('enrol', addressProblem(enrol))),
-    ...(folder === null ? [] : of('folder', notBeside(given, names))),
+    ...(folder === null ? [] : of('folder', exclusiveProblem(given, names))),
     ...(enrol !== null && folder === null && ca === null
       ? of('enrol', `needs ${names.ca}: the authorities by which the issuing server is checked`)
       : []),
@@ -58,7 +58,7 @@ export function readTls(given: GivenTls, names: TlsNames): { readonly tls: LinkT
   return { tls: enrol === null ? { kind: 'checked', ca: plainPem(ca) } : { kind: 'enrolled', ca: plainPem(ca), enrol, tokenFile } };
 }
 
-function notBeside(given: GivenTls, names: TlsNames): string | null {
+function exclusiveProblem(given: GivenTls, names: TlsNames): string | null {
   const others = (['ca', 'enrol', 'tokenFile'] as const).filter((field) => given[field] !== null).map((field) => names[field]);
   if (others.length === 0) return null;
   return `cannot be used with ${others.join(' and ')}: its folder holds certificate, key and authorities; set one or the other`;

@@ -1,6 +1,6 @@
 // Finds passwords and secrets by the name before them, in any text.
 import { type Detector, foundWhole, type MatchReporter } from '../../detector.ts';
-import { valueBeside } from './assignment.ts';
+import { valueOfName } from './assignment.ts';
 import { goesOn, isWide, nameEndAfter, nameReach, nameStartBefore } from './name-span.ts';
 import { passwordHeads, passwordPhrases, secretHeads, secretPhrases } from './name-words.ts';
 import { bareOf, isCode, isPasswordValue, isSecretValue, isStrongPassword } from './named-value.ts';
@@ -45,7 +45,7 @@ function findNamed(kind: 'password' | 'secret', text: string, at: number, end: n
   if (nameStart === null || isPartOfOther(text, nameStart)) return;
   const called = calledBy(text.slice(nameStart, nameEnd));
   if (called.kind !== kind) return;
-  const value = valueBeside(text, nameStart, nameEnd);
+  const value = valueOfName(text, nameStart, nameEnd);
   if (value === null || (value.isCut === true && inKey.test(text.charAt(nameStart - 1)))) return;
   const written = bareOf(text.slice(value.start, value.end));
   const meant = { ...called, isVerb: verb.test(text.slice(nameStart, nameEnd)) };

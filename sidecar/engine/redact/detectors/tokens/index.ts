@@ -5,7 +5,7 @@ import { cloudKeys } from './cloud-keys.ts';
 import { codeHostingTokens } from './code-hosting-tokens.ts';
 import { messagingTokens } from './messaging-tokens.ts';
 import { modelKeys } from './model-keys.ts';
-import { besideIssuer } from './near-issuer.ts';
+import { nearIssuer } from './near-issuer.ts';
 import { officeTokens } from './office-tokens.ts';
 import { paymentKeys } from './payment-keys.ts';
 import { registryTokens } from './registry-tokens.ts';
@@ -22,5 +22,5 @@ export const tokens: readonly Detector[] = [
   ...registryTokens,
   ...serviceTokens,
   ...officeTokens,
-  ...besideIssuer,
+  ...nearIssuer,
 ];
