@@ -85,7 +85,7 @@ function endlessProblems(restartPolicy: unknown, { mode }: PodSettings): readonl
   if (mode === 'native' || (restartPolicy ?? 'Always') === 'Always') return [];
   return problem(
     'spec.restartPolicy',
-    'must be Always in mode plain: beside a plain sidecar, which never ends, a job never would; use native',
+    'must be Always in mode plain: a plain sidecar never ends, so the pod of a job would not end either; use native',
   );
 }
 

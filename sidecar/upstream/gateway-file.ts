@@ -104,7 +104,7 @@ function readUrlServer(reader: EntryReader, fields: Fields, path: string): FileS
 
 function readCommandServer(reader: EntryReader, fields: Fields, path: string): FileServer | null {
   reader.only(fields, path, ['type', 'command', 'args', 'env', 'cwd', 'toolDefinitions']);
-  if ((fields['type'] ?? 'stdio') !== 'stdio') reader.report(`${path}.type`, 'must be "stdio" beside a command');
+  if ((fields['type'] ?? 'stdio') !== 'stdio') reader.report(`${path}.type`, 'must be "stdio" with a command');
   const program = reader.text(fields['command'], `${path}.command`, (text) => (text === '' ? 'must name a program' : null));
   const args = fields['args'] === undefined ? [] : reader.texts(fields['args'], `${path}.args`);
   const cwd = fields['cwd'] === undefined ? null : reader.text(fields['cwd'], `${path}.cwd`);

@@ -132,7 +132,7 @@ function namesFor(cell: Sidecar['govern']['cell'], { run }: Session): Names {
   return { settings, servers, spelledTools, documents: callerOf(run).hops.flatMap((hop) => hop.documents) };
 }
 
-const canaryWords = `${JSON.stringify(canaryTool)} is denied by every sidecar, so that whoever asks sees whether a denial blocks`;
+const canaryWords = `${JSON.stringify(canaryTool)} is denied by every sidecar, so that a caller can test whether a denial blocks`;
 
 function claimedOf(host: Host, { sessionId, agent, tier, version }: HostCall, said: Pick<Caller, 'tier' | 'agent'>): CallerClaim {
   const subagent = nameProblem(agent) === null ? agent : '';

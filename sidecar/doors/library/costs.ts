@@ -93,7 +93,7 @@ function shortOf(purses: readonly Purse[], wanted: number): CostDenial {
   if (isSpent) purses[0]?.usage.end('max_budget');
   const left = `${leftIn(tightest) / microcents} of ${tightest.cap() ?? 0} are left`;
   const of = tightest === purses[0] ? '' : ' to the run above';
-  const held = isSpent ? '' : ', until what was put aside is settled';
+  const held = isSpent ? '' : ', until the reserved money is settled';
   return {
     allowed: false,
     code: 'cap_budget',

@@ -51,7 +51,13 @@ interface Asking {
 async function answered(deps: ExtAuthzDeps, checked: CheckedRequest, { run, call, gone }: Asking): Promise<CheckResponse> {
   const hidesOutput = !checked.route.outputsElsewhere;
   const { headers } = checked;
-  const verdict = await decided(deps, { run, call: { ...call, hidesOutput, alsoForwarded: goingOn(headers) }, gone, forwards: false, headers });
+  const verdict = await decided(deps, {
+    run,
+    call: { ...call, hidesOutput, alsoForwarded: goingOn(headers) },
+    gone,
+    forwards: false,
+    headers,
+  });
   return verdict.allowed ? passed(checked, verdict.requestId) : denied(denialAnswer(verdict));
 }
 

@@ -83,7 +83,7 @@ export function waysToAllow(index: Index, speakers: readonly Speaker[], { tier, 
   const [broadest] = open;
   const grant =
     needsGrant && broadest !== undefined
-      ? [changeAt(broadest.id, path, 'set permission "allow": the built-in default denies what nobody grants')]
+      ? [changeAt(broadest.id, path, 'set permission "allow": the built-in default denies every call that no layer grants')]
       : [];
   const undoing = [...denials, ...grant];
   // A member's own denial stays in force, whatever exceptions exist.
@@ -99,7 +99,7 @@ export function waysToAllow(index: Index, speakers: readonly Speaker[], { tier, 
   return open.length === 0 ? [exception] : [undoing, exception];
 }
 
-const noneAllowed = 'set a rateLimit above 0, which allows none';
+const noneAllowed = 'set a rateLimit above 0, because 0 allows no call';
 
 const closedBy = ({ id, opinion }: Speaker): readonly Change[] =>
   (opinion?.rateLimit ?? []).filter(({ value }) => value === 0).map(({ path }) => changeAt(id, path, noneAllowed));

@@ -21,7 +21,9 @@ const placeholderRun =
 const restOf = (value: string): string =>
   value
     .replaceAll(maskRun, '')
-    .replaceAll(placeholderRun, (word) => (placeholderWords.test(word) || /^p/i.test(word) || emptyWords.has(word.toLowerCase()) ? '' : word));
+    .replaceAll(placeholderRun, (word) =>
+      placeholderWords.test(word) || /^p/i.test(word) || emptyWords.has(word.toLowerCase()) ? '' : word,
+    );
 const isChosen = (value: string): boolean =>
   value.length >= 6 && /\p{L}/u.test(value) && /\d/.test(value) && /[^\p{L}\d\s._-]/u.test(value);
 
