@@ -173,7 +173,7 @@ fits() {
       if (kind === "HorizontalPodAutoscaler") must(one, there(spec.scaleTargetRef.kind, spec.scaleTargetRef.name), "scales nothing");
       if (roleRef) must(one, there(roleRef.kind, roleRef.name), "gives a role that is not there");
       for (const { name } of subjects) must(one, there("ServiceAccount", name), `is for ${name}, which is not there`);
-      for (const { clientConfig } of webhooks) must(one, there("Service", clientConfig.service.name), "asks nobody");
+      for (const { clientConfig } of webhooks) must(one, there("Service", clientConfig.service.name), "asks no service");
       if (kind === "StatefulSet") must(one, there("Service", spec.serviceName), "is named by no Service");
       if (!spec.template) continue;
       const { containers, volumes, serviceAccountName: account = "default" } = spec.template.spec;
