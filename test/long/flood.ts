@@ -244,7 +244,7 @@ async function run(tree: Tree, say: (line: string) => void): Promise<number> {
       `other callers' p99: ${p99.alone.toFixed(1)} ms alone, ${p99.attacked.toFixed(1)} ms then; by tenths of the time ${Array.from({ length: 10 }, (_, at) => p99Of(at).toFixed(1)).join(' ')}`,
     );
     const checks: readonly (readonly [string, boolean])[] = [
-      [`it goes on${end.why === null ? '' : `: ${end.why}`}`, end.why === null],
+      [`it continues${end.why === null ? '' : `: ${end.why}`}`, end.why === null],
       [`RSS of the last tenth of the time is at most 1.03 of that of the third: ${(late / early).toFixed(3)}`, late <= 1.03 * early],
       [
         `the owner's writes were taken${written === null || written.written > 0 ? '' : `: ${written.why}`}`,
@@ -256,7 +256,7 @@ async function run(tree: Tree, say: (line: string) => void): Promise<number> {
     ];
     // While the control plane is frozen new sessions are denied, and the backlog is processed afterwards: only memory
     // must hold then.
-    const held = stallSeconds === 0 ? checks : checks.filter(([what]) => what.startsWith('it goes on') || what.startsWith('RSS stays'));
+    const held = stallSeconds === 0 ? checks : checks.filter(([what]) => what.startsWith('it continues') || what.startsWith('RSS stays'));
     for (const [what, holds] of held) say(`${holds ? 'ok      ' : 'FAILED  '}${what}`);
     const failed = held.filter(([, holds]) => !holds).length;
     say(`flood: ${held.length} checks, ${failed} failed`);

@@ -70,9 +70,9 @@ function parseRow(line: string): Parsed {
   try {
     parsed = JSON.parse(line);
   } catch {
-    return { row: null, problems: ['is no JSON'] };
+    return { row: null, problems: ['is not JSON'] };
   }
-  if (typeof parsed !== 'object' || parsed === null) return { row: null, problems: ['is no object'] };
+  if (typeof parsed !== 'object' || parsed === null) return { row: null, problems: ['is not an object'] };
   const fields = new Map(Object.entries(withoutBars(parsed)));
   const problems = problemsOf(fields);
   return problems.length > 0 ? { row: null, problems } : { row: rowOf(fields), problems };

@@ -116,7 +116,7 @@ app.post('/reconnect', async () => {
 });
 app.post('/deafen', async () => {
   const [deaf] = thins.splice(0, 1);
-  if (deaf === undefined) throw new Error('there is nobody to deafen');
+  if (deaf === undefined) throw new Error('there is no follower to deafen');
   deaf.stream.pause();
   // It is counted as if it had acknowledged everything, so that no request waits for it.
   reached.set(deaf, Number.MAX_SAFE_INTEGER);

@@ -67,7 +67,7 @@ export function checkEvidence(evidence: Evidence): Findings {
     violations.push(...checkCall(call, pre.get(digest) ?? [], post.get(digest) ?? [], lostDisks.get(call.through) ?? []));
   for (const entry of entries) {
     const { tool } = byDigest.get(entry.entry.inputDigest) ?? { tool: null };
-    if (tool !== entry.tool) violations.push({ invariant: 'sent', what: `nobody sent the call of ${shown(entry)}` });
+    if (tool !== entry.tool) violations.push({ invariant: 'sent', what: `no caller sent the call of ${shown(entry)}` });
     // An outcome names the decision of its call, and the revision that is held when the outcome is reported.
     if (entry.entry.hookEvent === 'PreToolUse') violations.push(...checkDecision(entry, rules, evidence));
   }

@@ -29,7 +29,7 @@ export function knownHistory(history: readonly HistoryRow[], writes: readonly Wr
     const mark = markOf(document);
     const write = byMark.get(mark ?? 0);
     if (write === undefined || mark === null || committed.has(mark)) {
-      problems.push(`revision ${revision} is of nobody's write, or of one that is there twice: ${JSON.stringify(document)}`);
+      problems.push(`revision ${revision} belongs to no write, or to a write that appears twice: ${JSON.stringify(document)}`);
       continue;
     }
     committed.set(mark, revision);

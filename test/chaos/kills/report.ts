@@ -12,7 +12,7 @@ export function reportLines(outcome: Outcome): readonly string[] {
     `seed               ${options.seed}`,
     `kills              ${options.kills} asked for; ${counts(outcome.kills)}; ${outcome.seconds} s in all, ${outcome.failedStarts} starts that did not come up`,
     `answered calls     ${answered}, of them ${unrecorded} denied because the entry could not be recorded in time`,
-    `entries            ${entries}, of them ${unheard} of calls whose answer nobody heard`,
+    `entries            ${entries}, of them ${unheard} of calls whose answer did not arrive`,
     `lost               ${lost}`,
     `duplicated         ${duplicated}`,
     `chain              ${chain.said}`,

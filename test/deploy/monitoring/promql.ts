@@ -46,7 +46,7 @@ export function problemsOf(expr: string, exported: Exported, unseen: Readonly<Re
   const plain = expr.replaceAll(/"(?:[^"\\]|\\.)*"/g, '""').replaceAll(/\[[^\]]*\]|\boffset \w+/g, '');
   const ofMetric = (name: string): readonly string[] | null => {
     const found = ofPrometheus.get(name) ?? exported.get(name);
-    if (found === undefined) problems.push(`nobody exports ${name}`);
+    if (found === undefined) problems.push(`no program exports ${name}`);
     return found == null ? (unseen[name] ?? null) : [...found];
   };
   const selected = plain.replaceAll(/([a-zA-Z_]\w*)\{([^}]*)\}/g, (_, name: string, matchers: string) => {

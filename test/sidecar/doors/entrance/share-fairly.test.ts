@@ -155,12 +155,12 @@ test('where keys are looked up later, a request waits in the budget for unknown 
   const large = post('good-ann', 400, '/guarded');
   await expect.poll(() => looked.length).toBe(1);
   expect((await post('good-ann', 200, '/guarded')).status).toBe(429);
-  const stranger = post('made-up', 200, '/guarded');
+  const unknown = post('made-up', 200, '/guarded');
   await expect.poll(() => looked.length).toBe(2);
   for (const release of looked.splice(0)) release();
   await expect.poll(() => held.length).toBe(1);
   held.shift()?.();
-  expect([(await large).status, (await stranger).status]).toEqual([200, 401]);
+  expect([(await large).status, (await unknown).status]).toEqual([200, 401]);
 });
 
 test('requests without a good key share one turn', async () => {

@@ -88,12 +88,12 @@ describe('a call whose client has gone', () => {
         return listening.sofar();
       })
       .toContain('anybody?');
-    line.answer(line.calls('slow')[0]?.id, 'for nobody');
+    line.answer(line.calls('slow')[0]?.id, 'for no reader');
     await expect
       .poll(async () => (await proxied.sidecar.entries()).at(-1))
       .toMatchObject({ hookEvent: 'PostToolUse', tool: 's.slow', outcome: { isError: false } });
     await send(proxied, 's', { method: 'DELETE', headers });
-    expect(await listening.text).not.toContain('for nobody');
+    expect(await listening.text).not.toContain('for no reader');
   });
 
   test('is recorded as unanswered where its session ends first', async () => {

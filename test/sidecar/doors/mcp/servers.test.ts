@@ -48,12 +48,12 @@ const isFailed = { status: 502, body: { error: { code: -32_603 } } };
 const answers: readonly (readonly [string, Recorded['answer'], RegExp])[] = [
   ['a redirect', (_heard, response) => response.writeHead(307, { location: 'http://127.0.0.1:9/mcp' }).end(), /redirect/],
   ['a wish for other credentials', (_heard, response) => response.writeHead(401, { 'www-authenticate': 'Bearer' }).end(), /credentials/],
-  ['what is no JSON', (_heard, response) => json(response, '{"jsonrpc"'), /not a JSON-RPC/],
+  ['invalid JSON', (_heard, response) => json(response, '{"jsonrpc"'), /not a JSON-RPC/],
   ['nothing', (_heard, response) => response.writeHead(200).end(), /did not answer/],
   ['a page', (_heard, response) => response.writeHead(200, { 'content-type': 'text/html' }).end('<html>'), /did not answer/],
   ['a batch', (_heard, response) => json(response, [done()]), /not a JSON-RPC/],
   [
-    'a result that is there twice',
+    'a result that appears twice',
     (_heard, response) => json(response, '{"jsonrpc":"2.0","id":1,"result":{"a":1},"result":{"b":2}}'),
     /not a JSON-RPC/,
   ],
@@ -126,7 +126,7 @@ test('in the newest revision a server sends no request on a stream', async () =>
 
 const broken: readonly (readonly [string, readonly string[]])[] = [
   ['breaks off', []],
-  ['sends what is no message', ['data: {"jsonrpc"\n\n']],
+  ['sends something that is not a message', ['data: {"jsonrpc"\n\n']],
   ['sends an event that does not end', [`data: ${'x'.repeat(17 * 1_048_576)}`]],
 ];
 test.each(broken)('a stream that %s ends with an error, and the outcome is recorded', async (_what, texts) => {

@@ -332,9 +332,9 @@ test('what is left at the deadline is shipped by the next process, under the spo
   const spool = await openTestSpool({ folder });
   const entries = entriesOf(100);
   for (const entry of entries) spool.append(entry);
-  const nobody = createAuditClient('127.0.0.1:1', credentials.createInsecure(), {});
-  onTestFinished(() => nobody.close());
-  const shipper = startShipper({ spool: spool.backlog, openStream: () => nobody.ship() });
+  const unreachable = createAuditClient('127.0.0.1:1', credentials.createInsecure(), {});
+  onTestFinished(() => unreachable.close());
+  const shipper = startShipper({ spool: spool.backlog, openStream: () => unreachable.ship() });
   await shipper.reaches('waiting');
   await shipper.close({ deadlineMs: 20 });
   expect(shipper.status()).toMatchObject({ link: 'closed', records: 100 });
