@@ -13,14 +13,14 @@ export async function startInTool(lab: Lab, plane: ControlPlane, agent: string, 
   return run;
 }
 
-interface Asked {
+interface FrozenRun {
   readonly plane: ControlPlane;
   readonly agent: string;
   readonly run: Watched;
 }
 
 /** Every request about runs is answered 503. Steps: `a refusal`. */
-export async function refuses({ plane, agent, run }: Asked, measure: Measure): Promise<void> {
+export async function refuses({ plane, agent, run }: FrozenRun, measure: Measure): Promise<void> {
   const questions: readonly (readonly [string, object?])[] = [
     [`/api/v1/agents/${agent}/run`, { body: { input: 'quick' } }],
     [`/api/v1/agents/${agent}/run`, { body: { input: 'quick', stream: true } }],

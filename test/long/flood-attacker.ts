@@ -6,7 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { credentials } from '@grpc/grpc-js';
 import { createExtMcpClient, type McpRequestResult } from '@tollgate/proto/mesh';
 import { Pool } from 'undici';
-import { type Attacked, attackOf, type AttackOrder, hookOf, mcpMessages } from './flood-requests.ts';
+import { type AttackOrder, attackOf, type FloodCounts, hookOf, mcpMessages } from './flood-requests.ts';
 
 const connections = 96;
 /** The lowest priority of a process; every user may set a lower one. */
@@ -79,7 +79,7 @@ function asksOf(order: AttackOrder, pool: Pool): { readonly plain: Ask; readonly
   return { plain, others: [hook, ...(mcpServer === null ? [] : [mcp]), ...(mesh === null ? [] : [meshAsk(mesh, key)])] };
 }
 
-async function attack(order: AttackOrder): Promise<Attacked> {
+async function attack(order: AttackOrder): Promise<FloodCounts> {
   const { url, requestsPerSecond, minutes, largeEach } = order;
   const pool = new Pool(url, { connections });
   const { plain, others } = asksOf(order, pool);

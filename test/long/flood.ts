@@ -17,10 +17,10 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs, promisify } from 'node:util';
 import { Pool } from 'undici';
 import { withClosing } from '../bench/side/stage.ts';
-import { binOf, buildCommit, knowsVariable, thisTree, type Tree } from '../bench/side/tree.ts';
+import { binOf, buildCommit, knowsVariable, type Tree, thisTree } from '../bench/side/tree.ts';
 import { ask, type Program, startProgram } from '../support/programs.ts';
 import { openStage, type Stage, type Workspace } from '../trust/stage.ts';
-import { type Attacked, type AttackOrder, bodyOf } from './flood-requests.ts';
+import { type AttackOrder, bodyOf, type FloodCounts } from './flood-requests.ts';
 
 const { values } = parseArgs({
   options: {
@@ -97,7 +97,7 @@ const attacker = fileURLToPath(new URL('./flood-attacker.ts', import.meta.url));
 const farServer = fileURLToPath(new URL('./flood-server.ts', import.meta.url));
 
 /** In a process of its own, so that the cost of its requests delays no answer that is timed here. */
-async function attack(caller: Caller, doors: AttackOrder['doors']): Promise<Attacked> {
+async function attack(caller: Caller, doors: AttackOrder['doors']): Promise<FloodCounts> {
   const order: AttackOrder = { ...caller, requestsPerSecond, minutes, largeEach, doors };
   const { stdout } = await promisify(execFile)(process.execPath, ['--import', 'tsx', attacker, JSON.stringify(order)]);
   return JSON.parse(stdout);

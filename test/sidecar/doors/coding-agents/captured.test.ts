@@ -9,7 +9,7 @@ import { agent, document, server, type World } from '../../../support/snapshots.
 import { type HostInput, indexOf, outcomeOf, readCall } from './asked.ts';
 import { folder, startHosts } from './recorded.ts';
 
-interface Captured {
+interface CapturedInput {
   readonly host: HostName;
   readonly file: string;
   readonly version: string;
@@ -17,12 +17,12 @@ interface Captured {
   readonly input: HostInput;
 }
 
-const captured: readonly Captured[] = readdirSync(join(folder, 'recorded'))
+const captured: readonly CapturedInput[] = readdirSync(join(folder, 'recorded'))
   .filter(isHost)
   .flatMap((host) =>
     readdirSync(join(folder, 'recorded', host)).map((file) => ({
       // The tests that read these files trust their shape.
-      ...(JSON.parse(readFileSync(join(folder, 'recorded', host, file), 'utf8')) as Captured),
+      ...(JSON.parse(readFileSync(join(folder, 'recorded', host, file), 'utf8')) as CapturedInput),
       host,
       file,
     })),

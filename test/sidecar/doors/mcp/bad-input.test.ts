@@ -15,7 +15,7 @@ import {
   record,
   send,
   sendRaw,
-  type Sent,
+  type ProxyRequest,
   serversOf,
   startProxied,
 } from './proxied.ts';
@@ -106,7 +106,7 @@ test.each(bodies)('refused: %s', async (_what, body, status, code) => {
 
 const good = call('echo', {});
 
-const requests: readonly (readonly [string, Sent, number])[] = [
+const requests: readonly (readonly [string, ProxyRequest, number])[] = [
   ['no key', { body: good, headers: { authorization: null } }, 401],
   ['a key that is none', { body: good, headers: { authorization: 'Bearer gsk_acme_x' } }, 401],
   ['a key of another workspace than the path names', { body: good, path: '/other/mcp/s' }, 403],

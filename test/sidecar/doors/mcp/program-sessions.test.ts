@@ -3,15 +3,15 @@
 import { describe, expect, test } from 'vitest';
 import { upstreamBounds } from '../../../../sidecar/upstream/upstream.ts';
 import { key, keyText, ruleFor, type World } from '../../../support/snapshots.ts';
-import { greet, type Line, lines, type Lines, openStream } from './program-line.ts';
-import { call, modernCall, modernHeaders, own, type Proxied, send, serversOf, startProxied } from './proxied.ts';
+import { greet, type Line, type Lines, lines, openStream } from './program-line.ts';
+import { call, modernCall, modernHeaders, own, send, serversOf, startProxied, type TestProxy } from './proxied.ts';
 
 const mail = 'bob@acme-mail.eu';
 const redactsSecret: World = { documents: [ruleFor('s.secret', { transform: 'redact' })] };
 
 interface Behind {
   readonly program: Lines;
-  readonly proxied: Proxied;
+  readonly proxied: TestProxy;
   readonly headers: Record<string, string>;
   /** The line of the session. */
   readonly line: Line;

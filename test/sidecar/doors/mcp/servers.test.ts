@@ -17,14 +17,14 @@ import {
   overHttp,
   own,
   record,
-  type Recorded,
+  type RecordingServer,
   rpcOf,
   send,
   serversOf,
   startProxied,
 } from './proxied.ts';
 
-const answering = (answer: Recorded['answer']): Promise<Behind> => behind({ answer });
+const answering = (answer: RecordingServer['answer']): Promise<Behind> => behind({ answer });
 const event = (message: unknown, id?: string): string => `${id === undefined ? '' : `id: ${id}\n`}data: ${JSON.stringify(message)}\n\n`;
 const stream = (response: ServerResponse, ...texts: readonly string[]): ServerResponse => {
   response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders();
@@ -45,7 +45,7 @@ function answerAlways(request: IncomingMessage, response: ServerResponse): void 
 
 const isFailed = { status: 502, body: { error: { code: -32_603 } } };
 
-const answers: readonly (readonly [string, Recorded['answer'], RegExp])[] = [
+const answers: readonly (readonly [string, RecordingServer['answer'], RegExp])[] = [
   ['a redirect', (_heard, response) => response.writeHead(307, { location: 'http://127.0.0.1:9/mcp' }).end(), /redirect/],
   ['a wish for other credentials', (_heard, response) => response.writeHead(401, { 'www-authenticate': 'Bearer' }).end(), /credentials/],
   ['invalid JSON', (_heard, response) => json(response, '{"jsonrpc"'), /not a JSON-RPC/],
@@ -204,7 +204,7 @@ describe('sessions', () => {
   };
   const headers = { 'mcp-session-id': 'sid', 'mcp-protocol-version': '2025-11-25' };
 
-  async function session(answer: Recorded['answer']): Promise<Behind> {
+  async function session(answer: RecordingServer['answer']): Promise<Behind> {
     const one = await answering((heard, response) => {
       const { id, method } = rpcOf(heard);
       if (method === 'initialize')
