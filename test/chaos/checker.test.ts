@@ -91,7 +91,7 @@ const brokenBy = (evidence: Evidence): readonly string[] => [
 
 test('a correct log has no violation, and its calls are counted', () => {
   const findings = checkEvidence(well);
-  expect(findings).toMatchObject({ violations: [], answered: 4, entries: 5, lost: 0, duplicated: 0, unheard: 0 });
+  expect(findings).toMatchObject({ violations: [], answered: 4, entries: 5, lost: 0, duplicated: 0, unanswered: 0 });
   expect([...findings.denied]).toEqual([['policy_denied', 1]]);
 });
 

@@ -4,7 +4,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, mkdtemp, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import type { Driver, Started } from './driver.ts';
+import type { Driver, StartedAgent } from './driver.ts';
 import type { ScriptedModel, WantedCall } from './model.ts';
 import type { Program, Stage } from './stage.ts';
 
@@ -12,7 +12,7 @@ import type { Program, Stage } from './stage.ts';
 const turnMs = 60_000;
 const commandMs = 30_000;
 
-export interface Home extends Started {
+export interface Home extends StartedAgent {
   /** Runs `tollgate …`, by a program that hooks then start. */
   tollgate(program: Program, ...words: readonly string[]): Promise<ProgramEnd>;
   /** One turn of the agent, in which its model requests this call, or this command. */

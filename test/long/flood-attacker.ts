@@ -16,17 +16,17 @@ const failedMax = 1_000;
 /** One of this many requests uses another endpoint, each in turn. */
 const otherDoorEach = 8;
 
-type Seen = 'answered' | 'refused' | null;
+type FloodOutcome = 'answered' | 'refused' | null;
 
 /** Makes requests, and returns the result of each. */
-type Ask = (n: number) => Promise<readonly Seen[]>;
+type Ask = (n: number) => Promise<readonly FloodOutcome[]>;
 
 // Earlier versions answered this with 429.
-const seenOf = (status: number, said: string): Seen =>
+const seenOf = (status: number, said: string): FloodOutcome =>
   status === 429 || said.includes('request_limit') ? 'refused' : status < 500 ? 'answered' : null;
 
 /** An endpoint that HTTP callers use. */
-function post({ url, key }: AttackOrder, pool: Pool): (path: string, body: string, session?: string) => Promise<Posted> {
+function post({ url, key }: AttackOrder, pool: Pool): (path: string, body: string, session?: string) => Promise<FloodResponse> {
   const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
   return async (path, body, session) => {
     const own = session === undefined ? {} : { 'mcp-session-id': session, 'mcp-protocol-version': '2025-11-25' };
@@ -36,8 +36,8 @@ function post({ url, key }: AttackOrder, pool: Pool): (path: string, body: strin
   };
 }
 
-interface Posted {
-  readonly seen: Seen;
+interface FloodResponse {
+  readonly seen: FloodOutcome;
   readonly session: string | readonly string[] | undefined;
 }
 

@@ -126,15 +126,15 @@ async function makeAgents(stage: Stage, workspace: Workspace): Promise<() => Pro
   };
 }
 
-interface Written {
+interface WriteCounts {
   written: number;
   /** Why the newest refused write was refused. */
   why: string;
 }
 
 /** Each second, with any result: the control plane may be frozen. */
-async function keepWriting(write: () => Promise<unknown>, until: () => boolean): Promise<Written> {
-  const seen: Written = { written: 0, why: '' };
+async function keepWriting(write: () => Promise<unknown>, until: () => boolean): Promise<WriteCounts> {
+  const seen: WriteCounts = { written: 0, why: '' };
   while (!until()) {
     await Promise.all([
       delay(writeMs),

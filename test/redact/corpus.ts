@@ -51,21 +51,21 @@ export function loadCorpus(part: Part): Corpus {
   };
 }
 
-interface Parsed {
+interface CorpusLine {
   readonly row: Row | null;
   readonly problems: readonly string[];
 }
 
 /** Parses one row per line. `name` is the file name in problems. */
-export function parseRows(name: string, content: string): readonly Parsed[] {
-  return content.split('\n').flatMap((line, at): Parsed[] => {
+export function parseRows(name: string, content: string): readonly CorpusLine[] {
+  return content.split('\n').flatMap((line, at): CorpusLine[] => {
     if (line.trim() === '') return [];
     const { row, problems } = parseRow(line);
     return [{ row, problems: problems.map((problem) => `${name}:${at + 1}: ${problem}`) }];
   });
 }
 
-function parseRow(line: string): Parsed {
+function parseRow(line: string): CorpusLine {
   let parsed: unknown;
   try {
     parsed = JSON.parse(line);

@@ -18,7 +18,7 @@ export interface LogRecord {
   readonly spanId: string | null;
 }
 
-export interface Posted {
+export interface CollectorPost {
   /** From 1 on. */
   readonly nth: number;
   readonly path: string;
@@ -38,8 +38,8 @@ export interface Collector {
   readonly url: string;
   /** The records that it answered with 2xx, in that order. */
   readonly held: LogRecord[];
-  readonly posts: Posted[];
-  reply: (post: Posted) => Reply | Promise<Reply>;
+  readonly posts: CollectorPost[];
+  reply: (post: CollectorPost) => Reply | Promise<Reply>;
   /** Resolves when `done` is true; checked at each request and each answer. */
   until(done: () => boolean): Promise<void>;
   close(): Promise<void>;

@@ -41,7 +41,7 @@ export interface Findings {
   /** Entries of a call beyond its first. */
   readonly duplicated: number;
   /** Entries of calls whose answer no caller received. */
-  readonly unheard: number;
+  readonly unanswered: number;
   /** Denials by code. */
   readonly denied: ReadonlyMap<string, number>;
   /** Calls refused by a limit, and those of them for which the stepped window was below the limit. */
@@ -83,7 +83,7 @@ export function checkEvidence(evidence: Evidence): Findings {
     unrecorded: heard.filter(wasUnrecorded).length,
     lost: heard.filter((call) => !wasUnrecorded(call) && !pre.has(digestOf(call.id))).length,
     duplicated: preEntries.length - pre.size,
-    unheard: preEntries.filter(({ entry }) => (byDigest.get(entry.inputDigest)?.heard ?? null) === null).length,
+    unanswered: preEntries.filter(({ entry }) => (byDigest.get(entry.inputDigest)?.heard ?? null) === null).length,
     denied: countBy(preEntries.filter(({ decision }) => decision === 'deny').map(({ entry }) => entry.code)),
     limited: limits.refused,
     limitedWithRoom: limits.refusedWithRoom,

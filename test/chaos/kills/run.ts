@@ -61,7 +61,7 @@ export async function runKills(options: PlanOptions, until: AbortSignal): Promis
     const writing = keepWriting(writer, random.fork('writes'));
     const breaking = createBreaking(world, load);
     await breaking.run(planOf(options), until);
-    await breaking.mended();
+    await breaking.repaired();
     const healed = await heal(world, load, writing);
     const chain = await verifyChain(world);
     const stored = await readStored(world.postgres);
@@ -89,14 +89,14 @@ export async function runKills(options: PlanOptions, until: AbortSignal): Promis
   }
 }
 
-interface Kept {
+interface SavedRun {
   readonly seed: number;
   readonly journal: readonly string[];
   readonly violations: readonly Violation[];
 }
 
 /** Copies the files that are needed to understand a violation, before the folder is removed. */
-async function keepLogs(world: World, { seed, journal, violations }: Kept): Promise<string> {
+async function keepLogs(world: World, { seed, journal, violations }: SavedRun): Promise<string> {
   for (const program of world.programs.values()) await program.end();
   const folder = join(process.env['TOLLGATE_TEST_KEPT'] ?? tmpdir(), `tollgate-kills-failed-${seed}`);
   cpSync(join(world.folder, 'logs'), folder, { recursive: true });

@@ -31,12 +31,12 @@ async function open() {
   };
 }
 
-interface Read {
+interface ReadResult {
   readonly lengths: readonly number[];
   readonly problem: string | null;
 }
 
-async function readAll({ body }: Answer): Promise<Read> {
+async function readAll({ body }: Answer): Promise<ReadResult> {
   const lengths: number[] = [];
   if (body.kind !== 'events') return { lengths: [body.kind === 'json' ? body.bytes.length : 0], problem: null };
   try {
@@ -47,7 +47,7 @@ async function readAll({ body }: Answer): Promise<Read> {
   }
 }
 
-const sum = (all: readonly Read[]): number => all.flatMap(({ lengths }) => lengths).reduce((total, length) => total + length, 0);
+const sum = (all: readonly ReadResult[]): number => all.flatMap(({ lengths }) => lengths).reduce((total, length) => total + length, 0);
 
 test('the unread messages of all readers together are bounded; the reader with most loses its messages, and the others get theirs', async () => {
   const { ask, progress, answer } = await open();

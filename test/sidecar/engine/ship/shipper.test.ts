@@ -12,7 +12,7 @@ import { createManualClock } from '../../../support/manual-clock.ts';
 import { silentLog } from '../../../support/silent-log.ts';
 import { acknowledgedThrough, adoptAll, onlySegment, openTestSpool, temporaryFolder } from '../../../support/spools.ts';
 
-interface Started extends Shipper {
+interface TestShipper extends Shipper {
   /** Resolves when the link is in the given state, or was in it since the last call. */
   reaches(link: ShipperStatus['link']): Promise<void>;
 }
@@ -25,7 +25,7 @@ interface StartOptions extends Partial<ShipperConfig> {
   readonly folder?: string;
 }
 
-function startShipper({ openStream, clock = systemClock, random = Math.random, folder, ...config }: StartOptions): Started {
+function startShipper({ openStream, clock = systemClock, random = Math.random, folder, ...config }: StartOptions): TestShipper {
   let seen: string[] = [];
   let onChange = (): void => {};
   const shipper = createShipper(
