@@ -57,8 +57,7 @@ export function readGatewayFile(
   const mcpServers = section(reader, fields, 'mcpServers', readServer);
   const httpTools = section(reader, fields, 'httpTools', readHttpTool);
   for (const name of httpTools.keys())
-    if (mcpServers.has(name))
-      reader.report(childPath('httpTools', name), 'is also the name of an MCP server; each name must be used once');
+    if (mcpServers.has(name)) reader.report(childPath('httpTools', name), 'is also the name of an MCP server; each name must be used once');
   return reader.problems.length > 0 ? { problems: reader.problems } : { file: { mcpServers, httpTools } };
 }
 

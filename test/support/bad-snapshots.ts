@@ -151,7 +151,12 @@ export const badSnapshots: readonly (readonly [string, SnapshotMessage, NackCode
   ['redaction without its kinds', inSettings({ redaction: without(redaction, 'off') }), 'entry_invalid', 'redaction.off'],
   ['redaction without its patterns', inSettings({ redaction: without(redaction, 'patterns') }), 'entry_invalid', 'redaction.patterns'],
   ['a kind that is no text switched off', inRedaction({ off: ['ip_address', 1] }), 'entry_invalid', 'redaction.off[1]'],
-  ['a pattern that is not RE2', inRedaction({ patterns: [['a', '(']] }), 'entry_invalid', 'redaction.patterns[0][1]: is not an RE2 pattern'],
+  [
+    'a pattern that is not RE2',
+    inRedaction({ patterns: [['a', '(']] }),
+    'entry_invalid',
+    'redaction.patterns[0][1]: is not an RE2 pattern',
+  ],
   ['a pattern that looks back', inRedaction({ patterns: [['a', '(a)\\1']] }), 'entry_invalid', 'redaction.patterns[0][1]'],
   ['a pattern that finds everything', inRedaction({ patterns: [['a', 'x*']] }), 'entry_invalid', 'redaction.patterns[0][1]'],
   ['a pattern that is no text', inRedaction({ patterns: [['a', 1]] }), 'entry_invalid', 'redaction.patterns[0][1]'],

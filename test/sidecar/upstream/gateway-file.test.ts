@@ -97,7 +97,7 @@ test.each<readonly [string, unknown, string]>([
     'mcpServers.one.url has a "${" that does not begin a variable',
   ],
   ['an open variable', { mcpServers: { one: { url: '${TOKEN' } } }, 'mcpServers.one.url has a "${" that does not begin a variable'],
-  ['a key of ours', { mcpServers: { one: { url, headers: { a: '${TOLLGATE_KEY}' } } } }, "names TOLLGATE_KEY, which belongs to Tollgate"],
+  ['a key of ours', { mcpServers: { one: { url, headers: { a: '${TOLLGATE_KEY}' } } } }, 'names TOLLGATE_KEY, which belongs to Tollgate'],
   [
     'a digest that is none',
     { mcpServers: { one: { url, toolDefinitions: { read: 'x' } } } },

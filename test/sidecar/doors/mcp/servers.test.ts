@@ -68,7 +68,11 @@ const answers: readonly (readonly [string, RecordingServer['answer'], RegExp])[]
     /UTF-8/,
   ],
   ['a compressed answer', (_heard, response) => json(response, done(), 200, { 'content-encoding': 'gzip' }), /encoding/],
-  ['a call of its own', (_heard, response) => json(response, { jsonrpc: '2.0', id: 1, method: 'tools/call', params: {} }), /not a JSON-RPC/],
+  [
+    'a call of its own',
+    (_heard, response) => json(response, { jsonrpc: '2.0', id: 1, method: 'tools/call', params: {} }),
+    /not a JSON-RPC/,
+  ],
   ['the answer to another request', (_heard, response) => json(response, done(2)), /did not answer/],
   ['17 MiB at once', (_heard, response) => json(response, JSON.stringify({ ...done(), x: 'x'.repeat(17 * 1_048_576) })), /bytes at once/],
   ['a connection that breaks', (_heard, response) => response.socket?.destroy(), /cannot be reached/],
