@@ -103,7 +103,7 @@ test.each<readonly [string, unknown, string]>([
     { mcpServers: { one: { url, toolDefinitions: { read: 'x' } } } },
     'toolDefinitions["read"] must be 64 hex digits',
   ],
-  ['one name for both', { mcpServers: { one: { url } }, httpTools: { one: { url } } }, 'httpTools.one is the name of an MCP server too'],
+  ['one name for both', { mcpServers: { one: { url } }, httpTools: { one: { url } } }, 'httpTools.one is also the name of an MCP server'],
   ['too large a file', ' '.repeat(gatewayFileBytesMax + 1), `the file is larger than ${gatewayFileBytesMax} bytes`],
 ])('%s is rejected, with its place', (_what, value, problem) => {
   expect(problemsOf(value).join('\n')).toContain(problem);

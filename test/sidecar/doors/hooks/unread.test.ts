@@ -147,7 +147,7 @@ test('a coding agent whose body exceeds the budget, or is too large, is answered
     expect(crowded.headers.get('x-tollgate-answer')).toBe('deny');
     const text = await crowded.text();
     expect(text).toContain(denial);
-    expect(text).toContain('request_limit: too many bytes');
+    expect(text).toContain('request_limit: too many body bytes');
     const large = await sendFirst(await begin(`/hooks/${host}`, [`Content-Length: ${20 * piece.length}`]), 20, false);
     expect(large).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
     expect(large.toLowerCase()).toContain('x-tollgate-answer: deny');
