@@ -135,5 +135,5 @@ test('the registries hold the metrics that the sources declare', async () => {
 });
 
 const fail = (): never => {
-  throw new Error('nobody asks');
+  throw new Error('this function must not be called');
 };

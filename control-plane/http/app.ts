@@ -62,7 +62,7 @@ export function createApp(deps: AppDeps): FastifyInstance {
     // This is the memory budget for request bodies. When it is full, the parsed bodies use at most about 220 MB of
     // heap.
     bodies: new BodyRoom({ bytes: 8 * bounds.policySetBytes, valueBytes: 128 }),
-    strangersBytes: 8 * bounds.bodyBytes,
+    unknownBytes: 8 * bounds.bodyBytes,
   });
   refuseWhileClosing(app);
   app.removeAllContentTypeParsers();

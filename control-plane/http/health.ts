@@ -26,9 +26,9 @@ export function addHealthRoutes(
   { readiness, warnings: listWarnings, registry }: Pick<AppDeps, 'readiness' | 'warnings' | 'registry'>,
 ): void {
   exportReadiness(registry, () => readiness().length === 0);
-  app.get('/healthz', { schema: schemas.alive, config: { waitsForNobody: true } }, async () => ({ ok: true }));
+  app.get('/healthz', { schema: schemas.alive, config: { takesNoTurn: true } }, async () => ({ ok: true }));
 
-  app.get('/readyz', { schema: schemas.ready, config: { waitsForNobody: true } }, async (_request, reply) => {
+  app.get('/readyz', { schema: schemas.ready, config: { takesNoTurn: true } }, async (_request, reply) => {
     const reasons = readiness();
     const seen = listWarnings();
     if (reasons.length === 0) return { ok: true, ...(seen.length === 0 ? {} : { warnings: seen }) };

@@ -2,7 +2,7 @@
 // added before the container's own variables, which may therefore use them (`$(TOLLGATE_MCP_URL)/github`). They never
 // replace a variable of the container.
 import type { Container, Variable } from './pod.ts';
-import type { Wanted } from './settings.ts';
+import type { PodSettings } from './settings.ts';
 
 export const variablesForApps = [
   'TOLLGATE_SIDECAR',
@@ -14,19 +14,19 @@ export const variablesForApps = [
 
 export const isVariableForApps = (name: string): boolean => variablesForApps.some((one) => one === name);
 
-export interface Pointed {
+export interface PointedContainer {
   readonly container: Container;
   readonly added: readonly string[];
 }
 
-export function pointAtSidecar(container: Container, wanted: Wanted): Pointed {
+export function pointAtSidecar(container: Container, wanted: PodSettings): PointedContainer {
   const set = new Set((container.env ?? []).map(({ name }) => name));
   const added = variablesFor(wanted).filter(({ name }) => !set.has(name));
   if (added.length === 0) return { container, added: [] };
   return { container: { ...container, env: [...added, ...(container.env ?? [])] }, added: added.map(({ name }) => name) };
 }
 
-function variablesFor({ port, keySecret }: Wanted): readonly Variable[] {
+function variablesFor({ port, keySecret }: PodSettings): readonly Variable[] {
   const base = `http://127.0.0.1:${port}`;
   return [
     { name: 'TOLLGATE_SIDECAR', value: base },

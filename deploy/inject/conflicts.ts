@@ -1,20 +1,20 @@
 // Finds why a sidecar cannot be injected into a pod. Each problem says what would be correct.
-import { isObject, problem, type Problem } from '@tollgate/proto/shape';
-import type { Container, Named, Pod } from './pod.ts';
+import { isObject, type Problem, problem } from '@tollgate/proto/shape';
+import type { Container, NamedRow, Pod } from './pod.ts';
 import { containerName, statusAnnotation, volumePrefix } from './status.ts';
 import type { InjectSettings } from './settings.ts';
-import type { Wanted } from './settings.ts';
+import type { PodSettings } from './settings.ts';
 
 /** Far more than a node runs. A page of variables is added to each container. */
 const containersMax = 1_000;
 
-interface Placed {
+interface PlacedContainer {
   readonly container: Container;
   readonly path: string;
 }
 
 /** `pod`: without anything that was injected before. */
-export function conflictsOf({ spec }: Pod, wanted: Wanted, { metricsPort }: Pick<InjectSettings, 'metricsPort'>): readonly Problem[] {
+export function conflictsOf({ spec }: Pod, wanted: PodSettings, { metricsPort }: Pick<InjectSettings, 'metricsPort'>): readonly Problem[] {
   const containers = containersOf(spec);
   if (containers.length > containersMax) return problem('spec.containers', `must be at most ${containersMax}, with init containers`);
   const { os } = spec;
@@ -43,22 +43,22 @@ export function conflictsOf({ spec }: Pod, wanted: Wanted, { metricsPort }: Pick
   ];
 }
 
-const containersOf = ({ initContainers, containers }: Pod['spec']): readonly Placed[] => [
+const containersOf = ({ initContainers, containers }: Pod['spec']): readonly PlacedContainer[] => [
   ...(initContainers ?? []).map((container, at) => ({ container, path: `spec.initContainers[${at}]` })),
   ...containers.map((container, at) => ({ container, path: `spec.containers[${at}]` })),
 ];
 
 /** Kubernetes rejects repeated names too, but this code identifies our container by its name. */
-function repeatedNames(containers: readonly Placed[]): readonly Problem[] {
+function repeatedNames(containers: readonly PlacedContainer[]): readonly Problem[] {
   const seen = new Set<string>();
   return containers.flatMap(({ container: { name }, path }) => {
     const isRepeated = seen.has(name);
     seen.add(name);
-    return isRepeated ? problem(`${path}.name`, `${name} is the name of another container, too`) : [];
+    return isRepeated ? problem(`${path}.name`, `${name} is also the name of another container`) : [];
   });
 }
 
-function nameConflicts({ container, path }: Placed): readonly Problem[] {
+function nameConflicts({ container, path }: PlacedContainer): readonly Problem[] {
   if (container.name !== containerName) return [];
   return problem(
     `${path}.name`,
@@ -66,14 +66,14 @@ function nameConflicts({ container, path }: Placed): readonly Problem[] {
   );
 }
 
-function portConflicts({ container, path }: Placed, port: number, words: string): readonly Problem[] {
+function portConflicts({ container, path }: PlacedContainer, port: number, words: string): readonly Problem[] {
   return (container.ports ?? []).flatMap(({ containerPort, protocol }, at) =>
     containerPort === port && (protocol ?? 'TCP') === 'TCP' ? problem(`${path}.ports[${at}].containerPort`, `${port} ${words}`) : [],
   );
 }
 
 /** A pod may mount a volume that does not exist yet. Injection would then give the app a volume of the sidecar. */
-function mountConflicts({ container, path }: Placed): readonly Problem[] {
+function mountConflicts({ container, path }: PlacedContainer): readonly Problem[] {
   return (container.volumeMounts ?? []).flatMap(({ name }, at) =>
     name.startsWith(volumePrefix)
       ? problem(`${path}.volumeMounts[${at}].name`, `must not begin with ${volumePrefix}, which is Tollgate's`)
@@ -81,16 +81,16 @@ function mountConflicts({ container, path }: Placed): readonly Problem[] {
   );
 }
 
-function endlessProblems(restartPolicy: unknown, { mode }: Wanted): readonly Problem[] {
+function endlessProblems(restartPolicy: unknown, { mode }: PodSettings): readonly Problem[] {
   if (mode === 'native' || (restartPolicy ?? 'Always') === 'Always') return [];
   return problem(
     'spec.restartPolicy',
-    'must be Always in mode plain: beside a plain sidecar, which never ends, a job never would; use native',
+    'must be Always in mode plain: a plain sidecar never ends, so the pod of a job would not end either; use native',
   );
 }
 
-function spoolConflicts(containers: readonly Placed[], volumes: readonly Named[], { spool }: Wanted): readonly Problem[] {
-  const isSpool = ({ name, persistentVolumeClaim: claim }: Named): boolean =>
+function spoolConflicts(containers: readonly PlacedContainer[], volumes: readonly NamedRow[], { spool }: PodSettings): readonly Problem[] {
+  const isSpool = ({ name, persistentVolumeClaim: claim }: NamedRow): boolean =>
     spool.kind === 'volume' ? name === spool.volume : spool.kind === 'claim' && isObject(claim) && claim['claimName'] === spool.claim;
   const spools = new Set(volumes.filter(isSpool).map(({ name }) => name));
   // The volume may come from a template of the StatefulSet, which the pod does not show.

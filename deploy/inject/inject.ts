@@ -1,10 +1,10 @@
 // Injects a sidecar into a pod. The webhook and `tollgate inject` both call this function. The function is idempotent:
 // a pod that was injected before is changed to the result of an injection now.
 import type { Problem } from '@tollgate/proto/shape';
-import { type Pointed, pointAtSidecar } from './app-environment.ts';
+import { type PointedContainer, pointAtSidecar } from './app-environment.ts';
 import { conflictsOf } from './conflicts.ts';
 import { type Container, type Metadata, type Pod, readPod } from './pod.ts';
-import { type InjectSettings, missingIn, type Wanted } from './settings.ts';
+import { type InjectSettings, missingIn, type PodSettings } from './settings.ts';
 import { sidecarOf } from './sidecar-container.ts';
 import { containerName, defaultContainerAnnotation, readStatus, type Status, statusAnnotation, undo } from './status.ts';
 import { isLeftAlone, readWanted } from './wanted.ts';
@@ -37,12 +37,12 @@ const refused = (problems: readonly Problem[]): Injection => ({ kind: 'refused',
 
 const graceSecondsOfKubernetes = 30;
 
-function put(pod: Pod, wanted: Wanted, settings: InjectSettings): Pod {
+function put(pod: Pod, wanted: PodSettings, settings: InjectSettings): Pod {
   const { spec } = pod;
   const isNative = wanted.mode === 'native';
   const sidecar = sidecarOf(wanted, settings);
   // With a plain sidecar, init containers end before the sidecar starts.
-  const init: readonly Pointed[] = (spec.initContainers ?? []).map((container) =>
+  const init: readonly PointedContainer[] = (spec.initContainers ?? []).map((container) =>
     isNative ? pointAtSidecar(container, wanted) : { container, added: [] },
   );
   const apps = spec.containers.map((container) => pointAtSidecar(container, wanted));
@@ -80,7 +80,7 @@ function put(pod: Pod, wanted: Wanted, settings: InjectSettings): Pod {
   };
 }
 
-const containersWith = (sidecar: Container, others: readonly Pointed[]): readonly Container[] => [
+const containersWith = (sidecar: Container, others: readonly PointedContainer[]): readonly Container[] => [
   sidecar,
   ...others.map(({ container }) => container),
 ];
@@ -90,7 +90,7 @@ const annotated = (metadata: Metadata, added: Readonly<Record<string, string>>):
   annotations: { ...metadata.annotations, ...added },
 });
 
-function warningsOf({ spec }: Pod, { spool, mode }: Wanted): readonly string[] {
+function warningsOf({ spec }: Pod, { spool, mode }: PodSettings): readonly string[] {
   const security = spec['securityContext'];
   const hasGroup = typeof security === 'object' && security !== null && 'fsGroup' in security;
   const unseen = spec.containers.filter((container) => Array.isArray(container['envFrom']) && container['envFrom'].length > 0);

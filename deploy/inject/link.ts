@@ -1,13 +1,13 @@
 // What a sidecar needs for its own TLS with the control plane: a token with which it requests certificates, or
 // certificates in a Secret that another program renews. No other container mounts these volumes.
-import type { Named } from './pod.ts';
+import type { NamedRow } from './pod.ts';
 import type { InjectSettings } from './settings.ts';
 import { volumePrefix } from './status.ts';
 
 export interface Link {
   readonly variables: Readonly<Record<string, string | null>>;
-  readonly mounts: readonly Named[];
-  readonly volumes: readonly Named[];
+  readonly mounts: readonly NamedRow[];
+  readonly volumes: readonly NamedRow[];
 }
 
 const tokenName = `${volumePrefix}token`;

@@ -1,6 +1,6 @@
 // A pod as injection reads it. The fields that injection reads have the form that Kubernetes requires. All other fields
 // are copied unchanged.
-import { isObject, problem, type Problem } from '@tollgate/proto/shape';
+import { isObject, type Problem, problem } from '@tollgate/proto/shape';
 
 export type Row = Readonly<Record<string, unknown>>;
 
@@ -8,7 +8,7 @@ export interface Variable extends Row {
   readonly name: string;
 }
 
-export interface Named extends Row {
+export interface NamedRow extends Row {
   readonly name: string;
 }
 
@@ -16,16 +16,16 @@ interface Port extends Row {
   readonly containerPort: number;
 }
 
-export interface Container extends Named {
+export interface Container extends NamedRow {
   readonly env?: readonly Variable[];
   readonly ports?: readonly Port[];
-  readonly volumeMounts?: readonly Named[];
+  readonly volumeMounts?: readonly NamedRow[];
 }
 
 export interface PodSpec extends Row {
   readonly containers: readonly Container[];
   readonly initContainers?: readonly Container[];
-  readonly volumes?: readonly Named[];
+  readonly volumes?: readonly NamedRow[];
   readonly terminationGracePeriodSeconds?: number;
 }
 
@@ -42,7 +42,7 @@ export interface Pod extends Row {
 
 /** Returns the pod, or the problems that make it invalid. */
 export function readPod(value: unknown): { readonly pod: Pod } | { readonly problems: readonly Problem[] } {
-  if (!isObject(value) || !isObject(value['spec'])) return { problems: problem('spec', 'must be there: this is no pod') };
+  if (!isObject(value) || !isObject(value['spec'])) return { problems: problem('spec', 'is required: this is not a pod') };
   const { metadata, spec } = value;
   const problems = [...metadataProblems(metadata), ...specProblems(spec)];
   // Every field that the type names was checked.
@@ -87,7 +87,7 @@ function containerProblems(list: unknown, path: string): readonly Problem[] {
     ]);
 }
 
-const isNamed = (value: unknown): value is Named => isObject(value) && typeof value['name'] === 'string';
+const isNamed = (value: unknown): value is NamedRow => isObject(value) && typeof value['name'] === 'string';
 const isPort = (value: unknown): value is Port => isObject(value) && Number.isInteger(value['containerPort']);
 
 function listProblems(list: unknown, path: string, fits: (value: unknown) => boolean, what: string): readonly Problem[] {

@@ -1,5 +1,5 @@
 // The platform's settings for all injected sidecars: the settings file of the webhook and of `tollgate inject` has the
-// same form. A pod sets the rest in its annotations (`wanted.ts`); `Wanted` is what applies to one pod.
+// same form. A pod sets the rest in its annotations (`wanted.ts`); `PodSettings` is what applies to one pod.
 import type { Tier } from '@tollgate/proto/contract';
 import { entries, fields, integer, isObject, oneOf, type Problem, problem, record, type Shape, text } from '@tollgate/proto/shape';
 import { clusterNameProblem } from './cluster-name.ts';
@@ -50,7 +50,7 @@ export type Spool =
   | { readonly kind: 'volume'; readonly volume: string };
 
 /** The settings of one pod: its annotations, and the platform's settings where it has none. */
-export interface Wanted {
+export interface PodSettings {
   readonly mode: Mode;
   readonly port: number;
   /** Null: the caller or its key names the agent. */
@@ -145,7 +145,7 @@ const shape: Shape = record(
 );
 
 function nulProblem(value: string): string | null {
-  return value.includes('\0') ? 'must hold no NUL' : null;
+  return value.includes('\0') ? 'must not contain NUL' : null;
 }
 
 /** Returns the settings with defaults for absent fields, or every problem with its place. */
@@ -161,17 +161,17 @@ export function readSettings(value: unknown): { readonly settings: InjectSetting
 }
 
 function clashesIn({ enrol, ca, certificateSecret, port, metricsPort }: InjectSettings): readonly Problem[] {
-  const beside = [...(enrol === null ? [] : ['enrol']), ...(ca === null ? [] : ['ca'])].join(' and ');
+  const others = [...(enrol === null ? [] : ['enrol']), ...(ca === null ? [] : ['ca'])].join(' and ');
   return [
-    ...(certificateSecret === null || beside === ''
+    ...(certificateSecret === null || others === ''
       ? []
-      : problem('certificateSecret', `cannot stand beside ${beside}: it holds certificates and authorities; set one or the other`)),
+      : problem('certificateSecret', `cannot be used with ${others}: it holds certificates and authorities; set one or the other`)),
     ...(metricsPort === port ? problem('metricsPort', `must not be ${port}, which is port`) : []),
   ];
 }
 
 /** The problems of settings that must be complete when a pod is injected. */
 export const missingIn = ({ enrol, ca }: InjectSettings): readonly Problem[] =>
-  enrol !== null && ca === null ? problem('ca', 'is required beside enrol: the authorities that `tollgate ca` prints') : [];
+  enrol !== null && ca === null ? problem('ca', 'is required with enrol: the authorities that `tollgate ca` prints') : [];
 
 const named = ({ path, message }: Problem): Problem => ({ path: path === 'body' ? 'settings' : path, message });

@@ -2,22 +2,22 @@
 // Security Standard, whatever the rest of the pod does. It listens only on the loopback address, so only this pod can
 // call it.
 import { linkOf } from './link.ts';
-import type { Container, Named, Row, Variable } from './pod.ts';
+import type { Container, NamedRow, Row, Variable } from './pod.ts';
 import type { InjectSettings } from './settings.ts';
 import { spoolFolder, spoolVolume } from './spool.ts';
 import { containerName, volumePrefix } from './status.ts';
-import type { Wanted } from './settings.ts';
+import type { PodSettings } from './settings.ts';
 
 export interface Sidecar {
   readonly container: Container;
-  readonly volumes: readonly Named[];
+  readonly volumes: readonly NamedRow[];
 }
 
 const gatewayName = `${volumePrefix}gateway`;
 const gatewayFolder = '/etc/tollgate';
 const metricsPortName = 'tollgate-metric';
 
-export function sidecarOf(wanted: Wanted, settings: InjectSettings): Sidecar {
+export function sidecarOf(wanted: PodSettings, settings: InjectSettings): Sidecar {
   const spool = spoolVolume(wanted.spool, settings);
   const gateway = gatewayOf(wanted);
   const link = linkOf(settings);
@@ -48,7 +48,7 @@ export function sidecarOf(wanted: Wanted, settings: InjectSettings): Sidecar {
   };
 }
 
-function gatewayOf({ gatewaySecret }: Wanted): { readonly mounts: readonly Named[]; readonly volumes: readonly Named[] } {
+function gatewayOf({ gatewaySecret }: PodSettings): { readonly mounts: readonly NamedRow[]; readonly volumes: readonly NamedRow[] } {
   if (gatewaySecret === null) return { mounts: [], volumes: [] };
   return {
     mounts: [{ name: gatewayName, mountPath: gatewayFolder, readOnly: true }],
@@ -63,7 +63,7 @@ const portsOf = ({ metricsPort }: InjectSettings): Row =>
 
 type Values = Readonly<Record<string, string | null>>;
 
-function variablesOf(wanted: Wanted, settings: InjectSettings, link: Values): readonly Variable[] {
+function variablesOf(wanted: PodSettings, settings: InjectSettings, link: Values): readonly Variable[] {
   const { agent, tier } = wanted;
   const values: Values = {
     TOLLGATE_CONTROL_PLANE: settings.controlPlane,
@@ -92,7 +92,7 @@ const literal = (value: string): string => value.replaceAll('$', () => '$$');
  * No container of the app starts before policy has arrived. A native sidecar has a startup probe for this. The kubelet
  * starts a plain sidecar first and ends it together with the others; there, the lifecycle hooks wait.
  */
-function startOf({ mode, port }: Wanted, { startSeconds, drainSeconds }: InjectSettings): Row {
+function startOf({ mode, port }: PodSettings, { startSeconds, drainSeconds }: InjectSettings): Row {
   if (mode === 'native')
     return { startupProbe: { ...probe(port, 'readyz'), periodSeconds: 1, timeoutSeconds: 5, failureThreshold: startSeconds } };
   return {

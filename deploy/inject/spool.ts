@@ -2,7 +2,7 @@
 //   emptyDir  a restart of the sidecar, but not of the pod
 //   hostPath  the pod: the next sidecar of the workspace on that node ships the remaining entries
 //   a claim   the node, if the claim can move
-import type { Named, Row } from './pod.ts';
+import type { NamedRow, Row } from './pod.ts';
 import type { InjectSettings } from './settings.ts';
 import { volumePrefix } from './status.ts';
 import type { Spool } from './settings.ts';
@@ -11,7 +11,7 @@ export const spoolFolder = '/var/lib/tollgate';
 const spoolName = `${volumePrefix}spool`;
 
 /** Returns the volumes to add, and the name to mount. */
-export function spoolVolume(spool: Spool, settings: InjectSettings): { readonly volumes: readonly Named[]; readonly name: string } {
+export function spoolVolume(spool: Spool, settings: InjectSettings): { readonly volumes: readonly NamedRow[]; readonly name: string } {
   if (spool.kind === 'volume') return { volumes: [], name: spool.volume };
   return { volumes: [{ name: spoolName, ...sourceOf(spool, settings) }], name: spoolName };
 }

@@ -3,9 +3,9 @@
 // annotation is treated as ours only if it has the form of our names. Therefore an annotation cannot make this code
 // remove another variable or volume.
 import { keyedPath } from '@tollgate/proto/contract';
-import { fields, integer, isObject, list, problem, type Problem, record, type Shape, text } from '@tollgate/proto/shape';
+import { fields, integer, isObject, list, type Problem, problem, record, type Shape, text } from '@tollgate/proto/shape';
 import { isVariableForApps } from './app-environment.ts';
-import type { Container, Metadata, Named, Pod, PodSpec, Row } from './pod.ts';
+import type { Container, Metadata, NamedRow, Pod, PodSpec, Row } from './pod.ts';
 
 export const statusAnnotation = 'tollgate.dev/status';
 export const containerName = 'tollgate';
@@ -54,7 +54,8 @@ export function readStatus(metadata: Metadata | undefined): { readonly status: S
   const value = parse(written);
   const problems = shape.check(value, '');
   const path = keyedPath('metadata.annotations', statusAnnotation);
-  if (problems.length > 0) return { problems: problem(path, 'is not what tollgate writes there; take it out, and what was injected') };
+  if (problems.length > 0)
+    return { problems: problem(path, 'is not a value that tollgate writes; remove it, and everything that was injected') };
   // `shape` has checked every field.
   return { status: value as Status };
 }
@@ -71,7 +72,7 @@ function parse(written: string): unknown {
 export function undo(pod: Pod, status: Status | null): Pod {
   if (status === null) return pod;
   const { initContainers, containers, volumes, ...rest } = pod.spec;
-  const isOurs = ({ name }: Named): boolean => name.startsWith(volumePrefix) && status.volumes.includes(name);
+  const isOurs = ({ name }: NamedRow): boolean => name.startsWith(volumePrefix) && status.volumes.includes(name);
   const undone: PodSpec = {
     ...rest,
     containers: undoContainers(containers, status),

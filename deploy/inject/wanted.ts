@@ -4,7 +4,7 @@ import { isTier, keyedPath, nameProblem, tiers } from '@tollgate/proto/contract'
 import { isObject, type Problem, problem } from '@tollgate/proto/shape';
 import { clusterNameProblem } from './cluster-name.ts';
 import type { Metadata } from './pod.ts';
-import type { InjectSettings, Spool, Wanted } from './settings.ts';
+import type { InjectSettings, PodSettings, Spool } from './settings.ts';
 import { statusAnnotation } from './status.ts';
 
 const prefix = 'tollgate.dev/';
@@ -41,7 +41,7 @@ export function isLeftAlone(pod: unknown): boolean {
 export function readWanted(
   metadata: Metadata | undefined,
   settings: InjectSettings,
-): { readonly wanted: Wanted } | { readonly problems: readonly Problem[] } {
+): { readonly wanted: PodSettings } | { readonly problems: readonly Problem[] } {
   const given = metadata?.annotations ?? {};
   const said = (name: string): string | null => given[`${prefix}${name}`] ?? null;
   const problems = [...labelProblems(metadata?.labels ?? {}), ...annotationProblems(given), ...spoolProblems(said)];
@@ -65,7 +65,8 @@ function labelProblems(labels: Readonly<Record<string, string>>): readonly Probl
   return Object.entries(labels).flatMap(([key, value]) => {
     if (!key.startsWith(prefix)) return [];
     const path = keyedPath('metadata.labels', key);
-    if (key !== injectLabel) return problem(path, `is no label of Tollgate; there is ${injectLabel}, and the rest are annotations`);
+    if (key !== injectLabel)
+      return problem(path, `is not a label of Tollgate; the label is ${injectLabel}, and the other settings are annotations`);
     const wrong = among('enabled', 'disabled')(value);
     return wrong === null ? [] : problem(path, wrong);
   });
@@ -75,18 +76,19 @@ function annotationProblems(given: Readonly<Record<string, string>>): readonly P
   return Object.entries(given).flatMap(([key, value]) => {
     if (!key.startsWith(prefix) || key === statusAnnotation) return [];
     const path = keyedPath('metadata.annotations', key);
-    if (key === injectLabel) return problem(path, 'must be a label: the webhook is not asked about pods that say it elsewhere');
+    if (key === injectLabel) return problem(path, 'must be a label: the webhook only receives pods that have this label');
     const name = key.slice(prefix.length);
     const check = Object.hasOwn(annotations, name) ? annotations[name] : undefined;
-    if (check === undefined) return problem(path, `is no annotation of Tollgate; there are ${Object.keys(annotations).join(', ')}`);
+    if (check === undefined)
+      return problem(path, `is not an annotation of Tollgate; the annotations are ${Object.keys(annotations).join(', ')}`);
     const wrong = check(value);
     return wrong === null ? [] : problem(path, wrong);
   });
 }
 
-type Said = (name: string) => string | null;
+type AnnotationReader = (name: string) => string | null;
 
-function spoolProblems(said: Said): readonly Problem[] {
+function spoolProblems(said: AnnotationReader): readonly Problem[] {
   const at = (name: string): string => keyedPath('metadata.annotations', `${prefix}${name}`);
   const named = ['spool-claim', 'spool-volume'].filter((name) => said(name) !== null);
   if (said('spool') === 'pvc' && named.length !== 1)
@@ -94,7 +96,7 @@ function spoolProblems(said: Said): readonly Problem[] {
   return said('spool') === 'pvc' ? [] : named.flatMap((name) => problem(at(name), `needs ${prefix}spool: pvc`));
 }
 
-function spoolOf(said: Said, settings: InjectSettings): Spool {
+function spoolOf(said: AnnotationReader, settings: InjectSettings): Spool {
   const claim = said('spool-claim');
   const volume = said('spool-volume');
   if (claim !== null) return { kind: 'claim', claim };

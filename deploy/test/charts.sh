@@ -173,7 +173,7 @@ fits() {
       if (kind === "HorizontalPodAutoscaler") must(one, there(spec.scaleTargetRef.kind, spec.scaleTargetRef.name), "scales nothing");
       if (roleRef) must(one, there(roleRef.kind, roleRef.name), "gives a role that is not there");
       for (const { name } of subjects) must(one, there("ServiceAccount", name), `is for ${name}, which is not there`);
-      for (const { clientConfig } of webhooks) must(one, there("Service", clientConfig.service.name), "asks nobody");
+      for (const { clientConfig } of webhooks) must(one, there("Service", clientConfig.service.name), "asks no service");
       if (kind === "StatefulSet") must(one, there("Service", spec.serviceName), "is named by no Service");
       if (!spec.template) continue;
       const { containers, volumes, serviceAccountName: account = "default" } = spec.template.spec;
@@ -399,7 +399,7 @@ settings_of() { render $good 1.29.0 --set injector.enabled=true,injector.setting
 holds 'other settings of the injector are another pod, as they are read at its start' sh -c "[ '$(settings_of native)' != '$(settings_of plain)' ]"
 refused 'sidecars by the digest of the control plane' 'set injector.settings.image' render $good 1.29.0 --set injector.enabled=true,image.digest=sha256:$(printf '0%.0s' {1..64})
 refused 'a setting of the injector that there is not' "additional properties 'imagee' not allowed" render $good 1.29.0 --set injector.settings.imagee=x
-refused 'autoscaling by nothing' 'autoscaling has nothing to measure by' render $good 1.29.0 --set autoscaling.enabled=true,resources.requests.cpu=null
+refused 'autoscaling by nothing' 'autoscaling needs a CPU request to measure' render $good 1.29.0 --set autoscaling.enabled=true,resources.requests.cpu=null
 refused 'a port for two things' 'one port for two things: 8080, 8080' render $good 1.29.0 --set service.grpcPort=8080
 refused 'a name that Kubernetes does not take' 'fullnameOverride' render $good 1.29.0 --set fullnameOverride=My_Gate
 refused 'two authorities of your own' 'NODE_EXTRA_CA_CERTS is in variables' render $good 1.29.0 --set existingSecrets.caCertificates.name=a,variables.NODE_EXTRA_CA_CERTS=/b

@@ -77,7 +77,7 @@ holds 'the control plane without a database says so' says 1 'There is no embedde
 holds 'the control plane in plain text beyond loopback refuses' says 2 'set TOLLGATE_ALLOW_PLAINTEXT=true' $control_plane
 holds 'the sidecar without a key says so' says 2 'TOLLGATE_KEY is required' $sidecar
 sidecar_key=$(new_key)
-holds 'the sidecar without a folder to write says so' says 2 'TOLLGATE_SPOOL_DIR is /var/lib/tollgate, where user 65532 may not write .EROFS.' --env "TOLLGATE_KEY=$sidecar_key" $sidecar
+holds 'the sidecar without a folder to write says so' says 2 'TOLLGATE_SPOOL_DIR is /var/lib/tollgate, where user 65532 cannot write .EROFS.' --env "TOLLGATE_KEY=$sidecar_key" $sidecar
 holds 'the command line is in the image' says 0 'Usage: tollgate' $control_plane --help
 
 quietly podman run --detach --name database "${strict[@]}" --volume database:/var/lib/postgresql localhost/tollgate-test/postgresql:15 -c listen_addresses=127.0.0.1 -c fsync=off
@@ -85,7 +85,7 @@ holds 'PostgreSQL is ready' until_true 60 podman exec database /usr/lib/postgres
 run_control_plane first $control_plane "$rest_1" "$grpc_1"
 holds 'the control plane is ready' ready "$rest_1"
 holds 'its health check answers' until_true 20 podman healthcheck run first
-holds 'it is nobody, without capabilities' is_nobody first
+holds 'it runs as the user nobody, without capabilities' is_nobody first
 holds 'its file system is read-only' is_read_only first
 holds 'its API page is there' ask -o /dev/null "http://127.0.0.1:$rest_1/docs"
 holds 'it takes writes' ask "http://127.0.0.1:$rest_1/api/v1/agents" -d '{"name": "one", "model": "demo/echo", "enabledTools": ["a.*"]}'
@@ -96,8 +96,8 @@ printf -- '-- Up Migration\nalter table agent add column of_next text;\n-- Down 
 printf 'FROM %s\nCOPY 9999_next.sql node_modules/@tollgate/control-plane/database/migrations/\n' $control_plane >"$work/next/Containerfile"
 podman build --quiet --format docker --tag $control_plane-next "$work/next" >/dev/null
 run_control_plane second $control_plane-next "$rest_2" "$grpc_2"
-holds 'a newer version comes up beside it, and migrates' ready "$rest_2"
-holds 'the older goes on writing' ask "http://127.0.0.1:$rest_1/api/v1/agents" -d '{"name": "two", "model": "demo/echo", "enabledTools": ["a.*"]}'
+holds 'a newer version starts in parallel, and migrates' ready "$rest_2"
+holds 'the older version continues to write' ask "http://127.0.0.1:$rest_1/api/v1/agents" -d '{"name": "two", "model": "demo/echo", "enabledTools": ["a.*"]}'
 quietly podman kill first
 quietly podman wait first
 quietly podman start first
@@ -113,7 +113,7 @@ entries() { is "$(ask "http://127.0.0.1:$rest_2/default/admin/audit?limit=100" |
 run_sidecar
 holds 'the sidecar is ready' ready "$door"
 holds 'its health check answers' until_true 20 podman healthcheck run sidecar
-holds 'it is nobody, without capabilities' is_nobody sidecar
+holds 'it runs as the user nobody, without capabilities' is_nobody sidecar
 holds 'its file system is read-only' is_read_only sidecar
 holds 'it decides' allowed one
 holds 'SIGTERM: it answers what it has begun, and ends' stops_with_request sidecar "http://127.0.0.1:$door/govern/tool-use" "$(question two)" 200

@@ -81,9 +81,9 @@ is_refused_without() { node -e '
   socket.on("data", () => process.exit(1)).setTimeout(5_000, () => process.exit(1));
   socket.on("error", ({ code }) => { console.log(code); process.exit(code.includes("CERTIFICATE_REQUIRED") ? 0 : 1); });'; }
 holds 'the sidecar has enrolled by its key, and has a certificate' has_certificate
-holds 'gRPC takes nobody without one' is_refused_without
+holds 'gRPC refuses connections without one' is_refused_without
 for container in agent-tollgate control-plane-control-plane; do
-  holds "$container is nobody, without capabilities" is_nobody $container
+  holds "$container runs as the user nobody, without capabilities" is_nobody $container
   holds "$container: its file system is read-only" is_read_only $container
 done
 must 'the agent is answered' answered_more 50

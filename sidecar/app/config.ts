@@ -26,7 +26,7 @@ export const sidecarSchema = {
     secret: true,
     check: (value) => (parseKey(value) === null ? 'must be a workspace key, gsk_<workspace>_<random>' : null),
   }),
-  host: text({ name: 'TOLLGATE_SIDECAR_HOST', describe: 'Where it listens', fallback: '127.0.0.1' }),
+  host: text({ name: 'TOLLGATE_SIDECAR_HOST', describe: 'Address that it listens on', fallback: '127.0.0.1' }),
   port: integer({
     name: 'TOLLGATE_SIDECAR_PORT',
     describe: 'Port it listens on; 0 takes any free one',
@@ -36,14 +36,15 @@ export const sidecarSchema = {
   }),
   meshPort: text({
     name: 'TOLLGATE_MESH_PORT',
-    describe: "Port of Envoy's ext_authz and agentgateway's ExtMcp, gRPC, on the same host; 0 takes any free one; absent: neither is there",
+    describe:
+      "Port of Envoy's ext_authz and agentgateway's ExtMcp, gRPC, on the same host; 0 takes any free one; absent: neither is served",
     fallback: null,
     check: portProblem,
   }),
   metricsPort: text({
     name: 'TOLLGATE_METRICS_PORT',
     describe:
-      'Port of `/metrics` and nothing else, on all interfaces, for Prometheus; 0 takes any free one; absent: only where it listens for agents',
+      'Port that serves only `/metrics`, on all interfaces, for Prometheus; 0 takes any free one; absent: `/metrics` is only on the port for agents',
     fallback: null,
     check: portProblem,
   }),
@@ -55,21 +56,21 @@ export const sidecarSchema = {
   durability: choice({
     name: 'TOLLGATE_DURABILITY',
     describe:
-      'What an entry survives before the caller hears the decision: a kill of the process, a power loss, or (committed by the control plane, for which a call waits 5 s at most) the loss of the machine',
+      'What an entry can survive when the caller gets the decision: a kill of the process, a power loss, or (committed by the control plane, for which a call waits 5 s at most) the loss of the machine',
     fallback: 'kernel',
     choices: ['kernel', 'disk', 'remote'],
   }),
   leaseWaitMs: integer({
     name: 'TOLLGATE_LEASE_WAIT_MS',
     describe:
-      "How long a call waits, in ms, where what is left of a limit or cap is held by other sidecars; then it is denied and may be tried again. At a coding agent's hook 3,500 at most",
+      "How long a call waits, in ms, when other sidecars hold the rest of a limit or cap; then it is denied and can be retried. At a coding agent's hook 3,500 at most",
     fallback: bounds.leaseWaitMs,
     min: 10,
     max: 5_000,
   }),
   spoolMaxMb: integer({
     name: 'TOLLGATE_SPOOL_MAX_MB',
-    describe: 'How large the spool may grow, in MiB, with what earlier processes left there, before calls are denied',
+    describe: 'Largest size of the spool, in MiB, including the spools that earlier processes left; then calls are denied',
     fallback: 1_024,
     min: 16,
     max: 1_048_576,
@@ -88,7 +89,7 @@ export const sidecarSchema = {
   toolCommands: text({
     name: 'TOLLGATE_TOOL_COMMANDS',
     describe:
-      'Programs that the control plane may have started here as tool servers, with any arguments, separated by commas; absent: none',
+      'Programs that this sidecar may start as tool servers for the control plane, with any arguments, separated by commas; absent: none',
     fallback: null,
     check: commandsProblem,
   }),
@@ -101,7 +102,7 @@ export const sidecarSchema = {
   }),
   requestsPerSecond: integer({
     name: 'TOLLGATE_REQUESTS_PER_SECOND',
-    describe: 'Requests a second for each key, through all doors together; whoever sends more is told when to come back',
+    describe: 'Requests a second for each key, through all doors together; further requests are refused with the time to retry',
     fallback: requestsPerSecondDefault,
     min: 1,
     max: 1_000_000,
@@ -109,7 +110,7 @@ export const sidecarSchema = {
   hookStatus: choice({
     name: 'TOLLGATE_HOOK_STATUS',
     describe:
-      'What `/govern/tool-use` and `/govern/tool-output` answer what they refuse: 200 with a decision, or `http` for the statuses of the version before (400, 413, 415, 429, 503). Deprecated, for one version: clients run the call on what is not 2xx',
+      'How `/govern/tool-use` and `/govern/tool-output` answer a request that they refuse: `decision` for 200 with a decision, `http` for the statuses of the previous version (400, 413, 415, 429, 503). `http` is deprecated and supported for one version: clients run the call when the status is not 2xx',
     fallback: 'decision',
     choices: ['decision', 'http'],
   }),
@@ -122,36 +123,37 @@ export const sidecarSchema = {
   ca: text({
     name: 'TOLLGATE_CA',
     describe:
-      "Authorities that the control plane's certificate is checked by, and no others, as PEM (in one line: `\\n` for line ends); given: TLS, on loopback too",
+      "The only certificate authorities that are trusted for the control plane's certificate, as PEM (in one line: `\\n` for line ends); if set, TLS is used, on loopback too",
     fallback: null,
     check: authoritiesProblem,
   }),
   enrol: text({
     name: 'TOLLGATE_ENROL',
-    describe: 'Where a certificate of its own is asked for and renewed, `host:port`; needs `TOLLGATE_CA`',
+    describe: 'Address where the sidecar requests and renews its own certificate, `host:port`; needs `TOLLGATE_CA`',
     fallback: null,
     check: addressProblem,
   }),
   tokenFile: text({
     name: 'TOLLGATE_TOKEN_FILE',
-    describe: 'File of the service-account token to ask with, read each time; absent: it asks with `TOLLGATE_KEY`',
+    describe: 'File of the service-account token for certificate requests, read for each request; absent: `TOLLGATE_KEY` is used',
     fallback: null,
   }),
   tlsDir: text({
     name: 'TOLLGATE_TLS_DIR',
-    describe: 'Folder of tls.crt, tls.key and ca.crt that somebody else keeps fresh; in place of `TOLLGATE_CA` and `TOLLGATE_ENROL`',
+    describe: 'Folder of tls.crt, tls.key and ca.crt that another program renews; in place of `TOLLGATE_CA` and `TOLLGATE_ENROL`',
     fallback: null,
   }),
   sidecarId: text({ name: 'TOLLGATE_SIDECAR_ID', describe: 'A name for this sidecar, for people', fallback: null, check: nameProblem }),
   pinAgent: text({
     name: 'TOLLGATE_PIN_AGENT',
-    describe: 'The agent that every caller of this sidecar is, whatever it claims; absent: as it claims. A pin of its key goes first',
+    describe:
+      'The agent name of every caller of this sidecar, whatever it claims; absent: the claimed name. A pin of the key has precedence',
     fallback: null,
     check: nameProblem,
   }),
   pinTier: text({
     name: 'TOLLGATE_PIN_TIER',
-    describe: `The tier that every call is of, in the same way: ${tiers.map((tier) => `\`${tier}\``).join(', ')}`,
+    describe: `The tier of every call, in the same way: ${tiers.map((tier) => `\`${tier}\``).join(', ')}`,
     fallback: null,
     check: (value) => (isTier(value) ? null : `must be one of ${tiers.join(', ')}`),
   }),

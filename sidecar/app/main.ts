@@ -68,7 +68,7 @@ function whyNotStarted(error: unknown, spoolDir: string): string {
   const { cause } = error instanceof Error ? error : {};
   const code = cause instanceof Error && 'path' in cause && 'code' in cause ? String(cause.code) : '';
   return ['EROFS', 'EACCES', 'EPERM'].includes(code)
-    ? `TOLLGATE_SPOOL_DIR is ${spoolDir}, where user ${process.getuid?.() ?? ''} may not write (${code}); mount or make a folder there that it may`
+    ? `TOLLGATE_SPOOL_DIR is ${spoolDir}, where user ${process.getuid?.() ?? ''} cannot write (${code}); mount or create a folder there that this user can write to`
     : messageOf(error);
 }
 
@@ -129,7 +129,7 @@ async function serve({ telemetry, registry, ...config }: Serving, file: GatewayF
   let scraped: MetricsListener | null = null;
   try {
     const address = await app.listen({ host: config.host, port: config.port });
-    const failed = (error: unknown): void => log.error({ err: error }, 'a request of another gateway failed');
+    const failed = (error: unknown): void => log.error({ err: error }, 'a gRPC request of a gateway (ext_authz, ExtMcp) failed');
     if (config.meshPort !== null)
       mesh = await startMesh({ ...entrance, httpTools, failed }, { host: config.host, port: Number(config.meshPort) });
     if (config.metricsPort !== null) scraped = await listenForMetrics(registry, Number(config.metricsPort));

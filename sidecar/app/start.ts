@@ -84,7 +84,7 @@ export async function startSidecar(options: SidecarOptions): Promise<Sidecar> {
   }).catch((cause: unknown) => {
     void linkCredentials?.close();
     const why = cause instanceof Error ? cause.message : String(cause);
-    throw new AppError({ code: 'unavailable', publicMessage: `no spool can be made in ${folder}: ${why}`, cause });
+    throw new AppError({ code: 'unavailable', publicMessage: `a spool cannot be created in ${folder}: ${why}`, cause });
   });
   const sweeper = setInterval(() => engine.sweep(), sweepMs);
   sweeper.unref();
@@ -119,7 +119,7 @@ export async function startSidecar(options: SidecarOptions): Promise<Sidecar> {
   // Without a certificate there is no connection that could report a refused key, or anything else.
   const onCredentials = (): void => {
     if (linkCredentials?.keyRefused === true) {
-      cell.refuse(linkCredentials.problem ?? 'no certificate is issued for it');
+      cell.refuse(linkCredentials.problem ?? 'no certificate is issued for this key');
       keeper.drop();
     }
     for (const listener of listeners) listener();
@@ -151,7 +151,7 @@ export async function startSidecar(options: SidecarOptions): Promise<Sidecar> {
           fail(
             new AppError({
               code: 'unavailable',
-              publicMessage: `no policy from ${options.controlPlane} within ${timeoutMs} ms: ${linkProblem() ?? 'the stream is open but silent'}`,
+              publicMessage: `no policy from ${options.controlPlane} within ${timeoutMs} ms: ${linkProblem() ?? 'the stream is open, but no policy has arrived'}`,
             }),
           );
       }, timeoutMs);

@@ -23,7 +23,7 @@ import type { HttpTool } from '../upstream/http-tool-definition.ts';
 import { registerHttpTools } from './http/http-tools.ts';
 import { shareFairly } from './entrance/share-fairly.ts';
 
-interface Deps {
+interface ServerParts {
   readonly entrance: Entrance;
   readonly registry: Registry;
   readonly log: FastifyBaseLogger;
@@ -44,7 +44,7 @@ export function buildServer({
   toolServers,
   hookStatus = 'decision',
   requestTimeoutMs = 10_000,
-}: Deps): FastifyInstance {
+}: ServerParts): FastifyInstance {
   const { sidecar } = entrance;
   const app = fastify({
     loggerInstance: log,
@@ -74,7 +74,7 @@ export function buildServer({
     if (status >= 500) log.error({ err: error }, 'a request failed');
     return reply.code(status).send({ error: message });
   });
-  const first = { config: { waitsForNobody: true } } as const;
+  const first = { config: { takesNoTurn: true } } as const;
   app.get('/healthz', first, () => ({
     ok: true,
     policy: sidecar.cell.status(),

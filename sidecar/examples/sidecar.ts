@@ -1,4 +1,4 @@
-// A sidecar process beside the example, as `tollgate-sidecar` starts one, with what is to stand behind it in a gateway file.
+// Starts a sidecar process for the example, as `tollgate-sidecar` does, with its tool servers in a gateway file.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';

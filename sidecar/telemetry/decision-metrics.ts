@@ -5,18 +5,18 @@ import type { Decision } from '../engine/decide/decision.ts';
 import { layerOf } from './decision-layer.ts';
 
 /** A decision was made and recorded, in `ms` milliseconds. */
-export type Decided = (decision: Decision, ms: number) => void;
+export type DecisionListener = (decision: Decision, ms: number) => void;
 
 /** What the doors of a process report. */
 export interface DecisionMetrics {
-  readonly decided: Decided;
+  readonly decided: DecisionListener;
   /** A request without a valid key. */
   unauthenticated(): void;
   /** A request beyond the request limit of its key. */
   throttled(): void;
 }
 
-export function countDecisions(registry: Registry): Decided {
+export function countDecisions(registry: Registry): DecisionListener {
   const registers = [registry];
   const decisions = new Counter({
     name: 'tollgate_decisions_total',

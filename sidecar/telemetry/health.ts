@@ -10,11 +10,11 @@ export interface TelemetryLog {
 export interface Health {
   readonly sayTo: (log: TelemetryLog) => void;
   /** Returns a function that receives, for each export, whether it was accepted. */
-  told(signal: Signal): Told;
+  told(signal: Signal): ExportListener;
 }
 
 /** Why it was not accepted. Null: it was accepted. */
-export type Told = (problem: string | null) => void;
+export type ExportListener = (problem: string | null) => void;
 
 export function createHealth(): Health {
   let log: TelemetryLog | null = null;
@@ -31,27 +31,27 @@ export function createHealth(): Health {
         if (isTaken === wasTaken) return;
         wasTaken = isTaken;
         outside(() => {
-          if (isTaken) log?.info({ signal }, 'the telemetry collector takes what it is sent again');
-          else log?.warn({ signal, reason }, 'the telemetry collector does not take what it is sent; that much of it is lost');
+          if (isTaken) log?.info({ signal }, 'the telemetry collector accepts data again');
+          else log?.warn({ signal, reason }, 'the telemetry collector does not accept data; the data of failed exports is lost');
         });
       };
     },
   };
 }
 
-interface Taken {
+interface ExportOutcome {
   readonly code: number;
   readonly error?: Error;
 }
 
-interface Exporter<Items, Result extends Taken> {
+interface Exporter<Items, Result extends ExportOutcome> {
   export(items: Items, done: (result: Result) => void): void;
 }
 
 /** Returns the exporter itself, which from now on reports the result of each export. */
-export function telling<Items, Result extends Taken, T extends Exporter<Items, Result>>(
+export function reportExports<Items, Result extends ExportOutcome, T extends Exporter<Items, Result>>(
   exporter: T & Exporter<Items, Result>,
-  told: Told,
+  told: ExportListener,
 ): T {
   const send: Exporter<Items, Result>['export'] = exporter.export.bind(exporter);
   exporter.export = (items: Items, done: (result: Result) => void): void =>

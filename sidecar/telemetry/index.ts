@@ -1,6 +1,6 @@
 // Exports the telemetry of a process, for the sidecar and for the control plane: what is sent to a collector, and what
 // both count by the same names. The SDK is loaded only by what is started.
-export { countDecisions, type Decided } from './decision-metrics.ts';
+export { countDecisions, type DecisionListener } from './decision-metrics.ts';
 export { readTelemetrySettings } from './settings.ts';
 export { startTelemetry, type Telemetry } from './start.ts';
 export { type CallTracing, type Span, type Tracing, untraced } from './tracing.ts';

@@ -8,7 +8,7 @@ export interface LogStream {
   write(line: string): void;
 }
 
-export const beside = (stderr: LogStream, logger: Pick<Logger, 'emit'>): LogStream => ({
+export const teeLogs = (stderr: LogStream, logger: Pick<Logger, 'emit'>): LogStream => ({
   write: (line) => {
     stderr.write(line);
     logger.emit(recordOf(line));

@@ -3,14 +3,17 @@
 import { OTLPLogExporter } from '@opentelemetry/exporter-logs-otlp-http';
 import type { Resource } from '@opentelemetry/resources';
 import { BatchLogRecordProcessor, LoggerProvider } from '@opentelemetry/sdk-logs';
-import { type Told, telling } from './health.ts';
-import { beside, type LogStream } from './log-stream.ts';
+import { type ExportListener, reportExports } from './health.ts';
+import { type LogStream, teeLogs } from './log-stream.ts';
 
-export function sendLogs(resource: Resource, told: Told): { readonly logTo: (stderr: LogStream) => LogStream; close(): Promise<void> } {
+export function sendLogs(
+  resource: Resource,
+  told: ExportListener,
+): { readonly logTo: (stderr: LogStream) => LogStream; close(): Promise<void> } {
   const provider = new LoggerProvider({
     resource,
-    processors: [new BatchLogRecordProcessor({ exporter: telling(new OTLPLogExporter(), told) })],
+    processors: [new BatchLogRecordProcessor({ exporter: reportExports(new OTLPLogExporter(), told) })],
   });
   const logger = provider.getLogger('tollgate');
-  return { logTo: (stderr) => beside(stderr, logger), close: () => provider.shutdown() };
+  return { logTo: (stderr) => teeLogs(stderr, logger), close: () => provider.shutdown() };
 }

@@ -3,14 +3,14 @@ import { OTLPMetricExporter } from '@opentelemetry/exporter-metrics-otlp-http';
 import type { Resource } from '@opentelemetry/resources';
 import { MeterProvider, PeriodicExportingMetricReader } from '@opentelemetry/sdk-metrics';
 import type { Registry } from 'prom-client';
-import { type Told, telling } from './health.ts';
+import { type ExportListener, reportExports } from './health.ts';
 import { produceFrom } from './metric-producer.ts';
 
 const timeoutMsMax = 30_000;
 
-export function sendMetrics(registry: Registry, intervalMs: number, resource: Resource, told: Told): { close(): Promise<void> } {
+export function sendMetrics(registry: Registry, intervalMs: number, resource: Resource, told: ExportListener): { close(): Promise<void> } {
   const reader = new PeriodicExportingMetricReader({
-    exporter: telling(new OTLPMetricExporter(), told),
+    exporter: reportExports(new OTLPMetricExporter(), told),
     exportIntervalMillis: intervalMs,
     exportTimeoutMillis: Math.min(timeoutMsMax, intervalMs),
     metricProducers: [produceFrom(registry, resource, Date.now)],

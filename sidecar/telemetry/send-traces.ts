@@ -3,11 +3,14 @@
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
 import type { Resource } from '@opentelemetry/resources';
 import { BatchSpanProcessor, NodeTracerProvider } from '@opentelemetry/sdk-trace-node';
-import { type Told, telling } from './health.ts';
+import { type ExportListener, reportExports } from './health.ts';
 import { createSpans, type Spans } from './spans.ts';
 
-export function sendTraces(resource: Resource, told: Told): Spans & { close(): Promise<void> } {
-  const provider = new NodeTracerProvider({ resource, spanProcessors: [new BatchSpanProcessor(telling(new OTLPTraceExporter(), told))] });
+export function sendTraces(resource: Resource, told: ExportListener): Spans & { close(): Promise<void> } {
+  const provider = new NodeTracerProvider({
+    resource,
+    spanProcessors: [new BatchSpanProcessor(reportExports(new OTLPTraceExporter(), told))],
+  });
   provider.register();
   return { ...createSpans(provider.getTracer('tollgate')), close: () => provider.shutdown() };
 }

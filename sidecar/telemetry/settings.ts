@@ -62,7 +62,7 @@ function protocolProblems(env: Env, signal: Signal): readonly string[] {
     const value = (env[name] ?? '').trim();
     if (value === '' || value === spoken) return [];
     return [
-      `${name} must be ${spoken} or absent, is "${value}": nothing else is spoken here; collectors take it at the port of OTLP over HTTP, 4318`,
+      `${name} must be ${spoken} or absent, is "${value}": no other protocol is supported; collectors accept it on the port of OTLP over HTTP, 4318`,
     ];
   });
 }
@@ -120,6 +120,6 @@ function exporterProblems(env: Env, signal: Signal): readonly string[] {
   const name = exporterOf(signal);
   const value = env[name] ?? '';
   if (['', 'none', 'otlp'].includes(value)) return [];
-  const aside = value === 'prometheus' ? '; Prometheus reads /metrics, whatever is sent' : '';
-  return [`${name} must be otlp or none, is "${value}"${aside}`];
+  const hint = value === 'prometheus' ? '; Prometheus can read /metrics with any setting' : '';
+  return [`${name} must be otlp or none, is "${value}"${hint}`];
 }

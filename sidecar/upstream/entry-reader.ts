@@ -34,7 +34,7 @@ export function createEntryReader(env: Readonly<Record<string, string | undefine
   const valueOf = (whole: string, name: string): { readonly value: string } | { readonly problem: string } => {
     if (!whole.endsWith('}') || !variableName.test(name))
       return { problem: 'has a "${" that does not begin a variable: "${NAME}", of letters, digits and _' };
-    if (name.startsWith('TOLLGATE_')) return { problem: `names ${name}, which is Tollgate's own and goes to no tool` };
+    if (name.startsWith('TOLLGATE_')) return { problem: `names ${name}, which belongs to Tollgate and is passed to no tool` };
     const value = env[name];
     return value === undefined || value === '' ? { problem: `names the variable ${name}, which is not set in the environment` } : { value };
   };
@@ -69,7 +69,7 @@ export function createEntryReader(env: Readonly<Record<string, string | undefine
         return null;
       }
       const text = expand(value, path);
-      const problem = text === null ? null : text.includes('\0') ? 'must hold no NUL' : check(text);
+      const problem = text === null ? null : text.includes('\0') ? 'must not contain NUL' : check(text);
       if (problem !== null) report(path, problem);
       return problem === null ? text : null;
     },

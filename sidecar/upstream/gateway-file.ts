@@ -57,8 +57,7 @@ export function readGatewayFile(
   const mcpServers = section(reader, fields, 'mcpServers', readServer);
   const httpTools = section(reader, fields, 'httpTools', readHttpTool);
   for (const name of httpTools.keys())
-    if (mcpServers.has(name))
-      reader.report(childPath('httpTools', name), 'is the name of an MCP server too; a name stands for one of them');
+    if (mcpServers.has(name)) reader.report(childPath('httpTools', name), 'is also the name of an MCP server; each name must be used once');
   return reader.problems.length > 0 ? { problems: reader.problems } : { file: { mcpServers, httpTools } };
 }
 
@@ -69,7 +68,7 @@ function section<T>(reader: EntryReader, fields: Fields, name: string, read: Rea
   const found = new Map<string, T>();
   for (const [key, value] of Object.entries(fields[name] === undefined ? {} : (reader.object(fields[name], name) ?? {}))) {
     const path = childPath(name, key);
-    if (!isServerName(key)) reader.report(path, `is no name: it ${serverNameWords}`);
+    if (!isServerName(key)) reader.report(path, `is not a valid name: it ${serverNameWords}`);
     const own = reader.object(value, path);
     const entry = own === null ? null : read(reader, own, path);
     if (entry !== null) found.set(key, entry);
@@ -104,7 +103,7 @@ function readUrlServer(reader: EntryReader, fields: Fields, path: string): FileS
 
 function readCommandServer(reader: EntryReader, fields: Fields, path: string): FileServer | null {
   reader.only(fields, path, ['type', 'command', 'args', 'env', 'cwd', 'toolDefinitions']);
-  if ((fields['type'] ?? 'stdio') !== 'stdio') reader.report(`${path}.type`, 'must be "stdio" beside a command');
+  if ((fields['type'] ?? 'stdio') !== 'stdio') reader.report(`${path}.type`, 'must be "stdio" with a command');
   const program = reader.text(fields['command'], `${path}.command`, (text) => (text === '' ? 'must name a program' : null));
   const args = fields['args'] === undefined ? [] : reader.texts(fields['args'], `${path}.args`);
   const cwd = fields['cwd'] === undefined ? null : reader.text(fields['cwd'], `${path}.cwd`);

@@ -44,7 +44,7 @@ export function readHttpTool(reader: EntryReader, fields: Fields, path: string):
 }
 
 const urlProblem = (text: string): string | null =>
-  serverUrlProblem(text, true) ?? (new URL(text).search === '' ? null : 'must end with its path: it has a query');
+  serverUrlProblem(text, true) ?? (new URL(text).search === '' ? null : 'must not have a query');
 
 // Statements about a caller are only for us, and our own headers are set last.
 const ours = /^(?:x-tollgate-.*|expect|content-encoding|content-type)$/i;
@@ -59,7 +59,8 @@ function readForwardHeaders(reader: EntryReader, fields: Fields, path: string): 
   if (fields['forwardHeaders'] === undefined) return [];
   const names = reader.texts(fields['forwardHeaders'], `${path}.forwardHeaders`);
   for (const [at, name] of names.entries()) {
-    const problem = ownHeaderProblem(name) ?? (neverForwarded.test(name) ? "is the caller's own, and does not go on" : null);
+    const problem =
+      ownHeaderProblem(name) ?? (neverForwarded.test(name) ? "belongs to the caller's connection, and is never forwarded" : null);
     if (problem !== null) reader.report(`${path}.forwardHeaders[${at}]`, problem);
   }
   return names.map((name) => name.toLowerCase());

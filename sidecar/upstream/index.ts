@@ -1,7 +1,7 @@
 // The way to a tool server, for the runs of a control plane: a program is started, and an address reached, as behind the
 // MCP proxy of a sidecar.
-export { createGuardedFetch, type AnswerBound, type GuardedFetch, type Trouble } from './guarded-fetch.ts';
-export { programEnvironment, startProgram, type Started } from './program.ts';
+export { type AnswerBound, createGuardedFetch, type GuardedFetch, type Trouble } from './guarded-fetch.ts';
+export { programEnvironment, type StartedProgram, startProgram } from './program.ts';
 export { type AddressRules, systemResolve } from './public-only.ts';
 export { UpstreamDown } from './upstream.ts';
 export { readMessage } from './wire/server-message.ts';

@@ -25,7 +25,7 @@ export interface StartDeps {
   readonly messageBytes?: number;
 }
 
-export interface Started {
+export interface StartedProgram {
   readonly channel: Channel;
   readonly pid: number | undefined;
   /** Whether it has written a line. */
@@ -53,7 +53,7 @@ export function programEnvironment(ours: Readonly<Record<string, string | undefi
 }
 
 /** Resolves when the program runs. Rejects with an `UpstreamDown`. */
-export function startProgram(deps: StartDeps, command: Command, listener: ChannelListener): Promise<Started> {
+export function startProgram(deps: StartDeps, command: Command, listener: ChannelListener): Promise<StartedProgram> {
   return new Promise((resolve, reject) => {
     const fail = (error: unknown): void => reject(new UpstreamDown(startProblem(error), { cause: error }));
     try {
@@ -78,10 +78,10 @@ function startProblem(error: unknown): string {
   return code === 'EACCES' ? 'could not be started: it may not be executed' : 'could not be started';
 }
 
-function attend(child: ChildProcess, listener: ChannelListener, deps: StartDeps): Started {
+function attend(child: ChildProcess, listener: ChannelListener, deps: StartDeps): StartedProgram {
   const { clock, messageBytes = upstreamBounds.messageBytes } = deps;
   const { pid, stdin, stdout } = child;
-  if (stdin === null || stdout === null) throw new Error('a program was started without its streams');
+  if (stdin === null || stdout === null) throw new Error('the program was started without its stdin and stdout pipes');
   let spoken = false;
   let gone = false;
   /** The reason why we end it. The program's own exit status is then not reported. */

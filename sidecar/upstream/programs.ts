@@ -5,7 +5,7 @@
 // receives the remaining time.
 import type { Clock, Timer } from '../base/clock.ts';
 import { type Channel, type ChannelListener, UpstreamDown, upstreamBounds } from './upstream.ts';
-import { type Command, type StartDeps, type Started, startProgram } from './program.ts';
+import { type Command, type StartDeps, type StartedProgram, startProgram } from './program.ts';
 
 export interface Programs {
   /** Rejects with an `UpstreamDown`. */
@@ -51,7 +51,7 @@ export function createPrograms(deps: ProgramDeps, command: Command, max: number 
     return waits > 0 ? `ends as soon as it is started; it is tried again in ${Math.ceil(waits / 1000)} s` : null;
   };
   const start = async (listener: ChannelListener): Promise<Channel> => {
-    let started: Started | null = null;
+    let started: StartedProgram | null = null;
     let asked = false;
     let active = deps.clock.now();
     let timer: Timer | null = null;

@@ -11,7 +11,7 @@ import { serverUrlProblem } from '@tollgate/proto/contract';
 import type { Index } from '../engine/decide/build-index.ts';
 import type { Reach, ToolServer, ToolServers } from './upstream.ts';
 import type { FileServer, GatewayFile } from './gateway-file.ts';
-import { type ProgramDeps, createPrograms } from './programs.ts';
+import { createPrograms, type ProgramDeps } from './programs.ts';
 import { createAgent, literalAddressProblem, type Resolve } from './public-only.ts';
 
 interface UpstreamRules {
@@ -34,7 +34,7 @@ export interface Upstreams extends ToolServers {
   close(): Promise<void>;
 }
 
-interface Held extends ToolServer {
+interface HeldServer extends ToolServer {
   readonly definition: string;
   admitted: ToolServer['admitted'];
   /**
@@ -50,17 +50,17 @@ type Target = Extract<FileServer, { kind: 'url' | 'command' }> | CompiledTarget;
 export function createUpstreams({ file, rules, resolve, ...programs }: UpstreamDeps): Upstreams {
   const open = createAgent({ allowPrivate: true, resolve });
   const guarded = createAgent({ allowPrivate: false, resolve });
-  const held = new Map<string, Held>();
+  const held = new Map<string, HeldServer>();
   const ending = new Set<Promise<void>>();
 
-  const end = (server: Held): void => {
+  const end = (server: HeldServer): void => {
     held.delete(server.name);
     server.index = null;
     const ended = server.end().finally(() => ending.delete(ended));
     ending.add(ended);
   };
 
-  const make = (name: string, target: Target, index: Index, definition: string): Held => {
+  const make = (name: string, target: Target, index: Index, definition: string): HeldServer => {
     let endPrograms = (): Promise<void> => Promise.resolve();
     const overStreams = (command: Parameters<typeof createPrograms>[1]): Reach => {
       const started = createPrograms(programs, command);

@@ -18,7 +18,7 @@ export interface Figure {
   readonly unit: string;
 }
 
-export interface Compared {
+export interface BenchComparison {
   readonly name: string;
   readonly unit: string;
   readonly here: number;
@@ -101,7 +101,7 @@ export function figuresIn(text: string): readonly Figure[] {
 const isRate = (unit: string): boolean => unit.includes('/s') || unit.includes('admitted');
 
 /** Figures that both trees have in every pair, by the median of the pairs. */
-export function compareFigures(seen: readonly Pair[]): readonly Compared[] {
+export function compareFigures(seen: readonly Pair[]): readonly BenchComparison[] {
   const valuesOf = (name: string, side: keyof Pair): readonly number[] =>
     seen.map((pair) => pair[side].find((figure) => figure.name === name)?.value ?? Number.NaN);
   return (seen[0]?.here ?? []).flatMap(({ name, unit }) => {
@@ -127,7 +127,7 @@ function namesOf(seen: readonly Pair[]): ReadonlyMap<string, ReadonlySet<keyof P
   return sides;
 }
 
-function report(compared: readonly Compared[], names: ReturnType<typeof namesOf>, commit: string): number {
+function report(compared: readonly BenchComparison[], names: ReturnType<typeof namesOf>, commit: string): number {
   for (const line of compared) console.log(JSON.stringify({ ...line, ok: line.ratio <= ratioMax }));
   const isCompared = new Set(compared.map(({ name }) => name));
   const left = [...names].filter(([name]) => !isCompared.has(name));

@@ -17,13 +17,13 @@ test('a ratio is judged by the bound of its target, and an amount by its share o
   expect(orient({ ...fields, ratio: 99 })).toMatchObject({ ok: true, target: null });
 });
 
-interface Given {
+interface ProcessTimes {
   readonly parent?: number;
   readonly own: number;
   readonly ended?: number;
   readonly startedAt?: number;
 }
-const processTable = (rows: Readonly<Record<number, Given>>): ProcessTable =>
+const processTable = (rows: Readonly<Record<number, ProcessTimes>>): ProcessTable =>
   new Map(
     Object.entries(rows).map(([pid, { parent = 1, own, ended = 0, startedAt = 0 }]) => [
       Number(pid),

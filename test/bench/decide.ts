@@ -7,7 +7,7 @@ import { decide } from '../../sidecar/engine/decide/decide.ts';
 import { createCounters } from '../../sidecar/engine/limits/counters.ts';
 import { createRunUsage } from '../../sidecar/engine/limits/usage.ts';
 import { collectGarbage } from './garbage.ts';
-import { comparePairs, judge, judgeAmount, orient, type Pair, type Result, type Timed, timeBatch } from './measure.ts';
+import { type BatchTimer, comparePairs, judge, judgeAmount, orient, type Pair, type Result, timeBatch } from './measure.ts';
 import { layeredCaller, toolName } from './world.ts';
 
 const layers = 4;
@@ -46,7 +46,7 @@ const namesOf = (tools: number): readonly string[] => Array.from({ length: tools
 const nameAt = (names: readonly string[], at: number): string => names[(at * stride) % names.length] ?? '';
 
 /** Decides and counts; a denial would mean that the bench measured something else. */
-function timeDecide(tools: number): Timed {
+function timeDecide(tools: number): BatchTimer {
   const caller = layeredCaller(tools);
   const usage = createRunUsage(createCounters(60), { originSub: 'ann', startedAt: 0 });
   const names = namesOf(tools);
@@ -60,7 +60,7 @@ function timeDecide(tools: number): Timed {
   });
 }
 
-function timeCasl(names: readonly string[]): Timed {
+function timeCasl(names: readonly string[]): BatchTimer {
   const rules = Array.from({ length: layers }, () => names.map((subject) => ({ action: 'api', subject }))).flat();
   const ability = createMongoAbility(rules);
   return timeBatch((at) => {
@@ -68,7 +68,7 @@ function timeCasl(names: readonly string[]): Timed {
   });
 }
 
-async function timeCasbin(names: readonly string[]): Promise<Timed> {
+async function timeCasbin(names: readonly string[]): Promise<BatchTimer> {
   const model = newModelFromString(`
 [request_definition]
 r = sub, obj, act
@@ -86,7 +86,7 @@ m = r.sub == p.sub && r.obj == p.obj && r.act == p.act`);
   });
 }
 
-function timeCedar(names: readonly string[]): Timed {
+function timeCedar(names: readonly string[]): BatchTimer {
   const policies = Array.from({ length: layers }, () =>
     names.map((name) => `permit(principal, action == Action::"api", resource == Tool::${JSON.stringify(name)});`),
   ).flat();

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { startEmbedded } from '../../control-plane/database/embedded/start.ts';
 import { withClient } from '../support/database.ts';
 import { ask, type ControlPlane, type Program, startControlPlane, startProgram } from '../support/programs.ts';
-import type { Followed } from './fanout/said.ts';
+import type { FollowReport } from './fanout/said.ts';
 import { judge, judgeAmount, percentile, type Result } from './measure.ts';
 
 const sidecars = 1_000;
@@ -101,9 +101,9 @@ async function change(plane: ControlPlane, turn: number): Promise<number> {
   return Number(answer.body['revision']);
 }
 
-async function followed(program: Program, revision: number): Promise<Followed> {
+async function followed(program: Program, revision: number): Promise<FollowReport> {
   const response = await fetch(`http://127.0.0.1:${program.announced.get('port')}/wait?revision=${revision}`);
-  return response.json() as Promise<Followed>;
+  return response.json() as Promise<FollowReport>;
 }
 
 async function post<T>(program: Program, path: string, body: object = {}): Promise<T> {

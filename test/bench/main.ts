@@ -22,7 +22,7 @@ import { benchStarts } from './starts.ts';
 import { versions } from './side/contenders.ts';
 import { Missing } from './side/missing.ts';
 import { lookAtOthers, type Others, othersCoresMax, watchOthers } from './side/others.ts';
-import { sideBenches, type SideOptions, startedOften } from './side/side.ts';
+import { type SideOptions, sideBenches, startedOften } from './side/side.ts';
 import { thisTree } from './side/tree.ts';
 import { differencesOf } from './twice.ts';
 
@@ -45,7 +45,7 @@ const benches: Readonly<Record<string, Bench>> = {
   ...sideBenches,
 };
 
-interface Seen {
+interface BenchResults {
   readonly results: ReadonlyMap<string, readonly Result[]>;
   readonly missing: readonly string[];
 }
@@ -53,7 +53,7 @@ interface Seen {
 /** How often a disturbed part of `side` is measured. */
 const triesMax = 3;
 
-const nothing: Seen = { results: new Map(), missing: [] };
+const nothing: BenchResults = { results: new Map(), missing: [] };
 
 const { values: options, positionals: asked } = parseOptions();
 const isAsked = (name: string, of: string): boolean => name === of || name.startsWith(`${of}-`);
@@ -121,7 +121,7 @@ async function measureAll(): Promise<number> {
  * Repeats each bench the given number of times, one run directly after the other, so that other load of the machine is
  * nearly the same for all of them.
  */
-async function measureTimes(times: number, side: SideOptions): Promise<readonly Seen[]> {
+async function measureTimes(times: number, side: SideOptions): Promise<readonly BenchResults[]> {
   const runs = Array.from({ length: times }, () => ({ results: new Map<string, readonly Result[]>(), missing: new Array<string>() }));
   const wantsQuiet = names.some((name) => name in sideBenches);
   const others = wantsQuiet ? await lookAtOthers() : null;

@@ -28,12 +28,12 @@ export type Row = Result | NotMeasured;
 
 export const isMeasured = (row: Row): row is Result => !('notMeasured' in row);
 
-type Measured = Omit<Result, 'ok' | 'bound' | 'target'>;
+type MeasuredFigure = Omit<Result, 'ok' | 'bound' | 'target'>;
 
 /** Mean ns of one of `batch` calls. */
-export type Timed = (batch: number) => number;
+export type BatchTimer = (batch: number) => number;
 
-export function timeBatch(run: (at: number) => void): Timed {
+export function timeBatch(run: (at: number) => void): BatchTimer {
   return (batch) => {
     const startedAt = process.hrtime.bigint();
     for (let at = 0; at < batch; at++) run(at);
@@ -49,8 +49,8 @@ export interface Pair {
 
 /** Runs `rounds` pairs after one round that is not counted. */
 export function comparePairs(
-  subject: Timed,
-  baseline: Timed,
+  subject: BatchTimer,
+  baseline: BatchTimer,
   { batch, rounds }: { readonly batch: number; readonly rounds: number },
 ): Pair {
   subject(batch);
@@ -79,22 +79,22 @@ export function percentile(values: readonly number[], at: number): number {
 const round = (value: number): number => Number(value.toPrecision(4));
 
 /** `ok` where the ratio is on the correct side of that target. */
-export function judge(id: TargetId, fields: Measured): Result {
+export function judge(id: TargetId, fields: MeasuredFigure): Result {
   const { bound, value: target } = targets[id];
   return judged(fields, bound, target);
 }
 
 /** `ok` where the amount, in the unit of that target, is at most the target; the ratio is amount divided by target. */
-export function judgeAmount(id: TargetId, amount: number, fields: Omit<Measured, 'ratio'>): Result {
+export function judgeAmount(id: TargetId, amount: number, fields: Omit<MeasuredFigure, 'ratio'>): Result {
   return judged({ ...fields, ratio: amount / targets[id].value }, 'at most', 1);
 }
 
 /** A row without a target: it only reports a figure. */
-export function orient(fields: Measured): Result {
+export function orient(fields: MeasuredFigure): Result {
   return { ...judged(fields, 'at most', Number.POSITIVE_INFINITY), target: null };
 }
 
-function judged(fields: Measured, bound: Result['bound'], target: number): Result {
+function judged(fields: MeasuredFigure, bound: Result['bound'], target: number): Result {
   const ok = bound === 'at most' ? fields.ratio <= target : fields.ratio >= target;
   return { ...fields, value: round(fields.value), ratio: round(fields.ratio), target, ok, bound };
 }

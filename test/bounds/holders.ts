@@ -13,7 +13,7 @@ export interface Source {
 }
 
 /** A field, a type composed of others, or a variable, with the types that it names, each as `<path>#<name>`. */
-interface Declared {
+interface Declaration {
   readonly place: string;
   /** The type that it is part of. Null: a variable. */
   readonly type: string | null;
@@ -52,7 +52,7 @@ export function findHolders(sources: readonly Source[]): readonly string[] {
   return [...places].toSorted();
 }
 
-function declaredIn({ path, text }: Source): readonly Declared[] {
+function declaredIn({ path, text }: Source): readonly Declaration[] {
   const { program, module } = parseSource(path, text);
   const imported = new Map<string, string>();
   for (const { moduleRequest, entries } of module.staticImports)
@@ -63,7 +63,7 @@ function declaredIn({ path, text }: Source): readonly Declared[] {
       if (own !== undefined && (from.startsWith('.') || from.startsWith('@tollgate/sidecar'))) imported.set(localName.value, own);
     }
   const resolved = (name: string): string => imported.get(name) ?? `${path}#${name}`;
-  const found: Declared[] = [];
+  const found: Declaration[] = [];
   walk(program, (node, above) => {
     const names = (of: unknown): readonly string[] => namedIn(of).map(resolved);
     const owner = above.findLast(

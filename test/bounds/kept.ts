@@ -2,9 +2,9 @@
 // class, in the module, or in a variable that outlives the call which made it, because a function that is returned or
 // passed on uses it. A function that is passed only to a call, as to `map` or `filter`, ends with that call. A
 // collection in a variable that such a function fills is still found if another function uses it too.
-import { parseSource, isNode, type Node, walk } from '../measure/static/syntax.ts';
+import { isNode, type Node, parseSource, walk } from '../measure/static/syntax.ts';
 
-export interface Kept {
+export interface KeptPlace {
   readonly path: string;
   /** The name of the field or variable. */
   readonly name: string;
@@ -29,7 +29,7 @@ function isGrowing(value: unknown): boolean {
   return growing.has(made) && (made === 'LRUCache' || listOf(value['arguments']).length === 0);
 }
 
-export function findKept(path: string, text: string): readonly Kept[] {
+export function findKept(path: string, text: string): readonly KeptPlace[] {
   const { program } = parseSource(path, text);
   const found: string[] = [];
   walk(program, (node, above) => {

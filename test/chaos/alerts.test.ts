@@ -7,9 +7,9 @@ import { mergeExported, problemsOf, readExported } from '../deploy/monitoring/pr
 import { alerts, asked, readDashboard } from '../deploy/monitoring/rules.ts';
 import { needs } from '../support/installed.ts';
 import { eventually } from '../support/programs.ts';
-import { startWatched, type Watched } from './watched.ts';
+import { startWatched, type WatchedPlane } from './watched.ts';
 
-let watched: Watched;
+let watched: WatchedPlane;
 
 /** The current speed of this machine is not tested. */
 const ofSpeed = new Set(['TollgateDecisionsSlow', 'TollgatePolicySlow', 'TollgateLeaseDryDenials']);

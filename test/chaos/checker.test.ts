@@ -91,7 +91,7 @@ const brokenBy = (evidence: Evidence): readonly string[] => [
 
 test('a correct log has no violation, and its calls are counted', () => {
   const findings = checkEvidence(well);
-  expect(findings).toMatchObject({ violations: [], answered: 4, entries: 5, lost: 0, duplicated: 0, unheard: 0 });
+  expect(findings).toMatchObject({ violations: [], answered: 4, entries: 5, lost: 0, duplicated: 0, unanswered: 0 });
   expect([...findings.denied]).toEqual([['policy_denied', 1]]);
 });
 
@@ -150,7 +150,7 @@ test.each<readonly [string, Evidence, readonly string[]]>([
   ['an entry is lost in the middle', without(2), ['answered', 'whole']],
   ['the entry of an outcome is lost', without(1), ['answered', 'whole']],
   [
-    'an entry is there twice',
+    'an entry appears twice',
     { ...well, entries: [...entries, ...twice], acknowledged: new Map([['a'.repeat(32), 6]]) },
     ['answered', 'sent'],
   ],
@@ -161,9 +161,9 @@ test.each<readonly [string, Evidence, readonly string[]]>([
   ],
   ['an entry has another reason than was heard', changed(2, {}, { decisionReason: 'allowed: for fun' }), ['answered']],
   ['an entry is of another request', changed(2, {}, { requestId: 'request-8' }), ['answered']],
-  ['an entry is of a call that nobody sent', { ...well, calls: calls.slice(0, 3) }, ['sent']],
+  ['an entry is of a call that no caller sent', { ...well, calls: calls.slice(0, 3) }, ['sent']],
   ['an entry names another tool', changed(0, { tool: 'free' }), ['sent']],
-  ['an outcome is there that nobody told', heardAs(0, { outcome: 'none' }), ['sent']],
+  ['there is an outcome that no caller reported', heardAs(0, { outcome: 'none' }), ['sent']],
   ['a gap is counted', { ...well, gaps: [{ spoolId: 'a'.repeat(32), first: 6, last: 7, reason: 'torn' }] }, ['whole']],
   ['a sidecar was told of more than there is', { ...well, acknowledged: new Map([['a'.repeat(32), 6]]) }, ['whole']],
   ['a number of the log is missing', changed(4, { ingest: 7 }), ['whole']],
@@ -189,7 +189,7 @@ test.each<readonly [string, Evidence, readonly string[]]>([
     ['correct'],
   ],
   [
-    'a write is there twice',
+    'a write appears twice',
     { ...well, history: [...history, ...history.slice(1).map((row) => ({ ...row, revision: 5 }))], newest: 5 },
     ['correct'],
   ],

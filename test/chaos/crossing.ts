@@ -159,7 +159,7 @@ function hashesOf(base: WorkspaceState, changes: ReadonlyMap<number, Change>) {
   let tools: Rules = {};
   for (let revision = base.revision + 1; revision <= base.revision + changes.size; revision += 1) {
     const change = changes.get(revision);
-    if (change === undefined) throw new Error(`nobody was answered revision ${revision}`);
+    if (change === undefined) throw new Error(`no write was answered with revision ${revision}`);
     const { [change.tool]: _, ...others } = tools;
     tools = change.rules === null ? others : { ...others, [change.tool]: change.rules };
     hashes.set(revision, compiledHash({ ...base, revision, documents: [{ id: { layer: 'workspace' }, document: { tools } }] }));

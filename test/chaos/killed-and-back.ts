@@ -83,7 +83,7 @@ async function healthOf({ sidecar }: Scene): Promise<Policy> {
   return ((await response.json()) as { readonly policy: Policy }).policy;
 }
 
-interface Called {
+interface AuditedCall {
   readonly tier: string;
   readonly tool: string;
   readonly requestId: string;
@@ -94,11 +94,11 @@ interface Calling {
   readonly scene: Scene;
   readonly measure: Measure;
   readonly key: string;
-  readonly calls: Called[];
+  readonly calls: AuditedCall[];
 }
 
 /** `step`: the name under which the call is measured. */
-async function call({ scene, measure, key, calls }: Calling, step: string, tier: string, tool: string): Promise<Called> {
+async function call({ scene, measure, key, calls }: Calling, step: string, tier: string, tool: string): Promise<AuditedCall> {
   const { status, body } = await measure(step, () =>
     ask(`${scene.sidecar.url}/govern/tool-use`, key, {
       body: { tool_name: tool, tool_input: {}, session_id: 'outage', agent_name: 'bot', agent_tier: tier },
@@ -156,7 +156,7 @@ export async function survives(scene: Scene, measure: Measure): Promise<void> {
 
 async function expectRecorded(
   scene: Scene,
-  asked: readonly Called[],
+  asked: readonly AuditedCall[],
   { revision, next }: { readonly revision: number; readonly next: number },
 ): Promise<void> {
   const wanted = new Map(asked.map((one) => [one.requestId, one]));

@@ -132,7 +132,7 @@ async function done(asked: Promise<Answer>): Promise<Answer> {
   return answer;
 }
 
-export type Watched = Awaited<ReturnType<typeof watchRun>>;
+export type WatchedRun = Awaited<ReturnType<typeof watchRun>>;
 
 /** Starts a streamed run, and keeps its events. */
 export async function watchRun(plane: ControlPlane, agentId: string, input: string) {

@@ -10,10 +10,10 @@ import type { Measure } from './measure.ts';
 import type { Postgres } from './postgres.ts';
 import { askAsOwner } from './world.ts';
 
-type Followed = Awaited<ReturnType<typeof followPlane>>;
+type PlaneFollower = Awaited<ReturnType<typeof followPlane>>;
 
 /** Decides an agent's call now. */
-export function decide({ sidecar }: Pick<Followed, 'sidecar'>, tool: string, sessionId: string): Verdict {
+export function decide({ sidecar }: Pick<PlaneFollower, 'sidecar'>, tool: string, sessionId: string): Verdict {
   const verdict = startRun(sidecar, { agent: 'bot', tier: 'api', sessionId }).decide({ tool, input: {} });
   if (verdict instanceof Promise) throw new Error('a decision was not answered at once');
   return verdict;
@@ -22,7 +22,7 @@ export function decide({ sidecar }: Pick<Followed, 'sidecar'>, tool: string, ses
 const decideEveryMs = 5;
 
 /** An agent that calls continuously; every call is allowed. */
-export function keepDeciding(followed: Followed, sessionId: string) {
+export function keepDeciding(followed: PlaneFollower, sessionId: string) {
   const answered: string[] = [];
   const denied: Verdict[] = [];
   const timer = setInterval(() => {
@@ -35,7 +35,7 @@ export function keepDeciding(followed: Followed, sessionId: string) {
 
 export type Deciding = ReturnType<typeof keepDeciding>;
 
-interface Asked extends Answer {
+interface LoadAnswer extends Answer {
   readonly lane: number;
   /** Null for a read. */
   readonly document: object | null;
@@ -51,24 +51,24 @@ const reads = ['/api/v1/agents', '/default/admin/audit?limit=10'] as const;
  * read.
  */
 export function keepAsking(planes: readonly ControlPlane[], measure: Measure) {
-  const asked: Asked[] = [];
+  const asked: LoadAnswer[] = [];
   let stopped = false;
   let wake = (): void => {};
-  const run = async (question: (n: number) => Promise<Asked>): Promise<void> => {
+  const run = async (question: (n: number) => Promise<LoadAnswer>): Promise<void> => {
     for (let n = 0; !stopped; n += 1) {
       asked.push(await question(n));
       wake();
       await delay(restMs);
     }
   };
-  const write = async (plane: ControlPlane, lane: number, n: number): Promise<Asked> => {
+  const write = async (plane: ControlPlane, lane: number, n: number): Promise<LoadAnswer> => {
     const document = { tools: { [`lane-${lane}.${n}`]: { api: { permission: 'deny' } } } };
     const answer = await measure('an answer', () =>
       askAsOwner(plane, `/default/admin/agentTypePolicies/${placeOf(lane)}`, { method: 'PUT', body: document }),
     );
     return { ...answer, lane, document };
   };
-  const read = async (plane: ControlPlane, lane: number, path: string): Promise<Asked> => ({
+  const read = async (plane: ControlPlane, lane: number, path: string): Promise<LoadAnswer> => ({
     ...(await measure('an answer', () => askAsOwner(plane, path))),
     lane,
     document: null,

@@ -3,7 +3,18 @@
 // continues, or has ended with a stated reason. Its cost is correct.
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { ask, type ControlPlane, eventually } from '../support/programs.ts';
-import { expectOnce, expectSettled, type Lab, ownerKey, readEntries, readMoney, readRun, startLab, type Watched, watchRun } from './lab.ts';
+import {
+  expectOnce,
+  expectSettled,
+  type Lab,
+  ownerKey,
+  readEntries,
+  readMoney,
+  readRun,
+  startLab,
+  type WatchedRun,
+  watchRun,
+} from './lab.ts';
 import { refuses, startInTool as startInToolOf } from './frozen-runs.ts';
 import { unmeasured } from './measure.ts';
 import { type Postgres, startPostgres } from './postgres.ts';
@@ -27,8 +38,8 @@ afterAll(async () => {
   await postgres?.close();
 });
 
-const startInTool = (input?: string, agentId = agent): Promise<Watched> => startInToolOf(lab, plane, agentId, input);
-const expectRefusals = (run: Watched): Promise<void> => refuses({ plane, agent, run }, unmeasured);
+const startInTool = (input?: string, agentId = agent): Promise<WatchedRun> => startInToolOf(lab, plane, agentId, input);
+const expectRefusals = (run: WatchedRun): Promise<void> => refuses({ plane, agent, run }, unmeasured);
 
 const bothEntries = ['PostToolUse box.quick', 'PostToolUse box.slow', 'PreToolUse box.quick', 'PreToolUse box.slow'];
 

@@ -18,7 +18,7 @@ const intervalMs = 200;
 /** Ten minutes become one second, which is five scrapes. */
 const shortening = 600;
 
-export interface Watched {
+export interface WatchedPlane {
   readonly prometheus: Prometheus;
   readonly postgres: Postgres;
   /** The texts of both `/metrics`. */
@@ -42,7 +42,7 @@ function shorten(rules: string): string {
     .replaceAll(/(_age_seconds\)? > )(\d+)\b/g, (_, before: string, seconds: string) => `${before}${Number(seconds) / shortening}`);
 }
 
-export async function startWatched(): Promise<Watched> {
+export async function startWatched(): Promise<WatchedPlane> {
   const undo: (() => Promise<unknown> | void)[] = [];
   const close = async (): Promise<void> => {
     for (const step of undo.splice(0).toReversed()) await step();
@@ -55,7 +55,7 @@ export async function startWatched(): Promise<Watched> {
   }
 }
 
-async function start(undo: (() => Promise<unknown> | void)[], close: () => Promise<void>): Promise<Watched> {
+async function start(undo: (() => Promise<unknown> | void)[], close: () => Promise<void>): Promise<WatchedPlane> {
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-watched-'));
   undo.push(() => rmSync(folder, { recursive: true, force: true }));
   const postgres = await startPostgres();

@@ -43,7 +43,7 @@ interface Load {
 
 interface Breaking {
   readonly breaks: () => Promise<void> | void;
-  readonly mends: () => Promise<void> | void;
+  readonly repairs: () => Promise<void> | void;
   /** Resolves when the fault has lasted long enough. */
   readonly lasts: (load: Load, bench: Bench) => Promise<void>;
 }
@@ -69,7 +69,7 @@ async function becomesCurrent({ planes }: World, [a, b]: Awaited<ReturnType<type
   await Promise.all([crosses(0, b), crosses(1, a)]);
 }
 
-async function withstands(bench: Bench, { breaks, mends, lasts }: Breaking): Promise<void> {
+async function withstands(bench: Bench, { breaks, repairs, lasts }: Breaking): Promise<void> {
   const { world, measure, undo } = bench;
   const { planes, postgres } = world;
   const since = await readRevision(postgres);
@@ -87,7 +87,7 @@ async function withstands(bench: Bench, { breaks, mends, lasts }: Breaking): Pro
   await breaks();
   await lasts({ asking, deciding }, bench);
   const during = deciding.map(({ answered }, at) => answered.length - (before[at] ?? 0));
-  await mends();
+  await repairs();
   await measure('all is current', () => becomesCurrent(world, followed));
   await become(bench, 200);
 
@@ -140,19 +140,19 @@ async function refusesCrowds({ world, measure }: Bench): Promise<void> {
 }
 
 /** A transaction of another session that it does not end. */
-async function locks({ world, undo }: Bench, sql: string): Promise<Pick<Breaking, 'breaks' | 'mends'>> {
+async function locks({ world, undo }: Bench, sql: string): Promise<Pick<Breaking, 'breaks' | 'repairs'>> {
   const client = new pg.Client(world.postgres.connection);
   await client.connect();
   undo.push(() => client.end());
   return {
     breaks: async () => void (await client.query(`begin; ${sql}`)),
-    mends: async () => void (await client.query('rollback')),
+    repairs: async () => void (await client.query('rollback')),
   };
 }
 
 async function freezesInAnAnswer(bench: Bench): Promise<void> {
   const { postgres, planes } = bench.world;
-  const { breaks, mends } = await locks(bench, 'lock table audit_entry in access exclusive mode');
+  const { breaks, repairs } = await locks(bench, 'lock table audit_entry in access exclusive mode');
   await breaks();
   const asked = bench.measure('an answer', () => askAsOwner(planes[0], '/default/admin/audit'));
   const waiting = () => postgres.query("select from pg_locks where relation = 'audit_entry'::regclass and not granted");
@@ -160,7 +160,7 @@ async function freezesInAnAnswer(bench: Bench): Promise<void> {
   postgres.freeze();
   expect((await asked).status).toBe(503);
   postgres.thaw();
-  await mends();
+  await repairs();
   expect(await askAsOwner(planes[0], '/default/admin/audit')).toMatchObject({ status: 200 });
 }
 
@@ -168,7 +168,7 @@ async function killsListeners(bench: Bench): Promise<void> {
   const { postgres } = bench.world;
   const before = await readListeners(postgres, planeNames);
   expect(before).toHaveLength(2);
-  await withstands(bench, { breaks: () => killListeners(postgres, planeNames), lasts: atOnce, mends: () => {} });
+  await withstands(bench, { breaks: () => killListeners(postgres, planeNames), lasts: atOnce, repairs: () => {} });
   const after = await readListeners(postgres, planeNames);
   expect(after).toHaveLength(2);
   expect(after.filter((pid) => before.includes(pid))).toEqual([]);
@@ -194,17 +194,17 @@ export const faults: readonly Fault[] = [
       await refusesAll(100)(load);
       await become(bench, 503);
     },
-    mends: () => postgres.start(),
+    repairs: () => postgres.start(),
   })),
   breaking('crashed, and recovered at once', ({ postgres }) => ({
     breaks: () => postgres.crash(),
     lasts: atOnce,
-    mends: () => postgres.start(),
+    repairs: () => postgres.start(),
   })),
   breaking('restarted: sessions are told, and it is back at once', ({ postgres }) => ({
     breaks: () => postgres.stop(),
     lasts: atOnce,
-    mends: () => postgres.start(),
+    repairs: () => postgres.start(),
   })),
   breaking(
     'frozen',
@@ -215,7 +215,7 @@ export const faults: readonly Fault[] = [
         await refusesCrowds(bench);
         await become(bench, 503);
       },
-      mends: () => postgres.thaw(),
+      repairs: () => postgres.thaw(),
     }),
     { onLinux: true },
   ),

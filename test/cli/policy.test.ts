@@ -310,7 +310,7 @@ workspacePolicy:
     const refused = await tollgate(at(['policy', 'apply'], file(redacting('{ employee_number: "EMP-(" }'))));
     expect(refused).toMatchObject({
       code: 1,
-      err: expect.stringContaining('workspacePolicy.redaction.patterns.employee_number is no RE2 pattern'),
+      err: expect.stringContaining('workspacePolicy.redaction.patterns.employee_number is not an RE2 pattern'),
     });
     expect(jsonOf(await tollgate(['policy', 'export', '--json']))).toMatchObject({ workspacePolicy: {} });
   });

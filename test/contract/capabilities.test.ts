@@ -31,7 +31,7 @@ test.each<readonly [string, Rule, readonly string[], Rule]>([
   ['nothing of it is lacking', { permission: 'allow', transform: 'log' }, ['limits'], { permission: 'allow', transform: 'log' }],
   ['a field is', { permission: 'allow', rateLimit: 5 }, ['limits'], { permission: 'deny' }],
   [
-    'what is understood stays beside the denial',
+    'parts that are understood stay next to the denial',
     { rateLimit: 5, transform: 'redact' },
     ['limits'],
     { permission: 'deny', transform: 'redact' },

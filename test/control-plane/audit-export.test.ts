@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'v
 import { tendCheckpoints } from '../../control-plane/audit/operations/checkpoint.ts';
 import { exportGraceDays, tendPartitions } from '../../control-plane/audit/operations/tend-partitions.ts';
 import { deleteWorkspace } from '../../control-plane/workspaces/store/workspaces.ts';
-import { type Collector, type Posted, type Reply, startCollector } from '../support/collector.ts';
+import { type Collector, type CollectorPost, type Reply, startCollector } from '../support/collector.ts';
 import { eventually } from '../support/programs.ts';
 import { copyOf, cursorOf, expectWhole, headOf, positionOf, startExporter, workspaceOf } from './exporting.ts';
 import { createRest, type Rest } from './rest.ts';
@@ -575,4 +575,4 @@ test(
   30_000 + cases * 1_000,
 );
 
-type Fault = (post: Posted) => Reply;
+type Fault = (post: CollectorPost) => Reply;

@@ -112,7 +112,7 @@ describe('the section of the workspace document', () => {
       'redaction.patterns["email"] names a kind that is built in',
       'redaction.patterns["over_budget"] names what stands where a payload took too much work',
       'redaction.patterns["Employee-1"] must be 1 to 40 of a-z, 0-9 and _, and begin with a letter',
-      expect.stringMatching(/^redaction\.patterns\.open is no RE2 pattern: /),
+      expect.stringMatching(/^redaction\.patterns\.open is not an RE2 pattern: /),
       'redaction.patterns.all matches the empty text, and so everything',
       'redaction.patterns.number must be a string',
       'redaction.patterns.long must be at most 500 characters, is 501',

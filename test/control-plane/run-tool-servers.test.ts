@@ -5,7 +5,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { createReach } from '../../control-plane/runs/mcp/reach.ts';
 import type { ModelMessage, Models } from '../../control-plane/runs/model.ts';
 import { createSealer } from '../../control-plane/tool-servers/store/sealed.ts';
-import { type Asked, type FakeServer, startFakeServer, tool } from '../support/mcp-servers.ts';
+import { type FakeServer, type McpServerRequest, startFakeServer, tool } from '../support/mcp-servers.ts';
 import { createScriptedModel } from '../support/scripted-model.ts';
 import { createRunsRest, type RunsRest } from './runs.ts';
 
@@ -59,7 +59,7 @@ beforeEach(async () => {
   await register(server, 'first');
 });
 
-const callsOf = (one: FakeServer): readonly Asked[] => one.asked.filter(({ rpc }) => rpc.method === 'tools/call');
+const callsOf = (one: FakeServer): readonly McpServerRequest[] => one.asked.filter(({ rpc }) => rpc.method === 'tools/call');
 
 async function register(one: FakeServer, secret: string): Promise<void> {
   const tools = { read: { requiredScopes: [] } };

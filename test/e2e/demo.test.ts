@@ -10,7 +10,7 @@ import { eventually } from '../support/programs.ts';
 
 const program = fileURLToPath(new URL('../../sidecar/dist/examples/demo/main.js', import.meta.url));
 
-interface Ended {
+interface DemoEnd {
   readonly code: number | null;
   readonly output: string;
   readonly problems: string;
@@ -20,7 +20,7 @@ interface Ended {
 }
 
 /** Throws where a process of the demo survives it. `onOutput` receives all output so far. */
-async function runDemo(onOutput: (output: string, demo: ChildProcess) => void = () => undefined): Promise<Ended> {
+async function runDemo(onOutput: (output: string, demo: ChildProcess) => void = () => undefined): Promise<DemoEnd> {
   const temporary = mkdtempSync(join(tmpdir(), 'tollgate-e2e-'));
   onTestFinished(() => rmSync(temporary, { recursive: true, force: true }));
   // A database and a key of the user: a demo must not touch them.

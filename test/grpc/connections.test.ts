@@ -43,14 +43,14 @@ type Tls = ReturnType<typeof makeTls>;
 async function serve(bounds: Partial<ConnectionBounds>, tls: Tls | null = null) {
   const registry = new Registry();
   const lines: object[] = [];
-  const nobody = (): never => {
-    throw new Error('nobody asks');
+  const notCalled = (): never => {
+    throw new Error('this function must not be called');
   };
   const server = await startGrpcServer(
     {
-      publisher: { follow: nobody, live: () => null } as never,
+      publisher: { follow: notCalled, live: () => null } as never,
       needs: policyNeeds,
-      roster: { enters: nobody },
+      roster: { enters: notCalled },
       wall: Date.now,
       random: () => 0.5,
       metrics: createGrpcMetrics(registry),
@@ -60,8 +60,8 @@ async function serve(bounds: Partial<ConnectionBounds>, tls: Tls | null = null) 
         return actor;
       },
       stillStands: async () => actor,
-      ingest: nobody,
-      ledger: { open: nobody },
+      ingest: notCalled,
+      ledger: { open: notCalled },
       seats: createStreamSeats({ ofWorkspace: 10, ofKey: 10 }),
     },
     {

@@ -163,7 +163,7 @@ test('the hash that a sidecar holds is stored as a copy, not as a view that keep
   expect(sent).toEqual(['unchanged 4', '4 to 5', 'unchanged 6']);
 });
 
-interface Lie {
+interface FalseReport {
   readonly number: number;
   readonly epoch?: string;
   readonly hash?: Buffer;
@@ -174,7 +174,7 @@ test.each([
   ['an answer to another revision', { number: 5 }, 'revision 5 was answered, 4 was sent'],
   ['an answer by another epoch', { number: 4, epoch: 'e0' }, 'another epoch'],
   ['an acknowledgement of something else', { number: 4, hash: hashOf(99) }, 'another hash'],
-] as readonly (readonly [string, Lie, string])[])('%s is an error of the sidecar, and changes nothing', (what, lie, problem) => {
+] as readonly (readonly [string, FalseReport, string])[])('%s is an error of the sidecar, and changes nothing', (what, lie, problem) => {
   const { number, epoch = 'e1', hash = hashOf(number) } = lie;
   const { sent, offer, pushes } = stream(3);
   if (what !== 'an answer to nothing') offer(published(4));

@@ -3,12 +3,12 @@ import { type CheckName, checkNames, isCheck } from './checks.ts';
 import type { Driver } from './driver.ts';
 import { drivers } from './drivers/index.ts';
 
-export type Asked =
+export type HostArguments =
   | { readonly kind: 'run'; readonly drivers: readonly Driver[]; readonly checks: readonly CheckName[]; readonly write: boolean }
   | { readonly kind: 'refused'; readonly problem: string };
 
 /** Names of hosts and checks, in any order; without a name of one kind, all of that kind are selected. */
-export function readArguments(words: readonly string[]): Asked {
+export function readArguments(words: readonly string[]): HostArguments {
   const names = words.filter((word) => word !== '--write');
   const hosts = drivers.filter(({ host }) => names.includes(host));
   const checks = checkNames.filter((name) => names.includes(name));

@@ -3,7 +3,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
-import type { Started } from './driver.ts';
+import type { StartedAgent } from './driver.ts';
 
 interface Answer {
   readonly id?: number;
@@ -22,7 +22,7 @@ const limitMs = 20_000;
 type Ask = (method: string, params: object) => Promise<unknown>;
 
 /** Trusts all hooks that Codex finds. */
-export const trustHooks = (agent: Started): Promise<void> =>
+export const trustHooks = (agent: StartedAgent): Promise<void> =>
   withServer(agent, async (ask) => {
     const hooks = hooksIn(await ask('hooks/list', { cwds: [agent.folder] }));
     if (hooks.length === 0) throw new Error('Codex sees no hooks');
@@ -33,7 +33,7 @@ export const trustHooks = (agent: Started): Promise<void> =>
   });
 
 /** Whether Codex finds this many hooks, and trusts each. */
-export const trustsHooks = (agent: Started, count: number): Promise<boolean> =>
+export const trustsHooks = (agent: StartedAgent, count: number): Promise<boolean> =>
   withServer(agent, async (ask) => {
     const seen = hooksIn(await ask('hooks/list', { cwds: [agent.folder] }));
     return seen.length === count && areTrusted(seen);
@@ -41,7 +41,7 @@ export const trustsHooks = (agent: Started, count: number): Promise<boolean> =>
 
 const areTrusted = (seen: readonly HookSeen[]): boolean => seen.every(({ trustStatus }) => trustStatus === 'trusted');
 
-async function withServer<T>({ program: [program = '', ...words], env, folder }: Started, use: (ask: Ask) => Promise<T>): Promise<T> {
+async function withServer<T>({ program: [program = '', ...words], env, folder }: StartedAgent, use: (ask: Ask) => Promise<T>): Promise<T> {
   const child = spawn(program, [...words, 'app-server'], { cwd: folder, env, stdio: ['pipe', 'pipe', 'ignore'], timeout: limitMs });
   const exit = once(child, 'exit');
   const waiting = new Map<number, (answer: Answer) => void>();

@@ -29,16 +29,16 @@ export interface Driver {
   /** One turn, all of whose calls the user has approved. */
   readonly turn: (words: string) => readonly string[];
   /** How a user enables a new hook, and in words; absent: it runs without a step. */
-  readonly trust?: (agent: Started) => Promise<void>;
+  readonly trust?: (agent: StartedAgent) => Promise<void>;
   readonly trustWords?: string;
   /** The hook that its user adds after ours; and whether it is the only hook, and still trusted. */
-  readonly ownHook?: { readonly text: string; readonly isTrusted: (agent: Started) => Promise<boolean> };
+  readonly ownHook?: { readonly text: string; readonly isTrusted: (agent: StartedAgent) => Promise<boolean> };
   /** Whether the text to its model is marked as an error, where a result and an error otherwise look the same. */
   readonly saysError?: (told: string) => boolean;
 }
 
 /** An agent in a home of its own. */
-export interface Started {
+export interface StartedAgent {
   readonly home: string;
   readonly folder: string;
   readonly program: readonly string[];

@@ -4,7 +4,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, mkdtemp, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import type { Driver, Started } from './driver.ts';
+import type { Driver, StartedAgent } from './driver.ts';
 import type { ScriptedModel, WantedCall } from './model.ts';
 import type { Program, Stage } from './stage.ts';
 
@@ -12,22 +12,22 @@ import type { Program, Stage } from './stage.ts';
 const turnMs = 60_000;
 const commandMs = 30_000;
 
-export interface Home extends Started {
+export interface Home extends StartedAgent {
   /** Runs `tollgate …`, by a program that hooks then start. */
-  tollgate(program: Program, ...words: readonly string[]): Promise<Ended>;
+  tollgate(program: Program, ...words: readonly string[]): Promise<ProgramEnd>;
   /** One turn of the agent, in which its model requests this call, or this command. */
-  turn(wanted: string | WantedCall): Promise<Turned>;
+  turn(wanted: string | WantedCall): Promise<TurnEnd>;
   /** A file of the working folder; null: it does not exist. */
   read(name: string): Promise<string | null>;
   write(name: string, text: string): Promise<void>;
 }
 
-interface Ended {
+interface ProgramEnd {
   readonly code: number | null;
   readonly text: string;
 }
 
-interface Turned extends Ended {
+interface TurnEnd extends ProgramEnd {
   /** The result that reached the model; null: none. */
   readonly told: string | null;
 }
@@ -76,7 +76,7 @@ interface Running {
   readonly limitMs: number;
 }
 
-async function run([program = '', ...words]: readonly string[], { cwd, env, limitMs }: Running): Promise<Ended> {
+async function run([program = '', ...words]: readonly string[], { cwd, env, limitMs }: Running): Promise<ProgramEnd> {
   // In a process group of its own, so that no process that it started outlives it.
   const child = spawn(program, words, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'], detached: true });
   let text = '';

@@ -10,7 +10,7 @@ import type { Driver } from './driver.ts';
 import { startModel } from './model.ts';
 import { installProgram } from './programs.ts';
 import { type Stage, startStage } from './stage.ts';
-import { renderTable, replaceTable, type Row, type Table } from './table.ts';
+import { type Row, renderTable, replaceTable, type Table } from './table.ts';
 
 /** After this time the remaining checks of a host are skipped. */
 const hostMs = 300_000;
@@ -19,9 +19,9 @@ const pagePath = fileURLToPath(new URL('../../docs/doors/coding-agents.md', impo
 
 const say = (text: string): void => void process.stdout.write(`${text}\n`);
 
-type Found = ReadonlyMap<CheckName, { readonly words: string } | { readonly problem: string }>;
+type CheckResults = ReadonlyMap<CheckName, { readonly words: string } | { readonly problem: string }>;
 
-async function runHost(stage: Stage, driver: Driver, names: readonly CheckName[]): Promise<Found> {
+async function runHost(stage: Stage, driver: Driver, names: readonly CheckName[]): Promise<CheckResults> {
   const found = new Map<CheckName, { readonly words: string } | { readonly problem: string }>();
   const deadline = Date.now() + hostMs;
   const model = await startModel();
@@ -48,7 +48,11 @@ interface Count {
 }
 
 /** Prints whether each cell is as expected, and returns the current row. */
-function judge(driver: Driver, found: Found, { known, count, write }: { known: Row | undefined; count: Count; write: boolean }): Row {
+function judge(
+  driver: Driver,
+  found: CheckResults,
+  { known, count, write }: { known: Row | undefined; count: Count; write: boolean },
+): Row {
   const { name: npm, version } = driver.package;
   const cells = { ...known?.cells };
   say(`\n${driver.title}, ${npm}@${version}`);

@@ -72,13 +72,13 @@ test('modes of files stay octal, and words that kubectl does not read as boolean
 
 const settings = readSettings(parse(text('settings.yaml')));
 
-interface Refused {
+interface RefusedPod {
   readonly name: string;
   readonly pod: unknown;
   readonly problems: readonly string[];
 }
 
-test.each(parse(text('refused.yaml')) as readonly Refused[])('rejected: $name', ({ pod, problems }) => {
+test.each(parse(text('refused.yaml')) as readonly RefusedPod[])('rejected: $name', ({ pod, problems }) => {
   if ('problems' in settings) throw new Error('the settings of the cases have problems');
   const done = inject(pod, settings.settings);
   expect(done.kind === 'refused' ? done.problems.map(({ path, message }) => `${path} ${message}`) : done).toEqual(problems);
@@ -102,6 +102,6 @@ test('where sidecars enrol, and the authorities they check by, can be given with
   const without = await run(flags, { stdin });
   expect(without).toMatchObject({
     code: 1,
-    err: expect.stringContaining('ca is required beside enrol: the authorities that `tollgate ca` prints (--ca)'),
+    err: expect.stringContaining('ca is required with enrol: the authorities that `tollgate ca` prints (--ca)'),
   });
 });

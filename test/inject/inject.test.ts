@@ -202,7 +202,7 @@ test.each([
 test.each([
   [
     { enrol: 'a:1', ca: pem, certificateSecret: 'b' },
-    'certificateSecret cannot stand beside enrol and ca: it holds certificates and authorities; set one or the other',
+    'certificateSecret cannot be used with enrol and ca: it holds certificates and authorities; set one or the other',
   ],
   [{ ca: 'no' }, 'ca must be certificates as PEM, and nothing between them'],
   [{ enrol: 'tollgate' }, 'enrol must be host:port'],
@@ -217,7 +217,7 @@ test('without authorities no pod is injected that would enrol', () => {
   const done = inject({ spec: { containers: [{ name: 'app' }] } }, settingsWith({ enrol: 'tollgate:8082' }));
   expect(done).toEqual({
     kind: 'refused',
-    problems: [{ path: 'settings.ca', message: 'is required beside enrol: the authorities that `tollgate ca` prints' }],
+    problems: [{ path: 'settings.ca', message: 'is required with enrol: the authorities that `tollgate ca` prints' }],
   });
 });
 

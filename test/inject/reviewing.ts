@@ -2,7 +2,7 @@
 // configuration.
 import { Agent, request } from 'node:https';
 
-export interface Reviewed {
+export interface ReviewAnswer {
   readonly status: number;
   readonly body: Record<string, unknown>;
 }
@@ -21,7 +21,7 @@ export const serviceName = 'tollgate-injector.tollgate.svc';
 export function ask(
   body: string | Buffer,
   { port, ca, agent, method = 'POST', path = '/inject', headers = {} }: Asking,
-): Promise<Reviewed> {
+): Promise<ReviewAnswer> {
   return new Promise((done, fail) => {
     const sent = request(
       {

@@ -6,7 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { credentials } from '@grpc/grpc-js';
 import { createExtMcpClient, type McpRequestResult } from '@tollgate/proto/mesh';
 import { Pool } from 'undici';
-import { type Attacked, attackOf, type AttackOrder, hookOf, mcpMessages } from './flood-requests.ts';
+import { type AttackOrder, attackOf, type FloodCounts, hookOf, mcpMessages } from './flood-requests.ts';
 
 const connections = 96;
 /** The lowest priority of a process; every user may set a lower one. */
@@ -16,17 +16,17 @@ const failedMax = 1_000;
 /** One of this many requests uses another endpoint, each in turn. */
 const otherDoorEach = 8;
 
-type Seen = 'answered' | 'refused' | null;
+type FloodOutcome = 'answered' | 'refused' | null;
 
 /** Makes requests, and returns the result of each. */
-type Ask = (n: number) => Promise<readonly Seen[]>;
+type Ask = (n: number) => Promise<readonly FloodOutcome[]>;
 
 // Earlier versions answered this with 429.
-const seenOf = (status: number, said: string): Seen =>
+const seenOf = (status: number, said: string): FloodOutcome =>
   status === 429 || said.includes('request_limit') ? 'refused' : status < 500 ? 'answered' : null;
 
 /** An endpoint that HTTP callers use. */
-function post({ url, key }: AttackOrder, pool: Pool): (path: string, body: string, session?: string) => Promise<Posted> {
+function post({ url, key }: AttackOrder, pool: Pool): (path: string, body: string, session?: string) => Promise<FloodResponse> {
   const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
   return async (path, body, session) => {
     const own = session === undefined ? {} : { 'mcp-session-id': session, 'mcp-protocol-version': '2025-11-25' };
@@ -36,8 +36,8 @@ function post({ url, key }: AttackOrder, pool: Pool): (path: string, body: strin
   };
 }
 
-interface Posted {
-  readonly seen: Seen;
+interface FloodResponse {
+  readonly seen: FloodOutcome;
   readonly session: string | readonly string[] | undefined;
 }
 
@@ -79,7 +79,7 @@ function asksOf(order: AttackOrder, pool: Pool): { readonly plain: Ask; readonly
   return { plain, others: [hook, ...(mcpServer === null ? [] : [mcp]), ...(mesh === null ? [] : [meshAsk(mesh, key)])] };
 }
 
-async function attack(order: AttackOrder): Promise<Attacked> {
+async function attack(order: AttackOrder): Promise<FloodCounts> {
   const { url, requestsPerSecond, minutes, largeEach } = order;
   const pool = new Pool(url, { connections });
   const { plain, others } = asksOf(order, pool);

@@ -19,7 +19,7 @@ interface Doors {
   readonly mcpServer: string | null;
 }
 
-export interface Attacked {
+export interface FloodCounts {
   readonly sent: number;
   readonly answered: number;
   /** Answered with a request to retry later. */

@@ -17,10 +17,10 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs, promisify } from 'node:util';
 import { Pool } from 'undici';
 import { withClosing } from '../bench/side/stage.ts';
-import { binOf, buildCommit, knowsVariable, thisTree, type Tree } from '../bench/side/tree.ts';
+import { binOf, buildCommit, knowsVariable, type Tree, thisTree } from '../bench/side/tree.ts';
 import { ask, type Program, startProgram } from '../support/programs.ts';
 import { openStage, type Stage, type Workspace } from '../trust/stage.ts';
-import { type Attacked, type AttackOrder, bodyOf } from './flood-requests.ts';
+import { type AttackOrder, bodyOf, type FloodCounts } from './flood-requests.ts';
 
 const { values } = parseArgs({
   options: {
@@ -97,7 +97,7 @@ const attacker = fileURLToPath(new URL('./flood-attacker.ts', import.meta.url));
 const farServer = fileURLToPath(new URL('./flood-server.ts', import.meta.url));
 
 /** In a process of its own, so that the cost of its requests delays no answer that is timed here. */
-async function attack(caller: Caller, doors: AttackOrder['doors']): Promise<Attacked> {
+async function attack(caller: Caller, doors: AttackOrder['doors']): Promise<FloodCounts> {
   const order: AttackOrder = { ...caller, requestsPerSecond, minutes, largeEach, doors };
   const { stdout } = await promisify(execFile)(process.execPath, ['--import', 'tsx', attacker, JSON.stringify(order)]);
   return JSON.parse(stdout);
@@ -126,15 +126,15 @@ async function makeAgents(stage: Stage, workspace: Workspace): Promise<() => Pro
   };
 }
 
-interface Written {
+interface WriteCounts {
   written: number;
   /** Why the newest refused write was refused. */
   why: string;
 }
 
 /** Each second, with any result: the control plane may be frozen. */
-async function keepWriting(write: () => Promise<unknown>, until: () => boolean): Promise<Written> {
-  const seen: Written = { written: 0, why: '' };
+async function keepWriting(write: () => Promise<unknown>, until: () => boolean): Promise<WriteCounts> {
+  const seen: WriteCounts = { written: 0, why: '' };
   while (!until()) {
     await Promise.all([
       delay(writeMs),
@@ -244,7 +244,7 @@ async function run(tree: Tree, say: (line: string) => void): Promise<number> {
       `other callers' p99: ${p99.alone.toFixed(1)} ms alone, ${p99.attacked.toFixed(1)} ms then; by tenths of the time ${Array.from({ length: 10 }, (_, at) => p99Of(at).toFixed(1)).join(' ')}`,
     );
     const checks: readonly (readonly [string, boolean])[] = [
-      [`it goes on${end.why === null ? '' : `: ${end.why}`}`, end.why === null],
+      [`it continues${end.why === null ? '' : `: ${end.why}`}`, end.why === null],
       [`RSS of the last tenth of the time is at most 1.03 of that of the third: ${(late / early).toFixed(3)}`, late <= 1.03 * early],
       [
         `the owner's writes were taken${written === null || written.written > 0 ? '' : `: ${written.why}`}`,
@@ -256,7 +256,7 @@ async function run(tree: Tree, say: (line: string) => void): Promise<number> {
     ];
     // While the control plane is frozen new sessions are denied, and the backlog is processed afterwards: only memory
     // must hold then.
-    const held = stallSeconds === 0 ? checks : checks.filter(([what]) => what.startsWith('it goes on') || what.startsWith('RSS stays'));
+    const held = stallSeconds === 0 ? checks : checks.filter(([what]) => what.startsWith('it continues') || what.startsWith('RSS stays'));
     for (const [what, holds] of held) say(`${holds ? 'ok      ' : 'FAILED  '}${what}`);
     const failed = held.filter(([, holds]) => !holds).length;
     say(`flood: ${held.length} checks, ${failed} failed`);

@@ -64,13 +64,13 @@ export const parts: readonly Part[] = [
   },
 ];
 
-export type Asked =
+export type LongArguments =
   | { readonly kind: 'list' }
   | { readonly kind: 'run'; readonly parts: readonly Part[] }
   | { readonly kind: 'refused'; readonly problem: string };
 
 /** Without a name all parts are selected; names keep the order of the parts. */
-export function readArguments(words: readonly string[], all: readonly Part[] = parts): Asked {
+export function readArguments(words: readonly string[], all: readonly Part[] = parts): LongArguments {
   if (words.length === 1 && words[0] === '--list') return { kind: 'list' };
   const unknown = words.filter((word) => all.every(({ name }) => name !== word));
   if (unknown.length > 0) {

@@ -18,14 +18,14 @@ export function cpuMsOf(work: () => unknown): number {
 
 export const median = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[values.length >> 1] ?? Number.NaN;
 
-interface Measured {
+interface StepTimes {
   readonly measure: Measure;
   readonly steps: () => readonly string[];
   readonly ms: (step: string) => readonly number[];
 }
 
 /** Measures the steps of a scenario, each time that a step runs. */
-export function createMeasured(): Measured {
+export function createMeasured(): StepTimes {
   const taken: { readonly step: string; readonly ms: number }[] = [];
   return {
     measure: async (step, work) => {

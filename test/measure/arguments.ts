@@ -21,12 +21,12 @@ interface Options {
   readonly json: boolean;
 }
 
-export type Parsed =
+export type MeasureArguments =
   | { readonly kind: 'run'; readonly options: Options }
   | { readonly kind: 'help' }
   | { readonly kind: 'wrong'; readonly problem: string };
 
-export function parseArguments(given: readonly string[]): Parsed {
+export function parseArguments(given: readonly string[]): MeasureArguments {
   let options: Options = { at: null, staticOnly: false, json: false };
   for (let at = 0; at < given.length; at++) {
     const argument = given[at] ?? '';

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArguments, usage } from './arguments.ts';
 import { checkOut, findCommit } from '../support/checkout/check-out.ts';
 import { type Cleanup, createCleanup } from '../support/checkout/cleanup.ts';
-import { type Measured, measure } from './measured.ts';
+import { type Measurement, measure } from './measured.ts';
 import { formatReport } from './report.ts';
 
 const own = realpathSync(fileURLToPath(new URL('../..', import.meta.url)));
@@ -29,7 +29,7 @@ async function main(): Promise<number> {
   }
 }
 
-const isWhole = ({ ways }: Measured): boolean => Object.values(ways ?? {}).every(({ measured }) => measured);
+const isWhole = ({ ways }: Measurement): boolean => Object.values(ways ?? {}).every(({ measured }) => measured);
 
 async function stop(cleanup: Cleanup, code: number): Promise<void> {
   // A measurement in progress fails, and adds nothing that is not undone.

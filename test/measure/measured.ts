@@ -7,7 +7,7 @@ import { countWords, type WordCounts } from './words/count.ts';
 import { readWords } from './words/list.ts';
 import { measureWays, type Ways } from './ways/ways.ts';
 
-export interface Measured {
+export interface Measurement {
   /** Its full hash; null: the current files. */
   readonly commit: string | null;
   readonly structure: Structure;
@@ -16,7 +16,7 @@ export interface Measured {
   readonly ways: Ways | null;
 }
 
-interface Asked {
+interface MeasureOptions {
   /** The repository that this tool belongs to. */
   readonly own: string;
   /** The root of the files to measure. */
@@ -25,7 +25,7 @@ interface Asked {
   readonly staticOnly: boolean;
 }
 
-export async function measure({ own, root, commit, staticOnly }: Asked, cleanup: Cleanup): Promise<Measured> {
+export async function measure({ own, root, commit, staticOnly }: MeasureOptions, cleanup: Cleanup): Promise<Measurement> {
   const tree = openTree(root);
   const figures = { commit, structure: measureStructure(tree), words: countWords(tree, readWords()) };
   if (staticOnly) return { ...figures, ways: null };

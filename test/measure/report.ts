@@ -1,7 +1,7 @@
 // The measurements as text of at most 100 columns. Called by main.ts, which prints it.
-import { functionLinesMax, smallLinesMax, type Structure } from './static/structure.ts';
+import { functionLinesMax, type Structure, smallLinesMax } from './static/structure.ts';
 import { productDefinition } from '../support/checkout/tree.ts';
-import type { Measured } from './measured.ts';
+import type { Measurement } from './measured.ts';
 import { type Count, kindsIn, type WordCounts } from './words/count.ts';
 import { type Kind, kindsDefinition } from './words/texts.ts';
 import type { Way, WayName, Ways } from './ways/ways.ts';
@@ -9,9 +9,9 @@ import type { Way, WayName, Ways } from './ways/ways.ts';
 const columns = 100;
 const rowsMax = 25;
 
-export function formatReport({ commit, structure, words, ways }: Measured): string {
+export function formatReport({ commit, structure, words, ways }: Measurement): string {
   const sections = [
-    wrap(`Measured: ${commit === null ? 'the files as they are now' : `commit ${commit}`}.`),
+    wrap(`Measurement: ${commit === null ? 'the files as they are now' : `commit ${commit}`}.`),
     ...formatStructure(structure),
     ...(ways === null ? [] : [formatWays(ways)]),
     ...formatWords(words),

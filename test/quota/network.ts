@@ -19,7 +19,7 @@ export interface Step {
   readonly amount: number;
 }
 
-interface Held {
+interface ModelGrant {
   readonly id: number;
   readonly usableUntil: number;
   left: number;
@@ -31,14 +31,14 @@ interface Sidecar {
   bootId: string;
   /** The id by which only the ledger knows the sidecar. */
   holder: string;
-  readonly grants: Map<number, Held>;
+  readonly grants: Map<number, ModelGrant>;
   /** Grants that ended here. They are settled repeatedly, as a sidecar does that receives no answer. */
-  readonly ended: Held[];
+  readonly ended: ModelGrant[];
   /** The ids of the grants received so far: each grant is accepted once. */
   readonly known: Set<number>;
 }
 
-interface Sent {
+interface AskInTransit {
   readonly ask: Omit<LedgerAsk, 'settled'> & { readonly settled: readonly SettledGrant[] };
   readonly sentAt: number;
   copies: number;
@@ -52,7 +52,7 @@ export function createNetwork({ sidecars: count, settings: first }: { readonly s
   let settings = first;
   let state: CounterState | null = null;
   const calls: number[] = [];
-  const asks: Sent[] = [];
+  const asks: AskInTransit[] = [];
   const answers: { readonly grant: QuotaGrant; readonly to: string; readonly sentAt: number }[] = [];
   const grants: { readonly after: number; readonly max: number }[] = [];
   const made = new Set<number>();
@@ -62,7 +62,7 @@ export function createNetwork({ sidecars: count, settings: first }: { readonly s
   const settledOf = ({ ended }: Sidecar): readonly SettledGrant[] =>
     ended.map(({ id, calls: made }) => ({ grantId: id, used: made.map((at) => ({ ageMs: now - at, count: 1 })) }));
 
-  const deliver = (message: Sent | undefined): void => {
+  const deliver = (message: AskInTransit | undefined): void => {
     if (message === undefined) return;
     const before: CounterState = state ?? freshCounter(now - behind);
     const outcome = askLedger(before, settings, message.ask, now - behind);

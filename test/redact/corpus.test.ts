@@ -50,7 +50,7 @@ test('a row that cannot be scored is reported by file and line, and its text is 
     'a.jsonl:3: has an unknown field note',
     'a.jsonl:3: has both text and value, or neither',
     'a.jsonl:3: has both kind and like, or neither',
-    'a.jsonl:4: is no JSON',
+    'a.jsonl:4: is not JSON',
   ]);
 });
 

@@ -51,28 +51,28 @@ export function loadCorpus(part: Part): Corpus {
   };
 }
 
-interface Parsed {
+interface CorpusLine {
   readonly row: Row | null;
   readonly problems: readonly string[];
 }
 
 /** Parses one row per line. `name` is the file name in problems. */
-export function parseRows(name: string, content: string): readonly Parsed[] {
-  return content.split('\n').flatMap((line, at): Parsed[] => {
+export function parseRows(name: string, content: string): readonly CorpusLine[] {
+  return content.split('\n').flatMap((line, at): CorpusLine[] => {
     if (line.trim() === '') return [];
     const { row, problems } = parseRow(line);
     return [{ row, problems: problems.map((problem) => `${name}:${at + 1}: ${problem}`) }];
   });
 }
 
-function parseRow(line: string): Parsed {
+function parseRow(line: string): CorpusLine {
   let parsed: unknown;
   try {
     parsed = JSON.parse(line);
   } catch {
-    return { row: null, problems: ['is no JSON'] };
+    return { row: null, problems: ['is not JSON'] };
   }
-  if (typeof parsed !== 'object' || parsed === null) return { row: null, problems: ['is no object'] };
+  if (typeof parsed !== 'object' || parsed === null) return { row: null, problems: ['is not an object'] };
   const fields = new Map(Object.entries(withoutBars(parsed)));
   const problems = problemsOf(fields);
   return problems.length > 0 ? { row: null, problems } : { row: rowOf(fields), problems };

@@ -7,19 +7,19 @@ import { formsOf, survivalOf } from './survival.ts';
 /** Returns a row's text as the redactor leaves it, with `[redacted:…]` at each finding. */
 export type RedactRow = (row: Row) => string | Promise<string>;
 
-interface Scored<R extends Row> {
+interface ScoredRow<R extends Row> {
   readonly row: R;
   readonly output: string;
 }
 
-interface ScoredPositive extends Scored<Positive> {
+interface ScoredPositive extends ScoredRow<Positive> {
   readonly values: number;
   readonly gone: number;
   /** More than the values was removed, or the text around them changed. */
   readonly isExcess: boolean;
 }
 
-interface ScoredNegative extends Scored<Negative> {
+interface ScoredNegative extends ScoredRow<Negative> {
   readonly isDamaged: boolean;
 }
 

@@ -93,7 +93,7 @@ const wordsIn = (text: string, { start, end }: Span, kept: Uint8Array): number =
 };
 
 /** One way to match the pieces so far, and what it leaves of the values. */
-interface Laid {
+interface PieceMatch {
   readonly end: number;
   readonly leaves: number;
   readonly spans: readonly Span[];
@@ -107,12 +107,12 @@ function keptOf(text: string, output: string, inValue: Uint8Array): Uint8Array |
   if (pieces.length === 1) return output === text ? new Uint8Array(text.length).fill(1) : null;
   const before = new Uint32Array(text.length + 1);
   for (let at = 0; at < text.length; at++) before[at + 1] = (before[at] ?? 0) + (inValue[at] ?? 0);
-  const layings = pieces.reduce<readonly Laid[]>(
+  const layings = pieces.reduce<readonly PieceMatch[]>(
     (laid, { piece, isFirst, isLast }) => {
       const places = placesOf(text, piece, isFirst, isLast);
       return places.flatMap((start) => {
         const end = start + piece.length;
-        const best = laid.reduce<Laid | null>(
+        const best = laid.reduce<PieceMatch | null>(
           (least, one) => (one.end <= start && (least === null || one.leaves < least.leaves) ? one : least),
           null,
         );

@@ -55,7 +55,7 @@ export const commonInputs: readonly WorstInput[] = [
   { name: 'blanks', make: repeated([' \t\n']) },
   { name: 'header rows without values', make: repeated(['user,password,api_key,phone,ssn\n']) },
   { name: 'digits between entities', make: repeated(['12&nbsp;34&nbsp;', '123&nbsp;']) },
-  { name: 'short numbers beside words for them', make: repeated(['nin 1234, ', 'tel 030 12, ', 'card 4111 11\n']) },
+  { name: 'short numbers next to words for them', make: repeated(['nin 1234, ', 'tel 030 12, ', 'card 4111 11\n']) },
   { name: 'names without values', make: repeated(['password: ', 'api_key=', '"token":', 'secret => ']) },
   { name: 'different findings', make: numbered((at) => `u${at}@host${at}.lindenpost.net\n`) },
   { name: 'marks', make: numbered((at) => `[redacted:email#${at}] `) },

@@ -11,7 +11,7 @@ import { type LinkedServer, notHeld } from '../../control-plane/runs/mcp/server-
 import { createToolbox } from '../../control-plane/runs/mcp/toolbox.ts';
 import { createSchemaProblem } from '../../control-plane/runs/tools/schema-problem.ts';
 import type { Toolbox, ToolResult } from '../../control-plane/runs/tools/tool.ts';
-import { type Asked, everything, type FakeServer, startEverything, startFakeServer } from '../support/mcp-servers.ts';
+import { everything, type FakeServer, type McpServerRequest, startEverything, startFakeServer } from '../support/mcp-servers.ts';
 import { eventually } from '../support/programs.ts';
 
 const reach = createReach({ allowPrivate: true, commands: [process.execPath] }, {});
@@ -60,7 +60,7 @@ beforeEach(() => {
 });
 
 /** Sets what the fake server answers to calls. `result` returns true if it has answered on its own. */
-function answering(result: (asked: Asked, response: ServerResponse) => object | true): void {
+function answering(result: (asked: McpServerRequest, response: ServerResponse) => object | true): void {
   fake.instead = (asked, response) => {
     if (asked.rpc.method !== 'tools/call') return false;
     const answer = result(asked, response);

@@ -1,6 +1,6 @@
 // Checks the decision tables of test/cases against the reference and against `decide`.
 import { describe, expect, it } from 'vitest';
-import { loadCases, type Wanted } from '../support/cases.ts';
+import { type ExpectedDecision, loadCases } from '../support/cases.ts';
 import { without } from './edit.ts';
 import * as reference from './reference.ts';
 import * as subject from './subject.ts';
@@ -9,7 +9,7 @@ import type { Outcome } from './world.ts';
 const cases = loadCases();
 
 /** Returns the fields of the outcome that the table states. */
-function seen({ rule, ...outcome }: Outcome, want: Wanted): unknown {
+function seen({ rule, ...outcome }: Outcome, want: ExpectedDecision): unknown {
   const all = { ...outcome, layer: rule?.layer, part: rule?.part, path: rule?.path, override: rule?.override };
   const named = Object.keys(want).filter((key) => key !== 'reason');
   return Object.fromEntries(
@@ -20,7 +20,7 @@ function seen({ rule, ...outcome }: Outcome, want: Wanted): unknown {
 /** A field that is absent in a table must be absent in the outcome. */
 const always = ['decision', 'code', 'layer', 'part', 'path', 'override', 'shadow'];
 
-const wanted = (want: Wanted): unknown => without(want, 'reason');
+const wanted = (want: ExpectedDecision): unknown => without(want, 'reason');
 
 describe.each([...new Set(cases.map(({ file }) => file))])('%s', (file) => {
   for (const { name, world, calls } of cases.filter((one) => one.file === file)) {
@@ -50,9 +50,9 @@ describe.each([...new Set(cases.map(({ file }) => file))])('%s', (file) => {
   }
 });
 
-const never: Wanted = { decision: 'deny', code: 'no such call' };
+const never: ExpectedDecision = { decision: 'deny', code: 'no such call' };
 
-function checkEntry(entry: Readonly<Record<string, unknown>>, fields: Readonly<Record<string, unknown>>, want: Wanted): void {
+function checkEntry(entry: Readonly<Record<string, unknown>>, fields: Readonly<Record<string, unknown>>, want: ExpectedDecision): void {
   const found = Object.fromEntries(Object.keys(fields).map((field) => [field, entry[field] ?? null]));
   expect(found).toEqual(fields);
   expect(String(entry['decisionReason']).slice(0, want.reason?.length ?? 0)).toBe(want.reason ?? '');

@@ -64,7 +64,7 @@ test('where a rule is removed, the longest matching wildcard applies, not a wide
   expect(namedAfter(wider(5, 9))).toEqual([]);
 });
 
-interface Spoken {
+interface RuleAtPath {
   readonly path: string;
   /** Null: every tool. */
   readonly tool: string | null;
@@ -72,8 +72,8 @@ interface Spoken {
   readonly rule: Rule;
 }
 
-function spokenIn(written: PolicyDocument): readonly Spoken[] {
-  const of = (path: string, tool: string | null, rules: Readonly<Record<string, Rule>> = {}): readonly Spoken[] =>
+function spokenIn(written: PolicyDocument): readonly RuleAtPath[] {
+  const of = (path: string, tool: string | null, rules: Readonly<Record<string, Rule>> = {}): readonly RuleAtPath[] =>
     Object.entries(rules).flatMap(([tier, one]) => (tier === 'inert' ? [] : [{ path: `${path}.${tier}`, tool, tier, rule: one }]));
   return [
     ...of('defaults', null, written.defaults),
@@ -101,7 +101,7 @@ const shared = (...keys: readonly (string | null)[]): readonly string[] =>
   universe.filter((tool) => keys.every((key) => key === null || speaksFor(key, tool)));
 
 /** Returns the rule of the document that now sets the field for a tool where the rule at `place` set it before. */
-function nowAt(rules: readonly Spoken[], place: Spoken, field: Field): Rule | undefined {
+function nowAt(rules: readonly RuleAtPath[], place: RuleAtPath, field: Field): Rule | undefined {
   const own = rules.find(({ path }) => path === place.path);
   const wider = place.path.startsWith('tools')
     ? rules
@@ -118,7 +118,7 @@ const covers = (wide: string | null, narrow: string | null): boolean =>
   wide === null ||
   (wide.endsWith('*') && narrow !== null && wide !== narrow && universe.every((tool) => !speaksFor(narrow, tool) || speaksFor(wide, tool)));
 
-interface Stored {
+interface DocumentWithId {
   readonly id: DocumentId;
   readonly document: PolicyDocument;
 }
@@ -129,14 +129,14 @@ interface Change {
   readonly after: PolicyDocument | null;
 }
 
-function byComparing(all: readonly Stored[], changes: readonly Change[]): readonly string[] {
-  const enforced = (written: PolicyDocument | null): readonly Spoken[] =>
+function byComparing(all: readonly DocumentWithId[], changes: readonly Change[]): readonly string[] {
+  const enforced = (written: PolicyDocument | null): readonly RuleAtPath[] =>
     written === null || written.mode === 'audit' ? [] : spokenIn(written);
   const isSelf = (id: DocumentId): boolean => id.layer === 'user' && id.part === 'self';
   const broader = (a: DocumentId, b: DocumentId): boolean => breadth.indexOf(a.layer) < breadth.indexOf(b.layer);
 
   /** True if a field at its place became stricter. */
-  const tightens = ({ id: changed, before, after }: Change, id: DocumentId, { rule: exception, tool, tier }: Spoken): boolean =>
+  const tightens = ({ id: changed, before, after }: Change, id: DocumentId, { rule: exception, tool, tier }: RuleAtPath): boolean =>
     broader(changed, id) &&
     enforced(after).some((now) => {
       const was = enforced(before).find(({ path }) => path === now.path)?.rule ?? {};
@@ -151,7 +151,7 @@ function byComparing(all: readonly Stored[], changes: readonly Change[]): readon
     });
 
   /** True if a field was removed and a stricter rule now applies in its place. */
-  const restores = ({ id: changed, before, after }: Change, id: DocumentId, { rule: exception, tool, tier }: Spoken): boolean =>
+  const restores = ({ id: changed, before, after }: Change, id: DocumentId, { rule: exception, tool, tier }: RuleAtPath): boolean =>
     !isSelf(changed) &&
     enforced(before).some((was) =>
       fieldNames.some((field) => {

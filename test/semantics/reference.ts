@@ -94,7 +94,7 @@ interface LayerOpinions {
   readonly standings: readonly Standing[];
 }
 
-interface Folded {
+interface FoldedRules {
   readonly permission: Permission;
   readonly transform: Transform;
   readonly winner: Winner;
@@ -128,7 +128,7 @@ const strictestPermission = (values: readonly unknown[]): Permission | null =>
 const strictestTransform = (values: readonly unknown[]): Transform | null =>
   values.includes('redact') ? 'redact' : values.includes('log') ? 'log' : null;
 
-function fold(layers: readonly LayerOpinions[], defaultPermission: Permission): Folded {
+function fold(layers: readonly LayerOpinions[], defaultPermission: Permission): FoldedRules {
   const acc: Record<Opinion['field'], Standing[]> = { permission: [], rateLimit: [], transform: [] };
   for (const field of fields) {
     for (const layer of layers.filter(({ isSelf }) => !isSelf)) {
@@ -169,7 +169,7 @@ const winnerFrom = ({ layer, part, path, override }: Standing): Winner => ({
 });
 
 /** Folds each hop separately. The strictest result holds, and is attributed to the last hop that holds it. */
-function foldChain(hops: readonly Folded[]): Folded {
+function foldChain(hops: readonly FoldedRules[]): FoldedRules {
   const permission = strictestPermission(hops.map((hop) => hop.permission)) ?? 'deny';
   const winner = hops.findLast((hop) => hop.permission === permission)?.winner;
   return {
@@ -410,14 +410,14 @@ interface Now {
   readonly originSub: string;
 }
 
-interface Permitted extends Verdict {
+interface PermissionVerdict extends Verdict {
   readonly rule: Winner;
   readonly retryAfterMs: number | null;
   readonly limits: readonly LimitSeen[];
 }
 
 /** Steps 5, 6 and 7. An allowed call counts once in each limit that its fold collected. */
-function permitAndCount({ permission, transform, winner, limits }: Folded, charges: Charge[], now: Now): Permitted {
+function permitAndCount({ permission, transform, winner, limits }: FoldedRules, charges: Charge[], now: Now): PermissionVerdict {
   if (permission === 'deny') return { decision: 'deny', code: 'policy_denied', transform, rule: winner, retryAfterMs: null, limits: [] };
   const full = limits.findLast((limit) => !hasRoom(limit, charges, now));
   if (full !== undefined) {

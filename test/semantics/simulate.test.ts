@@ -46,15 +46,15 @@ const without = <T>(value: T, field: string): T =>
 /** Only a connected caller, its agents and its tool: no caps and no outage. */
 const bare = ({ at, run, keyId, sub, hops, tool }: Call): Call => ({ at, run, keyId, sub, hops, tool });
 
-interface Recorded {
+interface RecordedEntry {
   readonly call: Call;
   readonly entry: Readonly<Record<string, unknown>>;
 }
 
-const recordsOf = ({ world, calls }: Scene): readonly Recorded[] =>
+const recordsOf = ({ world, calls }: Scene): readonly RecordedEntry[] =>
   auditEntriesOf(world, calls).map((entry, at) => ({ call: calls[at] as Call, entry }));
 
-async function simulated(world: World, recorded: readonly Recorded[], draft: object): Promise<SimulationResult> {
+async function simulated(world: World, recorded: readonly RecordedEntry[], draft: object): Promise<SimulationResult> {
   const entries = recorded.map(({ entry }, at) => ({
     id: String(at),
     ts: new Date(String(entry['ts'])),

@@ -158,13 +158,13 @@ export function decideAlone(world: World, calls: readonly Call[], from: Core = c
   return decideCalls(world, apart, from);
 }
 
-interface Decided {
+interface DecidedCase {
   readonly call: Call;
   readonly caller: Caller;
   readonly decision: Decision;
 }
 
-function decideAll(index: Index, world: World, calls: readonly Call[], from: Core): Decided[] {
+function decideAll(index: Index, world: World, calls: readonly Call[], from: Core): DecidedCase[] {
   const counters = from.createCounters(world.windowSeconds);
   const runs = new Map<string, RunUsage>();
   return calls.map((call) => {

@@ -29,7 +29,7 @@ interface Life {
   readonly until?: Date;
 }
 
-interface Wanted extends Life {
+interface CertificateOptions extends Life {
   readonly names?: readonly string[];
   /** The key of the certificate; absent: a new key. */
   readonly publicKey?: KeyObject;
@@ -44,7 +44,7 @@ export function makeAuthority(name: string, life: Life = {}): Authority {
   return { name, certificate, key: pemOf(privateKey) };
 }
 
-export function issue(authority: Authority, { names = [], publicKey, ...life }: Wanted = {}): Pair {
+export function issue(authority: Authority, { names = [], publicKey, ...life }: CertificateOptions = {}): Pair {
   const made = publicKey === undefined ? generateKeyPairSync('ec', { namedCurve: 'P-256' }) : null;
   const key = publicKey ?? made?.publicKey;
   if (key === undefined) throw new Error('there is a key by now');
@@ -64,7 +64,7 @@ export function issue(authority: Authority, { names = [], publicKey, ...life }: 
 
 const pemOf = (key: KeyObject): string => key.export({ type: 'pkcs8', format: 'pem' }).toString();
 
-interface Certified extends Life {
+interface CertificateContent extends Life {
   readonly subject: string;
   readonly issuer: string;
   readonly publicKey: KeyObject;
@@ -72,7 +72,7 @@ interface Certified extends Life {
   readonly extensions: readonly Buffer[];
 }
 
-function certify({ subject, issuer, publicKey, by, extensions, from, until }: Certified): string {
+function certify({ subject, issuer, publicKey, by, extensions, from, until }: CertificateContent): string {
   const algorithm = sequence(objectId('1.2.840.10045.4.3.2'));
   const serial = randomBytes(8);
   serial[0] = 1;

@@ -94,7 +94,7 @@ export const badSnapshots: readonly (readonly [string, SnapshotMessage, NackCode
     'settings/2',
   ],
   [
-    'an entry that is there twice',
+    'an entry that appears twice',
     messageOf([...entriesOf(full), rawEntry('settings', settings({ frozen: true }))]),
     'entry_invalid',
     'twice',
@@ -104,7 +104,7 @@ export const badSnapshots: readonly (readonly [string, SnapshotMessage, NackCode
   ['an entry with an empty key', withEntry('', { a: 1 }, ''), 'entry_invalid', '""'],
   ['an entry named as a prototype property', withEntry('', { a: 1 }, '__proto__'), 'entry_invalid', '__proto__'],
   ['a kind named as a prototype property', withEntry('', { a: 1 }, 'constructor/x'), 'entry_invalid', 'constructor/x'],
-  ['a value that is no JSON', withEntry('settings', Buffer.from('{"workspace":')), 'entry_invalid', 'settings'],
+  ['a value that is not JSON', withEntry('settings', Buffer.from('{"workspace":')), 'entry_invalid', 'settings'],
   ['a value that is not UTF-8', withEntry('settings', Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x7d])), 'entry_invalid', 'UTF-8'],
   [
     'a number that JSON has no form for',
@@ -151,7 +151,12 @@ export const badSnapshots: readonly (readonly [string, SnapshotMessage, NackCode
   ['redaction without its kinds', inSettings({ redaction: without(redaction, 'off') }), 'entry_invalid', 'redaction.off'],
   ['redaction without its patterns', inSettings({ redaction: without(redaction, 'patterns') }), 'entry_invalid', 'redaction.patterns'],
   ['a kind that is no text switched off', inRedaction({ off: ['ip_address', 1] }), 'entry_invalid', 'redaction.off[1]'],
-  ['a pattern that is no RE2', inRedaction({ patterns: [['a', '(']] }), 'entry_invalid', 'redaction.patterns[0][1]: is no RE2 pattern'],
+  [
+    'a pattern that is not RE2',
+    inRedaction({ patterns: [['a', '(']] }),
+    'entry_invalid',
+    'redaction.patterns[0][1]: is not an RE2 pattern',
+  ],
   ['a pattern that looks back', inRedaction({ patterns: [['a', '(a)\\1']] }), 'entry_invalid', 'redaction.patterns[0][1]'],
   ['a pattern that finds everything', inRedaction({ patterns: [['a', 'x*']] }), 'entry_invalid', 'redaction.patterns[0][1]'],
   ['a pattern that is no text', inRedaction({ patterns: [['a', 1]] }), 'entry_invalid', 'redaction.patterns[0][1]'],
@@ -199,10 +204,10 @@ export const badSnapshots: readonly (readonly [string, SnapshotMessage, NackCode
   ],
   ['an allowed digest in upper case', inRedaction({ allow: ['A'.repeat(64)] }), 'entry_invalid', 'redaction.allow[0]'],
   ['an allowed digest cut short', inRedaction({ allow: ['a'.repeat(63)] }), 'entry_invalid', 'redaction.allow[0]'],
-  ['an exception that is no list', inRedaction({ exceptions: [['crm.*', 'email']] }), 'entry_invalid', 'redaction.exceptions[0][1]'],
+  ['an exception that is not a list', inRedaction({ exceptions: [['crm.*', 'email']] }), 'entry_invalid', 'redaction.exceptions[0][1]'],
   ['an exception of no kind', inRedaction({ exceptions: [['crm.*', ['E mail']]] }), 'entry_invalid', 'redaction.exceptions[0][1][0]'],
   [
-    'an exception for a tool that is there twice',
+    'an exception for a tool that appears twice',
     inRedaction({
       exceptions: [
         ['crm.*', ['email']],
@@ -305,7 +310,7 @@ export const badSnapshots: readonly (readonly [string, SnapshotMessage, NackCode
     'entry_invalid',
     'requiredScopes',
   ],
-  ['a server of no known kind', inServer({ target: { kind: 'socket', path: '/run/x' } }), 'entry_invalid', 'target.kind'],
+  ['a server of an unknown kind', inServer({ target: { kind: 'socket', path: '/run/x' } }), 'entry_invalid', 'target.kind'],
   [
     'a server whose url is none',
     inServer({ target: { kind: 'url', url: 'x', headers: [] } }),

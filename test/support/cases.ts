@@ -19,7 +19,7 @@ import type {
   World,
 } from '../semantics/world.ts';
 
-export interface Wanted {
+export interface ExpectedDecision {
   readonly decision: 'allow' | 'deny';
   readonly code: string;
   /** The layer it is attributed to, its part, the place in its document; all absent where no rule decides. */
@@ -39,7 +39,7 @@ export interface Wanted {
 
 export interface CaseCall {
   readonly call: Call;
-  readonly want: Wanted;
+  readonly want: ExpectedDecision;
   /** Fields of its audit entry with their expected values; null: absent. */
   readonly entry: Readonly<Record<string, unknown>>;
 }
@@ -192,7 +192,7 @@ function readCalls(value: unknown, where: string): CaseCall[] {
     ...(unheardForMs !== undefined && { unheardForMs: Number(unheardForMs) }),
   };
   const wanted = fields(want, `${where} want`, wantFields);
-  const one = { call, want: { decision: 'deny', code: '', ...wanted } as Wanted, entry: as<Fields>(entry, {}) };
+  const one = { call, want: { decision: 'deny', code: '', ...wanted } as ExpectedDecision, entry: as<Fields>(entry, {}) };
   return Array.from({ length: as(times, 1) }, () => one);
 }
 

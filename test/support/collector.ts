@@ -18,7 +18,7 @@ export interface LogRecord {
   readonly spanId: string | null;
 }
 
-export interface Posted {
+export interface CollectorPost {
   /** From 1 on. */
   readonly nth: number;
   readonly path: string;
@@ -38,8 +38,8 @@ export interface Collector {
   readonly url: string;
   /** The records that it answered with 2xx, in that order. */
   readonly held: LogRecord[];
-  readonly posts: Posted[];
-  reply: (post: Posted) => Reply | Promise<Reply>;
+  readonly posts: CollectorPost[];
+  reply: (post: CollectorPost) => Reply | Promise<Reply>;
   /** Resolves when `done` is true; checked at each request and each answer. */
   until(done: () => boolean): Promise<void>;
   close(): Promise<void>;
@@ -147,7 +147,7 @@ const fieldsIn = (value: unknown): Fields => {
 
 function listIn(value: unknown, key: string): readonly Fields[] {
   const list = fieldsIn(value)[key];
-  if (!Array.isArray(list)) throw new Error(`${key} is no list`);
+  if (!Array.isArray(list)) throw new Error(`${key} is not a list`);
   return list.map(fieldsIn);
 }
 
@@ -170,7 +170,7 @@ function idIn(value: unknown, digits: number): string | null {
 function attributesIn(list: unknown): LogRecord['attributes'] {
   if (!Array.isArray(list)) throw new Error('attributes are no list');
   const all = list.map((one: unknown) => [textIn(fieldsIn(one)['key']), valueIn(fieldsIn(fieldsIn(one)['value']))] as const);
-  if (new Set(all.map(([key]) => key)).size !== all.length) throw new Error('an attribute is there twice');
+  if (new Set(all.map(([key]) => key)).size !== all.length) throw new Error('an attribute appears twice');
   return Object.fromEntries(all);
 }
 

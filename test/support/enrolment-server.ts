@@ -7,7 +7,7 @@ import { json } from 'node:stream/consumers';
 import { onTestFinished } from 'vitest';
 import { type Authority, issue } from './authorities.ts';
 
-export interface Asked {
+export interface EnrolmentRequest {
   readonly authorization: string;
   readonly url: string;
   readonly publicKey: string;
@@ -21,9 +21,9 @@ interface Reply {
 export interface EnrolmentServer {
   readonly address: string;
   readonly port: number;
-  readonly asked: readonly Asked[];
+  readonly asked: readonly EnrolmentRequest[];
   /** The answer to the next requests; null: that of a correct control plane. */
-  reply: ((asked: Asked) => Reply) | null;
+  reply: ((asked: EnrolmentRequest) => Reply) | null;
   /** Signs issued certificates, and is part of the bundle. */
   authority: Authority;
   /** The bundle; by default the authority alone. */
@@ -41,7 +41,7 @@ interface Options {
 
 export async function startEnrolment({ authority, port = 0, servedBy = authority }: Options): Promise<EnrolmentServer> {
   const own = issue(servedBy, { names: ['localhost', '127.0.0.1'] });
-  const asked: Asked[] = [];
+  const asked: EnrolmentRequest[] = [];
   const server = createServer({ cert: own.certificate, key: own.key }, (request, response) => {
     void askedBy(request).then((one) => {
       asked.push(one);
@@ -49,7 +49,7 @@ export async function startEnrolment({ authority, port = 0, servedBy = authority
       response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
     });
   });
-  const issued = ({ publicKey }: Asked): Reply => {
+  const issued = ({ publicKey }: EnrolmentRequest): Reply => {
     const { certificate } = issue(enrolment.authority, { publicKey: createPublicKey(publicKey), until: enrolment.until });
     const authorities = enrolment.bundle ?? enrolment.authority.certificate;
     return { status: 200, body: { certificate, authorities, expiresAt: enrolment.until.toISOString() } };
@@ -79,7 +79,7 @@ export async function startEnrolment({ authority, port = 0, servedBy = authority
   return enrolment;
 }
 
-async function askedBy(request: IncomingMessage): Promise<Asked> {
+async function askedBy(request: IncomingMessage): Promise<EnrolmentRequest> {
   const body = (await json(request)) as { readonly publicKey: string };
   return { authorization: request.headers.authorization ?? '', url: `${request.method} ${request.url}`, publicKey: body.publicKey };
 }

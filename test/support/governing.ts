@@ -81,7 +81,7 @@ export async function createTestSidecar({
         const problem = fault();
         if (problem !== null) throw problem;
         const sequence = await spool.appendAsync(json);
-        if (sidecar.spoolFault === 'unconfirmed') throw new AuditUnavailable('unconfirmed', 'nobody confirms it');
+        if (sidecar.spoolFault === 'unconfirmed') throw new AuditUnavailable('unconfirmed', 'the entry is not confirmed');
         return sequence;
       },
     },

@@ -108,7 +108,7 @@ const fields: readonly HookCase[] = [
   wrong('a client without a name', { client: { version: '1' } }, /^client\.name is required$/),
   wrong('a client that is a list', { client: [] }, /^client must be an object with a name$/, { client: { name: 'hook' } }),
   wrong('an impersonated number', { impersonate_uid: 5 }, /^impersonate_uid must be text$/),
-  wrong('somebody else, and a tier that is none', { impersonate_uid: 'bob', agent_tier: 7 }, /^agent_tier must be/),
+  wrong('another user, and an invalid tier', { impersonate_uid: 'bob', agent_tier: 7 }, /^agent_tier must be/),
   wrong('accepts that is text', { accepts: 'modified_input' }, /^accepts must be a list of names$/),
   malformed('a header with a control character', of({}), /^X-GS-Client must hold no control/, {
     headers: { 'x-gs-client': 'a\tb/1' },

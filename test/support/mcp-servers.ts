@@ -37,7 +37,7 @@ export async function startEverything(): Promise<{ readonly url: string; readonl
   };
 }
 
-export interface Asked {
+export interface McpServerRequest {
   readonly method: string;
   readonly headers: IncomingMessage['headers'];
   readonly rpc: {
@@ -51,7 +51,7 @@ export interface FakeServer {
   readonly url: string;
   readonly port: number;
   /** All requests that it received, oldest first. */
-  readonly asked: Asked[];
+  readonly asked: McpServerRequest[];
   /** How many connections it accepted, with or without a request. */
   connections: number;
   /** Whether it uses the newest protocol, which has no handshake. */
@@ -59,7 +59,7 @@ export interface FakeServer {
   /** What it lists, page by page. */
   pages: readonly (readonly unknown[])[];
   /** Where it returns true, it has answered instead of the server. */
-  instead: (asked: Asked, response: ServerResponse) => boolean;
+  instead: (asked: McpServerRequest, response: ServerResponse) => boolean;
   close(): Promise<void>;
 }
 
@@ -98,10 +98,10 @@ export async function startFakeServer(): Promise<FakeServer> {
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     let text = '';
     for await (const chunk of request) text += String(chunk);
-    const asked: Asked = {
+    const asked: McpServerRequest = {
       method: request.method ?? '',
       headers: request.headers,
-      rpc: (text === '' ? {} : JSON.parse(text)) as Asked['rpc'],
+      rpc: (text === '' ? {} : JSON.parse(text)) as McpServerRequest['rpc'],
     };
     fake.asked.push(asked);
     if (fake.instead(asked, response)) return;

@@ -10,9 +10,9 @@ export default class MissingPrograms implements Reporter {
   }
 }
 
-type Skipped = ReadonlyMap<ProgramName, number>;
+type SkippedTests = ReadonlyMap<ProgramName, number>;
 
-function countSkipped(modules: readonly TestModule[]): Skipped {
+function countSkipped(modules: readonly TestModule[]): SkippedTests {
   const skipped = new Map<ProgramName, number>();
   for (const module of modules)
     for (const test of module.children.allTests('skipped')) {
@@ -22,7 +22,7 @@ function countSkipped(modules: readonly TestModule[]): Skipped {
   return skipped;
 }
 
-export function linesOf(skipped: Skipped): readonly string[] {
+export function linesOf(skipped: SkippedTests): readonly string[] {
   if (skipped.size === 0) return [];
   const rows = [...skipped].toSorted(([one], [other]) => (one < other ? -1 : 1));
   const missing = rows.map(([name]): Program => programs[name]);

@@ -17,13 +17,13 @@ export const weatherTool = {
   inputSchema: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] },
 };
 
-export interface Heard {
+export interface StreamedReply {
   readonly deltas: readonly string[];
   readonly reply: Extract<ModelEvent, { kind: 'reply' }>;
 }
 
 /** All events of a reply; throws the error of the stream, and where an event follows the reply's end. */
-export async function hear(events: AsyncIterable<ModelEvent>): Promise<Heard> {
+export async function hear(events: AsyncIterable<ModelEvent>): Promise<StreamedReply> {
   const all: ModelEvent[] = [];
   for await (const event of events) all.push(event);
   const reply = all.at(-1);

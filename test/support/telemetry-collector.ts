@@ -8,16 +8,16 @@ interface Attribute {
   readonly key: string;
   readonly value: Readonly<Record<string, unknown>>;
 }
-interface Described {
+interface WithAttributes {
   readonly attributes: readonly Attribute[];
 }
-export interface SentSpan extends Described {
+export interface SentSpan extends WithAttributes {
   readonly name: string;
   readonly traceId: string;
   readonly spanId: string;
   readonly parentSpanId?: string;
 }
-interface SentPoint extends Described {
+interface SentPoint extends WithAttributes {
   readonly startTimeUnixNano: string;
   readonly asDouble?: number;
 }
@@ -27,19 +27,19 @@ export interface SentMetric {
   readonly gauge?: { readonly dataPoints: readonly SentPoint[] };
   readonly histogram?: { readonly dataPoints: readonly SentPoint[] };
 }
-export interface SentRecord extends Described {
+export interface SentRecord extends WithAttributes {
   readonly severityText: string;
   readonly body: { readonly stringValue: string };
   readonly traceId?: string;
 }
 interface Part {
-  readonly resource: Described;
+  readonly resource: WithAttributes;
   readonly scopeSpans?: readonly { readonly spans: readonly SentSpan[] }[];
   readonly scopeMetrics?: readonly { readonly metrics: readonly SentMetric[] }[];
   readonly scopeLogs?: readonly { readonly logRecords: readonly SentRecord[] }[];
 }
 
-interface Received {
+interface ExportRequest {
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
   readonly text: string;
@@ -50,7 +50,7 @@ interface Received {
 export interface TelemetryCollector {
   readonly url: string;
   /** Every request, also those that were not accepted. */
-  readonly received: readonly Received[];
+  readonly received: readonly ExportRequest[];
   /** Accepts by default; without an answer the collector is slow. */
   answer: (response: ServerResponse) => void;
   /** Of accepted requests, as all functions below. */
@@ -63,11 +63,11 @@ export interface TelemetryCollector {
   close(): Promise<void>;
 }
 
-export const attributesOf = ({ attributes }: Described): Readonly<Record<string, unknown>> =>
+export const attributesOf = ({ attributes }: WithAttributes): Readonly<Record<string, unknown>> =>
   Object.fromEntries(attributes.map(({ key, value }) => [key, Object.values(value)[0]]));
 
 export async function startTelemetryCollector(): Promise<TelemetryCollector> {
-  const received: Received[] = [];
+  const received: ExportRequest[] = [];
   const waiting = new Set<() => void>();
   const lookAgain = (): void => {
     for (const look of waiting) look();
@@ -76,7 +76,7 @@ export async function startTelemetryCollector(): Promise<TelemetryCollector> {
     let text = '';
     request.setEncoding('utf8').on('data', (piece: string) => (text += piece));
     request.on('end', () => {
-      const one: Received = { path: request.url ?? '', headers: request.headers, text, taken: false };
+      const one: ExportRequest = { path: request.url ?? '', headers: request.headers, text, taken: false };
       received.push(one);
       response.on('finish', () => {
         one.taken = response.statusCode === 200;

@@ -45,7 +45,7 @@ async function takeOver(closing: Parameters<typeof openStage>[2], folder: string
     60_000,
   );
   assert.deepEqual(taken.slice(0, ids.length), ids, 'ids, or their order, are others than before');
-  assert.equal(new Set(taken).size, taken.length, 'an entry is there twice');
+  assert.equal(new Set(taken).size, taken.length, 'an entry appears twice');
   // The sidecars that decided from disk have left an entry each.
   assert.equal(taken.length, ids.length + spoolsLeft * (callsLeft + 1), 'not every call of the spools has its entry');
   const log = await (

@@ -17,7 +17,7 @@ import {
   type RefusedKey,
   type Sessions,
   SessionRoom,
-  type Shown,
+  type ShownCredentials,
 } from '@tollgate/sidecar/hooks';
 import type { Actor } from '../../access/rules/actor.ts';
 import type { Governor } from '../../runs/governance/governor.ts';
@@ -56,7 +56,7 @@ export function createHookHost({ governor, requestsPerSecond, decided, calls, lo
     return known;
   };
 
-  async function enter({ authorization, workspace }: Shown): Promise<Entry> {
+  async function enter({ authorization, workspace }: ShownCredentials): Promise<Entry> {
     const shown = keyIn(authorization);
     if (shown === null) return badKeys.missing;
     const actor = await actorOf(shown.text);

@@ -7,7 +7,7 @@
 // that allows this by the members `stderr`, `pid`, `_serverParams` and `_dispose`, which the SDK's own transport has.
 import { deserializeMessage, type JSONRPCMessage, SdkError, SdkErrorCode, type Transport } from '@modelcontextprotocol/client';
 import { systemClock } from '@tollgate/sidecar/engine';
-import { readMessage, type Started, startProgram, UpstreamDown } from '@tollgate/sidecar/upstream';
+import { readMessage, type StartedProgram, startProgram, UpstreamDown } from '@tollgate/sidecar/upstream';
 
 interface ProgramParams {
   readonly command: string;
@@ -29,8 +29,8 @@ export class ProgramTransport implements Transport {
   onmessage?: (message: JSONRPCMessage) => void;
   readonly stderr = null;
   readonly _serverParams: ProgramParams;
-  #starting: Promise<Started> | null = null;
-  #started: Started | null = null;
+  #starting: Promise<StartedProgram> | null = null;
+  #started: StartedProgram | null = null;
   /** True: this side ends the program. Its messages and the reason of its end are dropped. */
   #leaving = false;
   readonly #exited: Promise<void>;
@@ -99,7 +99,7 @@ export class ProgramTransport implements Transport {
     return this.#end((started) => started.end(0));
   }
 
-  async #end(how: (started: Started) => void): Promise<void> {
+  async #end(how: (started: StartedProgram) => void): Promise<void> {
     this.#leaving = true;
     const started = await this.#starting?.catch(() => null);
     if (started == null) return;

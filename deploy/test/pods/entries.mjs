@@ -45,7 +45,7 @@ const guarantees = {
     });
   },
   'nothing-else': () => [
-    ...decided.filter(({ input }) => !asked.has(input?.n)).map(({ requestId }) => `nobody asked for ${requestId}`),
+    ...decided.filter(({ input }) => !asked.has(input?.n)).map(({ requestId }) => `there was no call for ${requestId}`),
     ...[...grouped(decided, ({ input }) => input?.n)].flatMap(([n, found]) =>
       found.length === 1 ? [] : [`${n} has ${found.length} entries`],
     ),
@@ -54,7 +54,7 @@ const guarantees = {
     ),
     ...ended
       .filter(({ inputDigest }) => !decided.some((entry) => entry.inputDigest === inputDigest))
-      .map(({ requestId }) => `nobody asked for the outcome ${requestId}`),
+      .map(({ requestId }) => `there was no call for the outcome ${requestId}`),
   ],
   policy: () => {
     const counted = allowedCount();

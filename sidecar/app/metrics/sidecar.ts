@@ -10,11 +10,15 @@ export function exportSidecar(registry: Registry, sidecar: Sidecar): DecisionMet
   const gauge = gaugesIn(registry);
   const total = totalsIn(registry);
   gauge('tollgate_policy_revision', 'Revision of the policy held', () => sidecar.cell.status().revision ?? -1);
-  gauge('tollgate_policy_age_seconds', 'Since the control plane was last heard from', () => (sidecar.cell.status().ageMs ?? 0) / 1000);
+  gauge(
+    'tollgate_policy_age_seconds',
+    'Seconds since the last message of the control plane',
+    () => (sidecar.cell.status().ageMs ?? 0) / 1000,
+  );
   gauge('tollgate_policy_connected', '1 while the policy stream is open', () => Number(sidecar.cell.status().connected));
   gauge('tollgate_policy_outage', '1 while the outage rule of the workspace decides', () => Number(sidecar.cell.status().outage));
   total('tollgate_outage_decisions_total', 'Decisions made by a policy older than the outage rule allows', () => sidecar.outageDecisions);
-  gauge('tollgate_spools_refused', 'Spools that the control plane does not take', () => sidecar.shipping().refusedSpools);
+  gauge('tollgate_spools_refused', 'Spools that the control plane refuses', () => sidecar.shipping().refusedSpools);
   gauge('tollgate_spool_records', 'Entries that the control plane has not acknowledged', () => sidecar.shipping().records);
   gauge('tollgate_spool_bytes', 'Bytes of the spool on disk', () => sidecar.shipping().bytes);
   const oldest = (): number => sidecar.shipping().oldestAgeMs / 1000;
@@ -23,17 +27,21 @@ export function exportSidecar(registry: Registry, sidecar: Sidecar): DecisionMet
   total('tollgate_unrecorded_decisions_total', unrecorded, () => sidecar.unrecorded);
   const unconfirmed = 'Decisions answered before the control plane had committed their entries, which TOLLGATE_DURABILITY=remote asks for';
   total('tollgate_unconfirmed_decisions_total', unconfirmed, () => sidecar.unconfirmed);
-  gauge('tollgate_leases', 'Limits and runs of which calls are leased now', () => sidecar.leasing.status().counters);
-  gauge('tollgate_lease_link', '1 while leases can be asked for', () => Number(sidecar.leasing.status().link === 'open'));
+  gauge('tollgate_leases', 'Limits and runs with a lease now', () => sidecar.leasing.status().counters);
+  gauge('tollgate_lease_link', '1 while leases can be requested', () => Number(sidecar.leasing.status().link === 'open'));
   gauge('tollgate_lease_waiting', 'Calls that wait for a lease now', () => sidecar.leasing.status().waiting);
-  total('tollgate_lease_dry_denials_total', 'Calls denied because a lease had run dry', () => sidecar.leasing.status().dryDenials);
+  total(
+    'tollgate_lease_dry_denials_total',
+    'Calls denied because their lease had no calls left',
+    () => sidecar.leasing.status().dryDenials,
+  );
   exportCertificate(registry, sidecar);
   total(
     'tollgate_lease_calls_granted_total',
-    'Calls that this process was granted of limits and runs',
+    'Calls of limits and runs that leases granted to this process',
     () => sidecar.leasing.status().granted,
   );
-  total('tollgate_lease_calls_used_total', 'Calls that were made of what was granted', () => sidecar.leasing.status().used);
+  total('tollgate_lease_calls_used_total', 'Leased calls that were made', () => sidecar.leasing.status().used);
   const leaseWaits = new Histogram({
     name: 'tollgate_lease_wait_seconds',
     help: 'How long calls waited for a lease',
@@ -42,10 +50,14 @@ export function exportSidecar(registry: Registry, sidecar: Sidecar): DecisionMet
   });
   sidecar.leasing.onWaited((ms) => leaseWaits.observe(ms / 1000));
   const decided = countDecisions(registry);
-  const unauthenticated = new Counter({ name: 'tollgate_unauthenticated_total', help: 'Requests whose key was not good', registers });
+  const unauthenticated = new Counter({
+    name: 'tollgate_unauthenticated_total',
+    help: 'Requests refused for a key that is missing, not valid or without the scope',
+    registers,
+  });
   const throttled = new Counter({
     name: 'tollgate_throttled_requests_total',
-    help: 'Requests beyond what a key may ask in a second',
+    help: 'Requests refused because their key exceeded its requests a second',
     registers,
   });
   return {

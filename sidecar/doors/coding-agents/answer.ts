@@ -10,7 +10,7 @@ import type { Sidecar } from '../sidecar.ts';
 import type { Headers } from '../entrance/caller-headers.ts';
 import type { Entrance, LetIn } from '../entrance/entrance.ts';
 import type { ClaimedCall } from '../sessions/pending-calls.ts';
-import type { Claimed, Session } from '../sessions/sessions.ts';
+import type { CallerClaim, Session } from '../sessions/sessions.ts';
 import { traceNamedBy, traceOfCall } from '../traced-call.ts';
 import { type AfterEvent, type Answered, type BeforeEvent, canaryTool, type Host, type HostCall } from '@tollgate/proto/hosts';
 import { type Names, ourName } from './names.ts';
@@ -53,12 +53,12 @@ export async function answerBefore(door: Door, asked: Caller & { readonly event:
   return changed ? { kind: 'change', text: host.before.change(event, verdict.input) } : { kind: 'allow', text: host.before.allow() };
 }
 
-interface Told extends Caller {
+interface AfterEventCall extends Caller {
   readonly event: AfterEvent;
   readonly log: Log;
 }
 
-export async function answerAfter(door: Door, asked: Told): Promise<Answered> {
+export async function answerAfter(door: Door, asked: AfterEventCall): Promise<Answered> {
   const { sidecar } = door;
   const { host, event, log } = asked;
   const { session, call } = calling(door, asked, event.call);
@@ -132,9 +132,9 @@ function namesFor(cell: Sidecar['govern']['cell'], { run }: Session): Names {
   return { settings, servers, spelledTools, documents: callerOf(run).hops.flatMap((hop) => hop.documents) };
 }
 
-const canaryWords = `${JSON.stringify(canaryTool)} is denied by every sidecar, so that whoever asks sees whether a denial blocks`;
+const canaryWords = `${JSON.stringify(canaryTool)} is denied by every sidecar, so that a caller can test whether a denial blocks`;
 
-function claimedOf(host: Host, { sessionId, agent, tier, version }: HostCall, said: Pick<Caller, 'tier' | 'agent'>): Claimed {
+function claimedOf(host: Host, { sessionId, agent, tier, version }: HostCall, said: Pick<Caller, 'tier' | 'agent'>): CallerClaim {
   const subagent = nameProblem(agent) === null ? agent : '';
   return {
     sessionId,

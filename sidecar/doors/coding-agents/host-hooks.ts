@@ -9,7 +9,7 @@ import { readCallerHeaders } from '../entrance/caller-headers.ts';
 import { type Entrance, type LetIn, workspaceIn } from '../entrance/entrance.ts';
 import { publicError } from '../errors.ts';
 import { parseStrict, parseStrictText } from '../../engine/json/strict-json.ts';
-import type { Barred } from '../entrance/key.ts';
+import type { EntranceRefusal } from '../entrance/key.ts';
 import { answerAfter, answerBefore } from './answer.ts';
 import { type Answered, answerHeader, type Host, type HostEvent, hostNamed, refuseEvent, unreadText } from '@tollgate/proto/hosts';
 
@@ -27,7 +27,7 @@ interface Door extends Entrance {
 
 export function registerHostHooks(app: FastifyInstance, entrance: Entrance, budgetMs = answerBudgetMs): void {
   const door: Door = { ...entrance, budgetMs };
-  const known = new WeakMap<FastifyRequest, { readonly entered: LetIn | Barred; readonly until: number }>();
+  const known = new WeakMap<FastifyRequest, { readonly entered: LetIn | EntranceRefusal; readonly until: number }>();
   const { clock } = door.sidecar.govern;
   void app.register(async (scope) => {
     scope.removeAllContentTypeParsers();
@@ -58,7 +58,7 @@ export function registerHostHooks(app: FastifyInstance, entrance: Entrance, budg
         handler: async (request, reply) => {
           const host = hostNamed(request.params.host);
           const asked = known.get(request);
-          if (host === null || asked === undefined) throw new Error('a host hook was reached without a key');
+          if (host === null || asked === undefined) throw new Error('a request reached a host hook without a key');
           return send(reply, await answer(door, host, { request, ...asked }));
         },
       });
@@ -70,14 +70,14 @@ const unknownHost = (name: string): string => `there is no host ${JSON.stringify
 /** The kind of event is in a body that was not read. */
 const unreadRefusal = (host: Host, code: DenyCode, words: string): Answered => refusal(host, unreadText('', words), code, words);
 
-interface Crowded {
-  readonly crowded: Barred;
+interface CrowdedRefusal {
+  readonly crowded: EntranceRefusal;
   /** Undefined: the key was not checked yet. */
-  readonly known: { readonly entered: LetIn | Barred } | undefined;
+  readonly known: { readonly entered: LetIn | EntranceRefusal } | undefined;
 }
 
 /** Refuses a request because there is no memory for its body. */
-function refuseCrowded(door: Door, request: FastifyRequest, reply: FastifyReply, { crowded, known }: Crowded): void {
+function refuseCrowded(door: Door, request: FastifyRequest, reply: FastifyReply, { crowded, known }: CrowdedRefusal): void {
   const name = hostIn(request.params);
   const host = hostNamed(name);
   if (host === null) return void reply.code(404).send({ error: unknownHost(name) });
@@ -103,20 +103,20 @@ const send = (reply: FastifyReply, { kind, text }: Answered): FastifyReply =>
  * The body determines the format of the refusal. A caller without access gets it after at most the time budget of a
  * decision.
  */
-function refuseInTime({ budgetMs }: Door, host: Host, { code, error }: Barred, reply: FastifyReply): void {
+function refuseInTime({ budgetMs }: Door, host: Host, { code, error }: EntranceRefusal, reply: FastifyReply): void {
   const timer = setTimeout(() => {
     if (!reply.sent) void send(reply.header('connection', 'close'), unreadRefusal(host, code, error));
   }, budgetMs);
   reply.raw.once('close', () => clearTimeout(timer));
 }
 
-interface Known {
+interface HostHookState {
   readonly request: FastifyRequest;
-  readonly entered: LetIn | Barred;
+  readonly entered: LetIn | EntranceRefusal;
   readonly until: number;
 }
 
-async function answer(door: Door, host: Host, { request, entered, until }: Known): Promise<Answered> {
+async function answer(door: Door, host: Host, { request, entered, until }: HostHookState): Promise<Answered> {
   const event = eventOf(host, request);
   if ('status' in entered) {
     request.log.warn({ host: host.name, code: entered.code }, 'a host hook was refused');
@@ -134,7 +134,7 @@ async function answer(door: Door, host: Host, { request, entered, until }: Known
   return decide(door, { host, event, ...entered, request, agent, until });
 }
 
-interface Asked extends LetIn {
+interface HostHookCall extends LetIn {
   readonly host: Host;
   readonly event: Exclude<HostEvent, { readonly phase: 'unreadable' }>;
   readonly request: FastifyRequest;
@@ -142,7 +142,7 @@ interface Asked extends LetIn {
   readonly until: number;
 }
 
-async function decide(door: Door, { host, event, identity, request, agent, until }: Asked): Promise<Answered> {
+async function decide(door: Door, { host, event, identity, request, agent, until }: HostHookCall): Promise<Answered> {
   const caller = { host, identity, tier: tierHeader(request), agent, headers: request.headers, until };
   switch (event.phase) {
     case 'before':

@@ -16,7 +16,16 @@ import {
 import type { Index } from '../../engine/decide/build-index.ts';
 import type { IndexedDocument } from '../../engine/decide/document.ts';
 import type { HostCall, JoinedNames, ToolOwner } from '@tollgate/proto/hosts';
-import { mayBeCut, type Spelling, spellings, type Written, writtenEither, writtenJoined, writtenTool, writtenWithin } from './spelling.ts';
+import {
+  mayBeCut,
+  type PreparedSpelling,
+  type Spelling,
+  spellings,
+  writtenEither,
+  writtenJoined,
+  writtenTool,
+  writtenWithin,
+} from './spelling.ts';
 
 /** The data for the mapping. */
 export type Names = Pick<Index, 'settings' | 'servers' | 'spelledTools'> & {
@@ -46,7 +55,7 @@ export function ourName(names: Names, host: HostName, { tool, server }: Pick<Hos
   return server === null ? { tool } : ownedName(known(names), tool, { owner: server, spelling });
 }
 
-interface Known extends Names {
+interface KnownNames extends Names {
   /** The documents that are enforced. */
   readonly enforcing: readonly IndexedDocument[];
   /**
@@ -56,16 +65,16 @@ interface Known extends Names {
   readonly organisation: readonly IndexedDocument[];
 }
 
-function known(names: Names): Known {
+function known(names: Names): KnownNames {
   const enforcing = names.documents.filter(({ enforces }) => enforces);
   return { ...names, enforcing, organisation: enforcing.filter(({ part }) => part !== 'self') };
 }
 
 /** A name written by a host, with its possible meanings. */
-interface Asked {
+interface WrittenName {
   /** The host's name of the tool. */
   readonly tool: string;
-  readonly written: Written;
+  readonly written: PreparedSpelling;
   /** The meaning if the host changed nothing and no name is known. */
   readonly plain: string;
   /** The meanings if the host changed nothing, according to the known servers and rules. */
@@ -74,7 +83,11 @@ interface Asked {
   readonly isBare: boolean;
 }
 
-function ownedName(names: Known, tool: string, { owner, spelling }: { readonly owner: ToolOwner; readonly spelling: Spelling }): OurName {
+function ownedName(
+  names: KnownNames,
+  tool: string,
+  { owner, spelling }: { readonly owner: ToolOwner; readonly spelling: Spelling },
+): OurName {
   switch (owner.kind) {
     case 'exact':
       return { tool: `${owner.name}.${owner.tool}` };
@@ -98,7 +111,7 @@ function ownedName(names: Known, tool: string, { owner, spelling }: { readonly o
 }
 
 function unnamed(
-  names: Known,
+  names: KnownNames,
   tool: string,
   { owner, spelling }: { readonly owner: Extract<ToolOwner, { readonly kind: 'unnamed' }>; readonly spelling: Spelling },
 ): OurName {
@@ -119,7 +132,7 @@ function plainOf(tool: string, { text, joint }: JoinedNames): string {
 }
 
 /** The readings with each known server that is a prefix, and with each rule that matches exactly. */
-function readingsOf({ servers, organisation }: Known, { text, joint }: JoinedNames, written: Written): readonly string[] {
+function readingsOf({ servers, organisation }: KnownNames, { text, joint }: JoinedNames, written: PreparedSpelling): readonly string[] {
   const readings: string[] = [];
   for (let at = text.indexOf(joint, 1); at > 0 && at + joint.length < text.length; at = text.indexOf(joint, at + 1)) {
     const server = text.slice(0, at);
@@ -141,7 +154,7 @@ const isJoined = (name: string, text: string, joint: string): boolean => {
  * characters.
  */
 function endingOf(
-  names: Known,
+  names: KnownNames,
   { tool, server }: Pick<HostCall, 'tool' | 'server'>,
   { ours, kept }: BroughtName,
   spelling: Spelling,
@@ -153,13 +166,13 @@ function endingOf(
 }
 
 /** The name that the MCP proxy uses: `<server>.resources/read`. The model may use the host's spelling of the server. */
-function methodName(names: Known, { server, method }: Extract<ToolOwner, { readonly kind: 'method' }>, spelling: Spelling): OurName {
+function methodName(names: KnownNames, { server, method }: Extract<ToolOwner, { readonly kind: 'method' }>, spelling: Spelling): OurName {
   const plain = `${server}.${method}`;
   const written = writtenWithin({ before: '', written: server, behind: `.${method}` }, spelling);
   return settled(names, { tool: plain, written, plain, readings: [], isBare: false });
 }
 
-function settled(names: Known, { tool, written, plain, readings, isBare }: Asked): OurName {
+function settled(names: KnownNames, { tool, written, plain, readings, isBare }: WrittenName): OurName {
   // `decide` refuses such a name because of its length.
   if (plain.length > bounds.nameLength) return { tool: plain };
   const tools = written.among(names.spelledTools, true);

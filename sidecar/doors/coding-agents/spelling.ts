@@ -11,14 +11,14 @@ export interface Spelling {
   readonly kept: RegExp;
   /** Replaces any other character. */
   readonly mark: string;
-  readonly cut: Cut | null;
+  readonly cut: CutName | null;
   /** The suffix of a server or tool with the same name as another one in the host's spelling. */
   readonly digest: RegExp | null;
   /** Whether a run of replaced characters becomes one `mark`. */
   readonly inRuns?: true;
 }
 
-interface Cut {
+interface CutName {
   /** Lengths of a whole name that may have been cut. */
   readonly writtenLengths: readonly number[];
   /** Characters of it before the server's name. */
@@ -67,7 +67,7 @@ export const spellings: Readonly<Record<HostName, Spelling>> = {
 };
 
 /** A host's spelling, prepared for the search. */
-export interface Written {
+export interface PreparedSpelling {
   /**
    * The names and wildcards among these that it may represent. `isTool`: they are tools of servers, where the first dot
    * is the separator.
@@ -82,12 +82,12 @@ const comparedMax = 16;
 export const mayBeCut = (tool: string, { cut }: Spelling): boolean => cut?.writtenLengths.includes(tool.length) === true;
 
 /** A server's and a tool's name in one text. */
-export function writtenJoined(text: string, joint: string, spelling: Spelling): Written {
+export function writtenJoined(text: string, joint: string, spelling: Spelling): PreparedSpelling {
   const cut = spelling.cut?.writtenLengths.includes(text.length + spelling.cut.before) === true ? spelling.cut : null;
   return writtenEither(...withoutDigests(text, spelling).map((one) => writtenAs({ text: one, joint, spelling, cut })));
 }
 
-const writtenAs = (joined: Joined): Written => ({
+const writtenAs = (joined: JoinedName): PreparedSpelling => ({
   among: (names, isTool) => {
     const { text, cut } = joined;
     const found = foundIn(names, text);
@@ -98,7 +98,7 @@ const writtenAs = (joined: Joined): Written => ({
 });
 
 /** For these servers Claude Code writes one `_` for a run of replaced characters, and none at the end. */
-const isConnector = ({ text, spelling }: Joined, name: string): boolean =>
+const isConnector = ({ text, spelling }: JoinedName, name: string): boolean =>
   spelling === spellings['claude-code'] && text.startsWith('claude_ai_') && name.startsWith('claude.ai ');
 
 /**
@@ -122,11 +122,11 @@ interface Parts {
 }
 
 /** A name of which only a part is in the host's spelling. */
-export function writtenWithin({ written, ...around }: Parts, spelling: Spelling): Written {
+export function writtenWithin({ written, ...around }: Parts, spelling: Spelling): PreparedSpelling {
   return writtenEither(...withoutDigests(written, spelling).map((one) => writtenPart({ ...around, written: one }, spelling)));
 }
 
-function writtenPart({ before, written, behind }: Parts, spelling: Spelling): Written {
+function writtenPart({ before, written, behind }: Parts, spelling: Spelling): PreparedSpelling {
   const text = countedBy(spelling, before + written + behind);
   const from = countedBy(spelling, before).length;
   const to = from + written.length;
@@ -146,7 +146,7 @@ function writtenPart({ before, written, behind }: Parts, spelling: Spelling): Wr
 const countedBy = (spelling: Spelling, text: string): string => (spelling === spellings.codex ? oneForEach(text) : text);
 
 /** The name of a tool of an unknown server. */
-export function writtenTool(text: string, spelling: Spelling): Written {
+export function writtenTool(text: string, spelling: Spelling): PreparedSpelling {
   const mayBe = (name: string): boolean => dotsOf(name).some((dot) => isSpelled(name.slice(dot + 1), text, spelling));
   return {
     among: (names, isTool) => [
@@ -156,7 +156,7 @@ export function writtenTool(text: string, spelling: Spelling): Written {
   };
 }
 
-export const writtenEither = (...ways: readonly Written[]): Written => ({
+export const writtenEither = (...ways: readonly PreparedSpelling[]): PreparedSpelling => ({
   among: (names, isTool) => [...new Set(ways.flatMap((way) => way.among(names, isTool)))],
 });
 
@@ -191,18 +191,18 @@ function dotsOf(name: string): readonly number[] {
   return dots;
 }
 
-interface Joined {
+interface JoinedName {
   readonly text: string;
   readonly joint: string;
   readonly spelling: Spelling;
   /** Null: the name is not cut. */
-  readonly cut: Cut | null;
+  readonly cut: CutName | null;
 }
 
 const asRuns = (text: string): string => text.replace(/[^A-Za-z0-9_-]+/g, '_');
 
 /** Compares with Cline's joined form. For a cut name, only the first part of `text` comes from the name. */
-function mayBeInRuns({ text: sent, joint, cut }: Joined, name: string, isTool: boolean): boolean {
+function mayBeInRuns({ text: sent, joint, cut }: JoinedName, name: string, isTool: boolean): boolean {
   const prefix = wildcardPrefix(name);
   const whole = prefix ?? name;
   const text = cut === null ? sent : sent.slice(0, cut.shared);
@@ -213,7 +213,7 @@ function mayBeInRuns({ text: sent, joint, cut }: Joined, name: string, isTool: b
   return made.some((one) => one === sent || (cut !== null && one.startsWith(text)));
 }
 
-function mayBeJoined(joined: Joined, name: string, isTool: boolean): boolean {
+function mayBeJoined(joined: JoinedName, name: string, isTool: boolean): boolean {
   const prefix = wildcardPrefix(name);
   const whole = countedBy(joined.spelling, prefix ?? name);
   if (prefix !== null) return mayBegin(joined, whole);
@@ -230,7 +230,7 @@ function mayBeJoined(joined: Joined, name: string, isTool: boolean): boolean {
 /**
  * Whether some name with this prefix may be meant. Its server's name ends at a dot of the prefix, or after the prefix.
  */
-function mayBegin(joined: Joined, prefix: string): boolean {
+function mayBegin(joined: JoinedName, prefix: string): boolean {
   const { text, joint, cut } = joined;
   const length = prefix.length - 1 + joint.length;
   const parted = dotsOf(prefix).some((dot) =>
@@ -247,7 +247,7 @@ function mayBegin(joined: Joined, prefix: string): boolean {
 
 /** Whether the first `count` characters match the name, with the joint in place of this dot. */
 function isWritten(
-  { text, joint, spelling }: Joined,
+  { text, joint, spelling }: JoinedName,
   { whole, dot }: { readonly whole: string; readonly dot: number },
   count: number,
 ): boolean {

@@ -11,14 +11,14 @@ const droppingMs = 5_000;
 
 export const isTooLarge = (error: { readonly code?: string }): boolean => error.code === 'FST_ERR_CTP_BODY_TOO_LARGE';
 
-interface Said {
+interface UnreadAnswer {
   readonly status: number;
   /** JSON. */
   readonly text: string;
 }
 
 /** Sends the headers that are already set on the reply. */
-export function answerUnread({ raw: request }: FastifyRequest, reply: FastifyReply, { status, text }: Said): void {
+export function answerUnread({ raw: request }: FastifyRequest, reply: FastifyReply, { status, text }: UnreadAnswer): void {
   const headers = reply.getHeaders();
   const { raw: response } = reply.hijack();
   let dropped = 0;

@@ -122,7 +122,7 @@ export class BodyRoom {
     const take = (): boolean => this.#holdNow(caller, bytes, held);
     if (this.#messages.has(caller) || !take()) {
       const stay = { line: this.#messages, take, waitMs: this.#waitMs, textBytes: text.length, signal };
-      if (!(await this.#wait(caller, stay))) throw new NoRoom('too much is being read at one time');
+      if (!(await this.#wait(caller, stay))) throw new NoRoom('too many bytes are being read at the same time');
     }
     let isHeld = true;
     return () => {

@@ -2,16 +2,16 @@
 // `auth_request`) closes the connection when its timeout is over, and then lets nothing pass.
 import type { Socket } from 'node:net';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Gone } from '../../engine/govern/govern.ts';
+import type { DisconnectSignal } from '../../engine/govern/govern.ts';
 
 /**
  * Aborted when the connection of the request cannot take an answer any more: it is closed, or its other end has closed
  * it.
  */
-export const callerGone = ({ raw: { socket } }: FastifyRequest, reply: FastifyReply): Gone => new HttpCaller(socket, reply);
+export const callerGone = ({ raw: { socket } }: FastifyRequest, reply: FastifyReply): DisconnectSignal => new HttpCaller(socket, reply);
 
 /** Checks the socket only when asked: adding a listener for each request takes longer than the decision. */
-class HttpCaller implements Gone {
+class HttpCaller implements DisconnectSignal {
   readonly #socket: Socket;
   readonly #reply: FastifyReply;
 

@@ -2,7 +2,7 @@
 // the headers, and the rest from the key. A key's pins override all of it. These headers are ours and are not
 // forwarded.
 import { digestText, isTier, nameProblem, type Tier, tiers } from '@tollgate/proto/contract';
-import type { Claimed } from '../sessions/sessions.ts';
+import type { CallerClaim } from '../sessions/sessions.ts';
 
 /** Names are in lower case. A list contains each occurrence of a header. */
 export type Headers = Readonly<Record<string, string | readonly string[] | undefined>>;
@@ -31,7 +31,7 @@ export function readCallerHeaders(headers: Headers): CallerHeaders | { readonly 
   return { agent: agent ?? '', tier: tier ?? 'interactive', sessionId: session ?? null };
 }
 
-const twice = 'must stand once';
+const twice = 'must appear only once';
 
 /** Null: the header is missing or empty. Undefined: the header occurs more than once. */
 function oneOf(headers: Headers, name: string): string | null | undefined {
@@ -40,15 +40,15 @@ function oneOf(headers: Headers, name: string): string | null | undefined {
   return one === '' ? null : one;
 }
 
-interface Said {
-  readonly client: Claimed['client'];
+interface ProtocolCaller {
+  readonly client: CallerClaim['client'];
   /** The session id of the protocol, used if no header names one. It may have any length. */
   readonly sessionId: string;
 }
 
 const sessionIdLengthMax = 200;
 
-export function claimedBy(headers: CallerHeaders, { client, sessionId }: Said): Claimed {
+export function claimedBy(headers: CallerHeaders, { client, sessionId }: ProtocolCaller): CallerClaim {
   const named = headers.sessionId ?? sessionId;
   return {
     sessionId: named.length > sessionIdLengthMax ? digestText(named) : named,

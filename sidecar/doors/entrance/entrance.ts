@@ -4,26 +4,26 @@
 import type { Identity } from '../../engine/decide/call.ts';
 import type { Sidecar } from '../sidecar.ts';
 import { BodyRoom } from './body-room.ts';
-import { authenticate, type Barred, noPolicy } from './key.ts';
+import { authenticate, type EntranceRefusal, noPolicy } from './key.ts';
 import type { DecisionMetrics } from '../../telemetry/decision-metrics.ts';
 import type { Log } from '../../base/log.ts';
 import { createRequestLimit, requestsPerSecondDefault } from './request-limit.ts';
-import { createRefusedRequests, refusalsLost, type RefusedBy } from './refused-requests.ts';
+import { createRefusedRequests, type RefusedBy, refusalsLost } from './refused-requests.ts';
 import { noPins, overrideClaims, type Pins } from './pins.ts';
 import { type RoomBytes, SessionRoom } from '../sessions/room.ts';
 import { createSessions, type Sessions } from '../sessions/sessions.ts';
 import type { CallTracing } from '../../telemetry/tracing.ts';
 
 /** What a request states about its sender. */
-export interface Shown {
+export interface ShownCredentials {
   readonly authorization: string | undefined;
   /** The slug in the path. Undefined: the path has none. */
   readonly workspace: string | undefined;
 }
 
 /**
- * `Shown.workspace` from the parameters of a route. An empty parameter comes from a URL that ends in a slash and names
- * no workspace.
+ * `ShownCredentials.workspace` from the parameters of a route. An empty parameter comes from a URL that ends in a slash
+ * and names no workspace.
  */
 export const workspaceIn = (params: unknown): string | undefined =>
   typeof params === 'object' && params !== null && 'workspace' in params && typeof params.workspace === 'string' && params.workspace !== ''
@@ -55,14 +55,14 @@ export interface Entrance {
   /** The runs of all endpoints. */
   readonly sessions: Pick<Sessions, 'find'>;
   /** Called once for each request, if possible before a byte of its body is read. */
-  readonly enter: (shown: Shown) => LetIn | Barred;
+  readonly enter: (shown: ShownCredentials) => LetIn | EntranceRefusal;
   /** Records that an admitted request is refused unread because there is no memory for its body. */
   readonly crowded: (entered: LetIn) => void;
   /** Writes the pending entries about refused requests. */
   readonly close: () => Promise<void>;
 }
 
-interface Deps {
+interface EntranceParts {
   readonly sidecar: Sidecar;
   readonly metrics: DecisionMetrics;
   readonly log: Pick<Log, 'warn'>;
@@ -85,7 +85,7 @@ export function createEntrance({
   requestsPerSecond = requestsPerSecondDefault,
   pins = noPins,
   bodies = new BodyRoom(),
-}: Deps): Entrance {
+}: EntranceParts): Entrance {
   const { clock } = sidecar.govern;
   const limit = createRequestLimit(clock, requestsPerSecond);
   const refused = createRefusedRequests(clock, (lost) => {

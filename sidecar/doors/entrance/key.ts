@@ -6,7 +6,7 @@ import type { Index } from '../../engine/decide/build-index.ts';
 import type { Identity } from '../../engine/decide/call.ts';
 
 /** The reason why a request is not admitted. */
-export interface Barred {
+export interface EntranceRefusal {
   readonly status: 401 | 403 | 429 | 503;
   readonly code: DenyCode;
   readonly error: string;
@@ -18,7 +18,7 @@ export const noPolicy = {
   status: 503,
   code: 'snapshot_missing',
   error: 'no policy has been received yet',
-} as const satisfies Barred;
+} as const satisfies EntranceRefusal;
 
 /** All problems that a key can have. */
 export const badKeys = {
@@ -28,9 +28,9 @@ export const badKeys = {
     error: 'a workspace key is required: Authorization: Bearer gsk_<workspace>_<random>',
   },
   unknown: { status: 401, code: 'key_revoked', error: 'the key is unknown, revoked or expired' },
-  elsewhere: { status: 403, code: 'key_scope', error: 'the key is of another workspace than the path names' },
+  elsewhere: { status: 403, code: 'key_scope', error: 'the key belongs to another workspace than the one in the path' },
   unscoped: { status: 403, code: 'key_scope', error: 'the key lacks the scope "govern"' },
-} as const satisfies Readonly<Record<string, Barred>>;
+} as const satisfies Readonly<Record<string, EntranceRefusal>>;
 
 /** The key in a header, with or without `Bearer`. Null: the header has no key of that form. */
 export function keyIn(header: string | undefined): { readonly text: string; readonly workspace: string } | null {
@@ -51,7 +51,7 @@ export function callerOf(index: Index | null, now: number, header: string | unde
   return checked !== null && 'identity' in checked ? checked.identity.keyId : null;
 }
 
-interface Found {
+interface FoundKey {
   readonly header: string | undefined;
   readonly key: CompiledKey;
   readonly workspace: string;
@@ -61,9 +61,9 @@ interface Found {
  * The last key found under each snapshot. A request is checked twice or more, and the next request often has the same
  * caller.
  */
-const lastFound = new WeakMap<Index, Found>();
+const lastFound = new WeakMap<Index, FoundKey>();
 
-function findKey(index: Index, header: string | undefined): Found | Barred {
+function findKey(index: Index, header: string | undefined): FoundKey | EntranceRefusal {
   const last = lastFound.get(index);
   if (last !== undefined && last.header === header) return last;
   const shown = keyIn(header);
@@ -81,7 +81,7 @@ export function authenticate(
   now: number,
   header: string | undefined,
   workspace: string | undefined,
-): { readonly identity: Identity } | Barred {
+): { readonly identity: Identity } | EntranceRefusal {
   const found = findKey(index, header);
   if ('status' in found) return found;
   const { key } = found;

@@ -46,7 +46,7 @@ export interface LostRefusals {
 }
 
 /** The log message for refusals that `lost` receives. */
-export const refusalsLost = 'requests were refused, and no entry says so';
+export const refusalsLost = 'requests were refused, and the entry that counts them could not be recorded';
 
 type Counts = Readonly<Record<RefusedBy, number>> & {
   /** When the first of them was refused. */
@@ -117,7 +117,8 @@ export function createRefusedRequests(clock: Pick<Clock, 'now'>, lost: (refusals
   return {
     note: (keyId, by, find) => {
       const known = tallies.get(keyId);
-      if (known === undefined && tallies.size >= max) return lost({ requests: 1, keyId, why: `of ${max} keys refusals wait already` });
+      if (known === undefined && tallies.size >= max)
+        return lost({ requests: 1, keyId, why: `the refusals of ${max} keys are waiting already` });
       const tally = known ?? { find, counts: none, tries: 0, waits: 0, writing: null };
       tally.counts = plus(tally.counts, { ...none, [by]: 1, since: clock.now() });
       if (known === undefined) tallies.set(keyId, tally);
@@ -167,7 +168,7 @@ async function write({ governing: { spool, govern }, identity }: RefusedKey, wor
 function wordsOf({ requests, bytes, since }: Counts, now: number): string {
   const causes = [
     ...(requests > 0 ? [`${requests} over the key's limit of requests a second`] : []),
-    ...(bytes > 0 ? [`${bytes} while too many bytes of its bodies were under way`] : []),
+    ...(bytes > 0 ? [`${bytes} while too many body bytes of the key were in progress`] : []),
   ];
   const all = requests + bytes;
   const seconds = Math.ceil((now - since) / 1_000);

@@ -6,7 +6,7 @@
 // is evicted when it is the least recently used of `keysMax` buckets, and then starts full again.
 import { LRUCache } from 'lru-cache';
 import type { Clock } from '../../base/clock.ts';
-import type { Barred } from './key.ts';
+import type { EntranceRefusal } from './key.ts';
 
 export const requestsPerSecondDefault = 1_000;
 
@@ -20,7 +20,7 @@ interface Bucket {
 
 export interface RequestLimit {
   /** Counts a request of the key. Null: the request is within the limit. */
-  take(keyId: string): Barred | null;
+  take(keyId: string): EntranceRefusal | null;
 }
 
 export function createRequestLimit(clock: Pick<Clock, 'now'>, perSecond: number, max = keysMax): RequestLimit {
@@ -45,7 +45,7 @@ export function createRequestLimit(clock: Pick<Clock, 'now'>, perSecond: number,
   };
 }
 
-const tooMany = (perSecond: number, retryAfterMs: number): Barred => ({
+const tooMany = (perSecond: number, retryAfterMs: number): EntranceRefusal => ({
   status: 429,
   code: 'request_limit',
   error: `at most ${perSecond} requests a second for each key`,

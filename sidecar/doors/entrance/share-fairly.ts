@@ -14,13 +14,13 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { LRUCache } from 'lru-cache';
 import { BodyRoom } from './body-room.ts';
 import { retryHeader } from '../denial-body.ts';
-import type { Barred } from './key.ts';
+import type { EntranceRefusal } from './key.ts';
 import { createTurns, type TurnsDeps } from './turns.ts';
 
 /** Maximum of open connections. Further ones are closed immediately. */
 const connectionsMax = 10_000;
 /** Budget for all requests without a known valid key. */
-const strangersBytes = 4 * 1_048_576;
+const unknownBytes = 4 * 1_048_576;
 /** Bytes that Node buffers of an unread body, and the most that is read of an unrecognised request. */
 const unreadBytes = 65_536;
 /** Callers that were recognised, at about 200 bytes each. */
@@ -31,7 +31,7 @@ interface Sharing extends TurnsDeps {
   readonly missing: (request: FastifyRequest, reply: FastifyReply) => void;
   /** Memory budget for bodies and their parsed form. */
   readonly bodies: BodyRoom;
-  readonly strangersBytes?: number;
+  readonly unknownBytes?: number;
   /** The caller behind a header with a valid key. Null: none. Absent: callers are remembered from earlier requests. */
   readonly whose?: (authorization: string | undefined) => string | null;
 }
@@ -42,7 +42,7 @@ export function recognised({ share }: FastifyRequest, caller: string): void {
 }
 
 /** The caller id for all requests without a known key. No key has this id. */
-const strangers = '';
+const unknownCallers = '';
 
 export function shareFairly(app: FastifyInstance, sharing: Sharing): void {
   const { missing } = sharing;
@@ -61,18 +61,18 @@ export function shareFairly(app: FastifyInstance, sharing: Sharing): void {
     if (waiting.has(socket)) return void socket.destroy();
     // The getter builds a new object on each access, so it is read once.
     const { config, bodyLimit } = request.routeOptions;
-    if (config.waitsForNobody === true) return done();
+    if (config.takesNoTurn === true) return done();
     const caller = whose(request);
-    const share: Share = { bodyLimit, bodyBytes: bodyBytesOf(request, bodyLimit), recognisedAs: null, isStranger: false, held: null };
+    const share: Share = { bodyLimit, bodyBytes: bodyBytesOf(request, bodyLimit), recognisedAs: null, isUnknown: false, held: null };
     request.share = share;
     if (!request.is404 && !rooms.enter(share, caller, reply)) return refuse(request, reply);
     const begin = (): void => {
       if (request.is404) missing(request, reply);
       else done();
     };
-    if (turns.mayBegin(caller ?? strangers)) return begin();
+    if (turns.mayBegin(caller ?? unknownCallers)) return begin();
     waiting.add(socket);
-    turns.wait(caller ?? strangers, () => {
+    turns.wait(caller ?? unknownCallers, () => {
       waiting.delete(socket);
       begin();
     });
@@ -138,20 +138,20 @@ interface Share {
   /** Set by its route. Null: not recognised yet. */
   recognisedAs: string | null;
   /** It entered without a known valid key. */
-  isStranger: boolean;
+  isUnknown: boolean;
   /** Its part of the budget, held until the response is closed. */
-  held: Held | null;
+  held: HeldBytes | null;
 }
 
-interface Held {
+interface HeldBytes {
   readonly caller: string;
   bytes: number;
 }
 
-function createRooms({ bodies, strangersBytes: strangersMax = strangersBytes }: Sharing): Rooms {
-  let ofStrangers = 0;
+function createRooms({ bodies, unknownBytes: unknownMax = unknownBytes }: Sharing): Rooms {
+  let heldUnknown = 0;
 
-  const hold = (share: Share, caller: string, bytes: number, reply: FastifyReply): Held => {
+  const hold = (share: Share, caller: string, bytes: number, reply: FastifyReply): HeldBytes => {
     const held = { caller, bytes };
     share.held = held;
     reply.raw.on('close', () => bodies.give(caller, held.bytes));
@@ -163,7 +163,7 @@ function createRooms({ bodies, strangersBytes: strangersMax = strangersBytes }: 
     hold(share, caller, bytes, reply);
     return true;
   };
-  const waitForMore = async (held: Held, bytes: number, reply: FastifyReply): Promise<boolean> => {
+  const waitForMore = async (held: HeldBytes, bytes: number, reply: FastifyReply): Promise<boolean> => {
     const left = new AbortController();
     const leave = (): void => left.abort();
     reply.raw.once('close', leave);
@@ -180,24 +180,24 @@ function createRooms({ bodies, strangersBytes: strangersMax = strangersBytes }: 
       if (bytes === 0) return true;
       if (caller !== null) return take(share, caller, bytes, reply);
       const held = Math.min(bytes, unreadBytes);
-      if (ofStrangers + held > strangersMax) return false;
-      ofStrangers += held;
+      if (heldUnknown + held > unknownMax) return false;
+      heldUnknown += held;
       reply.raw.on('close', () => {
-        ofStrangers -= held;
+        heldUnknown -= held;
       });
-      share.isStranger = true;
+      share.isUnknown = true;
       return true;
     },
     read: (request, reply) => {
       const { share } = request;
-      if (share === null || !share.isStranger) return true;
+      if (share === null || !share.isUnknown) return true;
       const { recognisedAs: caller, bodyBytes } = share;
       return caller === null ? bodyBytes <= unreadBytes : take(share, caller, bodyBytes, reply);
     },
     parse: (request, reply) => {
       const { body, share, headers } = request;
       if (share === null || !Buffer.isBuffer(body) || hasLeft(reply)) return true;
-      const held = share.held ?? hold(share, strangers, 0, reply);
+      const held = share.held ?? hold(share, unknownCallers, 0, reply);
       const parsing = { most: valuesMaxOf(share.bodyLimit), type: headers['content-type'] ?? '' };
       const more = bodies.parsedBytes(body, parsing) - held.bytes;
       if (more <= 0) return true;
@@ -219,7 +219,7 @@ function bodyBytesOf({ headers }: FastifyRequest, bodyLimit: number): number {
   return said > bodyLimit ? 0 : said;
 }
 
-type AnswerCrowded = (request: FastifyRequest, reply: FastifyReply, refusal: Barred) => void;
+type AnswerCrowded = (request: FastifyRequest, reply: FastifyReply, refusal: EntranceRefusal) => void;
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -230,14 +230,14 @@ declare module 'fastify' {
     /** Writes the refusal in the route's own format if there is no memory for the body of a request. */
     readonly answerCrowded?: AnswerCrowded;
     /** The request takes no turn and has no body. Health checks must not depend on the load from other requests. */
-    readonly waitsForNobody?: true;
+    readonly takesNoTurn?: true;
   }
 }
 
-const crowded: Barred & { readonly retryAfterMs: number } = {
+const crowded: EntranceRefusal & { readonly retryAfterMs: number } = {
   status: 429,
   code: 'request_limit',
-  error: 'too many bytes of bodies of this caller are under way; come again once others are answered',
+  error: 'too many body bytes of this caller are in progress; try again when earlier requests are answered',
   retryAfterMs: 1_000,
 };
 

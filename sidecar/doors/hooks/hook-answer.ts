@@ -2,7 +2,7 @@
 import { type DenyCode, type Finding, reasons } from '@tollgate/proto/contract';
 import type { Delivery } from '../../engine/govern/deliver.ts';
 import type { Denial, Verdict } from '../../engine/govern/verdict.ts';
-import type { Barred } from '../entrance/key.ts';
+import type { EntranceRefusal } from '../entrance/key.ts';
 
 export interface Answer {
   readonly status: number;
@@ -49,23 +49,23 @@ const findingsBody = (findings: readonly Finding[]): object =>
     : { findings: { pii: { types: findings.map(({ kind }) => kind), count: findings.reduce((sum, { count }) => sum + count, 0) } } };
 
 /** A refusal of a call that was not decided. */
-export type Refusal = Pick<Barred, 'code' | 'error' | 'retryAfterMs'> & { readonly status: number };
+export type Refusal = Pick<EntranceRefusal, 'code' | 'error' | 'retryAfterMs'> & { readonly status: number };
 
 /** Writes a refusal as a decision, for clients that read only decisions. */
-export type Denied = (refusal: Omit<Refusal, 'status'>) => Answer['body'];
+export type RefusalWriter = (refusal: Omit<Refusal, 'status'>) => Answer['body'];
 
 const reasonOf = (code: DenyCode, words: string): string => `${code}: ${words}`;
 
 const retryFields = (retryAfterMs: number | undefined): object => (retryAfterMs === undefined ? {} : { retryAfterMs });
 
-export const deniedUse: Denied = ({ code, error, retryAfterMs }) => ({
+export const deniedUse: RefusalWriter = ({ code, error, retryAfterMs }) => ({
   decision: 'deny',
   reason: reasonOf(code, error),
   kind: reasons[code],
   ...retryFields(retryAfterMs),
 });
 
-export const deniedOutput: Denied = ({ code, error, retryAfterMs }) => ({
+export const deniedOutput: RefusalWriter = ({ code, error, retryAfterMs }) => ({
   action: 'block',
   reason: reasonOf(code, error),
   ...retryFields(retryAfterMs),
@@ -76,7 +76,7 @@ export const deniedOutput: Denied = ({ code, error, retryAfterMs }) => ({
  * problem of the key, and 5xx reports an outage. A missing policy and too many requests are neither, so they are
  * decisions.
  */
-export function refusalAnswer({ status, ...refusal }: Refusal, denied: Denied): Answer {
+export function refusalAnswer({ status, ...refusal }: Refusal, denied: RefusalWriter): Answer {
   const isDecision = status === 429 || (status === 503 && refusal.code === 'snapshot_missing');
   return isDecision
     ? { status: 200, formerStatus: status, body: denied(refusal) }

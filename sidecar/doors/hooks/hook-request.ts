@@ -3,11 +3,11 @@
 import { bounds, childPath, isTier, nameProblem, type Tier } from '@tollgate/proto/contract';
 import type { Flaw } from '../../engine/govern/govern.ts';
 import type { ClaimedCall } from '../sessions/pending-calls.ts';
-import type { Claimed } from '../sessions/sessions.ts';
+import type { CallerClaim } from '../sessions/sessions.ts';
 import { shownName } from '../shown-name.ts';
 import type { HookBody } from './hook-body.ts';
 
-export interface HookRequest extends Claimed, ClaimedCall {
+export interface HookRequest extends CallerClaim, ClaimedCall {
   /** Null if there is a flaw: a request that could not be read names no user. */
   readonly impersonate: string | null;
   /** Whether the client can replace the input, and the replacement would have the same precision. */

@@ -11,7 +11,7 @@ import { type Flaw, judge } from '../../engine/govern/govern.ts';
 import { recordedInTurn } from '../../engine/govern/recorded.ts';
 import type { AwaitedCall } from '../../engine/govern/verdict.ts';
 import { retryHeader } from '../denial-body.ts';
-import type { Barred } from '../entrance/key.ts';
+import type { EntranceRefusal } from '../entrance/key.ts';
 import { answerUnread, isTooLarge } from '../entrance/answer-unread.ts';
 import { type LetIn, workspaceIn } from '../entrance/entrance.ts';
 import { recognised } from '../entrance/share-fairly.ts';
@@ -20,7 +20,7 @@ import { traceNamedBy, traceOfCall } from '../traced-call.ts';
 import {
   type Answer,
   deliveryBody,
-  type Denied,
+  type RefusalWriter,
   deniedOutput,
   deniedUse,
   type Refusal,
@@ -29,7 +29,7 @@ import {
 } from './hook-answer.ts';
 import { type HookBody, keepBytes, notJson, readHookBody, unreadBody } from './hook-body.ts';
 import { type HookOutputRequest, type HookRequest, readHookOutputRequest, readHookRequest } from './hook-request.ts';
-import type { Entered, Entry, HookHost } from './host.ts';
+import type { AdmittedCaller, Entry, HookHost } from './host.ts';
 
 interface Params {
   readonly workspace?: string;
@@ -53,8 +53,8 @@ export interface HookRoutes {
 interface Hook {
   readonly bodyLimit: number;
   readonly nodes: number;
-  readonly handle: (asked: Asked) => Promise<Answer>;
-  readonly denied: Denied;
+  readonly handle: (asked: HookCall) => Promise<Answer>;
+  readonly denied: RefusalWriter;
 }
 
 const hooks: Readonly<Record<HookName, Hook>> = {
@@ -95,10 +95,10 @@ function answering(host: HookHost, { publicError, status: statuses, hook }: Answ
       .code(status)
       .send(body);
   };
-  const handle = async (request: FastifyRequest, entered: Entered, body: HookBody): Promise<Answer> => {
+  const handle = async (request: FastifyRequest, entered: AdmittedCaller, body: HookBody): Promise<Answer> => {
     return asSent(await hook.handle({ request, host, body, ...entered }));
   };
-  const enter = (request: FastifyRequest, reply: FastifyReply, letIn: (entered: Entered) => void): void => {
+  const enter = (request: FastifyRequest, reply: FastifyReply, letIn: (entered: AdmittedCaller) => void): void => {
     if (hasEntered(request.letIn)) return letIn(request.letIn);
     const take = (entry: Entry): void => {
       if ('status' in entry) return void refuse(reply, entry);
@@ -113,7 +113,7 @@ function answering(host: HookHost, { publicError, status: statuses, hook }: Answ
   return {
     bodyLimit: hook.bodyLimit,
     config: {
-      answerCrowded: (request: FastifyRequest, reply: FastifyReply, refusal: Barred) =>
+      answerCrowded: (request: FastifyRequest, reply: FastifyReply, refusal: EntranceRefusal) =>
         enter(request, reply, (entered) => {
           host.crowded(entered);
           refuse(reply, refusal);
@@ -136,7 +136,7 @@ function answering(host: HookHost, { publicError, status: statuses, hook }: Answ
     },
     handler: async (request: FastifyRequest, reply: FastifyReply) => {
       const entered = request.letIn;
-      if (!hasEntered(entered)) throw new Error('a hook was reached without a key');
+      if (!hasEntered(entered)) throw new Error('a request reached a hook without a key');
       const { status, body } = await handle(request, entered, readHookBody(request.body, request.headers['content-type'], hook.nodes));
       void reply.code(status);
       return body;
@@ -144,7 +144,7 @@ function answering(host: HookHost, { publicError, status: statuses, hook }: Answ
   };
 }
 
-const hasEntered = (letIn: LetIn | null): letIn is Entered => letIn !== null && 'governing' in letIn;
+const hasEntered = (letIn: LetIn | null): letIn is AdmittedCaller => letIn !== null && 'governing' in letIn;
 
 /** Every answer that is not 2xx has an `error` field. */
 function asFormerly(answer: Answer): Answer {
@@ -153,12 +153,12 @@ function asFormerly(answer: Answer): Answer {
   return { status, body: { error: String(body['reason']).replace(/^\w+: /, ''), ...body } };
 }
 
-function flawOf(error: FastifyError, { status, message }: Omit<Failed, 'error'>, { bodyLimit }: Hook): Flaw {
+function flawOf(error: FastifyError, { status, message }: Omit<HookFailure, 'error'>, { bodyLimit }: Hook): Flaw {
   if (isTooLarge(error)) return { code: 'input_too_large', words: `the body must be at most ${bodyLimit} bytes` };
   return { code: 'call_malformed', words: status === 415 ? notJson : message };
 }
 
-interface Failed {
+interface HookFailure {
   readonly error: unknown;
   readonly status: number;
   readonly message: string;
@@ -168,13 +168,13 @@ function refuseError(
   request: FastifyRequest,
   refuse: (reply: FastifyReply, refusal: Refusal) => FastifyReply,
   reply: FastifyReply,
-  { error, status, message }: Failed,
+  { error, status, message }: HookFailure,
 ): FastifyReply {
   if (status >= 500) request.log.error({ err: error }, 'a request failed');
   return refuse(reply, { status, code: status >= 500 ? 'internal_error' : 'call_malformed', error: message });
 }
 
-interface Asked extends Entered {
+interface HookCall extends AdmittedCaller {
   readonly request: FastifyRequest;
   readonly host: HookHost;
   readonly body: HookBody;
@@ -194,7 +194,7 @@ const flawIn = ({ flaw }: HookRequest): { readonly flaw?: Flaw } => (flaw === nu
 const formerStatusOf = ({ flaw }: HookRequest, { formerStatus }: HookBody): Pick<Answer, 'formerStatus'> =>
   flaw === null ? {} : { formerStatus };
 
-async function toolUse({ request, body, governing, sessions, identity, host }: Asked): Promise<Answer> {
+async function toolUse({ request, body, governing, sessions, identity, host }: HookCall): Promise<Answer> {
   const { govern } = governing;
   const startedAt = govern.clock.now();
   const hook = readHookRequest(body, clientHeader(request), identity.keyId);
@@ -210,7 +210,7 @@ async function toolUse({ request, body, governing, sessions, identity, host }: A
   return { status: 200, ...formerStatusOf(hook, body), body: verdictBody(verdict) };
 }
 
-async function toolOutput({ request, body, governing, sessions, identity }: Asked): Promise<Answer> {
+async function toolOutput({ request, body, governing, sessions, identity }: HookCall): Promise<Answer> {
   const { govern } = governing;
   const bytes = Buffer.isBuffer(request.body) ? request.body.length : 0;
   const hook = readHookOutputRequest(body, clientHeader(request), identity.keyId, bytes);

@@ -2,24 +2,24 @@
 // key.
 import type { Decision } from '../../engine/decide/decision.ts';
 import type { Governing } from '../../engine/govern/governing.ts';
-import type { Entrance, LetIn, Shown } from '../entrance/entrance.ts';
-import type { Barred } from '../entrance/key.ts';
+import type { Entrance, LetIn, ShownCredentials } from '../entrance/entrance.ts';
+import type { EntranceRefusal } from '../entrance/key.ts';
 import type { Sessions } from '../sessions/sessions.ts';
 import type { CallTracing } from '../../telemetry/tracing.ts';
 
 /** The caller's identity, and the state that decides about its calls. */
-export interface Entered extends LetIn {
+export interface AdmittedCaller extends LetIn {
   readonly governing: Governing;
   readonly sessions: Pick<Sessions, 'find'>;
 }
 
-export type Entry = Entered | Barred;
+export type Entry = AdmittedCaller | EntranceRefusal;
 
 export interface HookHost {
   /** Called before a byte of the body is read. */
-  enter(shown: Shown): Entry | Promise<Entry>;
+  enter(shown: ShownCredentials): Entry | Promise<Entry>;
   /** Records that a request of this caller is refused unread because there is no memory for its body. */
-  crowded(entered: Entered): void;
+  crowded(entered: AdmittedCaller): void;
   /** Reports a decision about a call and its duration in ms. */
   decided(decision: Decision, ms: number): void;
   /** Absent: calls are not traced. */

@@ -1,11 +1,11 @@
 // Exports the hook endpoint, for a control plane that answers hooks itself: the same routes and the same decisions as
 // those of a sidecar process.
-export type { Shown } from '../entrance/entrance.ts';
+export type { ShownCredentials } from '../entrance/entrance.ts';
 export type { Entry, HookHost } from './host.ts';
 export { type HookRoutes, type HookStatus, registerHooks } from './hooks.ts';
 export { authenticate, badKeys, keyIn, noPolicy } from '../entrance/key.ts';
 export { createRequestLimit } from '../entrance/request-limit.ts';
-export { createRefusedRequests, type LostRefusals, refusalsLost, type RefusedKey } from '../entrance/refused-requests.ts';
+export { createRefusedRequests, type LostRefusals, type RefusedKey, refusalsLost } from '../entrance/refused-requests.ts';
 export { SessionRoom } from '../sessions/room.ts';
 export { createSessions, type Sessions } from '../sessions/sessions.ts';
 export { BodyRoom } from '../entrance/body-room.ts';

@@ -10,16 +10,16 @@ import type { OutputLook } from '../../engine/govern/streamed.ts';
 import type { Numbers, Redactor } from '../../engine/redact/index.ts';
 import { formOf, isUtf8, parseContentType } from './body.ts';
 import { isJsonText, jsonLengthMax } from './json-in-text.ts';
-import { besides, bytesLook, type Look, type Looked, textLook, unread } from './look.ts';
+import { bytesLook, type Look, type LookResult, textLook, unchangedLook, unread } from './look.ts';
 
-export interface Told extends Looked {
+export interface AnswerOutcome extends LookResult {
   readonly blocked: Decision | null;
   /** True: the answer ended early. */
   readonly broken?: true;
 }
 
 /** Records the outcome. Resolves with whether the held rest may be sent. */
-export type Tell = (told: Told) => Promise<boolean>;
+export type Tell = (told: AnswerOutcome) => Promise<boolean>;
 
 export type Treatment =
   | { readonly kind: 'pass'; readonly look: Look }
@@ -47,7 +47,7 @@ export function treatmentOf({ redactor, replaces }: OutputLook, numbers: Numbers
   }
   if (replaces && form === 'json') return { kind: 'json', redactor };
   const look = textLook(redactor, numbers, type?.essence ?? '');
-  return replaces ? { kind: 'stream', look } : { kind: 'pass', look: besides(look) };
+  return replaces ? { kind: 'stream', look } : { kind: 'pass', look: unchangedLook(look) };
 }
 
 /** The pieces to send. A stream that stops early, on either side, is recorded as broken. */
@@ -73,7 +73,10 @@ export async function* streamed(body: AsyncIterable<Uint8Array>, look: Look, tel
 }
 
 /** The decision for a body that is not valid text. */
-export const noText = refuse('redaction_unsupported', 'policy redacts the output, and it is not the text that it says it is');
+export const noText = refuse(
+  'redaction_unsupported',
+  'policy redacts the output, and the output is not valid in its content type or encoding',
+);
 
 /** The part of a complete answer to send. Null: it is not text. */
 export function lookedThrough(look: Look, bytes: Uint8Array): Uint8Array | null {
@@ -100,7 +103,7 @@ function ended(look: Look): Uint8Array | null {
 }
 
 /** Null: it is not text. */
-type ReadJson = (Looked & { readonly bytes: Uint8Array }) | null;
+type ReadJson = (LookResult & { readonly bytes: Uint8Array }) | null;
 
 /**
  * JSON after redaction, with its own spelling. A body that is labelled as JSON but is not JSON is redacted as text.

@@ -12,7 +12,7 @@ import type { Sidecar } from '../sidecar.ts';
 import type { CallOutcome, CallSpan } from '../../telemetry/tracing.ts';
 import type { Headers } from '../entrance/caller-headers.ts';
 import { blockedBody } from '../denial-body.ts';
-import { isEmpty, lookedThrough, noText, redactedJson, streamed, type Tell, type Told, treatmentOf } from './answer.ts';
+import { type AnswerOutcome, isEmpty, lookedThrough, noText, redactedJson, streamed, type Tell, treatmentOf } from './answer.ts';
 import type { HttpTool } from '../../upstream/http-tool-definition.ts';
 import { endToEnd, headerRedaction, requestHeaders, responseHeaders } from './headers.ts';
 import type { HttpAsked, HttpForward } from './input.ts';
@@ -97,12 +97,12 @@ const redactionOf = ({ numbers }: GovernedRun, { redactor, replaces }: OutputLoo
 
 /** A bug of ours. The connection is destroyed to show the caller that nothing more will come. */
 function crash(reply: FastifyReply, error: unknown): void {
-  reply.log.error({ err: error }, 'an answer of a tool failed');
+  reply.log.error({ err: error }, 'sending the answer of a tool failed');
   reply.raw.destroy();
 }
 
 function tellOf({ sidecar, permit, span }: Forwarding, status: number): Tell {
-  return ({ digest, findings, blocked, broken }: Told) => {
+  return ({ digest, findings, blocked, broken }: AnswerOutcome) => {
     const durationMs = sidecar.govern.clock.now() - permit.decidedAt;
     const isError = status >= 400 || broken === true;
     span?.end({ isError, action: actionOf(permit, findings, blocked) });
@@ -110,7 +110,7 @@ function tellOf({ sidecar, permit, span }: Forwarding, status: number): Tell {
   };
 }
 
-function actionOf({ decision }: Permit, findings: Told['findings'], blocked: Told['blocked']): CallOutcome['action'] {
+function actionOf({ decision }: Permit, findings: AnswerOutcome['findings'], blocked: AnswerOutcome['blocked']): CallOutcome['action'] {
   if (blocked !== null) return 'block';
   return decision.transform === 'redact' && findings.length > 0 ? 'redact' : 'pass';
 }
@@ -183,7 +183,7 @@ async function answerJson(forwarding: Forwarding, reply: FastifyReply, { tell, r
   const { requestId } = forwarding.permit;
   if (read === undefined) {
     await tell({ digest: null, findings: [], blocked: null, broken: true });
-    return withhold(forwarding, reply, 502, failure('its answer broke off', requestId));
+    return withhold(forwarding, reply, 502, failure('its answer ended too early', requestId));
   }
   if (read === null) {
     await tell({ digest: null, findings: [], blocked: noText });
@@ -207,7 +207,7 @@ async function unanswered(forwarding: Forwarding, error: Error, reply: FastifyRe
   const late = /TIMEOUT/.test(codes);
   const words = unreached.test(codes)
     ? 'it could not be reached'
-    : `it ${late ? 'did not answer in time' : 'broke off, or answered what is no HTTP'}; whether it did what it was asked is not known`;
+    : `it ${late ? 'did not answer in time' : 'closed the connection, or its answer is not HTTP'}; it is not known whether the call took effect`;
   withhold(forwarding, reply, late ? 504 : 502, failure(words, forwarding.permit.requestId));
 }
 

@@ -9,9 +9,9 @@ const overrides = ['x-http-method', 'x-http-method-override', 'x-method-override
 
 /** The problem of a header that changes the request into another one. Null: no such header. */
 export function overrideProblem(has: (name: string) => boolean): string | null {
-  if (has('upgrade')) return 'a tool is asked by requests: no upgrade to another protocol';
+  if (has('upgrade')) return 'an upgrade to another protocol is not supported for tools';
   const override = overrides.find(has);
-  return override === undefined ? null : `the header ${override} names another request than this one`;
+  return override === undefined ? null : `the header ${override} is not allowed: it can turn this request into another one`;
 }
 
 /** The problem of the head. Null: it has none. */
@@ -19,7 +19,7 @@ export function headProblem(raw: Pick<IncomingMessage, 'rawHeaders' | 'headers' 
   const names = new Set<string>();
   for (let at = 0; at < raw.rawHeaders.length; at += 2) {
     const name = (raw.rawHeaders[at] ?? '').toLowerCase();
-    if (names.has(name) && (single.includes(name) || name.startsWith('x-tollgate-'))) return `the header ${name} stands twice`;
+    if (names.has(name) && (single.includes(name) || name.startsWith('x-tollgate-'))) return `the header ${name} appears twice`;
     names.add(name);
     // Many servers read `_` in a name as `-`.
     if (name.includes('_')) names.add(name.replaceAll('_', '-'));
@@ -27,10 +27,10 @@ export function headProblem(raw: Pick<IncomingMessage, 'rawHeaders' | 'headers' 
   const has = (name: string): boolean => names.has(name);
   const override = overrideProblem(has);
   if (override !== null) return override;
-  if (has('content-length') && has('transfer-encoding')) return 'the length of the body is told twice';
+  if (has('content-length') && has('transfer-encoding')) return 'the request must not have both content-length and transfer-encoding';
   if (has('transfer-encoding') && raw.headers['transfer-encoding']?.toLowerCase() !== 'chunked')
-    return 'the only transfer encoding is chunked';
-  if (has('transfer-encoding') && raw.httpVersion !== '1.1') return 'chunks are of HTTP/1.1';
+    return 'the transfer encoding must be chunked';
+  if (has('transfer-encoding') && raw.httpVersion !== '1.1') return 'the transfer encoding chunked needs HTTP/1.1';
   const encoding = raw.headers['content-encoding'];
   if (encoding !== undefined && encoding.toLowerCase() !== 'identity') return 'the body must not be encoded';
   const bodyless = raw.method === 'GET' || raw.method === 'HEAD';

@@ -19,7 +19,7 @@ const negotiated = [
   'user-agent',
 ];
 
-interface Asked {
+interface HeadersToForward {
   readonly tool: HttpTool;
   readonly caller: Headers;
   /** Headers of the input that was decided. */
@@ -54,7 +54,7 @@ export function requestHeaders({
   requestId,
   method,
   redact,
-}: Asked): Record<string, string> {
+}: HeadersToForward): Record<string, string> {
   const hasBody = bytes > 0 || !['GET', 'HEAD', 'DELETE', 'OPTIONS'].includes(method);
   return {
     ...redacted(pick(caller, negotiated), redact),

@@ -19,7 +19,7 @@ import { headProblem } from './head.ts';
 import { endToEnd } from './headers.ts';
 import { forwardOf, type HttpAsked, readHttpInput } from './input.ts';
 
-interface Deps extends Entrance {
+interface HttpToolDoor extends Entrance {
   /** By name. */
   readonly tools: ReadonlyMap<string, HttpTool>;
 }
@@ -28,7 +28,7 @@ const connectTimeoutMs = 10_000;
 // Timeout between two pieces of an answer. Servers that stream for minutes send something from time to time.
 const silenceMs = 15 * 60_000;
 
-export function registerHttpTools(app: FastifyInstance, deps: Deps): void {
+export function registerHttpTools(app: FastifyInstance, deps: HttpToolDoor): void {
   void app.register((scope, _options, done) => {
     const agent = new Agent({ connect: { timeout: connectTimeoutMs }, bodyTimeout: silenceMs, pipelining: 1 });
     // Calls in progress may finish. When the process stops, it disconnects its callers in time, and that ends the
@@ -51,7 +51,7 @@ export function registerHttpTools(app: FastifyInstance, deps: Deps): void {
 }
 
 /** Runs before a byte of the body is read. False: the request has been answered. */
-function admit({ enter }: Deps, request: FastifyRequest, reply: FastifyReply): boolean {
+function admit({ enter }: HttpToolDoor, request: FastifyRequest, reply: FastifyReply): boolean {
   const problem = headProblem(request.raw);
   if (problem !== null) {
     // Another server might read the next bytes on this connection as a request.
@@ -77,16 +77,16 @@ interface Registration {
   readonly agent: Agent;
 }
 
-function registerTool(scope: FastifyInstance, deps: Deps, { name, tool, agent }: Registration): void {
+function registerTool(scope: FastifyInstance, deps: HttpToolDoor, { name, tool, agent }: Registration): void {
   // The proxy has no parameter for a signal. This object holds it while the proxy makes its request, which happens
   // synchronously.
   const departure: Departure = { signal: null };
-  const ask = (options: Dispatcher.RequestOptions, answered: Answered): void =>
+  const ask = (options: Dispatcher.RequestOptions, answered: AnswerCallback): void =>
     agent.request(Object.assign(options, { signal: departure.signal, headersTimeout: tool.timeoutMs }), (error, answer) => {
       if (error !== null) return answered(withoutBytes(error));
       if (answer.statusCode >= 200 && answer.statusCode <= 599) return answered(null, answer);
       answer.body.on('error', () => {}).destroy();
-      return answered(Object.assign(new Error('the status is none'), { code: 'BAD_STATUS' }));
+      return answered(Object.assign(new Error('the status of the answer is not from 200 to 599'), { code: 'BAD_STATUS' }));
     });
   const request: Dispatcher['request'] = (...asked: readonly unknown[]) => Reflect.apply(ask, undefined, asked);
   void scope.register(httpProxy, {
@@ -101,7 +101,7 @@ function registerTool(scope: FastifyInstance, deps: Deps, { name, tool, agent }:
     // Only the answer itself waits for its end.
     handler: (asked, reply) => {
       const entered = asked.letIn;
-      if (entered === null) throw new Error('a tool was reached without a key');
+      if (entered === null) throw new Error('a request reached a tool without a key');
       // The framework adds HEAD to GET.
       if (!tool.methods.some((method) => method === asked.method))
         throw new AppError({ code: 'not_found', publicMessage: `the tool does not take ${asked.method}` });
@@ -110,7 +110,7 @@ function registerTool(scope: FastifyInstance, deps: Deps, { name, tool, agent }:
   });
 }
 
-type Answered = (error: Error | null, answer?: Dispatcher.ResponseData) => void;
+type AnswerCallback = (error: Error | null, answer?: Dispatcher.ResponseData) => void;
 
 /** The proxy logs the error, and a parser's error contains bytes from the server. */
 function withoutBytes(error: Error): Error {
@@ -124,7 +124,12 @@ interface Calling extends LetIn {
   readonly departure: Departure;
 }
 
-async function call(deps: Deps, { name, tool, departure, identity }: Calling, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+async function call(
+  deps: HttpToolDoor,
+  { name, tool, departure, identity }: Calling,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<void> {
   const { sidecar, sessions, metrics, tracing } = deps;
   const startedAt = sidecar.govern.clock.now();
   const asked = askedOf(request, name, tool);

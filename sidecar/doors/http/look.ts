@@ -7,7 +7,7 @@ import { byKind } from '../../engine/govern/payload.ts';
 import type { Numbers, Redactor } from '../../engine/redact/index.ts';
 import { jsonInText } from './json-in-text.ts';
 
-export interface Looked {
+export interface LookResult {
   /** SHA-256 in hex of the stored text. Null: nothing is reported. */
   readonly digest: string | null;
   readonly findings: readonly Finding[];
@@ -17,7 +17,7 @@ export interface Looked {
 export interface Look {
   push(chunk: Uint8Array): Uint8Array;
   end(): Uint8Array;
-  told(): Looked;
+  told(): LookResult;
 }
 
 const nothing = new Uint8Array(0);
@@ -26,7 +26,7 @@ export const unread: Look = { push: (chunk) => chunk, end: () => nothing, told: 
 
 export function bytesLook(): Look {
   const digest = createHash('sha256');
-  let told: Looked | null = null;
+  let told: LookResult | null = null;
   return {
     push: (chunk) => {
       digest.update(chunk);
@@ -63,7 +63,7 @@ export function textLook(redactor: Redactor, numbers: Numbers, essence: string):
     return bytes;
   };
   const read = (text: string): string => {
-    if (text.includes('\u0000')) throw new TypeError('NUL is in no text');
+    if (text.includes('\u0000')) throw new TypeError('a text with NUL cannot be redacted');
     return text;
   };
   const pushText = (text: string): string => {
@@ -82,7 +82,7 @@ export function textLook(redactor: Redactor, numbers: Numbers, essence: string):
 }
 
 /** The answer is forwarded unchanged. The stored digest and findings are those of the redacted text. */
-export function besides(look: Look): Look {
+export function unchangedLook(look: Look): Look {
   let isText = true;
   const seen = (see: () => void): void => {
     try {

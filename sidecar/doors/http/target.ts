@@ -11,17 +11,17 @@ export interface Target {
   readonly query: Pairs;
 }
 
-type Read<T> = T | { readonly problem: string };
+type ParseResult<T> = T | { readonly problem: string };
 
 const pairsMax = 1_000;
 
 /** The part after `prefix` of a request's target, or a problem text that follows `the path`. */
-export function parseTarget(target: string, prefix: string): Read<Target> {
+export function parseTarget(target: string, prefix: string): ParseResult<Target> {
   // Visible ASCII only. Other characters must be escaped.
   if (!/^[!-~]*$/.test(target)) return { problem: 'holds a character that must be escaped' };
-  if (!target.startsWith(prefix)) return { problem: `must begin with ${prefix}, written as it stands here` };
+  if (!target.startsWith(prefix)) return { problem: `must begin with exactly ${prefix}` };
   const rest = target.slice(prefix.length);
-  if (rest !== '' && rest[0] !== '/' && rest[0] !== '?') return { problem: `must go on with a slash behind ${prefix}` };
+  if (rest !== '' && rest[0] !== '/' && rest[0] !== '?') return { problem: `must continue with a slash after ${prefix}` };
   if (rest.includes('#')) return { problem: 'holds a fragment, which no request has' };
   const mark = rest.indexOf('?');
   const path = parsePath(mark < 0 ? rest : rest.slice(0, mark));
@@ -30,13 +30,13 @@ export function parseTarget(target: string, prefix: string): Read<Target> {
   return 'problem' in query ? { problem: `has a query that ${query.problem}` } : { path, query: query.pairs };
 }
 
-function parsePath(raw: string): Read<string> {
+function parsePath(raw: string): ParseResult<string> {
   if (raw === '') return '';
   const segments: string[] = [];
   const parts = raw.slice(1).split('/');
   for (const [at, part] of parts.entries()) {
     const segment = decoded(part);
-    const problem = segment === null ? 'holds an escape that is no UTF-8' : segmentProblem(segment, at === parts.length - 1);
+    const problem = segment === null ? 'holds an escape that is not UTF-8' : segmentProblem(segment, at === parts.length - 1);
     if (segment === null || problem !== null) return { problem: problem ?? '' };
     segments.push(segment);
   }
@@ -66,7 +66,7 @@ export function parsePairs(raw: string, max: number): { readonly pairs: Pairs } 
     const mark = part.indexOf('=');
     const name = decoded((mark < 0 ? part : part.slice(0, mark)).replaceAll('+', ' '));
     const value = mark < 0 ? null : decoded(part.slice(mark + 1).replaceAll('+', ' '));
-    if (name === null || (value === null && mark >= 0)) return { problem: 'holds an escape that is no UTF-8' };
+    if (name === null || (value === null && mark >= 0)) return { problem: 'holds an escape that is not UTF-8' };
     if (name.includes('\u0000') || value?.includes('\u0000') === true) return { problem: 'holds NUL' };
     const list = lists.get(name);
     if (list === undefined) lists.set(name, [value]);

@@ -63,7 +63,7 @@ export function createCosts(purse: Purse, barred: () => Decision | null): Costs 
     },
     settle: (reservation, cents) => {
       const spent = amountOf('settleCost', cents);
-      if (!open.delete(reservation)) throw wrong('settleCost takes a reservation of this run that was not settled before');
+      if (!open.delete(reservation)) throw wrong('settleCost needs a reservation of this run that is not settled yet');
       for (const one of purseAndAbove(purse)) {
         one.held -= amountOf('settleCost', reservation.cents);
         one.usage.addCost(spent / microcents);
@@ -93,7 +93,7 @@ function shortOf(purses: readonly Purse[], wanted: number): CostDenial {
   if (isSpent) purses[0]?.usage.end('max_budget');
   const left = `${leftIn(tightest) / microcents} of ${tightest.cap() ?? 0} are left`;
   const of = tightest === purses[0] ? '' : ' to the run above';
-  const held = isSpent ? '' : ', until what was put aside is settled';
+  const held = isSpent ? '' : ', until the reserved money is settled';
   return {
     allowed: false,
     code: 'cap_budget',

@@ -53,14 +53,14 @@ export function guardMcpClient<C extends McpClient>(guard: McpGuard, client: C, 
   });
 }
 
-interface Asked {
+interface GuardedToolCall {
   readonly tool: string;
   readonly params: McpToolCall;
   readonly rest: readonly never[];
 }
 
 /** A denial is returned like any other answer of a tool, so an agent's loop passes it to the model. */
-async function callTool(guard: Guard, client: McpClient, { tool, params, rest }: Asked): Promise<unknown> {
+async function callTool(guard: Guard, client: McpClient, { tool, params, rest }: GuardedToolCall): Promise<unknown> {
   const { name, arguments: given } = params;
   try {
     return await guarded(guard, { tool, input: given ?? {} }, (input) =>

@@ -9,7 +9,7 @@ import type { Send } from '../../upstream/exchange.ts';
 import type { McpHeaders } from '../../upstream/wire/headers.ts';
 import type { Viewer } from './list/list.ts';
 import { isFields } from '../../upstream/wire/message.ts';
-import { errorText, Refused, rpcErrors } from '../../upstream/wire/rpc.ts';
+import { errorText, RpcRefusal, rpcErrors } from '../../upstream/wire/rpc.ts';
 import type { Client, McpSession, McpSessions } from './session/sessions.ts';
 import type { OpenStreams } from './list/changes.ts';
 import type { ToolServer } from '../../upstream/upstream.ts';
@@ -20,7 +20,7 @@ export interface Door extends Entrance {
   readonly sendTo: (server: ToolServer, keyId: string) => Send;
 }
 
-export interface Asked extends LetIn {
+export interface DoorRequest extends LetIn {
   readonly request: FastifyRequest;
   readonly reply: FastifyReply;
   readonly caller: CallerHeaders;
@@ -33,12 +33,12 @@ export interface Asked extends LetIn {
   readonly signal: AbortSignal;
 }
 
-export function runFor({ sessions }: Door, { identity, caller, headers, session }: Asked, client: Client): GovernedRun {
+export function runFor({ sessions }: Door, { identity, caller, headers, session }: DoorRequest, client: Client): GovernedRun {
   const said = { client: session?.client ?? client, sessionId: headers.sessionId ?? identity.keyId };
   return sessions.find(identity, claimedBy(caller, said)).run;
 }
 
-export const viewerOf = ({ sidecar }: Door, { server }: Asked, run: GovernedRun): Viewer => ({
+export const viewerOf = ({ sidecar }: Door, { server }: DoorRequest, run: GovernedRun): Viewer => ({
   govern: sidecar.govern,
   run,
   server,
@@ -57,16 +57,16 @@ export function clientFrom(info: unknown): Client {
 }
 
 /**
- * Adds the session that the request names. Throws `Refused` if it does not exist. The client then starts a new session,
- * as the protocol requires.
+ * Adds the session that the request names. Throws `RpcRefusal` if it does not exist. The client then starts a new
+ * session, as the protocol requires.
  */
-export function withSession({ mcpSessions }: Door, asked: Asked): Asked {
+export function withSession({ mcpSessions }: Door, asked: DoorRequest): DoorRequest {
   const { headers, server, identity } = asked;
   if (headers.sessionId === null) return asked;
   const session = mcpSessions.find(server.name, headers.sessionId, identity);
-  if (session === null) throw new Refused(404, errorText(null, rpcErrors.request, 'Session not found'));
+  if (session === null) throw new RpcRefusal(404, errorText(null, rpcErrors.request, 'Session not found'));
   return { ...asked, session };
 }
 
 /** The newest revision has no sessions, so a session id in a request is ignored. */
-export const withoutSession = (asked: Asked): Asked => ({ ...asked, headers: { ...asked.headers, sessionId: null } });
+export const withoutSession = (asked: DoorRequest): DoorRequest => ({ ...asked, headers: { ...asked.headers, sessionId: null } });

@@ -10,21 +10,21 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { readCallerHeaders } from '../entrance/caller-headers.ts';
 import { type Entrance, type LetIn, workspaceIn } from '../entrance/entrance.ts';
 import { heldBy } from '../../engine/govern/run.ts';
-import { type Barred, keyStands } from '../entrance/key.ts';
+import { type EntranceRefusal, keyStands } from '../entrance/key.ts';
 import { boundExchanges, createCallers } from './http/callers.ts';
-import type { Asked, Door } from './door.ts';
+import type { Door, DoorRequest } from './door.ts';
 import { answerError, gateRefusal, refuse, refuseBarred } from './http/gate.ts';
 import { readMcpHeaders } from '../../upstream/wire/headers.ts';
 import { sendOverHttp } from '../../upstream/http-upstream.ts';
 import { handlePost } from './request/post.ts';
 import { createProgramUpstreams } from '../../upstream/programs/programs.ts';
-import { errorText, Refused, rpcErrors } from '../../upstream/wire/rpc.ts';
+import { errorText, RpcRefusal, rpcErrors } from '../../upstream/wire/rpc.ts';
 import { createMcpSessions } from './session/sessions.ts';
 import { handleDelete, handleGet } from './session/stream.ts';
 import { createOpenStreams } from './list/changes.ts';
 import type { ToolServer, ToolServers } from '../../upstream/upstream.ts';
 
-interface Deps extends Entrance {
+interface McpProxyParts extends Entrance {
   readonly servers: ToolServers;
 }
 
@@ -33,9 +33,9 @@ interface Params {
   readonly server: string;
 }
 
-export function registerMcp(app: FastifyInstance, { servers, ...entrance }: Deps): void {
+export function registerMcp(app: FastifyInstance, { servers, ...entrance }: McpProxyParts): void {
   const { sidecar, enter, crowded } = entrance;
-  const enterAs = ({ headers: { authorization }, params }: FastifyRequest): LetIn | Barred =>
+  const enterAs = ({ headers: { authorization }, params }: FastifyRequest): LetIn | EntranceRefusal =>
     enter({ authorization, workspace: workspaceIn(params) });
   const programs = createProgramUpstreams({ newId: sidecar.govern.newId });
   const { clock } = sidecar.govern;
@@ -50,7 +50,7 @@ export function registerMcp(app: FastifyInstance, { servers, ...entrance }: Deps
     streams,
     sendTo: boundExchanges((server, keyId) => {
       const { reach } = server;
-      if (reach.kind === 'unreachable') throw new Refused(503, errorText(null, rpcErrors.internal, `the tool server ${reach.problem}`));
+      if (reach.kind === 'unreachable') throw new RpcRefusal(503, errorText(null, rpcErrors.internal, `the tool server ${reach.problem}`));
       return reach.kind === 'http' ? sendOverHttp(reach) : programs.sendTo(reach, keyId);
     }),
   };
@@ -86,7 +86,7 @@ export function registerMcp(app: FastifyInstance, { servers, ...entrance }: Deps
         errorHandler: answerError,
         handler: async (request, reply) => {
           const known = request.letIn;
-          if (known === null) throw new Error('the proxy was reached without a key');
+          if (known === null) throw new Error('a request reached the proxy without a key');
           const caller = callers.watch(reply, known.identity.keyId);
           try {
             const server = servers.find(heldBy(sidecar.cell), request.params.server);
@@ -111,12 +111,12 @@ interface LetInWith extends LetIn {
   readonly signal: AbortSignal;
 }
 
-function askedOf(door: Door, { request, reply, identity, server, signal }: LetInWith): Asked {
-  if (server === null) throw new Refused(404, errorText(null, rpcErrors.request, 'there is no tool server of that name'));
+function askedOf(door: Door, { request, reply, identity, server, signal }: LetInWith): DoorRequest {
+  if (server === null) throw new RpcRefusal(404, errorText(null, rpcErrors.request, 'there is no tool server of that name'));
   const headers = readMcpHeaders(request.raw.headersDistinct);
-  if ('problem' in headers) throw new Refused(400, errorText(null, rpcErrors.headers, headers.problem));
+  if ('problem' in headers) throw new RpcRefusal(400, errorText(null, rpcErrors.headers, headers.problem));
   const caller = readCallerHeaders(request.raw.headersDistinct);
-  if ('problem' in caller) throw new Refused(400, errorText(null, rpcErrors.request, caller.problem));
+  if ('problem' in caller) throw new RpcRefusal(400, errorText(null, rpcErrors.request, caller.problem));
   return {
     request,
     reply,

@@ -1,12 +1,12 @@
 // Common code of both mesh services: finds the run of a request that another gateway asks about, and decides it.
 import type { DenyCode } from '@tollgate/proto/contract';
-import { judge, type JudgedCall, type Takes, type ToolCall } from '../../engine/govern/govern.ts';
+import { type JudgedCall, judge, type Takes, type ToolCall } from '../../engine/govern/govern.ts';
 import { recordedForCaller } from '../../engine/govern/recorded.ts';
 import type { GovernedRun } from '../../engine/govern/run.ts';
 import type { Verdict } from '../../engine/govern/verdict.ts';
 import { claimedBy, type Headers, readCallerHeaders } from '../entrance/caller-headers.ts';
 import type { Entrance } from '../entrance/entrance.ts';
-import type { Barred } from '../entrance/key.ts';
+import type { EntranceRefusal } from '../entrance/key.ts';
 import { NoRoom } from '../entrance/body-room.ts';
 import { traceOfCall } from '../traced-call.ts';
 
@@ -17,7 +17,7 @@ export interface MeshDeps extends Entrance {
 
 /** The reason why a request is not decided. No entry is written. */
 export interface Refusal {
-  readonly status: 400 | 500 | Barred['status'];
+  readonly status: 400 | 500 | EntranceRefusal['status'];
   readonly code: DenyCode;
   readonly words: string;
   readonly retryAfterMs?: number;
@@ -68,7 +68,7 @@ export async function withRoom<T>(
     giveBack = await bodies.hold(run.claim.identity.keyId, text, { ...parsing, ...(gone === undefined ? {} : { signal: gone }) });
   } catch (error) {
     if (!(error instanceof NoRoom)) throw error;
-    return refused({ status: 429, code: 'request_limit', words: `${error.message}; come again later`, retryAfterMs: 1_000 });
+    return refused({ status: 429, code: 'request_limit', words: `${error.message}; try again later`, retryAfterMs: 1_000 });
   }
   try {
     return await work();

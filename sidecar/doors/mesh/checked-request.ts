@@ -14,7 +14,7 @@ interface Route {
   readonly outputsElsewhere: boolean;
 }
 
-export interface Checked {
+export interface CheckedRequest {
   readonly method: string;
   readonly target: string;
   readonly headers: Headers;
@@ -24,7 +24,7 @@ export interface Checked {
 }
 
 /** Null: it is not an HTTP request. */
-export function readChecked(attributes: AttributeContext__Output | null): Checked | null {
+export function readChecked(attributes: AttributeContext__Output | null): CheckedRequest | null {
   const http = attributes?.request?.http;
   if (attributes == null || http == null || http.method === '') return null;
   const raw = (http.headerMap?.headers ?? []).map(
@@ -49,13 +49,13 @@ function isWhole(shown: Uint8Array, headers: Headers): boolean {
   return partial === 'false' && (length === undefined || (encoding === undefined && length === String(shown.length)));
 }
 
-interface Sent {
+interface RequestLine {
   readonly method: string;
   readonly protocol: string;
 }
 
 /** For a request without a given body. */
-function mayHaveBody({ method, protocol }: Sent, headers: Headers): boolean {
+function mayHaveBody({ method, protocol }: RequestLine, headers: Headers): boolean {
   const { 'content-length': length, 'content-type': type, 'transfer-encoding': encoding } = headers;
   if (encoding !== undefined) return true;
   if (length !== undefined) return length !== '0';

@@ -15,7 +15,7 @@ import { readHttpInput } from '../http/input.ts';
 import { decodeHeaderValue } from '../../upstream/wire/header-values.ts';
 import { parseMessage } from '../../upstream/wire/message.ts';
 import { answering, decided, goingOn, headersToRemove, type MeshDeps, malformed, type Refusal, runOf, withRoom } from './asking.ts';
-import { type Checked, readChecked, toolOfPath } from './checked-request.ts';
+import { type CheckedRequest, readChecked, toolOfPath } from './checked-request.ts';
 import { mcpAsk } from './mcp-ask.ts';
 
 export interface ExtAuthzDeps extends MeshDeps {
@@ -29,7 +29,7 @@ export const extAuthz = (deps: ExtAuthzDeps): AuthorizationHandlers => ({
 
 async function check(deps: ExtAuthzDeps, { attributes }: CheckRequest__Output, gone: AbortSignal): Promise<CheckResponse> {
   const checked = readChecked(attributes);
-  if (checked === null) return refused(malformed('what is asked about is no HTTP request').refusal);
+  if (checked === null) return refused(malformed('the check request holds no HTTP request').refusal);
   const found = runOf(deps, checked.headers, 'envoy');
   if ('refusal' in found) return refused(found.refusal);
   const { run } = found;
@@ -48,17 +48,23 @@ interface Asking {
   readonly gone: AbortSignal;
 }
 
-async function answered(deps: ExtAuthzDeps, checked: Checked, { run, call, gone }: Asking): Promise<CheckResponse> {
+async function answered(deps: ExtAuthzDeps, checked: CheckedRequest, { run, call, gone }: Asking): Promise<CheckResponse> {
   const hidesOutput = !checked.route.outputsElsewhere;
   const { headers } = checked;
-  const verdict = await decided(deps, { run, call: { ...call, hidesOutput, besides: goingOn(headers) }, gone, forwards: false, headers });
+  const verdict = await decided(deps, {
+    run,
+    call: { ...call, hidesOutput, alsoForwarded: goingOn(headers) },
+    gone,
+    forwards: false,
+    headers,
+  });
   return verdict.allowed ? passed(checked, verdict.requestId) : denied(denialAnswer(verdict));
 }
 
-type Asked = { readonly call: ToolCall | null } | { readonly refusal: Refusal };
+type AuthzCall = { readonly call: ToolCall | null } | { readonly refusal: Refusal };
 
 /** The call that a request makes. Null: it makes none and passes. */
-function callOf(checked: Checked, httpTools: ReadonlyMap<string, HttpTool>): Asked {
+function callOf(checked: CheckedRequest, httpTools: ReadonlyMap<string, HttpTool>): AuthzCall {
   const { route, target, headers } = checked;
   // Many servers read `_` in a name as `-`.
   const names = new Set(Object.keys(headers).map((name) => name.replaceAll('_', '-')));
@@ -74,7 +80,7 @@ function callOf(checked: Checked, httpTools: ReadonlyMap<string, HttpTool>): Ask
   return malformed('the route names no tool: give it tollgate_tool or tollgate_mcp_server in context_extensions');
 }
 
-interface Named {
+interface RoutedTool {
   readonly name: string;
   readonly prefix: string;
   /** The accepted methods in exact spelling. `post` is not accepted, although some servers treat it as `POST`. */
@@ -82,11 +88,12 @@ interface Named {
   readonly byMethod: boolean;
 }
 
-function httpCallOf({ method, target, headers, body }: Checked, { name, prefix, methods: taken, byMethod }: Named): Asked {
+function httpCallOf({ method, target, headers, body }: CheckedRequest, { name, prefix, methods: taken, byMethod }: RoutedTool): AuthzCall {
   if (!taken.includes(method)) return malformed(`the method must be one of ${taken.join(', ')}`);
   const contentType = headers['content-type'];
   const encoding = headers['content-encoding'] ?? 'identity';
-  if (typeof contentType === 'object' || typeof encoding !== 'string') return malformed('a header of the body stands twice');
+  if (typeof contentType === 'object' || typeof encoding !== 'string')
+    return malformed('the header content-type or content-encoding appears twice');
   // A compressed body is not read here and counts as bytes.
   const type = encoding.toLowerCase() === 'identity' ? contentType : 'application/octet-stream';
   const asked = readHttpInput({ method, target, prefix, byMethod, contentType: type, forwarded: {}, body: body ?? new Uint8Array(0) });
@@ -95,12 +102,12 @@ function httpCallOf({ method, target, headers, body }: Checked, { name, prefix, 
   return { call: { tool: byMethod ? `${name}.${method}` : name, input } };
 }
 
-function mcpCallOf({ method, headers, body }: Checked, server: string): Asked {
+function mcpCallOf({ method, headers, body }: CheckedRequest, server: string): AuthzCall {
   // GET opens a stream, and DELETE ends a session.
   if (method === 'GET' || method === 'DELETE')
     return body !== null && body.length === 0 ? { call: null } : malformed(`${method} has no body`);
-  if (method !== 'POST') return malformed('MCP is spoken with POST, GET and DELETE');
-  if (body === null) return malformed('the body was not shown whole: the gateway must send it with what it asks');
+  if (method !== 'POST') return malformed('the method must be POST, GET or DELETE');
+  if (body === null) return malformed('the body is missing or incomplete: the gateway must send the whole body with its check request');
   const contentType = headers['content-type'];
   const type = typeof contentType === 'string' ? parseContentType(contentType) : null;
   const isJson = type?.essence === 'application/json' && (type.charset ?? 'utf-8') === 'utf-8';
@@ -115,7 +122,7 @@ function mcpCallOf({ method, headers, body }: Checked, server: string): Asked {
 }
 
 /** The name of a header that differs from the body. Some servers use these headers instead of the body. */
-function differingHeader(headers: Checked['headers'], method: string, params: Readonly<Record<string, unknown>>): string | null {
+function differingHeader(headers: CheckedRequest['headers'], method: string, params: Readonly<Record<string, unknown>>): string | null {
   if (headers['mcp-method'] !== undefined && headers['mcp-method'] !== method) return 'Mcp-Method';
   const name = headers['mcp-name'];
   if (name === undefined) return null;
@@ -125,7 +132,7 @@ function differingHeader(headers: Checked['headers'], method: string, params: Re
 
 const header = (key: string, value: string) => ({ header: { key, value }, appendAction: 'OVERWRITE_IF_EXISTS_OR_ADD' as const });
 
-const passed = ({ headers }: Checked, requestId: string | null): CheckResponse => ({
+const passed = ({ headers }: CheckedRequest, requestId: string | null): CheckResponse => ({
   status: { code: grpc.OK },
   okResponse: {
     headers: requestId === null ? [] : [header('x-tollgate-request-id', requestId)],

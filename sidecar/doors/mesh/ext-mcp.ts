@@ -11,7 +11,7 @@ import { type ClientMessage, parseMessage } from '../../upstream/wire/message.ts
 import { parseStrict } from '../../engine/json/strict-json.ts';
 import { answering, type MeshDeps, malformed, type Refusal, runOf, withRoom } from './asking.ts';
 import { metadataText } from './checked-request.ts';
-import { aside, denied, mutated, refused } from './mcp-answer.ts';
+import { denied, forwardedWith, mutated, refused } from './mcp-answer.ts';
 import { type GovernedAsk, goesToAll, mcpAsk } from './mcp-ask.ts';
 import { callerHeaders } from './mcp-caller.ts';
 import { decideForServers } from './mcp-request.ts';
@@ -65,22 +65,22 @@ async function checkOf(deps: MeshDeps, pending: PendingResults, { request, run, 
     case 'unknown':
       return refused(malformed(ask.problem).refusal);
     case 'pass':
-      return { ...aside(headers, null), pass: {} };
+      return { ...forwardedWith(headers, null), pass: {} };
     case 'tools': {
       const id = deps.sidecar.govern.newId();
       pending.put(id, { run, permits: null });
-      return { ...aside(headers, id), pass: {} };
+      return { ...forwardedWith(headers, id), pass: {} };
     }
     default: {
       const asks = asksOf(message, serviceNames);
-      if (asks === null) return refused(malformed(`a ${request.method} is for ${rangeOf(message)}`).refusal);
+      if (asks === null) return refused(malformed(`a ${request.method} must name ${rangeOf(message)}`).refusal);
       // Without this metadata it is unknown whether the gateway will show the result of the call.
       const hidesOutput = metadataText(metadataContext, 'tollgate_phase') !== 'full';
       const decided = await decideForServers(deps, { run, gone, headers, hidesOutput }, message, asks);
       if ('denial' in decided) return denied(decided.denial);
       const { permits, requestId, changed } = decided;
       pending.put(requestId, { run, permits });
-      return { ...aside(headers, requestId), ...(changed === null ? { pass: {} } : mutated(JSON.stringify(changed))) };
+      return { ...forwardedWith(headers, requestId), ...(changed === null ? { pass: {} } : mutated(JSON.stringify(changed))) };
     }
   }
 }

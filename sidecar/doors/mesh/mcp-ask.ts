@@ -26,7 +26,7 @@ export function mcpAsk(message: ClientMessage, server: string): McpAsk {
     }
     // A gateway treats a list like any other answer, so the request is decided and its result is redacted.
     case 'read':
-    case 'aside': {
+    case 'check': {
       const { _meta: _, ...input } = params;
       return { kind: 'read', tool: `${server}.${method}`, input };
     }
@@ -37,7 +37,7 @@ export function mcpAsk(message: ClientMessage, server: string): McpAsk {
   }
 }
 
-const unknown: McpAsk = { kind: 'unknown', problem: 'the method is not one that passes here' };
+const unknown: McpAsk = { kind: 'unknown', problem: 'this gateway forwards no such method' };
 
 type Params = Readonly<Record<string, unknown>>;
 
@@ -50,7 +50,7 @@ const callInput = (params: Params): unknown => {
 /** `params` with the decided input in place of the original input. */
 export function withInput(kind: 'call' | 'read', params: Params, input: unknown): Params {
   if (kind === 'call' && params['inputResponses'] === undefined) return { ...params, arguments: input };
-  if (!isFields(input)) throw new TypeError('an input has become what no message can hold');
+  if (!isFields(input)) throw new TypeError('an input that was an object is no longer one');
   if (kind === 'call') return { ...params, ...input };
   const { _meta: meta } = params;
   return { ...input, ...(meta === undefined ? {} : { _meta: meta }) };

@@ -4,12 +4,12 @@ import type { McpHeader__Output, Struct__Output } from '@tollgate/proto/mesh';
 import { type Headers } from '../entrance/caller-headers.ts';
 import { headersOf, metadataText } from './checked-request.ts';
 
-interface Shown {
+interface CallerMetadata {
   readonly headers?: readonly McpHeader__Output[];
   readonly metadataContext: Struct__Output | null;
 }
 
-export function callerHeaders({ headers = [], metadataContext }: Shown): Headers {
+export function callerHeaders({ headers = [], metadataContext }: CallerMetadata): Headers {
   const shown = headersOf(headers.map(({ key, value }) => [key, value.toString('latin1')] as const));
   const said = [...fields].flatMap(([field, header]) => {
     const value = metadataText(metadataContext, field);

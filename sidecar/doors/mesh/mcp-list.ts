@@ -22,7 +22,7 @@ export interface List {
  */
 export function shownTools(govern: GovernDeps, run: GovernedRun, list: List): McpResponseResult {
   const tools = listAt(list, 'tools');
-  if (tools === null) return refused(malformed('the result is no list of tools').refusal);
+  if (tools === null) return refused(malformed('the result is not a list of tools').refusal);
   const isShown = readNames(namesOf(tools, 'name'), list.servers).map(
     (readings) =>
       readings.some(({ server, name }) => offers(govern, run, `${server}.${name}`)) &&
@@ -60,7 +60,7 @@ const namesOf = (items: readonly unknown[], key: string): readonly (string | nul
 
 function filtered(text: string, field: string, isShown: readonly boolean[]): string {
   const list = memberAt(text, [field]);
-  if (list === null) throw new RangeError('a list that was read is not there');
+  if (list === null) throw new RangeError('a list that was read is missing');
   const shown = itemsAt(text, list.start).flatMap(({ start, end }, at) => (isShown[at] === true ? [text.slice(start, end)] : []));
   return withMember(text, [field], `[${shown.join(',')}]`);
 }

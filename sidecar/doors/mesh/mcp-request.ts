@@ -36,7 +36,7 @@ export async function decideForServers(
   message: ClientMessage,
   asks: ReadonlyMap<string, GovernedAsk>,
 ): Promise<McpDecided | { readonly denial: Denial }> {
-  const permitted: Permitted[] = [];
+  const permitted: PermittedServer[] = [];
   try {
     return await decideEach(deps, asked, message, asks, permitted);
   } catch (error) {
@@ -46,7 +46,7 @@ export async function decideForServers(
   }
 }
 
-interface Permitted {
+interface PermittedServer {
   readonly server: string;
   readonly permit: Permit;
   readonly takeBack: (why: Decision) => Promise<unknown>;
@@ -57,7 +57,7 @@ async function decideEach(
   { run, gone, headers, hidesOutput }: McpDeciding,
   message: ClientMessage,
   asks: ReadonlyMap<string, GovernedAsk>,
-  permitted: Permitted[],
+  permitted: PermittedServer[],
 ): Promise<McpDecided | { readonly denial: Denial }> {
   let denial: Denial | null = null;
   const isList = message.kind === 'request' && listedBy(message.method) !== null;
@@ -74,7 +74,7 @@ async function decideEach(
   }
   const first = permitted[0];
   if (first === undefined || (denial !== null && (!isList || gone.aborted))) {
-    if (denial === null) throw new RangeError('a request is for a server');
+    if (denial === null) throw new RangeError('a request must name at least one server');
     for (const { takeBack } of permitted) await takeBack(denial.decision);
     return { denial };
   }

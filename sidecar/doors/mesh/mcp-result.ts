@@ -48,14 +48,14 @@ async function resultOf(
   const text = mcpResponse.toString('utf8');
   const read = parseResult(mcpResponse);
   const result = 'value' in read && isFields(read.value) ? read.value : null;
-  if (result === null) return refused(malformed(`the result ${'problem' in read ? read.problem : 'is no object'}`).refusal);
+  if (result === null) return refused(malformed(`the result ${'problem' in read ? read.problem : 'is not an object'}`).refusal);
   const list = { result, text, servers: serviceNames };
   if (waiting.permits === null) return shownTools(deps.sidecar.govern, waiting.run, list);
   const { run, permits } = waiting;
   if (serviceNames.every((server) => permits.has(server))) return delivered(deps, { run, permits }, { output: result, json: text });
   const field = listedBy(method);
   const shown = field === null ? null : ofServers(list, field, new Set(permits.keys()));
-  if (shown === null) return refused(malformed('the result is of a server that was not to be asked, and no list').refusal);
+  if (shown === null) return refused(malformed('the result is from a server that the request did not name, and is not a list').refusal);
   const answer = await delivered(deps, { run, permits }, { output: JSON.parse(shown), json: shown });
   return answer.pass === undefined ? answer : mutated(shown);
 }
@@ -90,7 +90,7 @@ async function delivered(
 function unannouncedCall(deps: MeshDeps, response: McpResponse__Output): Waiting | { readonly refusal: Refusal } {
   const { method, serviceNames } = response;
   const [server = '', ...others] = serviceNames;
-  if (server === '' || others.length > 0) return malformed(`a ${method} is for one server`);
+  if (server === '' || others.length > 0) return malformed(`a ${method} must name one server`);
   const headers = callerHeaders(response);
   if (headers['authorization'] === undefined) return malformed(noKey(method));
   const found = runOf(deps, headers, 'agentgateway');
@@ -101,10 +101,10 @@ function unannouncedCall(deps: MeshDeps, response: McpResponse__Output): Waiting
 }
 
 const noKey = (method: string): string =>
-  `the gateway does not ask about ${method} before it sends it, and its result came without a key: the gateway must hand it on as metadata, tollgate_authorization`;
+  `the gateway does not ask about ${method} before it sends it, and its result has no key: the gateway must send the key as metadata, tollgate_authorization`;
 
 const unknownCall =
-  'no call waits for this result: the gateway must ask about its request too, and hand on tollgate_call, which is mcpGuardrails.tollgate_call, as metadata';
+  'no call waits for this result: the gateway must ask about its request too, and send the value of mcpGuardrails.tollgate_call as metadata, tollgate_call';
 
 function takeWaiting(pending: PendingResults, metadata: Struct__Output | null): Waiting | null {
   const id = metadataText(metadata, 'tollgate_call');

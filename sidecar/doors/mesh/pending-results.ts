@@ -23,14 +23,14 @@ const pendingBytes = 16 * 1_048_576;
 /** Estimates of what V8 needs. The session may be gone, so the run and its used caps are counted too. */
 const bytesOf = { waiting: 5_000, permit: 1_500 };
 
-interface Kept {
+interface KeptResult {
   readonly waiting: Waiting;
   readonly share: KeyShare;
   readonly bytes: number;
 }
 
 export function createPendingResults(bytesMax = pendingBytes): PendingResults {
-  const all = new Map<string, Kept>();
+  const all = new Map<string, KeptResult>();
   const shares = new Map<string, KeyShare>();
   const budget = new Budget(bytesMax);
 

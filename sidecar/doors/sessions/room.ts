@@ -9,17 +9,17 @@ export interface RoomBytes {
   readonly narrowings: number;
 }
 
-export const tendMs = 1_000;
+export const cleanupMs = 1_000;
 
 /** Removes old data. False: nothing is left, and the function need not be called again. */
-type Tend = (now: number) => boolean;
+type SessionCleanup = (now: number) => boolean;
 
 export class SessionRoom {
   readonly budget: Budget;
   readonly narrowings: FairRoom<object>;
   readonly floors = createNumberFloors();
-  readonly #tending = new Set<Tend>();
-  #tendedAt = Number.NEGATIVE_INFINITY;
+  readonly #cleanups = new Set<SessionCleanup>();
+  #cleanedAt = Number.NEGATIVE_INFINITY;
 
   constructor(bytes: RoomBytes) {
     this.budget = new Budget(bytes.sessions);
@@ -27,13 +27,13 @@ export class SessionRoom {
   }
 
   /** Registers a cleanup function until it returns that nothing is left. */
-  lookAfter(tend: Tend): void {
-    this.#tending.add(tend);
+  addCleanup(cleanup: SessionCleanup): void {
+    this.#cleanups.add(cleanup);
   }
 
-  tend(now: number): void {
-    if (now - this.#tendedAt < tendMs) return;
-    this.#tendedAt = now;
-    for (const tend of this.#tending) if (!tend(now)) this.#tending.delete(tend);
+  cleanUp(now: number): void {
+    if (now - this.#cleanedAt < cleanupMs) return;
+    this.#cleanedAt = now;
+    for (const cleanup of this.#cleanups) if (!cleanup(now)) this.#cleanups.delete(cleanup);
   }
 }

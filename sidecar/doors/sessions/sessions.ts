@@ -23,7 +23,7 @@ import type { Budget, Share } from '../entrance/budget.ts';
 import { createNarrowings, type Narrowings } from './narrowings.ts';
 import type { NumberFloors } from './number-floors.ts';
 import { PendingCalls } from './pending-calls.ts';
-import { SessionRoom, tendMs } from './room.ts';
+import { cleanupMs, SessionRoom } from './room.ts';
 
 export interface Session {
   readonly run: GovernedRun;
@@ -31,7 +31,7 @@ export interface Session {
 }
 
 /** A client's claims about the calling agent. */
-export interface Claimed {
+export interface CallerClaim {
   readonly sessionId: string;
   /** From the root to the caller, the caller last. */
   readonly chain: readonly string[];
@@ -42,7 +42,7 @@ export interface Claimed {
 
 export interface Sessions {
   /** Uses the currently held snapshot. Throws if there is no snapshot. */
-  find(identity: Identity, claimed: Claimed): Session;
+  find(identity: Identity, claimed: CallerClaim): Session;
 }
 
 const restMs = 60_000;
@@ -50,7 +50,7 @@ const restMs = 60_000;
 const narrowedMs = 3_600_000;
 const keptMs = 600_000;
 /** Limit for one cleanup, so it does not take long. */
-const tendMax = 500;
+const cleanupMax = 500;
 /** Agent chains in one session. */
 const usagesMax = 64;
 /** Estimates of what V8 needs, without the names. */
@@ -98,7 +98,7 @@ function markOf(index: Index): symbol {
 export function createSessions({ counters, govern }: Pick<Governing, 'counters' | 'govern'>, room: SessionRoom): Sessions {
   const { clock } = govern;
   const shares = new Map<string, KeyShare>();
-  const tend = tendIn(shares, room.budget);
+  const cleanup = cleanupIn(shares, room.budget);
 
   const shareOf = (keyId: string): KeyShare => {
     const known = shares.get(keyId);
@@ -106,7 +106,7 @@ export function createSessions({ counters, govern }: Pick<Governing, 'counters' 
     const share = new KeyShare(room.budget, room.floors, createNarrowings(room.narrowings));
     shares.set(keyId, share);
     room.budget.add(share);
-    room.lookAfter(tend);
+    room.addCleanup(cleanup);
     return share;
   };
 
@@ -129,7 +129,7 @@ export function createSessions({ counters, govern }: Pick<Governing, 'counters' 
       const index = heldBy(govern.cell);
       const policy = markOf(index);
       const now = clock.now();
-      room.tend(now);
+      room.cleanUp(now);
       const share = shareOf(identity.keyId);
       const place = share.enter(`${identity.sub}\n${sessionId}`, sessionId !== identity.keyId, now);
       // None of these values contains a line break.
@@ -187,11 +187,11 @@ export function createSessions({ counters, govern }: Pick<Governing, 'counters' 
  * References only the sessions: a memory budget outlives the workspaces that a control plane governs temporarily, and
  * their policies.
  */
-const tendIn =
+const cleanupIn =
   (shares: Map<string, KeyShare>, budget: Budget) =>
   (now: number): boolean => {
     for (const [keyId, share] of shares) {
-      share.tend(now);
+      share.cleanUp(now);
       if (!share.isEmpty) continue;
       shares.delete(keyId);
       budget.remove(share);
@@ -247,7 +247,7 @@ class KeyShare implements Share {
     const active = this.#active.get(name);
     if (active !== undefined) {
       // The position is not updated at every call: the order need not be exact.
-      if (now - active.usedAt > tendMs) this.#activate(active, now);
+      if (now - active.usedAt > cleanupMs) this.#activate(active, now);
       return active;
     }
     const place = this.#resting.get(name) ?? makePlace(name, isNamed, now);
@@ -290,15 +290,15 @@ class KeyShare implements Share {
     this.grown(place, -(bytesOf.variant + 8 * key.length + pendingBytes));
   }
 
-  tend(now: number): void {
+  cleanUp(now: number): void {
     let looks = 0;
     for (const place of this.#active.values()) {
-      if (now - place.usedAt < restMs || (looks += 1) > tendMax) break;
+      if (now - place.usedAt < restMs || (looks += 1) > cleanupMax) break;
       this.#rest(place, now);
     }
     looks = 0;
     for (const place of this.#resting.values()) {
-      if (now - place.usedAt < keptMs || (looks += 1) > tendMax) break;
+      if (now - place.usedAt < keptMs || (looks += 1) > cleanupMax) break;
       this.#forget(place);
     }
   }

@@ -131,7 +131,7 @@ function redactionOf({ settings: { redaction } }: Index, tool: string): Explaine
   };
 }
 
-interface Found {
+interface FoundAgent {
   readonly name: string;
   /** All profiles with the agent's name. If there are several, a call names the intended one by id. */
   readonly profiles: readonly CompiledAgent[];
@@ -139,7 +139,7 @@ interface Found {
 }
 
 /** Returns the reason of the first step that denies. Null: no step denies. */
-function denialOf(index: Index, { agentType, tier, tool }: Question, { name, profiles, enforced }: Found): string | null {
+function denialOf(index: Index, { agentType, tier, tool }: Question, { name, profiles, enforced }: FoundAgent): string | null {
   const { permission, permissionBy, limits } = enforced;
   const refusals = (profiles.length === 0 ? [null] : profiles).map((profile) => {
     const client = parseAgentType(agentType)?.client ?? '';

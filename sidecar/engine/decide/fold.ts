@@ -22,7 +22,7 @@ export interface Fold {
   readonly limits: readonly Limit[];
 }
 
-interface Held<T> {
+interface Ruling<T> {
   readonly value: T;
   readonly by: Winner;
 }
@@ -36,8 +36,8 @@ export function foldDocuments(
   tool: string,
   defaultPermission: Permission,
 ): Fold {
-  let permission: Held<Permission> | null = null;
-  let transform: Held<Transform> | null = null;
+  let permission: Ruling<Permission> | null = null;
+  let transform: Ruling<Transform> | null = null;
   let limits: Limit[] = [];
   const self = documents.filter((document) => document.part === 'self');
   const organisation = documents.filter((document) => document.part !== 'self');
@@ -63,7 +63,7 @@ export function foldDocuments(
 }
 
 /** Overrides come first and replace the held value. Then the other values follow, and the strictest one holds. */
-function foldField<T>(held: Held<T> | null, sayings: readonly Saying<T>[], document: IndexedDocument, strict: T): Held<T> | null {
+function foldField<T>(held: Ruling<T> | null, sayings: readonly Saying<T>[], document: IndexedDocument, strict: T): Ruling<T> | null {
   const overriding = sayings.filter(({ override }) => override);
   const plain = sayings.filter(({ override }) => !override);
   let result = overriding.length > 0 ? null : held;

@@ -26,7 +26,7 @@ export interface Speaker {
   readonly opinion: Opinion | null;
 }
 
-interface Asked {
+interface ExplainedCall {
   readonly tier: Tier;
   readonly tool: string;
 }
@@ -35,7 +35,7 @@ interface Asked {
 export function obstaclesOf(
   index: Index,
   { name, profiles, enforced }: { readonly name: string; readonly profiles: readonly CompiledAgent[]; readonly enforced: Fold },
-  { tool }: Asked,
+  { tool }: ExplainedCall,
 ): readonly Change[] {
   const required = index.requiredScopes.get(tool) ?? [];
   const ofWorkspace = (path: string, change: string): Change => ({ layer: 'workspace', document: 'workspace', path, change });
@@ -71,7 +71,7 @@ export function obstaclesOf(
 const leastOf = (ways: readonly (readonly Change[])[]): readonly Change[] => ways.toSorted((a, b) => a.length - b.length)[0] ?? [];
 
 /** Returns the ways from a denial by policy to an allow. Each is a list of changes to make together. */
-export function waysToAllow(index: Index, speakers: readonly Speaker[], { tier, tool }: Asked): readonly (readonly Change[])[] {
+export function waysToAllow(index: Index, speakers: readonly Speaker[], { tier, tool }: ExplainedCall): readonly (readonly Change[])[] {
   const holding = holdingSpeakers(speakers);
   const denials = holding.flatMap(denialsOf);
   const organisation = holding.filter(({ id }) => partOf(id) !== 'self');
@@ -83,7 +83,7 @@ export function waysToAllow(index: Index, speakers: readonly Speaker[], { tier, 
   const [broadest] = open;
   const grant =
     needsGrant && broadest !== undefined
-      ? [changeAt(broadest.id, path, 'set permission "allow": the built-in default denies what nobody grants')]
+      ? [changeAt(broadest.id, path, 'set permission "allow": the built-in default denies every call that no layer grants')]
       : [];
   const undoing = [...denials, ...grant];
   // A member's own denial stays in force, whatever exceptions exist.
@@ -99,7 +99,7 @@ export function waysToAllow(index: Index, speakers: readonly Speaker[], { tier, 
   return open.length === 0 ? [exception] : [undoing, exception];
 }
 
-const noneAllowed = 'set a rateLimit above 0, which allows none';
+const noneAllowed = 'set a rateLimit above 0, because 0 allows no call';
 
 const closedBy = ({ id, opinion }: Speaker): readonly Change[] =>
   (opinion?.rateLimit ?? []).filter(({ value }) => value === 0).map(({ path }) => changeAt(id, path, noneAllowed));

@@ -4,7 +4,7 @@ import { digestText, type Finding } from '@tollgate/proto/contract';
 import { decide } from '../decide/decide.ts';
 import type { Decision } from '../decide/decision.ts';
 import { refuse } from '../decide/refusal.ts';
-import { type Flaw, type Judged, type Takes, takesValue, type ToolCall } from './govern.ts';
+import { type Flaw, type JudgedResult, type Takes, type ToolCall, takesValue } from './govern.ts';
 import type { GovernDeps } from './governing.ts';
 import { outcomeEntry, withdrawnEntry } from './outcome-entry.ts';
 import { outputSize, payloadOf, redactPayload, withRedactedWords } from './payload.ts';
@@ -61,9 +61,9 @@ export function unannounced(deps: GovernDeps, run: GovernedRun, { tool, also, in
 }
 
 // Used for a bug in Tollgate, wherever it is: nothing passes, and the entry says so.
-const failed = refuse('internal_error', 'what came of the call could not be examined');
+const failed = refuse('internal_error', 'the result of the call could not be examined');
 
-export interface JudgedDelivery extends Judged<Delivery> {
+export interface JudgedDelivery extends JudgedResult<Delivery> {
   /** JSON text of the output in the form that policy allows to be stored. Null: nothing of it is stored. */
   readonly kept: string | null;
 }
@@ -95,13 +95,13 @@ export function deliver(deps: GovernDeps, run: GovernedRun, call: DecidedCall, o
   };
 }
 
-interface Examined {
+interface ExaminedOutput {
   readonly delivery: Delivery;
   readonly kept: string | null;
 }
 
 /** An error here is a bug in Tollgate. It must not look like a failure of the tool. */
-function examineSafely(run: GovernedRun, call: DecidedCall, outcome: Outcome, takes: Takes): Examined {
+function examineSafely(run: GovernedRun, call: DecidedCall, outcome: Outcome, takes: Takes): ExaminedOutput {
   try {
     return examine(run, call, outcome, takes);
   } catch {
@@ -114,7 +114,7 @@ function examine(
   { tool, decision: { transform, storedTransform } }: DecidedCall,
   { output, json }: Outcome,
   takes: Takes,
-): Examined {
+): ExaminedOutput {
   const payload = payloadOf(output, transform === 'redact', outputSize);
   if ('problem' in payload) {
     const unreadable = refuse('redaction_unsupported', `policy redacts the output, and it ${payload.problem}`);

@@ -38,12 +38,12 @@ export interface ToolCall {
    * Other data that the tool receives and that the door cannot replace. If policy redacts the call, nothing to redact
    * may be in it. It is not stored.
    */
-  readonly besides?: unknown;
+  readonly alsoForwarded?: unknown;
   /** The trace that the call is part of, for its entries. */
   readonly trace?: TraceIds | null;
 }
 
-export interface Judged<T> {
+export interface JudgedResult<T> {
   readonly result: T;
   /** The text of its entry. */
   readonly entry: string;
@@ -61,7 +61,7 @@ export interface Judged<T> {
   giveBack?(): void;
 }
 
-export interface JudgedCall extends Judged<Verdict> {
+export interface JudgedCall extends JudgedResult<Verdict> {
   /** For a permitted call that its caller will not make, for the reason `why`: gives back what the call has counted. */
   notMade?(why: Decision): NotMade;
   /** JSON text of the input in the form that policy allows to be stored. Null: the input has no such text. */
@@ -83,7 +83,7 @@ export type Takes = boolean | ((changed: unknown) => boolean);
 export const takesValue = (takes: Takes, changed: unknown): boolean => (typeof takes === 'boolean' ? takes : takes(changed));
 
 /** Whether a caller has disconnected. An `AbortSignal` implements this. */
-export interface Gone {
+export interface DisconnectSignal {
   readonly aborted: boolean;
   /** `listener` is called when the caller disconnects, and may be called again. */
   addEventListener(type: 'abort', listener: () => void, options?: { readonly once: true }): void;
@@ -102,7 +102,7 @@ export interface Asking {
    * The caller has disconnected and will not make the call. Absent: the door cannot detect that, or the call is made in
    * either case.
    */
-  readonly gone?: Gone;
+  readonly gone?: DisconnectSignal;
 }
 
 /** What is judged, and by when. */
@@ -125,7 +125,7 @@ export function judge(deps: GovernDeps, run: GovernedRun, call: ToolCall, asking
   return awaits === null ? conclude(deps, judging, weighed, startedAt) : judgeLater(deps, judging, awaits);
 }
 
-function weighInTime(deps: GovernDeps, { run, call, asking }: Judging, now: number): Weighed {
+function weighInTime(deps: GovernDeps, { run, call, asking }: Judging, now: number): WeighedCall {
   if (asking.gone?.aborted === true) return unkept(goneBefore);
   const weighed = weighSafely(deps, run, call, { forwards: asking.forwards, now });
   // The deadline is checked again, because weighing itself may have taken too long.
@@ -156,10 +156,10 @@ function judgeLater(deps: GovernDeps, judging: Judging, awaits: NonNullable<Deci
 }
 
 const goneBefore = refuse('caller_gone', 'the caller had gone before the call was decided');
-const late = refuse('internal_error', 'no answer in time: whoever asked must be answered before it could be decided');
+const late = refuse('internal_error', 'the answer was due before the call could be decided');
 
 /** Counts the call as it was weighed at `decidedAt`, with that time, when nothing of it can fail any more. */
-function conclude(deps: GovernDeps, { run, call, startedAt }: Judging, weighed: Weighed, decidedAt: number): JudgedCall {
+function conclude(deps: GovernDeps, { run, call, startedAt }: Judging, weighed: WeighedCall, decidedAt: number): JudgedCall {
   const requestId = deps.newId();
   const { decision, digest, kept, findings } = weighed;
   const { trace = null } = call;
@@ -226,7 +226,7 @@ class PermittedCall implements JudgedCall {
 }
 
 /** A decided call, with what its tool receives and what its entry stores. */
-interface Weighed {
+interface WeighedCall {
   readonly decision: Decision;
   /** For the tool. */
   readonly input: unknown;
@@ -237,7 +237,12 @@ interface Weighed {
   readonly findings: readonly Finding[];
 }
 
-function weighSafely(deps: GovernDeps, run: GovernedRun, call: ToolCall, how: { readonly forwards: Takes; readonly now: number }): Weighed {
+function weighSafely(
+  deps: GovernDeps,
+  run: GovernedRun,
+  call: ToolCall,
+  how: { readonly forwards: Takes; readonly now: number },
+): WeighedCall {
   try {
     return weigh(deps, run, call, how);
   } catch {
@@ -246,14 +251,14 @@ function weighSafely(deps: GovernDeps, run: GovernedRun, call: ToolCall, how: { 
   }
 }
 
-const unkept = (decision: Decision): Weighed => ({ decision, input: null, kept: null, digest: '', findings: [] });
+const unkept = (decision: Decision): WeighedCall => ({ decision, input: null, kept: null, digest: '', findings: [] });
 
 function weigh(
   deps: GovernDeps,
   run: GovernedRun,
-  { tool, also, input, flaw, hidesOutput = false, besides }: ToolCall,
+  { tool, also, input, flaw, hidesOutput = false, alsoForwarded }: ToolCall,
   { forwards, now }: { readonly forwards: Takes; readonly now: number },
-): Weighed {
+): WeighedCall {
   const bound = rebind(deps, run);
   const reached =
     'barred' in bound
@@ -274,7 +279,7 @@ function weigh(
   // The digest is of the redacted text: otherwise redacted values could be found by trying values against the digest.
   const kept = { kept: redacted.text, digest: digestText(redacted.text), findings };
   if (replaces && hidesOutput) {
-    const words = 'policy redacts the output, and whoever asks here does not show it';
+    const words = 'policy redacts the output, and this caller does not send outputs here';
     return { decision: refuse('redaction_unsupported', words, { attempt: true }), input: null, ...kept };
   }
   if (replaces && findings.length > 0 && !takesValue(forwards, redacted.value)) {
@@ -282,9 +287,9 @@ function weigh(
     const words = `policy redacts the input (${kinds}), and this caller cannot take a changed one`;
     return { decision: refuse('redaction_unsupported', words, { attempt: true }), input: null, ...kept };
   }
-  const found = replaces && besides !== undefined ? kindsIn(run, tool, besides) : '';
+  const found = replaces && alsoForwarded !== undefined ? kindsIn(run, tool, alsoForwarded) : '';
   if (found !== '') {
-    const words = `policy redacts the input, and what goes on with it holds what cannot be replaced (${found})`;
+    const words = `policy redacts the input, and what is forwarded with it holds what cannot be replaced (${found})`;
     return { decision: refuse('redaction_unsupported', words, { attempt: true }), input: null, ...kept };
   }
   return { decision, input: replaces ? redacted.value : input, ...kept };
@@ -309,7 +314,7 @@ function unreadable(problem: string, input: unknown, replaces: boolean): Decisio
 function verdictOf(
   { tool, trace = null }: ToolCall,
   requestId: string,
-  weighed: Weighed,
+  weighed: WeighedCall,
   decided: Pick<Permit, 'decidedAt' | 'decidedBy'>,
 ): Verdict {
   const { decision, input, digest, findings } = weighed;

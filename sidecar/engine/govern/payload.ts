@@ -15,7 +15,7 @@ export interface Payload {
   readonly json?: string;
 }
 
-export interface Redacted extends Payload {
+export interface RedactedPayload extends Payload {
   /** By kind, in a fixed order. Empty: nothing was changed. */
   readonly findings: readonly Finding[];
 }
@@ -43,7 +43,7 @@ export function payloadOf(value: unknown, handsOn: boolean, size: JsonSize = pay
 }
 
 /** If nothing is found, the returned value is the given value. */
-export function redactPayload(run: GovernedRun, tool: string, { value, text, json }: Payload): Redacted {
+export function redactPayload(run: GovernedRun, tool: string, { value, text, json }: Payload): RedactedPayload {
   const redacted = redactorOf(run, tool).redactJson(json ?? text, run.numbers);
   if (redacted.findings.length === 0) return { value, text, findings: [] };
   const changed: unknown = JSON.parse(redacted.text);

@@ -13,7 +13,7 @@
 import type { Decision } from '../decide/decision.ts';
 import { refuse } from '../decide/refusal.ts';
 import { AuditUnavailable } from '../spool/unavailable.ts';
-import type { Gone, Judged, JudgedCall, NotMade } from './govern.ts';
+import type { DisconnectSignal, JudgedCall, JudgedResult, NotMade } from './govern.ts';
 import type { Governing } from './governing.ts';
 import type { Denial, Verdict } from './verdict.ts';
 
@@ -26,7 +26,7 @@ const uncommitted = refuse('audit_unavailable', 'the control plane has not commi
  * For callers in this process. Returns at once if the durability is `kernel` and the call need not wait, otherwise a
  * promise.
  */
-export function recorded<T>(sidecar: Governing, judged: Judged<T> | Promise<Judged<T>>): T | Promise<T> {
+export function recorded<T>(sidecar: Governing, judged: JudgedResult<T> | Promise<JudgedResult<T>>): T | Promise<T> {
   if (judged instanceof Promise) return recordedLater(sidecar, judged);
   if (sidecar.durability !== 'kernel') return recordedInTurn(sidecar, judged);
   try {
@@ -37,14 +37,18 @@ export function recorded<T>(sidecar: Governing, judged: Judged<T> | Promise<Judg
   }
 }
 
-const recordedLater = async <T>(sidecar: Governing, judging: Promise<Judged<T>>): Promise<T> => recorded(sidecar, await judging);
+const recordedLater = async <T>(sidecar: Governing, judging: Promise<JudgedResult<T>>): Promise<T> => recorded(sidecar, await judging);
 
 /**
  * Writes the entry together with all entries of this turn of the event loop: for requests that arrive at the same time.
  * `until` is a time by `GovernDeps.clock.now`: the caller is answered by then, as if it were unknown whether there is
  * an entry. Absent: it waits.
  */
-export async function recordedInTurn<T>(sidecar: Governing, judging: Judged<T> | Promise<Judged<T>>, until?: number): Promise<T> {
+export async function recordedInTurn<T>(
+  sidecar: Governing,
+  judging: JudgedResult<T> | Promise<JudgedResult<T>>,
+  until?: number,
+): Promise<T> {
   const judged = judging instanceof Promise ? await judging : judging;
   try {
     const appending = sidecar.spool.appendAsync(judged.entry);
@@ -60,7 +64,11 @@ export async function recordedInTurn<T>(sidecar: Governing, judging: Judged<T> |
  * of the turn in which the caller could be answered. If it has disconnected, what the call had counted is given back, a
  * second entry with the same request id says so, and the answer is a denial that is not read.
  */
-export async function recordedForCaller(sidecar: Governing, judging: JudgedCall | Promise<JudgedCall>, gone: Gone): Promise<Verdict> {
+export async function recordedForCaller(
+  sidecar: Governing,
+  judging: JudgedCall | Promise<JudgedCall>,
+  gone: DisconnectSignal,
+): Promise<Verdict> {
   const judged = judging instanceof Promise ? await judging : judging;
   const verdict = await recordedInTurn(sidecar, judged);
   if (!verdict.allowed || judged.notMade === undefined) return verdict;
@@ -93,7 +101,7 @@ async function within<T>(ms: number, appending: Promise<T>): Promise<T> {
   }
 }
 
-function unrecorded<T>(sidecar: Governing, judged: Judged<T>, error: unknown): T {
+function unrecorded<T>(sidecar: Governing, judged: JudgedResult<T>, error: unknown): T {
   if (!(error instanceof AuditUnavailable)) {
     takeBack(sidecar, judged, unwritable);
     throw error;
@@ -110,7 +118,7 @@ function unrecorded<T>(sidecar: Governing, judged: Judged<T>, error: unknown): T
 }
 
 /** There is an entry, or there may be one. The second entry is not awaited: the caller is denied in either case. */
-function takeBack<T>(sidecar: Governing, judged: Judged<T>, why: Decision): void {
+function takeBack<T>(sidecar: Governing, judged: JudgedResult<T>, why: Decision): void {
   judged.giveBack?.();
   const entry = judged.withdrawn?.(why);
   if (entry !== undefined) void sidecar.owed.write(sidecar, entry);

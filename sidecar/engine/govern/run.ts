@@ -65,13 +65,13 @@ export interface DecidedBy {
   readonly mayGoUnrecorded: boolean;
 }
 
-interface Bound {
+interface BoundCaller {
   readonly caller: Caller;
   readonly decidedBy: DecidedBy;
 }
 
 /** Weak in both directions: an entry is freed with the snapshot or with the run. */
-const boundUnder = new WeakMap<Index, WeakMap<GovernedRun, Bound>>();
+const boundUnder = new WeakMap<Index, WeakMap<GovernedRun, BoundCaller>>();
 
 /** Opens a run that has used nothing yet. Throws if no policy is held. */
 export function openRun(
@@ -106,7 +106,7 @@ export function heldBy({ current }: GovernedRun['cell']): Index {
 /** Returns the caller under the snapshot that is held now. Do not keep it longer than one decision takes. */
 export const callerOf = (run: GovernedRun): Caller => boundOf(run).caller;
 
-function boundOf(run: GovernedRun): Bound {
+function boundOf(run: GovernedRun): BoundCaller {
   const index = heldBy(run.cell);
   const known = boundUnder.get(index)?.get(run);
   if (known !== undefined) return known;
@@ -116,9 +116,9 @@ function boundOf(run: GovernedRun): Bound {
   return bound;
 }
 
-function remember(run: GovernedRun, bound: Bound): void {
+function remember(run: GovernedRun, bound: BoundCaller): void {
   const { index } = bound.caller;
-  const runs = boundUnder.get(index) ?? new WeakMap<GovernedRun, Bound>();
+  const runs = boundUnder.get(index) ?? new WeakMap<GovernedRun, BoundCaller>();
   boundUnder.set(index, runs);
   runs.set(run, bound);
 }
@@ -134,7 +134,7 @@ export function decided(run: GovernedRun): void {
   if (current !== null) boundUnder.get(current)?.delete(run);
 }
 
-function boundWith(caller: Caller, facts: RunFacts): Bound {
+function boundWith(caller: Caller, facts: RunFacts): BoundCaller {
   const { revision, settings } = caller.index;
   const decidedBy = {
     callerText: callerText(caller, facts),
@@ -162,7 +162,7 @@ export function stopOf(deps: GovernDeps, run: GovernedRun): Decision | null {
   return 'barred' in bound ? bound.barred : (bound.caller.halted ?? bound.caller.refused);
 }
 
-interface Handed {
+interface HandedTask {
   readonly agent: string;
   /** Absent: all of its parent's. */
   readonly tools?: readonly string[];
@@ -170,7 +170,7 @@ interface Handed {
 }
 
 /** Returns the claim of an agent to which the last agent of `claim` delegates a task. */
-export function childOf(claim: Claim, { agent, tools, scopes }: Handed): Claim {
+export function childOf(claim: Claim, { agent, tools, scopes }: HandedTask): Claim {
   const parent = claim.hops.at(-1);
   if (parent === undefined) throw new Error('a claim names an agent');
   const hop = {

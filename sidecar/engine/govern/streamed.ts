@@ -3,7 +3,7 @@
 import type { Finding } from '@tollgate/proto/contract';
 import type { Decision } from '../decide/decision.ts';
 import type { Redactor } from '../redact/index.ts';
-import type { Judged } from './govern.ts';
+import type { JudgedResult } from './govern.ts';
 import type { GovernDeps } from './governing.ts';
 import { outcomeEntry, withdrawnEntry } from './outcome-entry.ts';
 import { redactorOf } from './payload.ts';
@@ -33,7 +33,7 @@ export interface StreamedOutcome {
 }
 
 /** Builds the entry. The result is whether the part of the output that is still held may be forwarded. */
-export function deliverStreamed(deps: GovernDeps, call: DecidedCall, outcome: StreamedOutcome): Judged<boolean> {
+export function deliverStreamed(deps: GovernDeps, call: DecidedCall, outcome: StreamedOutcome): JudgedResult<boolean> {
   const { isError, durationMs, digest, findings, blocked } = outcome;
   const changed = call.decision.transform === 'redact' && findings.length > 0;
   const entry = outcomeEntry(deps, call, {

@@ -10,13 +10,13 @@ export const answerMs = 500;
 /** The usage is reported this long before the ledger would end the grant and charge all of it. */
 export const returnMs = bounds.leaseMs * 0.2;
 
-interface Ended {
+interface EndedGrant {
   readonly grant: Grant;
   told: { readonly at: number; readonly number: number } | null;
 }
 
 export class EndedGrants {
-  #ended: readonly Ended[] = [];
+  #ended: readonly EndedGrant[] = [];
 
   get size(): number {
     return this.#ended.length;
@@ -44,9 +44,9 @@ export class EndedGrants {
 
   /** Reports all of them, at most as many as one ask may settle. */
   tell(number: number, now: number): readonly SettledGrant[] {
-    const telling = this.#ended.slice(0, bounds.leaseSettled);
-    for (const ended of telling) ended.told = { at: now, number };
-    return telling.map(({ grant }) => grant.settled(now));
+    const reported = this.#ended.slice(0, bounds.leaseSettled);
+    for (const ended of reported) ended.told = { at: now, number };
+    return reported.map(({ grant }) => grant.settled(now));
   }
 
   answered(number: number): void {

@@ -18,7 +18,7 @@ interface SentAsk {
 }
 
 /** A grant that was accepted. */
-interface Known {
+interface AcceptedGrant {
   readonly id: number;
   readonly until: number;
 }
@@ -27,7 +27,7 @@ interface Known {
 export class SentAsks {
   #number: number;
   #sent: SentAsk[] = [];
-  #known: Known[] = [];
+  #known: AcceptedGrant[] = [];
   #lost: readonly number[] = [];
   /** The latest ask that wants something. */
   #wanting: SentAsk | null = null;

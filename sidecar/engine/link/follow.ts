@@ -6,10 +6,10 @@
 // the slowest pace, and the cell is notified: a sidecar without a valid key must not decide.
 import { type ClientDuplexStream, connectivityState, type ServiceError, status } from '@grpc/grpc-js';
 import { createPolicyClient, type Status, type SyncRequest, type SyncResponse__Output } from '@tollgate/proto';
-import { capabilities, bounds, type RevisionName, snapshotSchemaVersion } from '@tollgate/proto/contract';
+import { bounds, capabilities, type RevisionName, snapshotSchemaVersion } from '@tollgate/proto/contract';
 import { barredMs, createBackoff } from '../../base/backoff.ts';
 import type { Index } from '../decide/build-index.ts';
-import type { Offered, PolicyCell } from '../snapshot/cell.ts';
+import type { OfferResult, PolicyCell } from '../snapshot/cell.ts';
 import type { Channel } from './channel.ts';
 import { explainLink } from './explain.ts';
 import { ownConnection } from './own-connection.ts';
@@ -105,7 +105,7 @@ export function followPolicy(deps: FollowDeps, config: FollowConfig): Follower {
     const patienceMs = awaits ? bounds.answerMs : silenceMs;
     timer = setTimeout(() => {
       if (stream !== opened) return;
-      lose(null, `${isConnected() ? 'the control plane said nothing for' : 'no connection within'} ${patienceMs / 1000} s`);
+      lose(null, `${isConnected() ? 'the control plane sent nothing for' : 'no connection within'} ${patienceMs / 1000} s`);
       opened.cancel();
     }, patienceMs);
   };
@@ -227,7 +227,7 @@ function receive(deps: FollowDeps, message: SyncResponse__Output, answer: (reque
   }
 }
 
-function taken({ log, onTaken }: FollowDeps, what: 'snapshot' | 'delta', revision: RevisionName | null, offered: Offered): SyncRequest {
+function taken({ log, onTaken }: FollowDeps, what: 'snapshot' | 'delta', revision: RevisionName | null, offered: OfferResult): SyncRequest {
   if (offered.ok) onTaken();
   log.info(
     { revision: revision?.number, ...(offered.ok ? {} : { code: offered.code, message: offered.message }) },
@@ -236,5 +236,5 @@ function taken({ log, onTaken }: FollowDeps, what: 'snapshot' | 'delta', revisio
   return answerTo(revision, offered);
 }
 
-const answerTo = (revision: RevisionName | null, offered: Offered): SyncRequest =>
+const answerTo = (revision: RevisionName | null, offered: OfferResult): SyncRequest =>
   offered.ok ? { ack: { revision, hash: offered.index.hash } } : { nack: { revision, code: offered.code, message: offered.message } };

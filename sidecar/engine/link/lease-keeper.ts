@@ -127,7 +127,7 @@ export function keepLeases({ clock, random, soon, open, log, waitMs = bounds.lea
     ticking = null;
     const now = clock.now();
     leases.endWaits(now);
-    if (leases.isSilent(now, silentMs)) lose('nothing was answered', false);
+    if (leases.isSilent(now, silentMs)) lose('the control plane did not answer', false);
     // A connection may take any time, but calls do not wait for it.
     if (!leases.isOpen && now - openingSince > waitMs) leases.lost(now);
     isGathering = inFlight > 0 && now - sentAt < gatherMs;
@@ -148,7 +148,7 @@ export function keepLeases({ clock, random, soon, open, log, waitMs = bounds.lea
     try {
       hear(asked, await asked.ask(asks));
     } catch (error) {
-      if (link === asked) lose(error instanceof Error ? error.message : 'the asks were not answered', false);
+      if (link === asked) lose(error instanceof Error ? error.message : 'the lease requests were not answered', false);
     } finally {
       inFlight -= 1;
       unanswered -= asks.length;

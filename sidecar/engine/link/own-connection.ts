@@ -9,11 +9,11 @@ const connectMs = 5_000;
 export const ownConnection = ({ options }: Channel): ChannelOptions => ({ ...options, 'grpc.use_local_subchannel_pool': 1 });
 
 /** Closes the connection when the stream ends. The stream ends with UNAVAILABLE if there is no connection in time. */
-export function endTogether<Asked, Answered>(
+export function endTogether<Outgoing, Incoming>(
   client: Client,
-  stream: ClientDuplexStream<Asked, Answered>,
+  stream: ClientDuplexStream<Outgoing, Incoming>,
   patienceMs = connectMs,
-): ClientDuplexStream<Asked, Answered> {
+): ClientDuplexStream<Outgoing, Incoming> {
   const timer = setTimeout(() => {
     if (client.getChannel().getConnectivityState(false) === connectivityState.READY) return;
     stream.call?.cancelWithStatus(status.UNAVAILABLE, `no connection within ${patienceMs / 1_000} s`);

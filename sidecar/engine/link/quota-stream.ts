@@ -1,6 +1,6 @@
 // Connects to the ledger over gRPC with one stream, whose messages are answered one by one, in order. It is open after
 // the control plane has accepted the greeting.
-import { status, type ServiceError } from '@grpc/grpc-js';
+import { type ServiceError, status } from '@grpc/grpc-js';
 import { createQuotaClient, type LeaseResponse__Output } from '@tollgate/proto';
 import { capabilities, type QuotaAnswer } from '@tollgate/proto/contract';
 import type { Channel } from './channel.ts';
@@ -14,7 +14,7 @@ export interface QuotaStreamConfig {
   readonly holderSecret: Buffer;
 }
 
-interface Asked {
+interface PendingAsk {
   readonly answer: (answers: readonly QuotaAnswer[]) => void;
   readonly fail: (error: Error) => void;
 }
@@ -27,7 +27,7 @@ export const openQuotaStream =
   (hearing) => {
     const client = createQuotaClient(channel.address, channel.credentials(), ownConnection(channel));
     const stream = endTogether(client, client.lease(channel.metadata()));
-    const asked: Asked[] = [];
+    const asked: PendingAsk[] = [];
     let isOver = false;
 
     const over = (problem: string, code: status | null): void => {

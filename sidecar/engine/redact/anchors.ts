@@ -87,7 +87,7 @@ function automatonOf(
 ): { readonly next: Uint16Array; readonly endings: readonly (readonly Ending[])[] } {
   const root = trieOf(keywords, classes);
   const states = numbered(root);
-  if (states.length > 32_767) throw new RangeError('the anchors of detectors are too long together');
+  if (states.length > 32_767) throw new RangeError('the anchors of all detectors together are too long');
   const next = new Uint16Array(states.length * width);
   for (const node of states) {
     // The row of the fallback was written before, because the fallback is shallower.

@@ -1,7 +1,7 @@
 // Defines a detector: where it begins to search, how far it searches, and what it finds.
 
 /** Reports that `text` from `start` to `end` is what the detector searches for. */
-export type Found = (start: number, end: number) => void;
+export type MatchReporter = (start: number, end: number) => void;
 
 export interface Detector {
   /** A built-in kind, or one of a workspace's own kinds. */
@@ -25,7 +25,7 @@ export interface Detector {
    * Searches around the anchor from `at` to `end`. For a run of digits, `end` is after its last digit. The time is
    * linear in its reach.
    */
-  find(text: string, at: number, end: number, found: Found): void;
+  find(text: string, at: number, end: number, found: MatchReporter): void;
 }
 
 /** A finding begins at most this far before its anchor, however far a detector reads back for context. */
@@ -36,7 +36,7 @@ export const leadMax = 256;
  * that all pieces become one finding. A detector is not called again at an anchor inside the finding, so the finding is
  * read once.
  */
-export function foundWhole(found: Found, start: number, end: number, { after }: Detector['reach']): void {
+export function foundWhole(found: MatchReporter, start: number, end: number, { after }: Detector['reach']): void {
   if (end - start <= after) return found(start, end);
   const pieceLength = Math.ceil(after / 2);
   for (let at = start; at < end; at += pieceLength) found(Math.max(start, at - 1), Math.min(end, at + pieceLength));

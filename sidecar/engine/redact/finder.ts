@@ -3,7 +3,7 @@
 import { digestText } from '@tollgate/proto/contract';
 import { type Anchors, buildAnchors } from './anchors.ts';
 import { endsWord, startsWord } from './boundary.ts';
-import { type Detector, type Found, leadMax } from './detector.ts';
+import { type Detector, leadMax, type MatchReporter } from './detector.ts';
 import { builtInMarks, marksIn, type Span } from './marks.ts';
 import type { OwnPattern } from './own-pattern.ts';
 import { plainCharacters } from './plain-characters.ts';
@@ -16,14 +16,14 @@ export interface Finding extends Span {
 }
 
 /** Values that were found before, with their kinds. */
-export interface Known {
+export interface KnownValues {
   in(text: string, work: Work): readonly (Span & { readonly kind: string })[];
 }
 
-export const nothingKnown: Known = { in: () => [] };
+export const nothingKnown: KnownValues = { in: () => [] };
 
 /** Matches whole values only: `MERIDIAN` is not found in `MERIDIANS`. */
-export function knownOf(kinds: ReadonlyMap<string, string>): Known {
+export function knownOf(kinds: ReadonlyMap<string, string>): KnownValues {
   if (kinds.size === 0) return nothingKnown;
   return {
     in: (text, work) => {
@@ -43,7 +43,7 @@ export interface Finder {
    * Returns the findings from `from` on. The text before `from` is context. They are in order and do not overlap.
    * `known`: values that were found in other places of the same payload.
    */
-  find(text: string, from: number, known: Known, work: Work): readonly Finding[];
+  find(text: string, from: number, known: KnownValues, work: Work): readonly Finding[];
   /**
    * Returns where the first finding could begin that more text might still complete or change. If there is no such
    * finding: the length of the text.
@@ -70,7 +70,7 @@ export function createFinder(
   const anchors: Anchors = buildAnchors(detectors);
   const allows = (value: string): boolean => allow.size > 0 && allow.has(digestText(value));
 
-  const candidates = (text: string, known: Known, work: Work): readonly Finding[] => {
+  const candidates = (text: string, known: KnownValues, work: Work): readonly Finding[] => {
     let all: Finding[] | null = null;
     // For each detector, the end of its last finding: it is not called again before that position. The list is created
     // late, because most texts contain no finding.
@@ -79,7 +79,7 @@ export function createFinder(
     const add = (kind: string, rank: number, start: number, end: number): void => {
       if (end > start && !allows(text.slice(start, end))) (all ??= []).push({ kind, rank, start, end });
     };
-    const found: Found = (start, stop) => {
+    const found: MatchReporter = (start, stop) => {
       covered ??= detectors.map(() => 0);
       covered[asked] = Math.max(covered[asked] ?? 0, stop);
       add(detectors[asked]?.kind ?? '', asked, start, stop);
@@ -98,7 +98,7 @@ export function createFinder(
       if (test(text)) for (const { start, end } of matches(text, (units) => work.spend(units))) add(kind, detectors.length, start, end);
     }
     for (const { kind, start, end } of known.in(text, work)) add(kind, detectors.length, start, end);
-    return all === null ? none : besideMarks(all, marks);
+    return all === null ? none : outsideMarks(all, marks);
   };
 
   return {
@@ -122,7 +122,7 @@ export function createFinder(
  * A mark is not a finding. A finding that overlaps a mark at one end is cut there. A finding that continues on both
  * sides of a mark keeps it.
  */
-function besideMarks(found: readonly Finding[], marks: readonly Span[]): readonly Finding[] {
+function outsideMarks(found: readonly Finding[], marks: readonly Span[]): readonly Finding[] {
   if (marks.length === 0) return found;
   return found.flatMap((finding) => {
     let { start, end } = finding;

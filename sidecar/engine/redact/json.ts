@@ -145,7 +145,7 @@ function stringEnd(text: string, start: number): number {
     while (text[end - 1 - slashes] === '\\') slashes += 1;
     if (slashes % 2 === 0) return end + 1;
   }
-  throw new RangeError('a text that is no JSON was rewritten');
+  throw new RangeError('the text to redact is not JSON');
 }
 
 function numberEnd(text: string, start: number): number {

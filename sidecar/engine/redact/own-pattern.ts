@@ -30,7 +30,7 @@ export function ownPatternProblem(pattern: string): string | null {
     if (size > sizeMax) return `takes ${size} steps, at most ${sizeMax} are allowed: write fewer or shorter repeats`;
     return compiled.test('') ? 'matches the empty text, and so everything' : null;
   } catch (error) {
-    if (error instanceof RE2JSException) return `is no RE2 pattern: ${error.message}`;
+    if (error instanceof RE2JSException) return `is not an RE2 pattern: ${error.message}`;
     throw error;
   }
 }

@@ -1,5 +1,5 @@
 // Finds what a call's tool must not receive, and leaves what it may receive.
-import type { Finder, Finding, Known } from './finder.ts';
+import type { Finder, Finding, KnownValues } from './finder.ts';
 import type { Work } from './work.ts';
 
 export interface Finders {
@@ -12,7 +12,7 @@ export interface Finders {
   readonly unwanted: Finder | null;
 }
 
-export interface Wanted {
+export interface WantedFindings {
   readonly found: readonly Finding[];
   /** The findings that are kept unchanged. */
   readonly left: readonly Finding[];
@@ -21,7 +21,7 @@ export interface Wanted {
 const none: readonly Finding[] = [];
 
 /** A token that is kept is not reported again as the value of the name next to it. */
-export function findWanted({ wanted, unwanted }: Finders, text: string, from: number, known: Known, work: Work): Wanted {
+export function findWanted({ wanted, unwanted }: Finders, text: string, from: number, known: KnownValues, work: Work): WantedFindings {
   const found = wanted.find(text, from, known, work);
   const left = unwanted?.find(text, from, known, work) ?? none;
   if (left.length === 0 || found.length === 0) return { found, left };

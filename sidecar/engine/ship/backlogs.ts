@@ -81,7 +81,7 @@ export function createBacklogs(deps: BacklogsDeps, { spool, adoptEveryMs }: { sp
   }
 
   function adoptionFailed(error: unknown): readonly Backlog[] {
-    log.warn({ error: String(error) }, 'spools could not be looked for');
+    log.warn({ error: String(error) }, 'the folder of the spools could not be searched');
     return [];
   }
 
@@ -109,7 +109,7 @@ export function createBacklogs(deps: BacklogsDeps, { spool, adoptEveryMs }: { sp
     const { records } = backlog.status();
     const againMs = backlog === spool ? refusedMs.own : refusedMs.adopted;
     refused.set(id, records);
-    log.warn({ spool: id, code, records, againMs }, 'the control plane does not take this spool; it is kept on disk');
+    log.warn({ spool: id, code, records, againMs }, 'the control plane refuses this spool; it is kept on disk');
     if (backlog !== spool) retire(backlog);
     const again = clock.after(againMs, () => {
       refused.delete(id);

@@ -9,12 +9,12 @@ import type { ShipMessage, ShipStream } from './shipment.ts';
 export type DirectBatch = NonNullable<ShipMessage['batch']>;
 
 /** Either everything of the spool up to the sequence is committed, or nothing of the batch was accepted. */
-export type Committed = { readonly acknowledged: number } | { readonly refused: RefusedCode; readonly expected: number };
+export type CommitResult = { readonly acknowledged: number } | { readonly refused: RefusedCode; readonly expected: number };
 
 /** The status codes of gRPC. */
 const codes = { ok: 0, cancelled: 1, unavailable: 14 } as const;
 
-export function openDirectStream(commit: (batch: DirectBatch) => Promise<Committed>): ShipStream {
+export function openDirectStream(commit: (batch: DirectBatch) => Promise<CommitResult>): ShipStream {
   const stream = new EventEmitter();
   let hasEnded = false;
   let committing = Promise.resolve();

@@ -14,7 +14,7 @@ import { isStale } from '../decide/decide.ts';
 import type { Freshness } from '../decide/decision.ts';
 import { type DeltaMessage, type SnapshotMessage, verifyDelta, verifySnapshot } from './verify.ts';
 
-export type Offered =
+export type OfferResult =
   | { readonly ok: true; readonly index: Index }
   | { readonly ok: false; readonly code: NackCode; readonly message: string };
 
@@ -36,12 +36,12 @@ export interface PolicyCell {
   readonly freshness: Freshness;
   /** Why every call is denied although a snapshot may be held. Null: calls are not denied for this. */
   readonly refused: string | null;
-  offer(message: SnapshotMessage): Offered;
+  offer(message: SnapshotMessage): OfferResult;
   /** Applies the changes from the held revision to a later one. */
-  change(message: DeltaMessage): Offered;
+  change(message: DeltaMessage): OfferResult;
   /** The held policy is current under a newer number. */
-  renumber(revision: RevisionName, hash: Uint8Array): Offered;
-  restore(message: SnapshotMessage, heardAt: number): Offered;
+  renumber(revision: RevisionName, hash: Uint8Array): OfferResult;
+  restore(message: SnapshotMessage, heardAt: number): OfferResult;
   /** A message could not be decoded, or is larger than the limit. */
   malformed(problem: string): void;
   /** A message of the control plane arrived. `announced` is its newest revision. */
@@ -54,12 +54,12 @@ export interface PolicyCell {
   onSwap(listener: (index: Index) => void): void;
 }
 
-interface Deps {
+interface CellClock {
   /** Ms on a clock that never goes backwards. */
   readonly now: () => number;
 }
 
-export function createPolicyCell({ now }: Deps, workspace: string): PolicyCell {
+export function createPolicyCell({ now }: CellClock, workspace: string): PolicyCell {
   let current: Index | null = null;
   /** By key, as they were sent. The next delta is applied to them, and the file is written from them. */
   let entries = new Map<string, Uint8Array>();
@@ -71,7 +71,7 @@ export function createPolicyCell({ now }: Deps, workspace: string): PolicyCell {
   let lastNack: CellStatus['lastNack'] = null;
   const listeners: ((index: Index) => void)[] = [];
 
-  const swap = (index: Index): Offered => {
+  const swap = (index: Index): OfferResult => {
     const before = current;
     current = index;
     lastNack = null;
@@ -84,7 +84,7 @@ export function createPolicyCell({ now }: Deps, workspace: string): PolicyCell {
     if (before !== null) forgetCallers(before);
     return { ok: true, index };
   };
-  const nack = (code: NackCode, words: string): Offered => {
+  const nack = (code: NackCode, words: string): OfferResult => {
     const message = words.slice(0, bounds.nackMessageLength);
     lastNack = { code, message };
     if (code === 'schema_unsupported') {
@@ -94,7 +94,7 @@ export function createPolicyCell({ now }: Deps, workspace: string): PolicyCell {
     return { ok: false, code, message };
   };
   /** An error of any kind changes nothing. */
-  const safely = (take: () => Offered): Offered => {
+  const safely = (take: () => OfferResult): OfferResult => {
     try {
       return take();
     } catch (error) {
@@ -105,7 +105,7 @@ export function createPolicyCell({ now }: Deps, workspace: string): PolicyCell {
     current !== null && current.epoch === epoch && revision < current.revision
       ? `revision ${revision} is older than ${current.revision}, which is held`
       : null;
-  const offer = (message: SnapshotMessage): Offered =>
+  const offer = (message: SnapshotMessage): OfferResult =>
     safely(() => {
       const verified = verifySnapshot(message, workspace);
       if (!verified.ok) return nack(verified.code, verified.message);
@@ -116,10 +116,10 @@ export function createPolicyCell({ now }: Deps, workspace: string): PolicyCell {
       entries = new Map(message.entries.map(({ key, value }) => [key, value]));
       return swap(index);
     });
-  const change = (message: DeltaMessage): Offered =>
+  const change = (message: DeltaMessage): OfferResult =>
     safely(() => {
       const held = current;
-      if (held === null) return nack('wrong_base', 'a delta cannot be applied: nothing is held');
+      if (held === null) return nack('wrong_base', 'a delta cannot be applied: no policy is held');
       const verified = verifyDelta(message, workspace, { ...held, entries });
       if (!verified.ok) return nack(verified.code, verified.message);
       const { changes } = verified;
@@ -144,7 +144,7 @@ export function createPolicyCell({ now }: Deps, workspace: string): PolicyCell {
     change,
     renumber: ({ epoch, number }, hash) => {
       if (current === null || !current.hash.equals(hash))
-        return nack('hash_mismatch', 'what is held is not what the control plane calls current');
+        return nack('hash_mismatch', 'the policy held differs from the one that the control plane calls current');
       const older = backwards(epoch, number);
       if (older !== null) return nack('revision_backwards', older);
       return swap(renumberIndex(current, epoch, number));

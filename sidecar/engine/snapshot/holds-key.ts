@@ -16,14 +16,14 @@ export function holdsKey({ entries }: Pick<SnapshotMessage, 'entries'>, key: str
   });
 }
 
-interface Read {
+interface KeyEntry {
   readonly hash: unknown;
   /** Ms since 1970. Null: the key does not expire. */
   readonly expiresAt: number | null;
 }
 
 /** An entry that cannot be read counts as no key. Verification reports the reason. */
-function readKey(value: Uint8Array): Read {
+function readKey(value: Uint8Array): KeyEntry {
   try {
     const { hash, expiresAt } = Object(JSON.parse(Buffer.from(value).toString('utf8')));
     return { hash, expiresAt: typeof expiresAt === 'number' ? expiresAt : null };

@@ -11,7 +11,7 @@ import type { PolicyCell } from './cell.ts';
 import { readSnapshotFile, touchSnapshotFile, writeSnapshotFile } from './disk.ts';
 import type { SnapshotMessage } from './verify.ts';
 
-interface Deps {
+interface SnapshotStorage {
   readonly cell: PolicyCell;
   readonly clock: Clock;
   readonly log: Pick<Log, 'warn'>;
@@ -34,7 +34,7 @@ const touchMs = 1_000;
 const writeEveryMs = 1_000;
 
 /** Offers the file's snapshot to the cell, if there is one, and keeps the file up to date from then on. */
-export async function keepOnDisk({ cell, clock, log, isOurs }: Deps, path: string): Promise<Keeper> {
+export async function keepOnDisk({ cell, clock, log, isOurs }: SnapshotStorage, path: string): Promise<Keeper> {
   let pending = false;
   let writing: Promise<void> | null = null;
   let resting: Timer | null = null;

@@ -50,7 +50,7 @@ export function readEntries(entries: readonly RawEntry[]): Contents {
     else if (kind === 'member') named(push(members, readMember(json, key)).uid);
     else if (kind === 'key') named(push(keys, readKey(json, key)).id);
     else if (kind === 'server') named(push(servers, readServer(json, key)).name);
-    else throw new InvalidEntry(`${placeOf(key)}: is of no known kind`);
+    else throw new InvalidEntry(`${placeOf(key)}: has an unknown kind`);
   }
   return { settings, documents, agents, members, keys, servers };
 }
@@ -59,7 +59,7 @@ export function readEntries(entries: readonly RawEntry[]): Contents {
 export function requireOnce(keys: Iterable<string>): void {
   const seen = new Set<string>();
   for (const key of keys) {
-    if (seen.has(key)) throw new InvalidEntry(`${placeOf(key)}: is there twice`);
+    if (seen.has(key)) throw new InvalidEntry(`${placeOf(key)}: appears twice`);
     seen.add(key);
   }
 }
@@ -139,7 +139,7 @@ function readDocumentId(id: Fields, key: string): DocumentId {
       return { layer };
     case 'role': {
       const role = id.read('role', string);
-      if (!isRole(role)) throw new InvalidEntry(`${placeOf(key)}: id.role is no role`);
+      if (!isRole(role)) throw new InvalidEntry(`${placeOf(key)}: id.role is not a known role`);
       return { layer, role };
     }
     case 'agent-type':
@@ -194,14 +194,14 @@ function readMember(json: Fields, key: string): CompiledMember {
 
 function readRole(json: Fields, key: string): CompiledMember['role'] {
   const role = json.read('role', string);
-  if (!isRole(role)) throw new InvalidEntry(`${placeOf(key)}: role is no role`);
+  if (!isRole(role)) throw new InvalidEntry(`${placeOf(key)}: role is not a known role`);
   return role;
 }
 
 function readKey(json: Fields, key: string): CompiledKey {
   const pins = json.read('pins', object);
   const tier = pins.read('tier', nullable(string));
-  if (tier !== null && !isTier(tier)) throw new InvalidEntry(`${placeOf(key)}: pins.tier is no tier`);
+  if (tier !== null && !isTier(tier)) throw new InvalidEntry(`${placeOf(key)}: pins.tier is not a known tier`);
   return {
     id: json.read('id', string),
     hash: json.read('hash', string),

@@ -35,18 +35,18 @@ export interface Base {
   readonly entries: ReadonlyMap<string, Uint8Array>;
 }
 
-interface Refused {
+interface RefusedSnapshot {
   readonly ok: false;
   readonly code: NackCode;
   readonly message: string;
 }
 
-export type Verified = { readonly ok: true; readonly snapshot: Snapshot } | Refused;
-export type VerifiedDelta = { readonly ok: true; readonly changes: Changes } | Refused;
+export type VerifyResult = { readonly ok: true; readonly snapshot: Snapshot } | RefusedSnapshot;
+export type VerifiedDelta = { readonly ok: true; readonly changes: Changes } | RefusedSnapshot;
 
-const no = (code: NackCode, message: string): Refused => ({ ok: false, code, message });
+const no = (code: NackCode, message: string): RefusedSnapshot => ({ ok: false, code, message });
 
-export function verifySnapshot(message: SnapshotMessage, workspace: string): Verified {
+export function verifySnapshot(message: SnapshotMessage, workspace: string): VerifyResult {
   const { revision } = message;
   const wrong = headProblem(message, workspace) ?? revisionProblem('revision', revision);
   if (wrong !== null) return wrong;
@@ -74,7 +74,7 @@ export function verifyDelta(message: DeltaMessage, workspace: string, base: Base
   if (from === null || to === null) return no('entry_invalid', 'from or to is missing');
   if (from.epoch !== base.epoch || from.number !== base.revision)
     return no('wrong_base', `the delta starts from ${wordsOf(from)}, and ${wordsOf({ ...base, number: base.revision })} is held`);
-  if (to.epoch !== from.epoch) return no('wrong_base', `the delta leads to ${wordsOf(to)}: another epoch is taken whole`);
+  if (to.epoch !== from.epoch) return no('wrong_base', `the delta leads to ${wordsOf(to)}: another epoch needs a whole snapshot`);
   if (to.number <= from.number) return no('revision_backwards', `the delta leads from revision ${from.number} to ${to.number}`);
   return reading(() => {
     requireOnce([...changed.map(({ key }) => key), ...removed]);
@@ -96,26 +96,26 @@ export function verifyDelta(message: DeltaMessage, workspace: string, base: Base
   });
 }
 
-function headProblem({ schemaVersion, workspace: named }: MessageHead, workspace: string): Refused | null {
+function headProblem({ schemaVersion, workspace: named }: MessageHead, workspace: string): RefusedSnapshot | null {
   if (schemaVersion !== snapshotSchemaVersion)
     return no('schema_unsupported', `this sidecar understands schema ${snapshotSchemaVersion}, the snapshot has ${schemaVersion}`);
   if (named !== workspace) return no('wrong_workspace', `the key is of workspace "${workspace}", the snapshot of ${JSON.stringify(named)}`);
   return null;
 }
 
-function revisionProblem(field: string, revision: RevisionName | null): Refused | null {
+function revisionProblem(field: string, revision: RevisionName | null): RefusedSnapshot | null {
   const good = revision !== null && revision.epoch !== '' && Number.isSafeInteger(revision.number) && revision.number >= 0;
   return good ? null : no('entry_invalid', `the revision is missing or malformed (${field})`);
 }
 
-const settingsProblem = ({ settings }: Pick<Contents, 'settings'>, workspace: string): Refused | null =>
+const settingsProblem = ({ settings }: Pick<Contents, 'settings'>, workspace: string): RefusedSnapshot | null =>
   settings === null || settings.workspace === workspace
     ? null
     : no('wrong_workspace', `settings.workspace is ${JSON.stringify(settings.workspace)}`);
 
 const wordsOf = ({ epoch, number }: RevisionName): string => `revision ${number} of epoch ${JSON.stringify(epoch)}`;
 
-function reading<T>(read: () => T): T | Refused {
+function reading<T>(read: () => T): T | RefusedSnapshot {
   try {
     return read();
   } catch (error) {

@@ -29,13 +29,13 @@ export async function adoptDead(
   deps: AdoptionDeps,
   { folder, workspace, max, isLeft = () => false }: AdoptionConfig,
 ): Promise<readonly Backlog[]> {
-  for (const path of await removeRemnants(folder, deps.clock.wall())) deps.log.warn({ path }, 'what is left of a spool cannot be removed');
+  for (const path of await removeRemnants(folder, deps.clock.wall())) deps.log.warn({ path }, 'the remains of a spool cannot be removed');
   const adopted: Backlog[] = [];
   for (const spool of listSpools(folder)) {
     if (adopted.length >= max) break;
     if (isLeft(spool.id)) continue;
     const found = spool.workspace;
-    if (found === undefined) deps.log.warn({ folder: spool.folder }, 'a spool is not understood');
+    if (found === undefined) deps.log.warn({ folder: spool.folder }, 'a spool cannot be read: its format is unknown or damaged');
     if (found !== workspace) continue;
     const backlog = await adopt(deps, spool).catch((error: unknown) => {
       // Another process can finish and remove a spool at any moment.

@@ -77,7 +77,7 @@ export function createAppending(writer: Writer, { clock, durability, confirmatio
 
   function appendAsync(json: string): Promise<number> {
     if (confirmations === undefined) return appendToGroup(json);
-    if (confirmations.isFull) return Promise.reject(new AuditUnavailable('busy', 'too many wait for the control plane'));
+    if (confirmations.isFull) return Promise.reject(new AuditUnavailable('busy', 'too many entries wait for the control plane'));
     return appendToGroup(json).then((sequence) => confirmations.wait(sequence).then(() => sequence));
   }
 

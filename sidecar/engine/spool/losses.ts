@@ -18,13 +18,13 @@ export interface Losses {
 const keptMax = 16;
 
 export function createLosses({ fs, log }: { fs: SpoolFs; log: Log }, { id, folder }: { id: string; folder: string }): Losses {
-  const setAside = new Set<string>();
+  const copied = new Set<string>();
   let lostThrough = 0;
   let count = 0;
   let copying = Promise.resolve();
 
-  function copyAside({ path }: Segment): void {
-    setAside.add(path);
+  function copyDamaged({ path }: Segment): void {
+    copied.add(path);
     const keptAs = join(dirname(folder), `${id}.${basename(path)}.bad`);
     const previous = copying;
     copying = keep(path, keptAs).then(
@@ -50,7 +50,7 @@ export function createLosses({ fs, log }: { fs: SpoolFs; log: Log }, { id, folde
       if (sequence <= lostThrough) return;
       lostThrough = sequence;
       count += 1;
-      if (!setAside.has(segment.path)) copyAside(segment);
+      if (!copied.has(segment.path)) copyDamaged(segment);
     },
     close: () => copying,
   };

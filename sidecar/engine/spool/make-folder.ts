@@ -18,7 +18,7 @@ export function makeFolder(path: string, mode = ours): void {
     if (isFolder(path)) return;
     if (!isErrno(error, 'ENOENT')) throw error;
     const above = dirname(path);
-    if (existsSync(above)) throw new Error(`${above} takes no new folder, so there can be no ${path}`, { cause: error });
+    if (existsSync(above)) throw new Error(`${path} cannot be created: no folder can be created in ${above}`, { cause: error });
     makeFolder(above, mode);
     makeFolder(path, mode);
   }

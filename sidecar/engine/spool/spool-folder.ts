@@ -40,7 +40,7 @@ function refuseIfThere(folder: string, make: () => void): void {
     make();
   } catch (error) {
     if (!isErrno(error, 'EEXIST') && !isErrno(error, 'ENOTEMPTY')) throw error;
-    throw new Error(`the spool ${folder} belongs to another process; each process has its own, under an id of its own`, { cause: error });
+    throw new Error(`the spool ${folder} belongs to another process; each process needs a spool and an id of its own`, { cause: error });
   }
 }
 

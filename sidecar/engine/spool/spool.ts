@@ -104,7 +104,7 @@ export async function openSpool(deps: SpoolDeps, config: SpoolConfig): Promise<S
     try {
       owned.belongTo(workspaceId);
     } catch (error) {
-      log.warn({ folder: hold.folder, error: String(error) }, 'the spool could not be told its workspace');
+      log.warn({ folder: hold.folder, error: String(error) }, 'the workspace of the spool could not be recorded');
     }
   }
 

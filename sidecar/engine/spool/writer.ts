@@ -101,7 +101,7 @@ export function createWriter(fs: SpoolFs, { segments, segmentBytes, bytesMax, ot
       const { fd, segment } = placeFor(framed);
       isTouched = true;
       const taken = fs.writeSync(fd, buffer, 0, framed, segment.bytes);
-      if (taken !== framed) throw new Error(`the disk took ${taken} of ${framed} bytes`);
+      if (taken !== framed) throw new Error(`the disk wrote ${taken} of ${framed} bytes`);
     } catch (cause) {
       throw rollBack(cause);
     }

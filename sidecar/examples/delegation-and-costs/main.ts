@@ -1,5 +1,5 @@
 // An agent that hands a task to another: the other has at most its tools, and what it spends comes out of the budgets of both.
-// Money is put aside before a model is asked and settled after it, so that it is never more than the cap.
+// Money is reserved before a model call and settled after it, so that it never exceeds the cap.
 import { connect } from '@tollgate/sidecar';
 import { ask, grpc, key } from '../plane.ts';
 

@@ -58,7 +58,7 @@ export async function runAgent(run: Run, mcp: Client, { name, script, task, befo
   return text;
 }
 
-export interface Seen {
+export interface ShownDecision {
   /** Ms since 1970, with fractions. */
   readonly at: number;
   readonly waitedUs: number;
@@ -69,7 +69,7 @@ export interface Seen {
  * Shows each verdict as its caller got it, with what it waited: the decision, and its entry in the spool. `guard` asks
  * through `run.decide`, so this one place sees every call.
  */
-export function watch(run: Run, show: (seen: Seen) => void): Run {
+export function watch(run: Run, show: (seen: ShownDecision) => void): Run {
   const decide = run.decide.bind(run);
   run.decide = async (call) => {
     const startedAt = performance.now();

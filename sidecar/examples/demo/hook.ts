@@ -1,4 +1,4 @@
-// The other door: any program in any language asks the sidecar process beside it over HTTP, with its user's own key.
+// The other door: any program in any language asks the sidecar process next to it over HTTP, with its user's own key.
 import { setTimeout as delay } from 'node:timers/promises';
 
 export interface HookAnswer {

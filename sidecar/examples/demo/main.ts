@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { connect, type Run } from '@tollgate/sidecar';
-import { runAgent, type Seen, startMcpServer, watch } from './agent.ts';
+import { runAgent, type ShownDecision, startMcpServer, watch } from './agent.ts';
 import { compareDecisions, readAudit } from './audit.ts';
 import { askSidecar, untilReady } from './hook.ts';
 import { courier, scout } from './model.ts';
@@ -18,9 +18,9 @@ import { printHeader, printRow, type Row, rowOfAnswer, rowOfEntry, rowOfVerdict 
 await runOnStage(play);
 
 async function play(stage: Stage): Promise<void> {
-  print(bold('Tollgate: which agent may call which tool, decided on the spot and written down'));
+  print(bold('Tollgate: which agent may call which tool, decided locally and recorded'));
 
-  heading('1  Start', 'The control plane owns policy and audit log. Sidecars beside the agents decide by a copy of the policy.');
+  heading('1  Start', 'The control plane owns policy and audit log. Sidecars next to the agents decide with a copy of the policy.');
   const ownerKey = `gsk_${workspace}_${randomBytes(20).toString('hex')}`;
   const controlPlane = await startControlPlane(stage, { workspace, ownerKey });
   const rest = controlPlane.address('REST');
@@ -52,7 +52,7 @@ async function play(stage: Stage): Promise<void> {
 
   heading(
     '3  An agent works for Mia',
-    'An AI SDK loop over MCP tools, each in run.guard(). µs: what a call waits to be decided and written down.',
+    'An AI SDK loop over MCP tools, each in run.guard(). µs: how long a call waits for its recorded decision.',
   );
   await untilReady(hooks, stage.signal);
   const connecting = connect({ controlPlane: grpc, key: keys.agents, spoolDir: join(stage.folder, 'library') });
@@ -63,7 +63,7 @@ async function play(stage: Stage): Promise<void> {
     shown.push(row);
     printRow(row);
   };
-  const runOf = (agent: string, onSeen: (seen: Seen) => void = () => undefined): Run =>
+  const runOf = (agent: string, onSeen: (seen: ShownDecision) => void = () => undefined): Run =>
     watch(gate.run({ agent, tier: 'api', user: 'mia', client: { name: 'ai-sdk' } }), (seen) => {
       show(rowOfVerdict(agent, seen));
       onSeen(seen);
@@ -92,7 +92,7 @@ async function play(stage: Stage): Promise<void> {
   );
   printHeader('µs');
   let answeredAt = Number.POSITIVE_INFINITY;
-  const after: Seen[] = [];
+  const after: ShownDecision[] = [];
   const courierRun = runOf('courier', (seen) => {
     if (seen.at >= answeredAt) after.push(seen);
   });

@@ -6,7 +6,7 @@ type Model = Extract<LanguageModel, { readonly specificationVersion: 'v3' }>;
 type Prompt = Parameters<Model['doGenerate']>[0]['prompt'];
 
 /** What came back from a tool call: its output, or the text of the error. */
-interface Heard {
+interface ToolReply {
   readonly tool: string;
   readonly refused: boolean;
   readonly text: string;
@@ -15,7 +15,7 @@ interface Heard {
 type Step = { readonly call: string; readonly input: object } | { readonly say: string };
 
 /** The model's whole mind. */
-export type Script = (heard: readonly Heard[]) => Step;
+export type Script = (heard: readonly ToolReply[]) => Step;
 
 export function createScriptedModel(modelId: string, script: Script): Model {
   const unknown = { total: undefined, noCache: undefined, cacheRead: undefined, cacheWrite: undefined };
@@ -41,7 +41,7 @@ export function createScriptedModel(modelId: string, script: Script): Model {
   };
 }
 
-function hear(prompt: Prompt): readonly Heard[] {
+function hear(prompt: Prompt): readonly ToolReply[] {
   return prompt.flatMap((message) =>
     message.role !== 'tool'
       ? []

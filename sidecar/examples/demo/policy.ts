@@ -59,7 +59,7 @@ export async function loosenOwn(mia: Rest): Promise<RestRefused> {
     if (error instanceof RestRefused && error.status === 403) return error;
     throw error;
   }
-  throw new Error('a member loosened the policy of the workspace');
+  throw new Error('a member loosened the policy of the workspace, and the control plane did not refuse it');
 }
 
 /** The change in the middle of the run. */

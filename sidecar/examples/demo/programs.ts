@@ -137,7 +137,7 @@ async function endOf(child: ChildProcess): Promise<number | string | null> {
   return child.signalCode ?? child.exitCode;
 }
 
-/** Ours without what configures a Tollgate or a database: the demo touches nobody's real one. */
+/** Ours without what configures a Tollgate or a database: the demo uses no existing one. */
 function ownEnvironment(): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(?:TOLLGATE_|PG|DATABASE_URL$)/.test(name)));
 }

@@ -10,7 +10,7 @@ export async function runOnStage(play: (stage: Stage) => Promise<void>): Promise
     process.on(signal, () => stage.fail(new Interrupted(`interrupted by ${signal}`)));
   process.on('uncaughtException', (error) => stage.fail(error));
   // A reader that went away, as in `npm run demo | head`.
-  process.stdout.on('error', () => stage.fail(new Interrupted('nobody reads on')));
+  process.stdout.on('error', () => stage.fail(new Interrupted('the output was closed')));
 
   const ended = await Promise.race([play(stage), stage.failure]).then(
     () => [],

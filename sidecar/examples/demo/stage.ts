@@ -33,7 +33,7 @@ export function createStage(): Stage {
   const failure = new Promise<never>((_resolve, reject) => {
     signal.addEventListener('abort', () => reject(signal.reason), { once: true });
   });
-  // Somebody may fail the stage when nobody waits for it any more.
+  // The stage may fail when no caller waits for it any more.
   failure.catch(() => undefined);
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-demo-'));
   steps.push(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }));

@@ -1,6 +1,6 @@
 // The table of decisions: one row for a decision as its caller got it, or as the audit log has it, and notes below it.
 import type { AuditEntry, EntryRule, Finding } from '@tollgate/proto/contract';
-import type { Seen } from './agent.ts';
+import type { ShownDecision } from './agent.ts';
 import type { HookAnswer } from './hook.ts';
 import { bold, green, note, print, red, yellow } from './print.ts';
 
@@ -17,7 +17,7 @@ export interface Row {
   readonly notes: readonly string[];
 }
 
-export function rowOfVerdict(agent: string, { at, waitedUs, verdict }: Seen): Row {
+export function rowOfVerdict(agent: string, { at, waitedUs, verdict }: ShownDecision): Row {
   const { decision, requestId, tool, findings } = verdict;
   const notes = [
     ...(verdict.allowed ? [] : [wordsOf(decision.reason)]),

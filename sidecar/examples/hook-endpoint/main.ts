@@ -1,5 +1,5 @@
 // No library: any program in any language asks over HTTP before and after a tool call. The control plane answers hooks
-// itself, as here; a sidecar process beside the agent answers the same requests without the way to it.
+// itself, as here; a sidecar process next to the agent answers the same requests without a round trip to it.
 import { addRules, key, rest } from '../plane.ts';
 
 await addRules({

@@ -7,7 +7,7 @@ import type { Answer, Exchange, Send } from '../exchange.ts';
 import { openProgramSession, type ProgramSession } from './session.ts';
 import { openSharedProgram, type SharedProgram } from './shared.ts';
 import { type Reach, UpstreamDown, upstreamBounds } from '../upstream.ts';
-import { errorText, Refused, rpcErrors } from '../wire/rpc.ts';
+import { errorText, RpcRefusal, rpcErrors } from '../wire/rpc.ts';
 
 type ProgramReach = Reach & { readonly kind: 'program' };
 
@@ -125,7 +125,7 @@ function end({ sessions, ending }: Running, id: string, { keyId, session }: OwnS
   session.close();
 }
 
-/** Ends an idle session if the limits are reached. Throws `Refused` if there is still no capacity. */
+/** Ends an idle session if the limits are reached. Throws `RpcRefusal` if there is still no capacity. */
 function makeRoom(of: Running, keyId: string): void {
   const { programsOfKey } = upstreamBounds;
   const isFull = (): boolean => of.sessions.size + of.starting.length >= sessionsMax;
@@ -136,7 +136,7 @@ function makeRoom(of: Running, keyId: string): void {
     ) +
       countOf(keyId, of.starting) >=
     programsOfKey;
-  const problem = (text: string): Refused => new Refused(503, errorText(null, rpcErrors.internal, `the tool server ${text}`));
+  const problem = (text: string): RpcRefusal => new RpcRefusal(503, errorText(null, rpcErrors.internal, `the tool server ${text}`));
   const full = problem(`has ${programsOfKey} sessions of this key, each a program of its own; end one, or try again later`);
   if (countOf(keyId, [...of.ending.values()]) >= programsOfKey) throw full;
   if (hasShare()) endIdle(of, (own) => own.keyId === keyId);

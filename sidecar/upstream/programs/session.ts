@@ -12,7 +12,7 @@ import { readMessage, type ServerMessage } from '../wire/server-message.ts';
 import { type Channel, type ChannelListener, UpstreamDown } from '../upstream.ts';
 import { createLoad, createMailbox, type Mailbox } from './mailbox.ts';
 import { inClientsWords, inOurWords, numberOf, type Place, placeOf } from './place.ts';
-import { createUnheard } from './unheard.ts';
+import { createUnreadMessages } from './unread-messages.ts';
 
 export interface ProgramSession {
   /** A POST or a GET. */
@@ -46,7 +46,7 @@ export async function openProgramSession(
   ended: () => void,
 ): Promise<ProgramSession> {
   const requests = new Map<number, OpenRequest>();
-  const unheard = createUnheard();
+  const unread = createUnreadMessages();
   const load = createLoad(loadMax);
   let standing: Mailbox | null = null;
   let last = 0;
@@ -60,7 +60,7 @@ export async function openProgramSession(
       if (message === null) return undefined;
       if (message.kind !== 'response' && message.method !== 'notifications/progress') {
         const box = boxFor(message);
-        return box === null ? unheard.add(message.text) : box.put(message.text);
+        return box === null ? unread.add(message.text) : box.put(message.text);
       }
       const number = numberOf(message);
       const place = number === null ? undefined : requests.get(number);
@@ -83,7 +83,7 @@ export async function openProgramSession(
     if (standing !== null) return { status: 409, headers: {}, body: { kind: 'none' } };
     const box = createMailbox(load);
     standing = box;
-    for (const text of unheard.take()) void box.put(text);
+    for (const text of unread.take()) void box.put(text);
     const events = box.events(signal, () => {
       if (standing === box) standing = null;
     });
@@ -121,7 +121,7 @@ export async function openProgramSession(
     exchange: async (exchange) => {
       const { method, message, body, signal } = exchange;
       if (method === 'GET') return stand(signal);
-      if (message === null || body === null) throw new RangeError('a POST has a message');
+      if (message === null || body === null) throw new RangeError('a POST to a program must have a message');
       if (message.kind === 'request') return ask(message, body, exchange);
       if (message.kind === 'notification' && message.method === 'notifications/cancelled') await cancel(message.params['requestId'], body);
       else await sendTo(channel, body);

@@ -32,7 +32,7 @@ const loadMax = 32 * 1_048_576;
  * hold on to them would use up the capacity of the others.
  */
 const unreadMax = 32 * 1_048_576;
-const notRead = 'was not listened to for too long';
+const notRead = 'had unread messages for too long';
 
 /** Rejects with an `UpstreamDown`. `ended` is called when the program has exited. */
 export async function openSharedProgram(open: (listener: ChannelListener) => Promise<Channel>, ended: () => void): Promise<SharedProgram> {

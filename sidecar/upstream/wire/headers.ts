@@ -29,9 +29,10 @@ export function readMcpHeaders(all: Readonly<Record<string, readonly string[] | 
   const params = new Map<string, string>();
   for (const [name, values] of Object.entries(all)) {
     if (values === undefined || !(name.startsWith('mcp-') || singleHeaders.has(name))) continue;
-    if (values.length > 1) return { problem: `the header ${name} is there twice` };
+    if (values.length > 1) return { problem: `the header ${name} appears twice` };
     const value = values[0] ?? '';
-    if (value.length > lengthMax || !visible.test(value)) return { problem: `the header ${name} has a value that it cannot have` };
+    if (value.length > lengthMax || !visible.test(value))
+      return { problem: `the header ${name} must be at most ${lengthMax} characters of printable ASCII` };
     if (name.startsWith('mcp-param-')) params.set(name.slice('mcp-param-'.length), value);
   }
   const one = (name: string): string | null => all[name]?.[0] ?? null;
@@ -68,7 +69,7 @@ export function eraOf(message: ClientMessage, { version, method }: McpHeaders): 
     if (!isModern(version)) return { era: 'legacy' };
     if (message.kind === 'notification') return mismatchedMethod(message, method) ?? { era: 'modern' };
     return message.method === 'initialize'
-      ? bad(rpcErrors.headers, `initialize is of revisions before ${modernVersion}, which the header names`)
+      ? bad(rpcErrors.headers, `initialize belongs to revisions before ${modernVersion}, and the header names ${modernVersion}`)
       : bad(rpcErrors.params, `params._meta["${versionKey}"] is missing`);
   }
   if (version !== null && version !== claimed)

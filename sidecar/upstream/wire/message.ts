@@ -7,7 +7,7 @@ import { type RpcId, rpcErrors } from './rpc.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
-interface Sent {
+interface MethodMessage {
   readonly method: string;
   /** Empty if the message has none. */
   readonly params: Fields;
@@ -16,8 +16,8 @@ interface Sent {
 }
 
 export type ClientMessage =
-  | (Sent & { readonly kind: 'request'; readonly id: RpcId })
-  | (Sent & { readonly kind: 'notification' })
+  | (MethodMessage & { readonly kind: 'request'; readonly id: RpcId })
+  | (MethodMessage & { readonly kind: 'notification' })
   | { readonly kind: 'response'; readonly id: RpcId; readonly body: Fields };
 
 export type ClientRequest = ClientMessage & { readonly kind: 'request' };
@@ -38,12 +38,12 @@ export function parseMessage(body: Uint8Array): ClientMessage | { readonly bad: 
   const parsed = parseStrict(body);
   if ('problem' in parsed) return bad(`the body ${parsed.problem}`, null, rpcErrors.parse);
   const { value } = parsed;
-  if (Array.isArray(value)) return bad('batches are not taken: send one message in each request');
+  if (Array.isArray(value)) return bad('batches are not supported: send one message in each request');
   if (!isFields(value)) return bad('the body must be a JSON-RPC message');
   const id = isId(value['id']) ? value['id'] : null;
   if (value['jsonrpc'] !== '2.0') return bad('jsonrpc must be "2.0"', id);
   const strange = Object.keys(value).find((key) => !envelopeKeys.has(key));
-  if (strange !== undefined) return bad(`the message has a key that JSON-RPC does not know, ${place(strange)}`, id);
+  if (strange !== undefined) return bad(`the message has a key that JSON-RPC does not define, ${place(strange)}`, id);
   if ('id' in value && id === null) return bad(`id must be a whole number or a text of at most ${idLengthMax} characters`);
   return 'method' in value ? sent(value, id) : response(value, id);
 }
@@ -53,7 +53,7 @@ const envelopeKeys = new Set(['jsonrpc', 'id', 'method', 'params', 'result', 'er
 function sent(value: Fields, id: RpcId | null): ReturnType<typeof parseMessage> {
   const { method, params } = value;
   if (typeof method !== 'string' || method.length > methodLengthMax || !printable.test(method))
-    return bad('method must be the name of one', id);
+    return bad('method must be the name of a method', id);
   if ('result' in value || 'error' in value) return bad('a message is a request or a response, not both', id);
   if ('params' in value && !isFields(params)) return bad('params must be an object', id);
   const fields = isFields(params) ? params : {};
@@ -66,7 +66,7 @@ function sent(value: Fields, id: RpcId | null): ReturnType<typeof parseMessage> 
 function response(value: Fields, id: RpcId | null): ReturnType<typeof parseMessage> {
   if (id === null) return bad('a response must have the id of its request');
   if ('params' in value) return bad('a message is a request or a response, not both', id);
-  if ('result' in value === 'error' in value) return bad('a response has either a result or an error', id);
+  if ('result' in value === 'error' in value) return bad('a response must have either a result or an error', id);
   return { kind: 'response', id, body: value };
 }
 

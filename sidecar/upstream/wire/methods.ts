@@ -3,9 +3,9 @@
 
 /**
  * `call`: decided as a tool call. `read`: also decided, under its own name, because the model receives its answer.
- * `aside`: the policy for that name applies, but only a refusal is recorded.
+ * `check`: the policy for that name applies, but only a refusal is recorded.
  */
-type Treatment = 'call' | 'read' | 'aside' | 'tools' | 'greeting' | 'listen' | 'pass';
+type Treatment = 'call' | 'read' | 'check' | 'tools' | 'greeting' | 'listen' | 'pass';
 
 export type Era = 'legacy' | 'modern';
 
@@ -16,24 +16,24 @@ const requests: Readonly<Record<Era, ReadonlyMap<string, Treatment>>> = {
     ['ping', 'pass'],
     ['tools/list', 'tools'],
     ['tools/call', 'call'],
-    ['resources/list', 'aside'],
-    ['resources/templates/list', 'aside'],
+    ['resources/list', 'check'],
+    ['resources/templates/list', 'check'],
     ['resources/read', 'read'],
-    ['resources/subscribe', 'aside'],
-    ['resources/unsubscribe', 'aside'],
-    ['prompts/list', 'aside'],
+    ['resources/subscribe', 'check'],
+    ['resources/unsubscribe', 'check'],
+    ['prompts/list', 'check'],
     ['prompts/get', 'read'],
     ['completion/complete', 'read'],
-    ['logging/setLevel', 'aside'],
+    ['logging/setLevel', 'check'],
   ]),
   modern: new Map([
     ['server/discover', 'greeting'],
     ['tools/list', 'tools'],
     ['tools/call', 'call'],
-    ['resources/list', 'aside'],
-    ['resources/templates/list', 'aside'],
+    ['resources/list', 'check'],
+    ['resources/templates/list', 'check'],
     ['resources/read', 'read'],
-    ['prompts/list', 'aside'],
+    ['prompts/list', 'check'],
     ['prompts/get', 'read'],
     ['completion/complete', 'read'],
     ['subscriptions/listen', 'listen'],

@@ -27,8 +27,8 @@ export const refusedResultText = (id: RpcId, era: Era, text: string): string =>
   });
 
 /** An answer of ours instead of the server's, with its HTTP status. */
-export class Refused extends Error {
-  override readonly name = 'Refused';
+export class RpcRefusal extends Error {
+  override readonly name = 'RpcRefusal';
   readonly status: number;
   readonly text: string;
 

@@ -30,7 +30,7 @@ export function createSseReader(bytesMax: number): SseReader {
   let fields = emptyFields();
   const grow = (by: number): void => {
     size += by;
-    if (size > bytesMax) throw new EventTooLarge(`an event is larger than ${bytesMax}`);
+    if (size > bytesMax) throw new EventTooLarge(`an event is larger than ${bytesMax} bytes`);
   };
   /** The event that this line completes. Null: a comment. Undefined: the event is incomplete. */
   const take = (line: string): SseEvent | null | undefined => {

@@ -11,7 +11,7 @@ import { createPolicyClient, policyService, type Revision, type SyncRequest, typ
 import { snapshotSchemaVersion } from '@tollgate/proto/contract';
 import { fastify } from 'fastify';
 import { startSidecar } from '../../../sidecar/app/start.ts';
-import { type Followed, wallMs } from './said.ts';
+import { type FollowReport, wallMs } from './said.ts';
 
 const [address = '', count = '', key = '', real = ''] = process.argv.slice(2);
 
@@ -100,7 +100,7 @@ if (real === 'real') {
 }
 
 const app = fastify();
-app.get<{ Querystring: { readonly revision: string } }>('/wait', async ({ query }): Promise<Followed> => {
+app.get<{ Querystring: { readonly revision: string } }>('/wait', async ({ query }): Promise<FollowReport> => {
   const revision = Number(query.revision);
   if (!isReached(revision)) await new Promise<void>((done) => waiting.push({ revision, done }));
   return { lastAt, bytes: newest === null ? '' : policyService.Sync.responseSerialize(newest).toString('base64') };
@@ -116,7 +116,7 @@ app.post('/reconnect', async () => {
 });
 app.post('/deafen', async () => {
   const [deaf] = thins.splice(0, 1);
-  if (deaf === undefined) throw new Error('there is nobody to deafen');
+  if (deaf === undefined) throw new Error('there is no follower to deafen');
   deaf.stream.pause();
   // It is counted as if it had acknowledged everything, so that no request waits for it.
   reached.set(deaf, Number.MAX_SAFE_INTEGER);

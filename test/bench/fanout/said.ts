@@ -3,7 +3,7 @@
 /** Wall-clock ms with fractions: the clocks of processes on one machine agree. */
 export const wallMs = (): number => performance.timeOrigin + performance.now();
 
-export interface Followed {
+export interface FollowReport {
   /** When the last of all streams acknowledged it, in `wallMs`. */
   readonly lastAt: number;
   /** The push as received, encoded, in base64. */

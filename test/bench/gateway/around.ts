@@ -72,7 +72,7 @@ export async function untilReady(url: string, restMs = 20): Promise<void> {
   throw new Error('the sidecar is not ready');
 }
 
-export interface Measured {
+export interface LoadFigures {
   readonly perSecond: number;
   /** Share of the baseline's figure in the same round. */
   readonly share: number;
@@ -81,7 +81,7 @@ export interface Measured {
   readonly baselineP50: number;
 }
 
-export interface Asked {
+export interface LoadTarget {
   readonly port: number;
   readonly request: Buffer;
 }
@@ -89,11 +89,11 @@ export interface Asked {
 const connectionsEach = 32;
 
 export async function compareServers(
-  subject: Asked,
-  baseline: Asked,
+  subject: LoadTarget,
+  baseline: LoadTarget,
   { ms, rounds }: { readonly ms: number; readonly rounds: number },
-): Promise<Measured> {
-  const openAll = ({ port, request }: Asked) => Promise.all(Array.from({ length: connectionsEach }, () => open(port, request)));
+): Promise<LoadFigures> {
+  const openAll = ({ port, request }: LoadTarget) => Promise.all(Array.from({ length: connectionsEach }, () => open(port, request)));
   const [subjects, baselines] = [await openAll(subject), await openAll(baseline)];
   // Runs until the hot code is compiled.
   await capacityOf(subjects, ms);
@@ -127,9 +127,9 @@ export async function compareServers(
 /** Memory that both need after the same number of requests each. */
 export async function compareMemory(
   stage: Stage,
-  { subject, baseline, requests }: { readonly subject: Asked; readonly baseline: Asked; readonly requests: number },
+  { subject, baseline, requests }: { readonly subject: LoadTarget; readonly baseline: LoadTarget; readonly requests: number },
 ): Promise<{ readonly bytes: number; readonly baselineBytes: number }> {
-  const load = async ({ port, request }: Asked): Promise<number> => {
+  const load = async ({ port, request }: LoadTarget): Promise<number> => {
     const connections = await Promise.all(Array.from({ length: connectionsEach }, () => open(port, request)));
     await Promise.all(
       connections.map(async (connection) => {

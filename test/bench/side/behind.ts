@@ -3,7 +3,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { startProgram } from '../../support/programs.ts';
 import { judge, type Result, type Row } from '../measure.ts';
-import { loadInTurn, type Loaded, rowOf, unlessMissing } from './compare.ts';
+import { type LoadSubject, loadInTurn, rowOf, unlessMissing } from './compare.ts';
 import { Missing } from './missing.ts';
 import { cpuSecondsOf } from './processes.ts';
 import { hookRequest } from './questions.ts';
@@ -33,12 +33,12 @@ export async function* benchBehind({ tree, rounds, alone }: SideOptions): AsyncG
   yield await withClosing((closing, folder) => manySidecars(tree, folder, closing));
 }
 
-interface Started {
+interface BehindSubject {
   readonly sidecar: Sidecar;
-  readonly loaded: (agent: 'worker' | 'free') => Loaded;
+  readonly loaded: (agent: 'worker' | 'free') => LoadSubject;
 }
 
-async function startLoaded(tree: Tree, folder: string, closing: Closing): Promise<Started> {
+async function startLoaded(tree: Tree, folder: string, closing: Closing): Promise<BehindSubject> {
   const plane = await startControlPlane(tree, folder, closing);
   const sidecar = await startSidecar({ tree, plane, folder }, closing);
   const program = { gateway: sidecar.pid, behind: [plane.pid], rest: sidecar.delivered, log: { entries: plane.entries, perCall: 1 } };

@@ -6,7 +6,7 @@ import { Missing } from './missing.ts';
 import { cpuDuring } from './stage.ts';
 import { loadBy, type Request } from './wrk.ts';
 
-export interface Loaded {
+export interface LoadSubject {
   readonly request: Request;
   /** The program that receives the requests. */
   readonly gateway: number;
@@ -30,7 +30,7 @@ export interface Figures {
 }
 
 async function loadOnce(
-  { request, gateway, behind = [], rest, log }: Loaded,
+  { request, gateway, behind = [], rest, log }: LoadSubject,
   { connections, folder }: Pick<Rounds, 'connections' | 'folder'>,
 ): Promise<Figures> {
   // The entries of the previous load have been shipped.
@@ -59,10 +59,10 @@ export interface Rounds {
 }
 
 /** A program to compare with. Null: no comparison. */
-export type Contender = Loaded | Missing | null;
+export type Contender = LoadSubject | Missing | null;
 
 /** The results of each turn, in place of the program. */
-export interface Seen<Name extends string> {
+export interface TurnFigures<Name extends string> {
   readonly ours: readonly Figures[];
   readonly others: Readonly<Record<Name, readonly Figures[] | Missing | null>>;
 }
@@ -82,12 +82,12 @@ const turnsOfRound = 2;
 
 /** Returns the figures of each program in each turn; one round before is not counted. */
 export async function loadInTurn<Name extends string>(
-  ours: Loaded,
+  ours: LoadSubject,
   others: Readonly<Record<Name, Contender>>,
   { rounds, ...how }: Rounds,
-): Promise<Seen<Name>> {
+): Promise<TurnFigures<Name>> {
   const contenders = Object.entries<Contender>(others);
-  const programs = new Map<string, Loaded>([['ours', ours]]);
+  const programs = new Map<string, LoadSubject>([['ours', ours]]);
   for (const [name, one] of contenders) if (one !== null && !(one instanceof Missing)) programs.set(name, one);
   const seen = new Map<string, Figures[]>([...programs.keys()].map((name) => [name, []]));
   for (let turn = -turnsOfRound; turn < rounds * turnsOfRound; turn += 1)

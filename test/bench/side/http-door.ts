@@ -4,7 +4,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Row } from '../measure.ts';
 import type { TargetId } from '../targets.ts';
-import { type Figures, loadInTurn, type Loaded, rowOf, type Seen, unlessMissing } from './compare.ts';
+import { type Figures, type LoadSubject, loadInTurn, rowOf, type TurnFigures, unlessMissing } from './compare.ts';
 import { type Running, startEnvoy, startNginx } from './contenders.ts';
 import { httpBody } from './questions.ts';
 import type { SideOptions } from './side.ts';
@@ -26,13 +26,13 @@ export const benchHttpDoor = ({ tree, rounds, alone }: SideOptions): Promise<rea
       rest: sidecar.delivered,
       log: { entries: plane.entries, perCall: 2 },
     };
-    const loaded = ({ url, pid }: Running): Loaded => ({
+    const loaded = ({ url, pid }: Running): LoadSubject => ({
       request: { url: `${url}/tool`, headers: { 'x-tollgate-agent': 'free' }, body: httpBody },
       gateway: pid,
     });
     const proxy = alone ? null : loaded(await startBare('proxy', upstream.url, closing));
     const results: Row[] = [];
-    const row = (id: TargetId, name: string, unit: string, figure: keyof Figures, seen: Seen<'proxy'>): number =>
+    const row = (id: TargetId, name: string, unit: string, figure: keyof Figures, seen: TurnFigures<'proxy'>): number =>
       results.push(rowOf({ id, name, unit, figure, against: 'bare @fastify/http-proxy' }, seen.ours, seen.others.proxy));
     for (const connections of [1, 16, 64]) {
       const seen = await loadInTurn(ours, { proxy }, { connections, rounds, folder });
@@ -51,8 +51,8 @@ interface Around {
 }
 
 async function orientation(
-  ours: Loaded,
-  loaded: (running: Running) => Loaded,
+  ours: LoadSubject,
+  loaded: (running: Running) => LoadSubject,
   { upstream, folder, closing }: Around,
 ): Promise<readonly Row[]> {
   const nginx = await unlessMissing(async () => loaded(await startNginx(folder, upstream, closing)));

@@ -21,10 +21,10 @@ const settleMs = 5_000;
 const mb = (bytes: number): number => bytes / 1024 ** 2;
 
 export async function* benchMemory({ tree, alone, rounds }: SideOptions): AsyncGenerator<Row> {
-  const seen: Seen[] = [];
+  const seen: MemoryFigures[] = [];
   for (let round = 0; round < 2 * rounds - 1; round += 1)
     seen.push(await withClosing((closing, folder) => measureOnce({ tree, alone, folder }, closing)));
-  const middle = (of: (one: Seen) => number): number => median(seen.map(of));
+  const middle = (of: (one: MemoryFigures) => number): number => median(seen.map(of));
   const unit = 'MB';
   const [atRest, planeAtRest] = [middle(({ sidecar }) => sidecar), middle(({ plane }) => plane)];
   const after = {
@@ -55,7 +55,7 @@ export async function* benchMemory({ tree, alone, rounds }: SideOptions): AsyncG
 }
 
 /** Memory in MB. */
-interface Seen {
+interface MemoryFigures {
   /** Denied calls, although all were within their limits. */
   readonly denied: number;
   readonly sidecar: number;
@@ -72,7 +72,7 @@ interface Once {
   readonly folder: string;
 }
 
-async function measureOnce({ tree, alone, folder }: Once, closing: Closing): Promise<Seen> {
+async function measureOnce({ tree, alone, folder }: Once, closing: Closing): Promise<MemoryFigures> {
   const plane = await startControlPlane(tree, folder, closing);
   const sidecar = await startSidecar({ tree, plane, folder }, closing);
   // The same programs run at every reading, because shared pages are divided among the processes that share them.

@@ -23,7 +23,7 @@ interface Load {
   readonly seconds: number;
 }
 
-export interface Answered {
+export interface WrkFigures {
   readonly requests: number;
   readonly perSecond: number;
   /** Of single requests, in ms. */
@@ -32,7 +32,7 @@ export interface Answered {
 }
 
 /** Throws where any request was not answered, or has a status of 400 or above. `folder` is for the script. */
-export async function loadBy(request: Request, { connections, seconds }: Load, folder: string): Promise<Answered> {
+export async function loadBy(request: Request, { connections, seconds }: Load, folder: string): Promise<WrkFigures> {
   const script = join(folder, `load-${randomBytes(6).toString('hex')}.lua`);
   writeFileSync(script, luaFor(request));
   const { origin } = new URL(request.url);

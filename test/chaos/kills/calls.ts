@@ -5,7 +5,7 @@ import { freeTool, limitedTools, switchedTools } from './rules.ts';
 import { type Agents, agentNames, type World } from './world.ts';
 
 /** The answer to a call, when it arrived completely. */
-interface Heard {
+interface CallAnswer {
   readonly decision: 'allow' | 'deny';
   readonly reason: string;
   readonly requestId: string;
@@ -20,7 +20,7 @@ export interface Call {
   /** Wall clock, ms. */
   readonly sentAt: number;
   /** Null: no answer arrived. */
-  heard: Heard | null;
+  heard: CallAnswer | null;
   heardAt: number | null;
   /**
    * `told`: its outcome was sent. `heard`: the answer said that it was recorded. `refused`: the answer said that it
@@ -30,11 +30,11 @@ export interface Call {
 }
 
 /** What an endpoint answered before it looked at the call: no decision, and no entry. */
-export type Barred = Map<string, number>;
+export type RefusalCounts = Map<string, number>;
 
 export interface Load {
   readonly calls: readonly Call[];
-  readonly barred: Barred;
+  readonly barred: RefusalCounts;
   /** Requests that ended without an answer. */
   readonly unanswered: () => number;
   /** Makes one call, now. */
@@ -54,7 +54,7 @@ export const inputOf = (id: string): object => ({ call: id });
 
 export function keepCalling(world: World, keys: readonly string[], random: Random): Load {
   const calls: Call[] = [];
-  const barred: Barred = new Map();
+  const barred: RefusalCounts = new Map();
   const stopping = new AbortController();
   let unanswered = 0;
 

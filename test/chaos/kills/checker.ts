@@ -41,7 +41,7 @@ export interface Findings {
   /** Entries of a call beyond its first. */
   readonly duplicated: number;
   /** Entries of calls whose answer no caller received. */
-  readonly unheard: number;
+  readonly unanswered: number;
   /** Denials by code. */
   readonly denied: ReadonlyMap<string, number>;
   /** Calls refused by a limit, and those of them for which the stepped window was below the limit. */
@@ -67,7 +67,7 @@ export function checkEvidence(evidence: Evidence): Findings {
     violations.push(...checkCall(call, pre.get(digest) ?? [], post.get(digest) ?? [], lostDisks.get(call.through) ?? []));
   for (const entry of entries) {
     const { tool } = byDigest.get(entry.entry.inputDigest) ?? { tool: null };
-    if (tool !== entry.tool) violations.push({ invariant: 'sent', what: `nobody sent the call of ${shown(entry)}` });
+    if (tool !== entry.tool) violations.push({ invariant: 'sent', what: `no caller sent the call of ${shown(entry)}` });
     // An outcome names the decision of its call, and the revision that is held when the outcome is reported.
     if (entry.entry.hookEvent === 'PreToolUse') violations.push(...checkDecision(entry, rules, evidence));
   }
@@ -83,7 +83,7 @@ export function checkEvidence(evidence: Evidence): Findings {
     unrecorded: heard.filter(wasUnrecorded).length,
     lost: heard.filter((call) => !wasUnrecorded(call) && !pre.has(digestOf(call.id))).length,
     duplicated: preEntries.length - pre.size,
-    unheard: preEntries.filter(({ entry }) => (byDigest.get(entry.inputDigest)?.heard ?? null) === null).length,
+    unanswered: preEntries.filter(({ entry }) => (byDigest.get(entry.inputDigest)?.heard ?? null) === null).length,
     denied: countBy(preEntries.filter(({ decision }) => decision === 'deny').map(({ entry }) => entry.code)),
     limited: limits.refused,
     limitedWithRoom: limits.refusedWithRoom,

@@ -34,7 +34,7 @@ export interface HistoryRow {
   readonly document: unknown;
 }
 
-export interface Stored {
+export interface StoredEvidence {
   readonly epoch: string;
   /** The newest revision of the workspace. */
   readonly newest: number;
@@ -46,7 +46,7 @@ export interface Stored {
   readonly acknowledged: ReadonlyMap<string, number>;
 }
 
-export interface Evidence extends Stored {
+export interface Evidence extends StoredEvidence {
   readonly calls: readonly Call[];
   /** When the disk of a sidecar was lost, by the wall clock. */
   readonly lostDisks: ReadonlyMap<Agents, readonly number[]>;
@@ -56,7 +56,7 @@ export interface Evidence extends Stored {
   readonly limitsHoldOver: 'all' | 'process';
 }
 
-export async function readStored(postgres: Postgres): Promise<Stored> {
+export async function readStored(postgres: Postgres): Promise<StoredEvidence> {
   const { query } = postgres;
   const [deployment] = await query<{ epoch: string }>('select epoch from deployment');
   const [workspace] = await query<{ id: string; revision: string }>("select id, revision from workspace where slug = 'default'");

@@ -15,7 +15,7 @@ export interface Breaking {
   readonly journal: readonly string[];
   run(steps: readonly Step[], until: AbortSignal): Promise<void>;
   /** Resolves once every fault is undone. */
-  mended(): Promise<void>;
+  repaired(): Promise<void>;
 }
 
 /**
@@ -91,7 +91,7 @@ export function createBreaking(world: World, load: Load): Breaking {
         busy.set(place, perform(fault));
       }
     },
-    mended: async () => {
+    repaired: async () => {
       await Promise.all(busy.values());
     },
   };

@@ -10,7 +10,7 @@ import { freeTool, probeTools } from './rules.ts';
 import { type Agents, agentNames, ownerKey, type World } from './world.ts';
 import type { Writing } from './writes.ts';
 
-export interface Healed {
+export interface RecoveryReport {
   readonly violations: readonly Violation[];
   /** Recoveries that took longer than promised; valid only on a machine that does nothing else. */
   readonly late: readonly Violation[];
@@ -45,7 +45,7 @@ const late = (what: string, ms: number, most: number): readonly Violation[] =>
   ms <= most ? [] : [{ invariant: 'healed', what: `${what} took ${Math.round(ms)} ms, at most ${most} are allowed` }];
 
 /** Writes a denial on each control plane, and waits until every sidecar holds it. */
-async function becomesCurrent(world: World, load: Load, writing: Writing, tools: readonly [string, string]): Promise<Timed> {
+async function becomesCurrent(world: World, load: Load, writing: Writing, tools: readonly [string, string]): Promise<TimedViolations> {
   const since = performance.now();
   const found: Violation[] = [];
   for (const [at, plane] of planeNames.entries()) {
@@ -70,7 +70,7 @@ async function becomesCurrent(world: World, load: Load, writing: Writing, tools:
 }
 
 /** Waits until calls through the sidecar whose callers wait for the commit on the control plane are decided again. */
-async function commits(load: Load): Promise<Timed> {
+async function commits(load: Load): Promise<TimedViolations> {
   const since = performance.now();
   const { isSo, last } = await within(
     () => load.call('sidecar-3', freeTool),
@@ -82,7 +82,7 @@ async function commits(load: Load): Promise<Timed> {
   return { ms: performance.now() - since, found };
 }
 
-interface Timed {
+interface TimedViolations {
   readonly ms: number;
   readonly found: readonly Violation[];
 }
@@ -121,7 +121,7 @@ async function healthOf(world: World, name: Agents): Promise<Health> {
 const processes = agentNames.filter((name) => name !== 'library');
 
 /** Both control planes are killed, stay down, and restart; all sidecars lead to the one that is up first. */
-async function recovers(world: World): Promise<Timed> {
+async function recovers(world: World): Promise<TimedViolations> {
   const [a, b] = planeNames;
   for (const name of agentNames) world.leadTo(name, a);
   for (const name of planeNames) await world.programs.get(name)?.kill();
@@ -156,7 +156,7 @@ async function ships(world: World): Promise<readonly Violation[]> {
   return found;
 }
 
-export async function heal(world: World, load: Load, writing: Writing): Promise<Healed> {
+export async function heal(world: World, load: Load, writing: Writing): Promise<RecoveryReport> {
   const reconnected = await becomesCurrent(world, load, writing, probeTools.reconnected);
   const current = await becomesCurrent(world, load, writing, probeTools.current);
   const committed = await commits(load);

@@ -10,7 +10,7 @@ export interface Rules {
   at(revision: number, tool: string): ToolRule;
 }
 
-type Known = ReadonlyMap<string, ToolRule>;
+type RuleByTool = ReadonlyMap<string, ToolRule>;
 
 export interface KnownHistory {
   readonly rules: Rules;
@@ -21,15 +21,15 @@ const nothing: ToolRule = {};
 
 export function knownHistory(history: readonly HistoryRow[], writes: readonly Write[]): KnownHistory {
   const problems: string[] = [];
-  const revisions: { readonly revision: number; readonly tools: Known }[] = [];
+  const revisions: { readonly revision: number; readonly tools: RuleByTool }[] = [];
   const byMark = new Map(writes.map((write) => [write.mark, write]));
   const committed = new Map<number, number>();
-  let tools: Known = new Map();
+  let tools: RuleByTool = new Map();
   for (const { revision, document } of history) {
     const mark = markOf(document);
     const write = byMark.get(mark ?? 0);
     if (write === undefined || mark === null || committed.has(mark)) {
-      problems.push(`revision ${revision} is of nobody's write, or of one that is there twice: ${JSON.stringify(document)}`);
+      problems.push(`revision ${revision} belongs to no write, or to a write that appears twice: ${JSON.stringify(document)}`);
       continue;
     }
     committed.set(mark, revision);
@@ -44,8 +44,8 @@ export function knownHistory(history: readonly HistoryRow[], writes: readonly Wr
   return { problems, rules: rulesOf(revisions) };
 }
 
-function rulesOf(revisions: readonly { readonly revision: number; readonly tools: Known }[]): Rules {
-  const upTo = (revision: number): Known | undefined => {
+function rulesOf(revisions: readonly { readonly revision: number; readonly tools: RuleByTool }[]): Rules {
+  const upTo = (revision: number): RuleByTool | undefined => {
     let low = 0;
     let high = revisions.length;
     while (low < high) {
@@ -58,7 +58,7 @@ function rulesOf(revisions: readonly { readonly revision: number; readonly tools
   return { at: (revision, tool) => upTo(revision)?.get(tool) ?? nothing };
 }
 
-function patched(tools: Known, patch: Patch): Known {
+function patched(tools: RuleByTool, patch: Patch): RuleByTool {
   const next = new Map(tools);
   for (const [tool, rule] of Object.entries(patch)) {
     if (rule === null) next.delete(tool);

@@ -12,7 +12,7 @@ const gate = await connect({ controlPlane: CONTROL_PLANE, key: KEY, spoolDir: SP
 const runs = new Map<string, Run>();
 const permits = new Map<string, Permit>();
 
-interface Asked {
+interface LibraryHook {
   readonly tool_name: string;
   readonly tool_input: unknown;
   readonly session_id: string;
@@ -21,13 +21,13 @@ interface Asked {
   readonly tool_output?: unknown;
 }
 
-function runOf({ session_id: sessionId, agent_name: agent }: Asked): Run {
+function runOf({ session_id: sessionId, agent_name: agent }: LibraryHook): Run {
   const run = runs.get(sessionId) ?? gate.run({ agent, tier: 'api', sessionId });
   runs.set(sessionId, run);
   return run;
 }
 
-async function decide(asked: Asked): Promise<object> {
+async function decide(asked: LibraryHook): Promise<object> {
   const verdict: Verdict = await runOf(asked).decide({ tool: asked.tool_name, input: asked.tool_input });
   if (verdict.allowed) permits.set(asked.call_id, verdict);
   const { requestId } = verdict;
@@ -36,7 +36,7 @@ async function decide(asked: Asked): Promise<object> {
     : { decision: 'deny', reason: verdict.reason, request_id: requestId };
 }
 
-async function report(asked: Asked): Promise<object> {
+async function report(asked: LibraryHook): Promise<object> {
   const permit = permits.get(asked.call_id);
   if (permit === undefined) throw new Error('no such call was permitted here');
   permits.delete(asked.call_id);
@@ -46,7 +46,7 @@ async function report(asked: Asked): Promise<object> {
 
 async function answer(request: IncomingMessage): Promise<object> {
   // Only the test sends requests.
-  const asked: Asked = JSON.parse(await text(request));
+  const asked: LibraryHook = JSON.parse(await text(request));
   return request.url === '/govern/tool-output' ? report(asked) : decide(asked);
 }
 

@@ -6,13 +6,13 @@ const shownMax = 20;
 export function reportLines(outcome: Outcome): readonly string[] {
   const { options, findings, healed, chain, kept } = outcome;
   const violations = [...outcome.violations, ...healed.late];
-  const { answered, entries, unrecorded, lost, duplicated, unheard, limited, limitedWithRoom } = findings;
+  const { answered, entries, unrecorded, lost, duplicated, unanswered, limited, limitedWithRoom } = findings;
   const ms = (value: number): string => `${Math.round(value)} ms`;
   return [
     `seed               ${options.seed}`,
     `kills              ${options.kills} asked for; ${counts(outcome.kills)}; ${outcome.seconds} s in all, ${outcome.failedStarts} starts that did not come up`,
     `answered calls     ${answered}, of them ${unrecorded} denied because the entry could not be recorded in time`,
-    `entries            ${entries}, of them ${unheard} of calls whose answer nobody heard`,
+    `entries            ${entries}, of them ${unanswered} of calls whose answer did not arrive`,
     `lost               ${lost}`,
     `duplicated         ${duplicated}`,
     `chain              ${chain.said}`,

@@ -4,24 +4,24 @@ import { cpSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ask } from '../../support/programs.ts';
-import { type Barred, keepCalling } from './calls.ts';
+import { keepCalling, type RefusalCounts } from './calls.ts';
 import { type ChainResult, keepCheckpoint, verifyChain } from './chain.ts';
 import { checkEvidence, type Findings, type Violation } from './checker.ts';
 import { readStored } from './evidence.ts';
 import { createBreaking } from './faults.ts';
-import { type Healed, heal } from './healing.ts';
-import { planeNames, type PlanOptions, planOf } from './plan.ts';
+import { heal, type RecoveryReport } from './healing.ts';
+import { type PlanOptions, planeNames, planOf } from './plan.ts';
 import { createRandom } from './random.ts';
-import { agentNames, createWorld, ownerKey, windowSeconds, type World } from './world.ts';
+import { agentNames, createWorld, ownerKey, type World, windowSeconds } from './world.ts';
 import { createWriting, keepWriting } from './writes.ts';
 
 export interface Outcome {
   readonly options: PlanOptions;
   readonly findings: Findings;
-  readonly healed: Healed;
+  readonly healed: RecoveryReport;
   readonly chain: ChainResult;
   readonly kills: ReadonlyMap<string, number>;
-  readonly barred: Barred;
+  readonly barred: RefusalCounts;
   readonly unanswered: number;
   readonly failedStarts: number;
   readonly writes: number;
@@ -61,7 +61,7 @@ export async function runKills(options: PlanOptions, until: AbortSignal): Promis
     const writing = keepWriting(writer, random.fork('writes'));
     const breaking = createBreaking(world, load);
     await breaking.run(planOf(options), until);
-    await breaking.mended();
+    await breaking.repaired();
     const healed = await heal(world, load, writing);
     const chain = await verifyChain(world);
     const stored = await readStored(world.postgres);
@@ -89,14 +89,14 @@ export async function runKills(options: PlanOptions, until: AbortSignal): Promis
   }
 }
 
-interface Kept {
+interface SavedRun {
   readonly seed: number;
   readonly journal: readonly string[];
   readonly violations: readonly Violation[];
 }
 
 /** Copies the files that are needed to understand a violation, before the folder is removed. */
-async function keepLogs(world: World, { seed, journal, violations }: Kept): Promise<string> {
+async function keepLogs(world: World, { seed, journal, violations }: SavedRun): Promise<string> {
   for (const program of world.programs.values()) await program.end();
   const folder = join(process.env['TOLLGATE_TEST_KEPT'] ?? tmpdir(), `tollgate-kills-failed-${seed}`);
   cpSync(join(world.folder, 'logs'), folder, { recursive: true });

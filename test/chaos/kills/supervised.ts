@@ -6,7 +6,7 @@ import { appendFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Program } from '../../support/programs.ts';
 
-export interface Supervised<P extends Program = Program> {
+export interface SupervisedProgram<P extends Program = Program> {
   readonly name: string;
   /** Null while it is down or starting. */
   readonly current: P | null;
@@ -30,7 +30,7 @@ interface Supervision<P> {
 
 const retryMs = 100;
 
-export function supervise<P extends Program>(name: string, { launch, logFile }: Supervision<P>): Supervised<P> {
+export function supervise<P extends Program>(name: string, { launch, logFile }: Supervision<P>): SupervisedProgram<P> {
   let current: P | null = null;
   let failedStarts = 0;
   const endedAlone: (number | null)[] = [];

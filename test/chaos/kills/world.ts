@@ -18,7 +18,7 @@ import {
   type SidecarName,
   sidecarNames,
 } from './plan.ts';
-import { type Supervised, supervise } from './supervised.ts';
+import { type SupervisedProgram, supervise } from './supervised.ts';
 
 export const ownerKey = `gsk_default_${'k'.repeat(40)}`;
 export const windowSeconds = 5;
@@ -32,7 +32,7 @@ export interface World {
   readonly folder: string;
   readonly postgres: Postgres;
   readonly gates: ReadonlyMap<GateName, Gate>;
-  readonly programs: ReadonlyMap<ProgramName, Supervised>;
+  readonly programs: ReadonlyMap<ProgramName, SupervisedProgram>;
   /** Null while it is down. */
   planeAt(name: PlaneName): ControlPlane | null;
   agentAt(name: SidecarName | typeof libraryName): Agent | null;
@@ -45,7 +45,7 @@ export interface World {
   readonly lostDisks: ReadonlyMap<Agents, readonly number[]>;
   /** Spool folders that a sidecar may have been started with, and that it does not use now. */
   leftFolders(): readonly string[];
-  startAdopter(folder: string): Promise<Supervised>;
+  startAdopter(folder: string): Promise<SupervisedProgram>;
   close(): Promise<void>;
 }
 
@@ -133,10 +133,10 @@ export async function createWorld({ key }: { readonly key: () => string }): Prom
     return (kill) => launchSidecar(name, spoolDir(folderOf.get(name) ?? ''), kill);
   };
   const logFile = (name: string): string => join(folder, 'logs', `${name}.log`);
-  const programs = new Map<ProgramName, Supervised>(
+  const programs = new Map<ProgramName, SupervisedProgram>(
     [...planeNames, ...agentNames].map((name) => [name, supervise(name, { launch: launchOf(name), logFile: logFile(name) })]),
   );
-  const extra: Supervised[] = [];
+  const extra: SupervisedProgram[] = [];
   const lostAt: number[] = [];
   const isUp = (name: ProgramName): boolean => (programs.get(name)?.current ?? null) !== null;
 

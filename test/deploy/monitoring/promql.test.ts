@@ -33,11 +33,11 @@ test('exported names pass', () => {
 });
 
 test('an unknown metric, label and word are reported', () => {
-  expect(problemsOf('rate(decision_total[5m])', exported)).toEqual(['nobody exports decision_total']);
+  expect(problemsOf('rate(decision_total[5m])', exported)).toEqual(['no program exports decision_total']);
   expect(problemsOf('decisions_total{outcome="allow"}', exported)).toEqual(['decisions_total has no label outcome']);
   expect(problemsOf('sum by (tool) (decisions_total)', exported)).toEqual(['nothing here has the label tool']);
-  expect(problemsOf('summe(age_seconds)', exported)).toEqual(['nobody exports summe']);
-  expect(problemsOf('seconds{le="1"}', exported)).toEqual(['nobody exports seconds', 'seconds has no label le']);
+  expect(problemsOf('summe(age_seconds)', exported)).toEqual(['no program exports summe']);
+  expect(problemsOf('seconds{le="1"}', exported)).toEqual(['no program exports seconds', 'seconds has no label le']);
 });
 
 test('for a metric without series yet, exactly the given labels are accepted', () => {

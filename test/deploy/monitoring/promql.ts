@@ -2,20 +2,20 @@
 // supports as much of the language as our rules and panels use; an unknown word is a problem, too.
 
 /** By name of a series, such as `…_bucket`; null: it has no series yet, so its labels are not known. */
-export type Exported = ReadonlyMap<string, ReadonlySet<string> | null>;
+export type SeriesLabels = ReadonlyMap<string, ReadonlySet<string> | null>;
 
 const words = new Set(
   'sum max min count group topk histogram_quantile rate increase changes predict_linear absent vector time and or unless offset'.split(' '),
 );
 /** Labels that the scraper sets, and the label of a histogram. */
 const targetLabels = ['job', 'instance', 'namespace', 'pod'];
-const ofPrometheus: Exported = new Map([
+const ofPrometheus: SeriesLabels = new Map([
   ['up', new Set<string>()],
   ['ALERTS', new Set(['alertname', 'alertstate'])],
 ]);
 
 /** Parses the text that `/metrics` answers. */
-export function readExported(text: string): Exported {
+export function readExported(text: string): SeriesLabels {
   const exported = new Map<string, Set<string> | null>();
   for (const [, name = '', type] of text.matchAll(/^# TYPE (\S+) (\S+)$/gm))
     for (const suffix of type === 'histogram' ? ['_bucket', '_sum', '_count'] : ['']) exported.set(`${name}${suffix}`, null);
@@ -27,7 +27,7 @@ export function readExported(text: string): Exported {
   return exported;
 }
 
-export function mergeExported(...all: readonly Exported[]): Exported {
+export function mergeExported(...all: readonly SeriesLabels[]): SeriesLabels {
   const merged = new Map<string, ReadonlySet<string> | null>();
   for (const [name, labels] of all.flatMap((one) => [...one])) {
     const known = merged.get(name) ?? null;
@@ -40,13 +40,17 @@ export function mergeExported(...all: readonly Exported[]): Exported {
  * The names that are not exported, as messages; empty: all are. `unseen`: labels of metrics that have no series while
  * everything works.
  */
-export function problemsOf(expr: string, exported: Exported, unseen: Readonly<Record<string, readonly string[]>> = {}): readonly string[] {
+export function problemsOf(
+  expr: string,
+  exported: SeriesLabels,
+  unseen: Readonly<Record<string, readonly string[]>> = {},
+): readonly string[] {
   const problems: string[] = [];
   const labels = new Set(targetLabels);
   const plain = expr.replaceAll(/"(?:[^"\\]|\\.)*"/g, '""').replaceAll(/\[[^\]]*\]|\boffset \w+/g, '');
   const ofMetric = (name: string): readonly string[] | null => {
     const found = ofPrometheus.get(name) ?? exported.get(name);
-    if (found === undefined) problems.push(`nobody exports ${name}`);
+    if (found === undefined) problems.push(`no program exports ${name}`);
     return found == null ? (unseen[name] ?? null) : [...found];
   };
   const selected = plain.replaceAll(/([a-zA-Z_]\w*)\{([^}]*)\}/g, (_, name: string, matchers: string) => {

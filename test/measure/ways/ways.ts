@@ -20,7 +20,7 @@ import type { Recording } from './coverage.ts';
 import { type Operation, recordOperation } from './operations.ts';
 import { nextMessage, type Program } from './programs.ts';
 import { createSourceOf } from './sources.ts';
-import { agentName, startSurroundings, type Surroundings, toolName } from './surroundings.ts';
+import { agentName, type Surroundings, startSurroundings, toolName } from './surroundings.ts';
 
 export type WayName = 'library' | 'hookDoor' | 'policyChange' | 'entry' | 'run';
 
@@ -62,10 +62,10 @@ export async function measureWays(tree: Tree, cleanup: Cleanup): Promise<Ways> {
   };
 }
 
-type Settled = { readonly recordings: readonly Recording[] } | { readonly measured: false; readonly reason: string };
+type RecordingResult = { readonly recordings: readonly Recording[] } | { readonly measured: false; readonly reason: string };
 
 /** One operation that cannot be recorded does not affect the others. */
-async function settle(recorded: Promise<readonly Recording[]>): Promise<Settled> {
+async function settle(recorded: Promise<readonly Recording[]>): Promise<RecordingResult> {
   try {
     return { recordings: await recorded };
   } catch (error) {
@@ -76,7 +76,7 @@ async function settle(recorded: Promise<readonly Recording[]>): Promise<Settled>
 const notMeasured = (error: unknown) => ({ measured: false, reason: error instanceof Error ? error.message : String(error) }) as const;
 
 /** The functions that the sidecar runs while it is cut off belong to the call, not to its entry. */
-function withoutCall(connected: Settled, cutOff: Settled): Settled {
+function withoutCall(connected: RecordingResult, cutOff: RecordingResult): RecordingResult {
   if (!('recordings' in connected)) return connected;
   if (!('recordings' in cutOff)) return cutOff;
   const [atControlPlane = new Map(), atSidecar = new Map()] = connected.recordings;
@@ -84,7 +84,7 @@ function withoutCall(connected: Settled, cutOff: Settled): Settled {
   return { recordings: [atControlPlane, new Map([...atSidecar].filter(([key]) => !call.has(key)))] };
 }
 
-function createWayOf(tree: Tree): (settled: Settled, programs: readonly Program[]) => Way {
+function createWayOf(tree: Tree): (settled: RecordingResult, programs: readonly Program[]) => Way {
   const sourceOf = createSourceOf(tree.root);
   const product = new Set(productFiles(tree));
   const filesOf = (recording: Recording): readonly string[] =>

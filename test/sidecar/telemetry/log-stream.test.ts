@@ -1,14 +1,14 @@
 import { pino } from 'pino';
 import { expect, test } from 'vitest';
 import { logSerializers } from '../../../sidecar/app/log-serializers.ts';
-import { beside, type recordOf } from '../../../sidecar/telemetry/log-stream.ts';
+import { type recordOf, teeLogs } from '../../../sidecar/telemetry/log-stream.ts';
 
 type LogRecord = ReturnType<typeof recordOf>;
 
 function logging() {
   const lines: string[] = [];
   const records: LogRecord[] = [];
-  const stream = beside({ write: (line) => void lines.push(line) }, { emit: (record) => void records.push(record) });
+  const stream = teeLogs({ write: (line) => void lines.push(line) }, { emit: (record) => void records.push(record) });
   return { lines, records, log: pino({ level: 'debug', serializers: logSerializers }, stream) };
 }
 

@@ -3,8 +3,8 @@ import { expect, test } from 'vitest';
 import { produceFrom } from '../../../sidecar/telemetry/metric-producer.ts';
 import { createResource } from '../../../sidecar/telemetry/resource.ts';
 
-type Collected = Awaited<ReturnType<ReturnType<typeof produceFrom>['collect']>>;
-type MetricData = Collected['resourceMetrics']['scopeMetrics'][number]['metrics'][number];
+type CollectResult = Awaited<ReturnType<ReturnType<typeof produceFrom>['collect']>>;
+type MetricData = CollectResult['resourceMetrics']['scopeMetrics'][number]['metrics'][number];
 
 async function produced(registry: Registry): Promise<ReadonlyMap<string, MetricData>> {
   let wall = 1_000_500;

@@ -78,7 +78,7 @@ test('a share of traces is a number from 0 to 1; a valid or empty value is accep
 
 test('an unavailable exporter is rejected, and for Prometheus the message names its place', () => {
   expect(problemsOf({ ...endpoint, OTEL_METRICS_EXPORTER: 'prometheus' })).toEqual([
-    'OTEL_METRICS_EXPORTER must be otlp or none, is "prometheus"; Prometheus reads /metrics, whatever is sent',
+    'OTEL_METRICS_EXPORTER must be otlp or none, is "prometheus"; Prometheus can read /metrics with any setting',
   ]);
   expect(problemsOf({ ...endpoint, OTEL_TRACES_EXPORTER: 'zipkin' })).toEqual(['OTEL_TRACES_EXPORTER must be otlp or none, is "zipkin"']);
 });

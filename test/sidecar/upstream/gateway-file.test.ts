@@ -52,22 +52,22 @@ test.each<readonly [string, unknown, string]>([
   ['no JSON', '{"mcpServers": {', 'the file '],
   ['a key twice', '{"mcpServers": {}, "mcpServers": {}}', 'the file '],
   ['a list', [], 'the file must be an object'],
-  ['a section that nobody knows', { servers: {} }, 'servers is not a field here; there are mcpServers, httpTools'],
+  ['an unknown section', { servers: {} }, 'servers is not a field here; there are mcpServers, httpTools'],
   ['a section that is a list', { mcpServers: [] }, 'mcpServers must be an object'],
-  ['a name in capitals', { mcpServers: { GitHub: { url } } }, 'mcpServers.GitHub is no name: it must be 1 to 63 of a-z'],
-  ['a name that begins with -', { mcpServers: { '-a': { url } } }, 'mcpServers["-a"] is no name'],
+  ['a name in capitals', { mcpServers: { GitHub: { url } } }, 'mcpServers.GitHub is not a valid name: it must be 1 to 63 of a-z'],
+  ['a name that begins with -', { mcpServers: { '-a': { url } } }, 'mcpServers["-a"] is not a valid name'],
   ['an entry that is text', { mcpServers: { one: url } }, 'mcpServers.one must be an object'],
   ['an empty entry', { mcpServers: { one: {} } }, 'mcpServers.one must have url or command; or, for a server that the control plane'],
   ['both places', { mcpServers: { one: { url, command: 'x' } } }, 'mcpServers.one must have either url or command'],
-  ['a field that nobody knows', { mcpServers: { one: { url, disabled: true } } }, 'mcpServers.one.disabled is not a field here'],
-  ['args beside a url', { mcpServers: { one: { url, args: [] } } }, 'mcpServers.one.args is not a field here'],
+  ['an unknown field', { mcpServers: { one: { url, disabled: true } } }, 'mcpServers.one.disabled is not a field here'],
+  ['args next to a url', { mcpServers: { one: { url, args: [] } } }, 'mcpServers.one.args is not a field here'],
   ['the old transport', { mcpServers: { one: { type: 'sse', url } } }, 'mcpServers.one.type must be "http"'],
   ['a url that is none', { mcpServers: { one: { url: 'tools.example' } } }, 'mcpServers.one.url must be a URL'],
   ['a url of a file', { mcpServers: { one: { url: 'file:///etc/passwd' } } }, 'mcpServers.one.url must begin with https://'],
   ['a url with a password', { mcpServers: { one: { url: 'https://a:b@x.test' } } }, 'mcpServers.one.url must hold no credentials'],
   ['a url with a fragment', { mcpServers: { one: { url: `${url}#a` } } }, 'mcpServers.one.url must have no fragment'],
   ['a header of the transport', { mcpServers: { one: { url, headers: { 'Mcp-Session-Id': 'x' } } } }, 'is a header that the connection'],
-  ['a header that is no name', { mcpServers: { one: { url, headers: { 'a b': 'x' } } } }, 'headers["a b"] is not the name of a header'],
+  ['an invalid header name', { mcpServers: { one: { url, headers: { 'a b': 'x' } } } }, 'headers["a b"] is not the name of a header'],
   ['a header twice', { mcpServers: { one: { url, headers: { 'X-A': '1', 'x-a': '2' } } } }, 'mcpServers.one.headers names x-a twice'],
   ['a header that is a number', { mcpServers: { one: { url, headers: { a: 1 } } } }, 'headers["a"] must be a string'],
   [
@@ -78,7 +78,7 @@ test.each<readonly [string, unknown, string]>([
   ['no program', { mcpServers: { one: { command: '' } } }, 'mcpServers.one.command must name a program'],
   ['args as text', { mcpServers: { one: { command: 'x', args: '-a' } } }, 'mcpServers.one.args must be a list of strings'],
   ['an argument that is none', { mcpServers: { one: { command: 'x', args: ['a', 1] } } }, 'mcpServers.one.args[1] must be a string'],
-  ['a NUL', { mcpServers: { one: { command: 'x', args: ['a\0'] } } }, 'mcpServers.one.args[0] must hold no NUL'],
+  ['a NUL', { mcpServers: { one: { command: 'x', args: ['a\0'] } } }, 'mcpServers.one.args[0] must not contain NUL'],
   ['a variable without a name', { mcpServers: { one: { command: 'x', env: { '': 'a' } } } }, 'is not the name of a variable'],
   ['a variable with =', { mcpServers: { one: { command: 'x', env: { 'A=B': 'a' } } } }, 'is not the name of a variable'],
   [
@@ -97,13 +97,13 @@ test.each<readonly [string, unknown, string]>([
     'mcpServers.one.url has a "${" that does not begin a variable',
   ],
   ['an open variable', { mcpServers: { one: { url: '${TOKEN' } } }, 'mcpServers.one.url has a "${" that does not begin a variable'],
-  ['a key of ours', { mcpServers: { one: { url, headers: { a: '${TOLLGATE_KEY}' } } } }, "names TOLLGATE_KEY, which is Tollgate's own"],
+  ['a key of ours', { mcpServers: { one: { url, headers: { a: '${TOLLGATE_KEY}' } } } }, 'names TOLLGATE_KEY, which belongs to Tollgate'],
   [
     'a digest that is none',
     { mcpServers: { one: { url, toolDefinitions: { read: 'x' } } } },
     'toolDefinitions["read"] must be 64 hex digits',
   ],
-  ['one name for both', { mcpServers: { one: { url } }, httpTools: { one: { url } } }, 'httpTools.one is the name of an MCP server too'],
+  ['one name for both', { mcpServers: { one: { url } }, httpTools: { one: { url } } }, 'httpTools.one is also the name of an MCP server'],
   ['too large a file', ' '.repeat(gatewayFileBytesMax + 1), `the file is larger than ${gatewayFileBytesMax} bytes`],
 ])('%s is rejected, with its place', (_what, value, problem) => {
   expect(problemsOf(value).join('\n')).toContain(problem);
@@ -127,5 +127,5 @@ test('no problem quotes the value of a variable', () => {
 
 test('names of prototype properties are ordinary', () => {
   expect(serverOf({ command: 'x', env: JSON.parse('{"__proto__": "a", "constructor": "b"}') })).toMatchObject({ kind: 'command' });
-  expect(problemsOf('{"mcpServers": {"__proto__": {"url": "https://x.test"}}}').join()).toContain('is no name');
+  expect(problemsOf('{"mcpServers": {"__proto__": {"url": "https://x.test"}}}').join()).toContain('is not a valid name');
 });

@@ -43,14 +43,14 @@ function programs(
   return one;
 }
 
-interface Heard {
+interface HeardProgram {
   readonly channel: Channel;
   /** Returns the next line that it writes. */
   readonly line: () => Promise<string>;
   readonly closed: Promise<string>;
 }
 
-async function open(of: Programs): Promise<Heard> {
+async function open(of: Programs): Promise<HeardProgram> {
   const lines: string[] = [];
   const waiting: ((line: string) => void)[] = [];
   let close: (problem: string) => void;

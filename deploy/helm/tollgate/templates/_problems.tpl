@@ -28,7 +28,7 @@
 {{- $problems = append $problems (.Values.mtls.enabled | ternary "REST would be plain text: set plaintext=true once TLS stands in front of it, or where the network between is trusted" "REST and gRPC would be plain text: set plaintext=true once TLS stands in front of both, or where the network between is trusted") -}}
 {{- end -}}
 {{- if and (include "tollgate.enrols" .) (not $secrets.secretKey.name) -}}
-{{- $problems = append $problems "mtls has no key to keep that of its authority under: set existingSecrets.secretKey.name, or mtls.certManager.enabled=true" -}}
+{{- $problems = append $problems "mtls has no key to encrypt the key of its authority: set existingSecrets.secretKey.name, or mtls.certManager.enabled=true" -}}
 {{- end -}}
 {{- if and .Values.mtls.enabled .Values.mtls.certManager.enabled (not .Values.mtls.certManager.issuerRef.name) -}}
 {{- $problems = append $problems "mtls.certManager has no issuer: set mtls.certManager.issuerRef.name" -}}
@@ -47,7 +47,7 @@
 {{- end -}}
 {{- $requests := .Values.resources.requests | default dict -}}
 {{- if and .Values.autoscaling.enabled (not $requests.cpu) -}}
-{{- $problems = append $problems "autoscaling has nothing to measure by: set resources.requests.cpu" -}}
+{{- $problems = append $problems "autoscaling needs a CPU request to measure: set resources.requests.cpu" -}}
 {{- end -}}
 {{- if and .Values.injector.enabled (not .Values.injector.settings.image) $image.digest -}}
 {{- $problems = append $problems "image.digest is that of the control plane's image alone: set injector.settings.image to the image of the sidecar" -}}
@@ -55,7 +55,7 @@
 {{- $ports := list (int .Values.service.restPort) (int .Values.service.grpcPort) -}}
 {{- if include "tollgate.enrols" . }}{{ $ports = append $ports (int .Values.service.enrolPort) }}{{ end -}}
 {{- if ne (len $ports) (len (uniq $ports)) -}}
-{{- $problems = append $problems (printf "service has one port for two things: %s" (join ", " $ports)) -}}
+{{- $problems = append $problems (printf "service uses one port twice: %s" (join ", " $ports)) -}}
 {{- end -}}
 {{- if and $secrets.caCertificates.name (hasKey .Values.variables "NODE_EXTRA_CA_CERTS") -}}
 {{- $problems = append $problems "NODE_EXTRA_CA_CERTS is in variables, and set by existingSecrets.caCertificates; set one" -}}

@@ -6,20 +6,20 @@ import type { FastifyReply } from 'fastify';
 import { badKeys, keyStands } from '../../entrance/key.ts';
 import { type ToolServer, UpstreamDown, upstreamBounds } from '../../../upstream/upstream.ts';
 import type { Door } from '../door.ts';
-import { errorText, Refused, rpcErrors } from '../../../upstream/wire/rpc.ts';
+import { errorText, RpcRefusal, rpcErrors } from '../../../upstream/wire/rpc.ts';
 
 /** The tracking of one request, until the request has ended. */
-interface Watched {
+interface WatchedRequest {
   /** Aborted when the caller has disconnected or loses its access. */
   readonly signal: AbortSignal;
   forget(): void;
 }
 
 export interface Callers {
-  watch(reply: FastifyReply, keyId: string): Watched;
+  watch(reply: FastifyReply, keyId: string): WatchedRequest;
 }
 
-interface Deps {
+interface PolicyAndClock {
   readonly cell: Pick<PolicyCell, 'current' | 'onSwap'>;
   /** Ms since 1970. */
   readonly wall: () => number;
@@ -34,7 +34,7 @@ interface Key {
 /** The longest delay of a timer, in ms. */
 const waitMaxMs = 2_147_483_647;
 
-export function createCallers({ cell, wall }: Deps): Callers {
+export function createCallers({ cell, wall }: PolicyAndClock): Callers {
   /** Keys that have an open request. */
   const keys = new Map<string, Key>();
 
@@ -91,7 +91,7 @@ export function createCallers({ cell, wall }: Deps): Callers {
 
 function bar({ open }: Key): void {
   const { status, code, error } = badKeys.unknown;
-  for (const gone of open) gone.abort(new Refused(status, errorText(null, rpcErrors.request, `${code}: ${error}`)));
+  for (const gone of open) gone.abort(new RpcRefusal(status, errorText(null, rpcErrors.request, `${code}: ${error}`)));
 }
 
 type SendTo = Door['sendTo'];
@@ -114,7 +114,10 @@ export function boundExchanges(sendTo: SendTo): SendTo {
     let all = 0;
     for (const count of counts.values()) all += count;
     if (ofKey >= upstreamBounds.exchangesOfKey || all >= upstreamBounds.exchanges)
-      throw new Refused(503, errorText(null, rpcErrors.internal, 'too much is under way with the tool server; try again later'));
+      throw new RpcRefusal(
+        503,
+        errorText(null, rpcErrors.internal, 'too many requests are in progress at the tool server; try again later'),
+      );
     counts.set(keyId, ofKey + 1);
     const done = (): void => {
       const left = (counts.get(keyId) ?? 1) - 1;

@@ -65,7 +65,7 @@ export const listPending = (viewer: Viewer, era: Era, passing: Pending['passing'
 function filtered(viewer: Viewer, era: Era, tools: readonly unknown[], text: string): string {
   const listed = viewer.catalog.note(tools);
   const list = memberAt(text, ['result', 'tools']);
-  if (list === null) throw new RangeError('a list that was read is not there');
+  if (list === null) throw new RangeError('a list that was read is missing');
   const shown = new Map<string, string>();
   for (const [at, { start, end }] of itemsAt(text, list.start).entries()) {
     const tool = tools[at];

@@ -19,9 +19,9 @@ import { memberAt, withMember } from '../../../upstream/wire/json-text.ts';
 import { policyName, type Viewer } from '../list/list.ts';
 import { type ClientRequest, isFields } from '../../../upstream/wire/message.ts';
 import type { Era } from '../../../upstream/wire/methods.ts';
-import type { Pending, Prepared, ServerResponse } from './pending.ts';
+import type { Pending, PreparedRequest, ServerResponse } from './pending.ts';
 import { passingOf, redactedParams, restored } from './redaction.ts';
-import { errorText, Refused, refusedResultText, type RpcId, rpcErrors } from '../../../upstream/wire/rpc.ts';
+import { errorText, type RpcId, RpcRefusal, refusedResultText, rpcErrors } from '../../../upstream/wire/rpc.ts';
 
 export interface Judging extends Viewer {
   readonly sidecar: Sidecar;
@@ -40,13 +40,13 @@ type Refusal = (id: RpcId, era: Era, denial: Denial) => string;
 const refusedCall: Refusal = (id, era, denial) => refusedResultText(id, era, denialText(denial));
 const refusedRead: Refusal = (id, _era, denial) => errorText(id, rpcErrors.params, denialText(denial));
 
-/** Throws `Refused` if the call must not be forwarded. `declared`: arguments that the headers repeat. */
+/** Throws `RpcRefusal` if the call must not be forwarded. `declared`: arguments that the headers repeat. */
 export async function prepareCall(
   judging: Judging,
   message: ClientRequest,
   name: string,
   declared: readonly ParamHeader[],
-): Promise<Prepared> {
+): Promise<PreparedRequest> {
   const { id, params } = message;
   const args = params['arguments'] ?? {};
   const tool = policyName(judging.server, name);
@@ -55,14 +55,14 @@ export async function prepareCall(
     const text = isAbsent(judging, verdict, name)
       ? errorText(id, rpcErrors.params, `Unknown tool: ${name.slice(0, bounds.nameLength)}`)
       : refusedCall(id, judging.era, verdict);
-    throw new Refused(200, text);
+    throw new RpcRefusal(200, text);
   }
-  const besides = redactedParams(judging.run, verdict, params, ['name', 'arguments', 'requestState']);
+  const others = redactedParams(judging.run, verdict, params, ['name', 'arguments', 'requestState']);
   const forwarded: ClientRequest = {
     ...message,
     params: {
-      ...besides,
-      ...(span === undefined ? {} : { _meta: tracedMeta(besides['_meta'], verdict, span) }),
+      ...others,
+      ...(span === undefined ? {} : { _meta: tracedMeta(others['_meta'], verdict, span) }),
       name,
       ...('arguments' in params ? { arguments: verdict.input } : {}),
       ...stateOf(params),
@@ -77,13 +77,13 @@ export async function prepareCall(
 }
 
 /** Handles the read of a resource or a prompt, under a name such as `<server>.resources/read`. */
-export async function prepareRead(judging: Judging, message: ClientRequest): Promise<Prepared> {
+export async function prepareRead(judging: Judging, message: ClientRequest): Promise<PreparedRequest> {
   const { _meta: meta, requestState: _, ...input } = message.params;
   const { verdict, span } = await decided(judging, { tool: policyName(judging.server, message.method), input }, meta);
-  if (!verdict.allowed) throw new Refused(200, refusedRead(message.id, judging.era, verdict));
-  const besides = redactedParams(judging.run, verdict, meta === undefined ? {} : { _meta: meta }, []);
-  const traced = span === undefined ? {} : { _meta: tracedMeta(besides['_meta'], verdict, span) };
-  const params = { ...(isFields(verdict.input) ? verdict.input : {}), ...besides, ...traced, ...stateOf(message.params) };
+  if (!verdict.allowed) throw new RpcRefusal(200, refusedRead(message.id, judging.era, verdict));
+  const others = redactedParams(judging.run, verdict, meta === undefined ? {} : { _meta: meta }, []);
+  const traced = span === undefined ? {} : { _meta: tracedMeta(others['_meta'], verdict, span) };
+  const params = { ...(isFields(verdict.input) ? verdict.input : {}), ...others, ...traced, ...stateOf(message.params) };
   const pending = outcomeOf(judging, { call: awaitedCall(verdict), span }, message, refusedRead);
   return { message: { ...message, params }, declared: [], ...traceOf(verdict, span), pending };
 }
@@ -91,13 +91,13 @@ export async function prepareRead(judging: Judging, message: ClientRequest): Pro
 /** Only the server reads its request state, so the state returns to it unchanged. */
 const stateOf = ({ requestState }: Readonly<Record<string, unknown>>): object => (requestState === undefined ? {} : { requestState });
 
-interface Judged {
+interface JudgedMcpCall {
   readonly verdict: Permit | Denial;
   readonly span: CallSpan | undefined;
 }
 
 /** `meta` is the `_meta` of the request. A trace named in it has priority over a trace in the headers. */
-async function decided({ sidecar, run, metrics, tracing, requestHeaders }: Judging, call: ToolCall, meta: unknown): Promise<Judged> {
+async function decided({ sidecar, run, metrics, tracing, requestHeaders }: Judging, call: ToolCall, meta: unknown): Promise<JudgedMcpCall> {
   const startedAt = sidecar.govern.clock.now();
   const named = isFields(meta) && typeof meta['traceparent'] === 'string' ? meta : requestHeaders;
   const span = tracing?.begin(call.tool, named);
@@ -112,7 +112,7 @@ async function decided({ sidecar, run, metrics, tracing, requestHeaders }: Judgi
 
 type Redacting = { readonly decision: Pick<Permit['decision'], 'transform'> };
 
-const traceOf = (permit: Redacting, span: CallSpan | undefined): Pick<Prepared, 'trace'> =>
+const traceOf = (permit: Redacting, span: CallSpan | undefined): Pick<PreparedRequest, 'trace'> =>
   span === undefined ? {} : { trace: traceHeaders(permit, span) };
 
 /** Replaces the client's own trace data. */
@@ -136,7 +136,7 @@ function definitionFlaw({ govern, run, server, catalog }: Judging, name: string,
   // Servers may read names more leniently than the policy does, so only a name in the list is accepted.
   if (!catalog.tools.has(name)) return { flaw: { code: 'call_malformed', words: unlisted } };
   if (isAdmitted(server, name, catalog.tools.get(name))) return {};
-  const words = 'its definition appeared or changed after tools were admitted; somebody has to admit it first';
+  const words = 'its definition appeared or changed after tools were admitted; it must be admitted first';
   return { flaw: { code: 'tool_definition_changed', words } };
 }
 
@@ -182,7 +182,7 @@ function outcomeOf(judging: Judging, { call, span }: PermittedCall, { id, method
 
 function jsonOf({ text, holds }: ServerResponse): string {
   const span = memberAt(text, [holds]);
-  if (span === null) throw new RangeError('an answer that was read is not there');
+  if (span === null) throw new RangeError('an answer that was read is missing');
   return text.slice(span.start, span.end);
 }
 

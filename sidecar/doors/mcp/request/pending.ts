@@ -28,7 +28,7 @@ export interface Listening {
   close(): void;
 }
 
-export interface Prepared {
+export interface PreparedRequest {
   /** The message to forward. */
   readonly message: ClientRequest;
   /** Arguments that its headers repeat. */

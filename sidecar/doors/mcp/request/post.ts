@@ -3,7 +3,7 @@
 // are requests: `request.ts` handles one from the key to the answer, `prepare.ts` prepares each kind of request before
 // the server receives it, `call.ts` judges calls and reads, `relay.ts` relays the answer, `redaction.ts` redacts all
 // other messages, and `pending.ts` has the types of a request that waits for its answer.
-import { type Asked, type Door, runFor, unnamed, withoutSession, withSession } from '../door.ts';
+import { type Door, type DoorRequest, runFor, unnamed, withoutSession, withSession } from '../door.ts';
 import { sendOnly } from '../../../upstream/exchange.ts';
 import { eraOf, modernVersion, requestHeaders } from '../../../upstream/wire/headers.ts';
 import {
@@ -17,11 +17,11 @@ import {
 import { type Era, isClientNotification } from '../../../upstream/wire/methods.ts';
 import { answerBy } from './redaction.ts';
 import { handleRequest } from './request.ts';
-import { errorText, Refused, rpcErrors } from '../../../upstream/wire/rpc.ts';
+import { errorText, RpcRefusal, rpcErrors } from '../../../upstream/wire/rpc.ts';
 import { waitingKey } from '../session/sessions.ts';
 import { forgetUnknown } from '../session/stream.ts';
 
-export async function handlePost(door: Door, letIn: Asked, body: Uint8Array): Promise<void> {
+export async function handlePost(door: Door, letIn: DoorRequest, body: Uint8Array): Promise<void> {
   const message = parseMessage(body);
   if ('bad' in message) throw refusedMessage(message.bad);
   const era = eraOf(message, letIn.headers);
@@ -29,17 +29,17 @@ export async function handlePost(door: Door, letIn: Asked, body: Uint8Array): Pr
   const asked = era.era === 'legacy' ? withSession(door, letIn) : withoutSession(letIn);
   if (message.kind === 'request') return handleRequest(door, asked, era.era, message);
   if (message.kind === 'notification' && !isClientNotification(era.era, message.method))
-    throw new Refused(400, errorText(null, rpcErrors.method, 'Method not found: this is no notification that passes'));
+    throw new RpcRefusal(400, errorText(null, rpcErrors.method, 'Method not found: this notification is not forwarded'));
   await passOn(door, asked, era.era, message);
 }
 
-function refusedMessage({ code, problem, id, requested }: BadMessage): Refused {
+function refusedMessage({ code, problem, id, requested }: BadMessage): RpcRefusal {
   const data = requested === undefined ? undefined : { supported: [modernVersion], requested };
-  return new Refused(400, errorText(id, code, problem, data));
+  return new RpcRefusal(400, errorText(id, code, problem, data));
 }
 
 /** Forwards a message that gets no answer. */
-async function passOn(door: Door, asked: Asked, era: Era, message: Exclude<ClientMessage, ClientRequest>): Promise<void> {
+async function passOn(door: Door, asked: DoorRequest, era: Era, message: Exclude<ClientMessage, ClientRequest>): Promise<void> {
   const { headers, signal, reply } = asked;
   refuseUnasked(asked, message);
   const body = messageText(message.kind === 'response' ? answered(door, asked, message) : message);
@@ -51,16 +51,16 @@ async function passOn(door: Door, asked: Asked, era: Era, message: Exclude<Clien
 }
 
 /** Ids are valid only within a session. Outside a session, an id could name a request of another caller. */
-function refuseUnasked({ session }: Asked, message: Exclude<ClientMessage, ClientRequest>): void {
-  const refused = (problem: string): Refused => new Refused(400, errorText(null, rpcErrors.request, problem));
+function refuseUnasked({ session }: DoorRequest, message: Exclude<ClientMessage, ClientRequest>): void {
+  const refused = (problem: string): RpcRefusal => new RpcRefusal(400, errorText(null, rpcErrors.request, problem));
   if (message.kind === 'response') {
-    if (session === null) throw refused('Mcp-Session-Id is missing: it names the session whose server asked');
-    if (!session.questions.delete(waitingKey(message.id))) throw refused('the server asked nothing with this id in the session');
+    if (session === null) throw refused('Mcp-Session-Id is missing: it must name the session whose server sent the request');
+    if (!session.questions.delete(waitingKey(message.id))) throw refused('the server sent no request with this id in the session');
   } else if (message.method === 'notifications/cancelled' && session === null)
-    throw refused('Mcp-Session-Id is missing: without a session, whoever closes the connection cancels');
+    throw refused('Mcp-Session-Id is missing: without a session, a request is cancelled by closing its connection');
 }
 
-async function abandonCancelled({ session }: Asked, params: Readonly<Record<string, unknown>>): Promise<void> {
+async function abandonCancelled({ session }: DoorRequest, params: Readonly<Record<string, unknown>>): Promise<void> {
   const id = params['requestId'];
   if (isId(id)) await session?.waiting.get(waitingKey(id))?.abandon('the caller cancelled the call');
 }
@@ -68,7 +68,7 @@ async function abandonCancelled({ session }: Asked, params: Readonly<Record<stri
 type Response = ClientMessage & { readonly kind: 'response' };
 
 /** A client's answer to a question is an input like any other and is redacted. */
-function answered(door: Door, asked: Asked, message: Response): Response {
+function answered(door: Door, asked: DoorRequest, message: Response): Response {
   const { result } = message.body;
   if (result === undefined) return message;
   return { ...message, body: { ...message.body, result: answerBy(runFor(door, asked, unnamed), asked.server, result) } };

@@ -4,16 +4,16 @@ import type { GovernedRun } from '../../../engine/govern/run.ts';
 import { offers } from '../../../engine/govern/offers.ts';
 import { askTools, ListRefused } from '../list/ask-tools.ts';
 import { type Judging, prepareCall, prepareRead } from './call.ts';
-import { type Asked, type Door, viewerOf } from '../door.ts';
+import { type Door, type DoorRequest, viewerOf } from '../door.ts';
 import { memberAt, withMember, withoutMember } from '../../../upstream/wire/json-text.ts';
 import { headerProblem, paramHeaderProblem } from '../../../upstream/wire/headers.ts';
 import { listPending, policyName } from '../list/list.ts';
 import { listenPending } from '../list/changes.ts';
 import { type ClientRequest, isFields } from '../../../upstream/wire/message.ts';
 import { type Era, listedBy, treatmentOf } from '../../../upstream/wire/methods.ts';
-import { type Pending, plainPending, type Prepared } from './pending.ts';
+import { type Pending, type PreparedRequest, plainPending } from './pending.ts';
 import { passingBy, redactedAnswer, redactedParams, sideline } from './redaction.ts';
-import { errorText, Refused, type RpcId, rpcErrors } from '../../../upstream/wire/rpc.ts';
+import { errorText, type RpcId, RpcRefusal, rpcErrors } from '../../../upstream/wire/rpc.ts';
 import { UpstreamDown } from '../../../upstream/upstream.ts';
 
 interface Preparing {
@@ -22,25 +22,25 @@ interface Preparing {
   readonly run: GovernedRun;
 }
 
-/** The request to forward, and the handling of its answer. Throws `Refused` if it must not be forwarded. */
-export async function prepare(door: Door, asked: Asked, preparing: Preparing): Promise<Prepared> {
+/** The request to forward, and the handling of its answer. Throws `RpcRefusal` if it must not be forwarded. */
+export async function prepare(door: Door, asked: DoorRequest, preparing: Preparing): Promise<PreparedRequest> {
   const { era, message, run } = preparing;
   const treatment = treatmentOf(era, message.method);
-  if (treatment === null) throw new Refused(era === 'modern' ? 404 : 200, errorText(message.id, rpcErrors.method, 'Method not found'));
+  if (treatment === null) throw new RpcRefusal(era === 'modern' ? 404 : 200, errorText(message.id, rpcErrors.method, 'Method not found'));
   const mismatch = era === 'modern' ? headerProblem(message, asked.headers) : null;
-  if (mismatch !== null) throw new Refused(400, errorText(message.id, rpcErrors.headers, mismatch));
+  if (mismatch !== null) throw new RpcRefusal(400, errorText(message.id, rpcErrors.headers, mismatch));
   const viewer = viewerOf(door, asked, run);
   const passing = passingBy(run, asked.server, message.method);
   const { sidecar, metrics, tracing } = door;
   const judging: Judging = { ...viewer, sidecar, metrics, tracing, requestHeaders: asked.request.headers, era };
-  const plain = (pending: Pending): Prepared => ({ message, declared: [], pending });
+  const plain = (pending: Pending): PreparedRequest => ({ message, declared: [], pending });
   switch (treatment) {
     case 'call':
       return prepareToolCall({ door, asked, message, judging });
     case 'read':
       return prepareRead(judging, message);
-    case 'aside':
-      return prepareAside(judging, message);
+    case 'check':
+      return prepareCheck(judging, message);
     case 'tools':
       return plain(listPending(viewer, era, passing));
     case 'greeting':
@@ -54,7 +54,7 @@ export async function prepare(door: Door, asked: Asked, preparing: Preparing): P
 
 interface ToolCalling {
   readonly door: Door;
-  readonly asked: Asked;
+  readonly asked: DoorRequest;
   readonly message: ClientRequest;
   readonly judging: Judging;
 }
@@ -62,20 +62,20 @@ interface ToolCalling {
 // How long, in ms, an admitted definition counts as current. This covers calls that arrive together.
 const pinnedAgeMs = 1_000;
 
-async function prepareToolCall(calling: ToolCalling): Promise<Prepared> {
+async function prepareToolCall(calling: ToolCalling): Promise<PreparedRequest> {
   const { asked, message, judging } = calling;
   const { server, headers } = asked;
   const { era, govern, run, catalog } = judging;
   const { name, arguments: args } = message.params;
-  const badParams = (problem: string): Refused => new Refused(200, errorText(message.id, rpcErrors.params, problem));
+  const badParams = (problem: string): RpcRefusal => new RpcRefusal(200, errorText(message.id, rpcErrors.params, problem));
   if (typeof name !== 'string') throw badParams('params.name must be the name of a tool');
   if (args !== undefined && !isFields(args)) throw badParams('params.arguments must be an object');
-  if ('task' in message.params) throw badParams('params.task: calls as tasks are not taken here');
+  if ('task' in message.params) throw badParams('params.task is not supported: send the call without it');
   // A caller without permission for the tool must not cause a request for the list.
   if (offers(govern, run, policyName(server, name))) await refreshCatalog(calling, name);
   const declared = era === 'modern' ? (catalog.tools.get(name)?.headers ?? []) : [];
   const mismatch = paramHeaderProblem(declared, args, headers);
-  if (mismatch !== null) throw new Refused(400, errorText(message.id, rpcErrors.headers, mismatch));
+  if (mismatch !== null) throw new RpcRefusal(400, errorText(message.id, rpcErrors.headers, mismatch));
   return prepareCall(judging, message, name, declared);
 }
 
@@ -93,7 +93,8 @@ async function refreshCatalog({ door, asked, message, judging }: ToolCalling, na
     await catalog.refresh(door.sidecar.govern.clock.now(), ageMaxMs, ask);
   } catch (error) {
     // If the session is unknown or missing, the error for the list is also the error for the call.
-    if (error instanceof ListRefused && mustKnow) throw new Refused(error.status, errorText(message.id, rpcErrors.request, error.message));
+    if (error instanceof ListRefused && mustKnow)
+      throw new RpcRefusal(error.status, errorText(message.id, rpcErrors.request, error.message));
     if (mustKnow || !(error instanceof UpstreamDown)) throw error;
   }
 }
@@ -102,16 +103,16 @@ async function refreshCatalog({ door, asked, message, judging }: ToolCalling, na
  * Prepares requests other than calls, reads and the list of tools: other lists, subscriptions, the log level. The
  * policy decides about the method under its own name. If the method is not permitted, a list is answered as empty and
  * any other request is refused, and the server receives nothing. Otherwise request and answer are redacted. Only a
- * refusal is recorded, because listing visible items has no effect. Throws `Refused` if the request must not be
+ * refusal is recorded, because listing visible items has no effect. Throws `RpcRefusal` if the request must not be
  * forwarded.
  */
-async function prepareAside(judging: Judging, message: ClientRequest): Promise<Prepared> {
+async function prepareCheck(judging: Judging, message: ClientRequest): Promise<PreparedRequest> {
   const { govern, run, server, era } = judging;
   const { id, method, params } = message;
   const listed = listedBy(method);
   if (!offers(govern, run, policyName(server, method))) {
     if (listed === null) return prepareRead(judging, message);
-    throw new Refused(200, emptyListText(id, era, listed));
+    throw new RpcRefusal(200, emptyListText(id, era, listed));
   }
   const { cursor } = params;
   const redacted = {

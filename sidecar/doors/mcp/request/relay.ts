@@ -38,7 +38,7 @@ const noAnswer = 'the tool server did not answer';
 export async function relayedText(relaying: Relaying, bytes: Uint8Array): Promise<string | null> {
   return withRoom(relaying, bytes, async () => {
     const message = parseServerMessage(decodeText(bytes));
-    if (message?.kind !== 'response') throw new UpstreamDown('the tool server answered with what is no JSON-RPC response');
+    if (message?.kind !== 'response') throw new UpstreamDown('the answer of the tool server is not a JSON-RPC response');
     return treated(relaying, message);
   });
 }
@@ -59,7 +59,7 @@ function decodeText(bytes: Uint8Array): string {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch {
-    throw new UpstreamDown('the tool server answered with what is not UTF-8');
+    throw new UpstreamDown('the answer of the tool server is not UTF-8');
   }
 }
 
@@ -101,7 +101,7 @@ export async function relayEvents(relaying: Relaying, events: AsyncIterable<SseE
   if (relaying.id === null || (relaying.inSession && numbered)) return;
   const pending = relaying.take(relaying.id);
   if (pending === null) return;
-  const gone = relaying.era === 'modern' ? 'the caller cancelled the call' : 'the caller was gone before the answer';
+  const gone = relaying.era === 'modern' ? 'the caller cancelled the call' : 'the caller closed the connection before the answer';
   await pending.abandon(relaying.signal.aborted ? gone : problem);
   await writer.send(errorText(relaying.id, rpcErrors.internal, problem));
 }
@@ -112,7 +112,7 @@ async function relayEvent(relaying: Relaying, event: SseEvent | null, writer: St
   const { data } = event;
   const text = await withRoom(relaying, Buffer.from(data), async () => {
     const message = parseServerMessage(data);
-    if (message === null) throw new UpstreamDown('the tool server sent what is no JSON-RPC message');
+    if (message === null) throw new UpstreamDown('the tool server sent something that is not a JSON-RPC message');
     return message.kind === 'response' ? answeredText(relaying, event, message) : treated(relaying, message);
   });
   // The event id is kept, so a client that resumes receives nothing twice.

@@ -1,7 +1,7 @@
 // Handles one request from a client. The request is decided or passed according to its method, forwarded in canonical
 // form, and answered once, on this stream or on another stream of its session.
 import type { GovernedRun } from '../../../engine/govern/run.ts';
-import { type Asked, clientFrom, type Door, runFor, viewerOf } from '../door.ts';
+import { clientFrom, type Door, type DoorRequest, runFor, viewerOf } from '../door.ts';
 import type { Answer } from '../../../upstream/exchange.ts';
 import { endHeaders, requestHeaders } from '../../../upstream/wire/headers.ts';
 import { type ClientRequest, isFields, messageText } from '../../../upstream/wire/message.ts';
@@ -9,20 +9,20 @@ import type { Era } from '../../../upstream/wire/methods.ts';
 import { passingInSession } from './redaction.ts';
 import type { Pending } from './pending.ts';
 import { prepare } from './prepare.ts';
-import { type Relaying, relayedText, relayEvents } from './relay.ts';
-import { errorText, Refused, type RpcId, rpcErrors } from '../../../upstream/wire/rpc.ts';
+import { type Relaying, relayEvents, relayedText } from './relay.ts';
+import { errorText, type RpcId, RpcRefusal, rpcErrors } from '../../../upstream/wire/rpc.ts';
 import { addWaiting, type McpSession, noteAbandoned, removeWaiting, takeWaiting, waitingKey } from '../session/sessions.ts';
 import { endSession, forgetUnknown } from '../session/stream.ts';
 import { UpstreamDown } from '../../../upstream/upstream.ts';
 import { openWriter } from '../http/writer.ts';
 
-export async function handleRequest(door: Door, asked: Asked, era: Era, message: ClientRequest): Promise<void> {
+export async function handleRequest(door: Door, asked: DoorRequest, era: Era, message: ClientRequest): Promise<void> {
   const { session, headers, reply, signal } = asked;
   refuseKnownId(session, message.id);
   const run = runFor(door, asked, clientFrom(clientInfoOf(era, message)));
   const prepared = await prepare(door, asked, { era, message, run });
   if (session?.waiting.has(waitingKey(message.id)) === true) {
-    await prepared.pending.abandon('its id was taken meanwhile');
+    await prepared.pending.abandon('its id is already in use');
     refuseKnownId(session, message.id);
   }
   const { pending, relaying } = waitFor(door, asked, { era, message, run, prepared: prepared.pending });
@@ -41,19 +41,20 @@ export async function handleRequest(door: Door, asked: Asked, era: Era, message:
     await relay(door, asked, { relaying, answer, pending, run });
   } catch (error) {
     if (relaying.take(message.id) !== null)
-      await pending.abandon(error instanceof UpstreamDown ? error.message : 'the call was broken off');
+      await pending.abandon(error instanceof UpstreamDown ? error.message : 'the call was interrupted');
     // An error status would make a client send the request again.
     const status = relaying.signal.aborted && !signal.aborted ? 200 : 502;
-    if (error instanceof UpstreamDown && !reply.sent) throw new Refused(status, errorText(message.id, rpcErrors.internal, error.message));
+    if (error instanceof UpstreamDown && !reply.sent)
+      throw new RpcRefusal(status, errorText(message.id, rpcErrors.internal, error.message));
     throw error;
   }
 }
 
 /** Two requests with one id are refused, because their answers could be confused. */
 function refuseKnownId(session: McpSession | null, id: RpcId): void {
-  const refused = (problem: string): Refused => new Refused(400, errorText(id, rpcErrors.request, problem));
-  if (session?.waiting.has(waitingKey(id)) === true) throw refused('a request with this id is under way in the session');
-  if (session?.abandoned.has(waitingKey(id)) === true) throw refused('a request of the session with this id was let go; name another');
+  const refused = (problem: string): RpcRefusal => new RpcRefusal(400, errorText(id, rpcErrors.request, problem));
+  if (session?.waiting.has(waitingKey(id)) === true) throw refused('a request with this id is in progress in the session');
+  if (session?.abandoned.has(waitingKey(id)) === true) throw refused('a request with this id was abandoned in the session; use another id');
 }
 
 interface UnderWay extends Relaying {
@@ -71,7 +72,7 @@ interface Waiting {
 /** Registers the request as pending. An answer takes the pending request, and only once. */
 function waitFor(
   door: Door,
-  asked: Asked,
+  asked: DoorRequest,
   { era, message, run, prepared }: Waiting,
 ): { readonly pending: Pending; readonly relaying: UnderWay } {
   const { session, signal } = asked;
@@ -123,7 +124,7 @@ const clientInfoOf = (era: Era, { method, params }: ClientRequest): unknown => {
 
 async function noteSession(
   door: Door,
-  asked: Asked,
+  asked: DoorRequest,
   { method, params }: ClientRequest,
   { status, headers: answered }: Answer,
 ): Promise<void> {
@@ -139,14 +140,14 @@ async function noteSession(
   } else await forgetUnknown(door, asked, status);
 }
 
-interface Relayed {
+interface RelayedAnswer {
   readonly relaying: UnderWay;
   readonly answer: Answer;
   readonly pending: Pending;
   readonly run: GovernedRun;
 }
 
-async function relay(door: Door, asked: Asked, { relaying, answer, pending, run }: Relayed): Promise<void> {
+async function relay(door: Door, asked: DoorRequest, { relaying, answer, pending, run }: RelayedAnswer): Promise<void> {
   const { reply, signal } = asked;
   const { status, headers, body } = answer;
   if (body.kind === 'events') {
@@ -173,7 +174,7 @@ async function relay(door: Door, asked: Asked, { relaying, answer, pending, run 
 /**
  * For a session with one channel: only a progress message names its request, and no other stream carries the answer.
  */
-function onOneLine({ session, server }: Asked, relaying: UnderWay, run: GovernedRun): Relaying {
+function onOneLine({ session, server }: DoorRequest, relaying: UnderWay, run: GovernedRun): Relaying {
   const ofAny = passingInSession(run, server, session);
   return {
     ...relaying,

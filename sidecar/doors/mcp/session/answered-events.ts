@@ -13,7 +13,7 @@ export interface AnsweredEvents {
   again(eventId: string, sent: string): string | null;
 }
 
-interface Answered {
+interface AnsweredEvent {
   readonly digest: string;
   /** Null: the text was passed on unchanged. */
   readonly settled: string | null;
@@ -25,7 +25,7 @@ const aroundEach = 512;
 
 /** Call the result once for each session. */
 export function createAnsweredEvents(): () => AnsweredEvents {
-  const held = new LRUCache<string, Answered>({
+  const held = new LRUCache<string, AnsweredEvent>({
     maxSize: heldMax,
     sizeCalculation: ({ settled }, key) => aroundEach + key.length + (settled?.length ?? 0),
   });

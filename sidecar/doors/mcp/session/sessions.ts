@@ -65,7 +65,7 @@ const questionsMax = 1_000;
 /** Estimates of what V8 needs. Names of sessions and clients are added. */
 const bytesOf = { session: 2_500, waiting: 2_000, id: 150, redacting: 1_000 };
 
-interface Kept {
+interface KeptSession {
   readonly session: McpSession;
   readonly server: string;
   readonly endAtServer: () => void;
@@ -75,7 +75,7 @@ interface Kept {
 /** `failed` receives errors of recording for which no caller waits. */
 export function createMcpSessions(failed: (error: unknown) => void, bytesMax = sessionsBytes): McpSessions {
   const ending = new Set<Promise<void>>();
-  const all = new Map<string, Kept>();
+  const all = new Map<string, KeptSession>();
   const shares = new Map<string, OwnedSessions>();
   const budget = new Budget(bytesMax);
   const answeredOf = createAnsweredEvents();
@@ -88,7 +88,7 @@ export function createMcpSessions(failed: (error: unknown) => void, bytesMax = s
       .finally(() => ending.delete(done));
     ending.add(done);
   };
-  const count = (kept: Kept, bytes: number): void => {
+  const count = (kept: KeptSession, bytes: number): void => {
     const share = shares.get(kept.session.owner.keyId);
     if (share === undefined || all.get(keyOf(kept.server, kept.session.id)) !== kept) return;
     const grown = bytes - kept.bytes;
@@ -96,7 +96,7 @@ export function createMcpSessions(failed: (error: unknown) => void, bytesMax = s
     share.bytes += grown;
     budget.changed(grown);
   };
-  const end = (key: string): Kept | null => {
+  const end = (key: string): KeptSession | null => {
     const kept = all.get(key);
     if (kept === undefined) return null;
     count(kept, 0);
@@ -140,12 +140,12 @@ export function createMcpSessions(failed: (error: unknown) => void, bytesMax = s
           const oldest = session.waiting.size > waitingMax ? session.waiting.entries().next().value : undefined;
           if (oldest !== undefined) {
             session.waiting.delete(oldest[0]);
-            abandon(oldest[1], 'too many calls of the session were under way');
+            abandon(oldest[1], 'too many calls of the session were in progress');
           }
           count(kept, bytesKept(session));
         },
       };
-      const kept: Kept = { session, server, endAtServer, bytes: 0 };
+      const kept: KeptSession = { session, server, endAtServer, bytes: 0 };
       all.set(key, kept);
       shareOf(owner.keyId).keys.add(key);
       session.kept();

@@ -1,11 +1,11 @@
 // Handles the requests without a message in the revisions before 2026-07-28: opening a stream for server messages, also
 // to resume a broken one, and ending a session.
 import { passingInSession } from '../request/redaction.ts';
-import { type Asked, type Door, runFor, unnamed, viewerOf, withSession } from '../door.ts';
+import { type Door, type DoorRequest, runFor, unnamed, viewerOf, withSession } from '../door.ts';
 import { type Exchange, type Send, sendOnly } from '../../../upstream/exchange.ts';
 import { streamHeaders } from '../../../upstream/wire/headers.ts';
 import { type Relaying, relayEvents } from '../request/relay.ts';
-import { errorText, Refused, rpcErrors } from '../../../upstream/wire/rpc.ts';
+import { errorText, RpcRefusal, rpcErrors } from '../../../upstream/wire/rpc.ts';
 import { takeWaiting } from './sessions.ts';
 import { openWriter } from '../http/writer.ts';
 
@@ -13,7 +13,7 @@ const endMs = 10_000;
 
 const listChanged = JSON.stringify({ jsonrpc: '2.0', method: 'notifications/tools/list_changed' });
 
-export async function handleGet(door: Door, letIn: Asked): Promise<void> {
+export async function handleGet(door: Door, letIn: DoorRequest): Promise<void> {
   const asked = withSession(door, letIn);
   const { session, headers, reply, signal, send, server } = asked;
   const {
@@ -66,11 +66,11 @@ export async function handleGet(door: Door, letIn: Asked): Promise<void> {
   }
 }
 
-export async function handleDelete(door: Door, letIn: Asked): Promise<void> {
+export async function handleDelete(door: Door, letIn: DoorRequest): Promise<void> {
   const asked = withSession(door, letIn);
   const { headers, signal, reply, server } = asked;
   if (headers.sessionId === null)
-    throw new Refused(400, errorText(null, rpcErrors.request, 'Mcp-Session-Id is missing: it names what is to end'));
+    throw new RpcRefusal(400, errorText(null, rpcErrors.request, 'Mcp-Session-Id is missing: it must name the session to end'));
   const { status, headers: answered } = await sendOnly(asked.send, {
     era: 'legacy',
     method: 'DELETE',
@@ -84,7 +84,7 @@ export async function handleDelete(door: Door, letIn: Asked): Promise<void> {
   await reply.code(status).headers(answered).send();
 }
 
-export async function forgetUnknown({ mcpSessions }: Door, { headers, server }: Asked, status: number): Promise<void> {
+export async function forgetUnknown({ mcpSessions }: Door, { headers, server }: DoorRequest, status: number): Promise<void> {
   if (status === 404 && headers.sessionId !== null) await mcpSessions.end(server.name, headers.sessionId);
 }
 

@@ -9,14 +9,14 @@ import type { Clock } from '../../../base/clock.ts';
 import type { Pair } from './credentials.ts';
 import { certificatesIn } from './options.ts';
 
-export interface Issued {
+export interface IssuedCertificate {
   readonly own: Pair;
   /** The current authorities of the control plane, as PEM. */
   readonly authorities: string;
 }
 
 export type Answer =
-  | { readonly ok: true; readonly issued: Issued }
+  | { readonly ok: true; readonly issued: IssuedCertificate }
   /**
    * `refused`: `now`: the request was answered, and for a while the same request gets the same answer. `key`: the key
    * itself is not valid. `no`: neither.
@@ -41,7 +41,7 @@ export async function askCertificate(clock: Pick<Clock, 'after'>, asking: Asking
   const { enrol, tokenFile } = asking;
   const bearer = tokenFile === null ? asking.key : await readFile(tokenFile, 'utf8').then((text) => text.trim(), failure);
   if (typeof bearer !== 'string') return failed(`the token in ${tokenFile} cannot be read (${bearer.code})`);
-  if (!/^[\x21-\x7e]+$/.test(bearer)) return failed(`there is no token in ${tokenFile}`);
+  if (!/^[\x21-\x7e]+$/.test(bearer)) return failed(`${tokenFile} holds no token`);
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const body = JSON.stringify({ publicKey: publicKey.export({ type: 'spki', format: 'pem' }) });
   const replied = await post(clock, { enrol, authorities, bearer, body }).catch(failure);
@@ -74,7 +74,7 @@ function wordsIn(text: string): string {
   return typeof message === 'string' ? message : '';
 }
 
-function issuedIn(text: string, key: string): Issued | null {
+function issuedIn(text: string, key: string): IssuedCertificate | null {
   const body = parse(text);
   if (!isRow(body)) return null;
   const { certificate, authorities } = body;
@@ -97,20 +97,20 @@ function parse(text: string): unknown {
   }
 }
 
-interface Posted {
+interface EnrolmentPost {
   readonly enrol: string;
   readonly authorities: string;
   readonly bearer: string;
   readonly body: string;
 }
 
-interface Replied {
+interface EnrolmentReply {
   readonly status: number;
   readonly text: string;
 }
 
 /** Uses its own connection: a change of authorities applies to the very next one. */
-async function post(clock: Pick<Clock, 'after'>, { enrol, authorities, bearer, body }: Posted): Promise<Replied> {
+async function post(clock: Pick<Clock, 'after'>, { enrol, authorities, bearer, body }: EnrolmentPost): Promise<EnrolmentReply> {
   const headers = { authorization: `Bearer ${bearer}`, 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) };
   const url = new URL(`https://${enrol}/v1/certificate`);
   const asked = request(url, { method: 'POST', ca: authorities, agent: false, minVersion: 'TLSv1.2', headers });

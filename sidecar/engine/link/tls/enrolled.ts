@@ -7,7 +7,7 @@
 import type { Clock, Timer } from '../../../base/clock.ts';
 import { barredMs, createBackoff } from '../../../base/backoff.ts';
 import type { Log } from '../../../base/log.ts';
-import type { Answer, Issued } from './ask-certificate.ts';
+import type { Answer, IssuedCertificate } from './ask-certificate.ts';
 import { createCredentialsCell, expiryOf, type LinkCredentials } from './credentials.ts';
 import { certificatesIn } from './options.ts';
 
@@ -49,7 +49,7 @@ export function keepEnrolled(deps: EnrolledDeps, { ca, kept }: { readonly ca: st
     await keeping;
   });
 
-  const taken = ({ own, authorities }: Issued): number => {
+  const taken = ({ own, authorities }: IssuedCertificate): number => {
     const isNew = authorities !== named;
     named = authorities;
     keeping = keeping.then((isKept) => (isKept && !isNew ? true : deps.keep(authorities)));
@@ -90,9 +90,9 @@ export function keepEnrolled(deps: EnrolledDeps, { ca, kept }: { readonly ca: st
 
 const words = {
   none: 'no certificate is issued to this sidecar: it cannot reach its control plane, and decides by the policy it holds',
-  late: 'the certificate is not renewed; this sidecar goes on with the one it has',
+  late: 'the certificate is not renewed; this sidecar continues with the one it has',
   expired: 'the certificate has expired: this sidecar cannot reach its control plane, and decides by the policy it holds',
-  refused: 'the control plane refuses the key of this sidecar: it is issued no certificate, and denies',
+  refused: 'the control plane refuses the key of this sidecar: this sidecar gets no certificate and denies every call',
 } as const;
 
 /** The configured authorities stay valid, for example for a control plane that is restored from a backup. */

@@ -30,7 +30,7 @@ export async function followGiven({ clock, log }: { readonly clock: Clock; reado
       cell.take(found);
       log.info({ folder, expiresAt: isoOf(found) }, 'the certificate of this sidecar was read');
     }
-    if (why !== null && why !== problem) log.warn({ problem: why }, 'the certificate of this sidecar is not fresh');
+    if (why !== null && why !== problem) log.warn({ problem: why }, 'the certificate of this sidecar is not up to date');
     cell.fail(why);
   };
   await look();
@@ -52,7 +52,7 @@ async function readGiven(folder: string): Promise<Material & { readonly own: { r
     expiryOf(certificate);
   } catch {
     // Details about a wrong key must not appear in a log.
-    throw new Error(`tls.crt and tls.key in ${folder} are no certificate and its key`);
+    throw new Error(`tls.crt and tls.key in ${folder} are not a certificate and its key`);
   }
   try {
     return { authorities: certificatesIn(ca).join('\n'), own: { certificate, key } };

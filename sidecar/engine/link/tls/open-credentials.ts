@@ -7,7 +7,7 @@ import { createCredentialsCell, type LinkCredentials } from './credentials.ts';
 import { keepAuthorities } from './kept-authorities.ts';
 import type { LinkTls } from './options.ts';
 
-interface Deps {
+interface CredentialsContext {
   readonly clock: Clock;
   readonly random: () => number;
   readonly log: Log;
@@ -21,7 +21,7 @@ interface Own {
 }
 
 /** Resolves at once, or when the disk has answered. It waits for nothing else. */
-export async function openCredentials(deps: Deps, tls: LinkTls, { key, folder }: Own): Promise<LinkCredentials> {
+export async function openCredentials(deps: CredentialsContext, tls: LinkTls, { key, folder }: Own): Promise<LinkCredentials> {
   switch (tls.kind) {
     case 'checked': {
       const cell = createCredentialsCell(false);

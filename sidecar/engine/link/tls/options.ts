@@ -44,12 +44,12 @@ export function readTls(given: GivenTls, names: TlsNames): { readonly tls: LinkT
   const problems = [
     ...(ca === null ? [] : of('ca', authoritiesProblem(ca))),
     ...(enrol === null ? [] : of('enrol', addressProblem(enrol))),
-    ...(folder === null ? [] : of('folder', notBeside(given, names))),
+    ...(folder === null ? [] : of('folder', exclusiveProblem(given, names))),
     ...(enrol !== null && folder === null && ca === null
-      ? of('enrol', `needs ${names.ca}: the authorities by which whoever issues certificates is checked`)
+      ? of('enrol', `needs ${names.ca}: the authorities by which the issuing server is checked`)
       : []),
     ...(tokenFile !== null && enrol === null && folder === null
-      ? of('tokenFile', `needs ${names.enrol}: it is what certificates are asked for with`)
+      ? of('tokenFile', `needs ${names.enrol}: the token is only used to request certificates there`)
       : []),
   ];
   if (problems.length > 0) return { problems };
@@ -58,10 +58,10 @@ export function readTls(given: GivenTls, names: TlsNames): { readonly tls: LinkT
   return { tls: enrol === null ? { kind: 'checked', ca: plainPem(ca) } : { kind: 'enrolled', ca: plainPem(ca), enrol, tokenFile } };
 }
 
-function notBeside(given: GivenTls, names: TlsNames): string | null {
+function exclusiveProblem(given: GivenTls, names: TlsNames): string | null {
   const others = (['ca', 'enrol', 'tokenFile'] as const).filter((field) => given[field] !== null).map((field) => names[field]);
   if (others.length === 0) return null;
-  return `cannot stand beside ${others.join(' and ')}: its folder holds certificate, key and authorities; set one or the other`;
+  return `cannot be used with ${others.join(' and ')}: its folder holds certificate, key and authorities; set one or the other`;
 }
 
 /** In a variable with one line, line ends are written as `\n`. */

@@ -16,12 +16,14 @@ export const isPasswordPlaceholder = (value: string): boolean =>
   (isReference(value) || isWords(value) || isPattern(value) || !((isMasked(value) || saysSo(value)) && isChosen(restOf(value))));
 
 const maskRun = /[*•●█]{2,}|\.{3,}|…|x{3,}/gi;
-const tellingRun =
+const placeholderRun =
   /example|placeholder|change[-_ ]?(?:me|this|it)|replace[-_ ]?(?:me|this|with)|redacted|deadbeef|p[a@4][s$]{2}(?:w[o0]?r?d)?|[a-z]+/gi;
 const restOf = (value: string): string =>
   value
     .replaceAll(maskRun, '')
-    .replaceAll(tellingRun, (word) => (tellingWords.test(word) || /^p/i.test(word) || emptyWords.has(word.toLowerCase()) ? '' : word));
+    .replaceAll(placeholderRun, (word) =>
+      placeholderWords.test(word) || /^p/i.test(word) || emptyWords.has(word.toLowerCase()) ? '' : word,
+    );
 const isChosen = (value: string): boolean =>
   value.length >= 6 && /\p{L}/u.test(value) && /\d/.test(value) && /[^\p{L}\d\s._-]/u.test(value);
 
@@ -53,9 +55,9 @@ const isMasked = (value: string): boolean =>
   /x{5}|(?:^|[^a-z0-9])x{3,4}(?:[^a-z0-9]|$)/i.test(value);
 
 // A real secret contains none of these words.
-const tellingWords =
+const placeholderWords =
   /example|placeholder|change[-_ ]?(?:me|this|it)\b|changeme|replace[-_ ]?(?:me|this|with)|redacted|insert[-_ ]|(?:^|[^a-z0-9])(?:your|dummy|fake|sample|todo|fixme|tbd|foobar)(?:[^a-z0-9]|$)|your(?:api|secret|token|password|key|access|auth|client|private)|deadbeef|[-_ ]here$|^<|geheim(?:es)?-?hier/i;
-const saysSo = (value: string): boolean => tellingWords.test(value);
+const saysSo = (value: string): boolean => placeholderWords.test(value);
 
 const emptyWords = new Set(
   (

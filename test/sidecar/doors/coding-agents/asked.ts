@@ -51,12 +51,12 @@ function callerOf(index: Index, host: HostName, { tier, agent }: Pick<HostCall, 
 }
 
 /** Returns the decision of every other door on a call of this name. */
-export const decidedOf = (index: Index, host: HostName, tool: string, tier: Tier = 'interactive'): Decided =>
+export const decidedOf = (index: Index, host: HostName, tool: string, tier: Tier = 'interactive'): HookOutcome =>
   decidedBy(callerOf(index, host, { tier, agent: '' }), tool);
 
-type Decided = Omit<Outcome, 'tool' | 'also'>;
+type HookOutcome = Omit<Outcome, 'tool' | 'also'>;
 
-function decidedBy(caller: Caller, tool: string, also?: string): Decided {
+function decidedBy(caller: Caller, tool: string, also?: string): HookOutcome {
   const usage = createRunUsage(createCounters(60), { originSub: 'ann', startedAt: 0 });
   const { decision, code, reason, rule } = decide(caller, tool, usage, { connected: true, heardAt: 0 }, 0, also);
   return { decision, code, reason, rule };

@@ -9,7 +9,7 @@ import { agent, document, server, type World } from '../../../support/snapshots.
 import { type HostInput, indexOf, outcomeOf, readCall } from './asked.ts';
 import { folder, startHosts } from './recorded.ts';
 
-interface Captured {
+interface CapturedInput {
   readonly host: HostName;
   readonly file: string;
   readonly version: string;
@@ -17,12 +17,12 @@ interface Captured {
   readonly input: HostInput;
 }
 
-const captured: readonly Captured[] = readdirSync(join(folder, 'recorded'))
+const captured: readonly CapturedInput[] = readdirSync(join(folder, 'recorded'))
   .filter(isHost)
   .flatMap((host) =>
     readdirSync(join(folder, 'recorded', host)).map((file) => ({
       // The tests that read these files trust their shape.
-      ...(JSON.parse(readFileSync(join(folder, 'recorded', host, file), 'utf8')) as Captured),
+      ...(JSON.parse(readFileSync(join(folder, 'recorded', host, file), 'utf8')) as CapturedInput),
       host,
       file,
     })),
@@ -92,7 +92,7 @@ const wildcardOf = (name: string): string | null => {
 interface Row {
   readonly host: HostName;
   readonly name: string;
-  readonly beside: string;
+  readonly server: string;
   readonly tool: string;
   readonly input: HostInput;
 }
@@ -100,11 +100,11 @@ interface Row {
 const rows: readonly Row[] = captured.flatMap(({ host, input }) => {
   const call = readCall(host, input);
   if (call === null) return [];
-  const beside = call.server?.kind === 'named' || call.server?.kind === 'exact' ? call.server.name : '';
-  const asked = call.server?.kind === 'method' ? `server: ${call.server.server}` : beside;
-  return [{ host, name: call.tool, beside: asked, tool: calledBy(host, call.tool, call.input), input }];
+  const server = call.server?.kind === 'named' || call.server?.kind === 'exact' ? call.server.name : '';
+  const asked = call.server?.kind === 'method' ? `server: ${call.server.server}` : server;
+  return [{ host, name: call.tool, server: asked, tool: calledBy(host, call.tool, call.input), input }];
 });
-const eachName = [...new Map(rows.map((row) => [`${row.host} ${row.name} ${row.beside}`, row])).values()];
+const eachName = [...new Map(rows.map((row) => [`${row.host} ${row.name} ${row.server}`, row])).values()];
 
 test('162 files of six hosts are read, before and after calls', () => {
   expect(captured.length).toBe(162);
@@ -156,7 +156,7 @@ test('the table of hosts, names and rules', async () => {
       const cells = [
         row.host,
         row.name,
-        row.beside,
+        row.server,
         row.tool,
         cell({}, row),
         cell(denying(row.tool), row),
@@ -168,7 +168,7 @@ test('the table of hosts, names and rules', async () => {
   const head = [
     'host',
     'its name',
-    'said beside',
+    'named server',
     'the tool',
     'no rule',
     'rule for the tool',

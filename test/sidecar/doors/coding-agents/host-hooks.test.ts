@@ -57,7 +57,7 @@ describe.each(hosts)('%s', (host) => {
     ['no JSON', '{"hook_event_name":'],
     ['two values', '{} {}'],
     ['a list', '[{"tool_name":"Bash"}]'],
-    ['a key that is there twice', JSON.stringify({ tool_name: 'Bash', toolName: 'bash' }).replace('{', '{"tool_name":"Read",')],
+    ['a key that appears twice', JSON.stringify({ tool_name: 'Bash', toolName: 'bash' }).replace('{', '{"tool_name":"Read",')],
     ['bytes that are not UTF-8', Buffer.from([0x7b, 0xff, 0x7d])],
     ['a tool that is no text', JSON.stringify({ hook_event_name: 'PreToolUse', tool_name: 7, toolName: 7, tool: 7, session_id: 's' })],
     ['more than a body may have', JSON.stringify({ tool_name: 'Bash', filler: 'x'.repeat(1024 * 1024) })],

@@ -27,15 +27,15 @@ const part = fc.oneof(
   { weight: 1, arbitrary: fc.constantFrom('claude.ai A (b)', 'claude.ai  a/', 'claude.ai -a_') },
 );
 
-interface Called {
+interface ServerTool {
   readonly server: string;
   readonly tool: string;
 }
 
-const nameOf = ({ server: name, tool }: Called): string => `${name}.${tool}`;
+const nameOf = ({ server: name, tool }: ServerTool): string => `${name}.${tool}`;
 
 /** A key that may name the call, or a similar name. */
-const keyOf = (call: Called): fc.Arbitrary<string> => {
+const keyOf = (call: ServerTool): fc.Arbitrary<string> => {
   const name = nameOf(call);
   const ends = [...name.matchAll(/[._/:-]/g)].map(({ index }) => `${name.slice(0, index + 1)}*`);
   return fc.oneof(
@@ -47,8 +47,8 @@ const keyOf = (call: Called): fc.Arbitrary<string> => {
   );
 };
 
-const key = (call: Called): fc.Arbitrary<string> => keyOf(call).filter((one) => nameProblem(one) === null);
-const called: fc.Arbitrary<Called> = fc.record({ server: part, tool: part }).filter((call) => nameProblem(nameOf(call)) === null);
+const key = (call: ServerTool): fc.Arbitrary<string> => keyOf(call).filter((one) => nameProblem(one) === null);
+const called: fc.Arbitrary<ServerTool> = fc.record({ server: part, tool: part }).filter((call) => nameProblem(nameOf(call)) === null);
 const tiers = ['interactive', 'subagent', 'background', 'api'] as const;
 const rules = (keys: readonly (readonly [string, Rule['permission']])[]): Pick<World, 'documents'> => ({
   documents: [

@@ -12,7 +12,7 @@ export const folder = fileURLToPath(new URL('../../../cases/hosts', import.meta.
 export const circumstances = ['allow', 'deny', 'redact', 'outage'] as const;
 type Circumstance = (typeof circumstances)[number];
 
-export interface Recorded {
+export interface HostRecording {
   readonly host: HostName;
   readonly name: string;
   readonly version: string;
@@ -23,12 +23,12 @@ export interface Recorded {
   readonly answers: Readonly<Record<Circumstance, string>>;
 }
 
-export const recorded: readonly Recorded[] = hosts.flatMap((host) =>
+export const recorded: readonly HostRecording[] = hosts.flatMap((host) =>
   readdirSync(join(folder, host))
     .filter((file) => file.endsWith('.json'))
     .toSorted()
     // The files are written by hand. The tests that read them trust their shape.
-    .map((file) => ({ ...(JSON.parse(readFileSync(join(folder, host, file), 'utf8')) as Recorded), host, name: file.slice(0, -5) })),
+    .map((file) => ({ ...(JSON.parse(readFileSync(join(folder, host, file), 'utf8')) as HostRecording), host, name: file.slice(0, -5) })),
 );
 
 /** Every tool is enabled, so that only policy decides. */

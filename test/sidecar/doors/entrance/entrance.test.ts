@@ -192,13 +192,15 @@ test.each(['x-tollgate-agent', 'x-tollgate-tier', 'x-tollgate-session'])('a repe
       text: expect.stringMatching(/twice|once/),
     });
   expect(await sidecar.entries()).toEqual([]);
-  expect(readCallerHeaders({ [name]: ['api', 'api'] })).toEqual({ problem: expect.stringMatching(/^X-Tollgate-\w+ must stand once$/) });
+  expect(readCallerHeaders({ [name]: ['api', 'api'] })).toEqual({
+    problem: expect.stringMatching(/^X-Tollgate-\w+ must appear only once$/),
+  });
 });
 
 test('where headers give no identity the key does, and a session of any length has a name that entries can hold', () => {
-  const nobody = { agent: '', tier: 'interactive', sessionId: null };
+  const unnamed = { agent: '', tier: 'interactive', sessionId: null };
   for (const headers of [{}, { 'x-tollgate-agent': '', 'x-tollgate-tier': '' }, { 'x-tollgate-session': [''] }])
-    expect(readCallerHeaders(headers)).toEqual(nobody);
+    expect(readCallerHeaders(headers)).toEqual(unnamed);
   const client = { name: 'http' };
   const claim = (sessionId: string) => claimedBy({ agent: 'bot', tier: 'api', sessionId: null }, { client, sessionId });
   expect(claim('s1')).toEqual({ sessionId: 's1', chain: ['bot'], delegatedTools: null, tier: 'api', client });

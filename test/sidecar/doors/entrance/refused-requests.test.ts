@@ -55,8 +55,8 @@ test('a second after the first refusal there is one entry for each key, and anot
   await vi.advanceTimersByTimeAsync(1);
   const entries = await sidecar.entries();
   expect(entries.map(({ decisionReason }) => decisionReason)).toEqual([
-    "request_limit: 1001 requests were refused unread in the last second: 1000 over the key's limit of requests a second, 1 while too many bytes of its bodies were under way",
-    'request_limit: 1 request was refused unread in the last second: 1 while too many bytes of its bodies were under way',
+    "request_limit: 1001 requests were refused unread in the last second: 1000 over the key's limit of requests a second, 1 while too many body bytes of the key were in progress",
+    'request_limit: 1 request was refused unread in the last second: 1 while too many body bytes of the key were in progress',
   ]);
   note('a');
   await refused.close();

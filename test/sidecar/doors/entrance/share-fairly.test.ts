@@ -8,7 +8,7 @@ import { recognised, shareFairly } from '../../../../sidecar/doors/entrance/shar
 
 interface Options {
   readonly bodiesBytes?: number;
-  readonly strangersBytes?: number;
+  readonly unknownBytes?: number;
   /** The route looks keys up later. */
   readonly isLater?: boolean;
 }
@@ -16,13 +16,13 @@ interface Options {
 /** Good keys begin with `good`. */
 const keyIn = (authorization = ''): string | null => /^(?:bearer +)?(good-\w+)$/i.exec(authorization)?.[1] ?? null;
 
-async function start({ bodiesBytes = 1_000, strangersBytes = 1_000, isLater = false }: Options = {}) {
+async function start({ bodiesBytes = 1_000, unknownBytes = 1_000, isLater = false }: Options = {}) {
   const app = fastify({ bodyLimit: 100_000 });
   let read = 0;
   shareFairly(app, {
     clock: { now: () => 0 },
     bodies: new BodyRoom({ bytes: bodiesBytes }),
-    strangersBytes,
+    unknownBytes,
     missing: (_request, reply) => void reply.code(404).send({ error: 'there is none' }),
     ...(isLater ? {} : { whose: keyIn }),
   });
@@ -130,7 +130,7 @@ test('all requests without a good key are one caller with a small budget of its 
 });
 
 test('of a request without a good key only a small body is read, and for an unknown route nothing is read', async () => {
-  const { post, read } = await start({ strangersBytes: 200_000 });
+  const { post, read } = await start({ unknownBytes: 200_000 });
   expect((await post('made-up', 65_537)).status).toBe(429);
   expect((await post('good-ann', 400, '/nowhere')).status).toBe(404);
   expect((await post('made-up', 90_000, '/nowhere')).status).toBe(404);
@@ -139,7 +139,7 @@ test('of a request without a good key only a small body is read, and for an unkn
 });
 
 test('where keys are looked up later, a request waits in the budget for unknown keys and is read in its own; then its key is known, until it is refused', async () => {
-  const { post, held, looked } = await start({ isLater: true, strangersBytes: 300 });
+  const { post, held, looked } = await start({ isLater: true, unknownBytes: 300 });
   const first = post('good-ann', 400, '/guarded');
   // The request uses no more of the budget than its unread bytes. Together with it, a second one does not fit.
   await expect.poll(() => looked.length).toBe(0);
@@ -155,12 +155,12 @@ test('where keys are looked up later, a request waits in the budget for unknown 
   const large = post('good-ann', 400, '/guarded');
   await expect.poll(() => looked.length).toBe(1);
   expect((await post('good-ann', 200, '/guarded')).status).toBe(429);
-  const stranger = post('made-up', 200, '/guarded');
+  const unknown = post('made-up', 200, '/guarded');
   await expect.poll(() => looked.length).toBe(2);
   for (const release of looked.splice(0)) release();
   await expect.poll(() => held.length).toBe(1);
   held.shift()?.();
-  expect([(await large).status, (await stranger).status]).toEqual([200, 401]);
+  expect([(await large).status, (await unknown).status]).toEqual([200, 401]);
 });
 
 test('requests without a good key share one turn', async () => {
@@ -178,7 +178,7 @@ test('requests without a good key share one turn', async () => {
     begun.push(request.url);
     return {};
   });
-  app.get('/health', { config: { waitsForNobody: true } }, async () => ({}));
+  app.get('/health', { config: { takesNoTurn: true } }, async () => ({}));
   onTestFinished(() => app.close());
   const get = (url: string, authorization: string) => app.inject({ url, headers: { authorization } });
   const settle = async (): Promise<void> => {

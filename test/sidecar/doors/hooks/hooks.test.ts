@@ -8,7 +8,7 @@ import { agent, key, keyText, member, ruleFor, type World } from '../../../suppo
 const own = keyText('key1');
 const mail = 'bob@acme-mail.eu';
 
-interface Asked {
+interface HookQuestion {
   readonly body?: unknown;
   readonly authorization?: string | null;
   readonly headers?: Readonly<Record<string, string>>;
@@ -31,7 +31,7 @@ const use = (fields: object = {}): object => ({
 async function start(world: World | null = {}, options: Parameters<typeof createTestServer>[1] = {}) {
   const sidecar = await createTestSidecar({ world });
   const { app, lines, registry } = createTestServer(sidecar, options);
-  async function ask(path: string, { body = use(), authorization = `Bearer ${own}`, headers = {} }: Asked): Promise<Answer> {
+  async function ask(path: string, { body = use(), authorization = `Bearer ${own}`, headers = {} }: HookQuestion): Promise<Answer> {
     const options: InjectOptions = {
       method: 'POST',
       url: path,
@@ -41,8 +41,8 @@ async function start(world: World | null = {}, options: Parameters<typeof create
     const answer = await app.inject(options);
     return { status: answer.statusCode, body: answer.json<Record<string, unknown>>() };
   }
-  const toolUse = (asked: Asked = {}): Promise<Answer> => ask(asked.path ?? '/govern/tool-use', asked);
-  const toolOutput = (asked: Asked = {}): Promise<Answer> =>
+  const toolUse = (asked: HookQuestion = {}): Promise<Answer> => ask(asked.path ?? '/govern/tool-use', asked);
+  const toolOutput = (asked: HookQuestion = {}): Promise<Answer> =>
     ask(asked.path ?? '/govern/tool-output', { body: use({ tool_output: 'done' }), ...asked });
   const codes = async (): Promise<readonly string[]> => (await sidecar.entries()).map(({ hookEvent, code }) => `${hookEvent} ${code}`);
   return { sidecar, app, lines, registry, ask, toolUse, toolOutput, codes };

@@ -111,7 +111,7 @@ test('where the memory budget of a caller is used up, the answer is 200 with a d
   expect(refused.status).toBe(200);
   expect(await refused.json()).toEqual({
     action: 'block',
-    reason: 'request_limit: too many bytes of bodies of this caller are under way; come again once others are answered',
+    reason: 'request_limit: too many body bytes of this caller are in progress; try again when earlier requests are answered',
     retryAfterMs: 1_000,
   });
   // The budget belongs to the caller, and an invalid key is answered as invalid.
@@ -121,7 +121,7 @@ test('where the memory budget of a caller is used up, the answer is 200 with a d
   await entrance.close();
   expect((await sidecar.entries()).map(({ decisionReason }) => decisionReason)).toEqual([
     expect.stringMatching(/^allowed: /),
-    'request_limit: 1 request was refused unread in the last second: 1 while too many bytes of its bodies were under way',
+    'request_limit: 1 request was refused unread in the last second: 1 while too many body bytes of the key were in progress',
   ]);
 });
 
@@ -147,7 +147,7 @@ test('a coding agent whose body exceeds the budget, or is too large, is answered
     expect(crowded.headers.get('x-tollgate-answer')).toBe('deny');
     const text = await crowded.text();
     expect(text).toContain(denial);
-    expect(text).toContain('request_limit: too many bytes');
+    expect(text).toContain('request_limit: too many body bytes');
     const large = await sendFirst(await begin(`/hooks/${host}`, [`Content-Length: ${20 * piece.length}`]), 20, false);
     expect(large).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
     expect(large.toLowerCase()).toContain('x-tollgate-answer: deny');
@@ -158,7 +158,7 @@ test('a coding agent whose body exceeds the budget, or is too large, is answered
   expect(unknown.status).toBe(404);
   await entrance.close();
   expect((await sidecar.entries()).map(({ decisionReason }) => decisionReason)).toEqual([
-    'request_limit: 5 requests were refused unread in the last second: 5 while too many bytes of its bodies were under way',
+    'request_limit: 5 requests were refused unread in the last second: 5 while too many body bytes of the key were in progress',
   ]);
 });
 

@@ -1,6 +1,6 @@
 // A tool's server that records what reached it, a listening sidecar in front of it, and functions that send raw bytes
 // to the sidecar.
-import { createServer, request as httpRequest, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, request as httpRequest, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { onTestFinished } from 'vitest';
 import type { HttpTool } from '../../../../sidecar/upstream/http-tool-definition.ts';
@@ -10,19 +10,19 @@ import { keyText, type World } from '../../../support/snapshots.ts';
 
 export const own = keyText('key1');
 
-interface Reached {
+interface ServerRequest {
   readonly method: string;
   readonly url: string;
   readonly headers: IncomingHttpHeaders;
   readonly body: string;
 }
 
-export type Answering = (request: IncomingMessage, response: ServerResponse, reached: Reached) => void;
+export type Answering = (request: IncomingMessage, response: ServerResponse, reached: ServerRequest) => void;
 
 const echo: Answering = (_request, response) => void response.setHeader('content-type', 'application/json').end('{"ok":true}');
 
 async function startUpstream(answer: Answering = echo) {
-  const reached: Reached[] = [];
+  const reached: ServerRequest[] = [];
   const server = createServer((request, response) => {
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
@@ -86,26 +86,26 @@ export async function startTool({ world = {}, answer, tool = {}, keepInput = tru
     app,
     lines,
     port,
-    ask: (asked: Asked = {}) => ask(port, asked),
+    ask: (asked: HttpQuestion = {}) => ask(port, asked),
     send: (bytes: string | Buffer) => send(port, bytes),
   };
 }
 
-export interface Asked {
+export interface HttpQuestion {
   readonly method?: string;
   readonly path?: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string | Buffer;
 }
 
-export interface Answered {
+export interface HttpAnswer {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly text: string;
 }
 
 /** Sends a request with Node's client, with the key. */
-function ask(port: number, { method = 'POST', path = '/tools/billing/invoices', headers = {}, body }: Asked): Promise<Answered> {
+function ask(port: number, { method = 'POST', path = '/tools/billing/invoices', headers = {}, body }: HttpQuestion): Promise<HttpAnswer> {
   return new Promise((done, fail) => {
     const request = httpRequest({
       port,

@@ -44,7 +44,7 @@ test.each([
   ['no address', {}, 'httpTools.billing.url must be a string'],
   ['another protocol', { url: 'ftp://x' }, 'httpTools.billing.url must begin'],
   ['a password in the address', { url: 'https://a:b@x' }, 'httpTools.billing.url must hold no credentials'],
-  ['a query in the address', { url: 'https://x/?a=1' }, 'httpTools.billing.url must end with its path'],
+  ['a query in the address', { url: 'https://x/?a=1' }, 'httpTools.billing.url must not have a query'],
   ['an unknown field', { url, header: {} }, 'httpTools.billing.header is not a field here'],
   [
     'a header of the connection',
@@ -58,8 +58,12 @@ test.each([
   ],
   ['a header twice', { url, headers: { 'X-A': '1', 'x-a': '2' } }, 'httpTools.billing.headers names a header twice'],
   ['a variable that is not set', { url, headers: { 'X-A': '${NONE}' } }, 'names the variable NONE, which is not set'],
-  ['the caller’s key forwarded', { url, forwardHeaders: ['Authorization'] }, 'httpTools.billing.forwardHeaders[0] is the caller'],
-  ['the caller’s cookie forwarded', { url, forwardHeaders: ['x-a', 'Cookie'] }, 'httpTools.billing.forwardHeaders[1] is the caller'],
+  ['the caller’s key forwarded', { url, forwardHeaders: ['Authorization'] }, 'httpTools.billing.forwardHeaders[0] belongs to the caller'],
+  [
+    'the caller’s cookie forwarded',
+    { url, forwardHeaders: ['x-a', 'Cookie'] },
+    'httpTools.billing.forwardHeaders[1] belongs to the caller',
+  ],
   ['a header name that is none', { url, forwardHeaders: ['x a'] }, 'httpTools.billing.forwardHeaders[0] is not the name of a header'],
   ['a method that is none', { url, methods: ['FETCH'] }, 'httpTools.billing.methods must be a list of GET'],
   ['no methods', { url, methods: [] }, 'httpTools.billing.methods must be a list of GET'],

@@ -138,6 +138,6 @@ test('invalid amounts, and unknown reservations, are errors', async () => {
   }
   const once = granted(run.reserveCost(1));
   run.settleCost(once);
-  expect(() => run.settleCost(once)).toThrow('that was not settled before');
+  expect(() => run.settleCost(once)).toThrow('that is not settled yet');
   expect(() => runOf(sidecar).settleCost(granted(run.reserveCost(1)))).toThrow('a reservation of this run');
 });

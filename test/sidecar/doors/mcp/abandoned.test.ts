@@ -6,7 +6,7 @@ import { addWaiting, createMcpSessions } from '../../../../sidecar/doors/mcp/ses
 import { collectGarbage } from '../../../bench/garbage.ts';
 import { key } from '../../../support/snapshots.ts';
 import { greet, openStream } from './program-line.ts';
-import { behind, call, json, type Proxied, rpcOf, send } from './proxied.ts';
+import { behind, call, json, rpcOf, send, type TestProxy } from './proxied.ts';
 
 const cancelled = (requestId: number): object => ({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId } });
 
@@ -28,7 +28,7 @@ async function called(answer: (response: ServerResponse) => void) {
 const numbered = (response: ServerResponse): void =>
   void response.writeHead(200, { 'content-type': 'text/event-stream' }).write('id: 1\ndata: \n\n', () => response.destroy());
 const silent = (response: ServerResponse): void => void response.writeHead(200, { 'content-type': 'text/event-stream' }).write(':\n\n');
-const hooksOf = async ({ sidecar }: Proxied): Promise<readonly unknown[]> =>
+const hooksOf = async ({ sidecar }: TestProxy): Promise<readonly unknown[]> =>
   (await sidecar.entries()).map(({ hookEvent, outcome }) => [hookEvent, outcome?.isError]);
 const both = [
   ['PreToolUse', undefined],

@@ -15,7 +15,7 @@ import {
   record,
   send,
   sendRaw,
-  type Sent,
+  type ProxyRequest,
   serversOf,
   startProxied,
 } from './proxied.ts';
@@ -33,10 +33,10 @@ test('the requests of these tests reach the tool server when they contain no err
 const envelope = (params: string): string => `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":${params}}`;
 
 const bodies: readonly (readonly [string, string | Uint8Array, number, number])[] = [
-  ['a name that is there twice', envelope('{"name":"echo","name":"delete","arguments":{}}'), 400, -32_700],
-  ['a name that is there twice once escapes are read', envelope(String.raw`{"name":"echo","n\u0061me":"delete"}`), 400, -32_700],
+  ['a name that appears twice', envelope('{"name":"echo","name":"delete","arguments":{}}'), 400, -32_700],
+  ['a name that appears twice after escapes are decoded', envelope(String.raw`{"name":"echo","n\u0061me":"delete"}`), 400, -32_700],
   [
-    'a method that is there twice',
+    'a method that appears twice',
     '{"jsonrpc":"2.0","id":1,"method":"ping","method":"tools/call","params":{"name":"delete"}}',
     400,
     -32_700,
@@ -47,15 +47,15 @@ const bodies: readonly (readonly [string, string | Uint8Array, number, number])[
     400,
     -32_700,
   ],
-  ['an argument that is there twice', envelope('{"name":"echo","arguments":{"to":"a","to":"b"}}'), 400, -32_700],
-  ['Name beside name', envelope('{"name":"echo","Name":"delete"}'), 400, -32_602],
+  ['an argument that appears twice', envelope('{"name":"echo","arguments":{"to":"a","to":"b"}}'), 400, -32_700],
+  ['Name next to name', envelope('{"name":"echo","Name":"delete"}'), 400, -32_602],
   ['NAME alone', envelope('{"NAME":"delete"}'), 400, -32_602],
-  ['Arguments beside arguments', envelope('{"name":"echo","arguments":{},"Arguments":{"x":1}}'), 400, -32_602],
+  ['Arguments next to arguments', envelope('{"name":"echo","arguments":{},"Arguments":{"x":1}}'), 400, -32_602],
   ['a name whose a is Cyrillic', envelope('{"name":"echo","n\u0430me":"delete"}'), 400, -32_602],
   ['a name with a character that is not seen', envelope('{"name":"echo","name\u200b":"delete"}'), 400, -32_602],
   ['a name in full-width letters', envelope('{"name":"echo","\uff4e\uff41\uff4d\uff45":"delete"}'), 400, -32_602],
   ['a name with a NUL behind it', envelope(String.raw`{"name":"echo","name\u0000":"delete"}`), 400, -32_602],
-  ['Method beside method', '{"jsonrpc":"2.0","id":1,"method":"ping","Method":"tools/call","params":{"name":"delete"}}', 400, -32_600],
+  ['Method next to method', '{"jsonrpc":"2.0","id":1,"method":"ping","Method":"tools/call","params":{"name":"delete"}}', 400, -32_600],
   ['a look-alike key of _meta', envelope('{"name":"echo","_meta":{"ProgressToken":1}}'), 400, -32_602],
   ['a batch', `[${envelope('{"name":"echo"}')}]`, 400, -32_600],
   ['a batch of none', '[]', 400, -32_600],
@@ -79,7 +79,7 @@ const bodies: readonly (readonly [string, string | Uint8Array, number, number])[
   ['a response with params', '{"jsonrpc":"2.0","id":1,"result":{},"params":{"name":"echo"}}', 400, -32_600],
   ['a response with result and error', '{"jsonrpc":"2.0","id":1,"result":{},"error":{"code":1,"message":""}}', 400, -32_600],
   ['a call without an id', '{"jsonrpc":"2.0","method":"tools/call","params":{"name":"echo"}}', 400, -32_601],
-  ['a notification that nobody knows', '{"jsonrpc":"2.0","method":"notifications/tools/call","params":{"name":"echo"}}', 400, -32_601],
+  ['an unknown notification', '{"jsonrpc":"2.0","method":"notifications/tools/call","params":{"name":"echo"}}', 400, -32_601],
   ['a method in other case', '{"jsonrpc":"2.0","id":1,"method":"Tools/Call","params":{"name":"echo"}}', 200, -32_601],
   ['a method with a blank', '{"jsonrpc":"2.0","id":1,"method":"tools/call ","params":{"name":"echo"}}', 400, -32_600],
   ['a method that is a path', '{"jsonrpc":"2.0","id":1,"method":"ping/../tools/call","params":{"name":"echo"}}', 200, -32_601],
@@ -106,7 +106,7 @@ test.each(bodies)('refused: %s', async (_what, body, status, code) => {
 
 const good = call('echo', {});
 
-const requests: readonly (readonly [string, Sent, number])[] = [
+const requests: readonly (readonly [string, ProxyRequest, number])[] = [
   ['no key', { body: good, headers: { authorization: null } }, 401],
   ['a key that is none', { body: good, headers: { authorization: 'Bearer gsk_acme_x' } }, 401],
   ['a key of another workspace than the path names', { body: good, path: '/other/mcp/s' }, 403],
@@ -124,9 +124,9 @@ const requests: readonly (readonly [string, Sent, number])[] = [
   ['a server that is not there', { body: good, path: '/mcp/other' }, 404],
   ['a path that leads out of the server', { body: good, path: '/mcp/s%2f..%2fother' }, 404],
   ['a path below the server', { body: good, path: '/mcp/s/admin' }, 404],
-  ['a session that is nobody’s', { body: good, headers: { 'mcp-session-id': 'guessed' } }, 404],
-  ['a stream of a session that is nobody’s', { method: 'GET', headers: { 'mcp-session-id': 'guessed' } }, 404],
-  ['the end of a session that is nobody’s', { method: 'DELETE', headers: { 'mcp-session-id': 'guessed' } }, 404],
+  ['a session that does not exist', { body: good, headers: { 'mcp-session-id': 'guessed' } }, 404],
+  ['a stream of a session that does not exist', { method: 'GET', headers: { 'mcp-session-id': 'guessed' } }, 404],
+  ['the end of a session that does not exist', { method: 'DELETE', headers: { 'mcp-session-id': 'guessed' } }, 404],
   ['PUT', { method: 'PUT', body: good }, 404],
   ['a tier that is none', { body: good, headers: { 'x-tollgate-tier': 'root' } }, 400],
   ['an agent name with an end that is not seen', { body: good, headers: { 'x-tollgate-agent': 'a\u00ad' } }, 400],
@@ -173,7 +173,7 @@ describe('2026-07-28', () => {
       -32_602,
     ],
     [
-      'a revision that nobody knows',
+      'an unknown revision',
       {
         jsonrpc: '2.0',
         id: 1,

@@ -3,29 +3,29 @@ import { Client as NewClient, StreamableHTTPClientTransport as NewTransport } fr
 import { Client as OldClient } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport as OldTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { CreateMessageRequestSchema, ElicitRequestSchema, ToolListChangedNotificationSchema } from '@modelcontextprotocol/sdk/types.js';
-import { fromJsonSchema, inputRequired, acceptedContent, McpServer } from '@modelcontextprotocol/server';
+import { acceptedContent, fromJsonSchema, inputRequired, McpServer } from '@modelcontextprotocol/server';
 import { expect, onTestFinished, test } from 'vitest';
 import { startEverything } from '../../../support/mcp-servers.ts';
 import { ruleFor, type World } from '../../../support/snapshots.ts';
-import { overHttp, own, type Proxied, serversOf, startProxied, startSdkServer } from './proxied.ts';
+import { overHttp, own, serversOf, startProxied, startSdkServer, type TestProxy } from './proxied.ts';
 
 const headers = { authorization: `Bearer ${own}` };
 const mail = 'bob@acme-mail.eu';
 
-async function everythingBehind(world?: World): Promise<Proxied> {
+async function everythingBehind(world?: World): Promise<TestProxy> {
   const everything = await startEverything();
   onTestFinished(() => everything.close());
   return startProxied(serversOf(overHttp('s', everything)), world);
 }
 
-async function oldClient(proxied: Proxied): Promise<OldClient> {
+async function oldClient(proxied: TestProxy): Promise<OldClient> {
   const client = new OldClient({ name: 'old', version: '1' }, { capabilities: { sampling: {}, elicitation: {} } });
   await client.connect(new OldTransport(proxied.urlOf('s'), { requestInit: { headers } }));
   onTestFinished(() => client.close());
   return client;
 }
 
-async function newClient(proxied: Proxied, mode: 'auto' | 'legacy' | { pin: string } = 'auto'): Promise<NewClient> {
+async function newClient(proxied: TestProxy, mode: 'auto' | 'legacy' | { pin: string } = 'auto'): Promise<NewClient> {
   const client = new NewClient(
     { name: 'new', version: '1' },
     { capabilities: { elicitation: { form: {} } }, versionNegotiation: { mode } },
@@ -40,7 +40,7 @@ const objectOf = (properties: object): ReturnType<typeof fromJsonSchema> =>
 const text = (value: string) => ({ content: [{ type: 'text' as const, text: value }] });
 
 interface Sdk {
-  readonly proxied: Proxied;
+  readonly proxied: TestProxy;
   readonly cancelled: string[];
   readonly handler: Awaited<ReturnType<typeof startSdkServer>>['handler'];
 }

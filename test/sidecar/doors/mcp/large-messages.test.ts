@@ -85,10 +85,10 @@ test.each(['application/json', 'text/event-stream'])(
     const full = vi
       .spyOn(proxied.bodies, 'hold')
       .mockResolvedValueOnce(() => undefined)
-      .mockRejectedValue(new NoRoom('too much is being read at one time'));
+      .mockRejectedValue(new NoRoom('too many bytes are being read at the same time'));
     onTestFinished(() => full.mockRestore());
     const { text } = await send(proxied, 's', { body: call('echo', {}), headers: { accept: 'application/json, text/event-stream' } });
-    expect(text).toContain('the answer of the tool server was not read: too much is being read at one time');
+    expect(text).toContain('the answer of the tool server was not read: too many bytes are being read at the same time');
     expect(text).not.toContain('sent');
     const entries = await proxied.sidecar.entries();
     expect(entries.map(({ hookEvent, outcome }) => [hookEvent, outcome?.isError])).toEqual([
@@ -122,9 +122,9 @@ test('the pages of a list of tools stay in the memory budget together until all 
   onTestFinished(() => full.mockRestore());
   expect((await send(proxied, 's', { body: call('echo', {}) })).body.result).toEqual({ content: [] });
   expect(counts).toEqual({ held: 0, most: 3 });
-  full.mockRejectedValue(new NoRoom('too much is being read at one time'));
+  full.mockRejectedValue(new NoRoom('too many bytes are being read at the same time'));
   const { text } = await send(proxied, 's', { body: call('missing', {}) });
-  expect(text).toContain('the tools that the tool server lists were not read: too much is being read at one time');
+  expect(text).toContain('the tools that the tool server lists were not read: too many bytes are being read at the same time');
 });
 
 test('large calls of one key that run at the same time get their large answers', async () => {
@@ -173,7 +173,7 @@ test.each(['take', 'takeMore'] as const)(
       id: null,
       error: {
         code: -32600,
-        message: 'request_limit: too many bytes of bodies of this caller are under way; come again once others are answered',
+        message: 'request_limit: too many body bytes of this caller are in progress; try again when earlier requests are answered',
       },
     });
     expect(up.heard).toEqual([]);

@@ -1,19 +1,19 @@
 // A program that the test controls: what it receives on its line, and what it sends, at the moment that the test
 // chooses.
 import { type ToolServer, UpstreamDown } from '../../../../sidecar/upstream/upstream.ts';
-import { own, type Proxied, send } from './proxied.ts';
+import { own, send, type TestProxy } from './proxied.ts';
 
-interface Heard {
+interface ProgramMessage {
   readonly id?: string | number;
   readonly method?: string;
   readonly params?: { readonly name?: string; readonly requestId?: number; readonly _meta?: { readonly progressToken?: number } };
 }
 
 export interface Line {
-  readonly heard: readonly Heard[];
+  readonly heard: readonly ProgramMessage[];
   readonly isOpen: boolean;
   /** The calls of the tool that it received, the latest last. */
-  calls(tool: string): readonly Heard[];
+  calls(tool: string): readonly ProgramMessage[];
   say(message: object): void;
   answer(id: string | number | undefined, text: string): void;
 }
@@ -30,7 +30,7 @@ const tools = ['a', 'secret', 'slow', 'other', 'hangs', 'more'];
 export function lines(name: string, { ends = true } = {}): Lines {
   const all: Line[] = [];
   const open: Extract<ToolServer['reach'], { kind: 'program' }>['open'] = (listener) => {
-    const heard: Heard[] = [];
+    const heard: ProgramMessage[] = [];
     let isOpen = true;
     const say = (message: object): void => void listener.message(Buffer.from(JSON.stringify({ jsonrpc: '2.0', ...message })));
     const line: Line = {
@@ -46,7 +46,7 @@ export function lines(name: string, { ends = true } = {}): Lines {
     return Promise.resolve({
       send: (text) => {
         if (!isOpen) return Promise.reject(new UpstreamDown('has ended'));
-        const message = JSON.parse(text) as Heard;
+        const message = JSON.parse(text) as ProgramMessage;
         heard.push(message);
         if (message.method === 'initialize')
           say({ id: message.id, result: { protocolVersion: '2025-11-25', capabilities: {}, serverInfo: { name: 'p', version: '1' } } });
@@ -76,7 +76,7 @@ const greeting = {
 
 /** Returns the status of `initialize`, and the headers of the session that it began. */
 export async function greet(
-  proxied: Proxied,
+  proxied: TestProxy,
   server: string,
   key = own,
 ): Promise<{ readonly status: number; readonly headers: Record<string, string> }> {
@@ -88,7 +88,7 @@ export async function greet(
   };
 }
 
-export interface Opened {
+export interface ProgramStream {
   readonly status: number;
   /** All text that came, once the stream has ended. */
   readonly text: Promise<string>;
@@ -98,7 +98,12 @@ export interface Opened {
 }
 
 /** Sends a request whose answer stays open. Resolves when the head of the answer has arrived. */
-export async function openStream({ origin }: Proxied, server: string, headers: Record<string, string>, body?: object): Promise<Opened> {
+export async function openStream(
+  { origin }: TestProxy,
+  server: string,
+  headers: Record<string, string>,
+  body?: object,
+): Promise<ProgramStream> {
   const stop = new AbortController();
   const response = await fetch(`${origin}/mcp/${server}`, {
     method: body === undefined ? 'GET' : 'POST',

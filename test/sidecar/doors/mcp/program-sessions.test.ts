@@ -3,15 +3,15 @@
 import { describe, expect, test } from 'vitest';
 import { upstreamBounds } from '../../../../sidecar/upstream/upstream.ts';
 import { key, keyText, ruleFor, type World } from '../../../support/snapshots.ts';
-import { greet, type Line, lines, type Lines, openStream } from './program-line.ts';
-import { call, modernCall, modernHeaders, own, type Proxied, send, serversOf, startProxied } from './proxied.ts';
+import { greet, type Line, type Lines, lines, openStream } from './program-line.ts';
+import { call, modernCall, modernHeaders, own, send, serversOf, startProxied, type TestProxy } from './proxied.ts';
 
 const mail = 'bob@acme-mail.eu';
 const redactsSecret: World = { documents: [ruleFor('s.secret', { transform: 'redact' })] };
 
 interface Behind {
   readonly program: Lines;
-  readonly proxied: Proxied;
+  readonly proxied: TestProxy;
   readonly headers: Record<string, string>;
   /** The line of the session. */
   readonly line: Line;
@@ -58,7 +58,7 @@ describe('a cancelled call', () => {
     await openStream(proxied, 's', headers, call('slow', {}, 100));
     await send(proxied, 's', { body: cancelled(100), headers });
     const again = await send(proxied, 's', { body: call('other', {}, 100), headers });
-    expect([again.status, again.body.error?.message]).toEqual([400, expect.stringContaining('let go')]);
+    expect([again.status, again.body.error?.message]).toEqual([400, expect.stringContaining('abandoned')]);
     expect(line.calls('other')).toEqual([]);
   });
 
@@ -88,12 +88,12 @@ describe('a call whose client has gone', () => {
         return listening.sofar();
       })
       .toContain('anybody?');
-    line.answer(line.calls('slow')[0]?.id, 'for nobody');
+    line.answer(line.calls('slow')[0]?.id, 'for no reader');
     await expect
       .poll(async () => (await proxied.sidecar.entries()).at(-1))
       .toMatchObject({ hookEvent: 'PostToolUse', tool: 's.slow', outcome: { isError: false } });
     await send(proxied, 's', { method: 'DELETE', headers });
-    expect(await listening.text).not.toContain('for nobody');
+    expect(await listening.text).not.toContain('for no reader');
   });
 
   test('is recorded as unanswered where its session ends first', async () => {

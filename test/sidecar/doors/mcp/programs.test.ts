@@ -9,7 +9,7 @@ import type { ToolServer } from '../../../../sidecar/upstream/upstream.ts';
 import { createPrograms } from '../../../../sidecar/upstream/programs.ts';
 import { everything } from '../../../support/mcp-servers.ts';
 import { ruleFor, type World } from '../../../support/snapshots.ts';
-import { call, metaOf, modernCall, modernHeaders, own, type Proxied, send, serversOf, startProxied } from './proxied.ts';
+import { call, metaOf, modernCall, modernHeaders, own, send, serversOf, startProxied, type TestProxy } from './proxied.ts';
 
 const headers = { authorization: `Bearer ${own}` };
 
@@ -45,18 +45,18 @@ const modernProgram = `
   });
 `;
 
-async function behind(server: ToolServer, world?: World): Promise<Proxied> {
+async function behind(server: ToolServer, world?: World): Promise<TestProxy> {
   return startProxied(serversOf(server), world);
 }
 
-async function oldClient(proxied: Proxied): Promise<OldClient> {
+async function oldClient(proxied: TestProxy): Promise<OldClient> {
   const client = new OldClient({ name: 'old', version: '1' }, { capabilities: { sampling: {} } });
   await client.connect(new OldTransport(proxied.urlOf('s'), { requestInit: { headers } }));
   onTestFinished(() => client.close());
   return client;
 }
 
-async function newClient(proxied: Proxied): Promise<NewClient> {
+async function newClient(proxied: TestProxy): Promise<NewClient> {
   const client = new NewClient({ name: 'new', version: '1' }, { versionNegotiation: { mode: { pin: '2026-07-28' } } });
   await client.connect(new NewTransport(proxied.urlOf('s'), { requestInit: { headers } }));
   onTestFinished(() => client.close());

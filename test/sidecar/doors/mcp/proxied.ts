@@ -13,29 +13,29 @@ import { keyText, type World } from '../../../support/snapshots.ts';
 
 export const own = keyText('key1');
 
-export interface Heard {
+export interface UpstreamRequest {
   readonly method: string;
   readonly url: string;
   readonly headers: IncomingMessage['headers'];
   readonly body: string;
 }
 
-export interface Recorded {
+export interface RecordingServer {
   readonly url: string;
   /** Every request that reached it, oldest first. */
-  readonly heard: Heard[];
+  readonly heard: UpstreamRequest[];
   /**
    * The tools that it lists to the proxy, which requests them before a call. These requests are not in `heard`. Null:
    * `answer` answers them.
    */
   tools: readonly object[] | null;
   /** How it answers. By default every request gets an empty result. */
-  answer: (heard: Heard, response: ServerResponse) => void;
+  answer: (heard: UpstreamRequest, response: ServerResponse) => void;
 }
 
 export const rpcOf = ({
   body,
-}: Heard): { readonly id?: string | number; readonly method?: string; readonly params?: Record<string, unknown> } =>
+}: UpstreamRequest): { readonly id?: string | number; readonly method?: string; readonly params?: Record<string, unknown> } =>
   (body === '' ? {} : JSON.parse(body)) as { id?: string | number };
 
 export function json(response: ServerResponse, body: unknown, status = 200, headers: Record<string, string> = {}): void {
@@ -48,8 +48,8 @@ export function json(response: ServerResponse, body: unknown, status = 200, head
 const asksProxy = (body: string): boolean => body.includes('"id":"tollgate-');
 
 /** Starts an upstream that records all it receives. */
-export async function record(answer?: Recorded['answer']): Promise<Recorded> {
-  const recorded: Recorded = {
+export async function record(answer?: RecordingServer['answer']): Promise<RecordingServer> {
+  const recorded: RecordingServer = {
     url: '',
     heard: [],
     tools: ['a', 'echo'].map((name) => ({ name, inputSchema: { type: 'object' } })),
@@ -84,13 +84,13 @@ export async function record(answer?: Recorded['answer']): Promise<Recorded> {
   return Object.assign(recorded, { url: `http://127.0.0.1:${(http.address() as AddressInfo).port}/mcp` });
 }
 
-export interface Reached {
+export interface TestServer {
   readonly url: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly admitted?: ReadonlyMap<string, string> | null;
 }
 
-export function overHttp(name: string, { url, headers = {}, admitted = null }: Reached): ToolServer {
+export function overHttp(name: string, { url, headers = {}, admitted = null }: TestServer): ToolServer {
   const dispatcher = new Agent();
   onTestFinished(() => dispatcher.destroy());
   return { name, admitted, reach: { kind: 'http', url: new URL(url), headers, dispatcher } };
@@ -100,7 +100,7 @@ export const serversOf = (...servers: readonly ToolServer[]): ToolServers => ({
   find: (_index, name) => servers.find((server) => server.name === name) ?? null,
 });
 
-export interface Proxied {
+export interface TestProxy {
   readonly sidecar: TestSidecar;
   readonly bodies: BodyRoom;
   /** `http://127.0.0.1:<port>` */
@@ -112,7 +112,7 @@ export interface Proxied {
   codes(): Promise<readonly string[]>;
 }
 
-export async function startProxied(servers: ToolServers, world: World = {}, tracing?: CallTracing): Promise<Proxied> {
+export async function startProxied(servers: ToolServers, world: World = {}, tracing?: CallTracing): Promise<TestProxy> {
   const sidecar = await createTestSidecar({ world });
   const { app, entrance, lines } = createTestServer(sidecar, { toolServers: servers, ...(tracing === undefined ? {} : { tracing }) });
   const origin = await app.listen({ host: '127.0.0.1', port: 0 });
@@ -135,13 +135,13 @@ export async function startProxied(servers: ToolServers, world: World = {}, trac
 
 /** A recorded server, `s`, and the proxy in front of it. */
 export interface Behind {
-  readonly up: Recorded;
-  readonly proxied: Proxied;
+  readonly up: RecordingServer;
+  readonly proxied: TestProxy;
 }
 
 interface Around extends World {
-  readonly answer?: Recorded['answer'];
-  readonly admitted?: Reached['admitted'];
+  readonly answer?: RecordingServer['answer'];
+  readonly admitted?: TestServer['admitted'];
 }
 
 export async function behind({ answer, admitted = null, ...world }: Around = {}): Promise<Behind> {
@@ -149,7 +149,7 @@ export async function behind({ answer, admitted = null, ...world }: Around = {})
   return { up, proxied: await startProxied(serversOf(overHttp('s', { url: up.url, admitted })), world) };
 }
 
-export interface Sent {
+export interface ProxyRequest {
   readonly method?: string;
   readonly path?: string;
   readonly body?: string | Uint8Array | object | null;
@@ -169,7 +169,11 @@ export interface Got {
 }
 
 /** Sends one request, with the good key by default. */
-export async function send({ origin }: Proxied, server: string, { method = 'POST', path, body = null, headers = {} }: Sent): Promise<Got> {
+export async function send(
+  { origin }: TestProxy,
+  server: string,
+  { method = 'POST', path, body = null, headers = {} }: ProxyRequest,
+): Promise<Got> {
   const all: Record<string, string | null> = {
     authorization: `Bearer ${own}`,
     accept: 'application/json, text/event-stream',
@@ -188,7 +192,7 @@ export async function send({ origin }: Proxied, server: string, { method = 'POST
 }
 
 /** Sends raw bytes on a separate connection. Returns what came back until the server closed it or stopped sending. */
-export async function sendRaw({ port }: Proxied, text: string): Promise<string> {
+export async function sendRaw({ port }: TestProxy, text: string): Promise<string> {
   const socket = connect(port, '127.0.0.1');
   let back = '';
   socket.setEncoding('utf8');

@@ -17,14 +17,14 @@ import {
   overHttp,
   own,
   record,
-  type Recorded,
+  type RecordingServer,
   rpcOf,
   send,
   serversOf,
   startProxied,
 } from './proxied.ts';
 
-const answering = (answer: Recorded['answer']): Promise<Behind> => behind({ answer });
+const answering = (answer: RecordingServer['answer']): Promise<Behind> => behind({ answer });
 const event = (message: unknown, id?: string): string => `${id === undefined ? '' : `id: ${id}\n`}data: ${JSON.stringify(message)}\n\n`;
 const stream = (response: ServerResponse, ...texts: readonly string[]): ServerResponse => {
   response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders();
@@ -45,22 +45,22 @@ function answerAlways(request: IncomingMessage, response: ServerResponse): void 
 
 const isFailed = { status: 502, body: { error: { code: -32_603 } } };
 
-const answers: readonly (readonly [string, Recorded['answer'], RegExp])[] = [
+const answers: readonly (readonly [string, RecordingServer['answer'], RegExp])[] = [
   ['a redirect', (_heard, response) => response.writeHead(307, { location: 'http://127.0.0.1:9/mcp' }).end(), /redirect/],
   ['a wish for other credentials', (_heard, response) => response.writeHead(401, { 'www-authenticate': 'Bearer' }).end(), /credentials/],
-  ['what is no JSON', (_heard, response) => json(response, '{"jsonrpc"'), /no JSON-RPC/],
+  ['invalid JSON', (_heard, response) => json(response, '{"jsonrpc"'), /not a JSON-RPC/],
   ['nothing', (_heard, response) => response.writeHead(200).end(), /did not answer/],
   ['a page', (_heard, response) => response.writeHead(200, { 'content-type': 'text/html' }).end('<html>'), /did not answer/],
-  ['a batch', (_heard, response) => json(response, [done()]), /no JSON-RPC/],
+  ['a batch', (_heard, response) => json(response, [done()]), /not a JSON-RPC/],
   [
-    'a result that is there twice',
+    'a result that appears twice',
     (_heard, response) => json(response, '{"jsonrpc":"2.0","id":1,"result":{"a":1},"result":{"b":2}}'),
-    /no JSON-RPC/,
+    /not a JSON-RPC/,
   ],
   [
     'a look-alike of a result',
     (_heard, response) => json(response, '{"jsonrpc":"2.0","id":1,"result":{},"Result":{"b":2}}'),
-    /no JSON-RPC/,
+    /not a JSON-RPC/,
   ],
   [
     'bytes that are not UTF-8',
@@ -68,7 +68,11 @@ const answers: readonly (readonly [string, Recorded['answer'], RegExp])[] = [
     /UTF-8/,
   ],
   ['a compressed answer', (_heard, response) => json(response, done(), 200, { 'content-encoding': 'gzip' }), /encoding/],
-  ['a call of its own', (_heard, response) => json(response, { jsonrpc: '2.0', id: 1, method: 'tools/call', params: {} }), /no JSON-RPC/],
+  [
+    'a call of its own',
+    (_heard, response) => json(response, { jsonrpc: '2.0', id: 1, method: 'tools/call', params: {} }),
+    /not a JSON-RPC/,
+  ],
   ['the answer to another request', (_heard, response) => json(response, done(2)), /did not answer/],
   ['17 MiB at once', (_heard, response) => json(response, JSON.stringify({ ...done(), x: 'x'.repeat(17 * 1_048_576) })), /bytes at once/],
   ['a connection that breaks', (_heard, response) => response.socket?.destroy(), /cannot be reached/],
@@ -126,7 +130,7 @@ test('in the newest revision a server sends no request on a stream', async () =>
 
 const broken: readonly (readonly [string, readonly string[]])[] = [
   ['breaks off', []],
-  ['sends what is no message', ['data: {"jsonrpc"\n\n']],
+  ['sends something that is not a message', ['data: {"jsonrpc"\n\n']],
   ['sends an event that does not end', [`data: ${'x'.repeat(17 * 1_048_576)}`]],
 ];
 test.each(broken)('a stream that %s ends with an error, and the outcome is recorded', async (_what, texts) => {
@@ -204,7 +208,7 @@ describe('sessions', () => {
   };
   const headers = { 'mcp-session-id': 'sid', 'mcp-protocol-version': '2025-11-25' };
 
-  async function session(answer: Recorded['answer']): Promise<Behind> {
+  async function session(answer: RecordingServer['answer']): Promise<Behind> {
     const one = await answering((heard, response) => {
       const { id, method } = rpcOf(heard);
       if (method === 'initialize')

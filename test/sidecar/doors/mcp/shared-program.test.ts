@@ -31,12 +31,12 @@ async function open() {
   };
 }
 
-interface Read {
+interface ReadResult {
   readonly lengths: readonly number[];
   readonly problem: string | null;
 }
 
-async function readAll({ body }: Answer): Promise<Read> {
+async function readAll({ body }: Answer): Promise<ReadResult> {
   const lengths: number[] = [];
   if (body.kind !== 'events') return { lengths: [body.kind === 'json' ? body.bytes.length : 0], problem: null };
   try {
@@ -47,7 +47,7 @@ async function readAll({ body }: Answer): Promise<Read> {
   }
 }
 
-const sum = (all: readonly Read[]): number => all.flatMap(({ lengths }) => lengths).reduce((total, length) => total + length, 0);
+const sum = (all: readonly ReadResult[]): number => all.flatMap(({ lengths }) => lengths).reduce((total, length) => total + length, 0);
 
 test('the unread messages of all readers together are bounded; the reader with most loses its messages, and the others get theirs', async () => {
   const { ask, progress, answer } = await open();
@@ -61,7 +61,7 @@ test('the unread messages of all readers together are bounded; the reader with m
   const [ofQuiet, ...ofLoud] = all;
   expect(ofQuiet?.lengths).toHaveLength(3);
   expect(ofQuiet?.problem).toBeNull();
-  expect(ofLoud.map(({ problem }) => problem)).toContainEqual(expect.stringContaining('was not listened to for too long'));
+  expect(ofLoud.map(({ problem }) => problem)).toContainEqual(expect.stringContaining('had unread messages for too long'));
   // Of 60 messages of a mebicharacter.
   expect(sum(all)).toBeLessThan(34 * mebi);
 });
@@ -75,7 +75,7 @@ test('messages for a reader that did not read for too long are dropped when it i
   const { lengths, problem } = await readAll(answered);
   // The message that it was reading.
   expect(lengths).toHaveLength(1);
-  expect(problem).toContain('was not listened to for too long');
+  expect(problem).toContain('had unread messages for too long');
 });
 
 test('an answer that is not read counts too, and is evicted in favour of messages for others', async () => {
@@ -96,7 +96,7 @@ test('an answer that is not read counts too, and is evicted in favour of message
   const reads = await Promise.all(unread.map(async (one) => readAll(await one)));
   expect(sum(reads)).toBeLessThan(20 * mebi);
   const told = reads.map(({ problem }) => problem);
-  expect(told).toEqual(expect.arrayContaining([null, expect.stringContaining('was not listened to for too long')]));
+  expect(told).toEqual(expect.arrayContaining([null, expect.stringContaining('had unread messages for too long')]));
 });
 
 test('readers that keep their current message use no memory of others', async () => {

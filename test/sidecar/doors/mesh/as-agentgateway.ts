@@ -38,14 +38,14 @@ const notAskedBefore = new Set(['completion/complete', 'resources/subscribe', 'r
 
 type Values = Readonly<Record<string, string>>;
 
-interface Known {
+interface ExpressionValues {
   readonly headers: Values;
   readonly apiKey: Values;
   readonly mcpGuardrails: Values;
 }
 
 /** Evaluates `"text"`, `place.name`, `request.headers["name"]`, joined by `+`. Undefined: it fails. */
-function evaluate(expression: string, { headers, apiKey, mcpGuardrails }: Known): string | undefined {
+function evaluate(expression: string, { headers, apiKey, mcpGuardrails }: ExpressionValues): string | undefined {
   const values = expression.split(' + ').map((term) => {
     const [, literal] = /^"(.*)"$/.exec(term) ?? [];
     if (literal !== undefined) return literal;
@@ -58,7 +58,7 @@ function evaluate(expression: string, { headers, apiKey, mcpGuardrails }: Known)
   return values.every((value) => value !== undefined) ? values.join('') : undefined;
 }
 
-interface Asked {
+interface GatewayCall {
   readonly params?: object;
   readonly headers?: Values;
   readonly targets?: readonly string[];
@@ -66,7 +66,7 @@ interface Asked {
   readonly result: object;
 }
 
-export interface Seen {
+export interface GatewayResult {
   /** `params` as they reached the server. Null: they did not reach it. */
   readonly params: unknown;
   /** The headers that reached it. */
@@ -80,8 +80,8 @@ export async function through(
   { checkRequest, checkResponse }: Pick<Awaited<ReturnType<typeof startTestMesh>>, 'checkRequest' | 'checkResponse'>,
   { key, config = documented }: { readonly key: string; readonly config?: Config },
   method: string,
-  { params = {}, headers = {}, targets = ['github'], result }: Asked,
-): Promise<Seen> {
+  { params = {}, headers = {}, targets = ['github'], result }: GatewayCall,
+): Promise<GatewayResult> {
   const { metadata, methods } = config.mcp.policies.mcpGuardrails.processors[0];
   const known = { headers: { ...headers }, apiKey: { tollgate: key }, mcpGuardrails: {} as Record<string, string> };
   const metadataContext = () => {

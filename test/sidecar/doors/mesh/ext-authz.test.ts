@@ -106,7 +106,7 @@ test.each<readonly [string, number, Http]>([
   ['a key without the scope', 403, { headers: { authorization: `Bearer ${keyText('reader')}` } }],
   ['an unknown tier', 400, { headers: { 'x-tollgate-tier': 'root' } }],
   ['no route', 400, { route: {} }],
-  ['a path of a tool that is none', 400, { path: '/tools/nobody/x', route: {} }],
+  ['the path of an unknown tool', 400, { path: '/tools/nobody/x', route: {} }],
   ['dots', 400, { path: '/a/../b', route }],
   ['escaped dots', 400, { path: '/a/%2e%2e/b', route }],
   ['an escaped slash', 400, { path: '/a%2Fb', route }],
@@ -134,13 +134,13 @@ test.each<readonly [string, number, Http]>([
   ['a message with a key twice', 400, { headers: json, body: call.replace('"id":1', '"id":1,"method":"ping"'), route: mcp }],
   ['a message with a look-alike key', 400, { headers: json, body: rpc('tools/call', { name: 'read', Name: 'delete_repo' }), route: mcp }],
   ['a method in capitals', 400, { headers: json, body: rpc('Tools/Call', { name: 'x' }), route: mcp }],
-  ['a method that nobody knows', 400, { headers: json, body: rpc('tools/execute', { name: 'x' }), route: mcp }],
+  ['an unknown method', 400, { headers: json, body: rpc('tools/execute', { name: 'x' }), route: mcp }],
   [
     'a notification that is a call',
     400,
     { headers: json, body: '{"jsonrpc":"2.0","method":"tools/call","params":{"name":"x"}}', route: mcp },
   ],
-  ['a message that is no JSON by its type', 400, { headers: { 'content-type': 'text/plain' }, body: call, route: mcp }],
+  ['a message whose content type is not JSON', 400, { headers: { 'content-type': 'text/plain' }, body: call, route: mcp }],
   ['a message without a type', 400, { body: call, route: mcp }],
   ['a compressed message', 400, { headers: { ...json, 'content-encoding': 'gzip' }, body: call, route: mcp }],
   ['a message that was not shown', 400, { headers: { ...json, 'content-length': '99' }, route: mcp }],
@@ -200,7 +200,7 @@ test('where policy redacts, nothing passes that is not visible or cannot be repl
     const { status, body } = await ask(asked);
     return status === 200 ? 'allowed' : /redaction_unsupported: [^"]*/.exec(body)?.[0];
   };
-  expect(await refusal({ headers: json, body: '{}' })).toMatch(/the output, and whoever asks here does not show it/);
+  expect(await refusal({ headers: json, body: '{}' })).toMatch(/the output, and this caller does not send outputs here/);
   expect(await refusal({ headers: json, body: '{}', route: elsewhere })).toBe('allowed');
   expect(await refusal({ headers: json, body: JSON.stringify({ to: mail }), route: elsewhere })).toMatch(/cannot take a changed one/);
   expect(await refusal({ path: `/pay?to=${mail}`, headers: json, body: '{}', route: elsewhere })).toMatch(/cannot take a changed one/);
@@ -217,7 +217,7 @@ test.each(['email=bob@acme-mail.eu', `token ghp_16C7e42F292c6912E7710c838347Ae17
     for (const name of ['x-custom', 'cookie', 'user-agent', ':authority'])
       expect(await ask({ headers: { ...json, [name]: secret }, body: '{}', route: elsewhere })).toMatchObject({
         status: 403,
-        body: expect.stringContaining('redaction_unsupported: policy redacts the input, and what goes on with it holds'),
+        body: expect.stringContaining('redaction_unsupported: policy redacts the input, and what is forwarded with it holds'),
       });
     const usual = {
       'x-tollgate-unknown': secret,

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { BodyRoom } from '../../../../sidecar/doors/entrance/body-room.ts';
 import { answerOf, callOf, httpCheck, mcpRequest, mcpResponse, startTestMesh } from './asked-by-a-gateway.ts';
 
-const later = 'request_limit: too much is being read at one time; come again later';
+const later = 'request_limit: too many bytes are being read at the same time; try again later';
 
 test('a message that gets no memory budget in time is rejected, and read once there is budget', async () => {
   const bodies = new BodyRoom({ bytes: 1_000, waitMs: 1 });

@@ -125,14 +125,20 @@ function openShared({ counters, cell, govern }: TestSidecar): GovernedRun {
   });
 }
 
-interface Asked {
+interface DecidedAndAnswered {
   /** The decision, recorded or not. */
   readonly decided: Verdict;
   /** Null: the door received an error. */
   readonly answered: Verdict | null;
 }
 
-async function ask(sidecar: TestSidecar, run: GovernedRun, { door, tool }: Step, hurry: () => void, arrive: () => void): Promise<Asked> {
+async function ask(
+  sidecar: TestSidecar,
+  run: GovernedRun,
+  { door, tool }: Step,
+  hurry: () => void,
+  arrive: () => void,
+): Promise<DecidedAndAnswered> {
   const { govern } = sidecar;
   const judging = judge(govern, run, { tool, input: {} }, { forwards: true });
   if (judging instanceof Promise) hurry();
@@ -156,7 +162,7 @@ async function ask(sidecar: TestSidecar, run: GovernedRun, { door, tool }: Step,
   return { decided: (await judging).result, answered: await answering };
 }
 
-interface Played {
+interface ReplayCounts {
   /** The times of the calls with a limit that were answered with a permit. */
   readonly limited: readonly number[];
   readonly permitted: number;
@@ -166,7 +172,7 @@ interface Played {
 }
 
 /** `met` collects the situations that occurred. */
-async function play(told: readonly Step[], ledger: ReturnType<typeof startLedger> | null, met: Set<string>): Promise<Played> {
+async function play(told: readonly Step[], ledger: ReturnType<typeof startLedger> | null, met: Set<string>): Promise<ReplayCounts> {
   const base = await createTestSidecar({ world, ...(ledger === null ? {} : { counters: ledger.counters }) });
   const { time } = base;
   const spool = failing();

@@ -47,15 +47,15 @@ export interface WorldPlan {
 }
 
 /** A call, in real time, and the limit that its sidecar knew then. */
-interface Admitted {
+interface AdmittedCall {
   readonly at: number;
   readonly max: number;
 }
 
-export interface Told {
+export interface LeaseWorldReport {
   /** When calls came, and when they were admitted, in real time. */
   readonly calls: readonly number[];
-  readonly admitted: readonly Admitted[];
+  readonly admitted: readonly AdmittedCall[];
   readonly messages: number;
   readonly lies: readonly string[];
 }
@@ -68,7 +68,7 @@ interface Event {
 
 const tickMs = 50;
 
-export function playWorld(plan: WorldPlan): Told {
+export function playWorld(plan: WorldPlan): LeaseWorldReport {
   const { holders, windowSeconds, faults, healsAtMs, endsAtMs } = plan;
   const random = randomFrom(plan.seed);
   const between = (min: number, max: number): number => min + random() * (max - min);
@@ -108,7 +108,7 @@ export function playWorld(plan: WorldPlan): Told {
 
   // === The sidecars
   const calls: number[] = [];
-  const admitted: Admitted[] = [];
+  const admitted: AdmittedCall[] = [];
   let messages = 0;
   let boots = 0;
   const sidecars = Array.from({ length: holders }, startSidecar);
@@ -334,7 +334,7 @@ function createQueue() {
  * Returns the first window that holds more than the highest limit of its own calls, if there is one. A window covers
  * calls in `[from, from + windowSeconds)`.
  */
-export function crowdedWindow({ admitted }: Pick<Told, 'admitted'>, windowSeconds: number): string | null {
+export function crowdedWindow({ admitted }: Pick<LeaseWorldReport, 'admitted'>, windowSeconds: number): string | null {
   const sorted = admitted.toSorted((a, b) => a.at - b.at);
   let end = 0;
   for (const [first, { at: from }] of sorted.entries()) {

@@ -38,7 +38,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ kind: fc.constantFrom('lose' as const, 'open' as const, 'policy' as const) }) },
 );
 
-interface Played {
+interface LeaseReplay {
   readonly asks: readonly string[];
   /** The number of leases that were checked. */
   readonly looks: number;
@@ -46,7 +46,7 @@ interface Played {
   readonly quiet: boolean;
 }
 
-function play(steps: readonly Step[]): Played {
+function play(steps: readonly Step[]): LeaseReplay {
   let now = 1_000;
   let revision = 1;
   let grants = 0;
@@ -149,7 +149,7 @@ function play(steps: readonly Step[]): Played {
   return { asks: asked, looks, quiet: looks < active };
 }
 
-function playLookingAtAll(steps: readonly Step[]): Played {
+function playLookingAtAll(steps: readonly Step[]): LeaseReplay {
   const restless = vi.spyOn(Lease.prototype, 'hasNothingToAskUntil').mockReturnValue(null);
   try {
     return play(steps);

@@ -8,7 +8,7 @@ import { bounds, type QuotaAnswer, type QuotaAsk, quotaCounterKey } from '../../
 import { sessionBytes } from '../../../../sidecar/doors/entrance/entrance.ts';
 import { SessionRoom } from '../../../../sidecar/doors/sessions/room.ts';
 import { createSessions } from '../../../../sidecar/doors/sessions/sessions.ts';
-import { judge, type JudgedCall } from '../../../../sidecar/engine/govern/govern.ts';
+import { type JudgedCall, judge } from '../../../../sidecar/engine/govern/govern.ts';
 import { createLeasedCounters } from '../../../../sidecar/engine/limits/leased-counters.ts';
 import { Leases } from '../../../../sidecar/engine/limits/leases.ts';
 import { createTestSidecar } from '../../../support/governing.ts';
@@ -38,7 +38,7 @@ interface Plan {
   readonly caps: 'count' | 'deny';
 }
 
-interface Answered {
+interface CallRecord {
   readonly calledAt: number;
   readonly answeredAt: number;
   readonly decision: string;
@@ -91,7 +91,7 @@ async function play(plan: Plan, isGoneWhenSlow = false) {
   });
   const govern = { ...sidecar.govern, clock: { now: () => now, wall: () => now } };
 
-  const answered: Answered[] = [];
+  const answered: CallRecord[] = [];
   const all = Array.from({ length: plan.sidecars }, (_, place) => {
     const holder = `sidecar-${place}`;
     const leases = new Leases({ onUrgent: () => at(now, tick), onActive: () => undefined, onWaited: () => undefined }, plan.waitMs);

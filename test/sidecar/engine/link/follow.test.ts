@@ -378,7 +378,7 @@ test('a policy that takes long to arrive is waited for, for a minute: nothing el
   expect(cell.status()).toMatchObject({ connected: true });
   vi.advanceTimersByTime(1);
   expect(cell.status()).toMatchObject({ connected: false });
-  expect(follower.problem).toBe('the control plane said nothing for 60 s');
+  expect(follower.problem).toBe('the control plane sent nothing for 60 s');
   vi.useRealTimers();
 });
 
@@ -401,7 +401,7 @@ test('silence of five heartbeats on an open stream counts as lost', async () => 
   await stream.gone;
   const again = await server.accept();
   expect((await again.next()).hello?.held).toEqual({ epoch: 'e1', number: 1 });
-  expect(follower.problem).toBe('the control plane said nothing for 5 s');
+  expect(follower.problem).toBe('the control plane sent nothing for 5 s');
 });
 
 test('a server that accepts the connection and never answers on it is not reported as connected', async () => {

@@ -173,7 +173,7 @@ test('where nothing is answered a call waits no longer than allowed, the next on
   expect(clock.now() - calledAt).toBe(bounds.leaseWaitMs);
   expect(await call('a')).toEqual({ admitted: false, waited: false });
   expect(keeper.status()).toMatchObject({ waits: 1, dryDenials: 2 });
-  await passes(clock, () => keeper.status().problem === 'nothing was answered');
+  await passes(clock, () => keeper.status().problem === 'the control plane did not answer');
   server.answers = true;
   clock.advance(bounds.reconnectMs.unreachable);
   await opens();

@@ -2,7 +2,7 @@
 // payloads. A bar breaks values that scanners of code hosts would report as real, and is removed before use.
 import type { RedactionKind } from '@tollgate/proto/contract';
 
-export interface Planted {
+export interface PlantedValue {
   readonly kind: RedactionKind;
   readonly text: string;
   /** The text that must not be left. */
@@ -46,7 +46,7 @@ const rows: readonly (readonly [RedactionKind, string, string])[] = [
   ['phone', 'call * before noon', '+49 30 90182746'],
 ];
 
-export const planted: readonly Planted[] = rows.map(([kind, around, barred]) => {
+export const planted: readonly PlantedValue[] = rows.map(([kind, around, barred]) => {
   const value = barred.replaceAll('¦', '');
   return { kind, value, text: around.replace('*', value) };
 });

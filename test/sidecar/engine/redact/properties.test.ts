@@ -3,7 +3,7 @@ import { plainRedaction, type RedactionKind } from '@tollgate/proto/contract';
 import { createNumbers, createRedactor } from '@tollgate/sidecar/engine/redact';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { harmless, harmlessNames, type Planted, planted } from './planted.ts';
+import { harmless, harmlessNames, type PlantedValue, planted } from './planted.ts';
 
 // A case is a whole payload, so a tenth of the cases of decisions takes as long.
 const numRuns = Math.max(300, Number(process.env['TOLLGATE_TEST_CASES'] ?? 300) / 10);
@@ -96,7 +96,7 @@ const anyProse = fc
   .array(fc.oneof(fc.constantFrom('the parcel waits', 'rev 14', 'drei Kisten,', '合同已经寄出', 'and so on.'), anyPlanted), {
     maxLength: 40,
   })
-  .map((parts) => parts.map((part: string | Planted) => (typeof part === 'string' ? part : part.text)).join(' ; '));
+  .map((parts) => parts.map((part: string | PlantedValue) => (typeof part === 'string' ? part : part.text)).join(' ; '));
 
 describe('of any prose', () => {
   test('nothing that was planted is left, however the text is split, and a stream gives the result of the whole text', () => {

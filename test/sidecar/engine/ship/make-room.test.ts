@@ -17,7 +17,7 @@ function disk(refusals: readonly (Error | undefined)[]) {
         return 'spool';
       },
       ship: (own) => {
-        said.push(`ships beside ${own.last - own.acknowledged}`);
+        said.push(`ships in parallel ${own.last - own.acknowledged}`);
         return { close: async () => void said.push('closed') };
       },
       clock: {
@@ -41,7 +41,7 @@ const forbidden = Object.assign(new Error('permission denied'), { code: 'EACCES'
 test('on a disk that is too full for a spool, the existing entries are shipped first to free space', async () => {
   const { opened, said } = disk([full, full, undefined]);
   expect(await opened).toBe('spool');
-  expect(said).toEqual(['ships beside 0', 'closed']);
+  expect(said).toEqual(['ships in parallel 0', 'closed']);
 });
 
 test('a disk with free space causes no wait, and the wait for one that stays full ends', async () => {
@@ -50,7 +50,7 @@ test('a disk with free space causes no wait, and the wait for one that stays ful
   expect(roomy.said).toEqual([]);
   const { opened, said } = disk([full]);
   await expect(opened).rejects.toBe(full);
-  expect(said).toEqual(['ships beside 0', 'closed']);
+  expect(said).toEqual(['ships in parallel 0', 'closed']);
 });
 
 test('a folder that cannot be written for another reason is rejected at once', async () => {

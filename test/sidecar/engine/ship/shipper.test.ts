@@ -12,7 +12,7 @@ import { createManualClock } from '../../../support/manual-clock.ts';
 import { silentLog } from '../../../support/silent-log.ts';
 import { acknowledgedThrough, adoptAll, onlySegment, openTestSpool, temporaryFolder } from '../../../support/spools.ts';
 
-interface Started extends Shipper {
+interface TestShipper extends Shipper {
   /** Resolves when the link is in the given state, or was in it since the last call. */
   reaches(link: ShipperStatus['link']): Promise<void>;
 }
@@ -25,7 +25,7 @@ interface StartOptions extends Partial<ShipperConfig> {
   readonly folder?: string;
 }
 
-function startShipper({ openStream, clock = systemClock, random = Math.random, folder, ...config }: StartOptions): Started {
+function startShipper({ openStream, clock = systemClock, random = Math.random, folder, ...config }: StartOptions): TestShipper {
   let seen: string[] = [];
   let onChange = (): void => {};
   const shipper = createShipper(
@@ -332,9 +332,9 @@ test('what is left at the deadline is shipped by the next process, under the spo
   const spool = await openTestSpool({ folder });
   const entries = entriesOf(100);
   for (const entry of entries) spool.append(entry);
-  const nobody = createAuditClient('127.0.0.1:1', credentials.createInsecure(), {});
-  onTestFinished(() => nobody.close());
-  const shipper = startShipper({ spool: spool.backlog, openStream: () => nobody.ship() });
+  const unreachable = createAuditClient('127.0.0.1:1', credentials.createInsecure(), {});
+  onTestFinished(() => unreachable.close());
+  const shipper = startShipper({ spool: spool.backlog, openStream: () => unreachable.ship() });
   await shipper.reaches('waiting');
   await shipper.close({ deadlineMs: 20 });
   expect(shipper.status()).toMatchObject({ link: 'closed', records: 100 });

@@ -75,7 +75,7 @@ const bad: readonly (readonly [string, DeltaMessage, NackCode, string])[] = [
   ['from an earlier revision', { ...good, from: revision(4) }, 'wrong_base', 'revision 4 of epoch "e1", and revision 5'],
   ['from a later revision', { ...good, from: revision(6), to: revision(7) }, 'wrong_base', 'revision 5 of epoch "e1" is held'],
   ['from the same revision of another epoch', { ...good, from: revision(5, 'e0'), to: revision(6, 'e0') }, 'wrong_base', 'epoch "e0"'],
-  ['into another epoch', { ...good, to: revision(6, 'e2') }, 'wrong_base', 'another epoch is taken whole'],
+  ['into another epoch', { ...good, to: revision(6, 'e2') }, 'wrong_base', 'another epoch needs a whole snapshot'],
   ['to where it starts', { ...good, to: revision(5) }, 'revision_backwards', 'from revision 5 to 5'],
   ['backwards', { ...good, to: revision(4) }, 'revision_backwards', 'from revision 5 to 4'],
   ['the hash of what is held', { ...good, hash: held.hash }, 'hash_mismatch', 'after the delta'],
@@ -94,14 +94,14 @@ const bad: readonly (readonly [string, DeltaMessage, NackCode, string])[] = [
     'one entry changed twice',
     deltaOf([rawEntry('agent/agent-1', agent()), rawEntry('agent/agent-1', agent())]),
     'entry_invalid',
-    '"agent/agent-1": is there twice',
+    '"agent/agent-1": appears twice',
   ],
-  ['one entry removed twice', deltaOf([], ['member/ann', 'member/ann']), 'entry_invalid', '"member/ann": is there twice'],
+  ['one entry removed twice', deltaOf([], ['member/ann', 'member/ann']), 'entry_invalid', '"member/ann": appears twice'],
   [
     'one entry changed and removed',
     deltaOf([rawEntry('member/ann', member())], ['member/ann']),
     'entry_invalid',
-    '"member/ann": is there twice',
+    '"member/ann": appears twice',
   ],
   ['the settings removed', deltaOf([], ['settings']), 'settings_missing', 'removes'],
 ];
@@ -174,7 +174,7 @@ test.each(badSnapshots.filter(([name]) => !ofWholes.has(name)))(
 
 test('a delta to a cell that holds nothing is rejected, and the whole is accepted', () => {
   const cell = createPolicyCell({ now: () => now }, 'acme');
-  expect(cell.change(good)).toMatchObject({ ok: false, code: 'wrong_base', message: expect.stringContaining('nothing is held') });
+  expect(cell.change(good)).toMatchObject({ ok: false, code: 'wrong_base', message: expect.stringContaining('no policy is held') });
   expect(cell.offer(held)).toMatchObject({ ok: true });
   expect(cell.change(good)).toMatchObject({ ok: true });
 });

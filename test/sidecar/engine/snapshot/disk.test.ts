@@ -18,14 +18,14 @@ import { temporaryFolder } from '../../../support/spools.ts';
 
 const wallStart = Date.UTC(2026, 0, 1);
 
-interface Started {
+interface StartedKeeper {
   readonly cell: PolicyCell;
   readonly keeper: Keeper;
   readonly warnings: readonly string[];
 }
 
 /** A sidecar's start as far as the snapshot file is concerned, at a wall-clock time. `now` counts from 1,000,000. */
-async function startFrom(path: string, wall = wallStart): Promise<Started> {
+async function startFrom(path: string, wall = wallStart): Promise<StartedKeeper> {
   const warnings: string[] = [];
   const cell = createPolicyCell({ now: () => 1_000_000 }, 'acme');
   const clock = { ...createManualClock(), now: () => 1_000_000, wall: () => wall };

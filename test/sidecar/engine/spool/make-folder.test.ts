@@ -39,6 +39,6 @@ test.runIf(process.platform === 'linux')(
     const said: Buffer[] = [];
     child.stdout.on('data', (chunk: Buffer) => said.push(chunk));
     expect(await exitOf(child)).toBe(0);
-    expect(Buffer.concat(said).toString()).toBe('/proc takes no new folder, so there can be no /proc/tollgate');
+    expect(Buffer.concat(said).toString()).toBe('/proc/tollgate cannot be created: no folder can be created in /proc');
   },
 );

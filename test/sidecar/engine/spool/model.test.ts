@@ -266,7 +266,7 @@ async function createWorld(durability: Durability) {
     for (const [spoolId, texts] of committed) {
       const known = texts.filter((text) => text !== 'lost').map((text) => entries.find((entry) => entry.text === text));
       for (const entry of known) {
-        expect(entry, 'an entry that nobody made').toBeDefined();
+        expect(entry, 'an entry that was never appended').toBeDefined();
         expect(entry?.heard, `entry ${entry?.n} was refused`).not.toBe('refused');
         expect(seen.has(entry?.text ?? ''), `entry ${entry?.n} twice`).toBe(false);
         seen.add(entry?.text ?? '');

@@ -52,7 +52,7 @@ const bech32Prefixes = (
   'dydx stride persistence band bnb one zil erd avax fetch agoric umee kujira regen zs u nsec'
 ).split(' ');
 
-interface Prefixed {
+interface PrefixedAddress {
   readonly anchor: string;
   readonly form: RegExp;
   readonly holds: (address: string) => boolean;
@@ -60,7 +60,7 @@ interface Prefixed {
 
 const anything = (): boolean => true;
 
-const prefixed: readonly Prefixed[] = [
+const prefixed: readonly PrefixedAddress[] = [
   ...bech32Prefixes.map((prefix) => ({ anchor: `${prefix}1`, form: /[a-z_]{1,16}1[02-9ac-hj-np-z]{38,200}/iy, holds: isBech32 })),
   // The case checksum (EIP-55) is often not written. Forty hex digits after `0x` have no other meaning.
   { anchor: '0x', form: /0x[0-9a-f]{40}/iy, holds: (address) => !isPlaceholder(address.slice(2)) },
@@ -70,7 +70,7 @@ const prefixed: readonly Prefixed[] = [
   { anchor: 'nano_', form: /nano_[13][13-9a-km-uw-z]{59}/y, holds: anything },
   ...['EQ', 'UQ', 'kQ', '0Q'].map((anchor) => ({ anchor, form: /(?:[EUk]Q|0Q)[\w-]{46}/y, holds: isBase64Crc16 })),
 ];
-const byAnchor: ReadonlyMap<string, Prefixed> = new Map(prefixed.map((one) => [one.anchor.toLowerCase(), one]));
+const byAnchor: ReadonlyMap<string, PrefixedAddress> = new Map(prefixed.map((one) => [one.anchor.toLowerCase(), one]));
 
 export const cryptoPrefixed: Detector = {
   kind: 'crypto_address',

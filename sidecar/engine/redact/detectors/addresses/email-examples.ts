@@ -10,7 +10,7 @@ export function isPersonal(local: string, host: string): boolean {
   // No top-level domain mixes cases. If it does, it is a name in a program.
   if (/[a-z][A-Z]/.test(host.slice(host.lastIndexOf('.') + 1))) return false;
   if (reservedEnds.has(end) || labels.some((label) => exampleLabels.has(label)) || exampleHosts.has(name)) return false;
-  return !nobody.test(local);
+  return !placeholderLocal.test(local);
 }
 
 /** RFC 2606 and RFC 6761. */
@@ -27,7 +27,7 @@ const exampleHosts = new Set(
 );
 
 /** Accounts that log in with a key and are not people, placeholders for a name, and words of programs. */
-const nobody =
+const placeholderLocal =
   /^(?:git|hg|svn|gitea|this|super|self|return|break|continue|x+|your(?:[._-]?(?:name|user(?:name)?|e?-?mail|address|id|login|account|handle))?|you|name|user[._-]?name|first[._-]?name(?:[._-]?last[._-]?name)?|first[._-]last|some(?:one|body)|placeholder|example)$/i;
 
 /**

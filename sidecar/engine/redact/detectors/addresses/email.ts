@@ -22,9 +22,9 @@ export const email: Detector = {
   },
 };
 
-type Found = Parameters<Detector['find']>[3];
+type EmailReporter = Parameters<Detector['find']>[3];
 
-function findWritten(text: string, at: number, end: number, found: Found): void {
+function findWritten(text: string, at: number, end: number, found: EmailReporter): void {
   const localStart = localBefore(text, at);
   if (localStart === at) return;
   const stop = hostAfter(text, end);
@@ -149,7 +149,7 @@ function spelledLocal(text: string, last: number): number {
  * `name [at] host [dot] org`. Without brackets, the dots must be written as words too, and the domain's end must be a
  * frequent one.
  */
-function findSpelled(text: string, at: number, end: number, found: Found): void {
+function findSpelled(text: string, at: number, end: number, found: EmailReporter): void {
   const gap = text[at - 1] === ' ' && text[end] === ' ' ? 1 : 0;
   const last = localBefore(text, at - gap);
   if (last === at - gap) return;

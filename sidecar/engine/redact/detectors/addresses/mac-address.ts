@@ -25,13 +25,13 @@ export const macAddress: Detector = {
     pattern.lastIndex = start;
     if (!pattern.test(text)) return;
     const stop = pattern.lastIndex;
-    if (isGroupBeside(text, start, stop, separator)) return;
+    if (hasAdjacentGroup(text, start, stop, separator)) return;
     if (isOfDevice(text.slice(start, stop).toLowerCase(), text.slice(Math.max(0, start - 40), start))) found(start, stop);
   },
 };
 
 /** Returns whether there are more groups on either side: a fingerprint, a serial number, a dump. */
-function isGroupBeside(text: string, start: number, stop: number, separator: string): boolean {
+function hasAdjacentGroup(text: string, start: number, stop: number, separator: string): boolean {
   if (isWordCode(text.charCodeAt(stop))) return true;
   const isMore = (from: number, by: number): boolean =>
     text.slice(from, from + separator.length).toLowerCase() === separator && isWordCode(text.charCodeAt(by));

@@ -1,7 +1,7 @@
 // Finds the credentials of requests: `Authorization` headers in any notation, and `Bearer` and `Basic` if only the
 // scheme is present.
 import { startsWord } from '../../boundary.ts';
-import { type Detector, type Found, foundWhole } from '../../detector.ts';
+import { type Detector, foundWhole, type MatchReporter } from '../../detector.ts';
 import { decodedText, endAt, isOutside, looksDrawn, runEnd, signs, valueAfter } from './match.ts';
 
 const credentialMax = 2_304;
@@ -45,7 +45,7 @@ export const authorization: Detector = {
 const owner = /(?:proxy[-_]?|http_|x-|headers?\.|--)$/i;
 const ownerLength = (text: string, at: number): number => owner.exec(text.slice(Math.max(0, at - 8), at))?.[0].length ?? 0;
 
-function findCredentials(text: string, start: number, found: Found): void {
+function findCredentials(text: string, start: number, found: MatchReporter): void {
   const known = endAt(knownScheme, text, start);
   const scheme = known === -1 ? endAt(anyScheme, text, start) : known;
   const at = scheme === -1 ? start : endAt(blank, text, scheme);
@@ -56,7 +56,7 @@ function findCredentials(text: string, start: number, found: Found): void {
 }
 
 /** `Digest username="…", response="…"`. Returns whether there were any parameters. */
-function findParameters(text: string, start: number, found: Found): boolean {
+function findParameters(text: string, start: number, found: MatchReporter): boolean {
   let at = start;
   let known = 0;
   let first = '';
@@ -78,7 +78,7 @@ function findParameters(text: string, start: number, found: Found): boolean {
   return known > 0;
 }
 
-function findToken(text: string, at: number, lengthMin: number, found: Found): void {
+function findToken(text: string, at: number, lengthMin: number, found: MatchReporter): void {
   const end = withoutPoint(text, endAt(token, text, at));
   if (end === -1 || !looksDrawn(text.slice(at, end), lengthMin) || address.test(text.slice(at, at + 8))) return;
   if (end - at < tokenLengthMax) found(at, end);
@@ -95,7 +95,7 @@ function withoutPoint(text: string, end: number): number {
 }
 
 /** Base64 of a user's name and a password. */
-function findUserAndPassword(text: string, at: number, found: Found): boolean {
+function findUserAndPassword(text: string, at: number, found: MatchReporter): boolean {
   const end = endAt(base64, text, at);
   const login = end === -1 ? null : decodedText(text.slice(at, end).replaceAll(/%3d/gi, '='));
   if (login === null || wordLogin.test(login) || !/^[^\s:]{1,128}:.{1,256}$|^[^\s:]{16,128}:$/u.test(login)) return false;

@@ -1,7 +1,7 @@
 // Finds cookies that identify a session. In `Cookie` and `Set-Cookie` headers they are found by their names or because
 // a machine generated their values. In other places they are found by the names that frameworks give them.
 import { startsWord } from '../../boundary.ts';
-import { type Detector, type Found, foundWhole } from '../../detector.ts';
+import { type Detector, foundWhole, type MatchReporter } from '../../detector.ts';
 import { bitsPerCharacter } from '../entropy.ts';
 import { endAt, isOutside, looksDrawn, runEnd, signs, valueAfter } from './match.ts';
 
@@ -42,7 +42,7 @@ export const cookieHeader: Detector = {
 };
 
 /** Returns where the next pair could begin, or -1. */
-function findPair(text: string, at: number, found: Found): number {
+function findPair(text: string, at: number, found: MatchReporter): number {
   const start = endAt(name, text, at);
   if (start === -1) return -1;
   const called = text.slice(at, start).replaceAll(/^(?:\s|%20|\+)*|(?:=|%3D)"?$/gi, '');

@@ -1,7 +1,7 @@
 // Finds JSON Web Tokens: signed (RFC 7515, also with disclosures as in SD-JWT) and encrypted (RFC 7516). The first part
 // must be a header; a header alone is not a token. Also finds PASETO, whose first two parts state what it is.
 import { startsWord } from '../../boundary.ts';
-import { type Detector, type Found, foundWhole } from '../../detector.ts';
+import { type Detector, foundWhole, type MatchReporter } from '../../detector.ts';
 import { endAt, isNearRunStart, runEnd } from './match.ts';
 
 const header = /[A-Za-z0-9_-]{8,2048}(?=\.)/y;
@@ -43,12 +43,12 @@ export const jwt: Detector = {
   },
 };
 
-function findPaseto(text: string, at: number, found: Found): void {
+function findPaseto(text: string, at: number, found: MatchReporter): void {
   const end = endAt(paseto, text, at);
   if (end !== -1) found(at, end);
 }
 
-function findToken(text: string, at: number, found: Found): void {
+function findToken(text: string, at: number, found: MatchReporter): void {
   // The first key of the header is checked before the rest is read.
   if (!/^\{\s*"[a-z]/i.test(decoded(text.slice(at, at + 12)))) return;
   const headerEnd = endAt(header, text, at);

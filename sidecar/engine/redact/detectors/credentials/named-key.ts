@@ -65,6 +65,6 @@ function memberEnd(text: string, start: number): number {
   return stop !== -1 && lengths.has(stop - start) && looksDrawn(text.slice(start, stop), 43) ? stop : -1;
 }
 
-const besideMember = /kty\W{1,16}(?:EC|RSA|OKP|oct)\b|[^A-Za-z0-9_-](?:crv|qi|dp|dq)\W{3,24}[A-Za-z0-9_-]/;
+const otherMember = /kty\W{1,16}(?:EC|RSA|OKP|oct)\b|[^A-Za-z0-9_-](?:crv|qi|dp|dq)\W{3,24}[A-Za-z0-9_-]/;
 const isInKey = (text: string, at: number, end: number): boolean =>
-  besideMember.test(text.slice(Math.max(0, at - objectBefore), at)) || besideMember.test(text.slice(end, end + objectAfter));
+  otherMember.test(text.slice(Math.max(0, at - objectBefore), at)) || otherMember.test(text.slice(end, end + objectAfter));

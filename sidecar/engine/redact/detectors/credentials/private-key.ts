@@ -1,6 +1,6 @@
 // Finds private keys in PEM and similar forms: PKCS#1, PKCS#8, SEC 1, OpenSSH, PGP, SSH2, static keys of OpenVPN; and
 // those of PuTTY. Public keys and certificates are kept.
-import type { Detector, Found } from '../../detector.ts';
+import type { Detector, MatchReporter } from '../../detector.ts';
 import { enclosedKey, keyLengthMax, openKey } from './key-body.ts';
 import { endAt } from './match.ts';
 
@@ -27,7 +27,7 @@ export const privateKey: Detector = {
   find: (text, at, end, found) => (text[end - 1] === ':' ? findPutty(text, at, end, found) : findPem(text, at, end, found)),
 };
 
-function findPem(text: string, at: number, end: number, found: Found): void {
+function findPem(text: string, at: number, end: number, found: MatchReporter): void {
   const from = endAt(dashes, text, end - 1);
   if (from === -1 || !beginning.test(text.slice(Math.max(0, at - beginningMax), at))) return;
   const limit = at + keyLengthMax;
@@ -44,7 +44,7 @@ function findPem(text: string, at: number, end: number, found: Found): void {
   if (key !== null) found(key.start, key.end);
 }
 
-function findPutty(text: string, at: number, end: number, found: Found): void {
+function findPutty(text: string, at: number, end: number, found: MatchReporter): void {
   const from = endAt(puttyLines, text, at);
   if (from < end) return;
   const limit = Math.min(text.length, at + keyLengthMax);

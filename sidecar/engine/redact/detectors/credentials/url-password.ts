@@ -1,6 +1,6 @@
 // Finds passwords in URLs: the text between the user's name and the `@`, with any scheme, also if the URL itself is
 // percent-encoded or has lost its scheme.
-import { type Detector, type Found, leadMax } from '../../detector.ts';
+import { type Detector, leadMax, type MatchReporter } from '../../detector.ts';
 import { isPlaceholder } from '../placeholders.ts';
 import { endAt, looksDrawn } from './match.ts';
 
@@ -28,7 +28,7 @@ export const urlPassword: Detector = {
 };
 
 /** A password with a `/`, `?` or `#` that is not encoded: the text before that character is then not a port. */
-function findUnencoded(text: string, start: number, slash: number, found: Found): void {
+function findUnencoded(text: string, start: number, slash: number, found: MatchReporter): void {
   const colon = text.slice(start, slash).indexOf(':');
   const begun = text.slice(start + colon + 1, slash);
   if (colon === -1 || begun === '' || port.test(begun) || /^\[|[${}%<>*]/.test(text.slice(start, slash))) return;
@@ -47,7 +47,7 @@ const wordHost =
 // For example `a:b@`.
 const shortWord = /^(?:[a-z]{1,3}|123)$/;
 
-function addPassword(whole: string, start: number, colon: number, end: number, found: Found): void {
+function addPassword(whole: string, start: number, colon: number, end: number, found: MatchReporter): void {
   const [user, password] = [whole.slice(0, colon), whole.slice(colon + 1, end)];
   // A token in place of the user, for code hosts.
   if (/^(?:x-oauth-basic|x-oauth-token|x-access-token|x)?$/i.test(password)) {
@@ -67,7 +67,7 @@ function addPassword(whole: string, start: number, colon: number, end: number, f
 const isTemplate = (password: string): boolean =>
   /^%(?:[sdvq]|\()|\$\{|\$\(|^\$[A-Z_a-z]+$|^\{.*\}$|^#\{|^<|^&lt;|^\[.*\]$|^\*+$/.test(password);
 
-function findTokenUser(user: string, start: number, found: Found): void {
+function findTokenUser(user: string, start: number, found: MatchReporter): void {
   if (looksDrawn(user, 20) && /\d/.test(user) && !/[.%]/.test(user)) found(start, start + user.length);
 }
 

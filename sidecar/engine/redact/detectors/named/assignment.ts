@@ -45,7 +45,7 @@ const blank = /[ \t\u00a0\u2000-\u200b\u202f\u205f]{1,24}(?:\d[ \t])?(?=[^\s=:])
 const flagName = /(?:^|[\s"'`,[(=|])-{1,2}$|(?:^|[\s"'`])\/$/;
 
 /** Returns the value of the name that is from `from` to `to`. Null: it has no value. */
-export function valueBeside(text: string, from: number, to: number): Value | null {
+export function valueOfName(text: string, from: number, to: number): Value | null {
   const said = after(owned, text, to);
   if (said > to) return quotedValue(text, said, 'spoken') ?? bareValue(text, said, 'spoken');
   const closed = closerBegins.includes(text.charAt(to)) ? after(closers, text, to) : to;
@@ -58,7 +58,7 @@ export function valueBeside(text: string, from: number, to: number): Value | nul
     if (answer > closed) return bareValue(text, answer, 'spoken');
   }
   if (next === '.') return closed === to ? null : quotedValue(text, after(typing, text, closed), 'quoted');
-  return inMarkup(text, from, to, closed) ?? bySign(text, from, closed, signNotations) ?? besides(text, from, to, closed);
+  return inMarkup(text, from, to, closed) ?? bySign(text, from, closed, signNotations) ?? withoutSign(text, from, to, closed);
 }
 
 // The characters that may directly follow a name with a value.
@@ -79,8 +79,8 @@ function afterBlank(text: string, from: number, to: number, closed: number): Val
     isWordStart(text.charCodeAt(at)) &&
     !/^(?:string|String|str|text|varchar|or|by)[ \t(]/.test(text.slice(at, at + 8))
   )
-    return besides(text, from, to, closed);
-  return inMarkup(text, from, to, closed) ?? bySign(text, from, closed, blankNotations) ?? besides(text, from, to, closed);
+    return withoutSign(text, from, to, closed);
+  return inMarkup(text, from, to, closed) ?? bySign(text, from, closed, blankNotations) ?? withoutSign(text, from, to, closed);
 }
 
 const isWordStart = (code: number): boolean =>
@@ -135,7 +135,7 @@ const isFlagLike = (text: string, from: number): boolean =>
   from === 0 || '-\n;&?'.includes(text.charAt(from - 1)) || flagName.test(text.slice(Math.max(0, from - 3), from));
 
 /** A value after the name without a sign. */
-function besides(text: string, from: number, to: number, closed: number): Value | null {
+function withoutSign(text: string, from: number, to: number, closed: number): Value | null {
   const gap = after(blank, text, closed);
   const isFlag = gap > closed && flagName.test(text.slice(Math.max(0, from - 3), from));
   if (gap > closed) {

@@ -1,10 +1,10 @@
 // Finds passwords and secrets by the name before them, in any text.
-import { type Detector, type Found, foundWhole } from '../../detector.ts';
-import { valueBeside } from './assignment.ts';
+import { type Detector, foundWhole, type MatchReporter } from '../../detector.ts';
+import { valueOfName } from './assignment.ts';
 import { goesOn, isWide, nameEndAfter, nameReach, nameStartBefore } from './name-span.ts';
 import { passwordHeads, passwordPhrases, secretHeads, secretPhrases } from './name-words.ts';
 import { bareOf, isCode, isPasswordValue, isSecretValue, isStrongPassword } from './named-value.ts';
-import { type Called, calledBy, isNameOfOne } from './names.ts';
+import { calledBy, isNameOfOne, type NameMeaning } from './names.ts';
 import { runEnd, type Value } from './value-span.ts';
 
 // The distance to where a value begins, and the length of most values. A longer value continues as long as its
@@ -38,14 +38,14 @@ export const secret: Detector = {
   find: (text, at, end, found) => findNamed('secret', text, at, end, found),
 };
 
-function findNamed(kind: 'password' | 'secret', text: string, at: number, end: number, found: Found): void {
+function findNamed(kind: 'password' | 'secret', text: string, at: number, end: number, found: MatchReporter): void {
   if (goesOn(text, end)) return;
   const nameEnd = nameEndAfter(text, end);
   const nameStart = nameStartBefore(text, at);
   if (nameStart === null || isPartOfOther(text, nameStart)) return;
   const called = calledBy(text.slice(nameStart, nameEnd));
   if (called.kind !== kind) return;
-  const value = valueBeside(text, nameStart, nameEnd);
+  const value = valueOfName(text, nameStart, nameEnd);
   if (value === null || (value.isCut === true && inKey.test(text.charAt(nameStart - 1)))) return;
   const written = bareOf(text.slice(value.start, value.end));
   const meant = { ...called, isVerb: verb.test(text.slice(nameStart, nameEnd)) };
@@ -57,7 +57,7 @@ function findNamed(kind: 'password' | 'secret', text: string, at: number, end: n
 // A name within such a run has its value in the run. Therefore only the first name of a long run is examined.
 const inKey = /[\w+/=.~%-]/;
 
-interface Meant extends Called {
+interface SpokenMeaning extends NameMeaning {
   /** For example `Pass checkDMS as true`. */
   readonly isVerb: boolean;
 }
@@ -72,7 +72,7 @@ const isSibling = (owner: string, { form }: Value, value: string): boolean =>
   form === 'spoken' && owner.length >= siblingLengthMin && value.startsWith(owner);
 
 /** Returns whether a value in this form after such a name is what the name says. */
-function isMeant(kind: 'password' | 'secret', { vague, isVerb }: Meant, { form }: Value, value: string): boolean {
+function isMeant(kind: 'password' | 'secret', { vague, isVerb }: SpokenMeaning, { form }: Value, value: string): boolean {
   if (kind === 'secret')
     return (
       isSecretValue(value, vague ? 24 : form === 'spoken' ? 16 : 8) &&

@@ -1,7 +1,7 @@
 // Finds passwords and secrets in columns with such a header: CSV with any delimiter, and tables of Markdown. A column
 // is followed as long as it has findings, so each row is read once. In a stream, it is followed as far as rows are held
 // back.
-import type { Detector, Found } from '../../detector.ts';
+import type { Detector, MatchReporter } from '../../detector.ts';
 import { goesOn } from './name-span.ts';
 import { passwordHeads, secretHeads } from './name-words.ts';
 import { isPasswordValue, isSecretValue, isStrongPassword } from './named-value.ts';
@@ -61,7 +61,7 @@ const passwords = valuesOfKind('password', isChosen);
 const secrets = valuesOfKind('secret', isChosen);
 
 /** Finds the values below a heading that contains an anchor, and below the other relevant headings of its line. */
-export function findColumn(valuesOf: ValuesOf, text: string, at: number, end: number, found: Found): void {
+export function findColumn(valuesOf: ValuesOf, text: string, at: number, end: number, found: MatchReporter): void {
   if (goesOn(text, end)) return;
   const delimiter = delimiterAfter(text, end) ?? delimiterBefore(text, at);
   if (delimiter === null) return;
@@ -124,7 +124,7 @@ interface Shape {
 }
 
 /** Follows all columns together, because a detector is not called again at a position before its last finding. */
-function followColumns(text: string, from: number, { delimiter, columns, count }: Shape, valuesOf: ValuesOf, found: Found): void {
+function followColumns(text: string, from: number, { delimiter, columns, count }: Shape, valuesOf: ValuesOf, found: MatchReporter): void {
   let misses = 0;
   for (let line = afterLine(text, from); line !== null && misses < missesMax; ) {
     const end = lineEndAfter(text, line);

@@ -1,6 +1,6 @@
 // Finds passwords and secrets of `INSERT INTO users (name, password) VALUES ('mira', '…')`: the column list names the
 // value at the same position of each row.
-import type { Detector, Found } from '../../detector.ts';
+import type { Detector, MatchReporter } from '../../detector.ts';
 import { type ValuesOf, valuesOfKind } from './columns.ts';
 import { isPasswordValue } from './named-value.ts';
 
@@ -44,10 +44,15 @@ function insertDetector(kind: 'password' | 'secret'): Detector {
   };
 }
 
-type Wanted = readonly ReturnType<ValuesOf>[];
+type WantedValues = readonly ReturnType<ValuesOf>[];
 
 /** `until`: the first findings must be before this position. As long as rows have findings, all rows are read. */
-function findRows(wanted: Wanted, text: string, { from, until }: { readonly from: number; readonly until: number }, found: Found): void {
+function findRows(
+  wanted: WantedValues,
+  text: string,
+  { from, until }: { readonly from: number; readonly until: number },
+  found: MatchReporter,
+): void {
   let misses = 0;
   let limit = until;
   for (let at = from; misses < missesMax; ) {
@@ -63,7 +68,7 @@ function findRows(wanted: Wanted, text: string, { from, until }: { readonly from
 }
 
 /** Returns the length of a row with the text before the next row, or -1 if it is the last. */
-function readRow(wanted: Wanted, row: string, found: Found): number {
+function readRow(wanted: WantedValues, row: string, found: MatchReporter): number {
   let at = endOf(opening, row, 0);
   for (const [column, isValue] of wanted.entries()) {
     if (at === -1) return -1;

@@ -23,7 +23,7 @@ export interface Meaning {
 }
 
 /** What a name denotes. `vague`: equally often something harmless, as with `access_key`. */
-export interface Called {
+export interface NameMeaning {
   readonly kind: 'password' | 'secret' | null;
   readonly vague: boolean;
 }
@@ -52,7 +52,7 @@ export const isNamedSecret = (kind: 'password' | 'secret', value: string): boole
 export const isNameOfOne = (value: string): boolean =>
   calledBy(value.slice(0, 64)).kind !== null && !/[\p{L}\d][!@#$%^*+?~]+[\p{L}\d]/u.test(value.slice(0, 64));
 
-const noKind: Called = { kind: null, vague: false };
+const noKind: NameMeaning = { kind: null, vague: false };
 const passwordWords = new Set(passwordHeads);
 const secretWords = new Set(secretHeads);
 const gluedPassword = /(?:password|passwd|passwort|kennwort|passphrase|passcode|storepass|keypass|סיסמה|סיסמא|סיסמת)$/;
@@ -60,10 +60,10 @@ const gluedSecret = /(?:token|secret|apikey|secretkey|privatekey|authkey)$/;
 const shortPasswords =
   /^(?:pg|my|db|sql|mysql|pgsql|user|usr|root|admin|adm|ftp|smtp|ssh|wifi|wlan|mail|imap|ldap|redis|mongo|bind|http|proxy|require|master|app|api|svc|n)(?:pass|pwd|pw)$/;
 
-const calls = new LRUCache<string, Called>({ max: 2_000 });
+const calls = new LRUCache<string, NameMeaning>({ max: 2_000 });
 
 /** Returns what a name in any notation denotes. A name longer than `nameLengthMax` characters denotes nothing. */
-export function calledBy(name: string): Called {
+export function calledBy(name: string): NameMeaning {
   if (name.length < 2 || name.length > nameLengthMax) return noKind;
   const known = calls.get(name);
   if (known !== undefined) return known;
@@ -72,7 +72,7 @@ export function calledBy(name: string): Called {
   return called;
 }
 
-function readName(name: string): Called {
+function readName(name: string): NameMeaning {
   const lower = name.toLowerCase();
   if (passwordPhrases.some((phrase) => lower.endsWith(phrase))) return { kind: 'password', vague: false };
   if (secretPhrases.some((phrase) => lower.endsWith(phrase))) return { kind: 'secret', vague: false };
@@ -114,7 +114,7 @@ const notGiven = new Set([
   'tests',
 ]);
 
-function passwordOf(words: readonly string[], last: string): Called | null {
+function passwordOf(words: readonly string[], last: string): NameMeaning | null {
   const before = words.at(-2) ?? '';
   const isOne =
     passwordWords.has(last) ||
@@ -126,7 +126,7 @@ function passwordOf(words: readonly string[], last: string): Called | null {
   return notGiven.has(before) ? noKind : { kind: 'password', vague: false };
 }
 
-function secretOf(words: readonly string[], last: string): Called | null {
+function secretOf(words: readonly string[], last: string): NameMeaning | null {
   const before = words.at(-2) ?? '';
   if (last === 'key' || last === 'keys') return keyOf(words, before);
   if ((last === 'code' || last === 'codes') && ['backup', 'recovery', 'scratch'].includes(before)) return { kind: 'secret', vague: false };
@@ -138,7 +138,7 @@ function secretOf(words: readonly string[], last: string): Called | null {
   return harmlessOwners.has(owner) ? noKind : { kind: 'secret', vague: last === 'salt' };
 }
 
-function keyOf(words: readonly string[], before: string): Called | null {
+function keyOf(words: readonly string[], before: string): NameMeaning | null {
   if (words.some((word) => word === 'public' || word === 'publishable')) return null;
   const isSecret = words.includes('secret') || words.includes('private');
   if (!isSecret && !keyOwners.has(before)) return null;

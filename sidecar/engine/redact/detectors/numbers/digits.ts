@@ -5,7 +5,7 @@ export interface Group {
   readonly end: number;
 }
 
-export interface Grouped {
+export interface DigitGroups {
   readonly groups: readonly Group[];
   /** The separator between every two of them. Empty: there is only one. */
   readonly separator: string;
@@ -20,7 +20,7 @@ export const isBlank = (code: number): boolean => code === 32 || code === 0xa0 |
 export const isHyphen = (code: number): boolean => code === 45 || (code >= 0x2010 && code <= 0x2015) || code === 0x2212;
 
 /** Returns the groups of digits from `at` on; the first ends at `end`. All have the same separator. */
-export function readGroups(text: string, at: number, end: number, groupsMax: number): Grouped {
+export function readGroups(text: string, at: number, end: number, groupsMax: number): DigitGroups {
   const groups: Group[] = [{ start: at, end }];
   const separator = text.slice(end, end + separatorLength(text, end));
   let last = end;

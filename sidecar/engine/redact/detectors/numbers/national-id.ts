@@ -12,7 +12,7 @@ import { type Mask, maskFrom, mayBeLast, mayBeNext, sortOf } from './national-id
 
 const masks: readonly Mask[] = [...europe, ...americas, ...asiaPacific, ...documents].flatMap((id) => [
   ...id.alone.map((written) => maskFrom(written, true, id)),
-  ...id.beside.map((written) => maskFrom(written, false, id)),
+  ...id.labelled.map((written) => maskFrom(written, false, id)),
 ]);
 
 // Longer masks come first: `######-####` before a mask that equals its beginning. Masks are indexed by the length of

@@ -3,7 +3,7 @@ import { startsWord } from '../../boundary.ts';
 import { digitsEnd, escapeLength, isBlank, isHyphen } from './digits.ts';
 
 /** A number as it is written. `ends`: after each group of digits, where the number could end. */
-export interface Written {
+export interface WrittenNumber {
   readonly start: number;
   readonly digits: string;
   readonly groups: readonly { readonly digits: number; readonly end: number }[];
@@ -19,7 +19,7 @@ const groupsMax = 8;
 export const mayGoOn = (text: string, end: number): boolean => separatorEnd(text, end, true) > end;
 
 /** Returns the number whose first group of digits is from `at` to `end`. */
-export function readNumber(text: string, at: number, end: number): Written {
+export function readNumber(text: string, at: number, end: number): WrittenNumber {
   const { start, lead } = leadOf(text, at);
   const groups: { digits: number; end: number }[] = [{ digits: end - at, end }];
   let digits = text.slice(at, end);
@@ -51,7 +51,7 @@ function separatorEnd(text: string, at: number, mayOpen: boolean): number {
   return end;
 }
 
-function leadOf(text: string, at: number): Pick<Written, 'start' | 'lead'> {
+function leadOf(text: string, at: number): Pick<WrittenNumber, 'start' | 'lead'> {
   const bracket = text[at - 1] === '(' ? 1 : 0;
   if (text[at - 1 - bracket] === '+' && !isJoined(text, at - 1 - bracket)) return { start: at - 1 - bracket, lead: 'plus' };
   if (text[at - 1] === ' ' && text[at - 2] === '+' && !isJoined(text, at - 2)) return { start: at - 2, lead: 'plus' };

@@ -5,7 +5,7 @@ import type { Detector } from '../../detector.ts';
 import { labelBefore } from '../context/context.ts';
 import { isDigit, isTypedRow } from './digits.ts';
 import { isInternational, isNorthAmerican, isWrittenAsAtHome } from './phone-plans.ts';
-import { digitsMax, mayGoOn, readNumber, type Written } from './phone-written.ts';
+import { digitsMax, mayGoOn, readNumber, type WrittenNumber } from './phone-written.ts';
 
 export const phone: Detector = {
   kind: 'phone',
@@ -68,7 +68,7 @@ const quad = /(?!1\.\d{3}\.\d{3}\.\d{4})\d{1,5}(?:\.\d{1,5}){3}(?!\.?\d)/y;
 const isList = (text: string, at: number): boolean => text[at - 1] === ',' || (text[at - 1] === ' ' && !isDigit(text.charCodeAt(at - 2)));
 
 /** Returns the end of the longest text that is a number of its country. */
-function internationalEnd(text: string, { digits, groups, lead }: Written): number | null {
+function internationalEnd(text: string, { digits, groups, lead }: WrittenNumber): number | null {
   let count = digits.length;
   for (let group = groups.length - 1; group >= 0; group--) {
     const { end, digits: length } = groups[group] ?? { end: 0, digits: 0 };
@@ -87,7 +87,7 @@ function internationalEnd(text: string, { digits, groups, lead }: Written): numb
 const withoutTrunk = (international: string): string =>
   international.replace(/^521(?=\d{10}$)|^(\d{1,3}?)0(?=\d{6})/, (_, code?: string) => code ?? '52');
 
-function nationalEnd(text: string, at: number, written: Written): number | null {
+function nationalEnd(text: string, at: number, written: WrittenNumber): number | null {
   const { digits, groups } = written;
   let label: ReturnType<typeof labelBefore> | undefined;
   let count = digits.length;
@@ -102,7 +102,7 @@ function nationalEnd(text: string, at: number, written: Written): number | null 
     if (
       label?.context === 'phone' && isListOfNumbers(text.slice(label.end, written.start))
         ? isPlausible(national, shape)
-        : isTelling(text, at, written, national, shape) && (label === null || !isCounted(label.context))
+        : isDistinctive(text, at, written, national, shape) && (label === null || !isCounted(label.context))
     )
       return end;
   }
@@ -140,7 +140,7 @@ const isNordic = (digits: string, shape: readonly number[]): boolean =>
 const isRussian = (digits: string, shape: readonly number[]): boolean =>
   /^[78]/.test(digits) && shape.join('-') === '1-3-3-2-2' && isInternational(`7${digits.slice(1)}`);
 
-function isTelling(text: string, at: number, { lead }: Written, digits: string, shape: readonly number[]): boolean {
+function isDistinctive(text: string, at: number, { lead }: WrittenNumber, digits: string, shape: readonly number[]): boolean {
   if (isAmericanForm(text, at, lead, shape, digits)) return isNorthAmerican(digits.slice(-10));
   if (isRussian(digits, shape) || (lead === 'bracket' && shape.join('-') === '2-5-4' && isBrazilian(digits, shape))) return true;
   if (
@@ -160,7 +160,7 @@ const isCounting = (digits: string, shape: readonly number[]): boolean =>
     : /^\d{3}(?:19\d\d|20[0-3]\d)\d{4}$/.test(digits);
 
 /** `(415) 762-2671`, `415-762-2671`, `415.762.2671`, `415 762 2671`, `1-415-762-2671`. */
-function isAmericanForm(text: string, at: number, lead: Written['lead'], shape: readonly number[], digits: string): boolean {
+function isAmericanForm(text: string, at: number, lead: WrittenNumber['lead'], shape: readonly number[], digits: string): boolean {
   const written = shape.join('-');
   if (written !== '3-3-4' && !(written === '1-3-3-4' && digits.startsWith('1'))) return false;
   if (lead === 'bracket') return text[at + 3] === ')';

@@ -1,11 +1,11 @@
 // Lists the detectors of secrets with a form of their own, and of those that only the issuer's name next to them
 // identifies.
 import type { Detector } from '../../detector.ts';
-import { besideIssuer } from './beside-issuer.ts';
 import { cloudKeys } from './cloud-keys.ts';
 import { codeHostingTokens } from './code-hosting-tokens.ts';
 import { messagingTokens } from './messaging-tokens.ts';
 import { modelKeys } from './model-keys.ts';
+import { nearIssuer } from './near-issuer.ts';
 import { officeTokens } from './office-tokens.ts';
 import { paymentKeys } from './payment-keys.ts';
 import { registryTokens } from './registry-tokens.ts';
@@ -22,5 +22,5 @@ export const tokens: readonly Detector[] = [
   ...registryTokens,
   ...serviceTokens,
   ...officeTokens,
-  ...besideIssuer,
+  ...nearIssuer,
 ];

@@ -1,7 +1,7 @@
 // Finds secrets with a form of their own: a prefix from the issuer, and a generated part of known length and letters.
 // The tables in this folder list the forms; each kind has one.
 import { startsWord } from '../../boundary.ts';
-import type { Detector, Found } from '../../detector.ts';
+import type { Detector, MatchReporter } from '../../detector.ts';
 import { isDrawn } from './drawn.ts';
 import { type Letters, lengthBefore, lettersWithin } from './letters.ts';
 
@@ -89,7 +89,7 @@ export function tokenDetector(kind: string, after: number, forms: readonly Form[
   };
 }
 
-function findForm(form: CompiledForm, text: string, at: number, end: number, found: Found): boolean {
+function findForm(form: CompiledForm, text: string, at: number, end: number, found: MatchReporter): boolean {
   const { rest, isReal, partner } = form;
   rest.lastIndex = end;
   const match = rest.exec(text);

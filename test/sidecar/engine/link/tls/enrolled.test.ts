@@ -16,7 +16,7 @@ import { temporaryFolder } from '../../../../support/spools.ts';
 const hourMs = 3_600_000;
 const key = 'gsk_acme_0123456789';
 
-interface Wanted {
+interface CredentialOptions {
   readonly ca: string;
   readonly enrol: string;
   readonly tokenFile?: string;
@@ -24,7 +24,7 @@ interface Wanted {
   readonly random?: number;
 }
 
-async function open({ ca, enrol, tokenFile, folder = temporaryFolder(), random = 0.5 }: Wanted) {
+async function open({ ca, enrol, tokenFile, folder = temporaryFolder(), random = 0.5 }: CredentialOptions) {
   const clock = createManualClock(Date.now());
   const warnings: { readonly words: string; readonly fields: object }[] = [];
   const log = { info: () => undefined, warn: (fields: object, words: string) => void warnings.push({ fields, words }) };
@@ -176,7 +176,7 @@ test('while it cannot renew it continues with what it has, and reports it, and o
   await until(({ problem }) => problem?.startsWith('the certificate expired at') ?? false);
   expect(credentials.current?.own?.certificate).toBe(held);
   expect(warnings.map(({ words }) => words)).toEqual([
-    expect.stringContaining('goes on with the one it has'),
+    expect.stringContaining('continues with the one it has'),
     expect.stringContaining('the certificate has expired'),
   ]);
 });

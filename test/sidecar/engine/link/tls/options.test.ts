@@ -27,7 +27,7 @@ test('authorities in one line are equal to those in many lines', () => {
 });
 
 test.each<readonly [Partial<GivenTls>, readonly string[]]>([
-  [{ enrol: 'plane:8082' }, ['TOLLGATE_ENROL needs TOLLGATE_CA: the authorities by which whoever issues certificates is checked']],
+  [{ enrol: 'plane:8082' }, ['TOLLGATE_ENROL needs TOLLGATE_CA: the authorities by which the issuing server is checked']],
   [
     { ca: 'no', enrol: 'plane' },
     ['TOLLGATE_CA must be certificates of authorities as PEM, from -----BEGIN CERTIFICATE----- on', 'TOLLGATE_ENROL must be host:port'],
@@ -39,10 +39,10 @@ test.each<readonly [Partial<GivenTls>, readonly string[]]>([
   [
     { ca, enrol: 'plane:8082', folder: '/tls' },
     [
-      'TOLLGATE_TLS_DIR cannot stand beside TOLLGATE_CA and TOLLGATE_ENROL: its folder holds certificate, key and authorities; set one or the other',
+      'TOLLGATE_TLS_DIR cannot be used with TOLLGATE_CA and TOLLGATE_ENROL: its folder holds certificate, key and authorities; set one or the other',
     ],
   ],
-  [{ ca, tokenFile: '/t' }, ['TOLLGATE_TOKEN_FILE needs TOLLGATE_ENROL: it is what certificates are asked for with']],
+  [{ ca, tokenFile: '/t' }, ['TOLLGATE_TOKEN_FILE needs TOLLGATE_ENROL: the token is only used to request certificates there']],
 ])('%j is rejected', (given, problems) => {
   expect(readTls({ ...none, ...given }, variableNames)).toEqual({ problems });
 });
@@ -50,7 +50,7 @@ test.each<readonly [Partial<GivenTls>, readonly string[]]>([
 test('the library names its own options in rejections', async () => {
   const given = { enrol: 'plane:8082' };
   expect(readTls({ ...none, ...given }, optionNames)).toEqual({
-    problems: ['tls.enrol needs tls.ca: the authorities by which whoever issues certificates is checked'],
+    problems: ['tls.enrol needs tls.ca: the authorities by which the issuing server is checked'],
   });
   const options = { controlPlane: 'plane:8081', key: 'gsk_acme_x', tls: { ca: 'no' } };
   await expect(connect(options)).rejects.toMatchObject({ code: 'bad_request', message: expect.stringMatching(/^tls\.ca must be/) });

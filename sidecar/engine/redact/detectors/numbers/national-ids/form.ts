@@ -9,7 +9,7 @@ export interface NationalId {
    */
   readonly alone: readonly string[];
   /** Written forms that count only next to a word for such numbers. */
-  readonly beside: readonly string[];
+  readonly labelled: readonly string[];
   /** Receives letters and digits, with letters as capitals. */
   readonly isValid: (compact: string) => boolean;
   /**

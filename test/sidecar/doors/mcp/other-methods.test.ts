@@ -4,7 +4,7 @@ import type { ServerResponse } from 'node:http';
 import { describe, expect, test } from 'vitest';
 import { agent, ruleFor, settings, type World } from '../../../support/snapshots.ts';
 import { toolDefinitionDigest } from '@tollgate/proto/contract';
-import { behind, type Behind, call, type Got, json, metaOf, modernHeaders, own, type Recorded, rpcOf, send } from './proxied.ts';
+import { type Behind, behind, call, type Got, json, metaOf, modernHeaders, own, type RecordingServer, rpcOf, send } from './proxied.ts';
 
 const mail = 'bob@acme-mail.eu';
 const tool = (name: string, more: object = {}): object => ({ name, inputSchema: { type: 'object' }, ...more });
@@ -147,7 +147,7 @@ const event = (message: object, id: string): string => `id: ${id}\ndata: ${JSON.
 const stream = (response: ServerResponse, text: string): void =>
   void response.writeHead(200, { 'content-type': 'text/event-stream' }).end(text);
 
-async function session(answer: Recorded['answer'], world: World = {}): Promise<Behind> {
+async function session(answer: RecordingServer['answer'], world: World = {}): Promise<Behind> {
   const one = await behind(world);
   one.up.answer = (heard, response) => {
     const { id, method } = rpcOf(heard);
@@ -165,7 +165,7 @@ describe('an answer that is requested again', () => {
   const result = { id: 5, result: { content: [{ type: 'text', text: `to ${mail}` }] } };
 
   test.each(['log', 'redact'] as const)('is unchanged, and recorded once: %s', async (transform) => {
-    const answer: Recorded['answer'] = (_heard, response) => stream(response, event(result, '2'));
+    const answer: RecordingServer['answer'] = (_heard, response) => stream(response, event(result, '2'));
     const one = await session(answer, { documents: [ruleFor('s.a', { transform })] });
     const first = await send(one.proxied, 's', { body: call('a', {}, 5), headers });
     expect(first.text).toContain(transform === 'redact' ? '[redacted:email' : mail);

@@ -1,6 +1,6 @@
 // Stores messages that a program sends while no reader is connected, for the next reader. A program may send anything
 // at any time, so only the newest messages are kept.
-export interface Unheard {
+export interface UnreadMessages {
   add(text: string): void;
   /** Returns all stored messages, oldest first, and clears the store. */
   take(): readonly string[];
@@ -9,7 +9,7 @@ export interface Unheard {
 const countMax = 200;
 const lengthMax = 1_048_576;
 
-export function createUnheard(): Unheard {
+export function createUnreadMessages(): UnreadMessages {
   let texts: string[] = [];
   let length = 0;
   return {

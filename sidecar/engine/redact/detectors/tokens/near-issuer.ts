@@ -1,7 +1,7 @@
 // Finds secrets whose form alone proves nothing (32 hex digits, a UUID) next to the name of their issuer:
 // `DD_API_KEY=…`, `new ZhipuAI("…")`, `deepgram token: …`. A digest near a vendor's name is not a secret: a word for a
 // key must be between them, or the name must be called with the value or assigned to it.
-import type { Detector, Found } from '../../detector.ts';
+import type { Detector, MatchReporter } from '../../detector.ts';
 import { isDrawn } from './drawn.ts';
 import { cloudIssuers, type Issuer, messagingIssuers, modelIssuers, paymentIssuers, serviceIssuers } from './issuers.ts';
 import { hasRun, lengthBefore, lettersOf, wordLetters } from './letters.ts';
@@ -44,12 +44,12 @@ function issuerDetector(kind: string, issuers: readonly Issuer[]): Detector {
       // If a name is repeated without a gap, only the first one counts. After most names there is no value that is long
       // enough.
       if (issuer === undefined || lengthBefore(text, at, wordLetters, before) === before) return;
-      if (hasRun(text, end, Math.min(text.length, end + after), valueLetters, valueLengthMin)) findBeside(issuer, text, end, found);
+      if (hasRun(text, end, Math.min(text.length, end + after), valueLetters, valueLengthMin)) findNear(issuer, text, end, found);
     },
   };
 }
 
-function findBeside({ patterns, isReal }: CompiledIssuer, text: string, end: number, found: Found): void {
+function findNear({ patterns, isReal }: CompiledIssuer, text: string, end: number, found: MatchReporter): void {
   for (const pattern of patterns) {
     pattern.lastIndex = end;
     const value = pattern.exec(text)?.[1];
@@ -59,7 +59,7 @@ function findBeside({ patterns, isReal }: CompiledIssuer, text: string, end: num
   }
 }
 
-export const besideIssuer: readonly Detector[] = [
+export const nearIssuer: readonly Detector[] = [
   issuerDetector('cloud_key', cloudIssuers),
   issuerDetector('payment_key', paymentIssuers),
   issuerDetector('messaging_token', messagingIssuers),
