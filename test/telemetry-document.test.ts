@@ -64,7 +64,7 @@ interface Row extends Metric {
 
 function rowsOf(program: Program): readonly Row[] {
   const text = readFileSync(join(root, 'docs/reference/metrics.md'), 'utf8');
-  const section = text.split(`\n### Of ${program === 'sidecar' ? 'a sidecar' : 'the control plane'}\n`)[1]?.split('\n#')[0] ?? '';
+  const section = text.split(`\n## Of ${program === 'sidecar' ? 'a sidecar' : 'the control plane'}\n`)[1]?.split('\n#')[0] ?? '';
   return [...section.matchAll(/^\| `(tollgate_\w+)` +\| (\w+) +\| ([^|]*)\| ([^|]*)\| ([^|]*)\|$/gm)].map(
     ([, name = '', type = '', labels = '', unit = '', meaning = '']) => ({
       name,
