@@ -6,8 +6,8 @@ import {
   type NackCode,
   nackCodes,
   type ReasonCode,
-  type RefusedCode,
   reasons,
+  type RefusedCode,
   refusedCodes,
   shadowMarks,
 } from '@tollgate/proto/contract';

@@ -2,7 +2,7 @@
 // its operation needs. The document does not say which action an operation is: the table here does, and a route
 // without a row is an error.
 import { readFileSync } from 'node:fs';
-import { type Action, accessTo } from '../../control-plane/access/rules/access.ts';
+import { accessTo, type Action } from '../../control-plane/access/rules/access.ts';
 import type { Page } from '../reference.ts';
 
 /** Routes without an action, by the credential that they need. */
@@ -106,11 +106,14 @@ function neededBy(operationId: string): readonly [scope: string, roles: string] 
   return [scopes.join(' and '), `${roles}${others}`];
 }
 
+interface ApiOperation {
+  readonly operationId: string;
+  readonly summary: string;
+  readonly tags: readonly string[];
+}
+
 interface ApiDocument {
-  readonly tags: readonly { readonly name: string }[];
-  readonly paths: Readonly<
-    Record<string, Readonly<Record<string, { readonly operationId: string; readonly summary: string; readonly tags: readonly string[] }>>>
-  >;
+  readonly paths: Readonly<Record<string, Readonly<Record<string, ApiOperation>>>>;
 }
 
 const methods = ['get', 'post', 'put', 'patch', 'delete'];
@@ -131,10 +134,11 @@ export const page: Page = {
   path: 'docs/reference/rest.md',
   render: () => {
     const document: ApiDocument = JSON.parse(readFileSync(new URL('../../test/frozen/openapi.json', import.meta.url), 'utf8'));
-    const known = new Set(Object.values(document.paths).flatMap((one) => Object.values(one).map(({ operationId }) => operationId)));
+    const operations = Object.values(document.paths).flatMap((one) => Object.values(one));
+    const known = new Set(operations.map(({ operationId }) => operationId));
     const gone = Object.keys(needs).filter((id) => !known.has(id));
     if (gone.length > 0) throw new Error(`.ci/reference/rest.ts has rows for routes that do not exist: ${gone.join(', ')}`);
-    const tags = [...new Set(Object.values(document.paths).flatMap((one) => Object.values(one).flatMap((operation) => operation.tags)))];
+    const tags = [...new Set(operations.flatMap((operation) => operation.tags))];
     return [
       '# REST',
       'Generated from the API document by `npm run reference`.',
