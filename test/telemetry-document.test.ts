@@ -1,4 +1,4 @@
-// docs/telemetry.md lists every metric of both programs as it is. The test reads the metrics from the sources and
+// docs/reference/metrics.md lists every metric of both programs as it is. The test reads the metrics from the sources and
 // compares them with the registries.
 import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -63,8 +63,8 @@ interface Row extends Metric {
 }
 
 function rowsOf(program: Program): readonly Row[] {
-  const text = readFileSync(join(root, 'docs/telemetry.md'), 'utf8');
-  const section = text.split(`\n### Of ${program === 'sidecar' ? 'a sidecar' : 'the control plane'}\n`)[1]?.split('\n#')[0] ?? '';
+  const text = readFileSync(join(root, 'docs/reference/metrics.md'), 'utf8');
+  const section = text.split(`\n## Of ${program === 'sidecar' ? 'a sidecar' : 'the control plane'}\n`)[1]?.split('\n#')[0] ?? '';
   return [...section.matchAll(/^\| `(tollgate_\w+)` +\| (\w+) +\| ([^|]*)\| ([^|]*)\| ([^|]*)\|$/gm)].map(
     ([, name = '', type = '', labels = '', unit = '', meaning = '']) => ({
       name,

@@ -1,6 +1,6 @@
 // `npm run bench [-- name …] [--write] [--twice] [--against <commit>]`: measures what the targets define, prints one
 // JSON line for each result as it arrives, and reports which fall short. `redact` and `side` select all of their parts.
-// `--write` puts the results into docs/performance.md. `--twice` measures each a second time, directly after the first,
+// `--write` puts the results into docs/design/performance.md. `--twice` measures each a second time, directly after the first,
 // and fails where a ratio differs by 10 % or more. `--against` compares this tree with another commit: see against.ts.
 // Imported packages are the built ones, as users have them. Ends with 1 where something was not measured, and with 2
 // where the arguments are wrong.

@@ -1,11 +1,11 @@
-// Writes the results of a bench into docs/performance.md: the table between `<!-- bench:name -->` and `<!-- /bench:name
-// -->`, with the day and the machine. People write the text around it.
+// Writes the results of a bench into docs/design/performance.md: the table between `<!-- bench:name -->` and
+// `<!-- /bench:name -->`, with the day and the machine. People write the text around it.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { cpus, loadavg, totalmem } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import type { Result } from './measure.ts';
 
-const path = fileURLToPath(new URL('../../docs/performance.md', import.meta.url));
+const path = fileURLToPath(new URL('../../docs/design/performance.md', import.meta.url));
 
 export const machine = (): string =>
   `${cpus().length} × ${cpus()[0]?.model ?? 'unknown processor'}, ${Math.round(totalmem() / 1024 ** 3)} GB, Node ${process.version}, load ${loadavg()[0]?.toFixed(1)}`;
@@ -16,8 +16,8 @@ export function writeSeen(name: string, results: readonly Result[], again: reado
   const [begin, end] = [`<!-- bench:${name} -->`, `<!-- /bench:${name} -->`];
   const [from, to] = [text.indexOf(begin), text.indexOf(end)];
   // A bench whose table is written by hand.
-  if (from < 0) return console.log(`# docs/performance.md has no place for ${name}`);
-  if (to < from) throw new Error(`docs/performance.md has no ${end}`);
+  if (from < 0) return console.log(`# docs/design/performance.md has no place for ${name}`);
+  if (to < from) throw new Error(`docs/design/performance.md has no ${end}`);
   writeFileSync(path, `${text.slice(0, from + begin.length)}\n${tableOf(name, results, again)}\n${text.slice(to)}`);
 }
 

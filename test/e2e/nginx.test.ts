@@ -1,4 +1,4 @@
-// A real nginx that asks by `auth_request` at an HTTP tool, as docs/http-tools.md describes: in front of a server, with
+// A real nginx that asks by `auth_request` at an HTTP tool, as docs/doors/http.md describes: in front of a server, with
 // a sidecar that answers, denies, or is late.
 import { spawn } from 'node:child_process';
 import { mkdtempSync, writeFileSync } from 'node:fs';

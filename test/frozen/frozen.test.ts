@@ -75,8 +75,8 @@ test('a difference of many lines is shown in part', () => {
   expect(shown).toContainEqual(expect.stringMatching(/^… and \d+ more lines$/));
 });
 
-test('metrics of both programs are those of docs/telemetry.md', () => {
-  const page = readFileSync(new URL('../../docs/telemetry.md', import.meta.url), 'utf8');
+test('metrics of both programs are those of docs/reference/metrics.md', () => {
+  const page = readFileSync(new URL('../../docs/reference/metrics.md', import.meta.url), 'utf8');
   const documented = [...page.matchAll(/^\| `(tollgate_\w+)` +\|/gm)].map(([, name = '']) => name);
   const exported = (made.get('metrics.txt') ?? '').split('\n').filter((line) => line.startsWith('tollgate_'));
   expect(exported.map((line) => line.replace(/ .*/, '')).toSorted()).toEqual(documented.toSorted());

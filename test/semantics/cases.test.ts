@@ -29,7 +29,7 @@ describe.each([...new Set(cases.map(({ file }) => file))])('%s', (file) => {
       const outcomes = reference.decideCalls(world, made);
       expect(outcomes.map((outcome, i) => seen(outcome, calls[i]?.want ?? never))).toEqual(calls.map(({ want }) => wanted(want)));
       for (const [i, { call, entry }] of calls.entries()) {
-        // The reference knows only those fields of an entry that docs/semantics.md describes.
+        // The reference knows only those fields of an entry that docs/design/semantics.md describes.
         const known: Record<string, unknown> = {
           ...reference.entryOf(world, call),
           decision: outcomes[i]?.decision,

@@ -1,4 +1,4 @@
-// Properties that must always hold according to docs/semantics.md, each checked over generated documents and calls.
+// Properties that must always hold according to docs/design/semantics.md, each checked over generated documents and calls.
 // `TOLLGATE_TEST_CASES` raises the number of cases. A failure prints its seed, and `TOLLGATE_TEST_SEED` repeats it.
 import { deepStrictEqual } from 'node:assert/strict';
 import fc from 'fast-check';

@@ -1,4 +1,4 @@
-// The reference evaluator: docs/semantics.md, line by line, in naive and obvious code. It imports nothing from this
+// The reference evaluator: docs/design/semantics.md, line by line, in naive and obvious code. It imports nothing from this
 // repository, keeps full lists of past events, and searches them linearly. Every evaluator must agree with it.
 import type {
   Agent,

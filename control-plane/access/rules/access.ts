@@ -97,9 +97,11 @@ export function scopesOfMember(role: Role): readonly string[] {
 
 const listed = (some: readonly Role[]): string => some.join(' or ');
 
+export const accessTo = (action: Action): Access => access[action];
+
 /** Throws `forbidden` with a message that names what is missing. */
 export function requireAccess(actor: Actor, action: Action): void {
-  const needed: Access = access[action];
+  const needed = accessTo(action);
   if (![needed.scope, needed.or].some((scope) => scope !== undefined && hasScope(actor.scopes, scope)))
     throw forbidden(`this ${actor.credential.kind} lacks the scope ${needed.scope}`);
   if (!needed.roles.includes(actor.role)) throw forbidden(`only ${listed(needed.roles)} may do this`);

@@ -1,4 +1,4 @@
-// Makes the decision about one tool call: docs/semantics.md, "The order". It is pure: it reads the caller's snapshot
+// Makes the decision about one tool call: docs/design/semantics.md, "The order". It is pure: it reads the caller's snapshot
 // and the given usage and changes neither. Afterwards `limits/` records what the decision says must be counted.
 import { bounds, nameProblem, reasons, type ShadowMark } from '@tollgate/proto/contract';
 import type { Index } from './build-index.ts';

@@ -1,4 +1,4 @@
-// Implements the fold of docs/semantics.md. Layers are read from broad to specific. The strictest value holds, and an
+// Implements the fold of docs/design/semantics.md. Layers are read from broad to specific. The strictest value holds, and an
 // explicit override replaces it. A member's own settings come last and can only make the result stricter.
 import type { Part, Permission, Tier, Transform } from '@tollgate/proto/contract';
 import type { Limit } from './decision.ts';

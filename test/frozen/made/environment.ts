@@ -94,6 +94,10 @@ function readTelemetry(env: Env): void {
 
 const readHostFolders = (env: Env): readonly string[] => hosts.map((host) => hostSettings[host].folder({ env, home: '/home/ann' }));
 
-/** Variables that the SDK and Node read themselves: the page of telemetry documents them. */
+/** Variables that the SDK and Node read themselves: a page of operations documents them. */
 const documented = (): readonly string[] =>
-  [...readFileSync(join(root, 'docs/telemetry.md'), 'utf8').matchAll(/`((?:OTEL|NODE)_[A-Z_]+)\b/g)].map(([, name = '']) => name);
+  ['docs', 'docs/operate']
+    .flatMap((folder) => readdirSync(join(root, folder)).map((name) => join(root, folder, name)))
+    .filter((path) => path.endsWith('.md'))
+    .flatMap((path) => [...readFileSync(path, 'utf8').matchAll(/`((?:OTEL|NODE)_[A-Z_]+)\b/g)])
+    .map(([, name = '']) => name);

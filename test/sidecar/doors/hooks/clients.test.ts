@@ -53,7 +53,7 @@ test.each(hookClients)(
   },
 );
 
-/** Whether a client runs the call after this answer, as the published clients do (docs/hook-clients.md). */
+/** Whether a client runs the call after this answer, as the published clients do (docs/doors/hook-endpoint.md). */
 const runsTheCall: Readonly<Record<string, (status: number, body: Readonly<Record<string, unknown>>) => boolean>> = {
   'acp-governance, and what is built on it': (status, body) => status < 200 || status > 299 || (body['decision'] ?? 'allow') === 'allow',
   'acp-hermes, hermes-acp': (status, body) => status < 200 || status > 299 || body['decision'] !== 'deny',

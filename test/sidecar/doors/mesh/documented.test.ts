@@ -1,4 +1,4 @@
-// The configurations in docs/http-tools.md are files. The page shows them unchanged, and they do what the page says.
+// The configurations in docs/doors/mesh.md are files. The page shows them unchanged, and they do what the page says.
 // Envoy's runs in test/e2e/envoy.test.ts. For agentgateway's, a script sends the same requests.
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -10,14 +10,15 @@ import { documented, documentedText, through } from './as-agentgateway.ts';
 import { own, startTestMesh } from './asked-by-a-gateway.ts';
 
 const read = (path: string): string => readFileSync(fileURLToPath(new URL(`../../../../${path}`, import.meta.url)), 'utf8');
-const page = read('docs/http-tools.md');
+const page = read('docs/doors/mesh.md');
+const pageOfTimes = read('docs/doors/http.md');
 const mail = 'bob@acme-mail.eu';
 const mark = '[redacted:email#1]';
 const caller = { key: own };
 
 test.each(['examples/envoy.yaml', 'examples/agentgateway.yaml'])('the page shows %s unchanged, and links to it', (path) => {
   expect(page).toContain(`\`\`\`yaml\n${read(path)}\`\`\``);
-  expect(page).toContain(`](../${path})`);
+  expect(page).toContain(`](../../${path})`);
 });
 
 interface Filter {
@@ -39,7 +40,7 @@ test('the timeout of Envoy is longer than a decision waits, it fails closed, and
   });
   const seconds = Number(/^(\d+)s$/.exec(filter?.typed_config.grpc_service.timeout ?? '')?.[1]);
   expect(seconds * 1000).toBeGreaterThan(4 * bounds.leaseWaitMs);
-  expect(page).toContain(`\`TOLLGATE_LEASE_WAIT_MS\`: ${bounds.leaseWaitMs} ms unless set, 5,000 at most`);
+  expect(pageOfTimes).toContain(`\`TOLLGATE_LEASE_WAIT_MS\`: ${bounds.leaseWaitMs} ms unless set, 5,000 at most`);
   expect(page).toContain(`${bounds.payloadCharacters.toLocaleString('en-US')} characters`);
 });
 

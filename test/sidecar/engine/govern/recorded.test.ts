@@ -242,7 +242,7 @@ test('over leases the ledger receives the permitted calls, and no others', { tim
   expect([...met].toSorted()).toEqual(['agent_tools', 'allowed', 'audit_unavailable', 'error', 'rate_limited']);
 });
 
-// docs/semantics.md on durability `remote`: a lease is valid for less time than an entry is waited for.
+// docs/design/semantics.md on durability `remote`: a lease is valid for less time than an entry is waited for.
 test('a call whose entry is confirmed too late is taken back in the log and in the process; what the ledger already counted expires with the window', async () => {
   const ledger = startLedger({ windowSeconds, max: 1 });
   const base = await createTestSidecar({ world, counters: ledger.counters, durability: 'remote' });
