@@ -96,6 +96,6 @@ function readTelemetry(env: Env): void {
 
 const readHostFolders = (env: Env): readonly string[] => hosts.map((host) => hostSettings[host].folder({ env, home: '/home/ann' }));
 
-/** Variables that the SDK and Node read themselves: the page of telemetry documents them. */
+/** Variables that the SDK and Node read themselves: docs/operate/collector.md documents them. */
 const documented = (): readonly string[] =>
-  [...readFileSync(join(root, 'docs/telemetry.md'), 'utf8').matchAll(/`((?:OTEL|NODE)_[A-Z_]+)\b/g)].map(([, name = '']) => name);
+  [...readFileSync(join(root, 'docs/operate/collector.md'), 'utf8').matchAll(/`((?:OTEL|NODE)_[A-Z_]+)\b/g)].map(([, name = '']) => name);
