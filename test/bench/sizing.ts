@@ -1,8 +1,8 @@
-// Measures the figures that docs/scaling.md computes with, on a PostgreSQL of yours: bytes of an entry in table,
-// indexes and WAL; entries per second of one workspace and of several; counters and revisions per second. `node
-// --import tsx --conditions=tollgate-source test/bench/sizing.ts postgres://…/<an empty database>`: it migrates that
-// database and fills it with some 450,000 entries. `entries`, `leases` or `revisions` as a second argument measures
-// that alone.
+// Measures the figures that docs/operate/scale.md, scale-database.md and scale-limits.md compute with, on a PostgreSQL
+// of yours: bytes of an entry in table, indexes and WAL; entries per second of one workspace and of several; counters
+// and revisions per second. `node --import tsx --conditions=tollgate-source test/bench/sizing.ts postgres://…/<an
+// empty database>`: it migrates that database and fills it with some 450,000 entries. `entries`, `leases` or
+// `revisions` as a second argument measures that alone.
 import { randomBytes } from 'node:crypto';
 import { loadavg } from 'node:os';
 import type { QuotaAsk, SettledGrant } from '@tollgate/proto/contract';

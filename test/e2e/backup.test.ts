@@ -1,4 +1,4 @@
-// Tests the section of docs/operations.md on backups: pg_dump of a control plane under load, pg_restore into a new
+// Tests docs/operate/back-up.md and restore.md: pg_dump of a control plane under load, pg_restore into a new
 // database, `tollgate-control-plane restore`. The sidecar continues, every entry is there once or is reported as a gap, and a kept
 // checkpoint shows what no gap can report.
 import { execFile } from 'node:child_process';

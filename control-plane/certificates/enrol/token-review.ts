@@ -41,7 +41,7 @@ async function statusOf(kubernetes: Pick<Kubernetes, 'ask'>, token: string): Pro
     throw unavailable('the Kubernetes API cannot be reached, to review the token', error);
   });
   if (status === 403)
-    throw unavailable("the control plane's service account may not create tokenreviews.authentication.k8s.io; see docs/mtls.md");
+    throw unavailable("the control plane's service account may not create tokenreviews.authentication.k8s.io; see docs/operate/tls.md");
   if (status !== 200 && status !== 201) throw unavailable(`the Kubernetes API answered ${status} to the review of the token`);
   if (!isObject(body) || !isObject(body['status'])) throw unavailable('the Kubernetes API answered the review of the token with no status');
   return body['status'];

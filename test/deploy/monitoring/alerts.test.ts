@@ -103,6 +103,6 @@ describe.each(alerts)('$alert', ({ alert, labels, annotations }) => {
     expect(Object.keys(annotations)).toEqual(['summary', 'description', 'runbook']);
     expect(annotations['summary']?.length).toBeGreaterThan(15);
     expect(annotations['description']?.length).toBeGreaterThan(80);
-    expect(annotations['runbook']).toBe(`docs/operations.md#${alert.toLowerCase()}`);
+    expect(annotations['runbook']).toBe(`docs/operate/alerts/${alert.toLowerCase()}.md`);
   });
 });

@@ -1,12 +1,14 @@
 // The documents describe the existing alerts.
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { alerts } from './rules.ts';
 
-const read = (name: string): string => readFileSync(new URL(`../../../docs/${name}`, import.meta.url), 'utf8');
+const folder = new URL('../../../docs/operate/alerts/', import.meta.url);
+const read = (name: string): string => readFileSync(new URL(name, folder), 'utf8');
+const pageOf = (alert: string): string => `${alert.toLowerCase()}.md`;
 
-test('docs/telemetry.md lists every alert, with its severity, its time and its summary', () => {
-  const [, table = ''] = /<!-- alerts -->\n([\s\S]*?)<!-- \/alerts -->/.exec(read('telemetry.md')) ?? [];
+test('docs/operate/alerts/index.md lists every alert, with its severity, its time and its summary', () => {
+  const [, table = ''] = /<!-- alerts -->\n([\s\S]*?)<!-- \/alerts -->/.exec(read('index.md')) ?? [];
   const rows = table
     .trim()
     .split('\n')
@@ -18,7 +20,7 @@ test('docs/telemetry.md lists every alert, with its severity, its time and its s
         .map((cell) => cell.trim()),
     );
   const wanted = alerts.map(({ alert, labels, annotations, for: after = 'at once' }) => [
-    `[${alert}](operations.md#${alert.toLowerCase()})`,
+    `[${alert}](${pageOf(alert)})`,
     labels['severity'],
     after,
     annotations['summary'],
@@ -26,7 +28,16 @@ test('docs/telemetry.md lists every alert, with its severity, its time and its s
   expect(rows).toEqual(wanted);
 });
 
-test('docs/operations.md says for every alert what to do, and names no other', () => {
-  const headings = [...read('operations.md').matchAll(/^#{2,4} (Tollgate[A-Z]\w+)$/gm)].map(([, name = '']) => name);
-  expect(headings.toSorted()).toEqual(alerts.map(({ alert }) => alert).toSorted());
+test('docs/operate/alerts has a page for every alert, and no other page', () => {
+  const pages = readdirSync(folder).filter((name) => name !== 'index.md');
+  expect(pages.toSorted()).toEqual(alerts.map(({ alert }) => pageOf(alert)).toSorted());
+});
+
+test.each(alerts)('the page of $alert has its summary, severity and time, and what to do', ({ alert, labels, annotations, ...rule }) => {
+  const text = read(pageOf(alert));
+  const { for: after = 'at once' } = rule;
+  expect(text.split('\n')[0]).toBe(`# ${alert}`);
+  expect(text).toContain(`${annotations['summary']}. Severity: ${labels['severity']}; after: ${after}.`);
+  const headings = [...text.matchAll(/^## (.+)$/gm)].map(([, heading]) => heading);
+  expect(headings).toEqual(['What it means', 'What users feel', 'How to look', 'What to do']);
 });

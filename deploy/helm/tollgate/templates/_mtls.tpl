@@ -1,4 +1,4 @@
-{{- /* TLS of gRPC with certificates on both sides (docs/mtls.md): the control plane's own authority, or cert-manager's. */ -}}
+{{- /* TLS of gRPC with certificates on both sides (docs/operate/tls.md): the control plane's own authority, or cert-manager's. */ -}}
 {{- define "tollgate.enrols" -}}{{- if and .Values.mtls.enabled (not .Values.mtls.certManager.enabled) -}}true{{- end -}}{{- end -}}
 
 {{- define "tollgate.serverNames" -}}
