@@ -1,5 +1,5 @@
 // Defines the environment variables of the control plane. One schema gives types, defaults, checks and the table in
-// README.
+// docs/reference/environment.md.
 import { isIP } from 'node:net';
 import { commandsProblem, type ConfigOf, choice, integer, isLoopback, isSlug, parseKey, text } from '@tollgate/proto/contract';
 import { endpointProblem, headersProblem, isPlaintextBeyond } from '../audit/export/settings.ts';
@@ -86,7 +86,7 @@ export const configSchema = {
   secretKey: text({
     name: 'TOLLGATE_SECRET_KEY',
     describe:
-      'encrypts what is secret in the database: headers and variables of tool servers, and the key of the authority behind TOLLGATE_ENROL_PORT; of several keys, separated by commas, the first one seals, and all of them open ([docs/operations.md](docs/operations.md#another-tollgate_secret_key)); absent: none are taken',
+      'encrypts what is secret in the database: headers and variables of tool servers, and the key of the authority behind TOLLGATE_ENROL_PORT; of several keys, separated by commas, the first one seals, and all of them open ([docs/operate/rotate.md](docs/operate/rotate.md)); absent: none are taken',
     fallback: null,
     secret: true,
     check: secretKeysProblem,
@@ -175,7 +175,7 @@ export const configSchema = {
   auditExportEndpoint: text({
     name: 'TOLLGATE_AUDIT_EXPORT_ENDPOINT',
     describe:
-      'URL of a collector of OpenTelemetry that audit entries are sent to as logs, such as `https://collector:4318/v1/logs` ([docs/telemetry.md](docs/telemetry.md#audit-entries-to-your-own-store)); absent: they are not',
+      'URL of a collector of OpenTelemetry that audit entries are sent to as logs, such as `https://collector:4318/v1/logs` ([docs/operate/audit-export.md](docs/operate/audit-export.md)); absent: they are not',
     fallback: null,
     check: endpointProblem,
   }),
@@ -219,7 +219,7 @@ export const configSchema = {
   }),
   injectSettings: text({
     name: 'TOLLGATE_INJECT_SETTINGS',
-    describe: 'YAML file of what holds for all sidecars that are put into pods ([docs/injection.md](docs/injection.md))',
+    describe: 'YAML file of what holds for all sidecars that are put into pods ([docs/operate/kubernetes.md](docs/operate/kubernetes.md))',
     fallback: null,
   }),
   injectName: text({
