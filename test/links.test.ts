@@ -1,5 +1,5 @@
 // Checks that the links between the documents of this repository lead to an existing file and to an existing heading in
-// it.
+// it, and that the paths of CONTRIBUTING.md exist.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -11,6 +11,7 @@ const documents = [
   'README.md',
   'CONTRIBUTING.md',
   'CHANGELOG.md',
+  'SECURITY.md',
   'deploy/README.md',
   ...readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.md'))
@@ -40,6 +41,16 @@ function deadLinks(document: string): readonly string[] {
     return !existsSync(target) || (anchor !== undefined && !anchorsIn(target).has(anchor));
   });
 }
+
+/** The paths in backticks. A path with a placeholder such as `<noun>` is none. */
+const pathsIn = (text: string): readonly string[] =>
+  [...text.matchAll(/`((?:\.ci|proto|sidecar|control-plane|cli|deploy|test|docs|examples)\/[\w./-]+)`/g)].map(([, path = '']) => path);
+
+test('every path that CONTRIBUTING.md names exists', () => {
+  const paths = pathsIn(readFileSync(join(root, 'CONTRIBUTING.md'), 'utf8'));
+  expect(paths.length).toBeGreaterThan(50);
+  expect(paths.filter((path) => !existsSync(join(root, path)))).toEqual([]);
+});
 
 test.each(documents)('every link of %s leads to an existing file and heading', (document) => {
   expect(deadLinks(document)).toEqual([]);

@@ -1,5 +1,5 @@
 // Defines the environment variables of the control plane. One schema gives types, defaults, checks and the table in
-// README.
+// docs/reference/environment.md.
 import { isIP } from 'node:net';
 import { commandsProblem, type ConfigOf, choice, integer, isLoopback, isSlug, parseKey, text } from '@tollgate/proto/contract';
 import { endpointProblem, headersProblem, isPlaintextBeyond } from '../audit/export/settings.ts';

@@ -1,10 +1,11 @@
-// Converts environment variables to a program's configuration, by one schema that also produces the README's table. All
-// mistakes are reported at once. An unknown variable with the prefix TOLLGATE_ is a mistake too.
+// Converts environment variables to a program's configuration, by one schema that also produces the table in
+// docs/reference/environment.md. All mistakes are reported at once. An unknown variable with the prefix TOLLGATE_ is a
+// mistake too.
 
 export interface Variable<T> {
   readonly name: string;
   readonly describe: string;
-  /** The meaning of an absent variable, as shown in README. */
+  /** The meaning of an absent variable, as shown in the reference. */
   readonly fallback: string;
   readonly secret: boolean;
   readonly parse: (text: string | undefined) => { readonly value: T } | { readonly problem: string };
@@ -110,7 +111,7 @@ export function printableConfig<S extends ConfigSchema>(schema: S, config: Confi
   );
 }
 
-/** Returns the rows of README's table. */
+/** Returns the table of docs/reference/environment.md. */
 export function configTable(schema: ConfigSchema): string {
   const rows = Object.values(schema).map(
     ({ name, describe, fallback }) => `| \`${name}\` | ${describe} | ${fallback === '' ? '' : `\`${fallback}\``} |`,

@@ -1,4 +1,5 @@
-// Defines the configuration of the sidecar process: one schema gives types, defaults, validation and README's table.
+// Defines the configuration of the sidecar process: one schema gives types, defaults, validation and the table in
+// docs/reference/environment.md.
 import {
   bounds,
   commandsProblem,

@@ -44,7 +44,7 @@ function tally(run: Run, required: boolean): string {
   return `${told.filter(({ status }) => status === 'SUCCESS').length} of ${told.length}`;
 }
 
-/** The README's table: what passes, in how many scenarios, and what differs. */
+/** The table of docs/reference/conformance.md: what passes, in how many scenarios, and what differs. */
 export function tableOf(comparisons: readonly Comparison[]): string {
   const rows = comparisons.flatMap(({ revision, alone, proxied, differences }) =>
     [true, false].map((required) => {

@@ -26,7 +26,7 @@ const filesIn = (folder: string, kinds: RegExp): readonly string[] =>
     .filter((path) => kinds.test(path) && !/node_modules|\/dist\//.test(path));
 
 /** CHANGELOG.md tells what was, other names among it. */
-const documents = ['README.md', 'CONTRIBUTING.md', 'deploy/README.md', ...filesIn('docs', /\.md$/)];
+const documents = ['README.md', 'CONTRIBUTING.md', 'SECURITY.md', 'deploy/README.md', ...filesIn('docs', /\.md$/)];
 const deployed = filesIn('deploy', /\.(?:yaml|json|tpl|txt|sh|mjs|md)$|\/(?:render|Containerfile|install)$/);
 const examples = filesIn('examples', /\.yaml$/);
 
