@@ -34,7 +34,11 @@ test.each([
   ['&&', block('sh', 'true\ntest -f "a b" && echo never'), 'README.md line 3: the command has `&&`, which hides '],
   ['&& in a console block', block('console', '$ false && true'), 'README.md line 2: the command has `&&`, which hides '],
   ['a command in export', block('sh', 'export A=1 X=$(false)'), 'README.md line 2: the command has `export NAME=$(…)`, which hides '],
-  ['a quoted command in export', block('sh', 'export X="a $(false)"'), 'README.md line 2: the command has `export NAME=$(…)`, which hides '],
+  [
+    'a quoted command in export',
+    block('sh', 'export X="a $(false)"'),
+    'README.md line 2: the command has `export NAME=$(…)`, which hides ',
+  ],
   ['a process substitution', block('sh', 'cat <(false)'), 'README.md line 2: the command has `<(…)`, which hides '],
   ['a block that is never closed', '\n```sh\ntrue\n', 'README.md line 2: the block is never closed'],
 ])('%s is an error', (_name, readme, problem) => {

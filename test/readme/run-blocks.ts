@@ -82,7 +82,9 @@ async function runBlock(shell: Shell, block: Block, before: readonly Block[], co
 
 function compare(outcome: Outcome, expected: readonly string[]): Outcome {
   const missing = outcome.problem === null ? findMissing(expected, outcome.output) : null;
-  return missing === null ? outcome : { ...outcome, problem: `the page shows the answer \`${missing}\`, and the block printed no such line` };
+  return missing === null
+    ? outcome
+    : { ...outcome, problem: `the page shows the answer \`${missing}\`, and the block printed no such line` };
 }
 
 const titleOf = (block: Block): string =>
