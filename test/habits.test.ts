@@ -49,7 +49,7 @@ const maySleep: Readonly<Record<string, string>> = {
   'control-plane/tool-servers.test.ts': 'a server that speaks again and again and never answers',
   'readme/end-programs.ts': 'programs that are asked to end, and then killed',
   'runs/toolbox.test.ts': 'a server that speaks again and again and never answers, and samples of memory',
-  'readme/shell.ts': 'gives up a block of README that never ends',
+  'readme/shell.ts': 'gives up a block of a page that never ends',
 };
 const mayMeasure: Readonly<Record<string, string>> = {
   'chaos/gate.ts': 'a connection that is slow, by a clock',

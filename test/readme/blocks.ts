@@ -1,9 +1,9 @@
-// The fenced blocks of README.md in their order, each with how the runner handles it. The info string defines that: a
-// block with an unknown one is refused, so that every block is checked. Called by `main.ts`.
+// The fenced blocks of a page in their order, each with how the runner handles it. The info string defines that: a
+// block with an unknown one is refused, so that every block is checked. Called by `pages.ts`.
 import { findRefusedForm } from './refused-forms.ts';
 
 export type Block =
-  /** Shell commands; those `inBackground` run until the end of README. */
+  /** Shell commands; those `inBackground` run until the end of the page. */
   | { readonly kind: 'shell'; readonly line: number; readonly text: string; readonly inBackground: boolean }
   /** Commands after `$ `, each followed by its output, of which the first line is compared. */
   | { readonly kind: 'console'; readonly line: number; readonly text: string }
@@ -12,34 +12,29 @@ export type Block =
   | { readonly kind: 'text'; readonly line: number; readonly text: string }
   | { readonly kind: 'no-run'; readonly line: number; readonly text: string; readonly reason: string };
 
-/** How many blocks may be marked `no-run`. */
-const noRunMax = 3;
-
 const knownInfos =
   '"sh", "sh background", "sh no-run: <reason>", "console", "ts <file>" and "text"; mark a block by one of them after its opening fence';
 
 /**
- * `line` of a block is that of its first line of text, counted from 1. `problems` name every block with a wrong mark.
+ * `page` is the name of the page in `problems`, which name every block with a wrong mark. `line` of a block is that of
+ * its first line of text, counted from 1.
  */
-export function readBlocks(readme: string): { readonly blocks: readonly Block[]; readonly problems: readonly string[] } {
+export function readBlocks(page: string, markdown: string): { readonly blocks: readonly Block[]; readonly problems: readonly string[] } {
   const blocks: Block[] = [];
   const problems: string[] = [];
-  for (const { info, line, text, isClosed, isIndented } of findFences(readme)) {
+  for (const { info, line, text, isClosed, isIndented } of findFences(markdown)) {
     if (isIndented) {
-      problems.push(`README line ${line - 1}: the block is indented and would not be run; begin its fence at the start of the line`);
+      problems.push(`${page} line ${line - 1}: the block is indented and would not be run; begin its fence at the start of the line`);
       continue;
     }
     const read = isClosed ? readBlock(info, line, text) : 'is never closed';
-    if (typeof read === 'string') problems.push(`README line ${line - 1}: the block ${read}`);
+    if (typeof read === 'string') problems.push(`${page} line ${line - 1}: the block ${read}`);
     else {
       blocks.push(read);
       const refused = read.kind === 'shell' || read.kind === 'console' ? findRefusedForm(text) : null;
-      if (refused !== null) problems.push(`README line ${line + refused.at}: the command ${refused.problem}`);
+      if (refused !== null) problems.push(`${page} line ${line + refused.at}: the command ${refused.problem}`);
     }
   }
-  const noRun = blocks.filter(({ kind }) => kind === 'no-run');
-  for (const { line } of noRun.slice(noRunMax))
-    problems.push(`README line ${line - 1}: ${noRun.length} blocks are marked no-run, ${noRunMax} at most may be; make this one run`);
   return { blocks, problems };
 }
 
@@ -52,8 +47,8 @@ interface Fence {
   readonly isIndented: boolean;
 }
 
-function findFences(readme: string): readonly Fence[] {
-  const lines = readme.split('\n');
+function findFences(markdown: string): readonly Fence[] {
+  const lines = markdown.split('\n');
   const fences: Fence[] = [];
   for (let at = 0; at < lines.length; at += 1) {
     const opening = /^((?:[\s>]|[-*+]\s|\d+[.)]\s)*)(`{3,}|~{3,})(.*)$/.exec(lines[at] ?? '');

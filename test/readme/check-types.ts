@@ -1,4 +1,4 @@
-// Compiles a TypeScript program of README: its parts so far are written to the file that README names, and compiled as
+// Compiles a TypeScript program of a page: its parts so far are written to the file that the page names, and compiled as
 // a user's program is, against the published types of the packages. A block of shell commands runs it. Called by
 // `run-blocks.ts`.
 import { execFile } from 'node:child_process';
@@ -12,7 +12,7 @@ const modules = fileURLToPath(new URL('../../node_modules', import.meta.url));
 const strict =
   '--noEmit --ignoreConfig --strict --exactOptionalPropertyTypes --skipLibCheck --module nodenext --target es2023 --types node';
 
-/** `parts` in the order of README; the file has their lines at the line numbers of README. */
+/** `parts` in the order of the page; the file has their lines at the line numbers of the page. */
 export async function checkTypes(
   parts: readonly { readonly line: number; readonly text: string }[],
   file: string,

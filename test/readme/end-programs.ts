@@ -1,4 +1,4 @@
-// Ends the programs that the blocks of README started: SIGTERM to the group of the shell, as Ctrl-C would, and SIGKILL
+// Ends the programs that the blocks of a page started: SIGTERM to the group of the shell, as Ctrl-C would, and SIGKILL
 // to the remaining ones. Called by `shell.ts`.
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';

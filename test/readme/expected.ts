@@ -1,4 +1,4 @@
-// Compares the answer that README shows with the output of a block. Called by `run-blocks.ts`.
+// Compares the answer that a page shows with the output of a block. Called by `run-blocks.ts`.
 
 /**
  * The comments on lines of their own in a block of shell commands: each is a line of the answer, in which `…` matches

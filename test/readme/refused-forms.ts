@@ -1,4 +1,4 @@
-// Forms of shell commands whose failure bash does not report. README must not use them in blocks that run. Called by
+// Forms of shell commands whose failure bash does not report. A page must not use them in blocks that run. Called by
 // `blocks.ts`.
 interface Form {
   readonly pattern: RegExp;

@@ -17,8 +17,8 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 const block = (info: string, text: string): string => `\`\`\`${info}\n${text}\n\`\`\`\n`;
 
-async function run(readme: string, limitMs = 30_000, signal = new AbortController().signal): Promise<readonly Check[]> {
-  const { blocks, problems } = readBlocks(readme);
+async function run(markdown: string, limitMs = 30_000, signal = new AbortController().signal): Promise<readonly Check[]> {
+  const { blocks, problems } = readBlocks('README.md', markdown);
   expect(problems).toEqual([]);
   return runBlocks(blocks, { folder, env: environment({}), limitMs, signal, onCheck: () => {} });
 }
@@ -80,7 +80,7 @@ test.each([
   ],
   ['of the first of two programs', 'no-such-program > no.log &\ntail -f /dev/null &', 'line 2: `no-such-program > no.log &` has ended; '],
 ])('a failure %s fails the block', async (_name, text, problem) => {
-  const { blocks } = readBlocks(block('sh', 'true'));
+  const { blocks } = readBlocks('README.md', block('sh', 'true'));
   const [first] = blocks;
   if (first?.kind !== 'shell') throw new Error('the block is no shell block');
   const checks = await runBlocks([{ ...first, text }], {
@@ -93,11 +93,11 @@ test.each([
   expect(problems(checks)).toEqual([expect.stringContaining(problem)]);
 });
 
-test('a program started with & that ends in a later block fails that one, and one that README ends does not', async () => {
+test('a program started with & that ends in a later block fails that one, and one that the page ends does not', async () => {
   const start = block('sh', 'mkfifo gate\ncat gate > got &');
   expect(problems(await run(start + block('sh', 'echo go > gate\ntail --pid=$! -f /dev/null')))).toEqual([
     null,
-    'line 3: `cat gate > got &` has ended; it must stay, or README must end it by kill or wait for it',
+    'line 3: `cat gate > got &` has ended; it must stay, or the page must end it by kill or wait for it',
   ]);
   for (const end of ['kill %1', 'kill "$!"', 'kill $!\nwait $! || [ $? = 143 ]'])
     expect(problems(await run(block('sh', 'tail -f /dev/null &') + block('sh', end)))).toEqual([null, null]);
@@ -117,14 +117,14 @@ test('a block in the background must stay until the end', async () => {
   expect(problems(await run(ends))).toEqual([null, null, 'line 6: `false` ended with 1']);
 });
 
-test('an answer that README shows must be printed, in its order', async () => {
+test('an answer that the page shows must be printed, in its order', async () => {
   const ask = (answer: string): string => block('sh', `echo '${answer}'\n# {"decision":"allow","reason":"allowed: …","id":"…"}`);
   expect(problems(await run(ask('{"decision":"allow","reason":"allowed: the \\"default\\"","id":"7"}')))).toEqual([null]);
   for (const other of [
     '{"decision":"deny","reason":"allowed: x","id":"7"}',
     '{"decision":"allow","reason":"allowed: x","id":"7","more":1}',
   ])
-    expect(problems(await run(ask(other)))).toEqual([expect.stringMatching(/^README shows the answer `\{"decision":"allow",/)]);
+    expect(problems(await run(ask(other)))).toEqual([expect.stringMatching(/^the page shows the answer `\{"decision":"allow",/)]);
   expect(problems(await run(block('sh', 'printf "b\\na\\n"\n# a\n# b')))).toEqual([expect.stringContaining('`b`')]);
 });
 
@@ -158,12 +158,12 @@ test('a stop from outside ends the running block and its programs', async () => 
   expect(hasEnded('pid')).toBe(true);
 });
 
-test('a port of README that another program uses is found', async () => {
+test('a port of the page that another program uses is found', async () => {
   const server = createServer().listen(0, '127.0.0.1');
   await new Promise((resolve) => server.once('listening', resolve));
   const address = server.address();
   const port = typeof address === 'object' ? (address?.port ?? 0) : 0;
-  const { blocks } = readBlocks(block('sh', `curl http://127.0.0.1:${port}/readyz`) + block('text', '127.0.0.1:1'));
+  const { blocks } = readBlocks('README.md', block('sh', `curl http://127.0.0.1:${port}/readyz`) + block('text', '127.0.0.1:1'));
   expect(await findTakenPorts(blocks)).toEqual([port]);
   await new Promise((resolve) => server.close(resolve));
   expect(await findTakenPorts(blocks)).toEqual([]);

@@ -1,4 +1,4 @@
-// Runs the blocks of README in order and reports for each whether it does what README says. The first failure ends the
+// Runs the blocks of a page in order and reports for each whether it does what the page says. The first failure ends the
 // run, because later blocks depend on earlier ones. Called by `main.ts`.
 import type { Block } from './blocks.ts';
 import { checkTypes } from './check-types.ts';
@@ -6,7 +6,7 @@ import { expectedOfShell, findMissing, readConsole } from './expected.ts';
 import { createShell, type Outcome, type Shell, type ShellConfig } from './shell.ts';
 
 export interface Check extends Outcome {
-  /** The block's first line of text in README. */
+  /** The block's first line of text in the page. */
   readonly line: number;
   readonly title: string;
 }
@@ -82,7 +82,9 @@ async function runBlock(shell: Shell, block: Block, before: readonly Block[], co
 
 function compare(outcome: Outcome, expected: readonly string[]): Outcome {
   const missing = outcome.problem === null ? findMissing(expected, outcome.output) : null;
-  return missing === null ? outcome : { ...outcome, problem: `README shows the answer \`${missing}\`, and the block printed no such line` };
+  return missing === null
+    ? outcome
+    : { ...outcome, problem: `the page shows the answer \`${missing}\`, and the block printed no such line` };
 }
 
 const titleOf = (block: Block): string =>

@@ -1,4 +1,4 @@
-// Prepares the folder where README is run: a copy of the current checkout, with a home of its own, so that the checkout
+// Prepares the folder where a page is run: a copy of the current checkout, with a home of its own, so that the checkout
 // keeps its files and the user's settings are neither read nor changed. Called by `main.ts`.
 import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync, symlinkSync } from 'node:fs';
@@ -44,10 +44,13 @@ function linkModules(root: string, folder: string): void {
   }
 }
 
-/** Without our variables, those that `npm run` sets, and those of agents; npm keeps its settings and its cache. */
+/**
+ * Without our variables, those that `npm run` sets, and those of agents; npm keeps its settings and its cache. Without
+ * `CI` too, because a reader has a terminal: with it, the hook of a coding agent asks as tier `background`.
+ */
 function environmentWith(home: string): NodeJS.ProcessEnv {
   const kept = Object.entries(process.env).filter(
-    ([name]) => !/^(TOLLGATE_|OTEL_|DATABASE_URL$|npm_|XDG_|CLAUDE|CODEX|CURSOR|GEMINI|COPILOT|INIT_CWD$|NODE_OPTIONS$)/.test(name),
+    ([name]) => !/^(TOLLGATE_|OTEL_|DATABASE_URL$|CI$|npm_|XDG_|CLAUDE|CODEX|CURSOR|GEMINI|COPILOT|INIT_CWD$|NODE_OPTIONS$)/.test(name),
   );
   const ofUser = process.env['HOME'] ?? homedir();
   return {
@@ -60,7 +63,7 @@ function environmentWith(home: string): NodeJS.ProcessEnv {
   };
 }
 
-/** The ports that README's commands and programs use, and that another program uses now. */
+/** The ports that the commands and programs of the blocks use, and that another program uses now. */
 export async function findTakenPorts(blocks: readonly Block[]): Promise<readonly number[]> {
   const run = blocks.filter(({ kind }) => kind !== 'text' && kind !== 'no-run').map(({ text }) => text);
   const named = run.join('\n').matchAll(/127\.0\.0\.1:(\d+)|_PORT=(\d+)|listen\((\d+)/g);

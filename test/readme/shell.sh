@@ -1,9 +1,9 @@
-# The one bash process that runs all blocks of README. Each line of its input names a block: `shell` or `background`,
+# The one bash process that runs all blocks of a page. Each line of its input names a block: `shell` or `background`,
 # the file of commands and the file for their output, separated by tabs. It prints `done` after each block. A command
 # that fails ends it; `<output>.failures` then holds its line, exit code and text. Programs that blocks start with `&`
-# must run at the end of each block, unless README ended them by `kill` or waited for them. `$1/trace` ends with the
+# must run at the end of each block, unless the page ended them by `kill` or waited for them. `$1/trace` ends with the
 # current command. Started by `shell.ts`. The files of commands begin with empty lines, so that line numbers are those
-# of README.
+# of the page.
 set -eEuo pipefail
 shopt -s inherit_errexit
 declare -A readme_background=()
@@ -30,7 +30,7 @@ readme_note() {
   readme_at="$1"$'\t'"${2//$'\n'/ }"
 }
 
-# README ends a program, or waits for it: the program may end.
+# The page ends a program, or waits for it: the program may end.
 readme_release() {
   local word
   for word in "$@"; do
@@ -74,7 +74,7 @@ while IFS=$'\t' read -r readme_kind readme_file readme_output; do
       readme_note 0 ''
       readme_ask_programs
       ;;
-    # Checks that all programs still run at the end of README.
+    # Checks that all programs still run at the end of the page.
     programs) { set +x; } 2>/dev/null; readme_ask_programs ;;
     background)
       (source "$readme_file") </dev/null >"$readme_output" 2>&1 &

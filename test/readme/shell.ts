@@ -1,4 +1,4 @@
-// One bash process for all blocks of README, so that a variable or function of one block exists in the next. A block
+// One bash process for all blocks of a page, so that a variable or function of one block exists in the next. A block
 // that fails, ends the shell or exceeds its time limit is reported with line and command. `close` ends every program
 // that the blocks started. Called by `run-blocks.ts`.
 import { spawn } from 'node:child_process';
@@ -26,10 +26,10 @@ export interface Outcome {
 export interface Shell {
   run(commands: string, firstLine: number): Promise<Outcome>;
   /**
-   * Returns immediately; the returned function, called at the end of README, reports whether the commands still run.
+   * Returns immediately; the returned function, called at the end of the page, reports whether the commands still run.
    */
   runInBackground(commands: string, firstLine: number): Promise<() => Promise<Outcome>>;
-  /** At the end of README: a program that a block started with `&` and that has ended, or null. */
+  /** At the end of the page: a program that a block started with `&` and that has ended, or null. */
   findEnded(): Promise<string | null>;
   close(): Promise<void>;
 }
@@ -114,7 +114,7 @@ export function createShell({ folder, env, limitMs }: ShellConfig): Shell {
 function lastFailure(failures: string): string | null {
   const [line, code, command] = failures.trimEnd().split('\n').at(-1)?.split('\t') ?? [];
   if (command !== undefined && code === 'program')
-    return `line ${line}: \`${command} &\` has ended; it must stay, or README must end it by kill or wait for it`;
+    return `line ${line}: \`${command} &\` has ended; it must stay, or the page must end it by kill or wait for it`;
   return command === undefined ? null : `line ${line}: \`${command}\` ended with ${code}`;
 }
 
