@@ -67,10 +67,10 @@ test('invalid files keep the last good ones in use, and each check reports it; a
     await tended.tend();
     expect([tended.current?.certificate, tended.problem]).toEqual([first.certificate, null]);
   }
-  expect(said.filter((line) => line.startsWith('the certificate that sidecars are shown was not looked after'))).toHaveLength(4);
+  expect(said.filter((line) => line.startsWith('the server certificate for sidecars could not be checked or renewed'))).toHaveLength(4);
   expect(said.join()).not.toMatch(/PRIVATE|MI[GH]/);
   clock.now = began + hourMs;
-  expect(tended.problem).toMatch(/^it expired at .*: ca\.crt in .* holds what is no certificate$/);
+  expect(tended.problem).toMatch(/^it expired at .*: ca\.crt in .* contains text that is not a certificate$/);
 });
 
 test('without files nothing is shown, and the reason is reported; files that appear later are used', async () => {
@@ -93,10 +93,10 @@ test('variables that do not fit together are named, with the correct combination
   expect(problemsOf({})).toEqual([]);
   expect(problemsOf({ TOLLGATE_ENROL_PORT: '8082', TOLLGATE_TLS_NAMES: 'tollgate.svc, 10.0.0.1,::1', ...secret })).toEqual([]);
   expect(problemsOf({ TOLLGATE_ENROL_PORT: '8082' })).toEqual([
-    'TOLLGATE_ENROL_PORT needs TOLLGATE_SECRET_KEY, which the key of its authority is kept under',
+    'TOLLGATE_ENROL_PORT needs TOLLGATE_SECRET_KEY, which encrypts the key of its authority',
   ]);
   expect(problemsOf({ TOLLGATE_ENROL_PORT: '8082', TOLLGATE_TLS_DIR: '/tls', ...secret })).toEqual([
-    'TOLLGATE_TLS_DIR is for certificates of others, and TOLLGATE_ENROL_PORT for its own; set one of them',
+    'TOLLGATE_TLS_DIR is for certificates from another program, and TOLLGATE_ENROL_PORT for its own certificates; set only one of them',
   ]);
   expect(problemsOf({ TOLLGATE_TLS_NAMES: 'tollgate', TOLLGATE_TLS_DIR: '/tls' })).toEqual([
     'TOLLGATE_TLS_NAMES needs TOLLGATE_ENROL_PORT',
