@@ -64,7 +64,7 @@ export async function startInjector(deps: Deps, { host, port, tendMs = standardT
       problem = null;
     } catch (error) {
       problem = reasonOf(error);
-      log.error(loggable(error), 'the certificate of the injection webhook was not looked after');
+      log.error(loggable(error), 'the certificate of the injection webhook could not be checked or renewed');
       return;
     }
     await use(pair);
@@ -93,7 +93,7 @@ export async function startInjector(deps: Deps, { host, port, tendMs = standardT
 function createMetrics(registry: Registry) {
   const reviews = new Counter({
     name: 'tollgate_injection_reviews_total',
-    help: 'Reviews of pods that were answered, by what came of them',
+    help: 'Reviews of pods that were answered, by result',
     labelNames: ['result'],
     registers: [registry],
   });

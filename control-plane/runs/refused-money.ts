@@ -12,7 +12,7 @@ const bounds = ['day', 'ancestor', 'run'] as const;
 export function countRefusedMoney(registry: Registry, { money, admit }: Counted): Counted {
   const refused = new Counter({
     name: 'tollgate_spend_refused_total',
-    help: 'Times that money was refused to a run, by what had too little left: day, ancestor, run',
+    help: 'Reservations of money that were refused to a run, by the account with too little left: day, ancestor, run',
     labelNames: ['bound'],
     registers: [registry],
   });

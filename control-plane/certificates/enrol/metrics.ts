@@ -10,13 +10,13 @@ export interface EnrolMetrics {
 export function createEnrolMetrics(registry: Registry): EnrolMetrics {
   const issued = new Counter({
     name: 'tollgate_certificates_issued_total',
-    help: 'Certificates that sidecars were issued, by what they asked with: a key, or the token of a pod',
+    help: 'Certificates that were issued to sidecars, by credential: a key, or the token of a pod',
     labelNames: ['by'],
     registers: [registry],
   });
   const refused = new Counter({
     name: 'tollgate_certificates_refused_total',
-    help: 'Certificates that were asked for and not issued, by the code of the refusal',
+    help: 'Certificate requests that were refused, by the code of the refusal',
     labelNames: ['code'],
     registers: [registry],
   });

@@ -6,7 +6,7 @@ import type { TendedMaterial } from './material.ts';
 export const exportExpiry = (registry: Registry, tended: Pick<TendedMaterial, 'current'>): Gauge<'certificate'> =>
   new Gauge({
     name: 'tollgate_certificate_expires_seconds',
-    help: 'When the certificate that sidecars are shown expires, and the last of the authorities, in seconds since 1970',
+    help: 'When the server certificate for sidecars expires, and the last of the authorities, in seconds since 1970',
     labelNames: ['certificate'],
     registers: [registry],
     collect() {
