@@ -174,7 +174,7 @@ async function requireUnchanged(
   if (since > present) {
     throw new AppError({
       code: 'stale_revision',
-      publicMessage: `revision ${since} of If-Match is ahead of the present one, ${present}; read again`,
+      publicMessage: `revision ${since} of If-Match is newer than the current revision, ${present}; read again`,
     });
   }
   const changed = await findChangedSince(client, workspaceId, targets, since);

@@ -1,5 +1,6 @@
 // The periodic jobs that every control plane runs, in every configuration. Each job is safe when two processes run it
 // at the same time. A job that fails does not stop the jobs after it.
+
 import { loggable } from '../base/loggable.ts';
 import { tendSessions } from '../access/operations/tend-sessions.ts';
 import { tendCheckpoints } from '../audit/operations/checkpoint.ts';
@@ -31,7 +32,10 @@ type Chore = readonly [run: () => Promise<unknown>, failed: string];
 export async function startChores(deps: ChoreDeps, retentionDays: number, undo: Undo): Promise<void> {
   const { log, isExporting, sealTending } = deps;
   const oldRuns: Chore = [() => tendRuns(deps, retentionDays), 'old runs were not removed'];
-  const sealed: Chore = [() => sealTending.tend(), 'what older keys of TOLLGATE_SECRET_KEY sealed was not sealed anew'];
+  const sealed: Chore = [
+    () => sealTending.tend(),
+    'values that are encrypted with older keys of TOLLGATE_SECRET_KEY were not encrypted again',
+  ];
   const inTurn = async (chores: readonly Chore[]): Promise<void> => {
     for (const [run, failed] of chores) await run().catch((error: unknown) => log.error(loggable(error), failed));
   };
@@ -43,15 +47,15 @@ export async function startChores(deps: ChoreDeps, retentionDays: number, undo: 
   await inTurn([oldRuns, sealed]);
   every(hourMs, [
     oldRuns,
-    [() => tendPartitions(deps, retentionDays, isExporting), 'partitions were not tended'],
+    [() => tendPartitions(deps, retentionDays, isExporting), 'partitions of the audit log were not created or removed'],
     [() => tendSessions(deps), 'expired sessions were not removed'],
-    [() => tendSidecars(deps), 'sidecars that have long left were not forgotten'],
-    [() => tendChanges(deps), 'old changes were not forgotten'],
-    [() => tendQuota(deps), 'counters that count nothing were not removed'],
+    [() => tendSidecars(deps), 'sidecars that disconnected long ago were not removed'],
+    [() => tendChanges(deps), 'old changes of workspaces were not removed'],
+    [() => tendQuota(deps), 'unused quota counters were not removed'],
   ]);
   every(minuteMs, [
     [() => tendCheckpoints(deps), 'checkpoints were not made'],
-    [() => tendStatistics(deps), 'statistics were not tended'],
+    [() => tendStatistics(deps), 'statistics of the audit log were not updated'],
     [() => tendShares(deps), 'counters beyond the share of a key were not removed'],
     sealed,
   ]);

@@ -64,7 +64,7 @@ export async function runControlPlane(env: Env): Promise<number> {
   const beyond = config.allowPlaintext === 'false' && !isLoopback(config.host);
   if (beyond)
     return complain([
-      `TOLLGATE_HOST is ${config.host}, beyond loopback, where a connection needs TLS in front of it; set TOLLGATE_ALLOW_PLAINTEXT=true to listen without`,
+      `TOLLGATE_HOST is ${config.host}, which is not loopback: connections need TLS in front of this port; set TOLLGATE_ALLOW_PLAINTEXT=true to listen without TLS`,
     ]);
 
   const asked = readTelemetrySettings(env);
@@ -83,7 +83,7 @@ export async function runControlPlane(env: Env): Promise<number> {
     process,
     () => performance.now(),
     (name) => {
-      process.stderr.write(`tollgate ends at once: ${name} came again; runs under way are failed by the next start\n`);
+      process.stderr.write(`tollgate stops immediately after a second ${name}; the next start ends its active runs as failed\n`);
       process.exit(1);
     },
   );
@@ -190,9 +190,9 @@ async function start({ config, env, undo, log, telemetry, registry, signal }: St
       log,
       registry,
       readiness: () => [
-        ...problem('revisions are not listened for', policy.watch.problem),
-        ...problem('the certificate that sidecars are shown cannot be had', tls.problem),
-        ...problem('the injection webhook does not listen', injecting.injector?.problem),
+        ...problem('notifications of revisions are not received', policy.watch.problem),
+        ...problem('there is no valid server certificate for sidecars', tls.problem),
+        ...problem('the injection webhook is not listening', injecting.injector?.problem),
       ],
       warnings: () => [...intake.problems(), ...(auditExport?.problems() ?? []), ...sealTending.problems()],
     },

@@ -39,7 +39,7 @@ export async function wireInjector(
   if ('problem' in settings) return settings;
   if (authorities === null && missingIn(settings.settings).length > 0)
     return {
-      problem: `TOLLGATE_INJECT_SETTINGS ${config.injectSettings}: enrol needs TOLLGATE_ENROL_PORT here, or ca: the authorities of the control plane`,
+      problem: `TOLLGATE_INJECT_SETTINGS ${config.injectSettings}: enrol needs TOLLGATE_ENROL_PORT here, or ca with the authorities of the control plane`,
     };
   const account = await accountOfPod(env);
   const source = config.injectCertDir === null ? await ownCertificates(config.injectName, account, undo) : givenPair(config.injectCertDir);
@@ -63,7 +63,9 @@ async function ownCertificates(
   undo: Undo,
 ): Promise<Source | { readonly problem: string }> {
   if ('problem' in account)
-    return { problem: `TOLLGATE_INJECT_PORT needs TOLLGATE_INJECT_CERT_DIR here: ${account.problem}, to make certificates with` };
+    return {
+      problem: `TOLLGATE_INJECT_PORT needs TOLLGATE_INJECT_CERT_DIR here, because it cannot create certificates: ${account.problem}`,
+    };
   const kubernetes = createKubernetes(account);
   undo.push(() => kubernetes.close());
   const { namespace } = account;

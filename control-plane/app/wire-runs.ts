@@ -95,7 +95,7 @@ export async function wireRuns(
   const self = { instance: heart.instance, holds: books.holds, isSteady: heart.isSteady };
   await mendRuns(deps, self);
   const mending = setInterval(
-    () => void mendRuns(deps, self).catch((error: unknown) => log.error(loggable(error), 'runs that were left behind were not looked for')),
+    () => void mendRuns(deps, self).catch((error: unknown) => log.error(loggable(error), 'the search for abandoned runs failed')),
     mendMs,
   );
   undo.push(() => clearInterval(mending));
@@ -118,7 +118,9 @@ export async function wireRuns(
   // Without a writable folder there are no runs, and everything else works. Each run is refused with the reason.
   await governor
     .adopt()
-    .catch((error: unknown) => log.error(loggable(error), 'what an earlier process recorded of its runs stays on disk'));
+    .catch((error: unknown) =>
+      log.error(loggable(error), 'audit entries of runs of an earlier process could not be sent; they stay on disk'),
+    );
   const schemaProblem = createSchemaProblem();
   const decided = countDecisions(registry);
   const counted = countRuns({ registry, find: (model) => countedModel(catalogue, model), now: () => systemClock.now() }, books);

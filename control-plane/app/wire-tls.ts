@@ -53,7 +53,11 @@ export async function wireTls(deps: TlsDeps, undo: Undo): Promise<Tls> {
   exportExpiry(registry, tended);
   const authorities = async (): Promise<string> => {
     if (tended.current !== null) return tended.current.authorities.join('');
-    throw new AppError({ code: 'unavailable', publicMessage: 'the authorities cannot be had at the moment', retryAfterSeconds: 5 });
+    throw new AppError({
+      code: 'unavailable',
+      publicMessage: 'the certificates of the authorities cannot be read now; try again',
+      retryAfterSeconds: 5,
+    });
   };
   const listener = own === null ? null : await startEnrolment(deps, { own, tended, authorities }, undo);
   return {
@@ -63,7 +67,7 @@ export async function wireTls(deps: TlsDeps, undo: Undo): Promise<Tls> {
       return listener?.port ?? null;
     },
     get problem() {
-      return tended.problem ?? (listener !== null && listener.port === null ? 'the enrolment port is not listened on yet' : null);
+      return tended.problem ?? (listener !== null && listener.port === null ? 'the enrolment port is not listening yet' : null);
     },
   };
 }
@@ -78,7 +82,7 @@ const inPlainText: Tls = {
 };
 
 function ownMaterial({ config, pool, clock }: TlsDeps, sealer: Deps['sealer']): OwnMaterial {
-  if (sealer === null) throw new Error('an authority of our own needs a sealer');
+  if (sealer === null) throw new Error('an authority needs a sealer for its private key');
   const names = config.tlsNames === null ? ['localhost', '127.0.0.1', ...ownHostname()] : serverNamesIn(config.tlsNames);
   return createOwnMaterial({ find: () => tendAuthorities({ pool, clock, sealer }, ownTerms), names, terms: ownTerms, now: clock });
 }

@@ -37,7 +37,7 @@ export function inGroups<A, R>({ keyOf, atOnce, openGroup, run, failsAll }: Grou
     const group = takeGroup(lane, openGroup());
     try {
       const results = await run(group.map(({ input }) => input));
-      if (results.length !== group.length) throw new Error(`${group.length} were to be answered, ${results.length} were`);
+      if (results.length !== group.length) throw new Error(`a group of ${group.length} got ${results.length} results`);
       for (const [at, result] of results.entries()) group[at]?.settle(result);
     } catch (error) {
       if (group.length > 1 && !failsAll(error)) lane.unshift(...group.map((one) => ({ ...one, isAlone: true })));

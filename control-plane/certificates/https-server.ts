@@ -172,6 +172,6 @@ export async function readBody(request: IncomingMessage, bytesMax: number, room:
 }
 
 const noRoom = (): AppError =>
-  new AppError({ code: 'unavailable', publicMessage: 'there is no room for so large a body now; try again', retryAfterSeconds: 1 });
+  new AppError({ code: 'unavailable', publicMessage: 'too many large request bodies are being read now; try again', retryAfterSeconds: 1 });
 
 const endedEarly = (): AppError => new AppError({ code: 'bad_request', publicMessage: 'the body ended early' });

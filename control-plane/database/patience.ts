@@ -94,7 +94,7 @@ function createEar(options: pg.ClientConfig): Ear {
 const tooMany = (): AppError =>
   new AppError({
     code: 'unavailable',
-    publicMessage: `${readersMax} reads wait for the database already; try again`,
+    publicMessage: `${readersMax} reads already wait for the database; try again`,
     retryAfterSeconds: 1,
   });
 

@@ -128,7 +128,7 @@ export function serveShip(
       else await send({ acknowledged: { spoolId, sequence: ingested.acknowledged } });
       await grant();
     } catch (error) {
-      log.warn({ err: loggable(error), workspace: actor.slug, spool: spoolId }, 'a batch was not taken in');
+      log.warn({ err: loggable(error), workspace: actor.slug, spool: spoolId }, 'a batch could not be stored');
       const { code, details } = grpcStatusOf(error);
       end(code, details);
     }
@@ -152,7 +152,7 @@ export function serveShip(
   stream.on('data', ({ hello, batch, bytes }: WeighedRequest) => {
     if (ended) return;
     if (hello != null) {
-      if (granted !== 0) return end(status.INVALID_ARGUMENT, 'hello is sent once');
+      if (granted !== 0) return end(status.INVALID_ARGUMENT, 'hello must be sent only once');
       const problem = capabilitiesProblem(hello.capabilities);
       if (problem !== null) return end(status.INVALID_ARGUMENT, problem);
       return void grant();
@@ -163,9 +163,9 @@ export function serveShip(
     if (queued.records + batch.records.length > queuedRecordsMax)
       return end(status.INVALID_ARGUMENT, `more than ${queuedRecordsMax} records are unacknowledged`);
     if (spools.add(batch.spoolId).size > spoolsMax)
-      return end(status.INVALID_ARGUMENT, `more than ${spoolsMax} spools came on this stream`);
+      return end(status.INVALID_ARGUMENT, `more than ${spoolsMax} spools were sent on this stream`);
     const next = queuedFrom(batch, bytes, actor.workspaceId, deliverer);
-    if (!place.take(next.bytes)) return end(status.UNAVAILABLE, 'too much of this key waits to be taken in; connect again');
+    if (!place.take(next.bytes)) return end(status.UNAVAILABLE, 'too many batches of this key wait to be stored; connect again');
     queued = { records: queued.records + next.records, bytes: queued.bytes + next.bytes };
     queue.push(next);
     if (isFull()) stream.pause();

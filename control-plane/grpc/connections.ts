@@ -79,7 +79,7 @@ export async function listenForConnections(
     });
     serve(socket);
   };
-  const failed = (error: Error): void => log.warn({ reason: error.message }, 'a connection of gRPC could not be accepted');
+  const failed = (error: Error): void => log.warn({ reason: error.message }, 'a gRPC connection could not be accepted');
   const listening = await listenEverywhere(host, port, { accept, failed });
   return {
     port: listening.port,

@@ -122,7 +122,7 @@ export function serveSync(deps: PolicyEdgeDeps & Sitting, stream: SyncStream, ac
     if (ahead !== aheadBeats) return;
     log.warn(
       { workspace: actor.slug, sidecar: sidecarId, held: holds?.number, revision: newest?.revision },
-      'a sidecar holds a newer revision than there is, and takes none: after the database was put back from a backup, run `tollgate restore`',
+      'a sidecar has a newer revision than the database and accepts none: if the database was restored from a backup, run `tollgate restore`',
     );
   };
   const heartbeatNow = (): void => {
@@ -130,13 +130,13 @@ export function serveSync(deps: PolicyEdgeDeps & Sitting, stream: SyncStream, ac
     stream.write({ heartbeat: newest === null ? {} : { current: { epoch: newest.epoch, number: newest.revision } } });
   };
   const greet = (hello: NonNullable<SyncRequest__Output['hello']>): void => {
-    if (unfollow !== null) return end(status.INVALID_ARGUMENT, 'hello is sent once');
+    if (unfollow !== null) return end(status.INVALID_ARGUMENT, 'hello must be sent only once');
     const view = viewFor(hello, actor, deps.needs);
     if (view === null) return end(status.INVALID_ARGUMENT, 'hello.form must be FORM_PROCESS or FORM_LIBRARY');
     if (!mayServe(actor, view.form))
       return end(
         status.PERMISSION_DENIED,
-        'the key lacks the scope sidecar.sync, which a process needs: sidecar.library serves libraries alone',
+        'the key lacks the scope sidecar.sync, which a process needs; sidecar.library is only for libraries',
       );
     const problem = helloProblem(hello);
     if (problem !== null) return end(status.INVALID_ARGUMENT, problem);

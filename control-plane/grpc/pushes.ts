@@ -94,12 +94,12 @@ export function createPushes(
     },
     answered: (answer) => {
       const was = sent;
-      if (was === null) return { problem: `revision ${answer.revision?.number} was answered, and nothing was sent` };
+      if (was === null) return { problem: `revision ${answer.revision?.number} was answered, but no snapshot was sent` };
       // An answer to an older push is not possible, because only one push is in flight.
       if (answer.revision?.number !== was.number)
-        return { problem: `revision ${answer.revision?.number} was answered, ${was.number} was sent` };
+        return { problem: `revision ${answer.revision?.number} was answered, but ${was.number} was sent` };
       if (answer.revision.epoch !== was.epoch)
-        return { problem: `revision ${was.number} was answered by another epoch than it was sent by` };
+        return { problem: `revision ${was.number} was answered with another epoch than it was sent with` };
       // A sidecar that cannot apply a push must send a nack.
       if ('hash' in answer && !was.hash.equals(answer.hash))
         return { problem: `revision ${was.number} was acknowledged with another hash than it was sent with` };

@@ -88,7 +88,7 @@ export function sendStream<T>(
   // client accepts a body without its last chunk as complete.
   reply.raw.once('finish', () => request.raw.socket.end());
   const unread = (): void => {
-    request.log.info({ route: request.routeOptions.url, workspace: actor.slug }, 'a stream was cut: its client does not read');
+    request.log.info({ route: request.routeOptions.url, workspace: actor.slug }, 'a stream was cut off: its client does not read');
     cut(request);
   };
   const body = Readable.from(framed(items, frame, { ms: deps.streams.undrainedMs, unread }), {
@@ -128,5 +128,5 @@ async function* framed<T>(items: AsyncIterable<T>, frame: (item: T) => string, {
 function logBroken(request: FastifyRequest, error: unknown): void {
   const { code, cause } = refusalOf(error);
   const level = code === 'internal' ? 'error' : code === 'unavailable' ? 'warn' : 'info';
-  request.log[level]({ ...loggable(cause ?? error), route: request.routeOptions.url }, 'an answer broke off after its beginning');
+  request.log[level]({ ...loggable(cause ?? error), route: request.routeOptions.url }, 'an answer failed after it had begun');
 }

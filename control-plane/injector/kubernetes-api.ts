@@ -33,7 +33,7 @@ export async function accountOfPod(env: Env, folder = accountFolder): Promise<Ac
   const port = env['KUBERNETES_SERVICE_PORT'] ?? '443';
   const [tokenFile, caFile, namespaceFile] = ['token', 'ca.crt', 'namespace'].map((name) => join(folder, name));
   if (host === undefined || tokenFile === undefined || caFile === undefined || namespaceFile === undefined || !existsSync(tokenFile))
-    return { problem: 'this is no pod of Kubernetes with a service account' };
+    return { problem: 'this process is not in a Kubernetes pod with a service account' };
   const namespace = (await readFile(namespaceFile, 'utf8')).trim();
   return { url: `https://${host.includes(':') ? `[${host}]` : host}:${port}`, tokenFile, caFile, namespace };
 }

@@ -52,7 +52,7 @@ export function startServer(deps: Deps, listen: { readonly host: string; readonl
 
 async function answer(request: IncomingMessage, reviewing: Reviewing, room: Room): Promise<Answer> {
   const [path] = (request.url ?? '').split('?');
-  if (path !== '/inject') return malformed(404, 'there is only /inject');
+  if (path !== '/inject') return malformed(404, 'the only path here is /inject');
   if (request.method !== 'POST') return malformed(405, 'must be POST');
   if (!isJson(request)) return malformed(415, 'the content type must be application/json');
   const text = await readBody(request, bodyBytesMax, room);
@@ -61,7 +61,7 @@ async function answer(request: IncomingMessage, reviewing: Reviewing, room: Room
   try {
     review = JSON.parse(text);
   } catch {
-    return malformed(400, 'the body is no JSON');
+    return malformed(400, 'the body is not JSON');
   }
   return answerReview(review, await groundOf(reviewing));
 }

@@ -1,6 +1,7 @@
 // Manages the certificates that all control planes of a cluster share. They are stored in a Secret, and each change is
 // based on the version that was read. A certificate is used only after its authority is in the webhook's configuration,
 // so that every API server can check it. Authorities leave that bundle only after they have expired.
+
 import type { Kubernetes } from './kubernetes-api.ts';
 import { lifeOf, type Server, type Terms } from '../certificates/x509/authorities.ts';
 import { isObject } from '@tollgate/proto/shape';
@@ -23,7 +24,7 @@ const stateKey = 'state.json';
 export async function shareCertificates(deps: Deps): Promise<Server> {
   const held = await untilUndisturbed(() => agreeOnHeld(deps), `Secret ${deps.name}`);
   await untilUndisturbed(() => publishBundle(deps, bundleOf(held)), `MutatingWebhookConfiguration ${deps.name}`);
-  if (held.server === null) throw new Error('there is a server certificate by now');
+  if (held.server === null) throw new Error('the server certificate is missing');
   return held.server;
 }
 
@@ -128,6 +129,11 @@ function livesAt(certificate: string, now: Date): boolean {
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
 
 function refused(verb: string, what: string, status: number): Error {
-  const why = status === 403 ? 'the service account may not' : status === 404 ? 'there is none' : `the Kubernetes API answered ${status}`;
+  const why =
+    status === 403
+      ? 'the service account is not allowed to'
+      : status === 404
+        ? 'it does not exist'
+        : `the Kubernetes API answered ${status}`;
   return new Error(`cannot ${verb} ${what}: ${why}`);
 }

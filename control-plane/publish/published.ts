@@ -55,7 +55,7 @@ export function publishView(holding: Holding, view: View, raisedAt: number, need
   };
   const keep = (): void => room.keep(owner, (whole?.length ?? 0) + deltaBytes);
   const requireCurrent = (): void => {
-    if (holding.revision !== revision) throw new Error(`revision ${revision} is asked for, and ${holding.revision} is held`);
+    if (holding.revision !== revision) throw new Error(`revision ${revision} was requested, but revision ${holding.revision} is held`);
   };
   const makeDelta = (from: number): Buffer | null => {
     if (from >= revision) return null;

@@ -116,7 +116,10 @@ export function createPublisher({ read, defaults, needs = policyNeeds, encodedBy
       // The wanted revision belonged to the epoch before, except if the database was set back without `tollgate
       // restore`.
       if (epoch === holding?.epoch)
-        log.warn({ workspaceId, revision, wanted }, 'the database went back: after a restore, run `tollgate restore`');
+        log.warn(
+          { workspaceId, revision, wanted },
+          'the database has an older revision than before; after a restore, run `tollgate restore`',
+        );
       board.wanted = revision;
     }
     // Cleared until the new state is complete. If the change fails, the whole workspace is read again.

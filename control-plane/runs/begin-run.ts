@@ -128,13 +128,13 @@ export function createBeginRun(
 
   async function below(above: RunNode, { agentId, task, scopes }: Task): Promise<Begun | string> {
     const agent = above.sidecar.state?.agents.find(({ id }) => id === agentId);
-    if (agent === undefined || !above.governed.mayDelegateTo(agentId)) return 'This agent may not be handed a task any more.';
+    if (agent === undefined || !above.governed.mayDelegateTo(agentId)) return 'Tasks can no longer be delegated to this agent.';
     const problem = deps.models.problem(agent.model);
     if (problem !== null) return `The agent cannot run: ${problem}`;
     const id = deps.newId();
     const governed = above.governed.delegate({ runId: id, agentId, ...(scopes === undefined ? {} : { scopes }) });
     const node: RunNode = { ...above, run: { ...above.run, id }, agent, governed, stop: new AbortController() };
-    return (await begin(node, above.run.id, { input: governed.kept(task) })) ?? 'The task was not begun: the run has ended.';
+    return (await begin(node, above.run.id, { input: governed.kept(task) })) ?? 'The task was not started: the run has ended.';
   }
 
   return { root, below };

@@ -51,9 +51,11 @@ export async function conduct(deps: ConductDeps, conducted: Conducted): Promise<
     ended = { stopReason: await traced(parts, node) };
   } catch (error) {
     ended = { failure: failureOf(error) };
-    if (ended.failure.code === 'internal') deps.log.warn({ ...loggable(error), run: run.id }, 'a run failed by a defect');
+    if (ended.failure.code === 'internal') deps.log.warn({ ...loggable(error), run: run.id }, 'a run failed because of an internal error');
   } finally {
-    await workbench.close().catch((error: unknown) => deps.log.warn({ ...loggable(error), run: run.id }, 'tools of a run were not closed'));
+    await workbench
+      .close()
+      .catch((error: unknown) => deps.log.warn({ ...loggable(error), run: run.id }, 'the tools of a run could not be closed'));
   }
   const durationMs = Math.round(clock.now() - startedAt);
   const toolCalls = governed.toolCalls;

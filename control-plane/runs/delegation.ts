@@ -76,8 +76,8 @@ function toolNamesOf(agents: readonly Agent[]): ReadonlyMap<Agent, string> {
 }
 
 function descriptionOf({ name, description }: Agent): string {
-  const intro = `Hands a task to the agent ${JSON.stringify(name)} and answers what it came to.`;
-  return description === '' ? intro : `${intro} It is described so: ${description}`;
+  const intro = `Delegates a task to the agent ${JSON.stringify(name)} and returns its result.`;
+  return description === '' ? intro : `${intro} Its description: ${description}`;
 }
 
 function taskOf(agentId: string, input: unknown): Task | null {

@@ -120,7 +120,7 @@ function hear(
       for (;;) {
         const next = await untilAborted(stream.next(), signal);
         bill.heard ||= next.done !== true;
-        if (next.done === true) throw new ProviderFailed('it ended its reply in the middle', null, true);
+        if (next.done === true) throw new ProviderFailed('it did not complete its reply', null, true);
         if (next.value.kind === 'reply') return billed(next.value, bill, parts, span);
         conversation.hear(next.value.delta);
         await emit({ kind: 'text', data: { delta: next.value.delta } });

@@ -36,7 +36,7 @@ export function failureOf(error: unknown): AppError {
   if (error instanceof RunStopped)
     return new AppError({
       code: 'unavailable',
-      publicMessage: 'the run was ended: the control plane that ran it was not heard of for a while',
+      publicMessage: 'the run was ended: its control plane sent no heartbeat for a while',
     });
   return AppError.from(error);
 }

@@ -148,7 +148,7 @@ export function createRunner(deps: RunnerDeps): Runner {
   };
 }
 
-const fullBelow = `The task was not begun: ${belowBounds.each} agents work for this run already. Hand it over when one of them has answered.`;
-const fullInAll = 'The task was not begun: too many agents work in this control plane. Hand it over again later.';
+const fullBelow = `The task was not started: ${belowBounds.each} agents already work for this run. Delegate it again when one of them has answered.`;
+const fullInAll = 'The task was not started: too many agents work in this control plane. Delegate it again later.';
 
 const failed = (words: string): ToolResult => ({ output: words, isError: true });

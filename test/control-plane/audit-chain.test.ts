@@ -124,7 +124,7 @@ describe('an export', () => {
     await ship(rest, spool('a'), records(1, 2));
     expect(await rest.ask('GET', `${url}/chain?after=3`)).toMatchObject({
       status: 400,
-      body: { error: expect.stringContaining('the log holds 2 items') },
+      body: { error: expect.stringContaining('the log has only 2 items') },
     });
     for (const after of ['-1', 'x', '1.5', '']) expect((await rest.ask('GET', `${url}/chain?after=${after}`)).status).toBe(400);
     expect((await rest.ask('GET', `${url}/chain`, { key: await rest.keyOf('member', ['agents.read']) })).status).toBe(403);
@@ -151,7 +151,7 @@ describe('a change in the database', () => {
     [
       'takes one of another workspace in',
       `update audit_entry set ingest = 5, workspace_id = (select id from workspace where slug = 'acme') where spool_id = '${spool('d')}' and sequence = 3`,
-      /item 5 .* stands here again|item 5 \(entry d{32}-3\) was changed, or is not of this log/,
+      /item 5 .* is here a second time|item 5 \(entry d{32}-3\) was changed, or is not of this log/,
     ],
     ['takes a digest away', 'update audit_entry set digest = null where ingest = 5', /item 5 .* was changed/],
     ['hides a gap', 'delete from audit_gap', /item 10 is missing before item 11/],
@@ -367,7 +367,9 @@ describe('retention', () => {
     await tendPartitions(rest.deps, 30);
     await ship(rest, spool('a'), records(31, 35, at(ts())));
     const given = { keys: await keys(), kept: [] };
-    expect(wordsOf(verify(await exported(), given))).toMatch(/out of retention, which is 30 days: it was removed, or went before/);
+    expect(wordsOf(verify(await exported(), given))).toMatch(
+      /out of retention, which is 30 days: it was removed, or it went out of retention before/,
+    );
     const raised = { ...given, beforeRaise: [before] };
     expect(verify(await exported(), raised)).toMatchObject({
       kind: 'sound',

@@ -281,7 +281,7 @@ describe('for every answer of the collector', () => {
     await reaches(3, 'other');
     expect(await cursorOf(rest)).toBe(0);
     expect(exporter.problems()).toEqual([
-      'audit entries are not exported: the collector answered 403 Forbidden (one workspace, asked again now and then)',
+      'audit entries are not exported: the collector answered 403 Forbidden (one workspace, retried at intervals)',
     ]);
     expect(exporter.said.filter(({ level }) => level === 'error').length).toBeGreaterThanOrEqual(1);
   });
@@ -402,7 +402,7 @@ describe('retention', () => {
   test('waits for an export that is behind, and continues when the export has caught up', async () => {
     await ship(rest, spool('a'), records(1, 4, old));
     expect(await tend(2)).toEqual([]);
-    expect(log.said).toEqual(['audit entries out of retention are kept until they are exported']);
+    expect(log.said).toEqual(['audit entries past their retention are kept until they are exported']);
     exporting();
     await reaches(4);
     expect(await tend(2)).toEqual(['20260620']);
@@ -432,7 +432,7 @@ describe('retention', () => {
     rest.clock.now = new Date(rest.clock.now.getTime() + 86_400_000);
     log.said.splice(0);
     expect(await tend(1)).toEqual(['20260620']);
-    expect(log.said).toContain('audit entries go out of retention that were not exported');
+    expect(log.said).toContain('audit entries past their retention are removed although they were not exported');
     const exporter = exporting();
     await reaches(4);
     expectWhole(collector.held, 'acme', 4);

@@ -246,10 +246,10 @@ describe('lost records', () => {
 test.each([
   ['a'.repeat(32), 1, null],
   ['a'.repeat(32), Number.MAX_SAFE_INTEGER, null],
-  ['a'.repeat(32), 0, /without holes/],
-  ['a'.repeat(32), 1.5, /without holes/],
-  ['a'.repeat(32), -1, /without holes/],
-  ['a'.repeat(32), Number.MAX_SAFE_INTEGER + 1, /without holes/],
+  ['a'.repeat(32), 0, /consecutive sequence numbers/],
+  ['a'.repeat(32), 1.5, /consecutive sequence numbers/],
+  ['a'.repeat(32), -1, /consecutive sequence numbers/],
+  ['a'.repeat(32), Number.MAX_SAFE_INTEGER + 1, /consecutive sequence numbers/],
 ])('a batch of spool %j with sequence %d is answered: %s', (spoolId, sequence, problem) => {
   const said = batchProblem({ ...shipped(spoolId), workspaceId: '', records: [record(sequence, entry())] });
   if (problem === null) expect(said).toBeNull();

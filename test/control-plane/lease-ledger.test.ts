@@ -259,7 +259,7 @@ test('a false message is refused and changes nothing; other messages in its tran
   ]);
   expect(lied).toMatchObject({
     status: 'rejected',
-    reason: { code: 'bad_request', message: expect.stringContaining(`61 of grant ${id}`) },
+    reason: { code: 'bad_request', message: expect.stringContaining(`61 calls of grant ${id}`) },
   });
   expect(answered).toMatchObject({ status: 'fulfilled', value: [{ result: { kind: 'grant', shared: true } }] });
   expect(await resultOf(honest, ask(limit('y')))).toMatchObject({ shared: false });

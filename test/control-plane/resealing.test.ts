@@ -163,11 +163,11 @@ function tending(sealer: Sealer | null) {
 }
 
 const notNeeded = [
-  'the first key of TOLLGATE_SECRET_KEY opens all that is sealed; the others are not needed where every control plane has it first',
+  'the first key of TOLLGATE_SECRET_KEY decrypts all secrets; the other keys are not needed once every control plane has this key first',
   { keys: 2 },
 ];
 const anew = (toolServers: number, authorities: number) => [
-  'sealed anew by the first key of TOLLGATE_SECRET_KEY',
+  'secrets were encrypted again with the first key of TOLLGATE_SECRET_KEY',
   { toolServers, authorities },
 ];
 
@@ -191,8 +191,8 @@ test('where the older key was removed too early, the log names what it opened an
   await tend();
   await tend();
   const named = workspaceIds.map((id) => `tool server files-0 of workspace ${id}`);
-  expect(lines).toEqual([['no key of TOLLGATE_SECRET_KEY opens what is sealed', { count: 2, sealed: named }]]);
-  expect(problems()).toEqual(['no key of TOLLGATE_SECRET_KEY opens 2 of what is sealed; the log names them']);
+  expect(lines).toEqual([['no key of TOLLGATE_SECRET_KEY decrypts some of the secrets', { count: 2, sealed: named }]]);
+  expect(problems()).toEqual(['no key of TOLLGATE_SECRET_KEY decrypts 2 of the secrets; the log names them']);
   await reseal(depsOf(second));
   await tend();
   expect(problems()).toEqual([]);

@@ -484,7 +484,7 @@ describe('a database that is away while a run ends', () => {
     expect(mended.toSorted((a, b) => a - b)).toEqual([0, 1]);
     expect(await books.row(run)).toMatchObject({
       status: 'failed',
-      error: expect.stringContaining('has gone'),
+      error: expect.stringContaining('ended unexpectedly'),
       spent: 4 * cent,
       reserved: 0,
     });
@@ -573,7 +573,7 @@ describe('a control plane that is killed between reserve and settle', () => {
     expect(mended.toSorted((a, b) => a - b)).toEqual([0, 1]);
     expect(await books.row(run)).toEqual({
       status: 'failed',
-      error: 'the control plane that ran it has gone',
+      error: 'the control plane of the run ended unexpectedly',
       spent: 4 * cent,
       reserved: 0,
     });

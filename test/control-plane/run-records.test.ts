@@ -230,7 +230,7 @@ describe('the heartbeat', () => {
     await heart.close();
     expect(await mendRuns({ ...rest.deps, log: silentLog })).toBe(1);
     const found = shownRun(await read(run.id));
-    expect(found).toMatchObject({ status: 'failed', error: 'the control plane that ran it has gone' });
+    expect(found).toMatchObject({ status: 'failed', error: 'the control plane of the run ended unexpectedly' });
     // It is not known how many tokens and calls it had, nor its transcript.
     expect(found['usage']).toEqual({ estimatedCostCents: 0, model: 'demo/echo', durationMs: 0 });
     expect(found).not.toHaveProperty('transcript');

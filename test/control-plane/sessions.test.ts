@@ -122,7 +122,7 @@ describe('GET session', () => {
   test('without a credential it is 401, and with a cookie of another workspace 403', async () => {
     expect((await rest.ask('GET', session, { key: null })).status).toBe(401);
     const { cookie } = await open();
-    expect(errorOf(await get(cookie, '/other/admin/session'))).toBe('this session is not of that workspace');
+    expect(errorOf(await get(cookie, '/other/admin/session'))).toBe('this session belongs to a different workspace');
     expect((await get(cookie, '/other/admin/workspacePolicy')).status).toBe(403);
   });
 });

@@ -388,13 +388,13 @@ const lies: readonly (readonly [string, Lie, RegExp])[] = [
   [
     'an ack of a revision never sent',
     (wire, { revision, hash }) => wire.write({ ack: { revision: { epoch: revision?.epoch ?? '', number: 10 ** 9 }, hash } }),
-    /^INVALID_ARGUMENT: revision 1000000000 was answered, \d+ was sent$/,
+    /^INVALID_ARGUMENT: revision 1000000000 was answered, but \d+ was sent$/,
   ],
   ['an ack of no revision', (wire, { hash }) => wire.write({ ack: { hash } }), /^INVALID_ARGUMENT: revision undefined was answered/],
   [
     'an ack by another epoch',
     (wire, { revision, hash }) => wire.write({ ack: { revision: { epoch: 'a\0b', number: revision?.number ?? 0 }, hash } }),
-    /^INVALID_ARGUMENT: revision \d+ was answered by another epoch/,
+    /^INVALID_ARGUMENT: revision \d+ was answered with another epoch/,
   ],
   [
     'an ack twice',
@@ -402,7 +402,7 @@ const lies: readonly (readonly [string, Lie, RegExp])[] = [
       wire.write({ ack: { revision, hash } });
       wire.write({ ack: { revision, hash } });
     },
-    /^INVALID_ARGUMENT: revision \d+ was answered, and nothing was sent/,
+    /^INVALID_ARGUMENT: revision \d+ was answered, but no snapshot was sent/,
   ],
   [
     'a nack where nothing was sent',
@@ -410,7 +410,7 @@ const lies: readonly (readonly [string, Lie, RegExp])[] = [
       wire.write({ ack: { revision, hash } });
       wire.write({ nack: { revision, code: 'internal', message: 'x' } });
     },
-    /^INVALID_ARGUMENT: revision \d+ was answered, and nothing was sent/,
+    /^INVALID_ARGUMENT: revision \d+ was answered, but no snapshot was sent/,
   ],
   [
     'a count beyond exact numbers',
@@ -431,7 +431,7 @@ const lies: readonly (readonly [string, Lie, RegExp])[] = [
     (wire) => {
       for (let at = 0; at < 1_000; at += 1) wire.write(statusOf({ unrecorded: at }));
     },
-    /^INVALID_ARGUMENT: status comes oftener than it may/,
+    /^INVALID_ARGUMENT: status is sent more often than allowed/,
   ],
 ];
 

@@ -90,7 +90,9 @@ describe('with a key of another workspace', () => {
       expect(answer, `${operation.method} ${operation.path}`).toMatchObject({
         status: 403,
         body: {
-          error: expect.stringMatching(/^(?:this key is not of that workspace|the key is of another workspace than the path names)$/),
+          error: expect.stringMatching(
+            /^(?:this key belongs to a different workspace|the key is of another workspace than the path names)$/,
+          ),
         },
       });
     }

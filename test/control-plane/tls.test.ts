@@ -104,7 +104,7 @@ test('two control planes that check at the same time create one authority, both 
     expect(rows).toHaveLength(2);
     expect(rows.some(({ text }) => /PRIVATE/.test(text))).toBe(false);
     const other = { ...deps, sealer: createSealer(['another-key-of-at-least-32-characters!'], randomBytes) };
-    await expect(tendAuthorities(other, ownTerms)).rejects.toThrow(/TOLLGATE_SECRET_KEY is not the one/);
+    await expect(tendAuthorities(other, ownTerms)).rejects.toThrow(/encrypted with a different TOLLGATE_SECRET_KEY/);
     // A clock that is years ahead creates one that does not disturb others, and removes none.
     at += 900 * dayMs;
     await tendAuthorities(deps, ownTerms);
@@ -177,7 +177,7 @@ test('a certificate issued to a key of one workspace is accepted with each key o
   const ca = await tls.authorities();
   const own = by(ca, await enrol(sync.key));
   const policy = openSync(plane, plane.other, own);
-  expect(await policy.ended).toBe('UNAUTHENTICATED: the client certificate was issued for another workspace than that of the key');
+  expect(await policy.ended).toBe('UNAUTHENTICATED: the client certificate was issued for a different workspace than the key');
   const second = openSync(plane, (await plane.issueKey(['sidecar.sync'])).key, own);
   second.write(hello);
   expect((await second.next()).message).toBe('snapshot');
@@ -295,7 +295,7 @@ test('without an authority, or with a port in use, it reports what is wrong', as
   const deps = { ...plane.deps, env: {}, log, authenticate: (header?: string) => authenticate(plane.deps, header) };
   try {
     const closed = await wireTls({ ...deps, sealer: other, config, registry: new Registry() }, steps);
-    expect([closed.problem, closed.enrolPort]).toEqual([expect.stringContaining('TOLLGATE_SECRET_KEY is not the one'), null]);
+    expect([closed.problem, closed.enrolPort]).toEqual([expect.stringContaining('encrypted with a different TOLLGATE_SECRET_KEY'), null]);
     await expect(closed.authorities()).rejects.toMatchObject({ code: 'unavailable' });
     const taken = { ...config, enrolPort: String(tls.enrolPort) };
     await expect(wireTls({ ...deps, sealer, config: taken, registry: new Registry() }, steps)).rejects.toThrow(/EADDRINUSE/);

@@ -116,7 +116,7 @@ test('the pending bytes of all streams are bounded: a flood from one key ends it
   await settled();
   const cut = flood.filter(({ ended }) => ended.length > 0);
   expect(cut.length).toBeGreaterThan(15);
-  expect(cut[0]?.ended).toEqual([{ code: 14, details: 'too much of this key waits to be taken in; connect again' }]);
+  expect(cut[0]?.ended).toEqual([{ code: 14, details: 'too many batches of this key wait to be stored; connect again' }]);
   const honest = open('honest');
   honest.stream.push(batch(1, 2_000_000));
   await settled();

@@ -180,7 +180,7 @@ test('while the Kubernetes API is unreachable the webhook continues with what it
   const late = await plane(fake, hours);
   expect([late.injector.port, late.injector.problem]).toEqual([
     null,
-    'cannot read Secret tollgate/tollgate-injector: the service account may not',
+    'cannot read Secret tollgate/tollgate-injector: the service account is not allowed to',
   ]);
   await late.injector.tend();
   expect(late.injector.problem).toBeNull();

@@ -29,7 +29,7 @@ export async function authenticateRequest(deps: Asking, { authorization, cookie,
   if (actor === null) throw unauthenticated('the session is unknown or has ended; sign in again');
   // A browser sends the cookie for any page. Only our own pages can read the value for the header.
   if (!changesNothing.has(method) && !isCsrfOf(cookie, csrf ?? ''))
-    throw forbidden('a change by cookie needs the header X-CSRF-Token: `csrf` of GET /{workspace}/admin/session');
+    throw forbidden('a change with a session cookie needs the header X-CSRF-Token; its value is `csrf` of GET /{workspace}/admin/session');
   return actor;
 }
 
@@ -64,5 +64,5 @@ export const stillStands = ({ pool, clock }: Asking, { credential }: Actor): Pro
 
 /** The slug in a path must be that of the key or session. */
 export function requireWorkspace({ slug, credential }: Actor, named: string): void {
-  if (slug !== named) throw forbidden(`this ${credential.kind} is not of that workspace`);
+  if (slug !== named) throw forbidden(`this ${credential.kind} belongs to a different workspace`);
 }

@@ -5,6 +5,6 @@ import type { Deps } from '../operation.ts';
 
 /** The session's cookie is not valid any more after this call. */
 export async function endSession({ pool }: Pick<Deps, 'pool'>, { credential }: Actor): Promise<void> {
-  if (credential.kind !== 'session') throw badRequest('a key is no session: send the cookie alone, or revoke the key');
+  if (credential.kind !== 'session') throw badRequest('a key is not a session; send only the session cookie, or revoke the key');
   await deleteSession(pool, credential.hash);
 }

@@ -1,6 +1,7 @@
 // Creates a key with all scopes for an owner of a workspace, without a key of a member. A person who can write to the
 // database asks for it on the command line; it is not part of the API. An admin event records it, and running control
 // planes are notified as of any other write.
+
 import { makeId, makeSecret, ownersKey } from '../rules/key.ts';
 import { hasTable } from '../../database/deployment.ts';
 import { insertEvents } from '../../audit/store/events.ts';
@@ -26,7 +27,7 @@ export async function recoverOwner(
   { pool, random, clock }: Pick<Deps, 'pool' | 'random' | 'clock'>,
   workspace: string,
 ): Promise<Recovered> {
-  if (!(await hasTable(pool, 'deployment'))) return refused('this database holds no workspaces: no control plane ever ran on it');
+  if (!(await hasTable(pool, 'deployment'))) return refused('this database holds no workspaces: no control plane has run on it');
   return inTransaction(
     pool,
     async (client) => {

@@ -18,7 +18,7 @@ export function uriOf(certified: Certified): string {
     certified.kind === 'key'
       ? `${scheme}workspace/${certified.workspace}/key/${certified.keyId}`
       : `${scheme}cluster/ns/${certified.namespace}/sa/${certified.serviceAccount}/pod/${certified.pod}`;
-  if (parseUri(uri) === null) throw new Error('a part of a name for a certificate is no name');
+  if (parseUri(uri) === null) throw new Error('a part of a certificate name is not valid');
   return uri;
 }
 
@@ -37,7 +37,7 @@ export function parseUri(uri: string): Certified | null {
 export function certificateProblem(alternativeNames: string, workspace: string): string | null {
   // Node puts quotes around a name that could be read as several names.
   const ours = [...alternativeNames.matchAll(/tollgate:\/\/[^",\s]*/g)].map(([uri]) => parseUri(uri));
-  if (ours.includes(null)) return 'the client certificate has a name that is none of ours';
+  if (ours.includes(null)) return 'the client certificate has a name that this control plane does not issue';
   const others = ours.some((one) => one?.kind === 'key' && one.workspace !== workspace);
-  return others ? 'the client certificate was issued for another workspace than that of the key' : null;
+  return others ? 'the client certificate was issued for a different workspace than the key' : null;
 }

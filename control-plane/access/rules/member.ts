@@ -20,7 +20,7 @@ const unusable: ReadonlySet<string> = new Set(['__proto__', '.', '..']);
 /** Why a uid is not permitted, in words that follow its place; null if it is permitted. */
 export function uidProblem(uid: string): string | null {
   if (!isUid(uid)) return `must be ${uidForm}`;
-  return unusable.has(uid) ? `must not be ${[...unusable].join(', ')}: neither a path nor a document could name it` : null;
+  return unusable.has(uid) ? `must not be ${[...unusable].join(', ')}: a path or a document cannot contain this uid` : null;
 }
 
 export function checkUid(uid: string): readonly Problem[] {

@@ -21,7 +21,7 @@ const name: Shape = {
 const names = (max: number): Shape => list(max, name);
 
 export const agentCeiling = described(
-  'what members may give agents; absent: no scope and no delegating that the agent lacks, and all else. Owners and admins are free',
+  'what members may set on agents; absent: no scopes and no delegation that the agent lacks, and everything else. It does not limit owners and admins',
   fields({
     enabledTools: names(1000),
     scopes: names(200),

@@ -45,7 +45,7 @@ async function sendBriefly(
   const records = items.map((item) => recordOf(log, item, true));
   const answer = await collector.post(requestOf(log, records), signal);
   if (answer.kind !== 'too large') return answer;
-  const reason = 'the collector says that a single record without its payloads is too large (413, or 400 in those words)';
+  const reason = 'the collector answered that a single record without its payloads is too large (413, or 400 with such a message)';
   return { kind: 'failed', failure: { kind: 'refused', reason, words: '', retryAfterMs: null } };
 }
 

@@ -34,7 +34,7 @@ export async function signLog({ pool, clock, notary }: SigningDeps, workspaceId:
   const isBehind = newest !== null && newest.size > size && newest.size > (await openLog(pool, workspaceId)).ingest;
   if (isBehind || !(await writeCheckpoint(pool, workspaceId, { size, chain, madeAt, note }, notary.publicKey)))
     throw conflict(
-      `the log holds ${size} items and does not go on from its checkpoint of ${newest?.size ?? size}: it was changed or rolled back`,
+      `the log holds ${size} items and does not continue its checkpoint of ${newest?.size ?? size} items: it was changed or rolled back`,
     );
   return { log, checkpoint, note };
 }
@@ -49,7 +49,7 @@ export const readCheckpoint = effectOperation('audit.read', async ({ pool }, { w
   const wanted = size === null ? null : sizeFrom('size', size);
   const found = await findCheckpoint(pool, workspaceId, wanted ?? undefined);
   if (found === null || (wanted !== null && found.size !== wanted))
-    throw notFound(size === null ? 'no checkpoint was made yet' : `no checkpoint of ${size} items is kept`);
+    throw notFound(size === null ? 'no checkpoint has been made yet' : `no checkpoint of ${size} items is kept`);
   return shownCheckpoint(found.size, found.note);
 });
 

@@ -1,6 +1,7 @@
 // Exports the log as its chain. The last line is a checkpoint that is made now. The export can be verified offline,
 // without this system. Chain values are computed from the digests that entries had on arrival, so an entry that was
 // changed later in the database does not match its own line. It reads page by page, as the export of entries does.
+
 import { AppError } from '@tollgate/proto/contract';
 import {
   canonicalGap,
@@ -46,7 +47,7 @@ export const exportChain = effectOperation('audit.read', async (deps, actor, aft
   const asked = after === null ? 0 : sizeFrom('after', after);
   const signed = await signLog(deps, actor.workspaceId);
   const { size } = signed.checkpoint;
-  if (asked > size) throw badRequest(`after is ${asked}, and the log holds ${size} items: it is another log, or was rolled back`);
+  if (asked > size) throw badRequest(`after is ${asked}, but the log has only ${size} items: it is a different log, or it was rolled back`);
   const given = { deps, actor, signed, signal };
   return linesOf(given, await readBase(given, asked));
 });
@@ -57,7 +58,7 @@ async function readBase({ deps, actor, signed: { log } }: Export, asked: number)
   const size = Math.max(asked, keptAfter);
   const nearest = await findCheckpoint(deps.pool, actor.workspaceId, size);
   if (nearest === null || nearest.size < keptAfter) {
-    if (keptAfter !== beginsAfter) throw new Error(`the checkpoint of ${keptAfter} items, with which the log begins, is not there`);
+    if (keptAfter !== beginsAfter) throw new Error(`the checkpoint of ${keptAfter} items, with which the log begins, is missing`);
     return rollTo(size, { size: beginsAfter, chain: valueBefore(origin, beginsAfter), checkpoint: '' }, deps, actor);
   }
   const isBeginning = size === keptAfter && keptAfter !== beginsAfter;

@@ -64,7 +64,7 @@ export const readUsage = readOperation('usage.read', async (deps, actor, filters
     ...(signal === undefined ? {} : { signal }),
   };
   const state = await readWorkspaceState(readingPool, actor.workspaceId);
-  if (state === null) throw unauthenticated('the workspace of this key is gone');
+  if (state === null) throw unauthenticated('the workspace of this key no longer exists');
   const count = createUsageCount(replayedPolicyOf(state, state.documents, defaults), { sub, agent });
   const truncated = await withinTime(question, () => countWindow(deps, question, state, count), true);
   const limits: readonly UsedLimit[] = count.usedAt(now.getTime());

@@ -47,7 +47,7 @@ export async function tendPartitions(deps: TendDeps, retentionDays: number, isEx
   } catch (error) {
     // Dropping waits for every reader of the log, and stops after a short time. The job runs again in an hour.
     if (!isUnavailable(error)) throw error;
-    log.warn({ reason: reasonOf(error), retentionDays }, 'audit entries out of retention are still there');
+    log.warn({ reason: reasonOf(error), retentionDays }, 'audit entries past their retention could not be removed');
     return [];
   }
 }
@@ -61,10 +61,11 @@ async function unlessUnexported({ pool, log }: TendDeps, oldest: Date, retention
   for (const day of (await listDaysBefore(pool, oldest)).toReversed()) {
     const from = startOf(day);
     if (!(await hasUnexported(pool, from, new Date(from.getTime() + dayMs)))) continue;
-    if (from < startOfDay(atMost)) log.error({ ...fields, day }, 'audit entries go out of retention that were not exported');
+    if (from < startOfDay(atMost))
+      log.error({ ...fields, day }, 'audit entries past their retention are removed although they were not exported');
     else if (from < keptFrom) keptFrom = from;
   }
-  if (keptFrom < oldest) log.warn({ ...fields, keptFrom }, 'audit entries out of retention are kept until they are exported');
+  if (keptFrom < oldest) log.warn({ ...fields, keptFrom }, 'audit entries past their retention are kept until they are exported');
   return keptFrom;
 }
 

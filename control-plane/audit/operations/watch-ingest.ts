@@ -1,5 +1,6 @@
 // Remembers why the database rejects entries of the audit log, in the database's own words, for people who read
 // `/readyz`. Sidecars send a refused batch repeatedly and report it nowhere else.
+
 import type { AuditBatch, Ingested } from '../rules/audit-batch.ts';
 import { reasonOf } from '../../base/loggable.ts';
 import { isUnavailable } from '../../base/unavailable.ts';
@@ -29,7 +30,7 @@ export function watchIngest(take: Ingest, now: () => number) {
     /** One line for each reason; empty while all batches are accepted. */
     problems: (): readonly string[] => {
       for (const [workspaceId, { at }] of failed) if (at + forgetMs < now()) failed.delete(workspaceId);
-      return [...new Set([...failed.values()].map(({ reason }) => `entries are not taken in: ${reason}`))];
+      return [...new Set([...failed.values()].map(({ reason }) => `audit entries cannot be stored: ${reason}`))];
     },
   };
 }

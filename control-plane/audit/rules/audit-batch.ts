@@ -71,7 +71,7 @@ export function batchProblem({ spoolSecret, workspaceId, records }: Claimed): st
   if (spoolSecret.length !== secretBytes) return `batch.spool_secret must be ${secretBytes} bytes, is ${spoolSecret.length}`;
   if (workspaceId !== '' && !idForm.test(workspaceId)) return 'batch.workspace_id must be empty or 32 hex digits';
   if (records.length === 0 || records.length > bounds.auditBatchRecords) return `a batch holds 1 to ${bounds.auditBatchRecords} records`;
-  if (!followEachOther(records)) return 'records must follow each other without holes, each with an entry or a loss';
+  if (!followEachOther(records)) return 'records must have consecutive sequence numbers, each with an entry or a loss';
   // A single record can be larger. It is repaired and accepted; otherwise it would block its spool permanently.
   const isTooLarge = records.length > 1 && sizeOf(records) > bounds.auditBatchBytes;
   return isTooLarge ? `a batch of more than one record holds at most ${bounds.auditBatchBytes} bytes` : null;

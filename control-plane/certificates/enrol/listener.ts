@@ -29,7 +29,7 @@ export async function startEnrolListener(
     if (server !== null) return server.use(material);
     starting = starting
       .then(start)
-      .catch((error: unknown) => deps.log.error(loggable(error), 'the enrolment port could not be listened on'));
+      .catch((error: unknown) => deps.log.error(loggable(error), 'the enrolment server could not listen on its port'));
   });
   return {
     get port() {

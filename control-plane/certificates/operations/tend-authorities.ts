@@ -1,5 +1,6 @@
 // Reads the authorities that all control planes of a database share. If a new authority is due, the first control plane
 // that notices adds it.
+
 import {
   aliveAt,
   type Authority,
@@ -47,7 +48,7 @@ function opened({ sealer }: Tending, { certificate, madeAt, sealedKey }: StoredA
   const key = sealer.open(sealedKey, authorityPlace({ certificate }));
   if (key === null)
     throw new Error(
-      'the key of the authority cannot be decrypted: TOLLGATE_SECRET_KEY is not the one it was kept under, or its row was changed since; give the former one, alone or after the new one, or remove the rows of table authority and tell every sidecar the new `tollgate ca`',
+      'the key of the authority cannot be decrypted: it was encrypted with a different TOLLGATE_SECRET_KEY, or its row was changed; set TOLLGATE_SECRET_KEY to the former key, alone or after the new one, or delete the rows of the table authority and give every sidecar the new output of `tollgate ca`',
     );
   return { certificate, madeAt, key };
 }

@@ -45,13 +45,10 @@ export async function tendMaterial({ find, now, log }: Deps, tendMs = standardTe
       if (found === current) return;
       current = found;
       for (const listener of listeners) listener(found);
-      log.info(
-        { expiresAt: expiryOf(found), authorities: found.authorities.length },
-        'the certificate that sidecars are shown is a new one',
-      );
+      log.info({ expiresAt: expiryOf(found), authorities: found.authorities.length }, 'the server certificate for sidecars was renewed');
     } catch (error) {
       problem = reasonOf(error);
-      log.error(loggable(error), 'the certificate that sidecars are shown was not looked after');
+      log.error(loggable(error), 'the server certificate for sidecars could not be checked or renewed');
     }
   };
   let tending: Promise<void> = Promise.resolve();

@@ -129,7 +129,7 @@ async function awaitAnswer(child: ChildProcess, server: Server): Promise<Postmas
 async function endOf(pid: number): Promise<string> {
   for (const command = await readCommand(pid); command !== '' && (await readCommand(pid)) === command; )
     await delay(adoptedPollMs, undefined, { ref: false });
-  return 'nobody heard how';
+  return 'in an unknown way';
 }
 
 const ending = ({ exitCode, signalCode }: ChildProcess) => (signalCode ? `signal ${signalCode}` : `exit code ${exitCode}`);

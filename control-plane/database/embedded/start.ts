@@ -113,7 +113,9 @@ async function openHome(dataDir: string): Promise<string> {
   const owner = (await stat(home)).uid;
   // If a normal user controls the folder, a link in it could make root write anywhere.
   if (owner !== uid)
-    throw new Error(`${home} belongs to user ${owner} and we run as ${uid}: start as that user or set another TOLLGATE_DATA_DIR.`);
+    throw new Error(
+      `${home} belongs to user ${owner} and this process runs as user ${uid}: start as that user or set another TOLLGATE_DATA_DIR.`,
+    );
   return home;
 }
 

@@ -1,5 +1,6 @@
 // Gives a restored copy of a database a new epoch, so that its revisions are not confused with revisions that sidecars
 // have seen. The person who restores the database starts this on the command line. It is not part of the API.
+
 import { hasTable, lockStart, readDeployment, updateEpoch } from '../deployment.ts';
 import { markRestored, type Restored } from '../restored.ts';
 import { listHeartbeats } from '../../runs/store/run-instances.ts';
@@ -28,7 +29,7 @@ export async function renewEpoch({ pool, random, wait, migrate }: RenewDeps, { f
   const live = force ? 0 : await countLive({ pool, wait });
   if (live > 0)
     return refused(
-      `${live === 1 ? 'a control plane runs' : `${live} control planes run`} on this database; stop ${live === 1 ? 'it' : 'them'} first, or say --force`,
+      `${live === 1 ? 'a control plane runs' : `${live} control planes run`} on this database; stop ${live === 1 ? 'it' : 'them'} first, or use --force`,
     );
   await migrate();
   return inTransaction(
@@ -55,4 +56,4 @@ async function countLive({ pool, wait }: Pick<RenewDeps, 'pool' | 'wait'>): Prom
 
 const refused = (reason: string): Renewed => ({ kind: 'refused', reason });
 
-const neverRan = refused('this database holds no workspaces: no control plane ever ran on it');
+const neverRan = refused('this database holds no workspaces: no control plane has run on it');

@@ -17,6 +17,6 @@ export function indexOf(state: WorkspaceState, defaults: PolicyDefaults): Index 
     },
     state.workspace,
   );
-  if (!verified.ok) throw new Error(`the compiler made a snapshot that no sidecar takes: ${verified.code}: ${verified.message}`);
+  if (!verified.ok) throw new Error(`the compiler made a snapshot that sidecars refuse: ${verified.code}: ${verified.message}`);
   return buildIndex(verified.snapshot);
 }

@@ -1,4 +1,5 @@
 // Exports all policy documents of the organisation at one revision, in the form that `apply` accepts.
+
 import { policySetOf } from '../rules/policy-set.ts';
 import { unauthenticated } from '../../base/refusal.ts';
 import { listDocuments } from '../store/policies.ts';
@@ -11,7 +12,7 @@ export const exportPolicies = readOperation('policy.export', ({ pool }, { worksp
     pool,
     async (client) => {
       const workspace = await findWorkspace(client, workspaceId);
-      if (workspace === null) throw unauthenticated('the workspace of this key is gone');
+      if (workspace === null) throw unauthenticated('the workspace of this key no longer exists');
       return { ...policySetOf(await listDocuments(client, workspaceId)), revision: workspace.revision };
     },
     'read',

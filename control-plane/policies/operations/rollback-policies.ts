@@ -30,7 +30,7 @@ const rollback = writeOperation('policy.rollback', async (write, revision: numbe
 
 async function documentsAt(write: Write, revision: number): Promise<WantedDocuments> {
   const present = write.revision - 1;
-  if (revision > present) throw notFound(`there is no revision ${revision} yet; the present one is ${present}`);
+  if (revision > present) throw notFound(`there is no revision ${revision} yet; the current one is ${present}`);
   const documents = await membersAsThen(write, await listDocumentsAt(write.client, write.workspaceId, revision));
   // A document that was valid then can be invalid today.
   refuseIfAny(checkDocuments(documents));

@@ -52,7 +52,7 @@ export function createSimulatePolicies(): Operation<unknown, AsyncIterable<Simul
     };
     return seated(seats, workspaceId, async () => {
       const state = await readWorkspaceState(readingPool, workspaceId);
-      if (state === null) throw unauthenticated('the workspace of this key is gone');
+      if (state === null) throw unauthenticated('the workspace of this key no longer exists');
       return simulate(replay, state, defaults, question);
     });
   });

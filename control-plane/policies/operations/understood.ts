@@ -41,7 +41,9 @@ export async function requireUnderstood(
   if (!force && ofSidecars.length > 0) {
     const sidecars = await listLackingSidecars(client, workspaceId, ofSidecars);
     if (sidecars.length > 0)
-      throw conflict(`${what}, which sidecars lack: ${shown(sidecars)}; upgrade them, or say force=true: they deny what it is about`);
+      throw conflict(
+        `${what}, which sidecars lack: ${shown(sidecars)}; upgrade them, or set force=true: they then deny the calls of such rules`,
+      );
   }
   await raiseNeeds(client, needs);
 }

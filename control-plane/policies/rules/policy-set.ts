@@ -80,9 +80,9 @@ export function parsePolicySet(body: Readonly<Record<string, unknown>>): Checked
     ...sections.flatMap((section) => (Object.hasOwn(body, section.name) ? [parseSection(section, body[section.name])] : [])),
   ];
   const problems = [
-    ...strangers.flatMap((name) => problem(childPath('', name), `is not a section; there are ${sectionNames.join(', ')}`)),
+    ...strangers.flatMap((name) => problem(childPath('', name), `is not a section; the sections are ${sectionNames.join(', ')}`)),
     ...(typeof dryRun === 'boolean' ? [] : problem('dryRun', 'must be true or false')),
-    ...(revision === undefined || Number.isInteger(revision) ? [] : problem('revision', 'must be an integer, as the export has it')),
+    ...(revision === undefined || Number.isInteger(revision) ? [] : problem('revision', 'must be an integer, as in the export')),
     ...parsed.flatMap((section) => section.problems),
   ];
   if (problems.length > 0) return { problems };

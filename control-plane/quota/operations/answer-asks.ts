@@ -92,7 +92,7 @@ export async function answerAsks(
     if ('answered' in outcome) return outcome.answered;
     await insertCounters(pool, workspaceId, outcome.missing);
   }
-  throw unauthenticated('the workspace of this key is gone');
+  throw unauthenticated('the workspace of this key no longer exists');
 }
 
 /** The asks of a message that get a row if they have none. */

@@ -81,7 +81,7 @@ export function createLedger(
       metrics.committed(now() - began);
       for (const [at, { settle, fail }] of batch.entries()) {
         const one = answered[at];
-        if (one === undefined) fail(new Error('a message of asks was left out'));
+        if (one === undefined) fail(new Error('a message of asks got no result'));
         else settle(one);
       }
     } catch (error) {
@@ -104,7 +104,7 @@ export function createLedger(
 
   return {
     open: ({ workspaceId, holder, ...asker }, onRecall) => {
-      if (!holderForm.test(holder)) throw badRequest('a holder is 64 hex digits');
+      if (!holderForm.test(holder)) throw badRequest('a holder must be 64 hex digits');
       const watch = watchPolicy(workspaceId);
       const detach = recalls.attach(workspaceId, holder, onRecall);
       let isOpen = true;
@@ -140,8 +140,7 @@ export function createLedger(
   };
 }
 
-const noRoom = (): AppError =>
-  new AppError({ code: 'unavailable', publicMessage: 'so many asks of this key wait that there is no room; ask again' });
+const noRoom = (): AppError => new AppError({ code: 'unavailable', publicMessage: 'too many asks of this key are waiting; ask again' });
 
 /** Takes as many messages as fit into one transaction, at least one. */
 function takeBatch(lane: Waiting[]): readonly Waiting[] {

@@ -54,7 +54,7 @@ export function createRecalls({ pool, now, log }: RecallDeps): Recalls {
     while (telling.length > 0) {
       const payloads = telling;
       telling = [];
-      await notifyRecalls(pool, payloads).catch((error: unknown) => log.warn({ err: loggable(error) }, 'grants were not called back'));
+      await notifyRecalls(pool, payloads).catch((error: unknown) => log.warn({ err: loggable(error) }, 'grants could not be recalled'));
     }
     isTelling = false;
   };

@@ -36,7 +36,7 @@ export function settleGrants(
     if (grant.holder !== holder) return { lie: `grant ${one.grantId} is another sidecar's` };
     const used = one.used.reduce((sum, { count }) => sum + count, 0);
     if (settings.kind === 'window' && used > grant.tokens)
-      return { lie: `${used} of grant ${one.grantId} were used, which held ${grant.tokens}` };
+      return { lie: `${used} calls of grant ${one.grantId} were reported as used, but it had ${grant.tokens}` };
     state = {
       ...state,
       grants: state.grants.filter((other) => other !== grant),

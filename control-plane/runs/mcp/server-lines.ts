@@ -105,4 +105,4 @@ export function createServerLines({ target, secrets }: LineTarget, { reach, take
   };
 }
 
-const noSeat = 'so many programs of tool servers run that no other can be started now; try again';
+const noSeat = 'too many programs of tool servers are running to start another one; try again';

@@ -40,7 +40,7 @@ interface Wanted {
 }
 
 /** The message for a server that is no longer held. */
-export const notHeld = 'the tool server was removed, or registered anew, since the run began';
+export const notHeld = 'the tool server was removed, or registered again, after the run began';
 
 interface Attempt {
   /** False: the server cannot have executed the request. */

@@ -59,7 +59,7 @@ function takeSeat(seats: Seats<number>, workspaceId: number, atOnce: number): ()
   if ('leave' in seat) return seat.leave;
   throw new AppError({
     code: 'rate_limited',
-    publicMessage: `at most ${atOnce} runs of a workspace go on at once in one control plane; try again when one has ended`,
+    publicMessage: `at most ${atOnce} runs of a workspace can be active at once in one control plane; try again when one has ended`,
     retryAfterSeconds: 5,
   });
 }

@@ -126,7 +126,7 @@ export function createRoster({ pool, random, wall, now, log }: RosterDeps, name:
     return lastWrite;
   };
   const writeCalmly = (): Promise<void> =>
-    write().catch((error: unknown) => log.warn({ reason: reasonOf(error) }, 'which sidecars there are could not be written'));
+    write().catch((error: unknown) => log.warn({ reason: reasonOf(error) }, 'the list of sidecars could not be stored'));
   const keepWriting = async (): Promise<void> => {
     while (await delay(everyMs, true, { signal: closing.signal, ref: false }).catch(() => false)) await writeCalmly();
   };
@@ -161,7 +161,7 @@ export function createRoster({ pool, random, wall, now, log }: RosterDeps, name:
         refused: (code, message) => change({ lastNack: nackOf(code, message, new Date(wall())) }),
         says: (status) => {
           statuses += 1;
-          if (isTalkative(statuses, now() - enteredAt)) return 'status comes oftener than it may';
+          if (isTalkative(statuses, now() - enteredAt)) return 'status is sent more often than allowed';
           const problem = statusProblem(status);
           if (problem === null) change({ status });
           return problem;

@@ -93,7 +93,7 @@ export function helloProblem({ sidecarId, bootId, held, heldHash, capabilities }
   if (heldHash.length !== 0 && heldHash.length !== hashBytes) return `hello.held_hash must be ${hashBytes} bytes, is ${heldHash.length}`;
   if (held == null) return null;
   if (!idForm.test(held.epoch)) return 'hello.held.epoch must be 1 to 100 letters, digits and . _ : -';
-  return Number.isSafeInteger(held.number) && held.number >= 0 ? null : 'hello.held.number must be that of a revision';
+  return Number.isSafeInteger(held.number) && held.number >= 0 ? null : 'hello.held.number must be the number of a revision';
 }
 
 interface Claimed {

@@ -1,5 +1,6 @@
 // Registers a tool server. All checks that do not need the server come first. Then the server is asked for its tools,
 // with no transaction open. Only a server that has answered is stored.
+
 import { accepted, conflict, refuseIfAny } from '../../base/refusal.ts';
 import { type DiscoveredTool, type ToolServerDefinition, toolServerBounds, undiscovered } from '../rules/tool-server.ts';
 import { admissionOf } from '../rules/admission.ts';
@@ -35,7 +36,7 @@ const storeToolServer = writeOperation('tool-server.write', async (write, { defi
 });
 
 async function requireRoom(db: Queryable, workspaceId: number, name: string): Promise<void> {
-  if (await hasToolServer(db, workspaceId, name)) throw conflict('there is a tool server of that name already');
+  if (await hasToolServer(db, workspaceId, name)) throw conflict('a tool server with this name already exists');
   if ((await countToolServers(db, workspaceId)) >= toolServerBounds.serversInWorkspace)
     throw conflict(`a workspace has at most ${toolServerBounds.serversInWorkspace} tool servers`);
 }

@@ -20,16 +20,19 @@ export function createSealTending({ pool, sealer, log }: Pick<Deps, 'pool' | 'se
   const say = ({ toolServers, authorities }: Resealed, keys: number): void => {
     const counts = { toolServers: toolServers.resealed, authorities: authorities.resealed };
     const resealed = counts.toolServers + counts.authorities > 0;
-    if (resealed) log.info(counts, 'sealed anew by the first key of TOLLGATE_SECRET_KEY');
+    if (resealed) log.info(counts, 'secrets were encrypted again with the first key of TOLLGATE_SECRET_KEY');
     const before = unopened?.join('\n');
     unopened = [...authorities.unopened, ...toolServers.unopened];
     if (!resealed && before === unopened.join('\n')) return;
     if (unopened.length > 0)
-      log.warn({ count: unopened.length, sealed: unopened.slice(0, namedMax) }, 'no key of TOLLGATE_SECRET_KEY opens what is sealed');
+      log.warn(
+        { count: unopened.length, sealed: unopened.slice(0, namedMax) },
+        'no key of TOLLGATE_SECRET_KEY decrypts some of the secrets',
+      );
     else if (keys > 1)
       log.info(
         { keys },
-        'the first key of TOLLGATE_SECRET_KEY opens all that is sealed; the others are not needed where every control plane has it first',
+        'the first key of TOLLGATE_SECRET_KEY decrypts all secrets; the other keys are not needed once every control plane has this key first',
       );
   };
 
@@ -42,7 +45,7 @@ export function createSealTending({ pool, sealer, log }: Pick<Deps, 'pool' | 'se
     problems: (): readonly string[] =>
       unopened === null || unopened.length === 0
         ? []
-        : [`no key of TOLLGATE_SECRET_KEY opens ${unopened.length} of what is sealed; the log names them`],
+        : [`no key of TOLLGATE_SECRET_KEY decrypts ${unopened.length} of the secrets; the log names them`],
   };
 }
 

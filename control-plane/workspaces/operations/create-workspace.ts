@@ -41,7 +41,7 @@ export async function foundWorkspace(
   refuseIfAny([...slugProblems, ...checkUid(uid), ...checkEmail(email)]);
   const now = deps.clock();
   const id = await insertWorkspace(client, slug, now);
-  if (id === null) throw conflict('there is a workspace of that slug already');
+  if (id === null) throw conflict('a workspace with this slug already exists');
   await insertMember(client, id, { uid, email, role: 'owner', createdAt: now });
   const key = ownersKey(makeId(deps.random), 'owner', secret, { uid, now });
   await insertKey(client, id, key, secret);

@@ -29,7 +29,7 @@ export function readWorkspaceState(pool: pg.Pool, workspaceId: number): Promise<
 /** Reads the same within a transaction that holds the lock on the workspace's row. No other process can write then. */
 export async function collectWorkspaceState(db: Queryable, workspaceId: number): Promise<WorkspaceState> {
   const state = await findState(db, workspaceId);
-  if (state === null) throw new Error('a workspace whose row is held is gone');
+  if (state === null) throw new Error('a workspace is missing although its row is locked');
   return state;
 }
 
@@ -62,7 +62,7 @@ async function findHead(db: Queryable, workspaceId: number): Promise<(Head & { r
   const workspace = await findWorkspace(db, workspaceId);
   if (workspace === null) return null;
   const deployment = await readDeployment(db);
-  if (deployment === null) throw new Error('the database holds workspaces and no epoch');
+  if (deployment === null) throw new Error('the database has workspaces but no epoch');
   const { slug, randomId, revision, frozen, changesFrom } = workspace;
   return { workspace: slug, workspaceId: randomId, epoch: deployment.epoch, revision, frozen, known: changesFrom };
 }

@@ -9,7 +9,7 @@ import type { Deps } from '../../../access/operation.ts';
 const daySpent = (now: Date, dailyCap: number): AppError =>
   new AppError({
     code: 'rate_limited',
-    publicMessage: `the daily cap of ${centsFromMicrocents(dailyCap)} cents for a user's runs is reached, or leaves too little for this model; it begins anew at midnight UTC`,
+    publicMessage: `the daily cap of ${centsFromMicrocents(dailyCap)} cents for a user's runs is reached, or leaves too little for this model; it is reset at midnight UTC`,
     retryAfterSeconds: secondsToMidnightUtc(now),
   });
 

@@ -170,7 +170,7 @@ const refused = (reason: unknown): unknown =>
   isUnavailable(reason)
     ? new AppError({
         code: 'unavailable',
-        publicMessage: 'the run was ended: the database could not be reached to put money aside for it',
+        publicMessage: 'the run was ended: the database could not be reached to reserve money for it',
         retryAfterSeconds: 5,
         cause: reason,
       })

@@ -85,7 +85,9 @@ export async function startHeart({ pool, random, log }: HeartDeps, beatMs = stan
     close: async () => {
       closing.abort();
       await beating;
-      await deleteInstance(pool, instance).catch((error: unknown) => log.warn({ reason: reasonOf(error) }, 'the heartbeat of runs stays'));
+      await deleteInstance(pool, instance).catch((error: unknown) =>
+        log.warn({ reason: reasonOf(error) }, 'the heartbeat of runs could not be removed'),
+      );
     },
   };
 }

@@ -1,6 +1,7 @@
 // Periodic job of every control plane, at start and then every few seconds: marks runs as failed if their control plane
 // no longer sends heartbeats, and counts their reservations as spent. Several processes can do this at the same time,
 // because each run is checked again after it is locked.
+
 import { died, lost, type RunRef } from '../../rules/run.ts';
 import { reasonOf } from '../../../base/loggable.ts';
 import { deleteSilentInstances, findOrphans, findRunsOf, isOrphan } from '../../store/run-instances.ts';
@@ -55,10 +56,10 @@ export async function mendRuns(deps: MendDeps, self: Self | null = null): Promis
     try {
       if (await failRun(deps, left)) mended += 1;
     } catch (error) {
-      log.warn({ run: left.run.id, reason: reasonOf(error) }, 'a run that was left behind could not be ended yet');
+      log.warn({ run: left.run.id, reason: reasonOf(error) }, 'an abandoned run could not be ended yet');
     }
   }
-  if (mended > 0) log.warn({ runs: mended }, 'ended runs that were left behind');
+  if (mended > 0) log.warn({ runs: mended }, 'ended abandoned runs');
   await deleteSilentInstances(pool, forgetMs);
   return mended;
 }

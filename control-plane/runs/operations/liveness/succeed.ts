@@ -19,7 +19,7 @@ export async function succeed({ pool, log }: SucceedDeps, instance: string, fold
     await opened.forget();
     return opened.close;
   } catch (error) {
-    log.warn(loggable(error), 'runs of former control planes are ended only when nobody has heard of those for a while');
+    log.warn(loggable(error), 'the takeover of runs failed; runs of former control planes end after a while without heartbeats');
     return () => Promise.resolve();
   }
 }

@@ -1,6 +1,7 @@
 // Periodic job of every control plane, at start and then each hour: deletes runs that ended before the retention of the
 // audit log began, including their transcripts. Safe when two processes run it at the same time: each takes rows that
 // the other has not taken.
+
 import { reasonOf } from '../../../base/loggable.ts';
 import { deleteRunsEndedBefore } from '../../store/runs.ts';
 import { isUnavailable } from '../../../base/unavailable.ts';
@@ -23,7 +24,7 @@ export async function tendRuns({ pool, clock, log }: TendDeps, retentionDays: nu
   } catch (error) {
     // The job runs again in an hour.
     if (!isUnavailable(error)) throw error;
-    log.warn({ reason: reasonOf(error), retentionDays }, 'runs out of retention are still there');
+    log.warn({ reason: reasonOf(error), retentionDays }, 'runs past their retention could not be removed');
   }
   return removed;
 }
