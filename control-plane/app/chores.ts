@@ -2,16 +2,16 @@
 // at the same time. A job that fails does not stop the jobs after it.
 
 import { loggable } from '../base/loggable.ts';
-import { tendSessions } from '../access/operations/tend-sessions.ts';
+import { tendSessions } from '../access/operations/remove-expired-sessions.ts';
 import { tendCheckpoints } from '../audit/operations/checkpoint.ts';
-import { tendPartitions, tendStatistics } from '../audit/operations/tend-partitions.ts';
-import { tendChanges } from '../workspaces/operations/tend-changes.ts';
-import type { SealTending } from '../tool-servers/operations/tend-sealed.ts';
+import { tendPartitions, tendStatistics } from '../audit/operations/maintain-partitions.ts';
+import { tendChanges } from '../workspaces/operations/remove-old-changes.ts';
+import type { SealTending } from '../tool-servers/operations/reseal-chore.ts';
 import type { Deps } from '../access/operation.ts';
-import { tendQuota } from '../quota/operations/tend-quota.ts';
-import { type CrowdedKeys, tendShares } from '../quota/operations/tend-shares.ts';
-import { tendRuns } from '../runs/operations/liveness/tend-runs.ts';
-import { tendSidecars } from '../sidecars/operations/tend-sidecars.ts';
+import { tendQuota } from '../quota/operations/remove-unused-counters.ts';
+import { type CrowdedKeys, tendShares } from '../quota/operations/remove-excess-counters.ts';
+import { tendRuns } from '../runs/operations/liveness/remove-old-runs.ts';
+import { tendSidecars } from '../sidecars/operations/remove-old-sidecars.ts';
 import type { Undo } from '../base/undo.ts';
 
 const hourMs = 3_600_000;

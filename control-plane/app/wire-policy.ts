@@ -7,7 +7,7 @@ import { watchQuotaPolicy } from '../publish/quota-policy.ts';
 import { type RevisionWatch, watchRevisions } from '../publish/store/watch-revisions.ts';
 import { createLedger, type Ledger, type QuotaMetrics } from '../quota/operations/ledger.ts';
 import { createRecalls } from '../quota/operations/recalls.ts';
-import type { CrowdedKeys } from '../quota/operations/tend-shares.ts';
+import type { CrowdedKeys } from '../quota/operations/remove-excess-counters.ts';
 import { recallChannel } from '../quota/store.ts';
 import { readWorkspace } from '../workspaces/store/workspace-state.ts';
 import type { Database } from './wire-database.ts';

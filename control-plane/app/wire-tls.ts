@@ -11,7 +11,7 @@ import { createEnrolMetrics } from '../certificates/enrol/metrics.ts';
 import type { EnrolDeps } from '../certificates/enrol/server.ts';
 import type { GrpcTls } from '../grpc/server.ts';
 import { accountOfPod, createKubernetes } from '../injector/kubernetes-api.ts';
-import { tendAuthorities } from '../certificates/operations/tend-authorities.ts';
+import { tendAuthorities } from '../certificates/operations/maintain-authorities.ts';
 import type { Deps } from '../access/operation.ts';
 import { givenIn } from '../certificates/tls/given-material.ts';
 import { type TendedMaterial, tendMaterial } from '../certificates/tls/material.ts';

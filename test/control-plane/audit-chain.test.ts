@@ -7,7 +7,7 @@ import type { Verdict } from '../../proto/chain/verify.ts';
 import { makeCheckpoint, tendCheckpoints } from '../../control-plane/audit/operations/checkpoint.ts';
 import { authenticate } from '../../control-plane/access/operations/authenticate.ts';
 import { createNotary, newNotaryKey } from '../../control-plane/audit/operations/notary.ts';
-import { tendPartitions, tendStatistics } from '../../control-plane/audit/operations/tend-partitions.ts';
+import { tendPartitions, tendStatistics } from '../../control-plane/audit/operations/maintain-partitions.ts';
 import { noteFrom, verify } from '../chain/log.ts';
 import { createRest, field, type Rest } from './rest.ts';
 import { entry, lost, record, records, ship, spool, workspaceIdOf } from './spool.ts';

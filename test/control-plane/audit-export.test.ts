@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { tendCheckpoints } from '../../control-plane/audit/operations/checkpoint.ts';
-import { exportGraceDays, tendPartitions } from '../../control-plane/audit/operations/tend-partitions.ts';
+import { exportGraceDays, tendPartitions } from '../../control-plane/audit/operations/maintain-partitions.ts';
 import { deleteWorkspace } from '../../control-plane/workspaces/store/workspaces.ts';
 import { type Collector, type Posted, type Reply, startCollector } from '../support/collector.ts';
 import { eventually } from '../support/programs.ts';

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { SnapshotEntry } from '../../control-plane/compile/compile.ts';
 import type { WorkspaceState } from '../../control-plane/compile/state.ts';
 import type { View } from '../../control-plane/compile/view.ts';
-import { tendChanges } from '../../control-plane/workspaces/operations/tend-changes.ts';
+import { tendChanges } from '../../control-plane/workspaces/operations/remove-old-changes.ts';
 import { type Holding, holdWorkspace } from '../../control-plane/publish/holding.ts';
 import { publishView } from '../../control-plane/publish/published.ts';
 import { viewPartsOf } from '../../control-plane/publish/view-parts.ts';

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { batchProblem } from '../../control-plane/audit/rules/audit-batch.ts';
 import { createIngest } from '../../control-plane/audit/operations/ingest-batch.ts';
-import { tendPartitions } from '../../control-plane/audit/operations/tend-partitions.ts';
+import { tendPartitions } from '../../control-plane/audit/operations/maintain-partitions.ts';
 import { createRest, type Rest } from './rest.ts';
 import { acknowledgedOf, batchOf, entry, lost, record, records, ship, shipped, spool, workspaceIdOf } from './spool.ts';
 

@@ -13,8 +13,8 @@ import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'v
 import { createLedger } from '../../control-plane/quota/operations/ledger.ts';
 import type { Asker } from '../../control-plane/quota/operations/plan-ask.ts';
 import { createRecalls } from '../../control-plane/quota/operations/recalls.ts';
-import { tendQuota } from '../../control-plane/quota/operations/tend-quota.ts';
-import { createCrowdedKeys, type CrowdedKeys, tendShares } from '../../control-plane/quota/operations/tend-shares.ts';
+import { tendQuota } from '../../control-plane/quota/operations/remove-unused-counters.ts';
+import { createCrowdedKeys, type CrowdedKeys, tendShares } from '../../control-plane/quota/operations/remove-excess-counters.ts';
 import type { QuotaPolicy } from '../../control-plane/publish/quota-policy.ts';
 import { recallChannel } from '../../control-plane/quota/store.ts';
 import { watchRevisions } from '../../control-plane/publish/store/watch-revisions.ts';

@@ -2,9 +2,9 @@
 // once and writes in between.
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { tendAuthorities } from '../../control-plane/certificates/operations/tend-authorities.ts';
+import { tendAuthorities } from '../../control-plane/certificates/operations/maintain-authorities.ts';
 import { reseal } from '../../control-plane/tool-servers/operations/reseal.ts';
-import { createSealTending } from '../../control-plane/tool-servers/operations/tend-sealed.ts';
+import { createSealTending } from '../../control-plane/tool-servers/operations/reseal-chore.ts';
 import { openSecrets, sealSecrets } from '../../control-plane/tool-servers/operations/tool-server-secrets.ts';
 import { createSealer, type Sealer } from '../../control-plane/tool-servers/store/sealed.ts';
 import { listSealedServers } from '../../control-plane/tool-servers/store/sealed-servers.ts';

@@ -6,7 +6,7 @@ import { Pool } from 'pg';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { recordEnd } from '../../control-plane/runs/operations/books/record-end.ts';
 import { createRunBooks } from '../../control-plane/runs/operations/books/run-books.ts';
-import { mendRuns } from '../../control-plane/runs/operations/liveness/mend-runs.ts';
+import { mendRuns } from '../../control-plane/runs/operations/liveness/end-abandoned-runs.ts';
 import { createProgress } from '../../control-plane/runs/operations/books/progress.ts';
 import { requireDay } from '../../control-plane/runs/operations/books/require-day.ts';
 import { reserve } from '../../control-plane/runs/operations/books/reserve.ts';

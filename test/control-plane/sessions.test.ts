@@ -2,7 +2,7 @@
 import { Registry } from 'prom-client';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { createApp } from '../../control-plane/http/app.ts';
-import { tendSessions } from '../../control-plane/access/operations/tend-sessions.ts';
+import { tendSessions } from '../../control-plane/access/operations/remove-expired-sessions.ts';
 import { type Answer, createRest, errorOf, field, operatorKey, type Rest } from './rest.ts';
 
 const session = '/acme/admin/session';

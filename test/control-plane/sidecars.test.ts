@@ -3,7 +3,7 @@ import type { SyncRequest, SyncResponse__Output } from '@tollgate/proto';
 import { bounds, snapshotSchemaVersion } from '@tollgate/proto/contract';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createRoster, type Roster } from '../../control-plane/sidecars/operations/roster.ts';
-import { tendSidecars } from '../../control-plane/sidecars/operations/tend-sidecars.ts';
+import { tendSidecars } from '../../control-plane/sidecars/operations/remove-old-sidecars.ts';
 import { temporaryFolder } from '../support/spools.ts';
 import { followPlane, openSync, type Plane, startPlane, type Wire } from '../support/plane.ts';
 

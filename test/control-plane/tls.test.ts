@@ -10,7 +10,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { holderSecret } from '../support/lease-names.ts';
 import type { TlsMaterial } from '../../control-plane/grpc/credentials.ts';
 import { authenticate } from '../../control-plane/access/operations/authenticate.ts';
-import { tendAuthorities } from '../../control-plane/certificates/operations/tend-authorities.ts';
+import { tendAuthorities } from '../../control-plane/certificates/operations/maintain-authorities.ts';
 import { createSealer } from '../../control-plane/tool-servers/store/sealed.ts';
 import { ownTerms } from '../../control-plane/certificates/tls/terms.ts';
 import { type Undo, undoAll } from '../../control-plane/base/undo.ts';

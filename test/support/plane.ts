@@ -20,10 +20,10 @@ import { createGrpcMetrics, exportRoster } from '../../control-plane/grpc/metric
 import { type GrpcServer, type GrpcTls, startGrpcServer } from '../../control-plane/grpc/server.ts';
 import { authenticate, stillStands } from '../../control-plane/access/operations/authenticate.ts';
 import { createIngest } from '../../control-plane/audit/operations/ingest-batch.ts';
-import { tendPartitions } from '../../control-plane/audit/operations/tend-partitions.ts';
+import { tendPartitions } from '../../control-plane/audit/operations/maintain-partitions.ts';
 import { createLedger } from '../../control-plane/quota/operations/ledger.ts';
 import { createRecalls } from '../../control-plane/quota/operations/recalls.ts';
-import { createCrowdedKeys } from '../../control-plane/quota/operations/tend-shares.ts';
+import { createCrowdedKeys } from '../../control-plane/quota/operations/remove-excess-counters.ts';
 import { createRoster } from '../../control-plane/sidecars/operations/roster.ts';
 import { createStreamSeats } from '../../control-plane/grpc/stream-seats.ts';
 import { createPublisher } from '../../control-plane/publish/publisher.ts';

@@ -3,7 +3,7 @@
 import { randomBytes } from 'node:crypto';
 import { Pool, type PoolConfig } from 'pg';
 import { makeId } from '../../control-plane/access/rules/key.ts';
-import { startHeart } from '../../control-plane/runs/operations/liveness/heart.ts';
+import { startHeart } from '../../control-plane/runs/operations/liveness/heartbeat.ts';
 import { createRunBooks } from '../../control-plane/runs/operations/books/run-books.ts';
 import { silentLog } from './silent-log.ts';
 

@@ -8,7 +8,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { type Account, accountOptions, clusterPath } from './account.ts';
 import { errorCode } from './error-code.ts';
-import { type Connection, knock } from './knock.ts';
+import { type Connection, knock } from './probe-server.ts';
 import { openLog } from './server-log.ts';
 import { databaseName, port, serverSettings, superuser } from './settings.ts';
 

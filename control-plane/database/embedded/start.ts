@@ -20,7 +20,7 @@ import { chooseAccount } from './account.ts';
 import { findNative, prepareBinaries } from './binaries.ts';
 import { createCluster } from './cluster.ts';
 import { keepRunning } from './keep-running.ts';
-import type { Connection } from './knock.ts';
+import type { Connection } from './probe-server.ts';
 import { acquireLock } from './lock.ts';
 import { adoptPostmaster, launchPostmaster, type Postmaster, type Server } from './postmaster.ts';
 import { shortenPath } from './short-path.ts';

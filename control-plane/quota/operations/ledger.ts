@@ -12,7 +12,7 @@ import { inTurns } from '../../base/turns.ts';
 import { type Answered, answerAsks, type LeaseMessage } from './answer-asks.ts';
 import type { Asker } from './plan-ask.ts';
 import type { Recalls } from './recalls.ts';
-import type { CrowdedKeys } from './tend-shares.ts';
+import type { CrowdedKeys } from './remove-excess-counters.ts';
 
 export interface QuotaMetrics {
   answered(answers: readonly QuotaAnswer[]): void;

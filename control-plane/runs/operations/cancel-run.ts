@@ -1,5 +1,5 @@
 // Requests the end of a run, on the control plane that executes it. That control plane is notified within a second
-// (`heart.ts`).
+// (`heartbeat.ts`).
 
 import { reachesOthers } from '../../access/rules/access.ts';
 import { isId } from '../../access/rules/key.ts';

@@ -6,7 +6,7 @@ import { accepted } from '../../base/refusal.ts';
 import { parseRunAsk } from '../rules/run-ask.ts';
 import type { RunResult } from '../events.ts';
 import type { Runner } from '../runner.ts';
-import { createTold, type ToldEvent } from '../telling.ts';
+import { createTold, type ToldEvent } from '../event-queue.ts';
 import { effectOperation, type Operation } from '../../access/operation.ts';
 import { createSeats, type Seats } from '../../base/turns.ts';
 

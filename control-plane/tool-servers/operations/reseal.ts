@@ -5,7 +5,7 @@ import { listAuthorities, lockAuthorities, updateSealedKey } from '../../certifi
 import type { Sealer } from '../store/sealed.ts';
 import { listSealedServers, type SealedServer, updateSealedServers } from '../store/sealed-servers.ts';
 import { inTransaction } from '../../database/transaction.ts';
-import { authorityPlace } from '../../certificates/operations/tend-authorities.ts';
+import { authorityPlace } from '../../certificates/operations/maintain-authorities.ts';
 import type { Deps } from '../../access/operation.ts';
 import { toolServerPlace } from './tool-server-secrets.ts';
 

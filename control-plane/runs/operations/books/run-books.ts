@@ -3,7 +3,7 @@
 //
 // A run is held from before its begin until its end is recorded, however long the database is not available. The costs
 // of its calls are kept here until they are settled. A run of this control plane that is not held any more is abandoned
-// (`mend-runs.ts`).
+// (`end-abandoned-runs.ts`).
 import { AppError } from '@tollgate/proto/contract';
 import { makeId } from '../../../access/rules/key.ts';
 import type { Wanted } from '../../rules/budget.ts';
@@ -51,7 +51,7 @@ const standardTriesAfterMs = [50, 250, 1_000, 2_500];
 const standardBusyMs = 30_000;
 const never = (): AbortSignal => new AbortController().signal;
 
-/** `instance` is the id of this control plane in its heartbeat (`heart.ts`). */
+/** `instance` is the id of this control plane in its heartbeat (`heartbeat.ts`). */
 export function createRunBooks(
   deps: BookDeps,
   instance: string,

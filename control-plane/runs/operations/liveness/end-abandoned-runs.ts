@@ -36,7 +36,7 @@ interface Self {
   readonly instance: string;
   /** Whether it still executes the run, or will soon record its end. */
   readonly holds: (run: RunRef) => boolean;
-  /** Whether a silence of other instances is their own (`heart.ts`). */
+  /** Whether a silence of other instances is their own (`heartbeat.ts`). */
   readonly isSteady: () => boolean;
 }
 

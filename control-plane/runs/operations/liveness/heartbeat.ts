@@ -1,5 +1,5 @@
 // The heartbeat of a control plane that runs agents. Once a second it writes that this process is alive, and reads
-// which of its runs must stop. A control plane without a recent heartbeat loses its runs to `mend-runs.ts`, and is
+// which of its runs must stop. A control plane without a recent heartbeat loses its runs to `end-abandoned-runs.ts`, and is
 // notified of that here when it is back.
 //
 // States: beating, and closed (final). If a beat fails, this control plane only trusts its view of the other instances

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createTold, type ToldEvent } from '../../control-plane/runs/telling.ts';
+import { createTold, type ToldEvent } from '../../control-plane/runs/event-queue.ts';
 import type { RunEvent } from '../../control-plane/runs/events.ts';
 
 const text = (delta: string): RunEvent => ({ kind: 'text', data: { delta } });
