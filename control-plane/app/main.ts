@@ -31,7 +31,7 @@ import { authenticate } from '../access/operations/authenticate.ts';
 import { createIngest } from '../audit/operations/ingest-batch.ts';
 import { watchIngest } from '../audit/operations/watch-ingest.ts';
 import { createNotary, openNotaryKey, readNotaryKey } from '../audit/operations/notary.ts';
-import { createSealTending } from '../tool-servers/operations/reseal-chore.ts';
+import { createResealChore } from '../tool-servers/operations/reseal-chore.ts';
 import type { Deps } from '../access/operation.ts';
 import { createCrowdedKeys } from '../quota/operations/remove-excess-counters.ts';
 import { seedFirstWorkspace } from '../workspaces/operations/seed-first-workspace.ts';
@@ -148,10 +148,10 @@ async function start({ config, env, undo, log, telemetry, registry, signal }: St
     authorities: tls.authorities,
     notary: createNotary(signing.key, config.auditRetentionDays),
   };
-  const sealTending = createSealTending({ ...deps, log });
+  const resealChore = createResealChore({ ...deps, log });
   const crowded = createCrowdedKeys();
   await startChores(
-    { ...deps, log, sealTending, crowded, isExporting: config.auditExportEndpoint !== null },
+    { ...deps, log, resealChore, crowded, isExporting: config.auditExportEndpoint !== null },
     config.auditRetentionDays,
     undo,
   );
@@ -194,7 +194,7 @@ async function start({ config, env, undo, log, telemetry, registry, signal }: St
         ...problem('there is no valid server certificate for sidecars', tls.problem),
         ...problem('the injection webhook is not listening', injecting.injector?.problem),
       ],
-      warnings: () => [...intake.problems(), ...(auditExport?.problems() ?? []), ...sealTending.problems()],
+      warnings: () => [...intake.problems(), ...(auditExport?.problems() ?? []), ...resealChore.problems()],
     },
     undo,
   );

@@ -102,7 +102,7 @@ function createQuotaMetrics(registers: Registry[]): QuotaMetrics {
     registers,
   });
   const tokens = new Counter({ name: 'tollgate_lease_tokens_granted_total', help: 'Calls that were granted', registers });
-  const lies = new Counter({ name: 'tollgate_lease_lies_total', help: 'Messages of asks with impossible claims', registers });
+  const falseClaims = new Counter({ name: 'tollgate_lease_lies_total', help: 'Messages of asks with impossible claims', registers });
   const demands = new Counter({
     name: 'tollgate_lease_demands_total',
     help: 'Asks that were not allowed: for another subject, for one that does not exist, or for more counters than a key may have',
@@ -121,7 +121,7 @@ function createQuotaMetrics(registers: Registry[]): QuotaMetrics {
         if (result.kind === 'grant') tokens.inc(result.tokens);
       }
     },
-    lied: () => lies.inc(),
+    falseClaim: () => falseClaims.inc(),
     committed: (ms) => transactions.observe(ms / 1000),
     demanded: (asks) => demands.inc(asks),
   };

@@ -32,7 +32,7 @@ async function play(parts: RunParts): Promise<RunStopReason> {
     const reply = await replyPaid(parts);
     const { text, pieces, finish } = reply;
     const calls = withOwnIds(callsOf(reply), seen, round);
-    conversation.heard({ text, toolCalls: calls.map(shownAgain), ...(pieces === undefined ? {} : { pieces }) });
+    conversation.addReply({ text, toolCalls: calls.map(shownAgain), ...(pieces === undefined ? {} : { pieces }) });
     if (calls.length > 0) {
       governed.addRound();
       await playRound(parts, round, { ...reply, toolCalls: calls });

@@ -10,7 +10,7 @@ import { request } from 'undici';
 import { createGrpcMetrics } from '../../control-plane/grpc/metrics.ts';
 import { eventsOf, type SentEvent } from '../../control-plane/cli/streams.ts';
 import { createCatalogue } from '../../control-plane/agents/rules/catalogue.ts';
-import { tendPartitions } from '../../control-plane/audit/operations/maintain-partitions.ts';
+import { maintainPartitions } from '../../control-plane/audit/operations/maintain-partitions.ts';
 import { createIngest } from '../../control-plane/audit/operations/ingest-batch.ts';
 import { createLedger } from '../../control-plane/quota/operations/ledger.ts';
 import { createRecalls } from '../../control-plane/quota/operations/recalls.ts';
@@ -77,7 +77,7 @@ export async function createRunsRest({
     ...(telemetry === undefined ? {} : { inTrace: telemetry.inTrace }),
   });
   rest.clock.now = new Date();
-  await tendPartitions(rest.deps, 90);
+  await maintainPartitions(rest.deps, 90);
   const publisher = createPublisher({ read: (id, since) => readWorkspace(rest.pool, id, since), defaults: rest.deps.defaults, log });
   const now = (): number => performance.now();
   const recalls = createRecalls({ pool: rest.pool, now, log });

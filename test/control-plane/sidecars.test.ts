@@ -3,7 +3,7 @@ import type { SyncRequest, SyncResponse__Output } from '@tollgate/proto';
 import { bounds, snapshotSchemaVersion } from '@tollgate/proto/contract';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createRoster, type Roster } from '../../control-plane/sidecars/operations/roster.ts';
-import { tendSidecars } from '../../control-plane/sidecars/operations/remove-old-sidecars.ts';
+import { removeOldSidecars } from '../../control-plane/sidecars/operations/remove-old-sidecars.ts';
 import { temporaryFolder } from '../support/spools.ts';
 import { followPlane, openSync, type Plane, startPlane, type Wire } from '../support/plane.ts';
 
@@ -308,7 +308,7 @@ test('a batch is one statement, whatever its size; a silent sidecar is written a
   await plane.pool.query("update sidecar set seen_at = now() - interval '46 seconds' where boot_id like 'many-%'");
   expect(await shown('many-7')).toMatchObject({ connected: false });
   await plane.pool.query("update sidecar set seen_at = now() - interval '8 days' where boot_id like 'many-1%'");
-  await tendSidecars(plane.deps);
+  await removeOldSidecars(plane.deps);
   expect([await shown('many-1'), await shown('many-2')]).toEqual([undefined, expect.anything()]);
   await Promise.all([a.close(), b.close()]);
 });

@@ -40,7 +40,7 @@ function start(roomBytes: number) {
       pool: pool as never,
       watchPolicy: () => ({ current: policy, first: Promise.resolve(policy), close: () => undefined }),
       recalls: { attach: () => () => undefined, send: () => undefined } as never,
-      metrics: { answered: () => undefined, lied: () => undefined, committed: () => undefined, demanded: () => undefined },
+      metrics: { answered: () => undefined, falseClaim: () => undefined, committed: () => undefined, demanded: () => undefined },
       crowded: { has: () => false },
       now: () => 0,
     },

@@ -329,7 +329,7 @@ function shown() {
       listeners.add(heard);
       return () => void listeners.delete(heard);
     },
-    tend: async () => undefined,
+    check: async () => undefined,
     close: async () => undefined,
     use: () => {
       const material = { ...shownPair(), authorities: [authority.certificate] };

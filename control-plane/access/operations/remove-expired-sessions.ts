@@ -4,7 +4,7 @@ import { deleteExpiredSessions } from '../store/sessions.ts';
 import { deleteExpiredSignIns } from '../store/sign-ins.ts';
 import type { Deps } from '../operation.ts';
 
-export async function tendSessions({ pool, clock }: Pick<Deps, 'pool' | 'clock'>): Promise<void> {
+export async function removeExpiredSessions({ pool, clock }: Pick<Deps, 'pool' | 'clock'>): Promise<void> {
   const now = clock();
   await deleteExpiredSessions(pool, now);
   await deleteExpiredSignIns(pool, now);

@@ -69,7 +69,7 @@ interface TendDeps extends SigningDeps {
 }
 
 /** Periodic job of every control plane, each minute. Safe when two processes run it at the same time. */
-export async function tendCheckpoints(deps: TendDeps): Promise<void> {
+export async function makeDueCheckpoints(deps: TendDeps): Promise<void> {
   for (const workspaceId of await listUnsigned(deps.pool)) {
     // A failure in the log of one workspace must not stop the others.
     await signLog(deps, workspaceId).catch((error: unknown) =>

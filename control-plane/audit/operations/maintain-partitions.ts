@@ -35,7 +35,7 @@ interface TendDeps extends Pick<Deps, 'pool' | 'clock'> {
 /**
  * `isExporting`: this control plane exports entries, now or soon. Returns the days that were dropped, as `YYYYMMDD`.
  */
-export async function tendPartitions(deps: TendDeps, retentionDays: number, isExporting = false): Promise<readonly string[]> {
+export async function maintainPartitions(deps: TendDeps, retentionDays: number, isExporting = false): Promise<readonly string[]> {
   const { pool, clock, log } = deps;
   const now = clock();
   const ahead = new Date(now.getTime() + bounds.auditFutureMs + dayMs);
@@ -105,6 +105,6 @@ async function retireAndDrop(pool: Deps['pool'], day: string): Promise<boolean> 
 }
 
 /** Each minute: updates statistics of days that have grown or ended. PostgreSQL's own jobs may do this too late. */
-export async function tendStatistics({ pool, clock }: Pick<Deps, 'pool' | 'clock'>): Promise<readonly string[]> {
+export async function updateStatistics({ pool, clock }: Pick<Deps, 'pool' | 'clock'>): Promise<readonly string[]> {
   return inTransaction(pool, (client) => analyseDays(client, clock()), 'patient');
 }

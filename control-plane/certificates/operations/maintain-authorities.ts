@@ -20,7 +20,7 @@ import type { Deps } from '../../access/operation.ts';
 type Tending = Pick<Deps, 'pool' | 'clock'> & { readonly sealer: Sealer };
 
 /** Returns the authorities that are valid now, the oldest first, and the one that signs now. */
-export async function tendAuthorities(
+export async function maintainAuthorities(
   deps: Tending,
   terms: Terms,
 ): Promise<{ readonly authorities: readonly Known[]; readonly signer: Authority }> {

@@ -10,14 +10,14 @@ export interface Material extends Pair {
   readonly authorities: readonly string[];
 }
 
-export interface TendedMaterial {
+export interface MaintainedMaterial {
   readonly current: Material | null;
   /** Why no client can be served; null: there is no problem. */
   readonly problem: string | null;
   /** Called for each new material. Returns a function that ends the calls. */
   onChange(listener: (material: Material) => void): () => void;
   /** Checks and renews the material immediately. */
-  tend(): Promise<void>;
+  check(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -31,14 +31,14 @@ interface Deps {
   };
 }
 
-const standardTendMs = 30_000;
+const standardCheckMs = 30_000;
 
 /** Resolves after the first search, whether it succeeded or not. */
-export async function tendMaterial({ find, now, log }: Deps, tendMs = standardTendMs): Promise<TendedMaterial> {
+export async function maintainMaterial({ find, now, log }: Deps, checkMs = standardCheckMs): Promise<MaintainedMaterial> {
   const listeners = new Set<(material: Material) => void>();
   let current: Material | null = null;
   let problem: string | null = 'there is no certificate yet';
-  const tendOnce = async (): Promise<void> => {
+  const checkOnce = async (): Promise<void> => {
     try {
       const found = await find(current);
       problem = null;
@@ -51,10 +51,10 @@ export async function tendMaterial({ find, now, log }: Deps, tendMs = standardTe
       log.error(loggable(error), 'the server certificate for sidecars could not be checked or renewed');
     }
   };
-  let tending: Promise<void> = Promise.resolve();
-  const tend = (): Promise<void> => (tending = tending.then(tendOnce));
-  await tend();
-  const timer = setInterval(() => void tend(), tendMs);
+  let checking: Promise<void> = Promise.resolve();
+  const check = (): Promise<void> => (checking = checking.then(checkOnce));
+  await check();
+  const timer = setInterval(() => void check(), checkMs);
   return {
     get current() {
       return current;
@@ -67,10 +67,10 @@ export async function tendMaterial({ find, now, log }: Deps, tendMs = standardTe
       listeners.add(listener);
       return () => void listeners.delete(listener);
     },
-    tend,
+    check,
     close: () => {
       clearInterval(timer);
-      return tending;
+      return checking;
     },
   };
 }

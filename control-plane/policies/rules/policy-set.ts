@@ -72,7 +72,7 @@ export function policySetOf(stored: readonly StoredDocument[]): PolicySet {
 /** Returns the documents to apply, or every problem of every document with its place. */
 export function parsePolicySet(body: Readonly<Record<string, unknown>>): Checked<WantedDocuments & { readonly dryRun: boolean }> {
   const { workspacePolicy, revision, dryRun = false } = body;
-  const strangers = Object.keys(body).filter((name) => !sectionNames.includes(name) && !others.includes(name));
+  const unknownSections = Object.keys(body).filter((name) => !sectionNames.includes(name) && !others.includes(name));
   const parsed = [
     ...(workspacePolicy === undefined
       ? []
@@ -80,7 +80,7 @@ export function parsePolicySet(body: Readonly<Record<string, unknown>>): Checked
     ...sections.flatMap((section) => (Object.hasOwn(body, section.name) ? [parseSection(section, body[section.name])] : [])),
   ];
   const problems = [
-    ...strangers.flatMap((name) => problem(childPath('', name), `is not a section; the sections are ${sectionNames.join(', ')}`)),
+    ...unknownSections.flatMap((name) => problem(childPath('', name), `is not a section; the sections are ${sectionNames.join(', ')}`)),
     ...(typeof dryRun === 'boolean' ? [] : problem('dryRun', 'must be true or false')),
     ...(revision === undefined || Number.isInteger(revision) ? [] : problem('revision', 'must be an integer, as in the export')),
     ...parsed.flatMap((section) => section.problems),

@@ -37,7 +37,7 @@ export type Answered =
       readonly beyond: number;
     }
   /** The statement of the message that cannot be true. */
-  | { readonly lie: string };
+  | { readonly falseClaim: string };
 
 interface PlannedMessage {
   readonly holder: string;
@@ -128,7 +128,7 @@ function answer({ holder, isHeard, planned }: PlannedMessage, states: States, no
       { holder, number, waiting, made, settled, onlySettles: settlesAll || instead !== null },
       nowMs,
     );
-    if ('lie' in outcome) return outcome;
+    if ('falseClaim' in outcome) return outcome;
     changed.set(key, outcome.state);
     answers.push({ counter, number, result: instead ?? outcome.result });
     recalls.push(...outcome.recall.map((one) => ({ holder: one, counter })));

@@ -16,7 +16,7 @@ import type { CrowdedKeys } from './remove-excess-counters.ts';
 
 export interface QuotaMetrics {
   answered(answers: readonly QuotaAnswer[]): void;
-  lied(): void;
+  falseClaim(): void;
   /** Called for each transaction. */
   committed(ms: number): void;
   /** Counts asks for counters that the asker is not permitted to use. */
@@ -119,9 +119,9 @@ export function createLedger(
         const bytes = asksBytes(asks);
         if (!room.take(asker.keyId, bytes)) throw noRoom();
         const answered = await answerOf(asks).finally(() => room.give(asker.keyId, bytes));
-        if ('lie' in answered) {
-          metrics.lied();
-          throw badRequest(answered.lie);
+        if ('falseClaim' in answered) {
+          metrics.falseClaim();
+          throw badRequest(answered.falseClaim);
         }
         recalls.send(workspaceId, answered.recalls);
         metrics.answered(answered.answers);

@@ -26,13 +26,13 @@ export interface Recalls {
 const againMs = 100;
 /** Maximum number of recently sent recalls, and of recalls that wait for NOTIFY. Recalls above that are dropped. */
 const sentMax = 10_000;
-const tellingMax = 1_000;
+const outgoingMax = 1_000;
 
 export function createRecalls({ pool, now, log }: RecallDeps): Recalls {
   const attached = new Map<string, Set<OnRecall>>();
   let sent = new Map<string, number>();
-  let telling: string[] = [];
-  let isTelling = false;
+  let outgoing: string[] = [];
+  let isSendingOut = false;
   const keyOf = (workspaceId: number, holder: string): string => `${workspaceId} ${holder}`;
 
   const isFresh = (key: string): boolean => {
@@ -48,15 +48,15 @@ export function createRecalls({ pool, now, log }: RecallDeps): Recalls {
     return listeners !== undefined;
   };
   const tell = async (): Promise<void> => {
-    if (isTelling) return;
-    isTelling = true;
+    if (isSendingOut) return;
+    isSendingOut = true;
     // Recalls that arrive in the meantime are sent together.
-    while (telling.length > 0) {
-      const payloads = telling;
-      telling = [];
+    while (outgoing.length > 0) {
+      const payloads = outgoing;
+      outgoing = [];
       await notifyRecalls(pool, payloads).catch((error: unknown) => log.warn({ err: loggable(error) }, 'grants could not be recalled'));
     }
-    isTelling = false;
+    isSendingOut = false;
   };
 
   return {
@@ -73,7 +73,7 @@ export function createRecalls({ pool, now, log }: RecallDeps): Recalls {
       for (const { holder, counter } of recalls) {
         if (!isFresh(`${workspaceId} ${holder} ${quotaCounterKey(counter)}`) || deliver(workspaceId, holder, counter)) continue;
         const payload = JSON.stringify([workspaceId, holder, counter.kind === 'run' ? { ...counter, of: null } : counter]);
-        if (telling.length < tellingMax && Buffer.byteLength(payload) <= recallBytesMax) telling.push(payload);
+        if (outgoing.length < outgoingMax && Buffer.byteLength(payload) <= recallBytesMax) outgoing.push(payload);
       }
       void tell();
     },

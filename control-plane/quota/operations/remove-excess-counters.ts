@@ -31,7 +31,7 @@ export function createCrowdedKeys(): CrowdedKeys {
  * Deletes counters that were not used for an hour first. A key that still has too many counters cannot create new ones
  * until some are deleted.
  */
-export async function tendShares(
+export async function removeExcessCounters(
   { pool, crowded }: Pick<Deps, 'pool'> & { readonly crowded: CrowdedKeys },
   max = countersMax,
 ): Promise<void> {

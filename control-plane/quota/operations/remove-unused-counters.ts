@@ -7,7 +7,7 @@ import type { Deps } from '../../access/operation.ts';
 const atOnce = 5_000;
 
 /** Returns how many counters were deleted. */
-export async function tendQuota({ pool }: Pick<Deps, 'pool'>): Promise<number> {
+export async function removeUnusedCounters({ pool }: Pick<Deps, 'pool'>): Promise<number> {
   let gone = 0;
   for (;;) {
     const count = await deleteSpentCounters(pool, atOnce);

@@ -4,4 +4,4 @@ import { sidecarBounds } from '../rules/sidecar.ts';
 import { deleteSidecarsUnseen } from '../store.ts';
 import type { Deps } from '../../access/operation.ts';
 
-export const tendSidecars = ({ pool }: Pick<Deps, 'pool'>): Promise<void> => deleteSidecarsUnseen(pool, sidecarBounds.leftDays);
+export const removeOldSidecars = ({ pool }: Pick<Deps, 'pool'>): Promise<void> => deleteSidecarsUnseen(pool, sidecarBounds.leftDays);

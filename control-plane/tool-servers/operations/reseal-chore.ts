@@ -13,7 +13,7 @@ interface Log {
 /** Items above this number are counted but not named. */
 const namedMax = 20;
 
-export function createSealTending({ pool, sealer, log }: Pick<Deps, 'pool' | 'sealer'> & { readonly log: Log }) {
+export function createResealChore({ pool, sealer, log }: Pick<Deps, 'pool' | 'sealer'> & { readonly log: Log }) {
   /** Null until the first check has run. */
   let unopened: readonly string[] | null = null;
 
@@ -37,7 +37,7 @@ export function createSealTending({ pool, sealer, log }: Pick<Deps, 'pool' | 'se
   };
 
   return {
-    tend: async (): Promise<void> => {
+    run: async (): Promise<void> => {
       const isSettled = sealer?.keys === 1 && unopened?.length === 0;
       if (sealer !== null && !isSettled) say(await reseal({ pool, sealer }), sealer.keys);
     },
@@ -49,4 +49,4 @@ export function createSealTending({ pool, sealer, log }: Pick<Deps, 'pool' | 'se
   };
 }
 
-export type SealTending = ReturnType<typeof createSealTending>;
+export type ResealChore = ReturnType<typeof createResealChore>;

@@ -43,9 +43,11 @@ async function resealToolServers(deps: Resealing): Promise<Kind> {
 }
 
 async function resealPage({ pool, sealer }: Resealing, page: readonly SealedServer[]): Promise<Kind> {
-  const looked = page.map((server) => ({ ...server, anew: sealer.reseal(server.sealed, toolServerPlace(server)) }));
-  const stale = looked.flatMap(({ anew, ...server }) => (anew === null || anew === server.sealed ? [] : { ...server, anew }));
-  const lost = looked.filter(({ anew }) => anew === null);
+  const looked = page.map((server) => ({ ...server, resealedBytes: sealer.reseal(server.sealed, toolServerPlace(server)) }));
+  const stale = looked.flatMap(({ resealedBytes, ...server }) =>
+    resealedBytes === null || resealedBytes === server.sealed ? [] : { ...server, resealedBytes },
+  );
+  const lost = looked.filter(({ resealedBytes }) => resealedBytes === null);
   return {
     resealed: stale.length === 0 ? 0 : await inTransaction(pool, (client) => updateSealedServers(client, stale)),
     unopened: lost.map(({ workspaceId, name }) => `tool server ${name} of workspace ${workspaceId}`),
@@ -58,9 +60,9 @@ function resealAuthorities({ pool, sealer }: Resealing): Promise<Kind> {
     const unopened: string[] = [];
     let resealed = 0;
     for (const stored of await listAuthorities(client)) {
-      const anew = sealer.reseal(stored.sealedKey, authorityPlace(stored));
-      if (anew === null) unopened.push(`authority of ${stored.madeAt}`);
-      else if (anew !== stored.sealedKey && (await updateSealedKey(client, stored, anew))) resealed += 1;
+      const resealedBytes = sealer.reseal(stored.sealedKey, authorityPlace(stored));
+      if (resealedBytes === null) unopened.push(`authority of ${stored.madeAt}`);
+      else if (resealedBytes !== stored.sealedKey && (await updateSealedKey(client, stored, resealedBytes))) resealed += 1;
     }
     return { resealed, unopened };
   });

@@ -13,6 +13,6 @@ interface Kept {
 
 const standardKept: Kept = { revisions: 10_000, keys: 100_000 };
 
-export async function tendChanges({ pool }: Pick<Deps, 'pool'>, kept: Kept = standardKept): Promise<void> {
+export async function removeOldChanges({ pool }: Pick<Deps, 'pool'>, kept: Kept = standardKept): Promise<void> {
   for (const { id } of await listWorkspaces(pool)) await deleteOldChanges(pool, id, kept);
 }

@@ -27,7 +27,7 @@ const nothingKnown: Omit<StoredEnd, 'at' | 'error'> = {
   transcript: undefined,
 };
 
-interface MendDeps extends Pick<Deps, 'pool' | 'clock'> {
+interface AbandonedRunsDeps extends Pick<Deps, 'pool' | 'clock'> {
   readonly log: { warn(fields: object, message: string): void };
 }
 
@@ -48,20 +48,20 @@ interface Left {
 }
 
 /** Returns how many runs were marked as failed. */
-export async function mendRuns(deps: MendDeps, self: Self | null = null): Promise<number> {
+export async function endAbandonedRuns(deps: AbandonedRunsDeps, self: Self | null = null): Promise<number> {
   const { pool, log } = deps;
-  let mended = 0;
+  let endedRuns = 0;
   const silent = self === null || self.isSteady() ? await findLeft(pool) : [];
   for (const left of [...silent, ...(self === null ? [] : await findLost(pool, self))]) {
     try {
-      if (await failRun(deps, left)) mended += 1;
+      if (await failRun(deps, left)) endedRuns += 1;
     } catch (error) {
       log.warn({ run: left.run.id, reason: reasonOf(error) }, 'an abandoned run could not be ended yet');
     }
   }
-  if (mended > 0) log.warn({ runs: mended }, 'ended abandoned runs');
+  if (endedRuns > 0) log.warn({ runs: endedRuns }, 'ended abandoned runs');
   await deleteSilentInstances(pool, forgetMs);
-  return mended;
+  return endedRuns;
 }
 
 const findLeft = async (db: Queryable): Promise<readonly Left[]> =>
@@ -76,7 +76,7 @@ async function findLost(db: Queryable, { instance, holds }: Self): Promise<reado
   return running.filter((run) => !holds(run)).map((run) => ({ run, error: lost, stillIs: () => Promise.resolve(!holds(run)) }));
 }
 
-async function failRun({ pool, clock }: MendDeps, { run, error, stillIs }: Left): Promise<boolean> {
+async function failRun({ pool, clock }: AbandonedRunsDeps, { run, error, stillIs }: Left): Promise<boolean> {
   const owner = await findRunOwner(pool, run.workspaceId, run.id);
   if (owner === null) return false;
   const ending = { run, owner, end: { ...nothingKnown, error }, at: clock() };

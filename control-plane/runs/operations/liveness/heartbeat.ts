@@ -12,7 +12,7 @@ import { beat, deleteInstance, findHalts } from '../../store/run-instances.ts';
 import { joinDatabase } from '../../../database/operations/join.ts';
 import type { Deps } from '../../../access/operation.ts';
 
-export interface Heart {
+export interface Heartbeat {
   /** The id under which the runs of this control plane are recorded. */
   readonly instance: string;
   /** `halt` is called once, as soon as the run must stop. Returns a function that stops watching. */
@@ -26,7 +26,7 @@ export interface Heart {
   close(): Promise<void>;
 }
 
-interface HeartDeps extends Pick<Deps, 'pool' | 'random'> {
+interface HeartbeatDeps extends Pick<Deps, 'pool' | 'random'> {
   readonly log: { warn(fields: object, message: string): void };
 }
 
@@ -37,7 +37,7 @@ const lateMs = 5_000;
 const steadyBeats = 5;
 
 /** Resolves after the first beat. Before it, runs of this control plane would be taken for orphans. */
-export async function startHeart({ pool, random, log }: HeartDeps, beatMs = standardBeatMs): Promise<Heart> {
+export async function startHeartbeat({ pool, random, log }: HeartbeatDeps, beatMs = standardBeatMs): Promise<Heartbeat> {
   const instance = makeId(random);
   const watched = new Map<string, { readonly run: RunRef; readonly halt: (why: RunHalt) => void }>();
   const closing = new AbortController();

@@ -16,7 +16,7 @@ interface TendDeps extends Pick<Deps, 'pool' | 'clock'> {
 }
 
 /** Returns how many runs were removed. */
-export async function tendRuns({ pool, clock, log }: TendDeps, retentionDays: number, batch = standardBatch): Promise<number> {
+export async function removeOldRuns({ pool, clock, log }: TendDeps, retentionDays: number, batch = standardBatch): Promise<number> {
   const oldest = new Date(clock().getTime() - retentionDays * dayMs);
   let removed = 0;
   try {

@@ -7,12 +7,12 @@ import { deleteInstance } from '../../store/run-instances.ts';
 import type { Deps } from '../../../access/operation.ts';
 import { openInstanceFolder } from './instance-folder.ts';
 
-interface SucceedDeps extends Pick<Deps, 'pool'> {
+interface TakeOverDeps extends Pick<Deps, 'pool'> {
   readonly log: { warn(fields: object, message: string): void };
 }
 
 /** Returns a function that undoes it. Call that function when this instance has no more runs. */
-export async function succeed({ pool, log }: SucceedDeps, instance: string, folder: string): Promise<() => Promise<void>> {
+export async function takeOverRuns({ pool, log }: TakeOverDeps, instance: string, folder: string): Promise<() => Promise<void>> {
   try {
     const opened = await openInstanceFolder(folder, { instance, host: hostname(), randomId: randomUUID });
     for (const dead of opened.dead) await deleteInstance(pool, dead);

@@ -102,7 +102,7 @@ function nationalEnd(text: string, at: number, written: Written): number | null 
     if (
       label?.context === 'phone' && isListOfNumbers(text.slice(label.end, written.start))
         ? isPlausible(national, shape)
-        : isTelling(text, at, written, national, shape) && (label === null || !isCounted(label.context))
+        : isSendingOut(text, at, written, national, shape) && (label === null || !isCounted(label.context))
     )
       return end;
   }
@@ -140,7 +140,7 @@ const isNordic = (digits: string, shape: readonly number[]): boolean =>
 const isRussian = (digits: string, shape: readonly number[]): boolean =>
   /^[78]/.test(digits) && shape.join('-') === '1-3-3-2-2' && isInternational(`7${digits.slice(1)}`);
 
-function isTelling(text: string, at: number, { lead }: Written, digits: string, shape: readonly number[]): boolean {
+function isSendingOut(text: string, at: number, { lead }: Written, digits: string, shape: readonly number[]): boolean {
   if (isAmericanForm(text, at, lead, shape, digits)) return isNorthAmerican(digits.slice(-10));
   if (isRussian(digits, shape) || (lead === 'bracket' && shape.join('-') === '2-5-4' && isBrazilian(digits, shape))) return true;
   if (
