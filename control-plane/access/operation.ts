@@ -89,7 +89,7 @@ export const authorship = ({ revision, actor, now }: Pick<Write, 'revision' | 'a
   at: now,
 });
 
-interface Written<R> {
+interface OperationResult<R> {
   readonly result: R;
   /** What was changed, e.g. `agent/<id>`. Each target gets one event. */
   readonly target: string | readonly string[];
@@ -120,7 +120,7 @@ export const effectOperation = checkedOperation;
 
 export function writeOperation<I, R extends object>(
   action: Action,
-  run: (write: Write, input: I) => Promise<Written<R>>,
+  run: (write: Write, input: I) => Promise<OperationResult<R>>,
 ): Operation<I, R & { readonly revision: number }> {
   return checkedOperation(action, async (deps, asker, input, { ifMatch = null, force = false }) => {
     const write = async (client: pg.PoolClient) => {
@@ -142,7 +142,7 @@ export function writeOperation<I, R extends object>(
 /** Returns what the write would answer, from a read-only transaction. The revision in the result is the present one. */
 export function previewOperation<I, R extends object>(
   action: Action,
-  run: (write: Write, input: I) => Promise<Written<R>>,
+  run: (write: Write, input: I) => Promise<OperationResult<R>>,
 ): Operation<I, R & { readonly revision: number }> {
   return checkedOperation(action, (deps, asker, input, { ifMatch = null, force = false }) => {
     const preview = async (client: pg.PoolClient) => {

@@ -113,7 +113,7 @@ export async function runControlPlane(env: Env): Promise<number> {
   }
 }
 
-interface Starting {
+interface StartContext {
   readonly config: Config;
   readonly env: Env;
   readonly undo: Undo;
@@ -124,7 +124,7 @@ interface Starting {
 }
 
 /** Returns null when everything listens, otherwise the reason why it does not. */
-async function start({ config, env, undo, log, telemetry, registry, signal }: Starting): Promise<string | null> {
+async function start({ config, env, undo, log, telemetry, registry, signal }: StartContext): Promise<string | null> {
   log.debug({ config: printableConfig(configSchema, config) }, 'configuration');
   const signing = openSigningKey(config);
   if ('problem' in signing) return signing.problem;
@@ -208,7 +208,7 @@ async function start({ config, env, undo, log, telemetry, registry, signal }: St
 const problem = (what: string, why: string | null | undefined): readonly string[] => (why == null ? [] : [`${what}: ${why}`]);
 
 /** The models that agents can run on, with the providers that are configured. */
-function modelsOf(catalogue: Deps['catalogue'], { config, env }: Pick<Starting, 'config' | 'env'>, undo: Undo): Models {
+function modelsOf(catalogue: Deps['catalogue'], { config, env }: Pick<StartContext, 'config' | 'env'>, undo: Undo): Models {
   const providers = createProviders(settingsFrom(config, env), {
     wait: (ms, until) => delay(ms, undefined, { signal: until }),
     random: Math.random,
@@ -227,7 +227,7 @@ function openSigningKey({ databaseUrl, dataDir, checkpointKeyFile }: Config): Re
 }
 
 /** Which tool servers may be reached, and how their tools are listed. */
-function toolServersOf({ config, env }: Pick<Starting, 'config' | 'env'>): Pick<Deps, 'reach' | 'discover'> {
+function toolServersOf({ config, env }: Pick<StartContext, 'config' | 'env'>): Pick<Deps, 'reach' | 'discover'> {
   const { allowPrivateToolServers, toolCommands, toolTimeoutMs } = config;
   const rules = { allowPrivate: allowPrivateToolServers === 'true', commands: parseCommands(toolCommands) };
   const reach = createReach(rules, programEnvironment(env), toolTimeoutMs);

@@ -15,7 +15,7 @@ import { readCertificates } from '../certificates/x509/given-certificates.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-interface Deps {
+interface WireInjectorDeps {
   readonly config: Config;
   readonly env: Env;
   /**
@@ -31,7 +31,7 @@ const drainMs = 5_000;
 
 /** The injector is null if the configuration does not ask for one. */
 export async function wireInjector(
-  { config, env, authorities = null, registry, log }: Deps,
+  { config, env, authorities = null, registry, log }: WireInjectorDeps,
   undo: Undo,
 ): Promise<{ readonly injector: Injector | null } | { readonly problem: string }> {
   if (config.injectPort === null || config.injectSettings === null) return { injector: null };

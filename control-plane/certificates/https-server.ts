@@ -48,7 +48,7 @@ export const standardBounds = {
   connectionsOfNetwork: 256,
 } as const;
 
-interface Listening {
+interface HttpsAddress {
   readonly host: string;
   readonly port: number;
   readonly bounds: Bounds;
@@ -59,7 +59,7 @@ interface Listening {
 /** `answer` never rejects. */
 export async function startHttpsServer(
   answer: (request: IncomingMessage) => Promise<Reply>,
-  { host, port, bounds, warn }: Listening,
+  { host, port, bounds, warn }: HttpsAddress,
   pair: Pair,
 ): Promise<HttpsServer> {
   const { handshakeMs, headMs, requestMs, idleMs } = bounds;

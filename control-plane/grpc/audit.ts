@@ -13,7 +13,14 @@ import { type ServerDuplexStream, status } from '@grpc/grpc-js';
 import { auditService, type Batch__Output, type ShipRequest__Output, type ShipResponse } from '@tollgate/proto';
 import { bounds, capabilitiesProblem } from '@tollgate/proto/contract';
 import type { Actor } from '../access/rules/actor.ts';
-import { type AuditBatch, batchProblem, type Deliverer, type Ingested, isSpoolId, type ShippedRecord } from '../audit/rules/audit-batch.ts';
+import {
+  type AuditBatch,
+  batchProblem,
+  type Deliverer,
+  type IngestResult,
+  isSpoolId,
+  type ShippedRecord,
+} from '../audit/rules/audit-batch.ts';
 import { onlySubOf } from '../sidecars/rules/forms.ts';
 import { grpcStatusOf } from '../base/errors.ts';
 import { loggable } from '../base/loggable.ts';
@@ -23,7 +30,7 @@ import { type KeyWatch, watchKey } from './watch-key.ts';
 
 export interface AuditEdgeDeps extends KeyWatch {
   /** Commits the new records of a batch. */
-  readonly ingest: (batch: AuditBatch) => Promise<Ingested>;
+  readonly ingest: (batch: AuditBatch) => Promise<IngestResult>;
   readonly metrics: GrpcMetrics;
 }
 
@@ -49,7 +56,7 @@ export const decodeShipRequest = (encoded: Buffer): WeighedRequest => ({
   bytes: encoded.length,
 });
 
-interface Queued {
+interface QueuedBatch {
   readonly spoolId: string;
   /** The first sequence. */
   readonly first: number | undefined;
@@ -72,7 +79,7 @@ export function serveShip(
     return;
   }
   const deliverer: Deliverer = { keyId: actor.keyId, onlySub: onlySubOf(actor) };
-  const queue: Queued[] = [];
+  const queue: QueuedBatch[] = [];
   const spools = new Set<string>();
   let queued = { records: 0, bytes: 0 };
   let granted = 0;
@@ -109,7 +116,7 @@ export function serveShip(
     granted = credit;
     return send({ credit: { records: credit } });
   };
-  const judge = async ({ spoolId: spool, first, content }: Queued): Promise<Ingested> => {
+  const judge = async ({ spoolId: spool, first, content }: QueuedBatch): Promise<IngestResult> => {
     const ingested = 'problem' in content ? ({ refused: 'malformed', expected: 0 } as const) : await ingest(content);
     if ('refused' in ingested) {
       metrics.batchRefused(ingested.refused);
@@ -118,7 +125,7 @@ export function serveShip(
     }
     return ingested;
   };
-  const take = async (next: Queued): Promise<void> => {
+  const take = async (next: QueuedBatch): Promise<void> => {
     const { spoolId, records, bytes } = next;
     try {
       // The bytes are held until the batch is stored, even if the stream has ended in the meantime.
@@ -180,7 +187,7 @@ export function serveShip(
 }
 
 /** `bytes`: the size of its message. */
-function queuedFrom(batch: Batch__Output, bytes: number, workspaceId: number, deliverer: Deliverer): Queued {
+function queuedFrom(batch: Batch__Output, bytes: number, workspaceId: number, deliverer: Deliverer): QueuedBatch {
   const { spoolId, records } = batch;
   const problem = batchProblem(batch);
   const named = { spoolId, first: records[0]?.sequence };

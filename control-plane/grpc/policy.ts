@@ -10,7 +10,7 @@ import type { View } from '../compile/view.ts';
 import type { Actor } from '../access/rules/actor.ts';
 import { type Form as SidecarForm, mayServe } from '../sidecars/rules/forms.ts';
 import { helloProblem, nackCodeOf } from '../sidecars/rules/sidecar.ts';
-import type { Present, Roster } from '../sidecars/operations/roster.ts';
+import type { ConnectedSidecar, Roster } from '../sidecars/operations/roster.ts';
 import type { Follower, LiveWorkspace, Published, Publisher } from '../publish/publisher.ts';
 import type { GrpcMetrics } from './metrics.ts';
 import { type Answer, createPushes, type Encodable, type Pushes } from './pushes.ts';
@@ -33,13 +33,13 @@ export type SyncStream = ServerDuplexStream<SyncRequest__Output, Encodable>;
 export const encodeSyncResponse = (response: Encodable): Buffer =>
   'encoded' in response ? response.encoded : policyService.Sync.responseSerialize(response);
 
-interface Sitting {
+interface PolicyStreamLimits {
   /** Limits the streams, because each can have a snapshot in flight that the sidecar never reads. */
   readonly seats: StreamSeats;
 }
 
 /** Serves one authenticated stream until either side ends it. */
-export function serveSync(deps: PolicyEdgeDeps & Sitting, stream: SyncStream, actor: Actor): void {
+export function serveSync(deps: PolicyEdgeDeps & PolicyStreamLimits, stream: SyncStream, actor: Actor): void {
   const { publisher, metrics, log } = deps;
   const seat = deps.seats.take(actor);
   if ('taken' in seat) {
@@ -50,7 +50,7 @@ export function serveSync(deps: PolicyEdgeDeps & Sitting, stream: SyncStream, ac
   let heartbeat: NodeJS.Timeout | null = null;
   let sidecarId = '';
   let form: SidecarForm = 'process';
-  let present: Present | null = null;
+  let present: ConnectedSidecar | null = null;
   let pushes: Pushes | null = null;
   /** The epoch of the revision at which the key was authenticated; later that of the last offered revision. */
   let { epoch } = actor;

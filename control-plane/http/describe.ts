@@ -18,7 +18,7 @@ export const tags = {
   Health: 'For probes and monitoring; open to every client that reaches the port.',
 } as const;
 
-export interface Described {
+export interface RouteDescription {
   /** The `operationId`: a verb and a noun. */
   readonly id: string;
   readonly tag: keyof typeof tags;
@@ -60,7 +60,7 @@ const reasons: Readonly<Record<ErrorCode, string>> = {
 };
 
 /** Returns the schema for Fastify: the part that Fastify checks and the part that @fastify/swagger shows. */
-export function describe(route: Described, checked: FastifySchema, security: readonly object[]): FastifySchema {
+export function describe(route: RouteDescription, checked: FastifySchema, security: readonly object[]): FastifySchema {
   const {
     id,
     tag,
@@ -109,7 +109,7 @@ const conditional = {
   properties: { 'if-match': { type: 'string', description: 'a revision: the write is refused if its target has changed since' } },
 };
 
-function success(answers: Described['answers'], also: Described['answersAlso']): Readonly<Record<string, object>> {
+function success(answers: RouteDescription['answers'], also: RouteDescription['answersAlso']): Readonly<Record<string, object>> {
   if ('redirects' in answers)
     return {
       302: { type: 'null', description: String(answers['redirects']), headers: { Location: { type: 'string', format: 'uri-reference' } } },
@@ -129,12 +129,12 @@ function success(answers: Described['answers'], also: Described['answersAlso']):
 /** The error codes of requests that fail after they have begun. */
 const begun = ['upstream_failed', 'internal', 'unavailable'] as const satisfies readonly ErrorCode[];
 
-const withHeaders = (responses: Readonly<Record<string, object>>, headers: Described['headers']): object =>
+const withHeaders = (responses: Readonly<Record<string, object>>, headers: RouteDescription['headers']): object =>
   headers === undefined
     ? responses
     : Object.fromEntries(Object.entries(responses).map(([status, response]) => [status, { ...response, headers }]));
 
-const refused = (code: ErrorCode, bodyBytes: number, headers: Described['headers']): object => ({
+const refused = (code: ErrorCode, bodyBytes: number, headers: RouteDescription['headers']): object => ({
   description: code === 'too_large' ? `The body is larger than ${bodyBytes} bytes.` : reasons[code],
   content: { 'application/json': { schema: errorRef } },
   ...(headers === undefined ? {} : { headers }),

@@ -7,10 +7,10 @@ import type { Actor } from '../access/rules/actor.ts';
 import { refusalOf } from '../base/errors.ts';
 import { loggable } from '../base/loggable.ts';
 import type { StreamDeps } from './deps.ts';
-import { type Asking, asked, joined, type RouteSchema } from './route.ts';
+import { type RequestSource, asked, joined, type RouteSchema } from './route.ts';
 
 /** `frame` turns each item into text of the media type that `answers` names. */
-interface StreamRoute<S extends RouteSchema, I, T> extends Asking<S, I, AsyncIterable<T>> {
+interface StreamRoute<S extends RouteSchema, I, T> extends RequestSource<S, I, AsyncIterable<T>> {
   readonly answers: { readonly mediaType: string; readonly text: string };
   readonly frame: (item: T) => string;
 }
@@ -70,7 +70,7 @@ interface Exchange {
   readonly actor: Pick<Actor, 'slug'>;
 }
 
-interface Sent<T> {
+interface StreamedAnswer<T> {
   readonly items: AsyncIterable<T>;
   readonly frame: (item: T) => string;
   readonly mediaType: string;
@@ -81,7 +81,7 @@ interface Sent<T> {
 export function sendStream<T>(
   deps: Pick<StreamDeps, 'streams' | 'countBroken'>,
   { request, reply, actor }: Exchange,
-  { items, frame, mediaType, signal }: Sent<T>,
+  { items, frame, mediaType, signal }: StreamedAnswer<T>,
 ): FastifyReply {
   void reply.type(mediaType).header('Cache-Control', 'no-store').header('X-Accel-Buffering', 'no');
   // A kept-alive connection would outlive the stream and delay a stop. `Connection: close` is not used: with it, a

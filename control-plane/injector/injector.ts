@@ -6,7 +6,7 @@ import { loggable, reasonOf } from '../base/loggable.ts';
 import { lifeOf } from '../certificates/x509/authorities.ts';
 import type { Pair } from '../certificates/x509/certificate.ts';
 import type { HttpsServer } from '../certificates/https-server.ts';
-import { type Reviewing, startServer } from './server.ts';
+import { type ReviewSettings, startServer } from './server.ts';
 
 interface Log {
   readonly info: (words: string) => void;
@@ -14,7 +14,7 @@ interface Log {
   readonly error: (details: object, words: string) => void;
 }
 
-interface Deps extends Reviewing {
+interface InjectorDeps extends ReviewSettings {
   /** Returns the current server certificate. */
   readonly certificate: () => Promise<Pair>;
   readonly registry: Registry;
@@ -40,7 +40,7 @@ export interface Injector {
 const standardCheckMs = 30_000;
 
 /** Rejects when the port is in use. Without a certificate, the webhook waits. */
-export async function startInjector(deps: Deps, { host, port, checkMs = standardCheckMs }: Options): Promise<Injector> {
+export async function startInjector(deps: InjectorDeps, { host, port, checkMs = standardCheckMs }: Options): Promise<Injector> {
   const { log, certificate } = deps;
   const metrics = createMetrics(deps.registry);
   let server: HttpsServer | null = null;

@@ -7,11 +7,11 @@ import { Agent, buildConnector, type Dispatcher, request } from 'undici';
 
 export interface Kubernetes {
   /** `path` begins with `/api` or `/apis`. `body` is sent as JSON. Throws when there is no answer. */
-  readonly ask: (method: 'GET' | 'POST' | 'PUT' | 'PATCH', path: string, body?: unknown) => Promise<Answered>;
+  readonly ask: (method: 'GET' | 'POST' | 'PUT' | 'PATCH', path: string, body?: unknown) => Promise<KubernetesAnswer>;
   readonly close: () => Promise<void>;
 }
 
-interface Answered {
+interface KubernetesAnswer {
   readonly status: number;
   readonly body: unknown;
 }

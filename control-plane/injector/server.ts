@@ -23,18 +23,18 @@ const bounds = { ...standardBounds, idleMs: 75_000 };
  */
 const bodiesBytesMax = 64 * 1024 * 1024;
 
-export interface Reviewing extends Ground {
+export interface ReviewSettings extends Ground {
   /** Returns the current authorities with which sidecars check the control plane; null: the settings contain them. */
   readonly authorities?: (() => Promise<string>) | null;
 }
 
-interface Deps extends Reviewing {
+interface WebhookDeps extends ReviewSettings {
   readonly answered: (result: Answer['result']) => void;
   readonly failed: (error: unknown) => void;
   readonly warn: (fields: object, message: string) => void;
 }
 
-export function startServer(deps: Deps, listen: { readonly host: string; readonly port: number }, pair: Pair): Promise<HttpsServer> {
+export function startServer(deps: WebhookDeps, listen: { readonly host: string; readonly port: number }, pair: Pair): Promise<HttpsServer> {
   const reply = (answer: Answer): Reply => {
     deps.answered(answer.result);
     return answer;
@@ -50,7 +50,7 @@ export function startServer(deps: Deps, listen: { readonly host: string; readonl
   return startHttpsServer(answered, { ...listen, bounds, warn: deps.warn }, pair);
 }
 
-async function answer(request: IncomingMessage, reviewing: Reviewing, room: Room): Promise<Answer> {
+async function answer(request: IncomingMessage, reviewing: ReviewSettings, room: Room): Promise<Answer> {
   const [path] = (request.url ?? '').split('?');
   if (path !== '/inject') return malformed(404, 'the only path here is /inject');
   if (request.method !== 'POST') return malformed(405, 'must be POST');
@@ -67,7 +67,7 @@ async function answer(request: IncomingMessage, reviewing: Reviewing, room: Room
 }
 
 /** Authorities change while this process runs. */
-async function groundOf({ settings, ownNamespace, authorities = null }: Reviewing): Promise<Ground> {
+async function groundOf({ settings, ownNamespace, authorities = null }: ReviewSettings): Promise<Ground> {
   if (authorities === null || settings.enrol === null || settings.ca !== null) return { settings, ownNamespace };
   return { settings: { ...settings, ca: await authorities() }, ownNamespace };
 }

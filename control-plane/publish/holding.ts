@@ -3,7 +3,7 @@
 // that of a full compile.
 import { documentKey } from '@tollgate/proto/contract';
 import { compileParts, isPinned, serverEntry, settingsEntry } from '../compile/compile.ts';
-import type { PolicyDefaults, Touched, WorkspaceKey, WorkspaceRead, WorkspaceServer, WorkspaceState } from '../compile/state.ts';
+import type { PolicyDefaults, TouchedEntry, WorkspaceKey, WorkspaceRead, WorkspaceServer, WorkspaceState } from '../compile/state.ts';
 import { serverForLibrary, type ViewPart, viewPartOf } from '../compile/view.ts';
 import type { Agent } from '../agents/rules/agent.ts';
 import type { PolicyDocument, StoredDocument } from '../policies/rules/policy.ts';
@@ -140,7 +140,7 @@ export function holdWorkspace({ state: whole, touched: earlier, touchedSince }: 
 }
 
 /** The touched key, with the keys of everything else that is compiled from it. */
-const withDependents = (one: Touched, servers: readonly string[]): readonly Touched[] =>
+const withDependents = (one: TouchedEntry, servers: readonly string[]): readonly TouchedEntry[] =>
   one.key === 'document/workspace' ? [one.key, 'settings', ...servers].map((key) => ({ ...one, key })) : [one];
 
 /** Returns the names after a prefix. */

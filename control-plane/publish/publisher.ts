@@ -32,7 +32,7 @@ export interface Publisher extends RevisionListener {
   close(): void;
 }
 
-interface Deps {
+interface PublisherDeps {
   /**
    * Reads the changes since `since`, or the whole workspace if `since` is null. Returns null if the workspace no longer
    * exists.
@@ -64,7 +64,13 @@ const retryMs = 1_000;
 const viewsMax = 200;
 const standardEncodedBytesMax = 256 * 1_048_576;
 
-export function createPublisher({ read, defaults, needs = policyNeeds, encodedBytesMax = standardEncodedBytesMax, log }: Deps): Publisher {
+export function createPublisher({
+  read,
+  defaults,
+  needs = policyNeeds,
+  encodedBytesMax = standardEncodedBytesMax,
+  log,
+}: PublisherDeps): Publisher {
   const boards = new Map<number, Board>();
   const room = createEncodedRoom(encodedBytesMax);
   const closing = new AbortController();

@@ -10,7 +10,7 @@ import { microcentsFromCents } from './rules/money.ts';
 import type { RunRef } from './rules/run.ts';
 import type { RunAsk } from './rules/run-ask.ts';
 import { agentTools, type Task } from './delegation.ts';
-import { type Governed, governRun, type RootRun } from './governance/governed.ts';
+import { type GovernedAgentRun, governRun, type RootRun } from './governance/governed.ts';
 import type { WorkspaceSidecar } from './governance/workspace-sidecar.ts';
 import type { Models } from './model.ts';
 import { leastOf } from './paid-reply.ts';
@@ -47,7 +47,7 @@ export interface AgentAsk extends RunAsk {
 export interface RunNode {
   readonly run: RunRef;
   readonly agent: Agent;
-  readonly governed: Governed;
+  readonly governed: GovernedAgentRun;
   readonly sub: string;
   /** The root run's id. */
   readonly conversationId: string;
@@ -141,7 +141,7 @@ export function createBeginRun(
 }
 
 /** The request in the form in which it is stored. */
-function requestOf(governed: Governed, { input, context, stream }: RunAsk): unknown {
+function requestOf(governed: GovernedAgentRun, { input, context, stream }: RunAsk): unknown {
   const kept = Object.entries(context).map(([key, value]) => [governed.kept(key), governed.kept(value)] as const);
   return {
     input: governed.kept(input),

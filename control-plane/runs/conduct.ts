@@ -11,7 +11,7 @@ import { createConversation } from './conversation.ts';
 import type { RunEvent, RunResult, RunStopReason } from './events.ts';
 import { runLoop } from './loop.ts';
 import type { RunRecords } from './records.ts';
-import { type Ended, endOf, failureOf, progressOf } from './run-end.ts';
+import { type RunOutcome, endOf, failureOf, progressOf } from './run-end.ts';
 import type { RunParts } from './run-parts.ts';
 import { RunStopped } from './stopped.ts';
 import { systemPrompt } from './system-prompt.ts';
@@ -22,14 +22,14 @@ export interface ConductDeps extends Pick<RunParts, 'models' | 'rates' | 'money'
   readonly watch: (run: RunRef, halt: (why: RunHalt) => void) => () => void;
 }
 
-export interface Conducted extends Begun {
+export interface ConductedRun extends Begun {
   readonly input: string;
   readonly context: Readonly<Record<string, string>>;
   readonly emit: (event: RunEvent) => Promise<void>;
 }
 
 /** Expects a run that has begun in the records, and ends it there. Rejects with `AppError`. */
-export async function conduct(deps: ConductDeps, conducted: Conducted): Promise<RunResult> {
+export async function conduct(deps: ConductDeps, conducted: ConductedRun): Promise<RunResult> {
   const { clock, watch, records } = deps;
   const { node, workbench } = conducted;
   const { run, governed, stop, agent, conversationId, sidecar } = node;
@@ -46,7 +46,7 @@ export async function conduct(deps: ConductDeps, conducted: Conducted): Promise<
     if (governed.halted() !== null) stop.abort(new RunStopped('cancelled'));
   });
   const parts = partsOf(deps, conducted, conversation);
-  let ended: Ended;
+  let ended: RunOutcome;
   try {
     ended = { stopReason: await traced(parts, node) };
   } catch (error) {
@@ -92,7 +92,7 @@ export async function conduct(deps: ConductDeps, conducted: Conducted): Promise<
   };
 }
 
-function partsOf(deps: ConductDeps, conducted: Conducted, conversation: RunParts['conversation']): RunParts {
+function partsOf(deps: ConductDeps, conducted: ConductedRun, conversation: RunParts['conversation']): RunParts {
   const { models, rates, money, clock, log, tracing } = deps;
   const { node, workbench, emit, input, context } = conducted;
   const { run, governed, agent, stop } = node;
@@ -119,7 +119,7 @@ function partsOf(deps: ConductDeps, conducted: Conducted, conversation: RunParts
 }
 
 /** A slow reader delays the run, but not beyond the end of the run. */
-async function tell(event: RunEvent, emit: Conducted['emit'], signal: AbortSignal): Promise<void> {
+async function tell(event: RunEvent, emit: ConductedRun['emit'], signal: AbortSignal): Promise<void> {
   try {
     await untilAborted(emit(event), signal);
   } catch (error) {

@@ -4,7 +4,7 @@
 import { nameProblem } from '@tollgate/proto/contract';
 import type { Agent } from '../agents/rules/agent.ts';
 import { isObject } from '@tollgate/proto/shape';
-import type { Governed } from './governance/governed.ts';
+import type { GovernedAgentRun } from './governance/governed.ts';
 import { agentsPrefix } from './governance/run-view.ts';
 import type { RunTool, ToolResult } from './tools/tool.ts';
 import type { AgentTools } from './tools/workbench.ts';
@@ -32,7 +32,7 @@ const taskSchema: RunTool['inputSchema'] = {
 };
 
 interface Judges {
-  readonly governed: Pick<Governed, 'mayDelegateTo' | 'chainProblem'>;
+  readonly governed: Pick<GovernedAgentRun, 'mayDelegateTo' | 'chainProblem'>;
   /** Why an agent with that model cannot run here, in words; null: it can. */
   readonly modelProblem: (model: string) => string | null;
 }

@@ -13,7 +13,7 @@ export interface EventQueue {
   readonly events: AsyncGenerator<QueuedEvent>;
 }
 
-interface Waiting {
+interface WaitingEvent {
   readonly event: RunEvent;
   readonly taken: () => void;
 }
@@ -25,7 +25,7 @@ const standardQuietMs = 15_000;
  * sent.
  */
 export function createEventQueue(gone: AbortSignal, quietMs = standardQuietMs): EventQueue {
-  const waiting: Waiting[] = [];
+  const waiting: WaitingEvent[] = [];
   let wake = (): void => {};
   const leave = (): void => {
     for (const { taken } of waiting.splice(0)) taken();

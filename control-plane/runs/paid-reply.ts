@@ -6,7 +6,7 @@ import { costOf, mostItCanCost, outputTokensFor, outputTokensLeast, type PricedR
 import { centsFromMicrocents } from './rules/money.ts';
 import { untilAborted } from '../base/until-aborted.ts';
 import { type ModelEvent, type OfferedTool, ProviderFailed, type TokenUsage } from './model.ts';
-import type { Reserved } from './money.ts';
+import type { MoneyReservation } from './money.ts';
 import type { RunParts } from './run-parts.ts';
 import { RunStopped } from './stopped.ts';
 import { systemPrompt } from './system-prompt.ts';
@@ -87,7 +87,7 @@ interface Bill {
 const wasRefused = ({ received, underWay, failure }: Bill): boolean =>
   !received && (!underWay || (failure instanceof ProviderFailed && !failure.billed));
 
-function granted({ log, run }: Pick<RunParts, 'log' | 'run'>, reserved: Reserved): Extract<Reserved, { kind: 'granted' }> {
+function granted({ log, run }: Pick<RunParts, 'log' | 'run'>, reserved: MoneyReservation): Extract<MoneyReservation, { kind: 'granted' }> {
   switch (reserved.kind) {
     case 'granted':
       return reserved;

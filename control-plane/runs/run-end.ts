@@ -7,7 +7,7 @@ import type { RunEnd } from './records.ts';
 import type { RunParts } from './run-parts.ts';
 import { RunStopped } from './stopped.ts';
 
-export type Ended = { readonly stopReason: RunStopReason } | { readonly failure: AppError };
+export type RunOutcome = { readonly stopReason: RunStopReason } | { readonly failure: AppError };
 
 export const progressOf = ({ governed, conversation }: Pick<RunParts, 'governed' | 'conversation'>): RunProgress => ({
   rounds: governed.rounds,
@@ -16,7 +16,7 @@ export const progressOf = ({ governed, conversation }: Pick<RunParts, 'governed'
   completionTokens: conversation.completionTokens,
 });
 
-export function endOf(ended: Ended, { conversation, governed }: RunParts): RunEnd {
+export function endOf(ended: RunOutcome, { conversation, governed }: RunParts): RunEnd {
   const failed = 'failure' in ended;
   const { unfinished } = conversation;
   if (unfinished !== '') conversation.keep({ role: 'assistant', text: governed.kept(unfinished), toolCalls: [] });

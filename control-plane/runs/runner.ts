@@ -28,7 +28,7 @@ export interface RunnerDeps extends Omit<ConductDeps, 'models'>, Omit<BeginDeps,
   };
 }
 
-interface Telling {
+interface EventSink {
   /** Receives each event in order; the last one is `done` or `error`. Resolves when the next event can be emitted. */
   readonly emit: (event: RunEvent) => Promise<void>;
   /** Aborted when the client has disconnected: the run is cancelled. */
@@ -43,7 +43,7 @@ interface StartedRun {
 
 export interface Runner {
   /** Resolves when the run has begun. Rejects with `AppError` when the run is refused. */
-  start(actor: Actor, ask: AgentAsk, telling: Telling): Promise<StartedRun>;
+  start(actor: Actor, ask: AgentAsk, telling: EventSink): Promise<StartedRun>;
   /** How many runs are active, including those below others. */
   readonly running: number;
   /** Lets runs finish until the deadline, then cancels them. */
@@ -58,7 +58,7 @@ export function createRunner(deps: RunnerDeps): Runner {
   const beginRun = createBeginRun(deps, runTask);
   let draining = false;
 
-  async function start(actor: Actor, ask: AgentAsk, telling: Telling): Promise<StartedRun> {
+  async function start(actor: Actor, ask: AgentAsk, telling: EventSink): Promise<StartedRun> {
     if (draining) throw new AppError({ code: 'unavailable', publicMessage: 'this control plane is stopping', retryAfterSeconds: 5 });
     const lease = await deps.governor.lease(actor);
     try {
@@ -76,7 +76,7 @@ export function createRunner(deps: RunnerDeps): Runner {
     }
   }
 
-  async function playRoot(begun: Begun, { input, context }: AgentAsk, { emit, signal }: Telling): Promise<RunResult> {
+  async function playRoot(begun: Begun, { input, context }: AgentAsk, { emit, signal }: EventSink): Promise<RunResult> {
     const playing = play(begun, { input, context, emit, signal });
     const last = await playing.then(
       (data): RunEvent => ({ kind: 'done', data }),
@@ -87,7 +87,7 @@ export function createRunner(deps: RunnerDeps): Runner {
     return playing;
   }
 
-  async function play(begun: Begun, { signal, ...said }: Telling & Pick<AgentAsk, 'input' | 'context'>): Promise<RunResult> {
+  async function play(begun: Begun, { signal, ...said }: EventSink & Pick<AgentAsk, 'input' | 'context'>): Promise<RunResult> {
     const cancel = (): void => begun.node.stop.abort(new RunStopped('cancelled'));
     if (signal.aborted) cancel();
     signal.addEventListener('abort', cancel, { once: true });

@@ -10,7 +10,7 @@ import { endAbandonedRuns } from '../../control-plane/runs/operations/liveness/e
 import { createProgress } from '../../control-plane/runs/operations/books/progress.ts';
 import { requireDay } from '../../control-plane/runs/operations/books/require-day.ts';
 import { reserve } from '../../control-plane/runs/operations/books/reserve.ts';
-import type { Reserved } from '../../control-plane/runs/money.ts';
+import type { MoneyReservation } from '../../control-plane/runs/money.ts';
 import type { RunRef } from '../../control-plane/runs/rules/run.ts';
 import { beat } from '../../control-plane/runs/store/run-instances.ts';
 import { type Books, cent, completed, createBooks } from '../support/run-books.ts';
@@ -23,9 +23,9 @@ beforeEach(async () => {
 });
 afterEach(() => books.close());
 
-type Granted = Extract<Reserved, { kind: 'granted' }>;
+type Granted = Extract<MoneyReservation, { kind: 'granted' }>;
 
-async function granted(answer: Promise<Reserved>): Promise<Granted> {
+async function granted(answer: Promise<MoneyReservation>): Promise<Granted> {
   const reserved = await answer;
   if (reserved.kind !== 'granted') throw new Error(`not granted: ${JSON.stringify(reserved)}`);
   return reserved;

@@ -3,7 +3,7 @@
 import { documentKey, type DocumentId, hashKey, hasScope, type Role } from '@tollgate/proto/contract';
 import fc from 'fast-check';
 import { compileSnapshot, type SnapshotEntry } from '../../control-plane/compile/compile.ts';
-import type { Touched, WorkspaceKey, WorkspaceRead, WorkspaceState } from '../../control-plane/compile/state.ts';
+import type { TouchedEntry, WorkspaceKey, WorkspaceRead, WorkspaceState } from '../../control-plane/compile/state.ts';
 import type { View } from '../../control-plane/compile/view.ts';
 import type { PolicyDocument } from '../../control-plane/policies/rules/policy.ts';
 import { someAgent } from '../support/running.ts';
@@ -114,7 +114,7 @@ export const writes: fc.Arbitrary<Write> = fc.oneof(
 /** Adds one revision for each write. */
 export function createPast(first: WorkspaceState) {
   const states = [first];
-  const log: Touched[] = [];
+  const log: TouchedEntry[] = [];
   const stateAt = (revision: number): WorkspaceState => states[revision - first.revision] ?? first;
   return {
     stateAt,

@@ -10,7 +10,7 @@ import type { Deps } from '../operation.ts';
 type Asking = Pick<Deps, 'pool' | 'clock'>;
 
 /** The credentials that a request carries, each unchanged. */
-export interface Shown {
+export interface RequestCredentials {
   readonly authorization: string | undefined;
   /** The session's token. */
   readonly cookie: string | undefined;
@@ -23,7 +23,7 @@ const bearer = /^Bearer +(\S+) *$/i;
 const changesNothing: ReadonlySet<string> = new Set(['GET', 'HEAD']);
 
 /** Authenticates by key or by cookie. A request with an Authorization header never uses its cookie. */
-export async function authenticateRequest(deps: Asking, { authorization, cookie, csrf, method }: Shown): Promise<Actor> {
+export async function authenticateRequest(deps: Asking, { authorization, cookie, csrf, method }: RequestCredentials): Promise<Actor> {
   if (authorization !== undefined || cookie === undefined) return authenticate(deps, authorization);
   const actor = isToken(cookie) ? await actorOf(deps, 'session', hashToken(cookie)) : null;
   if (actor === null) throw unauthenticated('the session is unknown or has ended; sign in again');

@@ -40,7 +40,7 @@ export const rotateKey = writeOperation('key.rotate', async (write, id: string) 
   return { result: { id, key: secret.key }, target: `key/${id}` };
 });
 
-export interface Narrowing {
+export interface NarrowedScopes {
   readonly id: string;
   readonly scopes: readonly Scope[];
 }
@@ -49,7 +49,7 @@ export interface Narrowing {
  * Removes scopes from a key. The secret does not change. The caller does not need these scopes, because narrowing gives
  * no permission to anyone.
  */
-export const narrowKey = writeOperation('key.narrow', async (write, { id, scopes }: Narrowing) => {
+export const narrowKey = writeOperation('key.narrow', async (write, { id, scopes }: NarrowedScopes) => {
   const key = await touchable(write, id);
   const wider = scopes.find((scope) => !hasScope(key.scopes, scope));
   if (wider !== undefined)

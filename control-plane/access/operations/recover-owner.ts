@@ -12,12 +12,12 @@ import { inTransaction } from '../../database/transaction.ts';
 import { findWorkspaceId } from '../../workspaces/store/workspaces.ts';
 import type { Deps } from '../operation.ts';
 
-export type Recovered =
+export type OwnerRecovery =
   | { readonly kind: 'recovered'; readonly id: string; readonly uid: string; readonly key: string }
   /** Nothing was done, for this reason. */
   | { readonly kind: 'refused'; readonly reason: string };
 
-const refused = (reason: string): Recovered => ({ kind: 'refused', reason });
+const refused = (reason: string): OwnerRecovery => ({ kind: 'refused', reason });
 
 /** The subject in the event, because no member's key made the change. */
 const operator = 'operator';
@@ -26,7 +26,7 @@ const operator = 'operator';
 export async function recoverOwner(
   { pool, random, clock }: Pick<Deps, 'pool' | 'random' | 'clock'>,
   workspace: string,
-): Promise<Recovered> {
+): Promise<OwnerRecovery> {
   if (!(await hasTable(pool, 'deployment'))) return refused('this database holds no workspaces: no control plane has run on it');
   return inTransaction(
     pool,

@@ -3,7 +3,7 @@
 //   tollgate://cluster/ns/<namespace>/sa/<service account>/pod/<name>
 import { isSlug } from '@tollgate/proto/contract';
 
-export type Certified =
+export type CertifiedPeer =
   | { readonly kind: 'key'; readonly workspace: string; readonly keyId: string }
   | { readonly kind: 'pod'; readonly namespace: string; readonly serviceAccount: string; readonly pod: string };
 
@@ -13,7 +13,7 @@ const keyForm = /^tollgate:\/\/workspace\/([a-z0-9-]{1,40})\/key\/([A-Za-z0-9_-]
 const podForm = /^tollgate:\/\/cluster\/ns\/([a-z0-9-]{1,63})\/sa\/([a-z0-9.-]{1,253})\/pod\/([a-z0-9.-]{1,253})$/;
 
 /** Throws if a part is not a valid name. */
-export function uriOf(certified: Certified): string {
+export function uriOf(certified: CertifiedPeer): string {
   const uri =
     certified.kind === 'key'
       ? `${scheme}workspace/${certified.workspace}/key/${certified.keyId}`
@@ -22,7 +22,7 @@ export function uriOf(certified: Certified): string {
   return uri;
 }
 
-export function parseUri(uri: string): Certified | null {
+export function parseUri(uri: string): CertifiedPeer | null {
   const [, workspace, keyId] = keyForm.exec(uri) ?? [];
   if (workspace !== undefined && keyId !== undefined) return isSlug(workspace) ? { kind: 'key', workspace, keyId } : null;
   const [, namespace, serviceAccount, pod] = podForm.exec(uri) ?? [];

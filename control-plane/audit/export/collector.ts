@@ -90,9 +90,9 @@ async function textOf(body: Dispatcher.ResponseData['body']): Promise<string | n
   return Buffer.concat(chunks).toString();
 }
 
-type Answered = Pick<Dispatcher.ResponseData, 'statusCode' | 'headers'>;
+type CollectorAnswer = Pick<Dispatcher.ResponseData, 'statusCode' | 'headers'>;
 
-function answerFrom({ statusCode, headers }: Answered, body: string | null, wall: () => number): Answer {
+function answerFrom({ statusCode, headers }: CollectorAnswer, body: string | null, wall: () => number): Answer {
   const failed = (kind: ExportFailure['kind'], more = ''): Answer => ({
     kind: 'failed',
     failure: {

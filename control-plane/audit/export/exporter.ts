@@ -12,7 +12,7 @@ import { makeId } from '../../access/rules/key.ts';
 import type { Deps } from '../../access/operation.ts';
 import { inTurns } from '../../base/turns.ts';
 import { type Pace, standardPace } from './pace.ts';
-import type { Advanced } from './send-log.ts';
+import type { ExportProgress } from './send-log.ts';
 import { type ExportLog, sendLogs } from './send-logs.ts';
 import { createSetbacks } from './setbacks.ts';
 
@@ -60,7 +60,7 @@ export function createExporter(deps: ExporterDeps, pace: Pace = standardPace): E
   let term: Term | null = null;
   let heldUntil = Number.NEGATIVE_INFINITY;
 
-  const advanced = (one: { readonly workspaceId: number; readonly slug: string }, by: Advanced): void => {
+  const advanced = (one: { readonly workspaceId: number; readonly slug: string }, by: ExportProgress): void => {
     setbacks.succeeded(one.workspaceId);
     metrics.exported(by.records);
     metrics.lost(by.lost);

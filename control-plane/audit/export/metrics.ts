@@ -2,7 +2,7 @@
 // the common database. Sent records and failures are those of this process.
 import { Counter, Gauge, type Registry } from 'prom-client';
 
-interface Watched {
+interface WatchedExport {
   readonly isSending: boolean;
   readonly lag: { readonly records: number; readonly since: Date | null };
 }
@@ -41,7 +41,7 @@ export function createExportMetrics(registry: Registry) {
   };
 }
 
-export function watchExport(registry: Registry, watched: Watched, wall: () => number): void {
+export function watchExport(registry: Registry, watched: WatchedExport, wall: () => number): void {
   const gauge = (name: string, help: string, value: () => number): Gauge =>
     new Gauge({
       name,

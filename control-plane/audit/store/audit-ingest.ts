@@ -159,7 +159,7 @@ export async function listSent(
 }
 
 /** The new state of a spool. */
-export interface Arrived extends LockedSpool {
+export interface SpoolState extends LockedSpool {
   readonly spoolId: string;
   readonly at: Date;
 }
@@ -171,7 +171,7 @@ export const sentKept = 4_000;
 export async function advanceLog(
   client: pg.PoolClient,
   workspaceId: number,
-  { arrived, sent }: { readonly arrived: readonly Arrived[]; readonly sent: readonly SentRun[] },
+  { arrived, sent }: { readonly arrived: readonly SpoolState[]; readonly sent: readonly SentRun[] },
   { ingest, chain }: ChainEnd,
 ): Promise<void> {
   const columns = [

@@ -1,9 +1,9 @@
 import type { ErrorCode } from '@tollgate/proto/contract';
 import { Counter, type Registry } from 'prom-client';
-import type { Certified } from '../../access/rules/certified.ts';
+import type { CertifiedPeer } from '../../access/rules/certified.ts';
 
 export interface EnrolMetrics {
-  issued(by: Certified['kind']): void;
+  issued(by: CertifiedPeer['kind']): void;
   refused(code: ErrorCode): void;
 }
 

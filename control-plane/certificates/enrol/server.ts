@@ -3,7 +3,7 @@
 import type { KeyObject } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { AppError } from '@tollgate/proto/contract';
-import { type Certified, uriOf } from '../../access/rules/certified.ts';
+import { type CertifiedPeer, uriOf } from '../../access/rules/certified.ts';
 import { badRequest, notFound } from '../../base/refusal.ts';
 import { errorBody, httpStatus, refusalOf } from '../../base/errors.ts';
 import { createRateLimit } from '../../base/rate-limit.ts';
@@ -64,12 +64,12 @@ interface Certificate {
 function createCertificate(deps: EnrolDeps): (request: IncomingMessage) => Promise<Certificate> {
   const { clock, issue, authorities, metrics } = deps;
   const addresses = createRateLimit(clock, perMinute.address, 'certificates a minute for each address');
-  const limits: Readonly<Record<Certified['kind'], ReturnType<typeof createRateLimit>>> = {
+  const limits: Readonly<Record<CertifiedPeer['kind'], ReturnType<typeof createRateLimit>>> = {
     key: createRateLimit(clock, perMinute.key, 'certificates a minute for each key'),
     pod: createRateLimit(clock, perMinute.pod, 'certificates a minute for each pod'),
   };
-  const seats = createSeats<Certified['kind']>({ each: atOnce });
-  const identified = async (authorization: string | undefined): Promise<Certified> => {
+  const seats = createSeats<CertifiedPeer['kind']>({ each: atOnce });
+  const identified = async (authorization: string | undefined): Promise<CertifiedPeer> => {
     // If the database or Kubernetes is slow, clients that need only the other one are still served.
     const seat = seats.take(isKey(authorization) ? 'key' : 'pod');
     if ('taken' in seat) throw busy();

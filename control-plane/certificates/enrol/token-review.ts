@@ -1,7 +1,7 @@
 // Reviews a token with the Kubernetes API. The token must belong to a pod, be made for our audience, and still be
 // valid.
 import { AppError } from '@tollgate/proto/contract';
-import type { Certified } from '../../access/rules/certified.ts';
+import type { CertifiedPeer } from '../../access/rules/certified.ts';
 import { forbidden, unauthenticated } from '../../base/refusal.ts';
 import { isObject } from '@tollgate/proto/shape';
 import type { Kubernetes } from '../../injector/kubernetes-api.ts';
@@ -12,7 +12,7 @@ const reviews = '/apis/authentication.k8s.io/v1/tokenreviews';
 const podName = 'authentication.kubernetes.io/pod-name';
 const tokenCharsMax = 8_192;
 
-export async function reviewToken(kubernetes: Pick<Kubernetes, 'ask'>, token: string): Promise<Certified & { readonly kind: 'pod' }> {
+export async function reviewToken(kubernetes: Pick<Kubernetes, 'ask'>, token: string): Promise<CertifiedPeer & { readonly kind: 'pod' }> {
   if (token.length > tokenCharsMax || !/^[\w-]+\.[\w-]+\.[\w-]+$/.test(token)) throw notGood();
   const status = await statusOf(kubernetes, token);
   // An API server that does not support audiences returns none.

@@ -5,7 +5,7 @@ import {
   aliveAt,
   type Authority,
   fingerprint,
-  type Known,
+  type DatedAuthority,
   lifeOf,
   needsNew,
   newAuthority,
@@ -17,13 +17,13 @@ import type { Sealer } from '../../tool-servers/store/sealed.ts';
 import { inTransaction } from '../../database/transaction.ts';
 import type { Deps } from '../../access/operation.ts';
 
-type Tending = Pick<Deps, 'pool' | 'clock'> & { readonly sealer: Sealer };
+type MaintainAuthoritiesDeps = Pick<Deps, 'pool' | 'clock'> & { readonly sealer: Sealer };
 
 /** Returns the authorities that are valid now, the oldest first, and the one that signs now. */
 export async function maintainAuthorities(
-  deps: Tending,
+  deps: MaintainAuthoritiesDeps,
   terms: Terms,
-): Promise<{ readonly authorities: readonly Known[]; readonly signer: Authority }> {
+): Promise<{ readonly authorities: readonly DatedAuthority[]; readonly signer: Authority }> {
   const now = deps.clock();
   const found = aliveAt(await listAuthorities(deps.pool), now);
   const authorities = needsNew(found, now) ? await addAuthority(deps, terms, now) : found;
@@ -31,7 +31,7 @@ export async function maintainAuthorities(
 }
 
 /** Adds an authority, except if another control plane added one while this one waited. */
-async function addAuthority({ pool, sealer }: Tending, terms: Terms, now: Date): Promise<readonly StoredAuthority[]> {
+async function addAuthority({ pool, sealer }: MaintainAuthoritiesDeps, terms: Terms, now: Date): Promise<readonly StoredAuthority[]> {
   return inTransaction(pool, async (client) => {
     await lockAuthorities(client);
     const found = aliveAt(await listAuthorities(client), now);
@@ -44,7 +44,7 @@ async function addAuthority({ pool, sealer }: Tending, terms: Terms, now: Date):
   });
 }
 
-function opened({ sealer }: Tending, { certificate, madeAt, sealedKey }: StoredAuthority): Authority {
+function opened({ sealer }: MaintainAuthoritiesDeps, { certificate, madeAt, sealedKey }: StoredAuthority): Authority {
   const key = sealer.open(sealedKey, authorityPlace({ certificate }));
   if (key === null)
     throw new Error(

@@ -21,7 +21,7 @@ export interface MaintainedMaterial {
   close(): Promise<void>;
 }
 
-interface Deps {
+interface MaterialDeps {
   /** Returns the current material; the same object `held` if it is unchanged. Throws when there is no material. */
   readonly find: (held: Material | null) => Promise<Material>;
   readonly now: () => Date;
@@ -34,7 +34,7 @@ interface Deps {
 const standardCheckMs = 30_000;
 
 /** Resolves after the first search, whether it succeeded or not. */
-export async function maintainMaterial({ find, now, log }: Deps, checkMs = standardCheckMs): Promise<MaintainedMaterial> {
+export async function maintainMaterial({ find, now, log }: MaterialDeps, checkMs = standardCheckMs): Promise<MaintainedMaterial> {
   const listeners = new Set<(material: Material) => void>();
   let current: Material | null = null;
   let problem: string | null = 'there is no certificate yet';

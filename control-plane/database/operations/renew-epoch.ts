@@ -2,13 +2,13 @@
 // have seen. The person who restores the database starts this on the command line. It is not part of the API.
 
 import { hasTable, lockStart, readDeployment, updateEpoch } from '../deployment.ts';
-import { markRestored, type Restored } from '../restored.ts';
+import { markRestored, type RestoredState } from '../restored.ts';
 import { listHeartbeats } from '../../runs/store/run-instances.ts';
 import { inTransaction } from '../transaction.ts';
 import type { Deps } from '../../access/operation.ts';
 
-export type Renewed =
-  | { readonly kind: 'renewed'; readonly before: string; readonly epoch: string; readonly restored: Restored }
+export type EpochRenewal =
+  | { readonly kind: 'renewed'; readonly before: string; readonly epoch: string; readonly restored: RestoredState }
   /** Nothing was done, for this reason. */
   | { readonly kind: 'refused'; readonly reason: string };
 
@@ -23,7 +23,10 @@ const epochBytes = 16;
 const lookMs = 2_500;
 
 /** `force`: renew even while control planes run on this database. They notice it within a second. */
-export async function renewEpoch({ pool, random, wait, migrate }: RenewDeps, { force }: { readonly force: boolean }): Promise<Renewed> {
+export async function renewEpoch(
+  { pool, random, wait, migrate }: RenewDeps,
+  { force }: { readonly force: boolean },
+): Promise<EpochRenewal> {
   // This check comes before any write, because the database may belong to another program.
   if (!(await hasTable(pool, 'deployment'))) return neverRan;
   const live = force ? 0 : await countLive({ pool, wait });
@@ -54,6 +57,6 @@ async function countLive({ pool, wait }: Pick<RenewDeps, 'pool' | 'wait'>): Prom
   return [...after].filter(([id, at]) => at !== before.get(id)).length;
 }
 
-const refused = (reason: string): Renewed => ({ kind: 'refused', reason });
+const refused = (reason: string): EpochRenewal => ({ kind: 'refused', reason });
 
 const neverRan = refused('this database holds no workspaces: no control plane has run on it');

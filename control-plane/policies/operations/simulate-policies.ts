@@ -7,7 +7,7 @@ import type { PolicyDefaults, WorkspaceState } from '../../compile/state.ts';
 import { requireAccess } from '../../access/rules/access.ts';
 import { draftedDocuments, parseSimulation, type SimulationQuestion } from '../rules/simulation.ts';
 import { accepted, unauthenticated } from '../../base/refusal.ts';
-import { type Known, knownFrom, type ReplayedEntry, replayedCall } from '../evaluate/replayed-call.ts';
+import { type KnownCallers, knownFrom, type ReplayedEntry, replayedCall } from '../evaluate/replayed-call.ts';
 import { replayedPolicyOf } from '../evaluate/replayed-policy.ts';
 import { type Comparison, createSimulation, type Simulation } from '../evaluate/simulate.ts';
 import { readReplay } from '../../audit/store/audit-replay.ts';
@@ -135,7 +135,7 @@ async function* replayed(
 
 interface Run {
   readonly simulation: Simulation;
-  readonly known: Known;
+  readonly known: KnownCallers;
   readonly since: Date;
   readonly limit: number;
   entries: number;

@@ -9,7 +9,7 @@ import { countLackingInstances } from '../../runs/store/run-instances.ts';
 import { listLackingSidecars } from '../../sidecars/store.ts';
 import type { Write } from '../../access/operation.ts';
 
-type Understanding = Pick<Write, 'client' | 'workspaceId' | 'force'> & { readonly deps: Pick<Write['deps'], 'needs'> };
+type CapabilityCheck = Pick<Write, 'client' | 'workspaceId' | 'force'> & { readonly deps: Pick<Write['deps'], 'needs'> };
 
 /** How long a control plane without a heartbeat still counts as live. */
 const silenceMs = 30_000;
@@ -20,7 +20,7 @@ const ownNeeds: Readonly<Record<string, string>> = { agentCeiling: 'agent-ceilin
 
 /** Throws a conflict. Otherwise it records in the database which capabilities are needed from now on. */
 export async function requireUnderstood(
-  { client, workspaceId, force, deps }: Understanding,
+  { client, workspaceId, force, deps }: CapabilityCheck,
   documents: readonly (PolicyDocument | null)[],
 ): Promise<void> {
   const written = documents.filter((document) => document !== null);

@@ -95,12 +95,12 @@ export function parsePolicySet(body: Readonly<Record<string, unknown>>): Checked
   };
 }
 
-interface Parsed {
+interface ParsedDocuments {
   readonly problems: readonly Problem[];
   readonly documents: readonly StoredDocument[];
 }
 
-function parseSection({ name, layer, idOf }: Section, value: unknown): Parsed & { readonly layer: Layer } {
+function parseSection({ name, layer, idOf }: Section, value: unknown): ParsedDocuments & { readonly layer: Layer } {
   if (!isObject(value)) return { layer, problems: problem(name, 'must be an object of documents'), documents: [] };
   const parsed = Object.entries(value).map(([key, document]) => {
     const id = idOf(key);
@@ -112,7 +112,7 @@ function parseSection({ name, layer, idOf }: Section, value: unknown): Parsed & 
   return { layer, problems: parsed.flatMap(({ problems }) => problems), documents: parsed.flatMap(({ documents }) => documents) };
 }
 
-function parseDocument(id: DocumentId, value: unknown, place: string): Parsed {
+function parseDocument(id: DocumentId, value: unknown, place: string): ParsedDocuments {
   if (value === null) return { problems: [], documents: [] };
   const problems = checkDocument(id.layer, 'organisation', value, place);
   if (problems.length > 0 || !isObject(value)) return { problems, documents: [] };

@@ -24,15 +24,15 @@ export interface LeaseMessage {
   readonly isHeard: () => boolean;
 }
 
-export interface Recalled {
+export interface GrantRecall {
   readonly holder: string;
   readonly counter: QuotaCounter;
 }
 
-export type Answered =
+export type AskAnswers =
   | {
       readonly answers: readonly QuotaAnswer[];
-      readonly recalls: readonly Recalled[];
+      readonly recalls: readonly GrantRecall[];
       /** How many asks were for counters that the asker is not permitted to use. */
       readonly beyond: number;
     }
@@ -57,7 +57,7 @@ export async function answerAsks(
   { pool }: Pick<Deps, 'pool'>,
   workspaceId: number,
   messages: readonly LeaseMessage[],
-): Promise<readonly Answered[]> {
+): Promise<readonly AskAnswers[]> {
   const plans = messages.map(({ asks, policy, ...message }) => ({
     ...message,
     planned: asks.map((ask) => planAsk(policy, ask, message.asker)),
@@ -105,13 +105,13 @@ const crowdedMs = 1_000;
 /**
  * Asks the ledger for one ask after the other, and stores the results in `states`, except if any of the asks is false.
  */
-function answer({ holder, isHeard, planned }: PlannedMessage, states: States, nowMs: number): Answered {
+function answer({ holder, isHeard, planned }: PlannedMessage, states: States, nowMs: number): AskAnswers {
   // The stream of the holder may have ended while the message waited, for example during a stall of the database. Then
   // the ledger accepts what the holder returns, but grants nothing, because a grant would not be used.
   const settlesAll = !isHeard();
   const changed: States = new Map();
   const answers: QuotaAnswer[] = [];
-  const recalls: Recalled[] = [];
+  const recalls: GrantRecall[] = [];
   let beyond = 0;
   for (const { ask, key, settings, instead, isBeyond, counts } of planned) {
     const state = counts ? states.get(key) : undefined;

@@ -6,7 +6,7 @@ import { quotaCounterKey } from '@tollgate/proto/contract';
 import { loggable } from '../../base/loggable.ts';
 import { notifyRecalls, recallBytesMax } from '../store.ts';
 import type { Deps } from '../../access/operation.ts';
-import type { Recalled } from './answer-asks.ts';
+import type { GrantRecall } from './answer-asks.ts';
 
 interface RecallDeps extends Pick<Deps, 'pool'> {
   /** In ms, from any start point. */
@@ -17,7 +17,7 @@ interface RecallDeps extends Pick<Deps, 'pool'> {
 export interface Recalls {
   /** `onRecall` receives the recalls for a holder until the returned function is called. */
   attach(workspaceId: number, holder: string, onRecall: OnRecall): () => void;
-  send(workspaceId: number, recalls: readonly Recalled[]): void;
+  send(workspaceId: number, recalls: readonly GrantRecall[]): void;
   /** Handles a message that another control plane sent on the channel. */
   heard(payload: string): void;
 }

@@ -17,7 +17,7 @@ export function expireGrants(state: CounterState, settings: CounterSettings, now
   };
 }
 
-interface Settling extends Pick<QuotaAsk, 'settled'> {
+interface GrantSettlement extends Pick<QuotaAsk, 'settled'> {
   readonly holder: string;
 }
 
@@ -25,7 +25,7 @@ interface Settling extends Pick<QuotaAsk, 'settled'> {
 export function settleGrants(
   before: CounterState,
   settings: CounterSettings,
-  { holder, settled }: Settling,
+  { holder, settled }: GrantSettlement,
   now: number,
 ): { readonly state: CounterState } | { readonly falseClaim: string } {
   let state = before;

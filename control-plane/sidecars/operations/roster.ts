@@ -24,7 +24,7 @@ import { deleteGoneSidecars, upsertSidecars } from '../store.ts';
 import type { Deps } from '../../access/operation.ts';
 
 /** A sidecar on one stream. */
-export interface Present {
+export interface ConnectedSidecar {
   holds(held: RevisionName): void;
   refused(code: string, message: string): void;
   /** Returns null, or what is wrong with the status. A wrong status is discarded. */
@@ -35,7 +35,7 @@ export interface Present {
 type Entering = Pick<SidecarSeen, 'workspaceId' | 'keyId' | 'sidecarId' | 'bootId' | 'form' | 'held' | 'capabilities'>;
 
 export interface Roster {
-  enters(sidecar: Entering): Present;
+  enters(sidecar: Entering): ConnectedSidecar;
   /** The number of sidecars connected here, by how far they are behind. */
   countByLag(newestOf: (workspaceId: number) => RevisionName | null): ReadonlyMap<Lag, number>;
   /** Writes everything that is not written yet. `close` and tests call it. */
@@ -52,7 +52,7 @@ interface RosterDeps extends Pick<Deps, 'pool' | 'random'> {
   readonly log: { warn(fields: object, message: string): void };
 }
 
-interface Known {
+interface RosterEntry {
   seen: SidecarSeen;
   /** When it was last written, by `now`; null: never. */
   writtenAt: number | null;
@@ -63,7 +63,9 @@ type Place = Pick<SidecarSeen, 'workspaceId' | 'keyId' | 'bootId'>;
 const placeOf = ({ workspaceId, keyId, bootId }: Place): string => JSON.stringify([workspaceId, keyId, bootId]);
 
 /** Keeps the last item for each start of a sidecar. */
-const newestOf = (of: readonly Known[]): readonly Known[] => [...new Map(of.map((known) => [placeOf(known.seen), known])).values()];
+const newestOf = (of: readonly RosterEntry[]): readonly RosterEntry[] => [
+  ...new Map(of.map((known) => [placeOf(known.seen), known])).values(),
+];
 
 const writeEveryMs = 2_000;
 /** Rows in one statement, so that no statement takes long. */
@@ -71,15 +73,15 @@ const atOnce = 1_000;
 
 /** `name` identifies this control plane for people. `everyMs` is the interval between automatic writes. */
 export function createRoster({ pool, random, wall, now, log }: RosterDeps, name: string, everyMs = writeEveryMs): Roster {
-  const present = new Map<string, Known>();
+  const present = new Map<string, RosterEntry>();
   /** Sidecars that have left and that have a row in the database. */
-  let gone: Known[] = [];
+  let gone: RosterEntry[] = [];
   /** Workspaces that a sidecar has left since the rows of departed sidecars were last counted. */
   let crowded = new Set<number>();
   const closing = new AbortController();
 
-  const isDue = ({ changed, writtenAt }: Known): boolean => changed || writtenAt === null || now() - writtenAt >= presence.refreshMs;
-  const writeBatch = async (batch: readonly Known[]): Promise<void> => {
+  const isDue = ({ changed, writtenAt }: RosterEntry): boolean => changed || writtenAt === null || now() - writtenAt >= presence.refreshMs;
+  const writeBatch = async (batch: readonly RosterEntry[]): Promise<void> => {
     for (const known of batch) {
       known.changed = false;
       // This also applies if the write fails, because then it is unknown whether it was written.
@@ -137,7 +139,7 @@ export function createRoster({ pool, random, wall, now, log }: RosterDeps, name:
       const enteredAt = now();
       const place = placeOf(sidecar);
       const before = present.get(place);
-      const known: Known = {
+      const known: RosterEntry = {
         seen: {
           ...sidecar,
           streamId: makeId(random),

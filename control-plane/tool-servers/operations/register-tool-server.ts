@@ -10,7 +10,7 @@ import type { Queryable } from '../../database/transaction.ts';
 import { effectOperation, writeOperation } from '../../access/operation.ts';
 import { sealSecrets } from './tool-server-secrets.ts';
 
-interface Answering {
+interface DiscoveredServer {
   readonly definition: ToolServerDefinition;
   readonly tools: readonly DiscoveredTool[];
   readonly sealed: Uint8Array | null;
@@ -26,7 +26,7 @@ export const registerToolServer = effectOperation('tool-server.write', async (de
   return storeToolServer(deps, actor, { definition, tools, sealed }, circumstances);
 });
 
-const storeToolServer = writeOperation('tool-server.write', async (write, { definition, tools, sealed }: Answering) => {
+const storeToolServer = writeOperation('tool-server.write', async (write, { definition, tools, sealed }: DiscoveredServer) => {
   const { client, workspaceId, now, revision } = write;
   const { name, target, scopes } = definition;
   await requireRoom(client, workspaceId, name);

@@ -3,7 +3,7 @@
 // configuration may still seal with an older key. It logs what it did, when only the first key is needed, and what no
 // key can decrypt.
 import type { Deps } from '../../access/operation.ts';
-import { reseal, type Resealed } from './reseal.ts';
+import { reseal, type ResealCounts } from './reseal.ts';
 
 interface Log {
   info(fields: object, message: string): void;
@@ -17,7 +17,7 @@ export function createResealChore({ pool, sealer, log }: Pick<Deps, 'pool' | 'se
   /** Null until the first check has run. */
   let unopened: readonly string[] | null = null;
 
-  const say = ({ toolServers, authorities }: Resealed, keys: number): void => {
+  const say = ({ toolServers, authorities }: ResealCounts, keys: number): void => {
     const counts = { toolServers: toolServers.resealed, authorities: authorities.resealed };
     const resealed = counts.toolServers + counts.authorities > 0;
     if (resealed) log.info(counts, 'secrets were encrypted again with the first key of TOLLGATE_SECRET_KEY');

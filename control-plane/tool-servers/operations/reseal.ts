@@ -18,14 +18,14 @@ interface Kind {
   readonly unopened: readonly string[];
 }
 
-export interface Resealed {
+export interface ResealCounts {
   readonly toolServers: Kind;
   readonly authorities: Kind;
 }
 
 const pageRows = 200;
 
-export async function reseal(deps: Resealing): Promise<Resealed> {
+export async function reseal(deps: Resealing): Promise<ResealCounts> {
   return { authorities: await resealAuthorities(deps), toolServers: await resealToolServers(deps) };
 }
 

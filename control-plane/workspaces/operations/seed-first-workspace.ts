@@ -15,7 +15,7 @@ export interface FirstWorkspace {
   readonly ownerKey: string | null;
 }
 
-export type Seeded =
+export type SeedResult =
   /** `key`: generated here and to be printed once; null if the operator has provided it. */
   | { readonly kind: 'created'; readonly workspace: string; readonly key: string | null }
   | { readonly kind: 'present' }
@@ -28,7 +28,7 @@ const epochBytes = 16;
 export async function seedFirstWorkspace(
   deps: Pick<Deps, 'pool' | 'clock' | 'random'>,
   { workspace, ownerEmail, ownerKey }: FirstWorkspace,
-): Promise<Seeded> {
+): Promise<SeedResult> {
   if (ownerKey !== null && parseKey(ownerKey) === null) return refused('is not a key: gsk_<workspace>_ and 32 to 64 letters and digits');
   return inTransaction(deps.pool, async (client) => {
     await lockStart(client);
@@ -53,4 +53,4 @@ export async function seedFirstWorkspace(
   });
 }
 
-const refused = (why: string): Seeded => ({ kind: 'refused', reason: `TOLLGATE_OWNER_KEY ${why}` });
+const refused = (why: string): SeedResult => ({ kind: 'refused', reason: `TOLLGATE_OWNER_KEY ${why}` });

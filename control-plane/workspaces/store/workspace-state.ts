@@ -1,7 +1,7 @@
 // Reads a workspace in the form that the compiler uses, all at one revision.
 import type { RevisionName } from '@tollgate/proto/contract';
 import type pg from 'pg';
-import type { Touched, WorkspaceRead, WorkspaceState } from '../../compile/state.ts';
+import type { TouchedEntry, WorkspaceRead, WorkspaceState } from '../../compile/state.ts';
 import { listAgents } from '../../agents/store.ts';
 import { readDeployment } from '../../database/deployment.ts';
 import { listStandingKeys } from '../../access/store/keys.ts';
@@ -83,7 +83,7 @@ const findAll = async (db: Queryable, workspaceId: number): Promise<Omit<Workspa
 });
 
 /** Reads the touched entries of each kind. Makes no query for a kind without touched entries. */
-async function findParts(db: Queryable, workspaceId: number, touched: readonly Touched[]): Promise<Omit<WorkspaceState, keyof Head>> {
+async function findParts(db: Queryable, workspaceId: number, touched: readonly TouchedEntry[]): Promise<Omit<WorkspaceState, keyof Head>> {
   const of = <T>(prefix: string, find: (names: readonly string[]) => Promise<readonly T[]>): Promise<readonly T[]> => {
     const names = touched.filter(({ key }) => key.startsWith(prefix)).map(({ key }) => key.slice(prefix.length));
     return names.length === 0 ? Promise.resolve([]) : find([...new Set(names)]);

@@ -11,13 +11,13 @@ interface Progress {
   readonly settled: () => Promise<void>;
 }
 
-interface Writing {
+interface ProgressWrite {
   next: ToldProgress | null;
   readonly done: Promise<void>;
 }
 
 export function createProgress({ pool }: Pick<Deps, 'pool'>): Progress {
-  const writing = new Map<string, Writing>();
+  const writing = new Map<string, ProgressWrite>();
 
   async function write(run: RunRef, first: ToldProgress, key: string): Promise<void> {
     for (let progress: ToldProgress | null = first; progress !== null; ) {

@@ -1,10 +1,10 @@
 // Reserves the possible cost of a model call in one short transaction. It locks the user's day, the run and all runs
 // above it.
 
-import { type Account, grantOf, type Wanted } from '../../rules/budget.ts';
+import { type Account, grantOf, type WantedMoney } from '../../rules/budget.ts';
 import { utcDayOf } from '../../rules/day.ts';
 import type { RunRef } from '../../rules/run.ts';
-import type { Reserved } from '../../money.ts';
+import type { MoneyReservation } from '../../money.ts';
 import type { RunOwner } from '../../store/runs.ts';
 import { findReservation, insertReservation, lockDay, lockRuns, moveSpend, type RunBudget } from '../../store/spend.ts';
 import { inTransaction } from '../../../database/transaction.ts';
@@ -18,7 +18,7 @@ export interface Request {
    * lost.
    */
   readonly reservationId: string;
-  readonly wanted: Wanted;
+  readonly wanted: WantedMoney;
 }
 
 interface ReserveDeps extends Pick<Deps, 'pool' | 'clock'> {
@@ -27,12 +27,12 @@ interface ReserveDeps extends Pick<Deps, 'pool' | 'clock'> {
 }
 
 /** `busy`: the missing money is only reserved and can be released. */
-export type Weighed = Reserved | { readonly kind: 'busy'; readonly bound: Account['kind'] };
+export type ReserveAttempt = MoneyReservation | { readonly kind: 'busy'; readonly bound: Account['kind'] };
 
-export function reserve({ pool, clock, dailyCap }: ReserveDeps, { run, owner, reservationId, wanted }: Request): Promise<Weighed> {
+export function reserve({ pool, clock, dailyCap }: ReserveDeps, { run, owner, reservationId, wanted }: Request): Promise<ReserveAttempt> {
   const { workspaceId } = run;
   const { sub, lineage } = owner;
-  return inTransaction(pool, async (client): Promise<Weighed> => {
+  return inTransaction(pool, async (client): Promise<ReserveAttempt> => {
     const made = await findReservation(client, workspaceId, reservationId);
     if (made !== null) return { kind: 'granted', reservationId, amount: made.amount, shared: made.amount < wanted.most };
     const day = { workspaceId, sub, day: utcDayOf(clock()) };
