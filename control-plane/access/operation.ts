@@ -23,7 +23,7 @@ import { inTransaction } from '../database/transaction.ts';
 import type { HeadWatch } from '../audit/store/watch-heads.ts';
 import type { Notary } from '../audit/operations/notary.ts';
 
-export interface Deps {
+export interface OperationDeps {
   readonly pool: pg.Pool;
   /** For reads that can be slow. However many of them run, `pool` keeps its connections for everything else. */
   readonly readingPool: pg.Pool;
@@ -56,7 +56,7 @@ export interface Deps {
 
 export interface Operation<I, R> {
   readonly action: Action;
-  (deps: Deps, actor: Actor, input: I, circumstances?: Circumstances): Promise<R>;
+  (deps: OperationDeps, actor: Actor, input: I, circumstances?: Circumstances): Promise<R>;
 }
 
 /** The conditions of a call, in addition to its input. */
@@ -72,7 +72,7 @@ interface Circumstances {
 /** The context of a write. */
 export interface Write {
   readonly client: pg.PoolClient;
-  readonly deps: Deps;
+  readonly deps: OperationDeps;
   readonly actor: Actor;
   readonly workspaceId: number;
   readonly now: Date;
@@ -100,9 +100,9 @@ interface OperationResult<R> {
 
 function checkedOperation<I, R>(
   action: Action,
-  run: (deps: Deps, actor: Actor, input: I, circumstances: Circumstances) => Promise<R>,
+  run: (deps: OperationDeps, actor: Actor, input: I, circumstances: Circumstances) => Promise<R>,
 ): Operation<I, R> {
-  const checked = async (deps: Deps, actor: Actor, input: I, circumstances: Circumstances = {}): Promise<R> => {
+  const checked = async (deps: OperationDeps, actor: Actor, input: I, circumstances: Circumstances = {}): Promise<R> => {
     requireAccess(actor, action);
     return run(deps, actor, input, circumstances);
   };

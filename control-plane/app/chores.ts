@@ -7,7 +7,7 @@ import { makeDueCheckpoints } from '../audit/operations/checkpoint.ts';
 import { maintainPartitions, updateStatistics } from '../audit/operations/maintain-partitions.ts';
 import { removeOldChanges } from '../workspaces/operations/remove-old-changes.ts';
 import type { ResealChore } from '../tool-servers/operations/reseal-chore.ts';
-import type { Deps } from '../access/operation.ts';
+import type { OperationDeps } from '../access/operation.ts';
 import { removeUnusedCounters } from '../quota/operations/remove-unused-counters.ts';
 import { type CrowdedKeys, removeExcessCounters } from '../quota/operations/remove-excess-counters.ts';
 import { removeOldRuns } from '../runs/operations/liveness/remove-old-runs.ts';
@@ -17,7 +17,7 @@ import type { Undo } from '../base/undo.ts';
 const hourMs = 3_600_000;
 const minuteMs = 60_000;
 
-interface ChoreDeps extends Deps {
+interface ChoreDeps extends OperationDeps {
   /** Whether audit entries are exported. If they are, entries that were not yet exported are kept longer. */
   readonly isExporting: boolean;
   readonly resealChore: Pick<ResealChore, 'run'>;

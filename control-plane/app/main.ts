@@ -32,7 +32,7 @@ import { createIngest } from '../audit/operations/ingest-batch.ts';
 import { watchIngest } from '../audit/operations/watch-ingest.ts';
 import { createNotary, openNotaryKey, readNotaryKey } from '../audit/operations/notary.ts';
 import { createResealChore } from '../tool-servers/operations/reseal-chore.ts';
-import type { Deps } from '../access/operation.ts';
+import type { OperationDeps } from '../access/operation.ts';
 import { createCrowdedKeys } from '../quota/operations/remove-excess-counters.ts';
 import { seedFirstWorkspace } from '../workspaces/operations/seed-first-workspace.ts';
 import { createDiscover } from '../tool-servers/operations/discover.ts';
@@ -137,7 +137,7 @@ async function start({ config, env, undo, log, telemetry, registry, signal }: St
     { ...parts, sealer, config, env, authenticate: (header) => authenticate(parts, header), registry, log },
     undo,
   ).catch(explainTaken(config.host, Number(config.enrolPort), 'TOLLGATE_ENROL_PORT'));
-  const deps: Deps = {
+  const deps: OperationDeps = {
     ...parts,
     ...toolServersOf({ config, env }),
     sealer,
@@ -208,7 +208,7 @@ async function start({ config, env, undo, log, telemetry, registry, signal }: St
 const problem = (what: string, why: string | null | undefined): readonly string[] => (why == null ? [] : [`${what}: ${why}`]);
 
 /** The models that agents can run on, with the providers that are configured. */
-function modelsOf(catalogue: Deps['catalogue'], { config, env }: Pick<StartContext, 'config' | 'env'>, undo: Undo): Models {
+function modelsOf(catalogue: OperationDeps['catalogue'], { config, env }: Pick<StartContext, 'config' | 'env'>, undo: Undo): Models {
   const providers = createProviders(settingsFrom(config, env), {
     wait: (ms, until) => delay(ms, undefined, { signal: until }),
     random: Math.random,
@@ -227,7 +227,7 @@ function openSigningKey({ databaseUrl, dataDir, checkpointKeyFile }: Config): Re
 }
 
 /** Which tool servers may be reached, and how their tools are listed. */
-function toolServersOf({ config, env }: Pick<StartContext, 'config' | 'env'>): Pick<Deps, 'reach' | 'discover'> {
+function toolServersOf({ config, env }: Pick<StartContext, 'config' | 'env'>): Pick<OperationDeps, 'reach' | 'discover'> {
   const { allowPrivateToolServers, toolCommands, toolTimeoutMs } = config;
   const rules = { allowPrivate: allowPrivateToolServers === 'true', commands: parseCommands(toolCommands) };
   const reach = createReach(rules, programEnvironment(env), toolTimeoutMs);

@@ -10,7 +10,7 @@ import { makeId } from '../access/rules/key.ts';
 import type { ModelCatalogue } from '../agents/rules/catalogue.ts';
 import { loggable } from '../base/loggable.ts';
 import { createHookHost } from '../hooks/operations/hook-host.ts';
-import type { Deps } from '../access/operation.ts';
+import type { OperationDeps } from '../access/operation.ts';
 import type { Ledger } from '../quota/operations/ledger.ts';
 import { requireDay } from '../runs/operations/books/require-day.ts';
 import { createRunBooks } from '../runs/operations/books/run-books.ts';
@@ -34,7 +34,7 @@ import { readDeployment } from '../database/deployment.ts';
 import { findWorkspaceId } from '../workspaces/store/workspaces.ts';
 import type { Undo } from '../base/undo.ts';
 
-export interface RunsDeps extends Deps {
+export interface RunsDeps extends OperationDeps {
   readonly publisher: Pick<Publisher, 'follow'>;
   /** Whether this process receives new revisions. */
   readonly hears: () => boolean;

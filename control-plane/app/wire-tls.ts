@@ -12,7 +12,7 @@ import type { EnrolDeps } from '../certificates/enrol/server.ts';
 import type { GrpcTls } from '../grpc/server.ts';
 import { accountOfPod, createKubernetes } from '../injector/kubernetes-api.ts';
 import { maintainAuthorities } from '../certificates/operations/maintain-authorities.ts';
-import type { Deps } from '../access/operation.ts';
+import type { OperationDeps } from '../access/operation.ts';
 import { givenIn } from '../certificates/tls/given-material.ts';
 import { type MaintainedMaterial, maintainMaterial } from '../certificates/tls/material.ts';
 import { exportExpiry } from '../certificates/tls/metrics.ts';
@@ -20,7 +20,7 @@ import { createOwnMaterial, type OwnMaterial } from '../certificates/tls/own-mat
 import { connectionGraceMs, connectionMs, ownTerms } from '../certificates/tls/terms.ts';
 import type { Undo } from '../base/undo.ts';
 
-interface TlsDeps extends Pick<Deps, 'pool' | 'clock' | 'sealer'> {
+interface TlsDeps extends Pick<OperationDeps, 'pool' | 'clock' | 'sealer'> {
   readonly config: Pick<Config, 'host' | 'enrolPort' | 'tlsNames' | 'tlsDir'>;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly authenticate: (authorization: string | undefined) => Promise<Actor>;
@@ -81,7 +81,7 @@ const inPlainText: Tls = {
   problem: null,
 };
 
-function ownMaterial({ config, pool, clock }: TlsDeps, sealer: Deps['sealer']): OwnMaterial {
+function ownMaterial({ config, pool, clock }: TlsDeps, sealer: OperationDeps['sealer']): OwnMaterial {
   if (sealer === null) throw new Error('an authority needs a sealer for its private key');
   const names = config.tlsNames === null ? ['localhost', '127.0.0.1', ...ownHostname()] : serverNamesIn(config.tlsNames);
   return createOwnMaterial({ find: () => maintainAuthorities({ pool, clock, sealer }, ownTerms), names, terms: ownTerms, now: clock });

@@ -5,9 +5,9 @@ import type { Actor } from '../rules/actor.ts';
 import { forbidden, unauthenticated } from '../../base/refusal.ts';
 import { hashToken, isCsrfOf, isToken } from '../rules/session.ts';
 import { findActor } from '../store/actors.ts';
-import type { Deps } from '../operation.ts';
+import type { OperationDeps } from '../operation.ts';
 
-type Asking = Pick<Deps, 'pool' | 'clock'>;
+type Asking = Pick<OperationDeps, 'pool' | 'clock'>;
 
 /** The credentials that a request carries, each unchanged. */
 export interface RequestCredentials {

@@ -10,7 +10,7 @@ import { listMembers } from '../store/members.ts';
 import { raiseRevision } from '../../workspaces/store/revision.ts';
 import { inTransaction } from '../../database/transaction.ts';
 import { findWorkspaceId } from '../../workspaces/store/workspaces.ts';
-import type { Deps } from '../operation.ts';
+import type { OperationDeps } from '../operation.ts';
 
 export type OwnerRecovery =
   | { readonly kind: 'recovered'; readonly id: string; readonly uid: string; readonly key: string }
@@ -24,7 +24,7 @@ const operator = 'operator';
 
 /** Creates the key for the oldest owner. */
 export async function recoverOwner(
-  { pool, random, clock }: Pick<Deps, 'pool' | 'random' | 'clock'>,
+  { pool, random, clock }: Pick<OperationDeps, 'pool' | 'random' | 'clock'>,
   workspace: string,
 ): Promise<OwnerRecovery> {
   if (!(await hasTable(pool, 'deployment'))) return refused('this database holds no workspaces: no control plane has run on it');

@@ -9,9 +9,9 @@ import { insertSignIn, takeSignIn } from '../store/sign-ins.ts';
 import { inTransaction } from '../../database/transaction.ts';
 import { findWorkspaceId } from '../../workspaces/store/workspaces.ts';
 import { insertFresh, type OpenSession } from './open-session.ts';
-import type { Deps } from '../operation.ts';
+import type { OperationDeps } from '../operation.ts';
 
-interface SignInDeps extends Pick<Deps, 'pool' | 'clock' | 'random'> {
+interface SignInDeps extends Pick<OperationDeps, 'pool' | 'clock' | 'random'> {
   /** Null if no issuer is configured. */
   readonly issuer: Issuer | null;
 }

@@ -7,7 +7,7 @@ import type { Actor } from '../../access/rules/actor.ts';
 import { type Agent, type AgentFields, checkAgentPatch, checkAgentUpdate } from '../rules/agent.ts';
 import { accepted, type Checked, forbidden } from '../../base/refusal.ts';
 import { updateAgent as updateStored } from '../store.ts';
-import { type Deps, writeOperation } from '../../access/operation.ts';
+import { type OperationDeps, writeOperation } from '../../access/operation.ts';
 import { requireAgent } from './read-agents.ts';
 import { requireCeiling } from './require-ceiling.ts';
 import { requireRoom } from './require-room.ts';
@@ -17,7 +17,7 @@ interface AgentChange {
   readonly body: unknown;
 }
 
-const changeBy = (action: Action, check: (body: unknown, deps: Deps) => Checked<Partial<AgentFields>>) =>
+const changeBy = (action: Action, check: (body: unknown, deps: OperationDeps) => Checked<Partial<AgentFields>>) =>
   writeOperation(action, async (write, { id, body }: AgentChange) => {
     const { client, deps, actor, workspaceId, now } = write;
     const agent = await requireAgent(client, workspaceId, id);

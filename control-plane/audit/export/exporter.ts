@@ -9,7 +9,7 @@ import type { Deliver } from '../rules/exported.ts';
 import { readItems } from '../store/audit-chain.ts';
 import { type ExportLag, readExportLag, releaseExportLease, takeExportLease } from '../store/audit-export.ts';
 import { makeId } from '../../access/rules/key.ts';
-import type { Deps } from '../../access/operation.ts';
+import type { OperationDeps } from '../../access/operation.ts';
 import { inTurns } from '../../base/turns.ts';
 import { type Pace, standardPace } from './pace.ts';
 import type { ExportProgress } from './send-log.ts';
@@ -23,7 +23,7 @@ interface ExportMetrics {
   failed(kind: string): void;
 }
 
-export interface ExporterDeps extends Pick<Deps, 'pool' | 'readingPool' | 'clock' | 'random'> {
+export interface ExporterDeps extends Pick<OperationDeps, 'pool' | 'readingPool' | 'clock' | 'random'> {
   readonly deliver: Deliver;
   readonly metrics: ExportMetrics;
   /** In ms, monotonic. */

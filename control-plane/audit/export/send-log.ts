@@ -5,10 +5,10 @@ import type { Deliver, ExportFailure } from '../rules/exported.ts';
 import { lostIn } from '../rules/exported.ts';
 import type { readItems } from '../store/audit-chain.ts';
 import { advanceCursor, type BehindLog, findLog } from '../store/audit-export.ts';
-import type { Deps } from '../../access/operation.ts';
+import type { OperationDeps } from '../../access/operation.ts';
 import { follow, type FollowedItems, type Place, placeOf } from './exported-items.ts';
 
-export interface SendDeps extends Pick<Deps, 'pool' | 'readingPool' | 'clock'> {
+export interface SendDeps extends Pick<OperationDeps, 'pool' | 'readingPool' | 'clock'> {
   readonly deliver: Deliver;
   readonly read: typeof readItems;
   readonly advanced: (log: BehindLog, by: ExportProgress) => void;

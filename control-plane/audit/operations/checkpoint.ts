@@ -6,12 +6,12 @@ import { conflict, notFound } from '../../base/refusal.ts';
 import { findCheckpoint, findStray, listKeys, listUnsigned, openLog, type StoredLog, writeCheckpoint } from '../store/audit-chain.ts';
 import { startOfDay } from '../store/partitions.ts';
 import { loggable } from '../../base/loggable.ts';
-import { type Deps, effectOperation } from '../../access/operation.ts';
+import { type OperationDeps, effectOperation } from '../../access/operation.ts';
 import { sizeFrom } from './size.ts';
 
 const dayMs = 86_400_000;
 
-type SigningDeps = Pick<Deps, 'pool' | 'clock' | 'notary'>;
+type SigningDeps = Pick<OperationDeps, 'pool' | 'clock' | 'notary'>;
 
 export interface SignedLog {
   readonly log: StoredLog;

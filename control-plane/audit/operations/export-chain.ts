@@ -19,7 +19,7 @@ import {
 import type { Actor } from '../../access/rules/actor.ts';
 import { badRequest } from '../../base/refusal.ts';
 import { findCheckpoint, openLog, readItems, type StoredItem, type StoredLog } from '../store/audit-chain.ts';
-import { type Deps, effectOperation } from '../../access/operation.ts';
+import { type OperationDeps, effectOperation } from '../../access/operation.ts';
 import { createStanding } from '../../access/operations/standing.ts';
 import { type SignedLog, signLog } from './checkpoint.ts';
 import { sizeFrom } from './size.ts';
@@ -33,7 +33,7 @@ interface Base {
 }
 
 interface Export {
-  readonly deps: Deps;
+  readonly deps: OperationDeps;
   readonly actor: Actor;
   readonly signed: SignedLog;
   readonly signal: AbortSignal | undefined;
@@ -66,7 +66,7 @@ async function readBase({ deps, actor, signed: { log } }: Export, asked: number)
 }
 
 /** Computes the chain value from a checkpoint up to the requested size, which need not have a checkpoint. */
-async function rollTo(size: number, from: Base, { readingPool }: Deps, { workspaceId }: Actor): Promise<Base> {
+async function rollTo(size: number, from: Base, { readingPool }: OperationDeps, { workspaceId }: Actor): Promise<Base> {
   let { size: at, chain } = from;
   while (at < size) {
     const items = await readItems(readingPool, workspaceId, { after: at, upTo: size });
@@ -100,7 +100,7 @@ async function* linesOf({ deps, actor, signed, signal }: Export, base: Base): As
 }
 
 /** An item that went out of retention during the export is not a sign of tampering. */
-async function requireKept({ pool }: Deps, { workspaceId }: Actor, ingest: number): Promise<void> {
+async function requireKept({ pool }: OperationDeps, { workspaceId }: Actor, ingest: number): Promise<void> {
   const { keptAfter }: StoredLog = await openLog(pool, workspaceId);
   if (ingest > keptAfter) return;
   const publicMessage = `item ${ingest} went out of retention while it was being exported; export again`;

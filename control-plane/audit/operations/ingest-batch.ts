@@ -10,11 +10,11 @@ import { dayOf, isDayGone, makeDays } from '../store/partitions.ts';
 import { inTransaction } from '../../database/transaction.ts';
 import { isAway } from '../../base/unavailable.ts';
 import { inGroups } from '../../base/groups.ts';
-import type { Deps } from '../../access/operation.ts';
+import type { OperationDeps } from '../../access/operation.ts';
 import { comesAgain, judgeBatches } from './judge-batches.ts';
 import { linkBatches } from './link-batches.ts';
 
-interface IngestDeps extends Pick<Deps, 'pool' | 'clock'> {
+interface IngestDeps extends Pick<OperationDeps, 'pool' | 'clock'> {
   /** Called with the number of records that are newly in the log. */
   readonly committed?: (records: number) => void;
 }

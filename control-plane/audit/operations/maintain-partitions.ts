@@ -21,14 +21,14 @@ import {
 } from '../store/partitions.ts';
 import { inTransaction } from '../../database/transaction.ts';
 import { isUnavailable } from '../../base/unavailable.ts';
-import type { Deps } from '../../access/operation.ts';
+import type { OperationDeps } from '../../access/operation.ts';
 
 const dayMs = 24 * 3_600_000;
 /** Entries are accepted up to a year late. A spool that returns after this time is a copy. */
 const spoolDaysMin = 400;
 export const exportGraceDays = 7;
 
-interface TendDeps extends Pick<Deps, 'pool' | 'clock'> {
+interface TendDeps extends Pick<OperationDeps, 'pool' | 'clock'> {
   readonly log: { warn(fields: object, message: string): void; error(fields: object, message: string): void };
 }
 
@@ -69,7 +69,7 @@ async function unlessUnexported({ pool, log }: TendDeps, oldest: Date, retention
   return keptFrom;
 }
 
-async function dropDays(pool: Deps['pool'], oldest: Date, now: Date, retentionDays: number): Promise<readonly string[]> {
+async function dropDays(pool: OperationDeps['pool'], oldest: Date, now: Date, retentionDays: number): Promise<readonly string[]> {
   const days = await listDaysBefore(pool, oldest);
   await inTransaction(pool, (client) => advanceKeptAfter(client, oldest, startOfDay(oldest)), 'patient');
   const dropped: string[] = [];
@@ -84,7 +84,7 @@ async function dropDays(pool: Deps['pool'], oldest: Date, now: Date, retentionDa
  * First retires the existing items while other work continues. Then locks the day for a moment and retires what has
  * arrived since.
  */
-async function retireAndDrop(pool: Deps['pool'], day: string): Promise<boolean> {
+async function retireAndDrop(pool: OperationDeps['pool'], day: string): Promise<boolean> {
   const heads = await readHeadsAsJson(pool);
   const isThere = await inTransaction(
     pool,
@@ -105,6 +105,6 @@ async function retireAndDrop(pool: Deps['pool'], day: string): Promise<boolean> 
 }
 
 /** Each minute: updates statistics of days that have grown or ended. PostgreSQL's own jobs may do this too late. */
-export async function updateStatistics({ pool, clock }: Pick<Deps, 'pool' | 'clock'>): Promise<readonly string[]> {
+export async function updateStatistics({ pool, clock }: Pick<OperationDeps, 'pool' | 'clock'>): Promise<readonly string[]> {
   return inTransaction(pool, (client) => analyseDays(client, clock()), 'patient');
 }

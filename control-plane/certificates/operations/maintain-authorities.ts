@@ -15,9 +15,9 @@ import {
 import { deleteExpiredAuthorities, insertAuthority, listAuthorities, lockAuthorities, type StoredAuthority } from '../store.ts';
 import type { Sealer } from '../../tool-servers/store/sealed.ts';
 import { inTransaction } from '../../database/transaction.ts';
-import type { Deps } from '../../access/operation.ts';
+import type { OperationDeps } from '../../access/operation.ts';
 
-type MaintainAuthoritiesDeps = Pick<Deps, 'pool' | 'clock'> & { readonly sealer: Sealer };
+type MaintainAuthoritiesDeps = Pick<OperationDeps, 'pool' | 'clock'> & { readonly sealer: Sealer };
 
 /** Returns the authorities that are valid now, the oldest first, and the one that signs now. */
 export async function maintainAuthorities(

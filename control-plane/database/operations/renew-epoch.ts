@@ -5,14 +5,14 @@ import { hasTable, lockStart, readDeployment, updateEpoch } from '../deployment.
 import { markRestored, type RestoredState } from '../restored.ts';
 import { listHeartbeats } from '../../runs/store/run-instances.ts';
 import { inTransaction } from '../transaction.ts';
-import type { Deps } from '../../access/operation.ts';
+import type { OperationDeps } from '../../access/operation.ts';
 
 export type EpochRenewal =
   | { readonly kind: 'renewed'; readonly before: string; readonly epoch: string; readonly restored: RestoredState }
   /** Nothing was done, for this reason. */
   | { readonly kind: 'refused'; readonly reason: string };
 
-interface RenewDeps extends Pick<Deps, 'pool' | 'random'> {
+interface RenewDeps extends Pick<OperationDeps, 'pool' | 'random'> {
   readonly wait: (ms: number) => Promise<unknown>;
   /** Migrates a copy that an earlier version wrote to the schema of this version. */
   readonly migrate: () => Promise<void>;

@@ -7,7 +7,7 @@ import { unauthenticated } from '../../base/refusal.ts';
 import type { QuotaPolicy } from '../../publish/quota-policy.ts';
 import { insertCounters, lockCounters, type WrittenCounter, writeCounters } from '../store.ts';
 import { inTransaction } from '../../database/transaction.ts';
-import type { Deps } from '../../access/operation.ts';
+import type { OperationDeps } from '../../access/operation.ts';
 import { type Asker, type PlannedAsk, planAsk } from './plan-ask.ts';
 
 export interface LeaseMessage {
@@ -54,7 +54,7 @@ const looksMax = 4;
 
 /** Returns one answer for each message, in the same order. All messages must be of one workspace. */
 export async function answerAsks(
-  { pool }: Pick<Deps, 'pool'>,
+  { pool }: Pick<OperationDeps, 'pool'>,
   workspaceId: number,
   messages: readonly LeaseMessage[],
 ): Promise<readonly AskAnswers[]> {

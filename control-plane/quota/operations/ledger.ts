@@ -7,7 +7,7 @@ import { AppError, FairRoom, type OnRecall, type QuotaAnswer, type QuotaAsk, typ
 import { badRequest } from '../../base/refusal.ts';
 import { asksBytes, asksProblem } from '../rules/asks-form.ts';
 import type { QuotaPolicyWatch } from '../../publish/quota-policy.ts';
-import type { Deps } from '../../access/operation.ts';
+import type { OperationDeps } from '../../access/operation.ts';
 import { inTurns } from '../../base/turns.ts';
 import { type AskAnswers, answerAsks, type LeaseMessage } from './answer-asks.ts';
 import type { Asker } from './plan-ask.ts';
@@ -23,7 +23,7 @@ export interface QuotaMetrics {
   demanded(asks: number): void;
 }
 
-export interface LedgerDeps extends Pick<Deps, 'pool'> {
+export interface LedgerDeps extends Pick<OperationDeps, 'pool'> {
   readonly watchPolicy: (workspaceId: number) => QuotaPolicyWatch;
   readonly recalls: Recalls;
   readonly metrics: QuotaMetrics;

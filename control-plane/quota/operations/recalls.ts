@@ -5,10 +5,10 @@ import type { OnRecall, QuotaCounter } from '@tollgate/proto/contract';
 import { quotaCounterKey } from '@tollgate/proto/contract';
 import { loggable } from '../../base/loggable.ts';
 import { notifyRecalls, recallBytesMax } from '../store.ts';
-import type { Deps } from '../../access/operation.ts';
+import type { OperationDeps } from '../../access/operation.ts';
 import type { GrantRecall } from './answer-asks.ts';
 
-interface RecallDeps extends Pick<Deps, 'pool'> {
+interface RecallDeps extends Pick<OperationDeps, 'pool'> {
   /** In ms, from any start point. */
   readonly now: () => number;
   readonly log: { warn(fields: object, message: string): void };

@@ -21,7 +21,7 @@ import {
 } from '../rules/sidecar.ts';
 import { reasonOf } from '../../base/loggable.ts';
 import { deleteGoneSidecars, upsertSidecars } from '../store.ts';
-import type { Deps } from '../../access/operation.ts';
+import type { OperationDeps } from '../../access/operation.ts';
 
 /** A sidecar on one stream. */
 export interface ConnectedSidecar {
@@ -44,7 +44,7 @@ export interface Roster {
   close(): Promise<void>;
 }
 
-interface RosterDeps extends Pick<Deps, 'pool' | 'random'> {
+interface RosterDeps extends Pick<OperationDeps, 'pool' | 'random'> {
   /** In ms since 1970. */
   readonly wall: () => number;
   /** In ms, monotonic. */

@@ -2,7 +2,7 @@
 // runs at the start, and each minute while there are several keys, because a control plane with an earlier
 // configuration may still seal with an older key. It logs what it did, when only the first key is needed, and what no
 // key can decrypt.
-import type { Deps } from '../../access/operation.ts';
+import type { OperationDeps } from '../../access/operation.ts';
 import { reseal, type ResealCounts } from './reseal.ts';
 
 interface Log {
@@ -13,7 +13,7 @@ interface Log {
 /** Items above this number are counted but not named. */
 const namedMax = 20;
 
-export function createResealChore({ pool, sealer, log }: Pick<Deps, 'pool' | 'sealer'> & { readonly log: Log }) {
+export function createResealChore({ pool, sealer, log }: Pick<OperationDeps, 'pool' | 'sealer'> & { readonly log: Log }) {
   /** Null until the first check has run. */
   let unopened: readonly string[] | null = null;
 

@@ -6,10 +6,10 @@ import type { Sealer } from '../store/sealed.ts';
 import { listSealedServers, type SealedServer, updateSealedServers } from '../store/sealed-servers.ts';
 import { inTransaction } from '../../database/transaction.ts';
 import { authorityPlace } from '../../certificates/operations/maintain-authorities.ts';
-import type { Deps } from '../../access/operation.ts';
+import type { OperationDeps } from '../../access/operation.ts';
 import { toolServerPlace } from './tool-server-secrets.ts';
 
-type Resealing = Pick<Deps, 'pool'> & { readonly sealer: Sealer };
+type Resealing = Pick<OperationDeps, 'pool'> & { readonly sealer: Sealer };
 
 interface Kind {
   /** How many were sealed again. */

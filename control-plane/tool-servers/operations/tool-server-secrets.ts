@@ -4,7 +4,7 @@
 import { badRequest, conflict } from '../../base/refusal.ts';
 import { isObject } from '@tollgate/proto/shape';
 import type { Secrets, Target } from '../rules/tool-server.ts';
-import type { Deps } from '../../access/operation.ts';
+import type { OperationDeps } from '../../access/operation.ts';
 
 interface Place {
   readonly workspaceId: number;
@@ -19,14 +19,14 @@ export function toolServerPlace({ workspaceId, name, target }: Place): string {
 }
 
 /** Null if there are no secrets. */
-export function sealSecrets({ sealer }: Pick<Deps, 'sealer'>, place: Place, secrets: Secrets): Uint8Array | null {
+export function sealSecrets({ sealer }: Pick<OperationDeps, 'sealer'>, place: Place, secrets: Secrets): Uint8Array | null {
   if (Object.keys(secrets).length === 0) return null;
   if (sealer === null)
     throw badRequest('headers and env are stored encrypted, but this control plane has no key for that: set TOLLGATE_SECRET_KEY');
   return sealer.seal(JSON.stringify(secrets), toolServerPlace(place));
 }
 
-export function openSecrets({ sealer }: Pick<Deps, 'sealer'>, place: Place, sealed: Uint8Array | null): Secrets {
+export function openSecrets({ sealer }: Pick<OperationDeps, 'sealer'>, place: Place, sealed: Uint8Array | null): Secrets {
   if (sealed === null) return {};
   const text = sealer?.open(sealed, toolServerPlace(place)) ?? null;
   if (text === null)

@@ -3,7 +3,7 @@
 // handles one workspace after the other, because writes of a workspace wait for it.
 import { deleteOldChanges } from '../store/workspace-changes.ts';
 import { listWorkspaces } from '../store/workspaces.ts';
-import type { Deps } from '../../access/operation.ts';
+import type { OperationDeps } from '../../access/operation.ts';
 
 interface ChangeRetention {
   readonly revisions: number;
@@ -13,6 +13,6 @@ interface ChangeRetention {
 
 const standardKept: ChangeRetention = { revisions: 10_000, keys: 100_000 };
 
-export async function removeOldChanges({ pool }: Pick<Deps, 'pool'>, kept: ChangeRetention = standardKept): Promise<void> {
+export async function removeOldChanges({ pool }: Pick<OperationDeps, 'pool'>, kept: ChangeRetention = standardKept): Promise<void> {
   for (const { id } of await listWorkspaces(pool)) await deleteOldChanges(pool, id, kept);
 }

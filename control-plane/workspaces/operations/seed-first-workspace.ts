@@ -6,7 +6,7 @@ import { insertDeployment, lockStart, readDeployment } from '../../database/depl
 import { inTransaction } from '../../database/transaction.ts';
 import { notUnderstood } from '../../database/operations/join.ts';
 import { foundWorkspace } from './create-workspace.ts';
-import type { Deps } from '../../access/operation.ts';
+import type { OperationDeps } from '../../access/operation.ts';
 
 export interface FirstWorkspace {
   readonly workspace: string;
@@ -26,7 +26,7 @@ const ownerUid = 'owner';
 const epochBytes = 16;
 
 export async function seedFirstWorkspace(
-  deps: Pick<Deps, 'pool' | 'clock' | 'random'>,
+  deps: Pick<OperationDeps, 'pool' | 'clock' | 'random'>,
   { workspace, ownerEmail, ownerKey }: FirstWorkspace,
 ): Promise<SeedResult> {
   if (ownerKey !== null && parseKey(ownerKey) === null) return refused('is not a key: gsk_<workspace>_ and 32 to 64 letters and digits');

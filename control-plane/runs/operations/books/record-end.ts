@@ -5,7 +5,7 @@ import type { RunRef } from '../../rules/run.ts';
 import { findRunEnd, type RunOwner, type StoredEnd, updateRunEnd } from '../../store/runs.ts';
 import { lockRuns } from '../../store/spend.ts';
 import { inTransaction, type Queryable } from '../../../database/transaction.ts';
-import type { Deps } from '../../../access/operation.ts';
+import type { OperationDeps } from '../../../access/operation.ts';
 import { lockToEnd, settleAll } from './settle.ts';
 
 interface RunEnding {
@@ -19,7 +19,7 @@ interface RunEnding {
 }
 
 /** Returns the cost of the run and all runs below it, in µ¢; null if it had already ended. */
-export function recordEnd({ pool }: Pick<Deps, 'pool'>, ending: RunEnding): Promise<{ readonly spent: number } | null> {
+export function recordEnd({ pool }: Pick<OperationDeps, 'pool'>, ending: RunEnding): Promise<{ readonly spent: number } | null> {
   const { run, end, at } = ending;
   const { workspaceId, id } = run;
   return inTransaction(pool, async (client) => {

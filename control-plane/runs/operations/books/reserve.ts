@@ -8,7 +8,7 @@ import type { MoneyReservation } from '../../money.ts';
 import type { RunOwner } from '../../store/runs.ts';
 import { findReservation, insertReservation, lockDay, lockRuns, moveSpend, type RunBudget } from '../../store/spend.ts';
 import { inTransaction } from '../../../database/transaction.ts';
-import type { Deps } from '../../../access/operation.ts';
+import type { OperationDeps } from '../../../access/operation.ts';
 
 export interface Request {
   readonly run: RunRef;
@@ -21,7 +21,7 @@ export interface Request {
   readonly wanted: WantedMoney;
 }
 
-interface ReserveDeps extends Pick<Deps, 'pool' | 'clock'> {
+interface ReserveDeps extends Pick<OperationDeps, 'pool' | 'clock'> {
   /** What a user can spend in a day, in µ¢. */
   readonly dailyCap: number;
 }

@@ -13,7 +13,7 @@ import type { RunEnd, RunRecords } from '../../records.ts';
 import { findRunOwner, type RunOwner } from '../../store/runs.ts';
 import { isUnavailable } from '../../../base/unavailable.ts';
 import { untilAborted } from '../../../base/until-aborted.ts';
-import type { Deps } from '../../../access/operation.ts';
+import type { OperationDeps } from '../../../access/operation.ts';
 import { inTurnsByKey } from '../../../base/turns.ts';
 import { createProgress } from './progress.ts';
 import { recordBegin } from './record-begin.ts';
@@ -32,7 +32,7 @@ export interface RunBooks {
   close(): Promise<void>;
 }
 
-interface BookDeps extends Pick<Deps, 'pool' | 'clock' | 'random'> {
+interface BookDeps extends Pick<OperationDeps, 'pool' | 'clock' | 'random'> {
   /** What a user can spend in a day, in µ¢. */
   readonly dailyCap: number;
 }

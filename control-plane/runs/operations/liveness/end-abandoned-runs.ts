@@ -7,7 +7,7 @@ import { reasonOf } from '../../../base/loggable.ts';
 import { deleteSilentInstances, findOrphans, findRunsOf, isOrphan } from '../../store/run-instances.ts';
 import { findRunOwner, type StoredEnd } from '../../store/runs.ts';
 import { inTransaction, type Queryable } from '../../../database/transaction.ts';
-import type { Deps } from '../../../access/operation.ts';
+import type { OperationDeps } from '../../../access/operation.ts';
 import { endOnce } from '../books/record-end.ts';
 
 /** Heartbeats are written every second. An instance that misses this many is dead, frozen, or without the database. */
@@ -27,7 +27,7 @@ const nothingKnown: Omit<StoredEnd, 'at' | 'error'> = {
   transcript: undefined,
 };
 
-interface AbandonedRunsDeps extends Pick<Deps, 'pool' | 'clock'> {
+interface AbandonedRunsDeps extends Pick<OperationDeps, 'pool' | 'clock'> {
   readonly log: { warn(fields: object, message: string): void };
 }
 

@@ -10,7 +10,7 @@ import { type RunHalt, type RunRef, runKey } from '../../rules/run.ts';
 import { reasonOf } from '../../../base/loggable.ts';
 import { beat, deleteInstance, findHalts } from '../../store/run-instances.ts';
 import { joinDatabase } from '../../../database/operations/join.ts';
-import type { Deps } from '../../../access/operation.ts';
+import type { OperationDeps } from '../../../access/operation.ts';
 
 export interface Heartbeat {
   /** The id under which the runs of this control plane are recorded. */
@@ -26,7 +26,7 @@ export interface Heartbeat {
   close(): Promise<void>;
 }
 
-interface HeartbeatDeps extends Pick<Deps, 'pool' | 'random'> {
+interface HeartbeatDeps extends Pick<OperationDeps, 'pool' | 'random'> {
   readonly log: { warn(fields: object, message: string): void };
 }
 

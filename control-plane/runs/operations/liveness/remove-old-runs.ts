@@ -5,13 +5,13 @@
 import { reasonOf } from '../../../base/loggable.ts';
 import { deleteRunsEndedBefore } from '../../store/runs.ts';
 import { isUnavailable } from '../../../base/unavailable.ts';
-import type { Deps } from '../../../access/operation.ts';
+import type { OperationDeps } from '../../../access/operation.ts';
 
 const dayMs = 24 * 3_600_000;
 /** Runs in one statement. A transcript can have several MiB. */
 const standardBatch = 200;
 
-interface TendDeps extends Pick<Deps, 'pool' | 'clock'> {
+interface TendDeps extends Pick<OperationDeps, 'pool' | 'clock'> {
   readonly log: { warn(fields: object, message: string): void };
 }
 

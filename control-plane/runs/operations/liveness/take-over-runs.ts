@@ -4,10 +4,10 @@ import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { loggable } from '../../../base/loggable.ts';
 import { deleteInstance } from '../../store/run-instances.ts';
-import type { Deps } from '../../../access/operation.ts';
+import type { OperationDeps } from '../../../access/operation.ts';
 import { openInstanceFolder } from './instance-folder.ts';
 
-interface TakeOverDeps extends Pick<Deps, 'pool'> {
+interface TakeOverDeps extends Pick<OperationDeps, 'pool'> {
   readonly log: { warn(fields: object, message: string): void };
 }
 
