@@ -85,14 +85,14 @@ export function serveShip(
   let granted = 0;
   let ingesting = false;
   let ended = false;
-  let goOn = (): void => {};
+  let resume = (): void => {};
 
   const stop = (): void => {
     ended = true;
     for (const { bytes } of queue.splice(0)) place.give(bytes);
     leaveKey();
     place.leave();
-    goOn();
+    resume();
   };
   const end = (code: status, details: string): void => {
     if (ended) return;
@@ -105,7 +105,7 @@ export function serveShip(
   const send = (response: ShipResponse): Promise<void> | void => {
     if (ended || stream.write(response)) return;
     return new Promise((resolve) => {
-      goOn = resolve;
+      resume = resolve;
       stream.once('drain', resolve);
     });
   };

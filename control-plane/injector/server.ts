@@ -2,12 +2,12 @@
 import type { IncomingMessage } from 'node:http';
 import { AppError, codes } from '@tollgate/proto/contract';
 import {
-  createRoom,
+  createBodyBudget,
   type HttpsServer,
   isJson,
   readBody,
   type Reply,
-  type Room,
+  type BodyBudget,
   standardBounds,
   startHttpsServer,
 } from '../certificates/https-server.ts';
@@ -39,9 +39,9 @@ export function startServer(deps: WebhookDeps, listen: { readonly host: string; 
     deps.answered(answer.result);
     return answer;
   };
-  const room = createRoom(bodiesBytesMax);
+  const budget = createBodyBudget(bodiesBytesMax);
   const answered = (request: IncomingMessage): Promise<Reply> =>
-    answer(request, deps, room).then(reply, (error: unknown) => {
+    answer(request, deps, budget).then(reply, (error: unknown) => {
       const { code, publicMessage } = AppError.from(error);
       const { http: status } = codes[code];
       if (status >= 500) deps.failed(error);
@@ -50,12 +50,12 @@ export function startServer(deps: WebhookDeps, listen: { readonly host: string; 
   return startHttpsServer(answered, { ...listen, bounds, warn: deps.warn }, pair);
 }
 
-async function answer(request: IncomingMessage, reviewing: ReviewSettings, room: Room): Promise<Answer> {
+async function answer(request: IncomingMessage, reviewing: ReviewSettings, budget: BodyBudget): Promise<Answer> {
   const [path] = (request.url ?? '').split('?');
   if (path !== '/inject') return malformed(404, 'the only path here is /inject');
   if (request.method !== 'POST') return malformed(405, 'must be POST');
   if (!isJson(request)) return malformed(415, 'the content type must be application/json');
-  const text = await readBody(request, bodyBytesMax, room);
+  const text = await readBody(request, bodyBytesMax, budget);
   if (text === null) return malformed(413, `the body must be at most ${bodyBytesMax} bytes`);
   let review: unknown;
   try {

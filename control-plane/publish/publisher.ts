@@ -10,7 +10,7 @@ import type { PolicyDefaults, WorkspaceRead } from '../compile/state.ts';
 import { type View, viewKey } from '../compile/view.ts';
 import { loggable } from '../base/loggable.ts';
 import type { RevisionListener } from './store/watch-revisions.ts';
-import { createEncodedRoom } from './encoded-room.ts';
+import { createEncodedBudget } from './encoded-budget.ts';
 import { type LiveWorkspace, type Holding, holdWorkspace } from './holding.ts';
 import { type Published, publishView } from './published.ts';
 
@@ -72,14 +72,14 @@ export function createPublisher({
   log,
 }: PublisherDeps): Publisher {
   const boards = new Map<number, Board>();
-  const room = createEncodedRoom(encodedBytesMax);
+  const budget = createEncodedBudget(encodedBytesMax);
   const closing = new AbortController();
 
   const offerTo = (follower: Follower, board: Board): void => {
     const { holding, views, raisedAt } = board;
     if (holding === null) return;
     const key = viewKey(follower.view);
-    const published = views.get(key) ?? publishView(holding, follower.view, raisedAt, needs, room);
+    const published = views.get(key) ?? publishView(holding, follower.view, raisedAt, needs, budget);
     if (!views.has(key) && views.size >= viewsMax) dropViews(board);
     views.set(key, published);
     follower.offer(published, holding);

@@ -43,7 +43,7 @@ interface StartedRun {
 
 export interface Runner {
   /** Resolves when the run has begun. Rejects with `AppError` when the run is refused. */
-  start(actor: Actor, ask: AgentAsk, telling: EventSink): Promise<StartedRun>;
+  start(actor: Actor, ask: AgentAsk, sink: EventSink): Promise<StartedRun>;
   /** How many runs are active, including those below others. */
   readonly running: number;
   /** Lets runs finish until the deadline, then cancels them. */
@@ -58,14 +58,14 @@ export function createRunner(deps: RunnerDeps): Runner {
   const beginRun = createBeginRun(deps, runTask);
   let draining = false;
 
-  async function start(actor: Actor, ask: AgentAsk, telling: EventSink): Promise<StartedRun> {
+  async function start(actor: Actor, ask: AgentAsk, sink: EventSink): Promise<StartedRun> {
     if (draining) throw new AppError({ code: 'unavailable', publicMessage: 'this control plane is stopping', retryAfterSeconds: 5 });
     const lease = await deps.governor.lease(actor);
     try {
       const begun = await beginRun.root(actor, ask, lease.sidecar);
       const finished = track(
         begun.node,
-        playRoot(begun, ask, telling).finally(() => lease.release()),
+        playRoot(begun, ask, sink).finally(() => lease.release()),
       );
       // The caller may handle a rejection later.
       finished.catch(() => undefined);

@@ -10,7 +10,7 @@ import { updateAgent as updateStored } from '../store.ts';
 import { type OperationDeps, writeOperation } from '../../access/operation.ts';
 import { requireAgent } from './read-agents.ts';
 import { requireCeiling } from './require-ceiling.ts';
-import { requireRoom } from './require-room.ts';
+import { requireCapacity } from './require-capacity.ts';
 
 interface AgentChange {
   readonly id: string;
@@ -28,7 +28,7 @@ const changeBy = (action: Action, check: (body: unknown, deps: OperationDeps) =>
     if (isSame(agent, after)) return { result: {}, target, kept: false };
     await requireCeiling(write, agent, after);
     await updateStored(client, workspaceId, id, fields, now);
-    await requireRoom(write, agent, after);
+    await requireCapacity(write, agent, after);
     return { result: {}, target, detail: { fields: Object.keys(fields) } };
   });
 

@@ -64,12 +64,12 @@ export const listLogKeys = effectOperation('audit.read', async ({ pool, clock, n
   return { origin, keys: all.map(({ publicKey, since }) => ({ key: logKeyText(origin, publicKey), since: since.toISOString() })) };
 });
 
-interface TendDeps extends SigningDeps {
+interface DueCheckpointsDeps extends SigningDeps {
   readonly log: { error(fields: object, message: string): void };
 }
 
 /** Periodic job of every control plane, each minute. Safe when two processes run it at the same time. */
-export async function makeDueCheckpoints(deps: TendDeps): Promise<void> {
+export async function makeDueCheckpoints(deps: DueCheckpointsDeps): Promise<void> {
   for (const workspaceId of await listUnsigned(deps.pool)) {
     // A failure in the log of one workspace must not stop the others.
     await signLog(deps, workspaceId).catch((error: unknown) =>

@@ -7,7 +7,7 @@
 import { bounds } from '@tollgate/proto/contract';
 import { reasonOf } from '../../base/loggable.ts';
 import { advanceKeptAfter, deleteBeforeKept, deleteSpoolsBefore, readHeadsAsJson, retireDay } from '../store/audit-retention.ts';
-import { findUnexportedGap, hasUnexported, isSomebodyExporting } from '../store/audit-export.ts';
+import { findUnexportedGap, hasUnexported, isExportLeased } from '../store/audit-export.ts';
 import {
   analyseDays,
   daysBetween,
@@ -28,21 +28,25 @@ const dayMs = 24 * 3_600_000;
 const spoolDaysMin = 400;
 export const exportGraceDays = 7;
 
-interface TendDeps extends Pick<OperationDeps, 'pool' | 'clock'> {
+interface MaintainPartitionsDeps extends Pick<OperationDeps, 'pool' | 'clock'> {
   readonly log: { warn(fields: object, message: string): void; error(fields: object, message: string): void };
 }
 
 /**
  * `isExporting`: this control plane exports entries, now or soon. Returns the days that were dropped, as `YYYYMMDD`.
  */
-export async function maintainPartitions(deps: TendDeps, retentionDays: number, isExporting = false): Promise<readonly string[]> {
+export async function maintainPartitions(
+  deps: MaintainPartitionsDeps,
+  retentionDays: number,
+  isExporting = false,
+): Promise<readonly string[]> {
   const { pool, clock, log } = deps;
   const now = clock();
   const ahead = new Date(now.getTime() + bounds.auditFutureMs + dayMs);
   await inTransaction(pool, (client) => ensureDays(client, daysBetween(now, ahead)));
   const oldest = new Date(now.getTime() - retentionDays * dayMs);
   try {
-    const keptFrom = isExporting || (await isSomebodyExporting(pool)) ? await unlessUnexported(deps, oldest, retentionDays) : oldest;
+    const keptFrom = isExporting || (await isExportLeased(pool)) ? await unlessUnexported(deps, oldest, retentionDays) : oldest;
     return await dropDays(pool, keptFrom, now, retentionDays);
   } catch (error) {
     // Dropping waits for every reader of the log, and stops after a short time. The job runs again in an hour.
@@ -53,7 +57,7 @@ export async function maintainPartitions(deps: TendDeps, retentionDays: number, 
 }
 
 /** Returns `oldest`, or the earlier instant of the first unexported item, as long as that item can still wait. */
-async function unlessUnexported({ pool, log }: TendDeps, oldest: Date, retentionDays: number): Promise<Date> {
+async function unlessUnexported({ pool, log }: MaintainPartitionsDeps, oldest: Date, retentionDays: number): Promise<Date> {
   const atMost = new Date(oldest.getTime() - exportGraceDays * dayMs);
   const fields = { retentionDays, exportGraceDays };
   const gap = await findUnexportedGap(pool, oldest);

@@ -20,7 +20,7 @@ export const registerToolServer = effectOperation('tool-server.write', async (de
   const definition = accepted(checkToolServer(body, deps.reach));
   const { name, target, secrets } = definition;
   const sealed = sealSecrets(deps, { workspaceId: actor.workspaceId, name, target }, secrets);
-  await requireRoom(deps.pool, actor.workspaceId, name);
+  await requireCapacity(deps.pool, actor.workspaceId, name);
   const tools = await deps.discover(definition);
   refuseIfAny(undiscovered(definition, tools));
   return storeToolServer(deps, actor, { definition, tools, sealed }, circumstances);
@@ -29,13 +29,13 @@ export const registerToolServer = effectOperation('tool-server.write', async (de
 const storeToolServer = writeOperation('tool-server.write', async (write, { definition, tools, sealed }: DiscoveredServer) => {
   const { client, workspaceId, now, revision } = write;
   const { name, target, scopes } = definition;
-  await requireRoom(client, workspaceId, name);
+  await requireCapacity(client, workspaceId, name);
   const server = { name, target, scopes, admitted: admissionOf(tools), tools, revision, discoveredAt: now, createdAt: now };
   await insertToolServer(client, workspaceId, server, sealed);
   return { result: { server }, target: `tool-server/${name}`, detail: { change: 'register', tools: tools.length } };
 });
 
-async function requireRoom(db: Queryable, workspaceId: number, name: string): Promise<void> {
+async function requireCapacity(db: Queryable, workspaceId: number, name: string): Promise<void> {
   if (await hasToolServer(db, workspaceId, name)) throw conflict('a tool server with this name already exists');
   if ((await countToolServers(db, workspaceId)) >= toolServerBounds.serversInWorkspace)
     throw conflict(`a workspace has at most ${toolServerBounds.serversInWorkspace} tool servers`);

@@ -11,12 +11,16 @@ const dayMs = 24 * 3_600_000;
 /** Runs in one statement. A transcript can have several MiB. */
 const standardBatch = 200;
 
-interface TendDeps extends Pick<OperationDeps, 'pool' | 'clock'> {
+interface RemoveOldRunsDeps extends Pick<OperationDeps, 'pool' | 'clock'> {
   readonly log: { warn(fields: object, message: string): void };
 }
 
 /** Returns how many runs were removed. */
-export async function removeOldRuns({ pool, clock, log }: TendDeps, retentionDays: number, batch = standardBatch): Promise<number> {
+export async function removeOldRuns(
+  { pool, clock, log }: RemoveOldRunsDeps,
+  retentionDays: number,
+  batch = standardBatch,
+): Promise<number> {
   const oldest = new Date(clock().getTime() - retentionDays * dayMs);
   let removed = 0;
   try {
