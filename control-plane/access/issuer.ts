@@ -79,7 +79,7 @@ function bySecret(secret: string): oidc.ClientAuth {
 const fetchSafely: oidc.CustomFetch = (url, options) => {
   const { protocol, hostname } = new URL(url);
   if (protocol !== 'https:' && !isLoopback(hostname.replace(/^\[|\]$/g, '')))
-    throw new TypeError(`the issuer names an endpoint without TLS: ${url}`);
+    throw new TypeError(`the issuer publishes an endpoint without TLS: ${url}`);
   return fetch(url, { ...options, body: options.body ?? null, signal: options.signal ?? null });
 };
 
@@ -89,7 +89,7 @@ async function identityOf(
   tokens: oidc.TokenEndpointResponse & oidc.TokenEndpointResponseHelpers,
 ): Promise<Identity> {
   const claims = tokens.claims();
-  if (claims === undefined) throw forbidden('the issuer gave no identity');
+  if (claims === undefined) throw forbidden('the issuer returned no ID token');
   const { sub } = claims;
   const asks = claims['email'] === undefined && configured.serverMetadata().userinfo_endpoint !== undefined;
   return identityFrom(asks ? await oidc.fetchUserInfo(configured, tokens.access_token, sub) : claims);
@@ -108,9 +108,9 @@ function refusalOf(cause: unknown): AppError {
   const refused = cause instanceof oidc.ResponseBodyError && cause.error === 'invalid_grant';
   const code = cause instanceof oidc.ClientError ? cause.code : undefined;
   if (refused || (code !== undefined && unproven.has(code)))
-    return new AppError({ code: 'forbidden', publicMessage: 'the issuer does not confirm this sign-in; begin it again', cause });
+    return new AppError({ code: 'forbidden', publicMessage: 'the issuer did not confirm this sign-in; start it again', cause });
   return failed(cause);
 }
 
 const failed = (cause: unknown): AppError =>
-  new AppError({ code: 'upstream_failed', publicMessage: 'the issuer cannot be reached, or does not answer as it should', cause });
+  new AppError({ code: 'upstream_failed', publicMessage: 'the issuer cannot be reached, or its answer is not valid', cause });

@@ -23,7 +23,7 @@ import { inTransaction } from '../database/transaction.ts';
 import type { HeadWatch } from '../audit/store/watch-heads.ts';
 import type { Notary } from '../audit/operations/notary.ts';
 
-export interface Deps {
+export interface OperationDeps {
   readonly pool: pg.Pool;
   /** For reads that can be slow. However many of them run, `pool` keeps its connections for everything else. */
   readonly readingPool: pg.Pool;
@@ -56,7 +56,7 @@ export interface Deps {
 
 export interface Operation<I, R> {
   readonly action: Action;
-  (deps: Deps, actor: Actor, input: I, circumstances?: Circumstances): Promise<R>;
+  (deps: OperationDeps, actor: Actor, input: I, circumstances?: Circumstances): Promise<R>;
 }
 
 /** The conditions of a call, in addition to its input. */
@@ -72,7 +72,7 @@ interface Circumstances {
 /** The context of a write. */
 export interface Write {
   readonly client: pg.PoolClient;
-  readonly deps: Deps;
+  readonly deps: OperationDeps;
   readonly actor: Actor;
   readonly workspaceId: number;
   readonly now: Date;
@@ -89,7 +89,7 @@ export const authorship = ({ revision, actor, now }: Pick<Write, 'revision' | 'a
   at: now,
 });
 
-interface Written<R> {
+interface OperationResult<R> {
   readonly result: R;
   /** What was changed, e.g. `agent/<id>`. Each target gets one event. */
   readonly target: string | readonly string[];
@@ -100,9 +100,9 @@ interface Written<R> {
 
 function checkedOperation<I, R>(
   action: Action,
-  run: (deps: Deps, actor: Actor, input: I, circumstances: Circumstances) => Promise<R>,
+  run: (deps: OperationDeps, actor: Actor, input: I, circumstances: Circumstances) => Promise<R>,
 ): Operation<I, R> {
-  const checked = async (deps: Deps, actor: Actor, input: I, circumstances: Circumstances = {}): Promise<R> => {
+  const checked = async (deps: OperationDeps, actor: Actor, input: I, circumstances: Circumstances = {}): Promise<R> => {
     requireAccess(actor, action);
     return run(deps, actor, input, circumstances);
   };
@@ -120,7 +120,7 @@ export const effectOperation = checkedOperation;
 
 export function writeOperation<I, R extends object>(
   action: Action,
-  run: (write: Write, input: I) => Promise<Written<R>>,
+  run: (write: Write, input: I) => Promise<OperationResult<R>>,
 ): Operation<I, R & { readonly revision: number }> {
   return checkedOperation(action, async (deps, asker, input, { ifMatch = null, force = false }) => {
     const write = async (client: pg.PoolClient) => {
@@ -142,7 +142,7 @@ export function writeOperation<I, R extends object>(
 /** Returns what the write would answer, from a read-only transaction. The revision in the result is the present one. */
 export function previewOperation<I, R extends object>(
   action: Action,
-  run: (write: Write, input: I) => Promise<Written<R>>,
+  run: (write: Write, input: I) => Promise<OperationResult<R>>,
 ): Operation<I, R & { readonly revision: number }> {
   return checkedOperation(action, (deps, asker, input, { ifMatch = null, force = false }) => {
     const preview = async (client: pg.PoolClient) => {
@@ -174,7 +174,7 @@ async function requireUnchanged(
   if (since > present) {
     throw new AppError({
       code: 'stale_revision',
-      publicMessage: `revision ${since} of If-Match is ahead of the present one, ${present}; read again`,
+      publicMessage: `revision ${since} of If-Match is newer than the current revision, ${present}; read again`,
     });
   }
   const changed = await findChangedSince(client, workspaceId, targets, since);

@@ -1,27 +1,28 @@
 // The periodic jobs that every control plane runs, in every configuration. Each job is safe when two processes run it
 // at the same time. A job that fails does not stop the jobs after it.
+
 import { loggable } from '../base/loggable.ts';
-import { tendSessions } from '../access/operations/tend-sessions.ts';
-import { tendCheckpoints } from '../audit/operations/checkpoint.ts';
-import { tendPartitions, tendStatistics } from '../audit/operations/tend-partitions.ts';
-import { tendChanges } from '../workspaces/operations/tend-changes.ts';
-import type { SealTending } from '../tool-servers/operations/tend-sealed.ts';
-import type { Deps } from '../access/operation.ts';
-import { tendQuota } from '../quota/operations/tend-quota.ts';
-import { type CrowdedKeys, tendShares } from '../quota/operations/tend-shares.ts';
-import { tendRuns } from '../runs/operations/liveness/tend-runs.ts';
-import { tendSidecars } from '../sidecars/operations/tend-sidecars.ts';
+import { removeExpiredSessions } from '../access/operations/remove-expired-sessions.ts';
+import { makeDueCheckpoints } from '../audit/operations/checkpoint.ts';
+import { maintainPartitions, updateStatistics } from '../audit/operations/maintain-partitions.ts';
+import { removeOldChanges } from '../workspaces/operations/remove-old-changes.ts';
+import type { ResealChore } from '../tool-servers/operations/reseal-chore.ts';
+import type { OperationDeps } from '../access/operation.ts';
+import { removeUnusedCounters } from '../quota/operations/remove-unused-counters.ts';
+import { type CrowdedKeys, removeExcessCounters } from '../quota/operations/remove-excess-counters.ts';
+import { removeOldRuns } from '../runs/operations/liveness/remove-old-runs.ts';
+import { removeOldSidecars } from '../sidecars/operations/remove-old-sidecars.ts';
 import type { Undo } from '../base/undo.ts';
 
 const hourMs = 3_600_000;
 const minuteMs = 60_000;
 
-interface ChoreDeps extends Deps {
+interface ChoreDeps extends OperationDeps {
   /** Whether audit entries are exported. If they are, entries that were not yet exported are kept longer. */
   readonly isExporting: boolean;
-  readonly sealTending: Pick<SealTending, 'tend'>;
+  readonly resealChore: Pick<ResealChore, 'run'>;
   readonly crowded: CrowdedKeys;
-  readonly log: Parameters<typeof tendPartitions>[0]['log'] & Parameters<typeof tendCheckpoints>[0]['log'];
+  readonly log: Parameters<typeof maintainPartitions>[0]['log'] & Parameters<typeof makeDueCheckpoints>[0]['log'];
 }
 
 /** The job, and the log message if it fails. */
@@ -29,9 +30,12 @@ type Chore = readonly [run: () => Promise<unknown>, failed: string];
 
 /** Rejects if there is no partition for today, because then no entry can be recorded. */
 export async function startChores(deps: ChoreDeps, retentionDays: number, undo: Undo): Promise<void> {
-  const { log, isExporting, sealTending } = deps;
-  const oldRuns: Chore = [() => tendRuns(deps, retentionDays), 'old runs were not removed'];
-  const sealed: Chore = [() => sealTending.tend(), 'what older keys of TOLLGATE_SECRET_KEY sealed was not sealed anew'];
+  const { log, isExporting, resealChore } = deps;
+  const oldRuns: Chore = [() => removeOldRuns(deps, retentionDays), 'old runs were not removed'];
+  const sealed: Chore = [
+    () => resealChore.run(),
+    'values that are encrypted with older keys of TOLLGATE_SECRET_KEY were not encrypted again',
+  ];
   const inTurn = async (chores: readonly Chore[]): Promise<void> => {
     for (const [run, failed] of chores) await run().catch((error: unknown) => log.error(loggable(error), failed));
   };
@@ -39,20 +43,20 @@ export async function startChores(deps: ChoreDeps, retentionDays: number, undo: 
     const timer = setInterval(() => void inTurn(chores), ms);
     undo.push(() => clearInterval(timer));
   };
-  await tendPartitions(deps, retentionDays, isExporting);
+  await maintainPartitions(deps, retentionDays, isExporting);
   await inTurn([oldRuns, sealed]);
   every(hourMs, [
     oldRuns,
-    [() => tendPartitions(deps, retentionDays, isExporting), 'partitions were not tended'],
-    [() => tendSessions(deps), 'expired sessions were not removed'],
-    [() => tendSidecars(deps), 'sidecars that have long left were not forgotten'],
-    [() => tendChanges(deps), 'old changes were not forgotten'],
-    [() => tendQuota(deps), 'counters that count nothing were not removed'],
+    [() => maintainPartitions(deps, retentionDays, isExporting), 'partitions of the audit log were not created or removed'],
+    [() => removeExpiredSessions(deps), 'expired sessions were not removed'],
+    [() => removeOldSidecars(deps), 'sidecars that disconnected long ago were not removed'],
+    [() => removeOldChanges(deps), 'old changes of workspaces were not removed'],
+    [() => removeUnusedCounters(deps), 'unused quota counters were not removed'],
   ]);
   every(minuteMs, [
-    [() => tendCheckpoints(deps), 'checkpoints were not made'],
-    [() => tendStatistics(deps), 'statistics were not tended'],
-    [() => tendShares(deps), 'counters beyond the share of a key were not removed'],
+    [() => makeDueCheckpoints(deps), 'checkpoints were not made'],
+    [() => updateStatistics(deps), 'statistics of the audit log were not updated'],
+    [() => removeExcessCounters(deps), 'counters beyond the share of a key were not removed'],
     sealed,
   ]);
 }

@@ -59,14 +59,14 @@ export const configSchema = {
   }),
   operatorKey: text({
     name: 'TOLLGATE_OPERATOR_KEY',
-    describe: 'who has it may make and remove workspaces; absent: nobody',
+    describe: 'key that allows creating and removing workspaces; absent: these requests are not possible',
     fallback: null,
     secret: true,
     check: (value) => (/^[\x21-\x7e]{32,}$/.test(value) ? null : 'must be at least 32 printable characters without blanks'),
   }),
   publicUrl: text({
     name: 'TOLLGATE_PUBLIC_URL',
-    describe: 'what browsers reach it by; over https, cookies are for https only',
+    describe: 'URL under which browsers reach the control plane; with https, cookies are sent only over https',
     fallback: null,
     check: (value) => originProblem(value),
   }),
@@ -76,30 +76,30 @@ export const configSchema = {
     fallback: null,
     check: (value) => secureUrlProblem(value),
   }),
-  oidcClientId: text({ name: 'TOLLGATE_OIDC_CLIENT_ID', describe: 'what the issuer calls this control plane', fallback: null }),
+  oidcClientId: text({ name: 'TOLLGATE_OIDC_CLIENT_ID', describe: 'client id of this control plane at the issuer', fallback: null }),
   oidcClientSecret: text({
     name: 'TOLLGATE_OIDC_CLIENT_SECRET',
-    describe: 'its secret there; absent: it is a public client',
+    describe: 'client secret at the issuer; absent: the control plane is a public client',
     fallback: null,
     secret: true,
   }),
   secretKey: text({
     name: 'TOLLGATE_SECRET_KEY',
     describe:
-      'encrypts what is secret in the database: headers and variables of tool servers, and the key of the authority behind TOLLGATE_ENROL_PORT; of several keys, separated by commas, the first one seals, and all of them open ([docs/operate/rotate.md](docs/operate/rotate.md#rotate-the-secret-key)); absent: none are taken',
+      'encrypts secrets in the database: headers and variables of tool servers, and the key of the authority behind TOLLGATE_ENROL_PORT; several keys are separated by commas: the first one encrypts, and all of them decrypt ([docs/operate/rotate.md](docs/operate/rotate.md#rotate-the-secret-key)); absent: such secrets are refused',
     fallback: null,
     secret: true,
     check: secretKeysProblem,
   }),
   toolCommands: text({
     name: 'TOLLGATE_TOOL_COMMANDS',
-    describe: 'programs that owners and admins may have started as tool servers, with any arguments, separated by commas; absent: none',
+    describe: 'programs that owners and admins may register as tool servers, with any arguments, separated by commas; absent: none',
     fallback: null,
     check: commandsProblem,
   }),
   allowPrivateToolServers: choice({
     name: 'TOLLGATE_ALLOW_PRIVATE_TOOL_SERVERS',
-    describe: 'let tool servers be at loopback, private and link-local addresses, and on plain http',
+    describe: 'allow tool servers at loopback, private and link-local addresses, and over plain http',
     fallback: 'false',
     choices: ['true', 'false'],
   }),
@@ -112,7 +112,7 @@ export const configSchema = {
   }),
   defaultPermission: choice({
     name: 'TOLLGATE_DEFAULT_PERMISSION',
-    describe: 'what holds where no policy says anything',
+    describe: 'permission of a call that no policy names',
     fallback: 'allow',
     choices: ['allow', 'deny'],
   }),
@@ -132,21 +132,21 @@ export const configSchema = {
   }),
   dailyCapCents: integer({
     name: 'TOLLGATE_DAILY_CAP_CENTS',
-    describe: "what one user's runs may cost in a UTC day, in cents",
+    describe: "largest cost of one user's runs in a UTC day, in cents",
     fallback: 5_000,
     min: 1,
     max: 100_000_000,
   }),
   runsAtOnce: integer({
     name: 'TOLLGATE_RUNS_AT_ONCE',
-    describe: 'runs of one workspace that may go on at once in this process, those below others not counted',
+    describe: 'active runs of one workspace in this process at once, without the runs that other runs started',
     fallback: 100,
     min: 1,
     max: 10_000,
   }),
   requestsPerSecond: integer({
     name: 'TOLLGATE_REQUESTS_PER_SECOND',
-    describe: 'hooks that are asked here, a second for each key',
+    describe: 'hook requests a second for each key',
     fallback: hooksPerSecondDefault,
     min: 1,
     max: 1_000_000,
@@ -154,7 +154,7 @@ export const configSchema = {
   hookStatus: choice({
     name: 'TOLLGATE_HOOK_STATUS',
     describe:
-      'what `/govern/tool-use` and `/govern/tool-output` answer what they refuse: 200 with a decision, or `http` for the statuses of the version before (400, 413, 415, 429). Deprecated, for one version: clients run the call on what is not 2xx',
+      'what `/govern/tool-use` and `/govern/tool-output` answer to requests that they refuse: 200 with a decision, or `http` for the statuses of the previous version (400, 413, 415, 429). Deprecated, for one version: clients run the call if the status is not 2xx',
     fallback: 'decision',
     choices: ['decision', 'http'],
   }),
@@ -167,7 +167,7 @@ export const configSchema = {
   }),
   auditRetentionDays: integer({
     name: 'TOLLGATE_AUDIT_RETENTION_DAYS',
-    describe: 'how long audit entries are kept, and runs that have ended, with what was said in them',
+    describe: 'how long audit entries are kept, and runs that have ended, with their transcripts',
     fallback: 90,
     min: 1,
     max: 36_500,
@@ -175,7 +175,7 @@ export const configSchema = {
   auditExportEndpoint: text({
     name: 'TOLLGATE_AUDIT_EXPORT_ENDPOINT',
     describe:
-      'URL of a collector of OpenTelemetry that audit entries are sent to as logs, such as `https://collector:4318/v1/logs` ([docs/operate/audit-export.md](docs/operate/audit-export.md)); absent: they are not',
+      'URL of an OpenTelemetry collector that receives audit entries as logs, such as `https://collector:4318/v1/logs` ([docs/operate/audit-export.md](docs/operate/audit-export.md)); absent: audit entries are not exported',
     fallback: null,
     check: endpointProblem,
   }),
@@ -195,7 +195,7 @@ export const configSchema = {
   enrolPort: text({
     name: 'TOLLGATE_ENROL_PORT',
     describe:
-      'port where sidecars get certificates, over TLS; gRPC takes those and no others then; `0` takes any free one; absent: gRPC has no TLS of its own',
+      'port where sidecars get certificates, over TLS; gRPC then accepts only those certificates; `0` takes any free one; absent: gRPC has no TLS of its own',
     fallback: null,
     check: (value) => (/^\d{1,5}$/.test(value) && Number(value) <= 65_535 ? null : 'must be a port, from 0 to 65535'),
   }),
@@ -208,19 +208,19 @@ export const configSchema = {
   }),
   tlsDir: text({
     name: 'TOLLGATE_TLS_DIR',
-    describe: 'folder with `tls.crt`, `tls.key` and `ca.crt` of gRPC, which somebody else keeps fresh, instead of TOLLGATE_ENROL_PORT',
+    describe: 'folder with `tls.crt`, `tls.key` and `ca.crt` of gRPC, which another program renews, instead of TOLLGATE_ENROL_PORT',
     fallback: null,
   }),
   injectPort: text({
     name: 'TOLLGATE_INJECT_PORT',
-    describe: 'port of the webhook that puts sidecars into pods, on the same host, over TLS; 0 takes any free one; absent: it is not there',
+    describe:
+      'port of the webhook that puts sidecars into pods, on the same host, over TLS; 0 takes any free one; absent: there is no webhook',
     fallback: null,
     check: (value) => (/^\d{1,5}$/.test(value) && Number(value) <= 65_535 ? null : 'must be a port, from 0 to 65535'),
   }),
   injectSettings: text({
     name: 'TOLLGATE_INJECT_SETTINGS',
-    describe:
-      'YAML file of what holds for all sidecars that are put into pods ([docs/operate/kubernetes-settings.md](docs/operate/kubernetes-settings.md))',
+    describe: 'YAML file with the settings of all sidecars that are put into pods ([docs/operate/kubernetes-settings.md](docs/operate/kubernetes-settings.md))',
     fallback: null,
   }),
   injectName: text({
@@ -233,13 +233,13 @@ export const configSchema = {
   injectCertDir: text({
     name: 'TOLLGATE_INJECT_CERT_DIR',
     describe:
-      'folder with `tls.crt` and `tls.key` of the webhook, which somebody else keeps fresh; absent: it makes its own, through the Kubernetes API',
+      'folder with `tls.crt` and `tls.key` of the webhook, which another program renews; absent: the webhook creates its own through the Kubernetes API',
     fallback: null,
   }),
   openaiApiKey: text({ name: 'TOLLGATE_OPENAI_API_KEY', describe: 'runs agents on models of OpenAI', fallback: null, secret: true }),
   openaiBaseUrl: text({
     name: 'TOLLGATE_OPENAI_BASE_URL',
-    describe: 'where else OpenAI is, up to `/v1`; it is spoken to by Chat Completions there',
+    describe: 'another base URL for OpenAI, up to `/v1`; it receives Chat Completions requests',
     fallback: null,
     // Addresses of gateways can contain a token in their path.
     secret: true,
@@ -253,7 +253,7 @@ export const configSchema = {
   }),
   anthropicBaseUrl: text({
     name: 'TOLLGATE_ANTHROPIC_BASE_URL',
-    describe: 'where else Anthropic is, up to `/v1`',
+    describe: 'another base URL for Anthropic, up to `/v1`',
     fallback: null,
     secret: true,
     check: (value) => baseUrlProblem(value, true),
@@ -307,8 +307,12 @@ export function exportProblems({ auditExportEndpoint, auditExportHeaders, allowP
 export function tlsProblems({ enrolPort, tlsNames, tlsDir, secretKey }: Config): readonly string[] {
   if (enrolPort === null) return tlsNames === null ? [] : ['TOLLGATE_TLS_NAMES needs TOLLGATE_ENROL_PORT'];
   return [
-    ...(tlsDir === null ? [] : ['TOLLGATE_TLS_DIR is for certificates of others, and TOLLGATE_ENROL_PORT for its own; set one of them']),
-    ...(secretKey === null ? ['TOLLGATE_ENROL_PORT needs TOLLGATE_SECRET_KEY, which the key of its authority is kept under'] : []),
+    ...(tlsDir === null
+      ? []
+      : [
+          'TOLLGATE_TLS_DIR is for certificates from another program, and TOLLGATE_ENROL_PORT for its own certificates; set only one of them',
+        ]),
+    ...(secretKey === null ? ['TOLLGATE_ENROL_PORT needs TOLLGATE_SECRET_KEY, which encrypts the key of its authority'] : []),
   ];
 }
 

@@ -8,7 +8,7 @@ const requestsDrainMs = 5_000;
 /** The minimum time for pending requests to end: the response to the last request that ended must still be sent. */
 const lastAnswersMs = 300;
 
-interface Draining {
+interface DrainTargets {
   readonly app: FastifyInstance;
   readonly connections: Connections;
   readonly runner: Runner;
@@ -18,7 +18,7 @@ interface Draining {
  * Stops listening. Runs and requests can finish within `ms`. Connections without a request are closed immediately.
  * Connections that are still open after that time are cut, with or without a request.
  */
-export async function drain({ app, connections, runner }: Draining, ms: number): Promise<void> {
+export async function drain({ app, connections, runner }: DrainTargets, ms: number): Promise<void> {
   const until = performance.now() + ms;
   const closed = app.close();
   connections.closeIdle();

@@ -31,9 +31,9 @@ import { authenticate } from '../access/operations/authenticate.ts';
 import { createIngest } from '../audit/operations/ingest-batch.ts';
 import { watchIngest } from '../audit/operations/watch-ingest.ts';
 import { createNotary, openNotaryKey, readNotaryKey } from '../audit/operations/notary.ts';
-import { createSealTending } from '../tool-servers/operations/tend-sealed.ts';
-import type { Deps } from '../access/operation.ts';
-import { createCrowdedKeys } from '../quota/operations/tend-shares.ts';
+import { createResealChore } from '../tool-servers/operations/reseal-chore.ts';
+import type { OperationDeps } from '../access/operation.ts';
+import { createCrowdedKeys } from '../quota/operations/remove-excess-counters.ts';
 import { seedFirstWorkspace } from '../workspaces/operations/seed-first-workspace.ts';
 import { createDiscover } from '../tool-servers/operations/discover.ts';
 import { loggable } from '../base/loggable.ts';
@@ -64,7 +64,7 @@ export async function runControlPlane(env: Env): Promise<number> {
   const beyond = config.allowPlaintext === 'false' && !isLoopback(config.host);
   if (beyond)
     return complain([
-      `TOLLGATE_HOST is ${config.host}, beyond loopback, where a connection needs TLS in front of it; set TOLLGATE_ALLOW_PLAINTEXT=true to listen without`,
+      `TOLLGATE_HOST is ${config.host}, which is not loopback: connections need TLS in front of this port; set TOLLGATE_ALLOW_PLAINTEXT=true to listen without TLS`,
     ]);
 
   const asked = readTelemetrySettings(env);
@@ -83,7 +83,7 @@ export async function runControlPlane(env: Env): Promise<number> {
     process,
     () => performance.now(),
     (name) => {
-      process.stderr.write(`tollgate ends at once: ${name} came again; runs under way are failed by the next start\n`);
+      process.stderr.write(`tollgate stops immediately after a second ${name}; the next start ends its active runs as failed\n`);
       process.exit(1);
     },
   );
@@ -113,7 +113,7 @@ export async function runControlPlane(env: Env): Promise<number> {
   }
 }
 
-interface Starting {
+interface StartContext {
   readonly config: Config;
   readonly env: Env;
   readonly undo: Undo;
@@ -124,7 +124,7 @@ interface Starting {
 }
 
 /** Returns null when everything listens, otherwise the reason why it does not. */
-async function start({ config, env, undo, log, telemetry, registry, signal }: Starting): Promise<string | null> {
+async function start({ config, env, undo, log, telemetry, registry, signal }: StartContext): Promise<string | null> {
   log.debug({ config: printableConfig(configSchema, config) }, 'configuration');
   const signing = openSigningKey(config);
   if ('problem' in signing) return signing.problem;
@@ -137,7 +137,7 @@ async function start({ config, env, undo, log, telemetry, registry, signal }: St
     { ...parts, sealer, config, env, authenticate: (header) => authenticate(parts, header), registry, log },
     undo,
   ).catch(explainTaken(config.host, Number(config.enrolPort), 'TOLLGATE_ENROL_PORT'));
-  const deps: Deps = {
+  const deps: OperationDeps = {
     ...parts,
     ...toolServersOf({ config, env }),
     sealer,
@@ -148,10 +148,10 @@ async function start({ config, env, undo, log, telemetry, registry, signal }: St
     authorities: tls.authorities,
     notary: createNotary(signing.key, config.auditRetentionDays),
   };
-  const sealTending = createSealTending({ ...deps, log });
+  const resealChore = createResealChore({ ...deps, log });
   const crowded = createCrowdedKeys();
   await startChores(
-    { ...deps, log, sealTending, crowded, isExporting: config.auditExportEndpoint !== null },
+    { ...deps, log, resealChore, crowded, isExporting: config.auditExportEndpoint !== null },
     config.auditRetentionDays,
     undo,
   );
@@ -190,11 +190,11 @@ async function start({ config, env, undo, log, telemetry, registry, signal }: St
       log,
       registry,
       readiness: () => [
-        ...problem('revisions are not listened for', policy.watch.problem),
-        ...problem('the certificate that sidecars are shown cannot be had', tls.problem),
-        ...problem('the injection webhook does not listen', injecting.injector?.problem),
+        ...problem('notifications of revisions are not received', policy.watch.problem),
+        ...problem('there is no valid server certificate for sidecars', tls.problem),
+        ...problem('the injection webhook is not listening', injecting.injector?.problem),
       ],
-      warnings: () => [...intake.problems(), ...(auditExport?.problems() ?? []), ...sealTending.problems()],
+      warnings: () => [...intake.problems(), ...(auditExport?.problems() ?? []), ...resealChore.problems()],
     },
     undo,
   );
@@ -208,7 +208,7 @@ async function start({ config, env, undo, log, telemetry, registry, signal }: St
 const problem = (what: string, why: string | null | undefined): readonly string[] => (why == null ? [] : [`${what}: ${why}`]);
 
 /** The models that agents can run on, with the providers that are configured. */
-function modelsOf(catalogue: Deps['catalogue'], { config, env }: Pick<Starting, 'config' | 'env'>, undo: Undo): Models {
+function modelsOf(catalogue: OperationDeps['catalogue'], { config, env }: Pick<StartContext, 'config' | 'env'>, undo: Undo): Models {
   const providers = createProviders(settingsFrom(config, env), {
     wait: (ms, until) => delay(ms, undefined, { signal: until }),
     random: Math.random,
@@ -227,7 +227,7 @@ function openSigningKey({ databaseUrl, dataDir, checkpointKeyFile }: Config): Re
 }
 
 /** Which tool servers may be reached, and how their tools are listed. */
-function toolServersOf({ config, env }: Pick<Starting, 'config' | 'env'>): Pick<Deps, 'reach' | 'discover'> {
+function toolServersOf({ config, env }: Pick<StartContext, 'config' | 'env'>): Pick<OperationDeps, 'reach' | 'discover'> {
   const { allowPrivateToolServers, toolCommands, toolTimeoutMs } = config;
   const rules = { allowPrivate: allowPrivateToolServers === 'true', commands: parseCommands(toolCommands) };
   const reach = createReach(rules, programEnvironment(env), toolTimeoutMs);

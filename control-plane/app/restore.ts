@@ -1,11 +1,11 @@
 // `tollgate-control-plane restore` does what a database needs after it was restored from a backup, before sidecars make
 // decisions with it. It finds the database in the same way as `start`.
 import { randomBytes } from 'node:crypto';
-import { type Renewed, renewEpoch } from '../database/operations/renew-epoch.ts';
+import { type EpochRenewal, renewEpoch } from '../database/operations/renew-epoch.ts';
 import { migrate } from '../database/migrate.ts';
 import { workOnDatabase } from './work-on-database.ts';
 
-export type { Renewed };
+export type { EpochRenewal };
 
 interface RestoreOptions {
   readonly force: boolean;
@@ -18,7 +18,7 @@ interface RestoreOptions {
 export const restoreDatabase = (
   env: Readonly<Record<string, string | undefined>>,
   { force, wait, note }: RestoreOptions,
-): Promise<Renewed> =>
+): Promise<EpochRenewal> =>
   workOnDatabase(env, note, ({ pool, connection }) =>
     renewEpoch({ pool, random: (size) => randomBytes(size), wait, migrate: () => migrate(connection) }, { force }),
   );

@@ -15,7 +15,7 @@ const names = ['SIGTERM', 'SIGINT'] as const;
 export function listenForStop(from: Signals, now: () => number, again: (name: NodeJS.Signals) => void): StopSignals {
   const stopped = new AbortController();
   let firstAt = 0;
-  const hear = (name: NodeJS.Signals): void => {
+  const onSignal = (name: NodeJS.Signals): void => {
     if (!stopped.signal.aborted) {
       firstAt = now();
       stopped.abort(name);
@@ -23,11 +23,11 @@ export function listenForStop(from: Signals, now: () => number, again: (name: No
       again(name);
     }
   };
-  for (const name of names) from.on(name, hear);
+  for (const name of names) from.on(name, onSignal);
   return {
     signal: stopped.signal,
     close: () => {
-      for (const name of names) from.off(name, hear);
+      for (const name of names) from.off(name, onSignal);
     },
   };
 }

@@ -8,13 +8,13 @@ import type { Config } from './config.ts';
 import { createExporter, type Exporter, type ExporterDeps } from '../audit/export/exporter.ts';
 import type { Undo } from '../base/undo.ts';
 
-interface Deps extends Pick<ExporterDeps, 'pool' | 'readingPool' | 'clock' | 'random' | 'log'> {
+interface WireAuditExportDeps extends Pick<ExporterDeps, 'pool' | 'readingPool' | 'clock' | 'random' | 'log'> {
   readonly config: Pick<Config, 'auditExportEndpoint' | 'auditExportHeaders'>;
   readonly registry: Registry;
 }
 
 /** Null: the configuration does not ask for an export. */
-export function wireAuditExport({ config, registry, ...deps }: Deps, undo: Undo): Exporter | null {
+export function wireAuditExport({ config, registry, ...deps }: WireAuditExportDeps, undo: Undo): Exporter | null {
   if (config.auditExportEndpoint === null) return null;
   const collector = createCollector(collectorFrom(config.auditExportEndpoint, config.auditExportHeaders), Date.now);
   undo.push(() => collector.close());

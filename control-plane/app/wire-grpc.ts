@@ -3,7 +3,7 @@ import { hostname } from 'node:os';
 import type { RevisionName } from '@tollgate/proto/contract';
 import type { Registry } from 'prom-client';
 import type { Logger } from 'pino';
-import type { Deps } from '../access/operation.ts';
+import type { OperationDeps } from '../access/operation.ts';
 import { authenticate, stillStands } from '../access/operations/authenticate.ts';
 import type { Undo } from '../base/undo.ts';
 import { exportRoster, type GrpcMetrics } from '../grpc/metrics.ts';
@@ -15,7 +15,7 @@ import { explainTaken } from './address-taken.ts';
 import type { Config } from './config.ts';
 import type { PolicyParts } from './wire-policy.ts';
 
-interface GrpcDeps extends Deps, Pick<PolicyParts, 'publisher' | 'ledger'> {
+interface GrpcDeps extends OperationDeps, Pick<PolicyParts, 'publisher' | 'ledger'> {
   readonly config: Pick<Config, 'host' | 'grpcPort'>;
   readonly ingest: Parameters<typeof startGrpcServer>[0]['ingest'];
   /** Null: sidecars connect in plain text. */

@@ -15,7 +15,7 @@ import { readCertificates } from '../certificates/x509/given-certificates.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-interface Deps {
+interface WireInjectorDeps {
   readonly config: Config;
   readonly env: Env;
   /**
@@ -31,7 +31,7 @@ const drainMs = 5_000;
 
 /** The injector is null if the configuration does not ask for one. */
 export async function wireInjector(
-  { config, env, authorities = null, registry, log }: Deps,
+  { config, env, authorities = null, registry, log }: WireInjectorDeps,
   undo: Undo,
 ): Promise<{ readonly injector: Injector | null } | { readonly problem: string }> {
   if (config.injectPort === null || config.injectSettings === null) return { injector: null };
@@ -39,7 +39,7 @@ export async function wireInjector(
   if ('problem' in settings) return settings;
   if (authorities === null && missingIn(settings.settings).length > 0)
     return {
-      problem: `TOLLGATE_INJECT_SETTINGS ${config.injectSettings}: enrol needs TOLLGATE_ENROL_PORT here, or ca: the authorities of the control plane`,
+      problem: `TOLLGATE_INJECT_SETTINGS ${config.injectSettings}: enrol needs TOLLGATE_ENROL_PORT here, or ca with the authorities of the control plane`,
     };
   const account = await accountOfPod(env);
   const source = config.injectCertDir === null ? await ownCertificates(config.injectName, account, undo) : givenPair(config.injectCertDir);
@@ -63,7 +63,9 @@ async function ownCertificates(
   undo: Undo,
 ): Promise<Source | { readonly problem: string }> {
   if ('problem' in account)
-    return { problem: `TOLLGATE_INJECT_PORT needs TOLLGATE_INJECT_CERT_DIR here: ${account.problem}, to make certificates with` };
+    return {
+      problem: `TOLLGATE_INJECT_PORT needs TOLLGATE_INJECT_CERT_DIR here, because it cannot create certificates: ${account.problem}`,
+    };
   const kubernetes = createKubernetes(account);
   undo.push(() => kubernetes.close());
   const { namespace } = account;

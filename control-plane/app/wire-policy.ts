@@ -1,18 +1,18 @@
 // Builds the way of policy to sidecars: the watch on revisions, the publisher, and the ledger of limits, which follows the policy.
 import type { Logger } from 'pino';
-import type { Deps } from '../access/operation.ts';
+import type { OperationDeps } from '../access/operation.ts';
 import type { Undo } from '../base/undo.ts';
 import { createPublisher, type Publisher } from '../publish/publisher.ts';
 import { watchQuotaPolicy } from '../publish/quota-policy.ts';
 import { type RevisionWatch, watchRevisions } from '../publish/store/watch-revisions.ts';
 import { createLedger, type Ledger, type QuotaMetrics } from '../quota/operations/ledger.ts';
 import { createRecalls } from '../quota/operations/recalls.ts';
-import type { CrowdedKeys } from '../quota/operations/tend-shares.ts';
+import type { CrowdedKeys } from '../quota/operations/remove-excess-counters.ts';
 import { recallChannel } from '../quota/store.ts';
 import { readWorkspace } from '../workspaces/store/workspace-state.ts';
 import type { Database } from './wire-database.ts';
 
-interface PolicyDeps extends Pick<Deps, 'defaults' | 'needs'> {
+interface PolicyDeps extends Pick<OperationDeps, 'defaults' | 'needs'> {
   readonly database: Pick<Database, 'pool' | 'connection'>;
   readonly crowded: CrowdedKeys;
   readonly metrics: QuotaMetrics;

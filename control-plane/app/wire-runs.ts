@@ -10,13 +10,13 @@ import { makeId } from '../access/rules/key.ts';
 import type { ModelCatalogue } from '../agents/rules/catalogue.ts';
 import { loggable } from '../base/loggable.ts';
 import { createHookHost } from '../hooks/operations/hook-host.ts';
-import type { Deps } from '../access/operation.ts';
+import type { OperationDeps } from '../access/operation.ts';
 import type { Ledger } from '../quota/operations/ledger.ts';
 import { requireDay } from '../runs/operations/books/require-day.ts';
 import { createRunBooks } from '../runs/operations/books/run-books.ts';
-import { startHeart } from '../runs/operations/liveness/heart.ts';
-import { mendRuns } from '../runs/operations/liveness/mend-runs.ts';
-import { succeed } from '../runs/operations/liveness/succeed.ts';
+import { startHeartbeat } from '../runs/operations/liveness/heartbeat.ts';
+import { endAbandonedRuns } from '../runs/operations/liveness/end-abandoned-runs.ts';
+import { takeOverRuns } from '../runs/operations/liveness/take-over-runs.ts';
 import { createStartRun, type StartRun } from '../runs/operations/start-run.ts';
 import { createOpenToolbox } from '../tool-servers/operations/open-toolbox.ts';
 import { createSeats } from '../base/turns.ts';
@@ -34,7 +34,7 @@ import { readDeployment } from '../database/deployment.ts';
 import { findWorkspaceId } from '../workspaces/store/workspaces.ts';
 import type { Undo } from '../base/undo.ts';
 
-export interface RunsDeps extends Deps {
+export interface RunsDeps extends OperationDeps {
   readonly publisher: Pick<Publisher, 'follow'>;
   /** Whether this process receives new revisions. */
   readonly hears: () => boolean;
@@ -74,7 +74,7 @@ export interface Runs {
   readonly runner: Runner;
 }
 
-const mendMs = 10_000;
+const abandonedCheckMs = 10_000;
 const shipMs = 5_000;
 const spoolBytesMax = 256 * 1_048_576;
 
@@ -87,18 +87,18 @@ export async function wireRuns(
   const deployment = await readDeployment(pool);
   if (deployment === null) throw new Error('the database has no epoch');
   const spoolFolder = join(root, deployment.firstEpoch);
-  const heart = await startHeart(deps);
-  undo.push(await succeed(deps, heart.instance, join(spoolFolder, 'instances')));
-  undo.push(() => heart.close());
-  const books = createRunBooks(deps, heart.instance);
+  const heartbeat = await startHeartbeat(deps);
+  undo.push(await takeOverRuns(deps, heartbeat.instance, join(spoolFolder, 'instances')));
+  undo.push(() => heartbeat.close());
+  const books = createRunBooks(deps, heartbeat.instance);
   undo.push(() => books.close());
-  const self = { instance: heart.instance, holds: books.holds, isSteady: heart.isSteady };
-  await mendRuns(deps, self);
-  const mending = setInterval(
-    () => void mendRuns(deps, self).catch((error: unknown) => log.error(loggable(error), 'runs that were left behind were not looked for')),
-    mendMs,
+  const self = { instance: heartbeat.instance, holds: books.holds, isSteady: heartbeat.isSteady };
+  await endAbandonedRuns(deps, self);
+  const abandonedCheck = setInterval(
+    () => void endAbandonedRuns(deps, self).catch((error: unknown) => log.error(loggable(error), 'the search for abandoned runs failed')),
+    abandonedCheckMs,
   );
-  undo.push(() => clearInterval(mending));
+  undo.push(() => clearInterval(abandonedCheck));
   const governor = createGovernor(
     {
       publisher,
@@ -118,7 +118,9 @@ export async function wireRuns(
   // Without a writable folder there are no runs, and everything else works. Each run is refused with the reason.
   await governor
     .adopt()
-    .catch((error: unknown) => log.error(loggable(error), 'what an earlier process recorded of its runs stays on disk'));
+    .catch((error: unknown) =>
+      log.error(loggable(error), 'audit entries of runs of an earlier process could not be sent; they stay on disk'),
+    );
   const schemaProblem = createSchemaProblem();
   const decided = countDecisions(registry);
   const counted = countRuns({ registry, find: (model) => countedModel(catalogue, model), now: () => systemClock.now() }, books);
@@ -127,7 +129,7 @@ export async function wireRuns(
     ...countRefusedMoney(registry, { money: counted.money, admit: (caller, least) => requireDay(deps, caller, least) }),
     decided,
     seatsBelow: createSeats(belowBounds),
-    watch: (run, halt) => heart.watch(run, halt),
+    watch: (run, halt) => heartbeat.watch(run, halt),
     governor,
     models,
     rates: { of: (model) => catalogue.ratesOf(model, clock()), dearestOf: (model) => catalogue.dearestRatesOf(model, clock()) },

@@ -11,21 +11,21 @@ import { createEnrolMetrics } from '../certificates/enrol/metrics.ts';
 import type { EnrolDeps } from '../certificates/enrol/server.ts';
 import type { GrpcTls } from '../grpc/server.ts';
 import { accountOfPod, createKubernetes } from '../injector/kubernetes-api.ts';
-import { tendAuthorities } from '../certificates/operations/tend-authorities.ts';
-import type { Deps } from '../access/operation.ts';
+import { maintainAuthorities } from '../certificates/operations/maintain-authorities.ts';
+import type { OperationDeps } from '../access/operation.ts';
 import { givenIn } from '../certificates/tls/given-material.ts';
-import { type TendedMaterial, tendMaterial } from '../certificates/tls/material.ts';
+import { type MaintainedMaterial, maintainMaterial } from '../certificates/tls/material.ts';
 import { exportExpiry } from '../certificates/tls/metrics.ts';
 import { createOwnMaterial, type OwnMaterial } from '../certificates/tls/own-material.ts';
 import { connectionGraceMs, connectionMs, ownTerms } from '../certificates/tls/terms.ts';
 import type { Undo } from '../base/undo.ts';
 
-interface TlsDeps extends Pick<Deps, 'pool' | 'clock' | 'sealer'> {
+interface TlsDeps extends Pick<OperationDeps, 'pool' | 'clock' | 'sealer'> {
   readonly config: Pick<Config, 'host' | 'enrolPort' | 'tlsNames' | 'tlsDir'>;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly authenticate: (authorization: string | undefined) => Promise<Actor>;
   readonly registry: Registry;
-  readonly log: EnrolDeps['log'] & Parameters<typeof tendMaterial>[0]['log'];
+  readonly log: EnrolDeps['log'] & Parameters<typeof maintainMaterial>[0]['log'];
 }
 
 export interface Tls {
@@ -48,22 +48,26 @@ export async function wireTls(deps: TlsDeps, undo: Undo): Promise<Tls> {
   const { config, clock, registry, log, sealer } = deps;
   if (config.enrolPort === null && config.tlsDir === null) return inPlainText;
   const own = config.enrolPort === null ? null : ownMaterial(deps, sealer);
-  const tended = await tendMaterial({ find: own?.find ?? givenIn(config.tlsDir ?? ''), now: clock, log });
-  undo.push(() => tended.close());
-  exportExpiry(registry, tended);
+  const maintained = await maintainMaterial({ find: own?.find ?? givenIn(config.tlsDir ?? ''), now: clock, log });
+  undo.push(() => maintained.close());
+  exportExpiry(registry, maintained);
   const authorities = async (): Promise<string> => {
-    if (tended.current !== null) return tended.current.authorities.join('');
-    throw new AppError({ code: 'unavailable', publicMessage: 'the authorities cannot be had at the moment', retryAfterSeconds: 5 });
+    if (maintained.current !== null) return maintained.current.authorities.join('');
+    throw new AppError({
+      code: 'unavailable',
+      publicMessage: 'the certificates of the authorities cannot be read now; try again',
+      retryAfterSeconds: 5,
+    });
   };
-  const listener = own === null ? null : await startEnrolment(deps, { own, tended, authorities }, undo);
+  const listener = own === null ? null : await startEnrolment(deps, { own, maintained, authorities }, undo);
   return {
-    grpc: { source: tended, connectionMs: connectionMs(ownTerms.clientMs), graceMs: connectionGraceMs },
+    grpc: { source: maintained, connectionMs: connectionMs(ownTerms.clientMs), graceMs: connectionGraceMs },
     authorities,
     get enrolPort() {
       return listener?.port ?? null;
     },
     get problem() {
-      return tended.problem ?? (listener !== null && listener.port === null ? 'the enrolment port is not listened on yet' : null);
+      return maintained.problem ?? (listener !== null && listener.port === null ? 'the enrolment port is not listening yet' : null);
     },
   };
 }
@@ -77,10 +81,10 @@ const inPlainText: Tls = {
   problem: null,
 };
 
-function ownMaterial({ config, pool, clock }: TlsDeps, sealer: Deps['sealer']): OwnMaterial {
-  if (sealer === null) throw new Error('an authority of our own needs a sealer');
+function ownMaterial({ config, pool, clock }: TlsDeps, sealer: OperationDeps['sealer']): OwnMaterial {
+  if (sealer === null) throw new Error('an authority needs a sealer for its private key');
   const names = config.tlsNames === null ? ['localhost', '127.0.0.1', ...ownHostname()] : serverNamesIn(config.tlsNames);
-  return createOwnMaterial({ find: () => tendAuthorities({ pool, clock, sealer }, ownTerms), names, terms: ownTerms, now: clock });
+  return createOwnMaterial({ find: () => maintainAuthorities({ pool, clock, sealer }, ownTerms), names, terms: ownTerms, now: clock });
 }
 
 /** Returns the name of the host if it is valid in a certificate. */
@@ -88,20 +92,20 @@ const ownHostname = (): readonly string[] => (serverNamesProblem(hostname()) ===
 
 interface Enrolment {
   readonly own: OwnMaterial;
-  readonly tended: TendedMaterial;
+  readonly maintained: MaintainedMaterial;
   readonly authorities: Tls['authorities'];
 }
 
 async function startEnrolment(
   { config, env, authenticate, clock, registry, log }: TlsDeps,
-  { own, tended, authorities }: Enrolment,
+  { own, maintained, authorities }: Enrolment,
   undo: Undo,
 ): Promise<{ readonly port: number | null }> {
   const account = await accountOfPod(env);
   const kubernetes = 'problem' in account ? null : createKubernetes(account);
   if (kubernetes !== null) undo.push(() => kubernetes.close());
   const deps = { authenticate, kubernetes, issue: own.issue, authorities, clock, metrics: createEnrolMetrics(registry), log };
-  const listener = await startEnrolListener(deps, tended, { host: config.host, port: Number(config.enrolPort) });
+  const listener = await startEnrolListener(deps, maintained, { host: config.host, port: Number(config.enrolPort) });
   undo.push(() => listener.close(drainMs));
   return listener;
 }

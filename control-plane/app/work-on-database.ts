@@ -10,13 +10,13 @@ import { hasEmbedded } from '../database/embedded/start.ts';
 import { createPool } from '../database/pool.ts';
 import { type Undo, undoAll } from '../base/undo.ts';
 
-interface Refused {
+interface DatabaseRefusal {
   readonly kind: 'refused';
   /** Why nothing was done. */
   readonly reason: string;
 }
 
-const refused = (reason: string): Refused => ({ kind: 'refused', reason });
+const refused = (reason: string): DatabaseRefusal => ({ kind: 'refused', reason });
 
 interface Database {
   readonly pool: pg.Pool;
@@ -31,7 +31,7 @@ export async function workOnDatabase<T>(
   env: Readonly<Record<string, string | undefined>>,
   note: (line: string) => void,
   work: (database: Database) => Promise<T>,
-): Promise<T | Refused> {
+): Promise<T | DatabaseRefusal> {
   const read = readConfig(configSchema, env, programVariables);
   if ('problems' in read) return refused(read.problems.join('; '));
   const undo: Undo = [];

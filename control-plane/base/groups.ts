@@ -8,7 +8,7 @@
 // inputs fail.
 import { inTurns } from './turns.ts';
 
-export interface Grouping<A, R> {
+export interface GroupRules<A, R> {
   readonly keyOf: (input: A) => unknown;
   /** Maximum number of groups at the same time, over all keys. */
   readonly atOnce: number;
@@ -23,28 +23,28 @@ export interface Grouping<A, R> {
   readonly failsAll: (reason: unknown) => boolean;
 }
 
-interface Waiting<A, R> {
+interface WaitingItem<A, R> {
   readonly input: A;
   readonly isAlone: boolean;
   readonly settle: (result: R) => void;
   readonly fail: (reason: unknown) => void;
 }
 
-export function inGroups<A, R>({ keyOf, atOnce, openGroup, run, failsAll }: Grouping<A, R>): (input: A) => Promise<R> {
-  const lanes = new Map<unknown, Waiting<A, R>[]>();
+export function inGroups<A, R>({ keyOf, atOnce, openGroup, run, failsAll }: GroupRules<A, R>): (input: A) => Promise<R> {
+  const lanes = new Map<unknown, WaitingItem<A, R>[]>();
 
-  const work = inTurns(atOnce, async (lane: Waiting<A, R>[]): Promise<void> => {
+  const work = inTurns(atOnce, async (lane: WaitingItem<A, R>[]): Promise<void> => {
     const group = takeGroup(lane, openGroup());
     try {
       const results = await run(group.map(({ input }) => input));
-      if (results.length !== group.length) throw new Error(`${group.length} were to be answered, ${results.length} were`);
+      if (results.length !== group.length) throw new Error(`a group of ${group.length} got ${results.length} results`);
       for (const [at, result] of results.entries()) group[at]?.settle(result);
     } catch (error) {
       if (group.length > 1 && !failsAll(error)) lane.unshift(...group.map((one) => ({ ...one, isAlone: true })));
       else for (const { fail } of group) fail(error);
     }
   });
-  const serve = async (key: unknown, lane: Waiting<A, R>[]): Promise<void> => {
+  const serve = async (key: unknown, lane: WaitingItem<A, R>[]): Promise<void> => {
     while (lane.length > 0) await work(lane);
     lanes.delete(key);
   };
@@ -61,7 +61,7 @@ export function inGroups<A, R>({ keyOf, atOnce, openGroup, run, failsAll }: Grou
     });
 }
 
-function takeGroup<A, R>(lane: Waiting<A, R>[], fits: (input: A) => boolean): readonly Waiting<A, R>[] {
+function takeGroup<A, R>(lane: WaitingItem<A, R>[], fits: (input: A) => boolean): readonly WaitingItem<A, R>[] {
   if (lane[0]?.isAlone === true) return lane.splice(0, 1);
   const end = lane.findIndex(({ input }, at) => !fits(input) && at > 0);
   return lane.splice(0, end < 0 ? lane.length : end);

@@ -25,8 +25,8 @@ const sayings =
 
 /** By SQLSTATE: the database answers but accepts no writes. */
 const words: Readonly<Record<string, string>> = {
-  '53100': 'the database has no room left on its disk',
-  '25006': 'the database only reads, and takes nothing in',
+  '53100': 'the disk of the database is full',
+  '25006': 'the database is read-only',
 };
 
 /** The message for the caller about an unavailable database. */

@@ -9,7 +9,7 @@ export async function undoAll(steps: Undo, log: { error(fields: object, message:
     try {
       await step();
     } catch (error) {
-      log.error(loggable(error), 'a step of the stop failed; going on');
+      log.error(loggable(error), 'a shutdown step failed; the shutdown continues');
     }
   }
 }

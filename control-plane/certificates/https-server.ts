@@ -48,7 +48,7 @@ export const standardBounds = {
   connectionsOfNetwork: 256,
 } as const;
 
-interface Listening {
+interface HttpsAddress {
   readonly host: string;
   readonly port: number;
   readonly bounds: Bounds;
@@ -59,7 +59,7 @@ interface Listening {
 /** `answer` never rejects. */
 export async function startHttpsServer(
   answer: (request: IncomingMessage) => Promise<Reply>,
-  { host, port, bounds, warn }: Listening,
+  { host, port, bounds, warn }: HttpsAddress,
   pair: Pair,
 ): Promise<HttpsServer> {
   const { handshakeMs, headMs, requestMs, idleMs } = bounds;
@@ -127,13 +127,13 @@ function send(response: ServerResponse, { status, body, headers = {} }: Reply): 
 export const isJson = ({ headers }: IncomingMessage): boolean => /^application\/json(?:\s*;|$)/i.test(headers['content-type'] ?? '');
 
 /** Memory budget for the bodies that a server reads at the same time. */
-export interface Room {
+export interface BodyBudget {
   /** False: the budget is used up. */
   take(bytes: number): boolean;
   leave(bytes: number): void;
 }
 
-export function createRoom(bytesMax: number): Room {
+export function createBodyBudget(bytesMax: number): BodyBudget {
   let taken = 0;
   return {
     take: (bytes) => {
@@ -150,16 +150,16 @@ const smallBytes = 65_536;
 /**
  * Null: the body is larger than `bytesMax`. A large body is rejected when other bodies have used up the memory budget.
  */
-export async function readBody(request: IncomingMessage, bytesMax: number, room: Room | null = null): Promise<string | null> {
+export async function readBody(request: IncomingMessage, bytesMax: number, budget: BodyBudget | null = null): Promise<string | null> {
   const pieces: Buffer[] = [];
   let bytes = 0;
   if (Number(request.headers['content-length'] ?? 0) > bytesMax) return null;
   try {
     for await (const piece of request as AsyncIterable<Buffer>) {
       bytes += piece.length;
-      const hasRoom = room?.take(piece.length) ?? true;
+      const hasBudget = budget?.take(piece.length) ?? true;
       if (bytes > bytesMax) return null;
-      if (!hasRoom && bytes > smallBytes) throw noRoom();
+      if (!hasBudget && bytes > smallBytes) throw overBudget();
       pieces.push(piece);
     }
     return Buffer.concat(pieces).toString('utf8');
@@ -167,11 +167,11 @@ export async function readBody(request: IncomingMessage, bytesMax: number, room:
     // A client that closes the connection early is not an error to investigate.
     throw request.complete || error instanceof AppError ? error : endedEarly();
   } finally {
-    room?.leave(bytes);
+    budget?.leave(bytes);
   }
 }
 
-const noRoom = (): AppError =>
-  new AppError({ code: 'unavailable', publicMessage: 'there is no room for so large a body now; try again', retryAfterSeconds: 1 });
+const overBudget = (): AppError =>
+  new AppError({ code: 'unavailable', publicMessage: 'too many large request bodies are being read now; try again', retryAfterSeconds: 1 });
 
 const endedEarly = (): AppError => new AppError({ code: 'bad_request', publicMessage: 'the body ended early' });

@@ -42,8 +42,8 @@ export async function insertAuthority(
 }
 
 /** False if another process has replaced the key. */
-export async function updateSealedKey(db: Queryable, { sealedKey }: StoredAuthority, anew: Uint8Array): Promise<boolean> {
-  const { rowCount } = await db.query('update authority set sealed_key = $2 where sealed_key = $1', [sealedKey, anew]);
+export async function updateSealedKey(db: Queryable, { sealedKey }: StoredAuthority, resealedKey: Uint8Array): Promise<boolean> {
+  const { rowCount } = await db.query('update authority set sealed_key = $2 where sealed_key = $1', [sealedKey, resealedKey]);
   return rowCount === 1;
 }
 

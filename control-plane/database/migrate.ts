@@ -35,7 +35,9 @@ export async function migrate(connection: PoolConfig, signal?: AbortSignal): Pro
     await client.query(`set lock_timeout = ${lockMs}`);
     for (let tries = 1; (await run(client)) === 'in use'; tries += 1) {
       if (tries === triesMax)
-        throw new Error(`The database could not be migrated: ${triesMax} times somebody held a table for ${lockMs} ms.`);
+        throw new Error(
+          `The database could not be migrated: in ${triesMax} attempts, another transaction held a lock on a table for more than ${lockMs} ms.`,
+        );
       await delay(againMs, undefined, { signal });
     }
   } finally {

@@ -28,8 +28,8 @@ export function queryPatiently<R extends pg.QueryResultRow>(
 
 /** Gives `read` a connection. The connection is closed if anything fails. */
 export async function readPatiently<T>(pool: pg.Pool, read: (client: pg.PoolClient) => Promise<T>): Promise<T> {
-  const ear = earOf(pool);
-  return ear.unlessSilent(async (silence) => {
+  const poolProbe = poolProbeOf(pool);
+  return poolProbe.unlessSilent(async (silence) => {
     const connecting = pool.connect();
     const client = await orSilence(silence, connecting).catch((reason: unknown) => {
       void connecting.then((late) => late.release(), ignore);
@@ -48,20 +48,20 @@ export async function readPatiently<T>(pool: pg.Pool, read: (client: pg.PoolClie
   });
 }
 
-interface Ear {
+interface PoolProbe {
   /** The signal is aborted with the failure of the probe as its reason. */
   unlessSilent<T>(run: (silence: AbortSignal) => Promise<T>): Promise<T>;
 }
 
-const ears = new WeakMap<pg.Pool, Ear>();
+const poolProbes = new WeakMap<pg.Pool, PoolProbe>();
 
-function earOf(pool: pg.Pool): Ear {
-  const ear = ears.get(pool) ?? createEar(pool.options);
-  ears.set(pool, ear);
-  return ear;
+function poolProbeOf(pool: pg.Pool): PoolProbe {
+  const poolProbe = poolProbes.get(pool) ?? createPoolProbe(pool.options);
+  poolProbes.set(pool, poolProbe);
+  return poolProbe;
 }
 
-function createEar(options: pg.ClientConfig): Ear {
+function createPoolProbe(options: pg.ClientConfig): PoolProbe {
   const readers = new Set<AbortController>();
   let idle = new AbortController();
 
@@ -94,7 +94,7 @@ function createEar(options: pg.ClientConfig): Ear {
 const tooMany = (): AppError =>
   new AppError({
     code: 'unavailable',
-    publicMessage: `${readersMax} reads wait for the database already; try again`,
+    publicMessage: `${readersMax} reads already wait for the database; try again`,
     retryAfterSeconds: 1,
   });
 

@@ -3,7 +3,7 @@
 
 /** Returns `value` with the type that `is` checks. */
 export function rowIs<T>(is: (value: unknown) => value is T, value: unknown): T {
-  if (!is(value)) throw new Error(`the database holds a value that is none of ours: ${JSON.stringify(value)}`);
+  if (!is(value)) throw new Error(`the database contains a value that this version does not know: ${JSON.stringify(value)}`);
   return value;
 }
 

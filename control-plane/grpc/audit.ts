@@ -13,7 +13,14 @@ import { type ServerDuplexStream, status } from '@grpc/grpc-js';
 import { auditService, type Batch__Output, type ShipRequest__Output, type ShipResponse } from '@tollgate/proto';
 import { bounds, capabilitiesProblem } from '@tollgate/proto/contract';
 import type { Actor } from '../access/rules/actor.ts';
-import { type AuditBatch, batchProblem, type Deliverer, type Ingested, isSpoolId, type ShippedRecord } from '../audit/rules/audit-batch.ts';
+import {
+  type AuditBatch,
+  batchProblem,
+  type Deliverer,
+  type IngestResult,
+  isSpoolId,
+  type ShippedRecord,
+} from '../audit/rules/audit-batch.ts';
 import { onlySubOf } from '../sidecars/rules/forms.ts';
 import { grpcStatusOf } from '../base/errors.ts';
 import { loggable } from '../base/loggable.ts';
@@ -23,7 +30,7 @@ import { type KeyWatch, watchKey } from './watch-key.ts';
 
 export interface AuditEdgeDeps extends KeyWatch {
   /** Commits the new records of a batch. */
-  readonly ingest: (batch: AuditBatch) => Promise<Ingested>;
+  readonly ingest: (batch: AuditBatch) => Promise<IngestResult>;
   readonly metrics: GrpcMetrics;
 }
 
@@ -49,7 +56,7 @@ export const decodeShipRequest = (encoded: Buffer): WeighedRequest => ({
   bytes: encoded.length,
 });
 
-interface Queued {
+interface QueuedBatch {
   readonly spoolId: string;
   /** The first sequence. */
   readonly first: number | undefined;
@@ -72,20 +79,20 @@ export function serveShip(
     return;
   }
   const deliverer: Deliverer = { keyId: actor.keyId, onlySub: onlySubOf(actor) };
-  const queue: Queued[] = [];
+  const queue: QueuedBatch[] = [];
   const spools = new Set<string>();
   let queued = { records: 0, bytes: 0 };
   let granted = 0;
   let ingesting = false;
   let ended = false;
-  let goOn = (): void => {};
+  let resume = (): void => {};
 
   const stop = (): void => {
     ended = true;
     for (const { bytes } of queue.splice(0)) place.give(bytes);
     leaveKey();
     place.leave();
-    goOn();
+    resume();
   };
   const end = (code: status, details: string): void => {
     if (ended) return;
@@ -98,7 +105,7 @@ export function serveShip(
   const send = (response: ShipResponse): Promise<void> | void => {
     if (ended || stream.write(response)) return;
     return new Promise((resolve) => {
-      goOn = resolve;
+      resume = resolve;
       stream.once('drain', resolve);
     });
   };
@@ -109,7 +116,7 @@ export function serveShip(
     granted = credit;
     return send({ credit: { records: credit } });
   };
-  const judge = async ({ spoolId: spool, first, content }: Queued): Promise<Ingested> => {
+  const judge = async ({ spoolId: spool, first, content }: QueuedBatch): Promise<IngestResult> => {
     const ingested = 'problem' in content ? ({ refused: 'malformed', expected: 0 } as const) : await ingest(content);
     if ('refused' in ingested) {
       metrics.batchRefused(ingested.refused);
@@ -118,7 +125,7 @@ export function serveShip(
     }
     return ingested;
   };
-  const take = async (next: Queued): Promise<void> => {
+  const take = async (next: QueuedBatch): Promise<void> => {
     const { spoolId, records, bytes } = next;
     try {
       // The bytes are held until the batch is stored, even if the stream has ended in the meantime.
@@ -128,7 +135,7 @@ export function serveShip(
       else await send({ acknowledged: { spoolId, sequence: ingested.acknowledged } });
       await grant();
     } catch (error) {
-      log.warn({ err: loggable(error), workspace: actor.slug, spool: spoolId }, 'a batch was not taken in');
+      log.warn({ err: loggable(error), workspace: actor.slug, spool: spoolId }, 'a batch could not be stored');
       const { code, details } = grpcStatusOf(error);
       end(code, details);
     }
@@ -152,7 +159,7 @@ export function serveShip(
   stream.on('data', ({ hello, batch, bytes }: WeighedRequest) => {
     if (ended) return;
     if (hello != null) {
-      if (granted !== 0) return end(status.INVALID_ARGUMENT, 'hello is sent once');
+      if (granted !== 0) return end(status.INVALID_ARGUMENT, 'hello must be sent only once');
       const problem = capabilitiesProblem(hello.capabilities);
       if (problem !== null) return end(status.INVALID_ARGUMENT, problem);
       return void grant();
@@ -163,9 +170,9 @@ export function serveShip(
     if (queued.records + batch.records.length > queuedRecordsMax)
       return end(status.INVALID_ARGUMENT, `more than ${queuedRecordsMax} records are unacknowledged`);
     if (spools.add(batch.spoolId).size > spoolsMax)
-      return end(status.INVALID_ARGUMENT, `more than ${spoolsMax} spools came on this stream`);
+      return end(status.INVALID_ARGUMENT, `more than ${spoolsMax} spools were sent on this stream`);
     const next = queuedFrom(batch, bytes, actor.workspaceId, deliverer);
-    if (!place.take(next.bytes)) return end(status.UNAVAILABLE, 'too much of this key waits to be taken in; connect again');
+    if (!place.take(next.bytes)) return end(status.UNAVAILABLE, 'too many batches of this key wait to be stored; connect again');
     queued = { records: queued.records + next.records, bytes: queued.bytes + next.bytes };
     queue.push(next);
     if (isFull()) stream.pause();
@@ -180,7 +187,7 @@ export function serveShip(
 }
 
 /** `bytes`: the size of its message. */
-function queuedFrom(batch: Batch__Output, bytes: number, workspaceId: number, deliverer: Deliverer): Queued {
+function queuedFrom(batch: Batch__Output, bytes: number, workspaceId: number, deliverer: Deliverer): QueuedBatch {
   const { spoolId, records } = batch;
   const problem = batchProblem(batch);
   const named = { spoolId, first: records[0]?.sequence };

@@ -69,7 +69,9 @@ export async function listenForConnections(
     if (open.size >= bounds.all) return refuse(socket, 'connections');
     const seat = seats.take(networkOf(remoteAddress));
     if ('taken' in seat) return refuse(socket, seat.taken === 'by all' ? 'strangers' : 'network');
-    const { letIn, forget } = tend(bounds.uselessMs, seat.leave, (wasOfUse) => (wasOfUse ? socket.destroy() : refuse(socket, 'no_key')));
+    const { letIn, forget } = watchUse(bounds.uselessMs, seat.leave, (wasOfUse) =>
+      wasOfUse ? socket.destroy() : refuse(socket, 'no_key'),
+    );
     open.set(peer, { socket, letIn });
     metrics.connections(1);
     socket.once('close', () => {
@@ -79,7 +81,7 @@ export async function listenForConnections(
     });
     serve(socket);
   };
-  const failed = (error: Error): void => log.warn({ reason: error.message }, 'a connection of gRPC could not be accepted');
+  const failed = (error: Error): void => log.warn({ reason: error.message }, 'a gRPC connection could not be accepted');
   const listening = await listenEverywhere(host, port, { accept, failed });
   return {
     port: listening.port,
@@ -98,7 +100,7 @@ export async function listenForConnections(
 const peerOf = (address: string, port: number): string => `${address}:${port}`;
 
 /** Measures how long one connection has had no authenticated stream. */
-function tend(uselessMs: number, leave: () => void, end: (wasOfUse: boolean) => void) {
+function watchUse(uselessMs: number, leave: () => void, end: (wasOfUse: boolean) => void) {
   let streams = 0;
   let wasOfUse = false;
   let isGone = false;

@@ -2,20 +2,20 @@
 import { lookup } from 'node:dns/promises';
 import { createServer, isIP, type Server, type Socket } from 'node:net';
 
-interface Listening {
+interface GrpcListener {
   readonly port: number;
   /** Accepts no more connections; existing ones stay open. */
   readonly close: () => void;
 }
 
-interface Accepting {
+interface ConnectionHandler {
   readonly accept: (socket: Socket) => void;
   /** Called for errors after the start. */
   readonly failed: (error: Error) => void;
 }
 
 /** Some of the addresses can be missing on this machine. Port 0 results in the same port for all addresses. */
-export async function listenEverywhere(host: string, port: number, accepting: Accepting): Promise<Listening> {
+export async function listenEverywhere(host: string, port: number, accepting: ConnectionHandler): Promise<GrpcListener> {
   const addresses = isIP(host) === 0 ? (await lookup(host, { all: true })).map(({ address }) => address) : [host];
   const servers: Server[] = [];
   const close = (): void => {
@@ -40,7 +40,7 @@ export async function listenEverywhere(host: string, port: number, accepting: Ac
 const isAbsent = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && (error.code === 'EADDRNOTAVAIL' || error.code === 'EAFNOSUPPORT');
 
-async function listen(address: string, port: number, { accept, failed }: Accepting): Promise<Server> {
+async function listen(address: string, port: number, { accept, failed }: ConnectionHandler): Promise<Server> {
   const server = createServer(accept);
   await new Promise<void>((done, fail) => {
     server.once('error', fail);

@@ -1,4 +1,5 @@
 // The counters of the gRPC edge, for `/metrics`.
+
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import { type RefusedCode, refusedCodes } from '@tollgate/proto/contract';
 import { lags } from '../sidecars/rules/sidecar.ts';
@@ -49,8 +50,8 @@ export function createGrpcMetrics(registry: Registry): GrpcMetrics {
   const sidecars = new Gauge({ name: 'tollgate_sidecars_connected', help: 'Sidecars with an open policy stream', registers });
   const since = (name: string, help: string): Histogram =>
     new Histogram({ name, help, buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5], registers });
-  const sent = since('tollgate_revision_sent_seconds', 'From a revision raised to its snapshot sent, for each sidecar');
-  const acks = since('tollgate_revision_acknowledged_seconds', 'From a revision raised to its acknowledgement, for each sidecar');
+  const sent = since('tollgate_revision_sent_seconds', 'Time from a new revision to sending its snapshot, for each sidecar');
+  const acks = since('tollgate_revision_acknowledged_seconds', 'Time from a new revision to its acknowledgement, for each sidecar');
   const nacks = new Counter({
     name: 'tollgate_snapshots_refused_total',
     help: 'Snapshots that a sidecar refused, by code',
@@ -60,15 +61,15 @@ export function createGrpcMetrics(registry: Registry): GrpcMetrics {
   const records = new Counter({ name: 'tollgate_audit_records_total', help: 'Audit records that were committed', registers });
   const batches = new Counter({
     name: 'tollgate_audit_batches_refused_total',
-    help: `Batches of which nothing was taken, by code: ${refusedCodes.join(', ')}`,
+    help: `Batches that were refused, by code: ${refusedCodes.join(', ')}`,
     labelNames: ['code'],
     registers,
   });
   const leases = new Gauge({ name: 'tollgate_lease_streams', help: 'Sidecars with an open stream of leases', registers });
-  const connections = new Gauge({ name: 'tollgate_grpc_connections', help: 'Open connections of gRPC', registers });
+  const connections = new Gauge({ name: 'tollgate_grpc_connections', help: 'Open gRPC connections', registers });
   const refusedConnections = new Counter({
     name: 'tollgate_grpc_connections_refused_total',
-    help: 'Connections of gRPC that were refused or closed for want of a key, by why: connections, strangers, network, no_key',
+    help: 'gRPC connections that were refused, or closed because no key came, by reason: connections, strangers, network, no_key',
     labelNames: ['why'],
     registers,
   });
@@ -96,20 +97,20 @@ export function createGrpcMetrics(registry: Registry): GrpcMetrics {
 function createQuotaMetrics(registers: Registry[]): QuotaMetrics {
   const asks = new Counter({
     name: 'tollgate_lease_asks_total',
-    help: 'Asks for leases, by what was answered: grant, full, later, none, taken',
+    help: 'Asks for leases, by answer: grant, full, later, none, taken',
     labelNames: ['result'],
     registers,
   });
-  const tokens = new Counter({ name: 'tollgate_lease_tokens_granted_total', help: 'Calls that grants were made for', registers });
-  const lies = new Counter({ name: 'tollgate_lease_lies_total', help: 'Messages of asks that could not be true', registers });
+  const tokens = new Counter({ name: 'tollgate_lease_tokens_granted_total', help: 'Calls that were granted', registers });
+  const falseClaims = new Counter({ name: 'tollgate_lease_lies_total', help: 'Messages of asks with impossible claims', registers });
   const demands = new Counter({
     name: 'tollgate_lease_demands_total',
-    help: 'Asks for what who asked may not ask for: another subject, one that there is not, or more counters than a key may have',
+    help: 'Asks that were not allowed: for another subject, for one that does not exist, or for more counters than a key may have',
     registers,
   });
   const transactions = new Histogram({
     name: 'tollgate_lease_transaction_seconds',
-    help: 'A transaction of the ledger, which may answer several sidecars',
+    help: 'Time of a transaction of the ledger, which may answer several sidecars',
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5],
     registers,
   });
@@ -120,7 +121,7 @@ function createQuotaMetrics(registers: Registry[]): QuotaMetrics {
         if (result.kind === 'grant') tokens.inc(result.tokens);
       }
     },
-    lied: () => lies.inc(),
+    falseClaim: () => falseClaims.inc(),
     committed: (ms) => transactions.observe(ms / 1000),
     demanded: (asks) => demands.inc(asks),
   };

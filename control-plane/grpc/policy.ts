@@ -10,7 +10,7 @@ import type { View } from '../publish/view.ts';
 import type { Actor } from '../access/rules/actor.ts';
 import { type Form as SidecarForm, mayServe } from '../sidecars/rules/forms.ts';
 import { helloProblem, nackCodeOf } from '../sidecars/rules/sidecar.ts';
-import type { Present, Roster } from '../sidecars/operations/roster.ts';
+import type { ConnectedSidecar, Roster } from '../sidecars/operations/roster.ts';
 import type { Follower, LiveWorkspace, Published, Publisher } from '../publish/publisher.ts';
 import type { GrpcMetrics } from './metrics.ts';
 import { type Answer, createPushes, type Encodable, type Pushes } from './pushes.ts';
@@ -33,13 +33,13 @@ export type SyncStream = ServerDuplexStream<SyncRequest__Output, Encodable>;
 export const encodeSyncResponse = (response: Encodable): Buffer =>
   'encoded' in response ? response.encoded : policyService.Sync.responseSerialize(response);
 
-interface Sitting {
+interface PolicyStreamLimits {
   /** Limits the streams, because each can have a snapshot in flight that the sidecar never reads. */
   readonly seats: StreamSeats;
 }
 
 /** Serves one authenticated stream until either side ends it. */
-export function serveSync(deps: PolicyEdgeDeps & Sitting, stream: SyncStream, actor: Actor): void {
+export function serveSync(deps: PolicyEdgeDeps & PolicyStreamLimits, stream: SyncStream, actor: Actor): void {
   const { publisher, metrics, log } = deps;
   const seat = deps.seats.take(actor);
   if ('taken' in seat) {
@@ -50,7 +50,7 @@ export function serveSync(deps: PolicyEdgeDeps & Sitting, stream: SyncStream, ac
   let heartbeat: NodeJS.Timeout | null = null;
   let sidecarId = '';
   let form: SidecarForm = 'process';
-  let present: Present | null = null;
+  let present: ConnectedSidecar | null = null;
   let pushes: Pushes | null = null;
   /** The epoch of the revision at which the key was authenticated; later that of the last offered revision. */
   let { epoch } = actor;
@@ -122,7 +122,7 @@ export function serveSync(deps: PolicyEdgeDeps & Sitting, stream: SyncStream, ac
     if (ahead !== aheadBeats) return;
     log.warn(
       { workspace: actor.slug, sidecar: sidecarId, held: holds?.number, revision: newest?.revision },
-      'a sidecar holds a newer revision than there is, and takes none: after the database was put back from a backup, run `tollgate restore`',
+      'a sidecar has a newer revision than the database and accepts none: if the database was restored from a backup, run `tollgate restore`',
     );
   };
   const heartbeatNow = (): void => {
@@ -130,13 +130,13 @@ export function serveSync(deps: PolicyEdgeDeps & Sitting, stream: SyncStream, ac
     stream.write({ heartbeat: newest === null ? {} : { current: { epoch: newest.epoch, number: newest.revision } } });
   };
   const greet = (hello: NonNullable<SyncRequest__Output['hello']>): void => {
-    if (unfollow !== null) return end(status.INVALID_ARGUMENT, 'hello is sent once');
+    if (unfollow !== null) return end(status.INVALID_ARGUMENT, 'hello must be sent only once');
     const view = viewFor(hello, actor, deps.needs);
     if (view === null) return end(status.INVALID_ARGUMENT, 'hello.form must be FORM_PROCESS or FORM_LIBRARY');
     if (!mayServe(actor, view.form))
       return end(
         status.PERMISSION_DENIED,
-        'the key lacks the scope sidecar.sync, which a process needs: sidecar.library serves libraries alone',
+        'the key lacks the scope sidecar.sync, which a process needs; sidecar.library is only for libraries',
       );
     const problem = helloProblem(hello);
     if (problem !== null) return end(status.INVALID_ARGUMENT, problem);

@@ -16,7 +16,7 @@ export type Encodable = SyncResponse | { readonly encoded: Buffer };
 /** The answer of a sidecar: an ack with its hash, or a nack with its code. */
 export type Answer = { readonly revision: Revision__Output | null | undefined } & ({ readonly hash: Buffer } | { readonly code: string });
 
-type Held = Pick<NonNullable<SyncRequest__Output['hello']>, 'held' | 'heldHash' | 'capabilities'>;
+type HeldSnapshot = Pick<NonNullable<SyncRequest__Output['hello']>, 'held' | 'heldHash' | 'capabilities'>;
 
 export interface Pushes {
   /** Whether a revision was offered yet. */
@@ -28,21 +28,21 @@ export interface Pushes {
   answered(answer: Answer): (RevisionName & { readonly raisedAt: number }) | { readonly problem: string };
 }
 
-interface Sent extends RevisionName {
+interface SentRevision extends RevisionName {
   readonly hash: Buffer;
   readonly raisedAt: number;
   readonly form: 'whole' | 'delta' | 'unchanged';
 }
 
 export function createPushes(
-  { held, heldHash, capabilities }: Held,
-  write: (response: Encodable, of: Pick<Sent, 'raisedAt'>) => void,
+  { held, heldHash, capabilities }: HeldSnapshot,
+  write: (response: Encodable, of: Pick<SentRevision, 'raisedAt'>) => void,
 ): Pushes {
   /** The revision that the sidecar holds; null if only the whole snapshot can be sent. */
   let base: RevisionName | null = held ?? null;
   // A copy, because the original buffer keeps its whole message in memory.
   let hash: Buffer = Buffer.from(heldHash);
-  let sent: Sent | null = null;
+  let sent: SentRevision | null = null;
   let next: Published | null = null;
   /** The last revision that was offered. */
   let newest: Published | null = null;
@@ -68,7 +68,7 @@ export function createPushes(
     next = null;
     if (upcoming !== null) send(upcoming, false);
   };
-  const refused = (was: Sent, code: string): void => {
+  const refused = (was: SentRevision, code: string): void => {
     // The whole snapshot would be refused for the same reason.
     if (code === 'revision_backwards' || code === 'schema_unsupported' || code === 'wrong_workspace') return sendNext();
     base = null;
@@ -94,12 +94,12 @@ export function createPushes(
     },
     answered: (answer) => {
       const was = sent;
-      if (was === null) return { problem: `revision ${answer.revision?.number} was answered, and nothing was sent` };
+      if (was === null) return { problem: `revision ${answer.revision?.number} was answered, but no snapshot was sent` };
       // An answer to an older push is not possible, because only one push is in flight.
       if (answer.revision?.number !== was.number)
-        return { problem: `revision ${answer.revision?.number} was answered, ${was.number} was sent` };
+        return { problem: `revision ${answer.revision?.number} was answered, but ${was.number} was sent` };
       if (answer.revision.epoch !== was.epoch)
-        return { problem: `revision ${was.number} was answered by another epoch than it was sent by` };
+        return { problem: `revision ${was.number} was answered with another epoch than it was sent with` };
       // A sidecar that cannot apply a push must send a nack.
       if ('hash' in answer && !was.hash.equals(answer.hash))
         return { problem: `revision ${was.number} was acknowledged with another hash than it was sent with` };

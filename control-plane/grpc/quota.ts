@@ -65,7 +65,7 @@ export function serveLease({ ledger, seats, stillStands, metrics, log }: QuotaEd
   };
   const answer = async (open: QuotaLink, message: LeaseRequest__Output): Promise<void> => {
     const asks = message.asks == null ? null : asksFrom(message.asks.asks);
-    if (asks === null) return end(status.INVALID_ARGUMENT, 'a message holds asks, each with a counter and a revision');
+    if (asks === null) return end(status.INVALID_ARGUMENT, 'a message must contain asks, each with a counter and a revision');
     const response = answersOf(await open.ask(asks));
     // If the sidecar does not read the answer, its next messages are not read.
     if (!ended && !stream.write(response)) await once(stream, 'drain', { signal: gone.signal });
@@ -109,7 +109,7 @@ export function serveLease({ ledger, seats, stillStands, metrics, log }: QuotaEd
   stream.on('data', (message: LeaseRequest__Output) => {
     if (ended) return;
     if (message.hello != null) {
-      if (link !== null) return end(status.INVALID_ARGUMENT, 'hello is sent once');
+      if (link !== null) return end(status.INVALID_ARGUMENT, 'hello must be sent only once');
       return greet(message.hello);
     }
     if (link === null) return end(status.INVALID_ARGUMENT, 'the first message must be hello');

@@ -26,7 +26,7 @@ import { readOnlyWhileFlowing } from './read-ahead.ts';
 import { shareLooks } from './shared-looks.ts';
 import { createStreamSeats } from './stream-seats.ts';
 
-interface Deps extends PolicyEdgeDeps, AuditEdgeDeps, QuotaEdgeDeps {
+interface GrpcServerDeps extends PolicyEdgeDeps, AuditEdgeDeps, QuotaEdgeDeps {
   /** Throws a refusal if the header contains no valid key. */
   readonly authenticate: (authorization: string | undefined) => Promise<Actor>;
   readonly log: PolicyEdgeDeps['log'];
@@ -39,7 +39,7 @@ export interface GrpcTls {
   readonly graceMs: number;
 }
 
-interface Listening {
+interface GrpcAddress {
   readonly host: string;
   readonly port: number;
   /** Null: in plain text. */
@@ -59,8 +59,8 @@ export interface GrpcServer {
 }
 
 export async function startGrpcServer(
-  given: Deps,
-  { host, port, tls = null, bounds: ofConnections = connectionBounds }: Listening,
+  given: GrpcServerDeps,
+  { host, port, tls = null, bounds: ofConnections = connectionBounds }: GrpcAddress,
 ): Promise<GrpcServer> {
   const deps = { ...given, isTls: tls !== null, letIn: (peer: string) => connections.letIn(peer) };
   // grpc-js also throws everything that it would print.
@@ -124,7 +124,7 @@ function closeServer(server: Server): Promise<void> {
 }
 
 function authenticated<Request, Response>(
-  { authenticate, wall, isTls, letIn }: Deps & Pick<Connections, 'letIn'> & { readonly isTls: boolean },
+  { authenticate, wall, isTls, letIn }: GrpcServerDeps & Pick<Connections, 'letIn'> & { readonly isTls: boolean },
   serve: (stream: Parameters<handleBidiStreamingCall<Request, Response>>[0], actor: Actor) => void,
 ): handleBidiStreamingCall<Request, Response> {
   return (stream) => {
@@ -137,7 +137,7 @@ function authenticated<Request, Response>(
         // The stream has already emitted its end events and will not emit them again.
         if (stream.cancelled || stream.destroyed) return;
         if (!mayServe(actor, 'library')) {
-          const details = 'the key lacks the scope sidecar.sync, or for a library sidecar.library';
+          const details = 'the key lacks the scope sidecar.sync (for a library: sidecar.library)';
           return void stream.emit('error', { code: status.PERMISSION_DENIED, details });
         }
         const problem = isTls ? peerProblem(stream, actor.slug) : null;

@@ -20,11 +20,11 @@ export function watchKey({ stillStands, log }: KeyWatch, actor: Actor, onFallen:
       const now = await stillStands(actor);
       if (now === null) onFallen('this key was revoked or rotated, or has expired');
       else if (!mayServe(now, 'library') || onlySubOf(now) !== onlySubOf(actor))
-        onFallen('this key may do less, or more, than it could; connect again');
+        onFallen('the permissions of this key have changed; connect again');
     } catch (error) {
       // A database that is not available stores nothing and grants nothing. The next check will show the state of the
       // key.
-      log.warn({ err: loggable(error), workspace: actor.slug }, 'whether a key still stands could not be read');
+      log.warn({ err: loggable(error), workspace: actor.slug }, 'it could not be checked whether a key is still valid');
     }
   };
   const looking = setInterval(() => void look(), lookMs);

@@ -38,7 +38,7 @@ const asks: Readonly<Record<string, JsonSchema>> = {
     description: 'absent: background for `permission_mode` bypassPermissions or `ci`, subagent with `agent_id`, else interactive',
   },
   agent_chain: { ...names, description: 'root to caller' },
-  delegated_tools: { ...names, description: 'all that the task was handed down with' },
+  delegated_tools: { ...names, description: 'the only tools that were delegated with the task' },
   client: object({ name }, { version: name }),
   permission_mode: anything,
   impersonate_uid: { ...name, description: 'needs the scope `govern.impersonate`' },
@@ -57,7 +57,7 @@ const answers: Readonly<Record<Hook, JsonSchema>> = {
   'tool-use': object(
     { decision: word(['allow', 'deny']), reason: text },
     {
-      request_id: { ...text, description: 'of its entry; absent where one entry tells of many requests' },
+      request_id: { ...text, description: 'id of its audit entry; absent if one entry covers many requests' },
       kind,
       retryAfterMs: integer,
       modified_input: anything,
@@ -80,12 +80,12 @@ const words = {
     id: 'governToolUse',
     summary: 'Decides a tool call before it is made',
     description:
-      'With a good key every answer is 200 with a decision, also for a body that cannot be read or is too large (`call_malformed`, `input_too_large`), and for more requests than a key may send (`request_limit`). 401 and 403 speak of the key, 5xx of an outage; both carry a decision too. `kind` retry: the same call may pass later, after `retryAfterMs`. The header `X-GS-Client: name/version` names the client; a bare `Authorization: gsk_…` is taken as well.',
+      'With a valid key every answer is 200 with a decision, also for a body that cannot be read or is too large (`call_malformed`, `input_too_large`), and for more requests than a key may send (`request_limit`). 401 and 403 mean a problem with the key, 5xx an outage; they contain a decision too. `kind` retry: the same call may pass later, after `retryAfterMs`. The header `X-GS-Client: name/version` names the client; a bare `Authorization: gsk_…` is also accepted.',
   },
   'tool-output': {
     id: 'governToolOutput',
-    summary: 'Says what of the output of a tool call may reach the model',
-    description: '`redact`: use `modified_output`; `block`: nothing of it. Statuses are as before the call.',
+    summary: 'Decides which part of the output of a tool call may reach the model',
+    description: '`redact`: use `modified_output`; `block`: no part of it may reach the model. Statuses are the same as before the call.',
   },
 } as const;
 

@@ -3,7 +3,7 @@ import type { CookieSerializeOptions } from '@fastify/cookie';
 import type { FastifyRequest } from 'fastify';
 import { sessionMs } from '../access/rules/session.ts';
 import { signInMs } from '../access/rules/sign-in.ts';
-import type { Shown } from '../access/operations/authenticate.ts';
+import type { RequestCredentials } from '../access/operations/authenticate.ts';
 
 export const signInCookie = 'tollgate_sign_in';
 export const callbackPath = '/api/v1/oidc/callback';
@@ -28,7 +28,7 @@ export function cookieOptions(publicUrl: string | null): { readonly session: Opt
   };
 }
 
-export function shownBy({ headers, cookies, method }: FastifyRequest, publicUrl: string | null): Shown {
+export function shownBy({ headers, cookies, method }: FastifyRequest, publicUrl: string | null): RequestCredentials {
   const csrf = headers['x-csrf-token'];
   return {
     authorization: headers.authorization,

@@ -4,11 +4,11 @@ import type { FastifyBaseLogger, FastifyReply } from 'fastify';
 import type { Registry } from 'prom-client';
 import type { Config } from '../app/config.ts';
 import type { Issuer } from '../access/rules/sign-in.ts';
-import type { Deps } from '../access/operation.ts';
+import type { OperationDeps } from '../access/operation.ts';
 import type { StartRun } from '../runs/operations/start-run.ts';
 import type { OpenStreams, StreamBounds } from './streams.ts';
 
-export interface AppDeps extends Deps {
+export interface AppDeps extends OperationDeps {
   readonly streamBounds: StreamBounds;
   readonly config: Pick<Config, 'operatorKey' | 'patchPerMinute' | 'publicUrl' | 'hookStatus'>;
   /** The issuer with which members sign in; null while none is configured. */

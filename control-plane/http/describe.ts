@@ -7,18 +7,18 @@ import { errorRef } from './shapes.ts';
 
 export const tags = {
   Agents: 'Profiles: a model, a prompt, allowed tools and hard caps.',
-  Runs: 'Agents at work: model, tools, rounds, governed at every call and halted by their caps.',
+  Runs: 'Executions of agents: rounds of a model and its tools. Every tool call is governed, and caps halt the run.',
   Policies: 'The four layers that govern every tool call: workspace, role, agent type, user.',
-  Hooks: 'The protocol of hook clients: a decision before a tool call, and what of its output may pass after it.',
+  Hooks: 'The protocol of hook clients: a decision before a tool call, and a decision on its output after it.',
   Audit: 'Every governed tool call, and every change of the administration.',
   Access: 'Keys, members and sessions.',
-  Sidecars: 'Who decides by the policies, how far behind, and how they are.',
+  Sidecars: 'The processes and libraries that enforce the policies: how far they are behind, and their state.',
   Tools: 'Models that agents run on, and servers that give them tools.',
   Workspaces: "For the operator, with the operator's key.",
-  Health: 'For probes and monitoring; open to whoever reaches the port.',
+  Health: 'For probes and monitoring; open to every client that reaches the port.',
 } as const;
 
-export interface Described {
+export interface RouteDescription {
   /** The `operationId`: a verb and a noun. */
   readonly id: string;
   readonly tag: keyof typeof tags;
@@ -46,20 +46,21 @@ export interface Described {
 const reasons: Readonly<Record<ErrorCode, string>> = {
   bad_request: 'The request is malformed; every problem is named with its place.',
   unauthenticated: 'The key is missing, malformed, unknown, revoked or expired, or the session has ended.',
-  forbidden: 'Scopes or role do not permit this, the workspace is not that of the key, or a change by cookie lacks X-CSRF-Token.',
+  forbidden:
+    'Scopes or role do not permit this, the workspace is not that of the key, or a change with a session cookie lacks X-CSRF-Token.',
   not_found: 'There is no such thing in this workspace.',
-  conflict: 'It stands against what there is.',
-  stale_revision: 'What would be changed was changed after the revision in If-Match.',
+  conflict: 'The request conflicts with the current state.',
+  stale_revision: 'The target of the change was changed after the revision in If-Match.',
   too_large: 'The body is larger than this operation takes.',
   unsupported_media: 'The body is not application/json.',
-  rate_limited: 'Too many requests; Retry-After says when to come back.',
-  upstream_failed: 'A server that was asked on behalf of the caller did not answer as it should.',
-  internal: 'A defect of this server.',
-  unavailable: 'The database cannot be reached, or takes nothing in, or the server is stopping; try again.',
+  rate_limited: 'Too many requests; Retry-After says when to try again.',
+  upstream_failed: 'Another server that this request depends on did not answer correctly.',
+  internal: 'An internal error of this server.',
+  unavailable: 'The database cannot be reached or cannot write, or the server is stopping; try again.',
 };
 
 /** Returns the schema for Fastify: the part that Fastify checks and the part that @fastify/swagger shows. */
-export function describe(route: Described, checked: FastifySchema, security: readonly object[]): FastifySchema {
+export function describe(route: RouteDescription, checked: FastifySchema, security: readonly object[]): FastifySchema {
   const {
     id,
     tag,
@@ -105,10 +106,10 @@ export function describe(route: Described, checked: FastifySchema, security: rea
 
 const conditional = {
   type: 'object',
-  properties: { 'if-match': { type: 'string', description: 'a revision: the write holds only while what it changes is unchanged since' } },
+  properties: { 'if-match': { type: 'string', description: 'a revision: the write is refused if its target has changed since' } },
 };
 
-function success(answers: Described['answers'], also: Described['answersAlso']): Readonly<Record<string, object>> {
+function success(answers: RouteDescription['answers'], also: RouteDescription['answersAlso']): Readonly<Record<string, object>> {
   if ('redirects' in answers)
     return {
       302: { type: 'null', description: String(answers['redirects']), headers: { Location: { type: 'string', format: 'uri-reference' } } },
@@ -128,12 +129,12 @@ function success(answers: Described['answers'], also: Described['answersAlso']):
 /** The error codes of requests that fail after they have begun. */
 const begun = ['upstream_failed', 'internal', 'unavailable'] as const satisfies readonly ErrorCode[];
 
-const withHeaders = (responses: Readonly<Record<string, object>>, headers: Described['headers']): object =>
+const withHeaders = (responses: Readonly<Record<string, object>>, headers: RouteDescription['headers']): object =>
   headers === undefined
     ? responses
     : Object.fromEntries(Object.entries(responses).map(([status, response]) => [status, { ...response, headers }]));
 
-const refused = (code: ErrorCode, bodyBytes: number, headers: Described['headers']): object => ({
+const refused = (code: ErrorCode, bodyBytes: number, headers: RouteDescription['headers']): object => ({
   description: code === 'too_large' ? `The body is larger than ${bodyBytes} bytes.` : reasons[code],
   content: { 'application/json': { schema: errorRef } },
   ...(headers === undefined ? {} : { headers }),

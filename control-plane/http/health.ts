@@ -6,11 +6,11 @@ import { exportReadiness } from './metrics.ts';
 import { okAnd } from './shapes.ts';
 
 const tag = 'Health';
-const warnings = { type: 'array', items: { type: 'string' }, description: 'What somebody should see to, though it serves' };
+const warnings = { type: 'array', items: { type: 'string' }, description: 'Problems that need attention while the service works' };
 const schemas = {
-  alive: describe({ id: 'readHealth', tag, summary: 'Whether it lives', answers: okAnd() }, {}, []),
+  alive: describe({ id: 'readHealth', tag, summary: 'Whether the process works', answers: okAnd() }, {}, []),
   ready: describe(
-    { id: 'readReadiness', tag, summary: 'Whether it can serve; 503 with the reasons otherwise', answers: okAnd({}, { warnings }) },
+    { id: 'readReadiness', tag, summary: 'Whether it can serve; if not, 503 with the reasons', answers: okAnd({}, { warnings }) },
     {},
     [],
   ),

@@ -24,6 +24,6 @@ export function answerMissing(app: FastifyInstance): (request: FastifyRequest, r
     void reply
       .code(405)
       .header('Allow', [...new Set(methods)].join(', '))
-      .send({ error: `this path takes ${[...new Set(methods)].join(', ')}` });
+      .send({ error: `the methods of this path are ${[...new Set(methods)].join(', ')}` });
   };
 }

@@ -13,8 +13,8 @@ const version = '2026-06-25';
 const about = `The control plane of Tollgate: which agent may call which tool, for whom and how often, and what happened.
 
 Authenticate with \`Authorization: Bearer gsk_<workspace>_<random>\`. In a path, \`{workspace}\` must be the workspace of the key.
-Every answer that is not 2xx is \`{"error": "<reason>"}\`; branch on the status. Every write answers the \`revision\` it made, every read
-names the revision it saw in \`ETag\`; send one in \`If-Match\`, and a write holds only while what it changes is unchanged since.
+Every answer that is not 2xx is \`{"error": "<reason>"}\`; branch on the status. Every write answers the \`revision\` that it made, every read
+names the revision that it saw in \`ETag\`. Send one in \`If-Match\`, and a write is refused if its target has changed since.
 Clients must tolerate unknown keys.`;
 
 interface Circumstances {
@@ -45,7 +45,7 @@ export async function addApiDocument(app: FastifyInstance, { operator, publicUrl
             in: 'cookie',
             name: sessionCookieOf(publicUrl),
             description:
-              'For the console. What changes something also needs the header `X-CSRF-Token`: `csrf` of `GET /{workspace}/admin/session`.',
+              'For the console. Requests that change something also need the header `X-CSRF-Token`: `csrf` of `GET /{workspace}/admin/session`.',
           },
         },
       },

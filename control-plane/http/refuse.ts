@@ -16,5 +16,5 @@ export function logRefusal(request: FastifyRequest, { code, cause, publicMessage
   const line = { refusal: publicMessage, ...(cause === undefined ? {} : loggable(cause)), route: request.routeOptions.url };
   if (code === 'internal') request.log.error(line, 'a request failed');
   if (code === 'unavailable') request.log.warn(line, 'a request could not be served now');
-  if (code === 'upstream_failed') request.log.warn(line, 'another server failed us');
+  if (code === 'upstream_failed') request.log.warn(line, 'another server failed during a request');
 }

@@ -10,7 +10,7 @@ import type { Operation } from '../access/operation.ts';
 import { conditionOf } from './condition.ts';
 import { shownBy } from './cookies.ts';
 import type { AppDeps } from './deps.ts';
-import { type Described, describe } from './describe.ts';
+import { type RouteDescription, describe } from './describe.ts';
 
 export interface RouteSchema {
   readonly params?: TSchema;
@@ -22,26 +22,26 @@ export interface RouteSchema {
 type TypeOf<S extends RouteSchema, K extends keyof RouteSchema> = S[K] extends TSchema ? Static<S[K]> : undefined;
 
 /** The parts of a request after the schema check. */
-interface Asked<S extends RouteSchema> {
+interface CheckedRequest<S extends RouteSchema> {
   readonly params: TypeOf<S, 'params'>;
   readonly query: TypeOf<S, 'querystring'>;
   readonly body: TypeOf<S, 'body'>;
   readonly headers: FastifyRequest['headers'];
 }
 
-export interface Asking<S extends RouteSchema, I, R> extends Described {
+export interface RequestSource<S extends RouteSchema, I, R> extends RouteDescription {
   readonly method: HTTPMethods;
   readonly url: string;
   readonly operation: Operation<I, R>;
   readonly schema: S;
-  readonly input: (asked: Asked<S>) => I;
+  readonly input: (asked: CheckedRequest<S>) => I;
   /**
    * Called after the actor is known to have access and before the body is read. `params`: the parameters of the path.
    */
   readonly admit?: (actor: Actor, params: TypeOf<S, 'params'>) => void;
 }
 
-interface Route<S extends RouteSchema, I, R> extends Asking<S, I, R> {
+interface Route<S extends RouteSchema, I, R> extends RequestSource<S, I, R> {
   readonly answer: (result: R) => object;
 }
 
@@ -69,7 +69,7 @@ export function addRoute<const S extends RouteSchema, I, R>(app: FastifyInstance
 }
 
 /** Returns the options that every route needs before its handler, and `actorOf`, which gives the handler the actor. */
-export function joined<S extends RouteSchema, I, R>(deps: AppDeps, route: Asking<S, I, R>) {
+export function joined<S extends RouteSchema, I, R>(deps: AppDeps, route: RequestSource<S, I, R>) {
   const checked: FastifySchema = route.schema;
   return {
     schema: describe(route, checked, security),
@@ -116,8 +116,8 @@ function pathWorkspace(params: unknown): string | null {
 }
 
 /** The schema check has already validated these values; Fastify's own types do not express that. */
-export const asked = <S extends RouteSchema>({ params, query, body, headers }: FastifyRequest): Asked<S> =>
-  ({ params, query, body, headers }) as Asked<S>;
+export const asked = <S extends RouteSchema>({ params, query, body, headers }: FastifyRequest): CheckedRequest<S> =>
+  ({ params, query, body, headers }) as CheckedRequest<S>;
 
 /** Builds the answer to a write. */
 export const ok = (result: object): object => ({ ok: true, ...result });

@@ -26,9 +26,9 @@ export const pageLimit = shownAs({
   minimum: 1,
   maximum: 1000,
   default: 200,
-  description: 'what is below or above is clamped',
+  description: 'values outside the range are clamped',
 });
-export const pageCursor = Type.String({ description: '`next` of the page before' });
+export const pageCursor = Type.String({ description: '`next` of the previous page' });
 /** The query of a list that has no other parameters. */
 export const pageQuery = Type.Object(
   { limit: Type.Optional(pageLimit), cursor: Type.Optional(pageCursor) },
@@ -45,7 +45,8 @@ export const forceQuery = Type.Object(
       Type.Unsafe<'true' | 'false'>({
         type: 'string',
         enum: ['true', 'false'],
-        description: 'true: write also what connected sidecars of an older version do not understand; they deny what it is about',
+        description:
+          'true: write also rules that connected sidecars of an older version do not understand; those sidecars deny the calls of such rules',
       }),
     ),
   },
@@ -128,7 +129,7 @@ const rule = named(
   object({}, { permission: word(['allow', 'deny']), rateLimit: integer, transform: word(['log', 'redact']), override: { const: true } }),
 );
 const shownUserPolicy = named('ShownUserPolicy', {
-  description: 'At each place that either part names, the stricter of both; and the two as written.',
+  description: 'At each place that either part names, the stricter of both parts; and both parts as they were written.',
   type: 'object',
   properties: {
     ...(documentSchema('user')['properties'] as object),
@@ -137,7 +138,7 @@ const shownUserPolicy = named('ShownUserPolicy', {
 });
 const override = named('LooseningOverride', {
   ...object({ document: text, path: text, rule: refOf(rule) }),
-  description: 'An explicit exception that still loosens what was tightened.',
+  description: 'An explicit exception that still loosens a rule that was tightened.',
 });
 const member = named('Member', object({ uid: text, email: text, role: word(roles), createdAt: dateTime }));
 const key = named(
@@ -145,7 +146,7 @@ const key = named(
   object({
     id: text,
     name: text,
-    last4: { ...text, description: 'to know it by' },
+    last4: { ...text, description: 'end of the key, to recognize it' },
     scopes: listOf(word(scopes)),
     uid: { ...orNull(text), description: 'the member it acts as; null for a service key' },
     madeBy: text,
@@ -165,7 +166,7 @@ const entry = named('AuditEntry', {
       id: text,
       tool: text,
       decision: word(['allow', 'deny']),
-      decisionReason: { ...text, description: 'a code, a colon, and words for people' },
+      decisionReason: { ...text, description: 'a code, a colon, and an explanation for people' },
       agentName: text,
       agentTier: word(tiers),
       sub: text,
@@ -184,8 +185,8 @@ const entry = named('AuditEntry', {
       agentType: text,
       role: word([...roles, '']),
       keyId: text,
-      traceId: { ...text, description: 'the trace that the call is part of, in hex, where one is known; its caller may name any' },
-      spanId: { ...text, description: 'the span of the call in it, else that of its caller' },
+      traceId: { ...text, description: 'the trace that the call is part of, in hex, if it is known; the caller chooses it' },
+      spanId: { ...text, description: 'the span of the call in that trace, or that of its caller' },
       originSub: text,
       chain: { ...texts, description: 'agent names from the root to the caller' },
       runChain: texts,
@@ -213,13 +214,19 @@ const entry = named('AuditEntry', {
       recordedBy: {
         ...orNull(text),
         description:
-          'the key that the spool of the entry was begun with; `control-plane` for its own runs; null: not known, as of spools older than this field',
+          'the key that the spool of the entry was started with; `control-plane` for its own runs; null: unknown, because the spool is older than this field',
       },
-      deliveredBy: { ...text, description: 'the key that it came with: another one where a process has adopted the spool of a dead one' },
-      subClaimed: { ...text, description: 'the subject that a library claimed, where its key may not name it; `sub` is that of the key' },
-      tsClaimed: { ...text, description: 'the time that a sidecar claimed, where it cannot be right' },
-      raw: { ...text, description: 'what was recorded, where it is no entry' },
-      mended: { ...texts, description: 'fields of the record that were not as promised' },
+      deliveredBy: {
+        ...text,
+        description: 'the key that delivered the entry: a different one if another process adopted the spool of a process that ended',
+      },
+      subClaimed: {
+        ...text,
+        description: 'the subject that a library claimed, if its key may not name it; then `sub` is the subject of the key',
+      },
+      tsClaimed: { ...text, description: 'the time that a sidecar claimed, if it cannot be right' },
+      raw: { ...text, description: 'the recorded text, if it is not an entry' },
+      mended: { ...texts, description: 'fields of the record that were not valid and were replaced' },
     },
   ),
 });
@@ -240,7 +247,7 @@ const usageCost = {
 const stopReason = {
   ...word(stopReasons),
   description:
-    '`goal_complete`: the agent had no more to do; `max_output`: its last reply was cut off at the longest that its model gives; `refused`: the model, or a filter of its provider, would not go on',
+    '`goal_complete`: the agent finished; `max_output`: its last reply was cut off at the longest output of its model; `refused`: the model, or a filter of its provider, refused to continue',
 };
 const runResult = named(
   'RunResult',
@@ -257,7 +264,7 @@ const runFields = {
   id: text,
   agentId: text,
   agentName: { ...text, description: "the agent's when the run began" },
-  sub: { ...text, description: 'whose run it is, and who pays' },
+  sub: { ...text, description: 'the subject that started the run and that is charged for it' },
   conversationId: text,
   status: word(runStatuses),
   startedAt: dateTime,
@@ -268,11 +275,11 @@ const runFields = {
       durationMs: integer,
     }),
     description:
-      'of a run that goes on: so far, as of its last round; without counts where nobody knows them, since the control plane that ran it died',
+      'of an active run: as of its last round; without the counts if they are unknown, because the control plane of the run ended unexpectedly',
   },
 };
 const perhapsOfRun = {
-  parentRunId: { ...text, description: 'the run that handed the task down' },
+  parentRunId: { ...text, description: 'the run that delegated the task' },
   stopReason,
   endedAt: dateTime,
   cancelRequestedAt: dateTime,
@@ -281,12 +288,13 @@ const runSummary = named('RunSummary', object(runFields, perhapsOfRun));
 const run = named(
   'Run',
   object(
-    { ...runFields, request: { description: 'as it was asked for, redacted as policy says' }, output: text },
+    { ...runFields, request: { description: 'the request, redacted by policy' }, output: text },
     {
       ...perhapsOfRun,
       error: { ...text, description: 'why it failed' },
       transcript: {
-        description: 'what was said, redacted as policy says; of a run that goes on, or whose control plane died, as of its last round',
+        description:
+          'the messages, redacted by policy; of an active run, or one whose control plane ended unexpectedly, as of its last round',
       },
     },
   ),
@@ -294,12 +302,15 @@ const run = named(
 
 const listedTool = {
   name: { ...text, description: '`<server>.<tool>`' },
-  description: { ...text, description: "the server's own words" },
-  requiredScopes: { ...texts, description: 'that an agent needs for it' },
-  admitted: { ...flag, description: 'whether this definition is admitted: what `toolDefinitions: "pinned"` asks for' },
+  description: { ...text, description: 'as the server describes it' },
+  requiredScopes: { ...texts, description: 'scopes that an agent needs to call it' },
+  admitted: { ...flag, description: 'whether this definition is admitted, which `toolDefinitions: "pinned"` requires' },
 };
 const digest = {
-  digest: { ...text, description: 'SHA-256 in hex of all that the server says of it; absent: discovered by a release that kept none' },
+  digest: {
+    ...text,
+    description: 'SHA-256 in hex of the definition that the server gives; absent: a release without digests discovered the tool',
+  },
 };
 const tool = named('Tool', object({ ...listedTool, inputSchema: { type: 'object' } }, digest));
 const serverWith = (tools: JsonSchema): JsonSchema =>
@@ -364,5 +375,5 @@ export const policySet = (shown: (document: JsonSchema) => JsonSchema): Readonly
   workspacePolicy: shown(workspacePolicyRef),
   rolePolicies: { ...mapOf(shown(policyRef)), description: 'by role' },
   agentTypePolicies: { ...mapOf(shown(policyRef)), description: 'by agent-type key' },
-  userPolicies: { ...mapOf(shown(userPolicyRef)), description: "by uid; the organisation's parts, members' own are theirs" },
+  userPolicies: { ...mapOf(shown(userPolicyRef)), description: "by uid; only the organisation's parts, not the members' own parts" },
 });

@@ -7,10 +7,10 @@ import type { Actor } from '../access/rules/actor.ts';
 import { refusalOf } from '../base/errors.ts';
 import { loggable } from '../base/loggable.ts';
 import type { StreamDeps } from './deps.ts';
-import { type Asking, asked, joined, type RouteSchema } from './route.ts';
+import { type RequestSource, asked, joined, type RouteSchema } from './route.ts';
 
 /** `frame` turns each item into text of the media type that `answers` names. */
-interface StreamRoute<S extends RouteSchema, I, T> extends Asking<S, I, AsyncIterable<T>> {
+interface StreamRoute<S extends RouteSchema, I, T> extends RequestSource<S, I, AsyncIterable<T>> {
   readonly answers: { readonly mediaType: string; readonly text: string };
   readonly frame: (item: T) => string;
 }
@@ -70,7 +70,7 @@ interface Exchange {
   readonly actor: Pick<Actor, 'slug'>;
 }
 
-interface Sent<T> {
+interface StreamedAnswer<T> {
   readonly items: AsyncIterable<T>;
   readonly frame: (item: T) => string;
   readonly mediaType: string;
@@ -81,14 +81,14 @@ interface Sent<T> {
 export function sendStream<T>(
   deps: Pick<StreamDeps, 'streams' | 'countBroken'>,
   { request, reply, actor }: Exchange,
-  { items, frame, mediaType, signal }: Sent<T>,
+  { items, frame, mediaType, signal }: StreamedAnswer<T>,
 ): FastifyReply {
   void reply.type(mediaType).header('Cache-Control', 'no-store').header('X-Accel-Buffering', 'no');
   // A kept-alive connection would outlive the stream and delay a stop. `Connection: close` is not used: with it, a
   // client accepts a body without its last chunk as complete.
   reply.raw.once('finish', () => request.raw.socket.end());
   const unread = (): void => {
-    request.log.info({ route: request.routeOptions.url, workspace: actor.slug }, 'a stream was cut: its client does not read');
+    request.log.info({ route: request.routeOptions.url, workspace: actor.slug }, 'a stream was cut off: its client does not read');
     cut(request);
   };
   const body = Readable.from(framed(items, frame, { ms: deps.streams.undrainedMs, unread }), {
@@ -128,5 +128,5 @@ async function* framed<T>(items: AsyncIterable<T>, frame: (item: T) => string, {
 function logBroken(request: FastifyRequest, error: unknown): void {
   const { code, cause } = refusalOf(error);
   const level = code === 'internal' ? 'error' : code === 'unavailable' ? 'warn' : 'info';
-  request.log[level]({ ...loggable(cause ?? error), route: request.routeOptions.url }, 'an answer broke off after its beginning');
+  request.log[level]({ ...loggable(cause ?? error), route: request.routeOptions.url }, 'an answer failed after it had begun');
 }

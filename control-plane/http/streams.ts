@@ -21,13 +21,13 @@ export interface OpenStreams {
 
 export function createOpenStreams({ ofKey, inProcess, undrainedMs }: StreamBounds): OpenStreams {
   const seats = createSeats<string>({ each: ofKey, all: inProcess });
-  const words = { 'by the key': `at most ${ofKey} answers of a key`, 'by all': `at most ${inProcess} answers` };
+  const words = { 'by the key': `at most ${ofKey} long answers of a key`, 'by all': `at most ${inProcess} long answers` };
   return {
     undrainedMs,
     open: (keyId) => {
       const seat = seats.take(keyId);
       if ('leave' in seat) return seat.leave;
-      const publicMessage = `${words[seat.taken]} that go on (stream, export, simulate) may be open at once in one control plane; end one and try again`;
+      const publicMessage = `${words[seat.taken]} (stream, export, simulate) may be open at once in one control plane; close one and try again`;
       throw new AppError({ code: 'rate_limited', publicMessage, retryAfterSeconds: 5 });
     },
   };

@@ -6,7 +6,7 @@ import { loggable, reasonOf } from '../base/loggable.ts';
 import { lifeOf } from '../certificates/x509/authorities.ts';
 import type { Pair } from '../certificates/x509/certificate.ts';
 import type { HttpsServer } from '../certificates/https-server.ts';
-import { type Reviewing, startServer } from './server.ts';
+import { type ReviewSettings, startServer } from './server.ts';
 
 interface Log {
   readonly info: (words: string) => void;
@@ -14,7 +14,7 @@ interface Log {
   readonly error: (details: object, words: string) => void;
 }
 
-interface Deps extends Reviewing {
+interface InjectorDeps extends ReviewSettings {
   /** Returns the current server certificate. */
   readonly certificate: () => Promise<Pair>;
   readonly registry: Registry;
@@ -24,7 +24,7 @@ interface Deps extends Reviewing {
 interface Options {
   readonly host: string;
   readonly port: number;
-  readonly tendMs?: number;
+  readonly checkMs?: number;
 }
 
 export interface Injector {
@@ -33,14 +33,14 @@ export interface Injector {
   /** Null: the webhook does not listen yet. */
   readonly port: number | null;
   /** Checks and renews the certificate immediately. */
-  readonly tend: () => Promise<void>;
+  readonly check: () => Promise<void>;
   readonly close: (ms: number) => Promise<void>;
 }
 
-const standardTendMs = 30_000;
+const standardCheckMs = 30_000;
 
 /** Rejects when the port is in use. Without a certificate, the webhook waits. */
-export async function startInjector(deps: Deps, { host, port, tendMs = standardTendMs }: Options): Promise<Injector> {
+export async function startInjector(deps: InjectorDeps, { host, port, checkMs = standardCheckMs }: Options): Promise<Injector> {
   const { log, certificate } = deps;
   const metrics = createMetrics(deps.registry);
   let server: HttpsServer | null = null;
@@ -57,23 +57,23 @@ export async function startInjector(deps: Deps, { host, port, tendMs = standardT
     metrics.expires(lifeOf(pair).until);
     log.info('the injection webhook has a new certificate');
   };
-  const tendOnce = async (): Promise<void> => {
+  const checkOnce = async (): Promise<void> => {
     let pair: Pair;
     try {
       pair = await certificate();
       problem = null;
     } catch (error) {
       problem = reasonOf(error);
-      log.error(loggable(error), 'the certificate of the injection webhook was not looked after');
+      log.error(loggable(error), 'the certificate of the injection webhook could not be checked or renewed');
       return;
     }
     await use(pair);
   };
-  let tending: Promise<void> = Promise.resolve();
-  const tend = (): Promise<void> => (tending = tending.catch(() => undefined).then(tendOnce));
-  await tend();
-  const unheard = (error: unknown): void => log.error(loggable(error), 'the injection webhook could not listen');
-  const timer = setInterval(() => void tend().catch(unheard), tendMs);
+  let checking: Promise<void> = Promise.resolve();
+  const check = (): Promise<void> => (checking = checking.catch(() => undefined).then(checkOnce));
+  await check();
+  const reportFailure = (error: unknown): void => log.error(loggable(error), 'the injection webhook could not listen');
+  const timer = setInterval(() => void check().catch(reportFailure), checkMs);
   return {
     get problem() {
       return server === null ? (problem ?? 'it has no certificate yet') : null;
@@ -81,10 +81,10 @@ export async function startInjector(deps: Deps, { host, port, tendMs = standardT
     get port() {
       return server?.port ?? null;
     },
-    tend,
+    check,
     close: async (ms) => {
       clearInterval(timer);
-      await tending.catch(() => undefined);
+      await checking.catch(() => undefined);
       await server?.close(ms);
     },
   };
@@ -93,7 +93,7 @@ export async function startInjector(deps: Deps, { host, port, tendMs = standardT
 function createMetrics(registry: Registry) {
   const reviews = new Counter({
     name: 'tollgate_injection_reviews_total',
-    help: 'Reviews of pods that were answered, by what came of them',
+    help: 'Reviews of pods that were answered, by result',
     labelNames: ['result'],
     registers: [registry],
   });

@@ -7,11 +7,11 @@ import { Agent, buildConnector, type Dispatcher, request } from 'undici';
 
 export interface Kubernetes {
   /** `path` begins with `/api` or `/apis`. `body` is sent as JSON. Throws when there is no answer. */
-  readonly ask: (method: 'GET' | 'POST' | 'PUT' | 'PATCH', path: string, body?: unknown) => Promise<Answered>;
+  readonly ask: (method: 'GET' | 'POST' | 'PUT' | 'PATCH', path: string, body?: unknown) => Promise<KubernetesAnswer>;
   readonly close: () => Promise<void>;
 }
 
-interface Answered {
+interface KubernetesAnswer {
   readonly status: number;
   readonly body: unknown;
 }
@@ -33,7 +33,7 @@ export async function accountOfPod(env: Env, folder = accountFolder): Promise<Ac
   const port = env['KUBERNETES_SERVICE_PORT'] ?? '443';
   const [tokenFile, caFile, namespaceFile] = ['token', 'ca.crt', 'namespace'].map((name) => join(folder, name));
   if (host === undefined || tokenFile === undefined || caFile === undefined || namespaceFile === undefined || !existsSync(tokenFile))
-    return { problem: 'this is no pod of Kubernetes with a service account' };
+    return { problem: 'this process is not in a Kubernetes pod with a service account' };
   const namespace = (await readFile(namespaceFile, 'utf8')).trim();
   return { url: `https://${host.includes(':') ? `[${host}]` : host}:${port}`, tokenFile, caFile, namespace };
 }

@@ -11,7 +11,7 @@ import {
   type Terms,
 } from '../certificates/x509/authorities.ts';
 
-export interface Held {
+export interface HeldCertificates {
   /** Oldest first. */
   readonly authorities: readonly Authority[];
   readonly server: Server | null;
@@ -20,7 +20,7 @@ export interface Held {
 const dayMs = 86_400_000;
 export const standardTerms: Terms = { authorityMs: 365 * dayMs, serverMs: 30 * dayMs, settleMs: 600_000, backdateMs: 600_000 };
 
-export const nothingHeld: Held = { authorities: [], server: null };
+export const nothingHeld: HeldCertificates = { authorities: [], server: null };
 
 interface At {
   readonly now: Date;
@@ -29,7 +29,7 @@ interface At {
 }
 
 /** Returns what must be held now; the same object `held` if nothing changes. */
-export function advance(held: Held, { now, dnsNames, terms }: At): Held {
+export function advance(held: HeldCertificates, { now, dnsNames, terms }: At): HeldCertificates {
   const alive = aliveAt(held.authorities, now);
   const authorities = needsNew(alive, now) ? [...alive, newAuthority('Tollgate injector', { now, terms })] : alive;
   const server = renewedServer(held.server, signerOf(authorities, { now, terms }), { now, names: dnsNames, terms });
@@ -38,4 +38,4 @@ export function advance(held: Held, { now, dnsNames, terms }: At): Held {
 }
 
 /** The certificates with which API servers check the webhook. */
-export const bundleOf = ({ authorities }: Held): readonly string[] => authorities.map(({ certificate }) => certificate);
+export const bundleOf = ({ authorities }: HeldCertificates): readonly string[] => authorities.map(({ certificate }) => certificate);

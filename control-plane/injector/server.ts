@@ -2,12 +2,12 @@
 import type { IncomingMessage } from 'node:http';
 import { AppError, codes } from '@tollgate/proto/contract';
 import {
-  createRoom,
+  createBodyBudget,
   type HttpsServer,
   isJson,
   readBody,
   type Reply,
-  type Room,
+  type BodyBudget,
   standardBounds,
   startHttpsServer,
 } from '../certificates/https-server.ts';
@@ -23,25 +23,25 @@ const bounds = { ...standardBounds, idleMs: 75_000 };
  */
 const bodiesBytesMax = 64 * 1024 * 1024;
 
-export interface Reviewing extends Ground {
+export interface ReviewSettings extends Ground {
   /** Returns the current authorities with which sidecars check the control plane; null: the settings contain them. */
   readonly authorities?: (() => Promise<string>) | null;
 }
 
-interface Deps extends Reviewing {
+interface WebhookDeps extends ReviewSettings {
   readonly answered: (result: Answer['result']) => void;
   readonly failed: (error: unknown) => void;
   readonly warn: (fields: object, message: string) => void;
 }
 
-export function startServer(deps: Deps, listen: { readonly host: string; readonly port: number }, pair: Pair): Promise<HttpsServer> {
+export function startServer(deps: WebhookDeps, listen: { readonly host: string; readonly port: number }, pair: Pair): Promise<HttpsServer> {
   const reply = (answer: Answer): Reply => {
     deps.answered(answer.result);
     return answer;
   };
-  const room = createRoom(bodiesBytesMax);
+  const budget = createBodyBudget(bodiesBytesMax);
   const answered = (request: IncomingMessage): Promise<Reply> =>
-    answer(request, deps, room).then(reply, (error: unknown) => {
+    answer(request, deps, budget).then(reply, (error: unknown) => {
       const { code, publicMessage } = AppError.from(error);
       const { http: status } = codes[code];
       if (status >= 500) deps.failed(error);
@@ -50,24 +50,24 @@ export function startServer(deps: Deps, listen: { readonly host: string; readonl
   return startHttpsServer(answered, { ...listen, bounds, warn: deps.warn }, pair);
 }
 
-async function answer(request: IncomingMessage, reviewing: Reviewing, room: Room): Promise<Answer> {
+async function answer(request: IncomingMessage, reviewing: ReviewSettings, budget: BodyBudget): Promise<Answer> {
   const [path] = (request.url ?? '').split('?');
-  if (path !== '/inject') return malformed(404, 'there is only /inject');
+  if (path !== '/inject') return malformed(404, 'the only path here is /inject');
   if (request.method !== 'POST') return malformed(405, 'must be POST');
   if (!isJson(request)) return malformed(415, 'the content type must be application/json');
-  const text = await readBody(request, bodyBytesMax, room);
+  const text = await readBody(request, bodyBytesMax, budget);
   if (text === null) return malformed(413, `the body must be at most ${bodyBytesMax} bytes`);
   let review: unknown;
   try {
     review = JSON.parse(text);
   } catch {
-    return malformed(400, 'the body is no JSON');
+    return malformed(400, 'the body is not JSON');
   }
   return answerReview(review, await groundOf(reviewing));
 }
 
 /** Authorities change while this process runs. */
-async function groundOf({ settings, ownNamespace, authorities = null }: Reviewing): Promise<Ground> {
+async function groundOf({ settings, ownNamespace, authorities = null }: ReviewSettings): Promise<Ground> {
   if (authorities === null || settings.enrol === null || settings.ca !== null) return { settings, ownNamespace };
   return { settings: { ...settings, ca: await authorities() }, ownNamespace };
 }

@@ -1,12 +1,13 @@
 // Manages the certificates that all control planes of a cluster share. They are stored in a Secret, and each change is
 // based on the version that was read. A certificate is used only after its authority is in the webhook's configuration,
 // so that every API server can check it. Authorities leave that bundle only after they have expired.
+
 import type { Kubernetes } from './kubernetes-api.ts';
 import { lifeOf, type Server, type Terms } from '../certificates/x509/authorities.ts';
 import { isObject } from '@tollgate/proto/shape';
-import { advance, bundleOf, type Held, nothingHeld } from './rotation.ts';
+import { advance, bundleOf, type HeldCertificates, nothingHeld } from './rotation.ts';
 
-interface Deps {
+interface SharedCertificatesDeps {
   readonly kubernetes: Pick<Kubernetes, 'ask'>;
   readonly namespace: string;
   /** The name of the Secret and of the MutatingWebhookConfiguration. */
@@ -20,10 +21,10 @@ const triesMax = 5;
 const stateKey = 'state.json';
 
 /** Returns the server certificate. Throws with words that say what could not be done. */
-export async function shareCertificates(deps: Deps): Promise<Server> {
+export async function shareCertificates(deps: SharedCertificatesDeps): Promise<Server> {
   const held = await untilUndisturbed(() => agreeOnHeld(deps), `Secret ${deps.name}`);
   await untilUndisturbed(() => publishBundle(deps, bundleOf(held)), `MutatingWebhookConfiguration ${deps.name}`);
-  if (held.server === null) throw new Error('there is a server certificate by now');
+  if (held.server === null) throw new Error('the server certificate is missing');
   return held.server;
 }
 
@@ -36,7 +37,14 @@ async function untilUndisturbed<T>(tryOnce: () => Promise<T | null>, what: strin
   throw new Error(`${what} was changed by others ${triesMax} times while it was written`);
 }
 
-async function agreeOnHeld({ kubernetes, namespace, name, dnsNames, terms, now }: Deps): Promise<Held | null> {
+async function agreeOnHeld({
+  kubernetes,
+  namespace,
+  name,
+  dnsNames,
+  terms,
+  now,
+}: SharedCertificatesDeps): Promise<HeldCertificates | null> {
   const secrets = `/api/v1/namespaces/${namespace}/secrets`;
   const found = await kubernetes.ask('GET', `${secrets}/${name}`);
   if (found.status !== 200 && found.status !== 404) throw refused('read', `Secret ${namespace}/${name}`, found.status);
@@ -54,7 +62,7 @@ async function agreeOnHeld({ kubernetes, namespace, name, dnsNames, terms, now }
 }
 
 /** Damaged data counts as absent, because all of it can be created again. */
-function heldIn({ data }: Readonly<Record<string, unknown>>): Held {
+function heldIn({ data }: Readonly<Record<string, unknown>>): HeldCertificates {
   const text = isObject(data) ? data[stateKey] : undefined;
   if (typeof text !== 'string') return nothingHeld;
   try {
@@ -65,7 +73,7 @@ function heldIn({ data }: Readonly<Record<string, unknown>>): Held {
   }
 }
 
-function isHeld(value: unknown): value is Held {
+function isHeld(value: unknown): value is HeldCertificates {
   if (!isObject(value) || !Array.isArray(value['authorities'])) return false;
   const { server } = value;
   if (server !== null && !(isObject(server) && typeof server['by'] === 'string')) return false;
@@ -83,7 +91,7 @@ function isMade(value: unknown): boolean {
  * Returns true when every webhook of the configuration has these certificates; null: the configuration was changed
  * meanwhile.
  */
-async function publishBundle({ kubernetes, name, now }: Deps, certificates: readonly string[]): Promise<true | null> {
+async function publishBundle({ kubernetes, name, now }: SharedCertificatesDeps, certificates: readonly string[]): Promise<true | null> {
   const path = `/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/${name}`;
   const found = await kubernetes.ask('GET', path);
   if (found.status !== 200 || !isObject(found.body)) throw refused('read', `MutatingWebhookConfiguration ${name}`, found.status);
@@ -128,6 +136,11 @@ function livesAt(certificate: string, now: Date): boolean {
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
 
 function refused(verb: string, what: string, status: number): Error {
-  const why = status === 403 ? 'the service account may not' : status === 404 ? 'there is none' : `the Kubernetes API answered ${status}`;
+  const why =
+    status === 403
+      ? 'the service account is not allowed to'
+      : status === 404
+        ? 'it does not exist'
+        : `the Kubernetes API answered ${status}`;
   return new Error(`cannot ${verb} ${what}: ${why}`);
 }

@@ -1,21 +1,21 @@
 // Records which entries were touched after which revision, for a limited number of revisions. Additional keys only cost
 // the sidecar bytes. A missing key would result in a wrong hash, and the whole snapshot would have to be sent.
-import type { Touched } from '../workspaces/rules.ts';
+import type { TouchedEntry } from '../workspaces/rules.ts';
 
 export interface ChangeLog {
   /** The keys that were touched after that revision; null if this is no longer known. */
   keysAfter(revision: number): ReadonlySet<string> | null;
   /** The keys must be in the order of revisions, and not before those that are already added. */
-  add(touched: readonly Touched[]): void;
+  add(touched: readonly TouchedEntry[]): void;
 }
 
 /** A delta with more keys than this is not useful. */
 const standardKeysMax = 20_000;
 
-export function createChangeLog(since: number, initial: readonly Touched[], keysMax = standardKeysMax): ChangeLog {
+export function createChangeLog(since: number, initial: readonly TouchedEntry[], keysMax = standardKeysMax): ChangeLog {
   let from = since;
-  let log: Touched[] = [];
-  const add = (touched: readonly Touched[]): void => {
+  let log: TouchedEntry[] = [];
+  const add = (touched: readonly TouchedEntry[]): void => {
     for (const one of touched) log.push(one);
     // This runs rarely, so the cost for each call is small.
     if (log.length <= 2 * keysMax) return;
@@ -30,7 +30,7 @@ export function createChangeLog(since: number, initial: readonly Touched[], keys
 }
 
 /** The index of the first key that was touched after that revision. */
-function firstAfter(log: readonly Touched[], revision: number): number {
+function firstAfter(log: readonly TouchedEntry[], revision: number): number {
   let low = 0;
   let high = log.length;
   while (low < high) {

@@ -12,7 +12,7 @@ import {
   type StoredDocument,
   type WorkspaceKey,
 } from '@tollgate/sidecar/engine/compile';
-import type { Touched, WorkspaceRead, WorkspaceServer, WorkspaceState } from '../workspaces/rules.ts';
+import type { TouchedEntry, WorkspaceRead, WorkspaceServer, WorkspaceState } from '../workspaces/rules.ts';
 import { serverForLibrary, type ViewPart, viewPartOf } from './view.ts';
 import type { Agent } from '../agents/rules/agent.ts';
 import { type ChangeLog, createChangeLog } from './change-log.ts';
@@ -148,7 +148,7 @@ export function holdWorkspace({ state: whole, touched: earlier, touchedSince }: 
 }
 
 /** The touched key, with the keys of everything else that is compiled from it. */
-const withDependents = (one: Touched, servers: readonly string[]): readonly Touched[] =>
+const withDependents = (one: TouchedEntry, servers: readonly string[]): readonly TouchedEntry[] =>
   one.key === 'document/workspace' ? [one.key, 'settings', ...servers].map((key) => ({ ...one, key })) : [one];
 
 /** Returns the names after a prefix. */

@@ -5,7 +5,7 @@ import { policyNeeds, type RevisionName, snapshotSchemaVersion } from '@tollgate
 import type { View } from './view.ts';
 import type { Holding } from './holding.ts';
 import { viewPartsOf } from './view-parts.ts';
-import type { EncodedOwner, EncodedRoom } from './encoded-room.ts';
+import type { EncodedOwner, EncodedBudget } from './encoded-budget.ts';
 import { wireBytes } from './entry-set.ts';
 
 export interface Published {
@@ -35,9 +35,9 @@ export interface Published {
 const deltasMax = 100;
 
 /** Without a memory budget, all encoded data is kept. */
-const unbounded: EncodedRoom = { keep: () => undefined, drop: () => undefined };
+const unbounded: EncodedBudget = { keep: () => undefined, drop: () => undefined };
 
-export function publishView(holding: Holding, view: View, raisedAt: number, needs = policyNeeds, room = unbounded): Published {
+export function publishView(holding: Holding, view: View, raisedAt: number, needs = policyNeeds, budget = unbounded): Published {
   const { epoch, revision, workspace } = holding;
   const parts = viewPartsOf(holding, view, needs);
   const head = { workspace, schemaVersion: snapshotSchemaVersion, hash: parts.hash };
@@ -53,9 +53,9 @@ export function publishView(holding: Holding, view: View, raisedAt: number, need
       deltaBytes = 0;
     },
   };
-  const keep = (): void => room.keep(owner, (whole?.length ?? 0) + deltaBytes);
+  const keep = (): void => budget.keep(owner, (whole?.length ?? 0) + deltaBytes);
   const requireCurrent = (): void => {
-    if (holding.revision !== revision) throw new Error(`revision ${revision} is asked for, and ${holding.revision} is held`);
+    if (holding.revision !== revision) throw new Error(`revision ${revision} was requested, but revision ${holding.revision} is held`);
   };
   const makeDelta = (from: number): Buffer | null => {
     if (from >= revision) return null;
@@ -99,7 +99,7 @@ export function publishView(holding: Holding, view: View, raisedAt: number, need
     },
     drop: () => {
       owner.letGo();
-      room.drop(owner);
+      budget.drop(owner);
     },
   };
 }

@@ -11,7 +11,7 @@ import type { WorkspaceRead } from '../workspaces/rules.ts';
 import { type View, viewKey } from './view.ts';
 import { loggable } from '../base/loggable.ts';
 import type { RevisionListener } from './store/watch-revisions.ts';
-import { createEncodedRoom } from './encoded-room.ts';
+import { createEncodedBudget } from './encoded-budget.ts';
 import { type LiveWorkspace, type Holding, holdWorkspace } from './holding.ts';
 import { type Published, publishView } from './published.ts';
 
@@ -33,7 +33,7 @@ export interface Publisher extends RevisionListener {
   close(): void;
 }
 
-interface Deps {
+interface PublisherDeps {
   /**
    * Reads the changes since `since`, or the whole workspace if `since` is null. Returns null if the workspace no longer
    * exists.
@@ -65,16 +65,22 @@ const retryMs = 1_000;
 const viewsMax = 200;
 const standardEncodedBytesMax = 256 * 1_048_576;
 
-export function createPublisher({ read, defaults, needs = policyNeeds, encodedBytesMax = standardEncodedBytesMax, log }: Deps): Publisher {
+export function createPublisher({
+  read,
+  defaults,
+  needs = policyNeeds,
+  encodedBytesMax = standardEncodedBytesMax,
+  log,
+}: PublisherDeps): Publisher {
   const boards = new Map<number, Board>();
-  const room = createEncodedRoom(encodedBytesMax);
+  const budget = createEncodedBudget(encodedBytesMax);
   const closing = new AbortController();
 
   const offerTo = (follower: Follower, board: Board): void => {
     const { holding, views, raisedAt } = board;
     if (holding === null) return;
     const key = viewKey(follower.view);
-    const published = views.get(key) ?? publishView(holding, follower.view, raisedAt, needs, room);
+    const published = views.get(key) ?? publishView(holding, follower.view, raisedAt, needs, budget);
     if (!views.has(key) && views.size >= viewsMax) dropViews(board);
     views.set(key, published);
     follower.offer(published, holding);
@@ -117,7 +123,10 @@ export function createPublisher({ read, defaults, needs = policyNeeds, encodedBy
       // The wanted revision belonged to the epoch before, except if the database was set back without `tollgate
       // restore`.
       if (epoch === holding?.epoch)
-        log.warn({ workspaceId, revision, wanted }, 'the database went back: after a restore, run `tollgate restore`');
+        log.warn(
+          { workspaceId, revision, wanted },
+          'the database has an older revision than before; after a restore, run `tollgate restore`',
+        );
       board.wanted = revision;
     }
     // Cleared until the new state is complete. If the change fails, the whole workspace is read again.

@@ -26,12 +26,12 @@ export interface QuotaPolicyWatch {
   close(): void;
 }
 
-interface Deps {
+interface QuotaPolicyDeps {
   readonly publisher: Pick<Publisher, 'follow'>;
   readonly defaults: PolicyDefaults;
 }
 
-export function watchQuotaPolicy({ publisher, defaults }: Deps, workspaceId: number): QuotaPolicyWatch {
+export function watchQuotaPolicy({ publisher, defaults }: QuotaPolicyDeps, workspaceId: number): QuotaPolicyWatch {
   let current: QuotaPolicy | null = null;
   let tellFirst: (policy: QuotaPolicy) => void = () => undefined;
   const first = new Promise<QuotaPolicy>((resolve) => {

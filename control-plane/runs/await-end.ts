@@ -29,6 +29,6 @@ export async function awaitEnd<T>(ending: Promise<T>, clock: Clock, signal: Abor
 const unrecorded = (): AppError =>
   new AppError({
     code: 'unavailable',
-    publicMessage: 'the run has ended, and its end could not be recorded yet; read the run to see what it came to',
+    publicMessage: 'the run has ended, but its end could not be recorded yet; read the run later to see its result',
     retryAfterSeconds: 5,
   });

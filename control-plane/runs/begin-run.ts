@@ -10,7 +10,7 @@ import { microcentsFromCents } from './rules/money.ts';
 import type { RunRef } from './rules/run.ts';
 import type { RunAsk } from './rules/run-ask.ts';
 import { agentTools, type Task } from './delegation.ts';
-import { type Governed, governRun, type RootRun } from './governance/governed.ts';
+import { type GovernedAgentRun, governRun, type RootRun } from './governance/governed.ts';
 import type { WorkspaceSidecar } from './governance/workspace-sidecar.ts';
 import type { Models } from './model.ts';
 import { leastOf } from './paid-reply.ts';
@@ -47,7 +47,7 @@ export interface AgentAsk extends RunAsk {
 export interface RunNode {
   readonly run: RunRef;
   readonly agent: Agent;
-  readonly governed: Governed;
+  readonly governed: GovernedAgentRun;
   readonly sub: string;
   /** The root run's id. */
   readonly conversationId: string;
@@ -128,20 +128,20 @@ export function createBeginRun(
 
   async function below(above: RunNode, { agentId, task, scopes }: Task): Promise<Begun | string> {
     const agent = above.sidecar.state?.agents.find(({ id }) => id === agentId);
-    if (agent === undefined || !above.governed.mayDelegateTo(agentId)) return 'This agent may not be handed a task any more.';
+    if (agent === undefined || !above.governed.mayDelegateTo(agentId)) return 'Tasks can no longer be delegated to this agent.';
     const problem = deps.models.problem(agent.model);
     if (problem !== null) return `The agent cannot run: ${problem}`;
     const id = deps.newId();
     const governed = above.governed.delegate({ runId: id, agentId, ...(scopes === undefined ? {} : { scopes }) });
     const node: RunNode = { ...above, run: { ...above.run, id }, agent, governed, stop: new AbortController() };
-    return (await begin(node, above.run.id, { input: governed.kept(task) })) ?? 'The task was not begun: the run has ended.';
+    return (await begin(node, above.run.id, { input: governed.kept(task) })) ?? 'The task was not started: the run has ended.';
   }
 
   return { root, below };
 }
 
 /** The request in the form in which it is stored. */
-function requestOf(governed: Governed, { input, context, stream }: RunAsk): unknown {
+function requestOf(governed: GovernedAgentRun, { input, context, stream }: RunAsk): unknown {
   const kept = Object.entries(context).map(([key, value]) => [governed.kept(key), governed.kept(value)] as const);
   return {
     input: governed.kept(input),

@@ -11,7 +11,7 @@ import { createConversation } from './conversation.ts';
 import type { RunEvent, RunResult, RunStopReason } from './events.ts';
 import { runLoop } from './loop.ts';
 import type { RunRecords } from './records.ts';
-import { type Ended, endOf, failureOf, progressOf } from './run-end.ts';
+import { type RunOutcome, endOf, failureOf, progressOf } from './run-end.ts';
 import type { RunParts } from './run-parts.ts';
 import { RunStopped } from './stopped.ts';
 import { systemPrompt } from './system-prompt.ts';
@@ -22,14 +22,14 @@ export interface ConductDeps extends Pick<RunParts, 'models' | 'rates' | 'money'
   readonly watch: (run: RunRef, halt: (why: RunHalt) => void) => () => void;
 }
 
-export interface Conducted extends Begun {
+export interface ConductedRun extends Begun {
   readonly input: string;
   readonly context: Readonly<Record<string, string>>;
   readonly emit: (event: RunEvent) => Promise<void>;
 }
 
 /** Expects a run that has begun in the records, and ends it there. Rejects with `AppError`. */
-export async function conduct(deps: ConductDeps, conducted: Conducted): Promise<RunResult> {
+export async function conduct(deps: ConductDeps, conducted: ConductedRun): Promise<RunResult> {
   const { clock, watch, records } = deps;
   const { node, workbench } = conducted;
   const { run, governed, stop, agent, conversationId, sidecar } = node;
@@ -46,20 +46,22 @@ export async function conduct(deps: ConductDeps, conducted: Conducted): Promise<
     if (governed.halted() !== null) stop.abort(new RunStopped('cancelled'));
   });
   const parts = partsOf(deps, conducted, conversation);
-  let ended: Ended;
+  let ended: RunOutcome;
   try {
     ended = { stopReason: await traced(parts, node) };
   } catch (error) {
     ended = { failure: failureOf(error) };
-    if (ended.failure.code === 'internal') deps.log.warn({ ...loggable(error), run: run.id }, 'a run failed by a defect');
+    if (ended.failure.code === 'internal') deps.log.warn({ ...loggable(error), run: run.id }, 'a run failed because of an internal error');
   } finally {
-    await workbench.close().catch((error: unknown) => deps.log.warn({ ...loggable(error), run: run.id }, 'tools of a run were not closed'));
+    await workbench
+      .close()
+      .catch((error: unknown) => deps.log.warn({ ...loggable(error), run: run.id }, 'the tools of a run could not be closed'));
   }
   const durationMs = Math.round(clock.now() - startedAt);
   const toolCalls = governed.toolCalls;
   const ending = records.end(run, endOf(ended, parts));
   // The caller may have stopped waiting by now. If the end of a run is lost, the run is marked as failed soon
-  // (`operations/runs/liveness/mend-runs.ts`).
+  // (`operations/runs/liveness/end-abandoned-runs.ts`).
   ending.catch((error: unknown) => deps.log.warn({ ...loggable(error), run: run.id }, 'the end of a run could not be recorded'));
   const bill = await awaitEnd(ending, clock, stop.signal)
     .catch((error: unknown) => {
@@ -90,7 +92,7 @@ export async function conduct(deps: ConductDeps, conducted: Conducted): Promise<
   };
 }
 
-function partsOf(deps: ConductDeps, conducted: Conducted, conversation: RunParts['conversation']): RunParts {
+function partsOf(deps: ConductDeps, conducted: ConductedRun, conversation: RunParts['conversation']): RunParts {
   const { models, rates, money, clock, log, tracing } = deps;
   const { node, workbench, emit, input, context } = conducted;
   const { run, governed, agent, stop } = node;
@@ -117,7 +119,7 @@ function partsOf(deps: ConductDeps, conducted: Conducted, conversation: RunParts
 }
 
 /** A slow reader delays the run, but not beyond the end of the run. */
-async function tell(event: RunEvent, emit: Conducted['emit'], signal: AbortSignal): Promise<void> {
+async function tell(event: RunEvent, emit: ConductedRun['emit'], signal: AbortSignal): Promise<void> {
   try {
     await untilAborted(emit(event), signal);
   } catch (error) {

@@ -41,11 +41,11 @@ export interface Conversation {
   say(message: ModelMessage): void;
   keep(message: KeptMessage): void;
   /** Adds a piece of the current reply. */
-  hear(delta: string): void;
+  addDelta(delta: string): void;
   /** Adds the token usage of a reply. */
   count(usage: TokenUsage): void;
   /** Completes the current reply. */
-  heard(reply: ModelReply): void;
+  addReply(reply: ModelReply): void;
 }
 
 const messagesBytesMax = 16 * 1_048_576;
@@ -104,14 +104,14 @@ export function createConversation(): Conversation {
       kept.push(isCut ? { role: 'cut' } : short);
       if (keptBytes <= soFarBytesMax) early = kept.length;
     },
-    hear: (delta) => {
+    addDelta: (delta) => {
       under += delta;
     },
     count: ({ inputTokens, outputTokens }) => {
       promptTokens += inputTokens;
       completionTokens += outputTokens;
     },
-    heard: (reply) => {
+    addReply: (reply) => {
       if (reply.text !== '') last = reply.text;
       under = '';
       say({ role: 'assistant', ...reply });

@@ -4,7 +4,7 @@
 import { nameProblem } from '@tollgate/proto/contract';
 import type { Agent } from '../agents/rules/agent.ts';
 import { isObject } from '@tollgate/proto/shape';
-import type { Governed } from './governance/governed.ts';
+import type { GovernedAgentRun } from './governance/governed.ts';
 import { agentsPrefix } from './governance/run-view.ts';
 import type { RunTool, ToolResult } from './tools/tool.ts';
 import type { AgentTools } from './tools/workbench.ts';
@@ -32,7 +32,7 @@ const taskSchema: RunTool['inputSchema'] = {
 };
 
 interface Judges {
-  readonly governed: Pick<Governed, 'mayDelegateTo' | 'chainProblem'>;
+  readonly governed: Pick<GovernedAgentRun, 'mayDelegateTo' | 'chainProblem'>;
   /** Why an agent with that model cannot run here, in words; null: it can. */
   readonly modelProblem: (model: string) => string | null;
 }
@@ -76,8 +76,8 @@ function toolNamesOf(agents: readonly Agent[]): ReadonlyMap<Agent, string> {
 }
 
 function descriptionOf({ name, description }: Agent): string {
-  const intro = `Hands a task to the agent ${JSON.stringify(name)} and answers what it came to.`;
-  return description === '' ? intro : `${intro} It is described so: ${description}`;
+  const intro = `Delegates a task to the agent ${JSON.stringify(name)} and returns its result.`;
+  return description === '' ? intro : `${intro} Its description: ${description}`;
 }
 
 function taskOf(agentId: string, input: unknown): Task | null {

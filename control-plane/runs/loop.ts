@@ -32,7 +32,7 @@ async function play(parts: RunParts): Promise<RunStopReason> {
     const reply = await replyPaid(parts);
     const { text, pieces, finish } = reply;
     const calls = withOwnIds(callsOf(reply), seen, round);
-    conversation.heard({ text, toolCalls: calls.map(shownAgain), ...(pieces === undefined ? {} : { pieces }) });
+    conversation.addReply({ text, toolCalls: calls.map(shownAgain), ...(pieces === undefined ? {} : { pieces }) });
     if (calls.length > 0) {
       governed.addRound();
       await playRound(parts, round, { ...reply, toolCalls: calls });
@@ -41,7 +41,7 @@ async function play(parts: RunParts): Promise<RunStopReason> {
       conversation.keep({ role: 'assistant', text: governed.kept(text), toolCalls: [] });
       if (finish !== 'paused' && finish !== 'tool_calls') return stopReasonOf(reply);
       governed.addRound();
-      conversation.say({ role: 'user', text: finish === 'paused' ? goOn : noCall });
+      conversation.say({ role: 'user', text: finish === 'paused' ? continuePrompt : noCall });
     }
     if (governed.stopped !== null) return governed.stopped;
     // Calls that are refused before the cap check, for example because the tool does not exist, never reach a cap.
@@ -49,7 +49,7 @@ async function play(parts: RunParts): Promise<RunStopReason> {
   }
 }
 
-const goOn = 'Go on.';
+const continuePrompt = 'Go on.';
 const noCall = 'Your reply ended to call tools, and no call was in it. Call a tool by its name, or answer without one.';
 
 /**

@@ -116,7 +116,7 @@ function createCounts(registry: Registry) {
     }),
     tokens: new Counter({
       name: 'tollgate_spend_tokens_total',
-      help: 'Tokens of model calls of runs, as providers told them',
+      help: 'Tokens of model calls of runs, as providers reported them',
       labelNames: ['provider', 'model', 'kind'],
       registers,
     }),

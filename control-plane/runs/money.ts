@@ -1,9 +1,9 @@
 // The interface between the loop and money: an amount is reserved before a model call and settled after it. Amounts are
 // µ¢, integers of a millionth of a cent (domain/runs/money.ts).
-import type { Account, Wanted } from './rules/budget.ts';
+import type { Account, WantedMoney } from './rules/budget.ts';
 import type { RunRef } from './rules/run.ts';
 
-export type Reserved =
+export type MoneyReservation =
   /**
    * `amount` is from `least` to `most`, and no other run can spend it. `shared`: the amount is less than `most` because
    * other runs have reserved the missing part, and not because no more money exists.
@@ -20,7 +20,7 @@ export interface Money {
    * missing to `enough`, it waits for a while. Also for free models. Rejects with the signal's reason as soon as the
    * signal is aborted; then nothing stays reserved.
    */
-  reserve(run: RunRef, wanted: Wanted, signal?: AbortSignal): Promise<Reserved>;
+  reserve(run: RunRef, wanted: WantedMoney, signal?: AbortSignal): Promise<MoneyReservation>;
   /**
    * Releases the unspent part of the reservation. The spent amount never exceeds the granted amount. A second call
    * changes nothing. Also resolves when the database does not answer or when the signal is aborted first: the end of

@@ -6,7 +6,7 @@ import { costOf, mostItCanCost, outputTokensFor, outputTokensLeast, type PricedR
 import { centsFromMicrocents } from './rules/money.ts';
 import { untilAborted } from '../base/until-aborted.ts';
 import { type ModelEvent, type OfferedTool, ProviderFailed, type TokenUsage } from './model.ts';
-import type { Reserved } from './money.ts';
+import type { MoneyReservation } from './money.ts';
 import type { RunParts } from './run-parts.ts';
 import { RunStopped } from './stopped.ts';
 import { systemPrompt } from './system-prompt.ts';
@@ -36,7 +36,7 @@ export async function replyPaid(parts: RunParts): Promise<Reply> {
   const dearest = rates.dearestOf(model);
   if (real === null || dearest === null) throw new Error(`the model ${model} has no price`);
   const tools = workbench.offered(governed);
-  const priced: PricedRequest = { inputBytes: conversation.bytes + bytesBeside(system, tools), rates: dearest };
+  const priced: PricedRequest = { inputBytes: conversation.bytes + bytesWithoutMessages(system, tools), rates: dearest };
   const outputTokensMax = Math.max(outputTokensLeast, Math.min(outputTokensMost, models.outputLimit(model)));
   const wanted = {
     least: mostItCanCost(priced, outputTokensLeast),
@@ -45,9 +45,9 @@ export async function replyPaid(parts: RunParts): Promise<Reply> {
   };
   const reserved = granted(parts, await money.reserve(run, wanted, parts.signal));
   const maxOutputTokens = outputTokensFor(reserved.amount, priced, outputTokensMax);
-  const bill: Bill = { heard: false, underWay: false, usage: null, failure: null };
+  const bill: Bill = { received: false, underWay: false, usage: null, failure: null };
   try {
-    const reply = await hear(parts, tools, maxOutputTokens, bill);
+    const reply = await receiveReply(parts, tools, maxOutputTokens, bill);
     return { ...reply, clamped: !reserved.shared && maxOutputTokens < outputTokensMax, offered: tools };
   } catch (error) {
     bill.failure = error;
@@ -70,13 +70,13 @@ export function leastOf(
   { input, context }: { readonly input: string; readonly context: Readonly<Record<string, string>> },
 ): number {
   const dearest = rates.dearestOf(model);
-  const bytes = bytesBeside(systemPrompt(instructions, context), []) + Buffer.byteLength(input);
+  const bytes = bytesWithoutMessages(systemPrompt(instructions, context), []) + Buffer.byteLength(input);
   return dearest === null ? 0 : mostItCanCost({ inputBytes: bytes, rates: dearest }, outputTokensLeast);
 }
 
 interface Bill {
   /** Whether output has begun. */
-  heard: boolean;
+  received: boolean;
   /** Whether the provider is processing a request; false between two attempts. */
   underWay: boolean;
   usage: TokenUsage | null;
@@ -84,10 +84,10 @@ interface Bill {
 }
 
 /** The provider did not accept the request, or refused every attempt so far. That is not billed. */
-const wasRefused = ({ heard, underWay, failure }: Bill): boolean =>
-  !heard && (!underWay || (failure instanceof ProviderFailed && !failure.billed));
+const wasRefused = ({ received, underWay, failure }: Bill): boolean =>
+  !received && (!underWay || (failure instanceof ProviderFailed && !failure.billed));
 
-function granted({ log, run }: Pick<RunParts, 'log' | 'run'>, reserved: Reserved): Extract<Reserved, { kind: 'granted' }> {
+function granted({ log, run }: Pick<RunParts, 'log' | 'run'>, reserved: MoneyReservation): Extract<MoneyReservation, { kind: 'granted' }> {
   switch (reserved.kind) {
     case 'granted':
       return reserved;
@@ -99,9 +99,9 @@ function granted({ log, run }: Pick<RunParts, 'log' | 'run'>, reserved: Reserved
   }
 }
 
-const bytesBeside = (system: string, tools: readonly OfferedTool[]): number => Buffer.byteLength(JSON.stringify([system, tools]));
+const bytesWithoutMessages = (system: string, tools: readonly OfferedTool[]): number => Buffer.byteLength(JSON.stringify([system, tools]));
 
-function hear(
+function receiveReply(
   parts: RunParts,
   tools: readonly OfferedTool[],
   maxOutputTokens: number,
@@ -119,10 +119,10 @@ function hear(
     try {
       for (;;) {
         const next = await untilAborted(stream.next(), signal);
-        bill.heard ||= next.done !== true;
-        if (next.done === true) throw new ProviderFailed('it ended its reply in the middle', null, true);
+        bill.received ||= next.done !== true;
+        if (next.done === true) throw new ProviderFailed('it did not complete its reply', null, true);
         if (next.value.kind === 'reply') return billed(next.value, bill, parts, span);
-        conversation.hear(next.value.delta);
+        conversation.addDelta(next.value.delta);
         await emit({ kind: 'text', data: { delta: next.value.delta } });
       }
     } finally {

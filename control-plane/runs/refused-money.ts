@@ -4,15 +4,15 @@ import { AppError } from '@tollgate/proto/contract';
 import { Counter, type Registry } from 'prom-client';
 import type { RunnerDeps } from './runner.ts';
 
-type Counted = Pick<RunnerDeps, 'money' | 'admit'>;
+type MoneyParts = Pick<RunnerDeps, 'money' | 'admit'>;
 
 const bounds = ['day', 'ancestor', 'run'] as const;
 
 /** Returns the same functions, with counting added. */
-export function countRefusedMoney(registry: Registry, { money, admit }: Counted): Counted {
+export function countRefusedMoney(registry: Registry, { money, admit }: MoneyParts): MoneyParts {
   const refused = new Counter({
     name: 'tollgate_spend_refused_total',
-    help: 'Times that money was refused to a run, by what had too little left: day, ancestor, run',
+    help: 'Reservations of money that were refused to a run, by the account with too little left: day, ancestor, run',
     labelNames: ['bound'],
     registers: [registry],
   });

@@ -6,7 +6,7 @@ import type { Span } from '@tollgate/sidecar/telemetry';
 import { loggable } from '../base/loggable.ts';
 import { outputText, shortValue } from './conversation.ts';
 import type { GovernanceEvent } from './events.ts';
-import type { Decided } from './governance/governed.ts';
+import type { GovernedDecision } from './governance/governed.ts';
 import type { RequestedCall } from './model.ts';
 import type { Reply } from './paid-reply.ts';
 import type { RunParts } from './run-parts.ts';
@@ -15,7 +15,7 @@ import type { Hint, ReadCall } from './tools/workbench.ts';
 
 type Asking = Pick<Reply, 'text' | 'toolCalls' | 'finish' | 'offered'>;
 
-interface DecidedCall extends Decided, ReadCall {
+interface DecidedCall extends GovernedDecision, ReadCall {
   readonly asked: RequestedCall;
 }
 
@@ -33,7 +33,7 @@ interface ToldAnswer extends Pick<Answer, 'decided' | 'isError'> {
 }
 
 /** For one round: the bytes, as JSON, of outputs that were emitted but that the reader has not taken. */
-interface Untold {
+interface PendingOutputs {
   bytes: number;
 }
 
@@ -61,7 +61,7 @@ export async function playRound(parts: RunParts, round: number, { text, toolCall
   parts.note();
   await emit({ kind: 'tool_calls', data: { round, calls: decided.map(shownCall) } });
   for (const one of decided) await emit({ kind: 'governance', data: governanceOf(one) });
-  const untold: Untold = { bytes: 0 };
+  const untold: PendingOutputs = { bytes: 0 };
   const answers = await Promise.all(decided.map((one) => answer(parts, one, untold)));
   for (const one of answers) take(parts, one);
   parts.note();
@@ -86,7 +86,7 @@ function governanceOf({ asked, call, verdict: { decision } }: DecidedCall): Gove
   };
 }
 
-function answer(parts: RunParts, decided: DecidedCall, untold: Untold): Promise<ToldAnswer> {
+function answer(parts: RunParts, decided: DecidedCall, untold: PendingOutputs): Promise<ToldAnswer> {
   const { asked, call, verdict } = decided;
   const attributes = {
     'gen_ai.tool.name': call.tool,
@@ -102,7 +102,7 @@ function answer(parts: RunParts, decided: DecidedCall, untold: Untold): Promise<
 }
 
 /** Not an async function, because that would keep the whole output in memory until the reader has taken the event. */
-function tellAnswer(parts: RunParts, { decided, isError, output, kept }: Answer, untold: Untold): Promise<ToldAnswer> {
+function tellAnswer(parts: RunParts, { decided, isError, output, kept }: Answer, untold: PendingOutputs): Promise<ToldAnswer> {
   const told: ToldAnswer = { decided, isError, text: outputText(output), kept: shortValue(kept) };
   const bytes = Buffer.byteLength(JSON.stringify(output) ?? '');
   const fits = untold.bytes + bytes <= untoldBytesMax;

@@ -48,7 +48,7 @@ export function addRunRoutes(app: FastifyInstance, deps: StreamDeps): void {
     tag: 'Runs',
     summary: 'Reads a run, with its transcript',
     description:
-      "One's own; anyone's for an owner or admin, and for a key that names the scope admin.audit.read. The transcript (of its beginning, 1 MiB) and the counts of one that goes on are as of its last round, as are those of one whose control plane died, and its cost is what model calls have cost so far.",
+      'A caller can read its own runs. Owners, admins, and keys with the explicit scope admin.audit.read can read all runs. The transcript has at most its first 1 MiB. For an active run, and for one whose control plane ended unexpectedly, the transcript and the counts are as of its last round, and the cost is that of its model calls so far.',
     answers: okAnd({ run: runRef }),
     refusals: ['not_found'],
     operation: readRun,
@@ -61,9 +61,9 @@ export function addRunRoutes(app: FastifyInstance, deps: StreamDeps): void {
     url: `${one}/cancel`,
     id: 'cancelRun',
     tag: 'Runs',
-    summary: 'Asks a run to end',
+    summary: 'Requests the end of a run',
     description:
-      "One's own; anyone's for an owner or admin. It ends within a second or two, on whichever control plane it goes on, and every run below it too; one that has ended stays as it ended.",
+      'A caller can cancel its own runs. Owners and admins can cancel all runs. The run ends within a second or two, on any control plane, and so do the runs that it started. A run that has ended does not change.',
     answers: okAnd({ run: runSummaryRef }),
     refusals: ['not_found'],
     operation: cancelRun,
@@ -83,10 +83,10 @@ function addRunRoute(app: FastifyInstance, deps: StreamDeps): void {
     summary: 'Runs an agent: its result, or with `stream` its events as they happen',
     description: `Events: \`text {delta}\`, \`tool_calls {round, calls: [{callId, tool, input}]}\`, \`governance {callId, tool, decision, reason,
 transform, rule?}\` (one for each call, before its result), \`tool_result {callId, tool, isError, output}\`, and at last \`done\` with the result or
-\`error {error}\`. X-Tollgate-Run-Id names the run, also before its first event and where it fails. A run that a cap halts is answered with what it has. A client that goes away cancels its run, and so do at once a freeze, a suspension of the agent and a key that is revoked. 400 also for a model that is not recognised or that
-nobody serves here, 403 for an agent that is suspended and while the workspace is frozen, 429 where the daily cap of the user is reached (\`Retry-After\`: until midnight UTC; a free model runs on) or more runs of the workspace
-go on than may at once;
-502 where the model's provider fails: the run is kept as \`failed\`.`,
+\`error {error}\`. X-Tollgate-Run-Id names the run, also before its first event and if it fails. If a cap halts a run, the answer has the result so far. A run is cancelled if its client disconnects, the workspace is frozen, the agent is suspended or the key is revoked. 400 also for a model that is not recognised or that
+no provider serves here, 403 for an agent that is suspended and while the workspace is frozen, 429 if the daily cap of the user is reached (\`Retry-After\`: until midnight UTC; free models still run) or if the workspace has
+too many active runs;
+502 if the model's provider fails: the run is kept as \`failed\`.`,
     answers: runResultRef,
     answersAlso: stream,
     headers: { [runIdHeader]: { type: 'string', description: 'the id of the run, once it has begun' } },

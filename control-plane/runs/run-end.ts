@@ -7,7 +7,7 @@ import type { RunEnd } from './records.ts';
 import type { RunParts } from './run-parts.ts';
 import { RunStopped } from './stopped.ts';
 
-export type Ended = { readonly stopReason: RunStopReason } | { readonly failure: AppError };
+export type RunOutcome = { readonly stopReason: RunStopReason } | { readonly failure: AppError };
 
 export const progressOf = ({ governed, conversation }: Pick<RunParts, 'governed' | 'conversation'>): RunProgress => ({
   rounds: governed.rounds,
@@ -16,7 +16,7 @@ export const progressOf = ({ governed, conversation }: Pick<RunParts, 'governed'
   completionTokens: conversation.completionTokens,
 });
 
-export function endOf(ended: Ended, { conversation, governed }: RunParts): RunEnd {
+export function endOf(ended: RunOutcome, { conversation, governed }: RunParts): RunEnd {
   const failed = 'failure' in ended;
   const { unfinished } = conversation;
   if (unfinished !== '') conversation.keep({ role: 'assistant', text: governed.kept(unfinished), toolCalls: [] });
@@ -36,7 +36,7 @@ export function failureOf(error: unknown): AppError {
   if (error instanceof RunStopped)
     return new AppError({
       code: 'unavailable',
-      publicMessage: 'the run was ended: the control plane that ran it was not heard of for a while',
+      publicMessage: 'the run was ended: its control plane sent no heartbeat for a while',
     });
   return AppError.from(error);
 }

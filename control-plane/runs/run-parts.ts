@@ -6,7 +6,7 @@ import type { Rates } from '../agents/rules/rates.ts';
 import type { RunRef } from './rules/run.ts';
 import type { Conversation } from './conversation.ts';
 import type { RunEvent } from './events.ts';
-import type { Governed } from './governance/governed.ts';
+import type { GovernedAgentRun } from './governance/governed.ts';
 import type { Models } from './model.ts';
 import type { Money } from './money.ts';
 import type { Workbench } from './tools/workbench.ts';
@@ -23,7 +23,7 @@ export interface RunParts {
   readonly model: string;
   /** The system prompt, including the caller's context. */
   readonly system: string;
-  readonly governed: Governed;
+  readonly governed: GovernedAgentRun;
   readonly workbench: Workbench;
   readonly conversation: Conversation;
   readonly models: Pick<Models, 'reply' | 'outputLimit'>;

@@ -28,7 +28,7 @@ export interface RunnerDeps extends Omit<ConductDeps, 'models'>, Omit<BeginDeps,
   };
 }
 
-interface Telling {
+interface EventSink {
   /** Receives each event in order; the last one is `done` or `error`. Resolves when the next event can be emitted. */
   readonly emit: (event: RunEvent) => Promise<void>;
   /** Aborted when the client has disconnected: the run is cancelled. */
@@ -43,7 +43,7 @@ interface StartedRun {
 
 export interface Runner {
   /** Resolves when the run has begun. Rejects with `AppError` when the run is refused. */
-  start(actor: Actor, ask: AgentAsk, telling: Telling): Promise<StartedRun>;
+  start(actor: Actor, ask: AgentAsk, sink: EventSink): Promise<StartedRun>;
   /** How many runs are active, including those below others. */
   readonly running: number;
   /** Lets runs finish until the deadline, then cancels them. */
@@ -58,14 +58,14 @@ export function createRunner(deps: RunnerDeps): Runner {
   const beginRun = createBeginRun(deps, runTask);
   let draining = false;
 
-  async function start(actor: Actor, ask: AgentAsk, telling: Telling): Promise<StartedRun> {
+  async function start(actor: Actor, ask: AgentAsk, sink: EventSink): Promise<StartedRun> {
     if (draining) throw new AppError({ code: 'unavailable', publicMessage: 'this control plane is stopping', retryAfterSeconds: 5 });
     const lease = await deps.governor.lease(actor);
     try {
       const begun = await beginRun.root(actor, ask, lease.sidecar);
       const finished = track(
         begun.node,
-        playRoot(begun, ask, telling).finally(() => lease.release()),
+        playRoot(begun, ask, sink).finally(() => lease.release()),
       );
       // The caller may handle a rejection later.
       finished.catch(() => undefined);
@@ -76,7 +76,7 @@ export function createRunner(deps: RunnerDeps): Runner {
     }
   }
 
-  async function playRoot(begun: Begun, { input, context }: AgentAsk, { emit, signal }: Telling): Promise<RunResult> {
+  async function playRoot(begun: Begun, { input, context }: AgentAsk, { emit, signal }: EventSink): Promise<RunResult> {
     const playing = play(begun, { input, context, emit, signal });
     const last = await playing.then(
       (data): RunEvent => ({ kind: 'done', data }),
@@ -87,7 +87,7 @@ export function createRunner(deps: RunnerDeps): Runner {
     return playing;
   }
 
-  async function play(begun: Begun, { signal, ...said }: Telling & Pick<AgentAsk, 'input' | 'context'>): Promise<RunResult> {
+  async function play(begun: Begun, { signal, ...said }: EventSink & Pick<AgentAsk, 'input' | 'context'>): Promise<RunResult> {
     const cancel = (): void => begun.node.stop.abort(new RunStopped('cancelled'));
     if (signal.aborted) cancel();
     signal.addEventListener('abort', cancel, { once: true });
@@ -148,7 +148,7 @@ export function createRunner(deps: RunnerDeps): Runner {
   };
 }
 
-const fullBelow = `The task was not begun: ${belowBounds.each} agents work for this run already. Hand it over when one of them has answered.`;
-const fullInAll = 'The task was not begun: too many agents work in this control plane. Hand it over again later.';
+const fullBelow = `The task was not started: ${belowBounds.each} agents already work for this run. Delegate it again when one of them has answered.`;
+const fullInAll = 'The task was not started: too many agents work in this control plane. Delegate it again later.';
 
 const failed = (words: string): ToolResult => ({ output: words, isError: true });

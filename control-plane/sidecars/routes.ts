@@ -13,24 +13,26 @@ const revision = object({ epoch: text, number: integer });
 
 const sidecar = object({
   id: { ...text, description: 'as its operator named it' },
-  bootId: { ...text, description: 'made anew at each start' },
+  bootId: { ...text, description: 'new at each start' },
   form: word(['process', 'library']),
   keyId: text,
   connected: flag,
-  connectedSince: { ...dateTime, description: 'or when it connected last' },
+  connectedSince: { ...dateTime, description: 'or the time of its last connection' },
   lastSeen: dateTime,
-  controlPlane: { ...text, description: 'that it follows, or followed last' },
-  held: { ...orNull(revision), description: 'the revision that it decides by, as it says; null: none' },
+  controlPlane: { ...text, description: 'the control plane that it is, or was last, connected to' },
+  held: { ...orNull(revision), description: 'the revision that it decides by, as it reports; null: none' },
   lag: {
     ...orNull(object({ revisions: integer, seconds })),
-    description:
-      'behind the newest revision; null where it holds none, or one that is not of this past of the database: from before a restore',
+    description: 'number of revisions behind the newest; null if it holds none, or one from before a restore of the database',
   },
   lastNack: {
     ...orNull(object({ code: text, message: text, at: dateTime })),
-    description: 'the last policy that it refused; it went on with the one before',
+    description: 'the last policy that it refused; it kept the previous one',
   },
-  lacks: { ...listOf(text), description: 'capabilities that policy needs and it has not: rules that use them are sent to it as denials' },
+  lacks: {
+    ...listOf(text),
+    description: 'capabilities that policy needs and that it lacks: rules that use them are sent to it as denials',
+  },
   status: {
     ...orNull(
       object({
@@ -48,7 +50,7 @@ const sidecar = object({
         },
       }),
     ),
-    description: 'as it says; null: it has said nothing yet',
+    description: 'as it reports; null: it has not reported yet',
   },
 });
 
@@ -58,8 +60,8 @@ export function addSidecarRoutes(app: FastifyInstance, deps: AppDeps): void {
     url: '/:workspace/admin/sidecars',
     id: 'listSidecars',
     tag: 'Sidecars',
-    summary: 'Lists sidecars: what each holds, how far it is behind, and how it is',
-    description: `Those that are connected first, by name; then those that have left in the last ${sidecarBounds.leftDays} days. A few seconds late. \`revision\` and \`epoch\` are the newest. \`next\` is absent on the last page; a sidecar that comes or goes between two pages may be on both, or on none.`,
+    summary: 'Lists sidecars: the revision of each, how far it is behind, and its state',
+    description: `Connected sidecars come first, by name; then those that disconnected in the last ${sidecarBounds.leftDays} days. The list is a few seconds old. \`revision\` and \`epoch\` are the newest. \`next\` is absent on the last page; a sidecar that connects or disconnects between two pages may be on both, or on none.`,
     answers: okAnd({ epoch: text, revision: integer, sidecars: listOf(sidecar) }, { next: text }),
     operation: listSidecars,
     schema: { params: inWorkspace, querystring: pageQuery },

@@ -40,7 +40,7 @@ export function addToolServerRoutes(app: FastifyInstance, deps: AppDeps): void {
     id: 'listToolServers',
     tag: 'Tools',
     summary: 'Lists tool servers by name, never the values of their headers',
-    description: 'Without the schemas of their tools: those are in the answer of a server by its name, and of discovery.',
+    description: 'Without the schemas of their tools. To read the schemas, read one server by its name, or discover its tools.',
     answers: okAnd({ servers: listOf(listedToolServerRef) }),
     operation: listToolServers,
     schema: { params: inWorkspace },
@@ -54,7 +54,7 @@ export function addToolServerRoutes(app: FastifyInstance, deps: AppDeps): void {
     tag: 'Tools',
     summary: 'Registers an MCP server and discovers its tools',
     description:
-      'The server is asked before anything is stored, for at most 10 s. Addresses that are not public are refused unless the operator allows them, redirects are not followed.',
+      'The server is asked before anything is stored. It has 10 s to answer. Addresses that are not public are refused unless the operator allows them, redirects are not followed.',
     answers: found,
     refusals: ['conflict', 'stale_revision', 'rate_limited', 'upstream_failed'],
     shownBody: toolServerSchema,
@@ -95,9 +95,9 @@ export function addToolServerRoutes(app: FastifyInstance, deps: AppDeps): void {
     url: `${one}/refresh`,
     id: 'refreshToolServer',
     tag: 'Tools',
-    summary: 'Discovers the tools of a server anew',
+    summary: 'Discovers the tools of a server again',
     description:
-      'A server that fails keeps the tools it had. Where the workspace policy says `toolDefinitions: "pinned"`, tools that changed or appeared are `admitted: false` until they are admitted.',
+      'A server that fails keeps its tools. Where the workspace policy says `toolDefinitions: "pinned"`, tools that changed or appeared are `admitted: false` until they are admitted.',
     answers: found,
     refusals: ['not_found', 'conflict', 'stale_revision', 'rate_limited', 'upstream_failed'],
     operation: refreshToolServer,
@@ -113,7 +113,7 @@ export function addToolServerRoutes(app: FastifyInstance, deps: AppDeps): void {
     tag: 'Tools',
     summary: 'Admits the definitions of tools as they were last discovered',
     description:
-      'All of them (`{}`), or those named. Where the workspace policy says `toolDefinitions: "pinned"`, only admitted definitions are called. With `If-Match`, what is admitted is what was read.',
+      'All of them (`{}`), or those named. Where the workspace policy says `toolDefinitions: "pinned"`, only admitted definitions are called. With `If-Match`, only the definitions that were read are admitted.',
     answers: found,
     refusals: ['not_found', 'stale_revision'],
     operation: admitTools,

@@ -34,7 +34,7 @@ const schemas = {
     {
       id: 'createWorkspace',
       tag,
-      summary: "Makes a workspace with its owner, and the owner's key, which is shown this once",
+      summary: "Creates a workspace with its owner and the owner's key, which is shown only once",
       answers: okAnd({ slug: text, key: text }),
       refusals: ['conflict'],
     },

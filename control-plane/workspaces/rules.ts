@@ -19,7 +19,7 @@ export interface WorkspaceServer extends CompiledServer {
 }
 
 /** An entry that a revision may have changed, by its key in a snapshot. */
-export interface Touched {
+export interface TouchedEntry {
   readonly revision: number;
   readonly key: string;
 }
@@ -32,10 +32,10 @@ export type WorkspaceRead =
       /** `touched` contains everything that was touched after this revision. */
       readonly touchedSince: number;
       /** In the order of revisions. */
-      readonly touched: readonly Touched[];
+      readonly touched: readonly TouchedEntry[];
     }
   /**
    * `state` lists only entries that were touched at that revision or later. A touched entry that is missing from it no
    * longer exists.
    */
-  | { readonly kind: 'changes'; readonly state: WorkspaceState; readonly touched: readonly Touched[] };
+  | { readonly kind: 'changes'; readonly state: WorkspaceState; readonly touched: readonly TouchedEntry[] };

@@ -85,7 +85,9 @@ export function createVerifier({ kept, beforeRaise, keys, retentionDays }: Verif
 
   function begin(line: Line | null): Verdict | null {
     if (line?.kind !== 'heading')
-      return unusable('this is no export of the chain, or its first line was changed; one is made by: tollgate audit export --proof');
+      return unusable(
+        'this is not an export of the chain, or its first line was changed; make an export with: tollgate audit export --proof',
+      );
     ({ heading } = line);
     ({ after: at, chain } = heading);
     for (const { name, note } of anchors) {
@@ -105,7 +107,7 @@ export function createVerifier({ kept, beforeRaise, keys, retentionDays }: Verif
     if (checkpoint !== '') return checkSignedBase(checkpoint);
     const [oldest] = anchors;
     if (isBeginning(line)) return null;
-    if (after === 0) return refused('the first line was changed: a chain does not begin so');
+    if (after === 0) return refused('the first line was changed: a chain cannot begin like this');
     if (oldest !== undefined && oldest.note.checkpoint.size < after)
       return unusable(
         `the export begins after item ${after}, and ${oldest.name} covers ${oldest.note.checkpoint.size}; export again with --after ${oldest.name}`,
@@ -113,7 +115,7 @@ export function createVerifier({ kept, beforeRaise, keys, retentionDays }: Verif
     // Otherwise, after a removal of items at the start, an export that begins later would look valid.
     if (oldest?.note.checkpoint.size !== after)
       return unusable(
-        `the export begins after item ${after}: of those before it says nothing, and no checkpoint that you gave ends there; export again without --after`,
+        `the export begins after item ${after}: it does not contain the items before, and no checkpoint that you gave ends there; export again without --after`,
       );
     return null;
   }
@@ -122,7 +124,7 @@ export function createVerifier({ kept, beforeRaise, keys, retentionDays }: Verif
     const note = parseNote(text);
     const signed = note?.checkpoint;
     if (note === null || signed === undefined || signed.size !== at || signed.chain !== chain || signed.origin !== heading?.origin)
-      return refused('the first line was changed: its checkpoint is not of where the export begins');
+      return refused('the first line was changed: its checkpoint does not end where the export begins');
     if (keys.length > 0 && signerOf(note, keys) === null)
       return refused('the checkpoint in the first line is not signed by a key that you gave');
     if (keys.length === 0 && anchors.some((one) => one.note.checkpoint.size < at))
@@ -146,16 +148,16 @@ export function createVerifier({ kept, beforeRaise, keys, retentionDays }: Verif
     const before = anchors[anchored - 1]?.note.checkpoint.size ?? heading?.after ?? 0;
     const { size } = note.checkpoint;
     if (size === heading?.after) return `the log was rewritten before item ${size}: ${name} has another value there`;
-    return `the log was rewritten, and its chain made anew: an item from ${before + 1} to ${size} is not what it was when ${name} was made`;
+    return `the log was rewritten, and its chain was computed again: an item from ${before + 1} to ${size} is not what it was when ${name} was made`;
   }
 
   function follow(line: Line | null): Verdict | null {
     const n = at + 1;
-    if (line === null) return refused(`${here()}, where item ${n} should be, is not as an export writes it: it was changed`);
+    if (line === null) return refused(`${here()}, where item ${n} should be, does not have the form of an export: it was changed`);
     if (line.kind === 'heading') return refused(`${here()}: a second heading`);
     if (line.kind === 'checkpoint') return close(line.note);
     const name = line.kind === 'entry' ? `item ${line.n} (entry ${line.id})` : `item ${line.n} (${line.kind})`;
-    if (line.n < n) return refused(`${here()}: ${name} stands here again, or was moved; ${n} should be here`);
+    if (line.n < n) return refused(`${here()}: ${name} is here a second time, or was moved; ${n} should be here`);
     if (line.n > n)
       return refused(`${here()}: ${line.n === n + 1 ? `item ${n} is` : `items ${n} to ${line.n - 1} are`} missing before ${name}`);
     const value = valueAfter(line);
@@ -191,7 +193,7 @@ export function createVerifier({ kept, beforeRaise, keys, retentionDays }: Verif
     if (size < at) return refused(`${here()}: the checkpoint covers ${size} items, and ${at} are here`);
     if (value !== chain)
       return refused(
-        `the log was rewritten, and its chain made anew: an item up to ${size} is not what it was when its checkpoint was made`,
+        `the log was rewritten, and its chain was computed again: an item up to ${size} is not what it was when its checkpoint was made`,
       );
     last = note.checkpoint;
     return rolledBack() ?? checkRetention(note.checkpoint);
@@ -210,11 +212,10 @@ export function createVerifier({ kept, beforeRaise, keys, retentionDays }: Verif
     if ('tooYoung' in judged)
       return refused(
         `an item of ${judged.tooYoung} is left out as out of retention, which is ${days} days: it was removed, ` +
-          'or went before retention was raised, for which --before-raise wants the last checkpoint from before',
+          'or it went out of retention before retention was raised; for that case, give the last checkpoint from before the raise with --before-raise',
       );
     // Without signatures, the day and the retention are only the claim of the author of the file.
-    if (keys.length === 0)
-      return unusable('items are left out as out of retention; whether they were can be checked with --public-key only');
+    if (keys.length === 0) return unusable('items are left out as out of retention; this can be checked only with --public-key');
     earlierRetention = judged.earlier;
     return null;
   }
@@ -239,7 +240,7 @@ export function createVerifier({ kept, beforeRaise, keys, retentionDays }: Verif
     },
     end(isTorn) {
       if (last !== null && isTorn) return refused('something follows the end of the export');
-      if (heading === null) return unusable('this is no export of the chain: it has not one line');
+      if (heading === null) return unusable('this is not an export of the chain: it is empty');
       if (last === null) return rolledBack() ?? refused(`the export is cut off after item ${at}: it lacks its last line`);
       return proven(last, heading);
     },

@@ -43,7 +43,7 @@ export const integer = (min: number, max: number): Shape => ({
 export const fields = (shapes: Readonly<Record<string, Shape>>): Shape => ({
   check: (value, path) => {
     if (!isObject(value)) return problem(path, 'must be an object');
-    const unknown = `is not a field here; there are ${Object.keys(shapes).join(', ')}`;
+    const unknown = `is not a field here; the fields are ${Object.keys(shapes).join(', ')}`;
     return Object.entries(value).flatMap(([key, child]) => {
       const shape = Object.hasOwn(shapes, key) ? shapes[key] : undefined;
       return shape === undefined ? problem(childPath(path, key), unknown) : shape.check(child, childPath(path, key));
@@ -106,7 +106,7 @@ export const list = (max: number, item: Shape): Shape => ({
 export const record = (shapes: Readonly<Record<string, Shape>>, required: readonly string[]): Shape => ({
   check: (value, path) => {
     if (!isObject(value)) return problem(path === '' ? 'body' : path, 'must be an object');
-    const unknown = `is not a field here; there are ${Object.keys(shapes).join(', ')}`;
+    const unknown = `is not a field here; the fields are ${Object.keys(shapes).join(', ')}`;
     const missing = required.filter((key) => !Object.hasOwn(value, key)).flatMap((key) => problem(childPath(path, key), 'is required'));
     const given = Object.entries(value).flatMap(([key, child]) => {
       const at = childPath(path, key.slice(0, bounds.nameLength));

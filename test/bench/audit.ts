@@ -15,7 +15,7 @@ import { createNotary, newNotaryKey } from '../../control-plane/audit/operations
 import { exportAudit } from '../../control-plane/audit/operations/export-audit.ts';
 import { createIngest } from '../../control-plane/audit/operations/ingest-batch.ts';
 import { queryAudit } from '../../control-plane/audit/operations/query-audit.ts';
-import type { Deps } from '../../control-plane/access/operation.ts';
+import type { OperationDeps } from '../../control-plane/access/operation.ts';
 import { createDiscover } from '../../control-plane/tool-servers/operations/discover.ts';
 import { createWorkspace } from '../../control-plane/workspaces/operations/create-workspace.ts';
 import { createReach } from '../../control-plane/runs/mcp/reach.ts';
@@ -63,7 +63,7 @@ async function openLog(server: EmbeddedPostgres, database: string, entries: numb
   await migrate(connection);
   const pool = createPool(connection, console, 8);
   const reach = createReach({ allowPrivate: false, commands: [] }, {});
-  const deps: Deps = {
+  const deps: OperationDeps = {
     pool,
     readingPool: pool,
     heads: watchHeads(pool),

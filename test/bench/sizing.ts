@@ -148,7 +148,12 @@ async function lease({ counters, holders, replicas = 1 }: Leasing): Promise<void
       pool: own,
       watchPolicy: () => ({ current: policy, first: Promise.resolve(policy), close: () => undefined }),
       recalls: createRecalls({ pool: own, now: () => performance.now(), log }),
-      metrics: { answered: () => undefined, lied: () => undefined, demanded: () => undefined, committed: () => void (transactions += 1) },
+      metrics: {
+        answered: () => undefined,
+        falseClaim: () => undefined,
+        demanded: () => undefined,
+        committed: () => void (transactions += 1),
+      },
       crowded: { has: () => false },
       now: () => performance.now(),
     }),

@@ -87,7 +87,7 @@ test.each([
   ],
   ['dropped', (lines: string[]) => lines.splice(5, 1), /line 6: item 5 is missing before item 6/],
   ['two dropped', (lines: string[]) => lines.splice(5, 2), /line 6: items 5 to 6 are missing before item 7/],
-  ['doubled', (lines: string[]) => lines.splice(5, 0, lines[5] ?? ''), /line 7: item 5 \(entry a{32}-5\) stands here again/],
+  ['doubled', (lines: string[]) => lines.splice(5, 0, lines[5] ?? ''), /line 7: item 5 \(entry a{32}-5\) is here a second time/],
   ['swapped', (lines: string[]) => lines.splice(5, 2, lines[6] ?? '', lines[5] ?? ''), /item 5 is missing before item 6/],
   ['a gap hidden', (lines: string[]) => lines.splice(11, 1), /item 11 is missing/],
   [
@@ -282,7 +282,7 @@ test('without keys the date is not proven, so a deletion called retention cannot
 
 test('an export that begins later than a given checkpoint does not hide what is before', () => {
   expect(wordsOf(verify(log.exported({ after: 10 }), { kept: [log.keptAt(20)], keys }))).toMatch(
-    /^unusable: the export begins after item 10: of those before it says nothing/,
+    /^unusable: the export begins after item 10: it does not contain the items before/,
   );
   expect(verify(log.exported({ after: 10 }), { keys }).kind).toBe('unusable');
   expect(verify(log.exported({ after: 10 }), { kept: [log.keptAt(20), log.keptAt(10)], keys }).kind).toBe('sound');

@@ -26,7 +26,7 @@ test('a collector that refuses makes no control plane unready; all of them repor
       (lag) => lag === 10,
     );
   const ready = async () => Promise.all([...planes].map(async (plane) => (await fetch(`${plane.rest}/readyz`)).json()));
-  const warning = 'audit entries are not exported: the collector answered 401 Unauthorized (one workspace, asked again now and then)';
+  const warning = 'audit entries are not exported: the collector answered 401 Unauthorized (one workspace, retried at intervals)';
   await eventually(ready, (answers) => JSON.stringify(answers).includes(warning));
   expect(await ready()).toEqual(expect.arrayContaining([{ ok: true }, { ok: true, warnings: [warning] }]));
   expect(await cursor(exporting)).toBe(head - 10);

@@ -85,7 +85,7 @@ describe.runIf(process.platform === 'linux')('PostgreSQL is frozen', () => {
     postgres.freeze();
     lab.slow.open();
     expect(await run.hears('error')).toEqual({
-      error: 'the run has ended, and its end could not be recorded yet; read the run to see what it came to',
+      error: 'the run has ended, but its end could not be recorded yet; read the run later to see its result',
     });
     expect(await run.over).toBe('ended');
     expect(lab.model.passed).toBe(asked);

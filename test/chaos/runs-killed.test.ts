@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => lab?.close());
 
-const died = 'the control plane that ran it has gone';
+const died = 'the control plane of the run ended unexpectedly';
 
 describe('killed with -9 on its embedded PostgreSQL', () => {
   let dataDir: string;

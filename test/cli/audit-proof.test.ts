@@ -107,7 +107,7 @@ test('evidence that does not suffice is exit code 2, with the reason', async () 
     [[log], 'against what?'],
     [[log, '--public-key', empty], 'holds no public key'],
     [[log, '--checkpoint', note, '--public-key', empty], 'holds no public key'],
-    [[plain, '--checkpoint', note], 'no export of the chain'],
+    [[plain, '--checkpoint', note], 'not an export of the chain'],
     [[join(at, 'none'), '--checkpoint', note], 'cannot be read (ENOENT)'],
     [[at, '--checkpoint', note], 'cannot be read (EISDIR)'],
     [[log, '--checkpoint', log], 'is no checkpoint'],

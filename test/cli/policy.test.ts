@@ -358,7 +358,7 @@ describe('explain', () => {
   test('an unknown member is named, with another way to ask', async () => {
     expect(await tollgate(['explain', '--tool', 'x', '--tier', 'api', '--sub', 'alice'])).toMatchObject({
       code: 1,
-      err: 'tollgate: "alice" is no member or service key of this workspace; ask by role\n',
+      err: 'tollgate: "alice" is not a member or service key of this workspace; use role instead\n',
     });
   });
 

@@ -139,7 +139,7 @@ describe('members', () => {
     expect(await tollgate(['members', 'add', 'owner', '--email', 'a@b.test', '--role', 'member'])).toMatchObject({ code: 1 });
     expect(await tollgate(['members', 'remove', 'owner'])).toMatchObject({
       code: 1,
-      err: expect.stringContaining('keeps at least one owner'),
+      err: expect.stringContaining('must have at least one owner'),
     });
     expect(await tollgate(['members', 'set', 'owner'])).toMatchObject({ code: 1, err: expect.stringContaining('give --role or --email') });
   });

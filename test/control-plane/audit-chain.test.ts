@@ -4,10 +4,10 @@ import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { parseLogKey, parseNote } from '../../proto/chain/checkpoint.ts';
 import type { Verdict } from '../../proto/chain/verify.ts';
-import { makeCheckpoint, tendCheckpoints } from '../../control-plane/audit/operations/checkpoint.ts';
+import { makeCheckpoint, makeDueCheckpoints } from '../../control-plane/audit/operations/checkpoint.ts';
 import { authenticate } from '../../control-plane/access/operations/authenticate.ts';
 import { createNotary, newNotaryKey } from '../../control-plane/audit/operations/notary.ts';
-import { tendPartitions, tendStatistics } from '../../control-plane/audit/operations/tend-partitions.ts';
+import { maintainPartitions, updateStatistics } from '../../control-plane/audit/operations/maintain-partitions.ts';
 import { noteFrom, verify } from '../chain/log.ts';
 import { createRest, field, type Rest } from './rest.ts';
 import { entry, lost, record, records, ship, spool, workspaceIdOf } from './spool.ts';
@@ -124,7 +124,7 @@ describe('an export', () => {
     await ship(rest, spool('a'), records(1, 2));
     expect(await rest.ask('GET', `${url}/chain?after=3`)).toMatchObject({
       status: 400,
-      body: { error: expect.stringContaining('the log holds 2 items') },
+      body: { error: expect.stringContaining('the log has only 2 items') },
     });
     for (const after of ['-1', 'x', '1.5', '']) expect((await rest.ask('GET', `${url}/chain?after=${after}`)).status).toBe(400);
     expect((await rest.ask('GET', `${url}/chain`, { key: await rest.keyOf('member', ['agents.read']) })).status).toBe(403);
@@ -151,7 +151,7 @@ describe('a change in the database', () => {
     [
       'takes one of another workspace in',
       `update audit_entry set ingest = 5, workspace_id = (select id from workspace where slug = 'acme') where spool_id = '${spool('d')}' and sequence = 3`,
-      /item 5 .* stands here again|item 5 \(entry d{32}-3\) was changed, or is not of this log/,
+      /item 5 .* is here a second time|item 5 \(entry d{32}-3\) was changed, or is not of this log/,
     ],
     ['takes a digest away', 'update audit_entry set digest = null where ingest = 5', /item 5 .* was changed/],
     ['hides a gap', 'delete from audit_gap', /item 10 is missing before item 11/],
@@ -211,7 +211,7 @@ describe('a change in the database', () => {
     await rest.pool.query(`update audit_head set chain = sha256('x') where ingest = 10`);
     expect((await rest.ask('POST', `${url}/checkpoint`)).status).toBe(409);
     const lines: unknown[] = [];
-    await tendCheckpoints({ ...rest.deps, log: { error: (fields) => lines.push(fields) } });
+    await makeDueCheckpoints({ ...rest.deps, log: { error: (fields) => lines.push(fields) } });
     expect(lines).toEqual([]);
     await rest.pool.query('update audit_head set ingest = 9 where ingest = 10');
   });
@@ -269,14 +269,14 @@ describe('checkpoints', () => {
 
   test('are made by a periodic task where the log has grown, and only there', async () => {
     const sizes = async () => (await rest.pool.query('select size::int from audit_checkpoint order by 1')).rows.map(({ size }) => size);
-    const tend = () => tendCheckpoints({ ...rest.deps, log: { error: (_, message) => expect.fail(message) } });
-    await Promise.all([tend(), tend()]);
+    const makeDue = () => makeDueCheckpoints({ ...rest.deps, log: { error: (_, message) => expect.fail(message) } });
+    await Promise.all([makeDue(), makeDue()]);
     expect(await sizes()).toEqual([]);
     await ship(rest, spool('a'), records(1, 5));
-    await Promise.all([tend(), tend(), tend()]);
+    await Promise.all([makeDue(), makeDue(), makeDue()]);
     await ship(rest, spool('a'), records(6, 7), 'other');
-    await tend();
-    await tend();
+    await makeDue();
+    await makeDue();
     expect(await sizes()).toEqual([3, 5]);
   });
 
@@ -300,7 +300,7 @@ describe('retention', () => {
     rest.clock.now = new Date(rest.clock.now.getTime() + days * dayMs);
   };
   const ts = (): string => rest.clock.now.toISOString();
-  const tend = () => tendCheckpoints({ ...rest.deps, log: { error: (_, message) => expect.fail(message) } });
+  const makeDue = () => makeDueCheckpoints({ ...rest.deps, log: { error: (_, message) => expect.fail(message) } });
 
   beforeEach(async () => {
     await rest.close();
@@ -315,10 +315,10 @@ describe('retention', () => {
       const late = new Date(rest.clock.now.getTime() - 2 * dayMs).toISOString();
       await ship(rest, spool('b'), records(day * 2 - 1, day * 2, at(late)));
       await ship(rest, spool('c'), [lost(day, `${day}`)]);
-      await tend();
+      await makeDue();
       kept.push(await checkpoint());
       passDays(1);
-      await Promise.all([tendPartitions(rest.deps, 3), tendPartitions(rest.deps, 3)]);
+      await Promise.all([maintainPartitions(rest.deps, 3), maintainPartitions(rest.deps, 3)]);
       const given = { keys: await keys() };
       for (const one of kept)
         expect(verify(await exported(), { ...given, kept: [one] }), `day ${day}, ${one.note.checkpoint.size}`).toMatchObject({
@@ -358,16 +358,18 @@ describe('retention', () => {
   test('is recognised: by a checkpoint from before, the log is valid immediately, and a day that was dropped since is found', async () => {
     for (let day = 0; day < 6; day += 1) {
       await ship(rest, spool('a'), records(day * 5 + 1, day * 5 + 5, at(ts())));
-      await tend();
+      await makeDue();
       passDays(1);
-      await tendPartitions(rest.deps, 3);
+      await maintainPartitions(rest.deps, 3);
     }
     const before = await checkpoint();
     Object.assign(rest.deps.notary, { retentionDays: 30 });
-    await tendPartitions(rest.deps, 30);
+    await maintainPartitions(rest.deps, 30);
     await ship(rest, spool('a'), records(31, 35, at(ts())));
     const given = { keys: await keys(), kept: [] };
-    expect(wordsOf(verify(await exported(), given))).toMatch(/out of retention, which is 30 days: it was removed, or went before/);
+    expect(wordsOf(verify(await exported(), given))).toMatch(
+      /out of retention, which is 30 days: it was removed, or it went out of retention before/,
+    );
     const raised = { ...given, beforeRaise: [before] };
     expect(verify(await exported(), raised)).toMatchObject({
       kind: 'sound',
@@ -387,23 +389,23 @@ describe('retention', () => {
     const late = ts();
     passDays(2);
     await ship(rest, spool('a'), records(6, 8, at(ts())));
-    await tend();
+    await makeDue();
     passDays(2);
     await Promise.all([
-      tendPartitions(rest.deps, 3),
+      maintainPartitions(rest.deps, 3),
       ...['b', 'c', 'd'].map((letter) => ship(rest, spool(letter), records(1, 3, at(late)))),
     ]);
     await ship(rest, spool('a'), records(9, 9, at(ts())));
-    await tendPartitions(rest.deps, 3);
+    await maintainPartitions(rest.deps, 3);
     expect(await judged()).toMatchObject({ kind: 'sound', proven: { upTo: 18 } });
   });
 
   test('a spool that was silent for longer than entries may be late is forgotten', async () => {
     await ship(rest, spool('a'), records(1, 5, at(ts())));
-    await tendPartitions(rest.deps, 3);
+    await maintainPartitions(rest.deps, 3);
     passDays(401);
     await ship(rest, spool('b'), records(1, 5, at(ts())));
-    await tendPartitions(rest.deps, 3);
+    await maintainPartitions(rest.deps, 3);
     const { rows } = await rest.pool.query('select left(spool_id::text, 1) as letter from audit_stream');
     expect(rows).toEqual([{ letter: 'b' }]);
   });
@@ -412,19 +414,19 @@ describe('retention', () => {
 test('days are analysed when they have grown, and once more when they have ended', async () => {
   rest.clock.now = new Date();
   const today = rest.clock.now.toISOString().slice(0, 10).replaceAll('-', '');
-  await tendPartitions(rest.deps, 90);
+  await maintainPartitions(rest.deps, 90);
   await ship(
     rest,
     spool('a'),
     records(1, 10, () => entry({ ts: rest.clock.now.toISOString() })),
   );
-  expect(await tendStatistics(rest.deps)).toEqual([]);
+  expect(await updateStatistics(rest.deps)).toEqual([]);
   for (let n = 0; n < 2; n += 1)
     await ship(
       rest,
       spool('b'),
       records(n * 1_000 + 1, n * 1_000 + 1_000, () => entry({ ts: rest.clock.now.toISOString() })),
     );
-  expect(await tendStatistics(rest.deps)).toEqual([today]);
-  expect(await tendStatistics(rest.deps)).toEqual([]);
+  expect(await updateStatistics(rest.deps)).toEqual([today]);
+  expect(await updateStatistics(rest.deps)).toEqual([]);
 });

@@ -238,9 +238,9 @@ describe('parameters are validated', () => {
 
   test('an unknown parameter is named, with the list of known ones', async () => {
     const filters = 'tool, decision, agent, sub, session';
-    expect(await refused('', 'tol=x')).toBe(`tol is not a parameter; there are since, limit, cursor, ${filters}`);
-    expect(await refused('/export', 'limit=5')).toBe(`limit is not a parameter; there are since, until, ${filters}`);
-    expect(await refused('/stream', 'since=2026-06-25')).toBe(`since is not a parameter; there are ${filters}`);
+    expect(await refused('', 'tol=x')).toBe(`tol is not a parameter; the parameters are since, limit, cursor, ${filters}`);
+    expect(await refused('/export', 'limit=5')).toBe(`limit is not a parameter; the parameters are since, until, ${filters}`);
+    expect(await refused('/stream', 'since=2026-06-25')).toBe(`since is not a parameter; the parameters are ${filters}`);
     expect(await refused('/stream', 'last-event-id=5&__proto__=1&constructor=2')).toMatch(
       /^last-event-id is not.*; __proto__ is not.*; constructor is not/,
     );

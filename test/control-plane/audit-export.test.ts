@@ -1,8 +1,8 @@
 // The export of audit entries to a collector: what is sent, how each answer is handled, and that no entry is skipped.
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { tendCheckpoints } from '../../control-plane/audit/operations/checkpoint.ts';
-import { exportGraceDays, tendPartitions } from '../../control-plane/audit/operations/tend-partitions.ts';
+import { makeDueCheckpoints } from '../../control-plane/audit/operations/checkpoint.ts';
+import { exportGraceDays, maintainPartitions } from '../../control-plane/audit/operations/maintain-partitions.ts';
 import { deleteWorkspace } from '../../control-plane/workspaces/store/workspaces.ts';
 import { type Collector, type CollectorPost, type Reply, startCollector } from '../support/collector.ts';
 import { eventually } from '../support/programs.ts';
@@ -281,7 +281,7 @@ describe('for every answer of the collector', () => {
     await reaches(3, 'other');
     expect(await cursorOf(rest)).toBe(0);
     expect(exporter.problems()).toEqual([
-      'audit entries are not exported: the collector answered 403 Forbidden (one workspace, asked again now and then)',
+      'audit entries are not exported: the collector answered 403 Forbidden (one workspace, retried at intervals)',
     ]);
     expect(exporter.said.filter(({ level }) => level === 'error').length).toBeGreaterThanOrEqual(1);
   });
@@ -397,15 +397,15 @@ describe('retention', () => {
     error: (_: object, message: string) => void log.said.push(message),
   };
   beforeEach(() => void log.said.splice(0));
-  const tend = (retentionDays: number) => tendPartitions({ ...rest.deps, log }, retentionDays, true);
+  const maintain = (retentionDays: number) => maintainPartitions({ ...rest.deps, log }, retentionDays, true);
 
   test('waits for an export that is behind, and continues when the export has caught up', async () => {
     await ship(rest, spool('a'), records(1, 4, old));
-    expect(await tend(2)).toEqual([]);
-    expect(log.said).toEqual(['audit entries out of retention are kept until they are exported']);
+    expect(await maintain(2)).toEqual([]);
+    expect(log.said).toEqual(['audit entries past their retention are kept until they are exported']);
     exporting();
     await reaches(4);
-    expect(await tend(2)).toEqual(['20260620']);
+    expect(await maintain(2)).toEqual(['20260620']);
     expectWhole(collector.held, 'acme', 4);
   });
 
@@ -414,13 +414,13 @@ describe('retention', () => {
     answering('hang');
     const other = exporting();
     await collector.until(() => collector.posts.length === 1);
-    expect(await tendPartitions({ ...rest.deps, log }, 2)).toEqual([]);
+    expect(await maintainPartitions({ ...rest.deps, log }, 2)).toEqual([]);
     await other.close();
     expect(await days()).toEqual(['20260620', '20260624']);
     await rest.pool.query(
       `insert into audit_export (workspace_id, log_id, position, exported_at) select workspace_id, log_id, ingest + 1, now() from audit_head`,
     );
-    expect(await tend(2)).toEqual([]);
+    expect(await maintain(2)).toEqual([]);
     expect(await days()).toEqual(['20260620', '20260624']);
   });
 
@@ -428,11 +428,11 @@ describe('retention', () => {
     await ship(rest, spool('a'), records(1, 4, old));
     const outAt = Date.parse('2026-06-21T12:00:00.000Z');
     rest.clock.now = new Date(outAt + exportGraceDays * 86_400_000);
-    expect(await tend(1)).toEqual([]);
+    expect(await maintain(1)).toEqual([]);
     rest.clock.now = new Date(rest.clock.now.getTime() + 86_400_000);
     log.said.splice(0);
-    expect(await tend(1)).toEqual(['20260620']);
-    expect(log.said).toContain('audit entries go out of retention that were not exported');
+    expect(await maintain(1)).toEqual(['20260620']);
+    expect(log.said).toContain('audit entries past their retention are removed although they were not exported');
     const exporter = exporting();
     await reaches(4);
     expectWhole(collector.held, 'acme', 4);
@@ -456,14 +456,14 @@ describe('retention', () => {
       spool('a'),
       records(2, 3, () => old(1)),
     );
-    await tendCheckpoints({ ...rest.deps, log });
+    await makeDueCheckpoints({ ...rest.deps, log });
     rest.clock.now = new Date('2026-07-20T12:00:00.000Z');
     await ship(
       rest,
       spool('a'),
       records(4, 5, () => entry({ ts: '2026-07-20T12:00:00.000Z' })),
     );
-    expect(await tend(2)).toEqual(['20260620']);
+    expect(await maintain(2)).toEqual(['20260620']);
     const exporter = exporting();
     await reaches(5);
     const copy = copyOf(collector.held, 'acme');
@@ -482,14 +482,14 @@ describe('retention', () => {
       spool('a'),
       records(1, 2, () => old(1)),
     );
-    await tendCheckpoints({ ...rest.deps, log });
+    await makeDueCheckpoints({ ...rest.deps, log });
     rest.clock.now = new Date('2026-07-20T12:00:00.000Z');
     await ship(
       rest,
       spool('a'),
       records(3, 4, () => entry({ ts: '2026-07-20T12:00:00.000Z' })),
     );
-    expect(await tendPartitions({ ...rest.deps, log }, 2)).toEqual(['20260620']);
+    expect(await maintainPartitions({ ...rest.deps, log }, 2)).toEqual(['20260620']);
     const exporter = exporting();
     await reaches(4);
     expect(collector.held.map(positionOf)).toEqual([3, 4]);

@@ -86,7 +86,7 @@ test('another workspace in the path is 403, whether it exists or not', async () 
     '/ACME/admin/audit',
     '/%00/admin/audit',
   ]) {
-    expect(await rest.ask('GET', path)).toMatchObject({ status: 403, body: { error: 'this key is not of that workspace' } });
+    expect(await rest.ask('GET', path)).toMatchObject({ status: 403, body: { error: 'this key belongs to a different workspace' } });
   }
 });
 

@@ -222,7 +222,7 @@ test('a future revision is 412: no client has read it', async () => {
     const asked = { headers: { 'if-match': String(ifMatch) } };
     const answer = await rest.ask('PUT', `${admin}/workspacePolicy`, { ...asked, body: { mode: 'audit' } });
     expect(answer.status).toBe(412);
-    expect(errorOf(answer)).toContain('ahead');
+    expect(errorOf(answer)).toContain('newer than the current revision');
     for (const [url, body] of [
       ['/api/v1/agents', { name: 'a', model: 'demo/echo' }],
       [`${admin}/keys`, { name: 'k', scopes: ['govern'] }],

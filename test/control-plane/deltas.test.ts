@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { SnapshotEntry } from '../../sidecar/engine/compile/compile.ts';
 import type { WorkspaceState } from '../../control-plane/workspaces/rules.ts';
 import type { View } from '../../control-plane/publish/view.ts';
-import { tendChanges } from '../../control-plane/workspaces/operations/tend-changes.ts';
+import { removeOldChanges } from '../../control-plane/workspaces/operations/remove-old-changes.ts';
 import { type Holding, holdWorkspace } from '../../control-plane/publish/holding.ts';
 import { publishView } from '../../control-plane/publish/published.ts';
 import { viewPartsOf } from '../../control-plane/publish/view-parts.ts';
@@ -172,13 +172,13 @@ test('after changes were forgotten follows a full read, and no delta is made fro
   const from = { epoch: old.epoch, number: old.revision };
   for (let limit = 1; limit <= 6; limit += 1)
     await rest.ask('PUT', '/acme/admin/userPolicies/ann', { body: { defaults: { api: { rateLimit: limit } } } });
-  await tendChanges(rest.deps, { revisions: 3, keys: 1_000 });
+  await removeOldChanges(rest.deps, { revisions: 3, keys: 1_000 });
   expect((await readWorkspace(rest.pool, workspaceId, from))?.kind).toBe('whole');
   const held = await advance(null);
   expect(held.keysAfter(from.number)).toBeNull();
   expect(held.keysAfter(held.revision - 3)).not.toBeNull();
   expect((await readWorkspace(rest.pool, workspaceId, { epoch: held.epoch, number: held.revision - 3 }))?.kind).toBe('changes');
-  await tendChanges(rest.deps, { revisions: 1_000, keys: 1 });
+  await removeOldChanges(rest.deps, { revisions: 1_000, keys: 1 });
   expect((await advance(null)).keysAfter(held.revision - 3)).toBeNull();
 });
 

@@ -208,5 +208,5 @@ describe('permission to ask', () => {
 test('for a sub that is an agent the error names whom to ask about', async () => {
   const answer = await rest.ask('POST', `${admin}/explain`, { body: { sub: 'agent:x', agentType, tier: 'api', tool } });
   expect(answer.status).toBe(400);
-  expect(errorOf(answer)).toBe('sub is an agent, which has no policy of its own: ask with the originSub of the entry');
+  expect(errorOf(answer)).toBe('sub is an agent, and agents have no policy; use the originSub of the entry');
 });

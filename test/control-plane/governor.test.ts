@@ -4,7 +4,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Registry } from 'prom-client';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import type { AuditBatch, Ingested } from '../../control-plane/audit/rules/audit-batch.ts';
+import type { AuditBatch, IngestResult } from '../../control-plane/audit/rules/audit-batch.ts';
 import { authenticate } from '../../control-plane/access/operations/authenticate.ts';
 import { createPublisher } from '../../control-plane/publish/publisher.ts';
 import { governRun } from '../../control-plane/runs/governance/governed.ts';
@@ -30,7 +30,7 @@ afterAll(() => plane.close());
 
 interface Options {
   readonly folder?: string;
-  readonly ingest?: (batch: AuditBatch) => Promise<Ingested>;
+  readonly ingest?: (batch: AuditBatch) => Promise<IngestResult>;
   readonly clock?: Clock;
   readonly log?: typeof silentLog;
 }

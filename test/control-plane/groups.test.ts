@@ -2,7 +2,7 @@
 // processed.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { type Grouping, inGroups } from '../../control-plane/base/groups.ts';
+import { type GroupRules, inGroups } from '../../control-plane/base/groups.ts';
 
 const cases = Math.max(300, Math.floor(Number(process.env['TOLLGATE_TEST_CASES'] ?? 0) / 10));
 const seed = process.env['TOLLGATE_TEST_SEED'];
@@ -22,7 +22,7 @@ function createWork() {
   const begun: { readonly jobs: readonly Job[]; readonly go: () => void }[] = [];
   let running = 0;
   let most = 0;
-  const grouping: Grouping<Job, number> = {
+  const grouping: GroupRules<Job, number> = {
     keyOf: ({ key }) => key,
     atOnce,
     openGroup: () => {

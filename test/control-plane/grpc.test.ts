@@ -100,12 +100,8 @@ test.each([
 
 test('a key without the scope sidecar.sync: both services answer PERMISSION_DENIED', async () => {
   const { key } = await plane.issueKey(['govern', 'policies.read', 'admin.audit.read']);
-  expect(await openSync(plane, key).ended).toBe(
-    'PERMISSION_DENIED: the key lacks the scope sidecar.sync, or for a library sidecar.library',
-  );
-  expect(await openShip(plane, key).ended).toBe(
-    'PERMISSION_DENIED: the key lacks the scope sidecar.sync, or for a library sidecar.library',
-  );
+  expect(await openSync(plane, key).ended).toBe('PERMISSION_DENIED: the key lacks the scope sidecar.sync (for a library: sidecar.library)');
+  expect(await openShip(plane, key).ended).toBe('PERMISSION_DENIED: the key lacks the scope sidecar.sync (for a library: sidecar.library)');
 });
 
 test('with the database away both services answer UNAVAILABLE', async () => {
@@ -144,10 +140,10 @@ test('a policy stream that begins with anything but hello is ended', async () =>
   expect(await unformed.ended).toMatch(/^INVALID_ARGUMENT: hello.form/);
 });
 
-test('hello is sent once', async () => {
+test('hello must be sent only once', async () => {
   const { wire } = await greeted();
   wire.write(hello);
-  expect(await wire.ended).toBe('INVALID_ARGUMENT: hello is sent once');
+  expect(await wire.ended).toBe('INVALID_ARGUMENT: hello must be sent only once');
 });
 
 test('an answer to another revision than the one in flight ends the stream', async () => {
@@ -155,7 +151,7 @@ test('an answer to another revision than the one in flight ends the stream', asy
     const { wire, snapshot } = await greeted();
     const revision = { epoch: snapshot.revision?.epoch ?? '', number: (snapshot.revision?.number ?? 0) + 1 };
     wire.write(kind === 'ack' ? { ack: { revision, hash: snapshot.hash } } : { nack: { revision, code: 'internal', message: '' } });
-    expect(await wire.ended).toMatch(/^INVALID_ARGUMENT: revision \d+ was answered, \d+ was sent$/);
+    expect(await wire.ended).toMatch(/^INVALID_ARGUMENT: revision \d+ was answered, but \d+ was sent$/);
   }
 });
 
@@ -244,20 +240,20 @@ test('a batch is acknowledged after it is committed, and a replay adds nothing',
 
 let goodSpools = 0;
 const badBatches = [
-  ['a hole within it', { spoolId: spool('b'), records: [...recordsOf(1, 2), ...recordsOf(4, 1)] }, /without holes/],
-  ['a sequence twice', { spoolId: spool('b'), records: [...recordsOf(1, 1), ...recordsOf(1, 1)] }, /without holes/],
-  ['records backwards', { spoolId: spool('b'), records: recordsOf(1, 3).toReversed() }, /without holes/],
-  ['sequence 0', { spoolId: spool('b'), records: recordsOf(0, 2) }, /without holes/],
-  ['a negative sequence', { spoolId: spool('b'), records: recordsOf(-5, 2) }, /without holes/],
+  ['a hole within it', { spoolId: spool('b'), records: [...recordsOf(1, 2), ...recordsOf(4, 1)] }, /consecutive sequence numbers/],
+  ['a sequence twice', { spoolId: spool('b'), records: [...recordsOf(1, 1), ...recordsOf(1, 1)] }, /consecutive sequence numbers/],
+  ['records backwards', { spoolId: spool('b'), records: recordsOf(1, 3).toReversed() }, /consecutive sequence numbers/],
+  ['sequence 0', { spoolId: spool('b'), records: recordsOf(0, 2) }, /consecutive sequence numbers/],
+  ['a negative sequence', { spoolId: spool('b'), records: recordsOf(-5, 2) }, /consecutive sequence numbers/],
   ['a record without content', { spoolId: spool('b'), records: [{ sequence: 1 }] }, /an entry or a loss/],
   ['no records', { spoolId: spool('b'), records: [] }, /1 to 1000 records/],
   ['1,001 records', { spoolId: spool('b'), records: recordsOf(1, 1_001) }, /1 to 1000 records/],
-  ['a loss that ends before it begins', { spoolId: spool('b'), records: [{ sequence: 2, lost: { last: 1, reason: 'torn' } }] }, /holes/],
-  ['a loss of more than there can be', { spoolId: spool('b'), records: [{ sequence: 1, lost: { last: 2e9, reason: 'torn' } }] }, /holes/],
+  ['a loss that ends before it begins', { spoolId: spool('b'), records: [{ sequence: 2, lost: { last: 1, reason: 'torn' } }] }, /consecutive sequence numbers/],
+  ['a loss of more than there can be', { spoolId: spool('b'), records: [{ sequence: 1, lost: { last: 2e9, reason: 'torn' } }] }, /consecutive sequence numbers/],
   [
     'a hole after a loss',
     { spoolId: spool('b'), records: [{ sequence: 1, lost: { last: 3, reason: 'torn' } }, ...recordsOf(5, 1)] },
-    /without holes/,
+    /consecutive sequence numbers/,
   ],
 ] as const;
 
@@ -302,7 +298,7 @@ test('an audit stream that begins with a batch, or says hello twice, is ended', 
   expect(await early.ended).toBe('INVALID_ARGUMENT: the first message must be hello');
   const twice = await shipping();
   twice.write(shipHello);
-  expect(await twice.ended).toBe('INVALID_ARGUMENT: hello is sent once');
+  expect(await twice.ended).toBe('INVALID_ARGUMENT: hello must be sent only once');
   expect(await stored(spool('b'))).toEqual([]);
 });
 

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { batchProblem } from '../../control-plane/audit/rules/audit-batch.ts';
 import { createIngest } from '../../control-plane/audit/operations/ingest-batch.ts';
-import { tendPartitions } from '../../control-plane/audit/operations/tend-partitions.ts';
+import { maintainPartitions } from '../../control-plane/audit/operations/maintain-partitions.ts';
 import { createRest, type Rest } from './rest.ts';
 import { acknowledgedOf, batchOf, entry, lost, record, records, ship, shipped, spool, workspaceIdOf } from './spool.ts';
 
@@ -246,10 +246,10 @@ describe('lost records', () => {
 test.each([
   ['a'.repeat(32), 1, null],
   ['a'.repeat(32), Number.MAX_SAFE_INTEGER, null],
-  ['a'.repeat(32), 0, /without holes/],
-  ['a'.repeat(32), 1.5, /without holes/],
-  ['a'.repeat(32), -1, /without holes/],
-  ['a'.repeat(32), Number.MAX_SAFE_INTEGER + 1, /without holes/],
+  ['a'.repeat(32), 0, /consecutive sequence numbers/],
+  ['a'.repeat(32), 1.5, /consecutive sequence numbers/],
+  ['a'.repeat(32), -1, /consecutive sequence numbers/],
+  ['a'.repeat(32), Number.MAX_SAFE_INTEGER + 1, /consecutive sequence numbers/],
 ])('a batch of spool %j with sequence %d is answered: %s', (spoolId, sequence, problem) => {
   const said = batchProblem({ ...shipped(spoolId), workspaceId: '', records: [record(sequence, entry())] });
   if (problem === null) expect(said).toBeNull();
@@ -258,7 +258,7 @@ test.each([
 
 describe('day partitions', () => {
   test('are created ahead, also twice at once, without harm', async () => {
-    await Promise.all([tendPartitions(rest.deps, 90), tendPartitions(rest.deps, 90), tendPartitions(rest.deps, 90)]);
+    await Promise.all([maintainPartitions(rest.deps, 90), maintainPartitions(rest.deps, 90), maintainPartitions(rest.deps, 90)]);
     expect(await partitions()).toEqual(['audit_entry_20260625', 'audit_entry_20260626', 'audit_entry_20260627']);
   });
 
@@ -295,13 +295,13 @@ describe('day partitions', () => {
       record(1, entry({ ts: '2026-06-20T12:00:00.000Z' })),
       record(2, entry({ ts: '2026-06-22T00:00:00.000Z' })),
     ]);
-    expect(await tendPartitions(rest.deps, 3)).toEqual(['20260620']);
-    expect(await tendPartitions(rest.deps, 3)).toEqual([]);
+    expect(await maintainPartitions(rest.deps, 3)).toEqual(['20260620']);
+    expect(await maintainPartitions(rest.deps, 3)).toEqual([]);
     expect(await stored()).toEqual([`${spool('a')}-2`]);
   });
 
   test('all have the indexes of the table', async () => {
-    await tendPartitions(rest.deps, 90);
+    await maintainPartitions(rest.deps, 90);
     const { rows } = await rest.pool.query<{ table: string; day: string }>(
       `select (select count(*) from pg_indexes where tablename = 'audit_entry') as table,
          (select count(*) from pg_indexes where tablename = 'audit_entry_20260625') as day`,

@@ -358,7 +358,7 @@ describe('members', () => {
     await rest.keyOf('member', ['*'], 'kit');
     await rest.keyOf('member', ['*'], 'kate');
     const make = (email: string) => rest.ask('POST', members, { body: { uid: 'late', email, role: 'member' } });
-    expect(await make('KIT@acme.test')).toMatchObject({ status: 409, body: { error: 'another member has that e-mail already' } });
+    expect(await make('KIT@acme.test')).toMatchObject({ status: 409, body: { error: 'another member already has this e-mail' } });
     expect((await rest.ask('PATCH', `${members}/kate`, { body: { email: 'Kit@Acme.Test' } })).status).toBe(409);
     expect((await rest.ask('PATCH', `${members}/kit`, { body: { email: 'KIT@acme.test' } })).status).toBe(200);
     // The Kelvin sign is another letter, although Unicode folds it to k.
@@ -476,7 +476,7 @@ test('every write leaves an event: who, what, when, at which revision; paged new
 test.each([['__proto__'], ['.'], ['..']])('%s cannot be a member', async (uid) => {
   const answer = await rest.ask('POST', members, { body: { uid, email: 'x@y.z', role: 'member' } });
   expect(answer.status).toBe(400);
-  expect(errorOf(answer)).toBe('uid must not be __proto__, ., ..: neither a path nor a document could name it');
+  expect(errorOf(answer)).toBe('uid must not be __proto__, ., ..: a path or a document cannot contain this uid');
 });
 
 test.each([

@@ -161,28 +161,28 @@ const settledBy = (grantId: number, count: number) => [{ grantId, used: [{ ageMs
 
 test.each<readonly [string, (grant: number) => readonly LeaseRequest[], RegExp]>([
   ['no hello first', () => [asks(ask())], /the first message must be hello/],
-  ['a second hello', () => [greet(), greet()], /hello is sent once/],
+  ['a second hello', () => [greet(), greet()], /hello must be sent only once/],
   ['a secret of 31 bytes', () => [{ hello: { holderSecret: Buffer.alloc(31) } }], /hello\.holder_secret must be 32 bytes, is 31/],
   ['no secret', () => [{ hello: { sidecarId: 's' } }], /hello\.holder_secret must be 32 bytes, is 0/],
-  ['an empty message', () => [greet(), {}], /a message holds asks/],
+  ['an empty message', () => [greet(), {}], /a message must contain asks/],
   ['no asks', () => [greet(), asks()], /a message holds 1 to 1000 asks/],
   [
     'too many asks',
     () => [greet(), asks(...Array.from({ length: 1_001 }, (_, at) => ask({ counter: limitOf(everything, `s${at}`) })))],
     /1 to 1000 asks, not 1001/,
   ],
-  ['a counter twice', () => [greet(), asks(ask(), ask({ number: 2 }))], /a counter stands once in a message/],
+  ['a counter twice', () => [greet(), asks(ask(), ask({ number: 2 }))], /a message must name each counter only once/],
   ['an ask without a counter', () => [greet(), asks({ number: 1, revision: { epoch, number: 1 } })], /each with a counter and a revision/],
   ['an ask without a revision', () => [greet(), asks({ counter: limitOf(everything), number: 1 })], /each with a counter and a revision/],
   [
     'a run that says nothing of itself',
     () => [greet(), asks(ask({ counter: { run: { id: 'ab'.repeat(32), agentId: 'a' } } }))],
-    /asks\[0\]\.counter\.run must say its key_id/,
+    /asks\[0\]\.counter\.run must contain its key_id/,
   ],
   [
     'a run under the id of another',
     () => [greet(), asks(ask({ counter: { run: { ...sharedRun('a'), id: sharedRun('a', { sessionId: 'other' }).id } } }))],
-    /asks\[0\]\.counter\.run\.id must be the SHA-256 of what the run is of/,
+    /asks\[0\]\.counter\.run\.id must be the SHA-256 of the identity of the run/,
   ],
   [
     'a run with the cap of another agent',
@@ -223,7 +223,7 @@ test.each<readonly [string, (grant: number) => readonly LeaseRequest[], RegExp]>
   [
     'more used than was granted',
     (grant) => [greet('liar'), asks(ask({ counter: limitOf(everything, 'liar'), settled: settledBy(grant, 61) }))],
-    /61 of grant \d+ were used, which held 1?\d/,
+    /61 calls of grant \d+ were reported as used, but it had 1?\d/,
   ],
 ])('%s: costs its own stream, and nobody else anything', async (_, messagesOf, refusal) => {
   const honest = open();
@@ -332,7 +332,7 @@ test('a client without a key, or with a key without the scope, is refused', asyn
   expect(await openLease(plane, null).ended).toMatch(/^UNAUTHENTICATED: /);
   const { key: unscoped } = await plane.issueKey(['govern']);
   expect(await openLease(plane, unscoped).ended).toBe(
-    'PERMISSION_DENIED: the key lacks the scope sidecar.sync, or for a library sidecar.library',
+    'PERMISSION_DENIED: the key lacks the scope sidecar.sync (for a library: sidecar.library)',
   );
 });
 

@@ -13,8 +13,8 @@ import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'v
 import { createLedger } from '../../control-plane/quota/operations/ledger.ts';
 import type { Asker } from '../../control-plane/quota/operations/plan-ask.ts';
 import { createRecalls } from '../../control-plane/quota/operations/recalls.ts';
-import { tendQuota } from '../../control-plane/quota/operations/tend-quota.ts';
-import { createCrowdedKeys, type CrowdedKeys, tendShares } from '../../control-plane/quota/operations/tend-shares.ts';
+import { removeUnusedCounters } from '../../control-plane/quota/operations/remove-unused-counters.ts';
+import { createCrowdedKeys, type CrowdedKeys, removeExcessCounters } from '../../control-plane/quota/operations/remove-excess-counters.ts';
 import type { QuotaPolicy } from '../../control-plane/publish/quota-policy.ts';
 import { recallChannel } from '../../control-plane/quota/store.ts';
 import { watchRevisions } from '../../control-plane/publish/store/watch-revisions.ts';
@@ -66,7 +66,12 @@ function startReplica(crowded: CrowdedKeys = createCrowdedKeys()): Replica {
     pool,
     recalls,
     watchPolicy: () => ({ current: policy, first: Promise.resolve(policy), close: () => undefined }),
-    metrics: { answered: () => undefined, lied: () => undefined, committed: () => undefined, demanded: (asks) => void (demanded += asks) },
+    metrics: {
+      answered: () => undefined,
+      falseClaim: () => undefined,
+      committed: () => undefined,
+      demanded: (asks) => void (demanded += asks),
+    },
     crowded,
     now: () => performance.now(),
   });
@@ -259,7 +264,7 @@ test('a false message is refused and changes nothing; other messages in its tran
   ]);
   expect(lied).toMatchObject({
     status: 'rejected',
-    reason: { code: 'bad_request', message: expect.stringContaining(`61 of grant ${id}`) },
+    reason: { code: 'bad_request', message: expect.stringContaining(`61 calls of grant ${id}`) },
   });
   expect(answered).toMatchObject({ status: 'fulfilled', value: [{ result: { kind: 'grant', shared: true } }] });
   expect(await resultOf(honest, ask(limit('y')))).toMatchObject({ shared: false });
@@ -297,7 +302,7 @@ test('used-up counters are removed, those that count are not, and the cleanup do
   try {
     await client.query('begin');
     await client.query('select from quota_counter where key = $1 for update', [held]);
-    expect(await tendQuota(database)).toBe(1);
+    expect(await removeUnusedCounters(database)).toBe(1);
     await client.query('rollback');
   } finally {
     client.release();
@@ -353,7 +358,7 @@ test('a key with its maximum of run counters begins no new one; other keys do, a
   const [flood, other] = [replica.open('flood'), replica.open('other', undefined, { keyId: 'key-2' })];
   const held: number[] = [];
   for (let n = 0; n < 5; n += 1) held.push((await grantOf(flood, ask(runOf('agent', { sessionId: `s${n}` }), { waiting: 1 }))).id);
-  await tendShares({ pool: database.pool, crowded }, 5);
+  await removeExcessCounters({ pool: database.pool, crowded }, 5);
   const fresh = ask(runOf('agent', { sessionId: 'new' }));
   expect(await resultOf(flood, fresh)).toMatchObject({ kind: 'later' });
   const settled = [{ grantId: held[1] ?? 0, used: [{ ageMs: 0, count: 1 }] }];
@@ -380,9 +385,9 @@ test('from a full share, counters unused for an hour are evicted first, and neve
     (await database.pool.query('select 1 from quota_counter where workspace_id = $1', [workspaceId])).rowCount ?? 0;
   const spent = await grantOf(link, ask(limit(), { waiting: max }));
   await link.ask([ask(limit(), { onlySettles: true, settled: [{ grantId: spent.id, used: [{ ageMs: 0, count: max }] }] })]);
-  await tendShares({ pool: database.pool, crowded }, 6);
+  await removeExcessCounters({ pool: database.pool, crowded }, 6);
   expect(await left()).toBe(6);
-  await tendShares({ pool: database.pool, crowded }, 2);
+  await removeExcessCounters({ pool: database.pool, crowded }, 2);
   // The one that is held, the one of this hour, and that of a limit, which belongs to no share.
   expect(await left()).toBe(3);
   expect(await resultOf(link, ask(limit(), { waiting: 1 }))).toMatchObject({ kind: 'full' });

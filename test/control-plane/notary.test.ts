@@ -23,11 +23,11 @@ test('a key is made at the first start, readable for its owner only, and is the 
 
 test('an invalid key, or one that everybody can read, is refused with the reason', () => {
   const path = join(temporaryFolder(), 'key.pem');
-  expect(readNotaryKey(path)).toEqual({ problem: `there is no ${path}, which should hold the key of checkpoints` });
+  expect(readNotaryKey(path)).toEqual({ problem: `${path} does not exist; it must contain the checkpoint key` });
   opened(path);
   const pem = readFileSync(path);
   chmodSync(path, 0o644);
-  expect(openNotaryKey(path)).toEqual({ problem: `${path} holds the key of checkpoints, and everybody may read it; make it mode 600` });
+  expect(openNotaryKey(path)).toEqual({ problem: `${path} contains the checkpoint key, and every user can read it; set its mode to 600` });
   chmodSync(path, 0o640);
   expect(readNotaryKey(path)).toHaveProperty('key');
   for (const wrong of [
@@ -44,7 +44,7 @@ test('an invalid key, or one that everybody can read, is refused with the reason
 test('a path that is no file is refused as that', () => {
   const path = join(temporaryFolder(), 'folder');
   mkdirSync(path, { mode: 0o700 });
-  expect(readNotaryKey(path)).toEqual({ problem: `${path} is no file, and should hold the key of checkpoints` });
+  expect(readNotaryKey(path)).toEqual({ problem: `${path} is not a file; it must contain the checkpoint key` });
 });
 
 test('a key that is a link, as secrets are mounted, is followed', () => {

@@ -393,7 +393,7 @@ describe('an issuer that refuses, or does not answer', () => {
   test.each([
     ['error=access_denied', 403, 'the issuer did not sign you in: access_denied'],
     ['error=login_required&error_description=%3Cb%3E', 403, 'the issuer did not sign you in: login_required'],
-    ['error=%3Cscript%3E', 403, 'the issuer did not sign you in: an error of its own'],
+    ['error=%3Cscript%3E', 403, 'the issuer did not sign you in: an error with a name that is not valid'],
     ['error=temporarily_unavailable', 502, 'the issuer did not sign you in: temporarily_unavailable'],
   ])('%s is %i with the reason, and the sign-in is over', async (said, status, words) => {
     const { cookie, back } = await signInAt();

@@ -123,7 +123,7 @@ test('a server that policy does not hold any more, or holds with another definit
   await register('files');
   for (const now of [[], await listWorkspaceServers(rest.pool, workspaceId)]) {
     servers = now;
-    const words = 'the tool server was removed, or registered anew, since the run began';
+    const words = 'the tool server was removed, or registered again, after the run began';
     expect(toolbox.gone('files.read')).toBe(words);
     expect(await toolbox.call('files.read', {}, context)).toEqual({ output: words, isError: true });
   }

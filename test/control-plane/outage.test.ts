@@ -64,8 +64,8 @@ test('a connection that is killed within a transaction is a 503 without a crash'
 });
 
 test.each([
-  ['53100', 'could not extend file: No space left on device', 'the database has no room left on its disk; try again'],
-  ['25006', 'cannot execute INSERT in a read-only transaction', 'the database only reads, and takes nothing in; try again'],
+  ['53100', 'could not extend file: No space left on device', 'the disk of the database is full; try again'],
+  ['25006', 'cannot execute INSERT in a read-only transaction', 'the database is read-only; try again'],
 ])(
   'PostgreSQL that answers but does not write (%s) is reported to writers and at /readyz, until it writes',
   async (state, words, error) => {
@@ -81,7 +81,7 @@ test.each([
     const take = async () =>
       acknowledgedOf(await intake.ingest(batchOf({ workspaceId: await workspaceIdOf(rest), spoolId: spool('a'), records: records(1, 1) })));
     await expect(take()).rejects.toThrow(words);
-    expect(intake.problems()).toEqual([`entries are not taken in: ${words}`]);
+    expect(intake.problems()).toEqual([`audit entries cannot be stored: ${words}`]);
     // The error that came with it has not occurred again.
     now = 121_000;
     expect(intake.problems()).toEqual([]);

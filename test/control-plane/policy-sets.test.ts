@@ -207,7 +207,7 @@ describe('POST policies/apply', () => {
       'userPolicies.bob.parts',
     ]);
     expect(errorOf(answer)).toContain('rolePolicies.member.tools["x"].api.permission must be "allow" or "deny"');
-    expect(errorOf(answer)).toContain('workspacePolicies is not a section; there are workspacePolicy, rolePolicies');
+    expect(errorOf(answer)).toContain('workspacePolicies is not a section; the sections are workspacePolicy, rolePolicies');
     expect(errorOf(answer)).toContain('one of owner, admin, member');
     expect(await exported()).toEqual(before);
   });

@@ -89,7 +89,7 @@ describe('the section of the workspace document', () => {
 
   test('an unknown kind is refused with its place and the list of kinds', async () => {
     expect(errorOf(await put({ redaction: { kinds: { faces: false } } }))).toBe(
-      `redaction.kinds.faces is not a field here; there are ${redactionKinds.join(', ')}`,
+      `redaction.kinds.faces is not a field here; the fields are ${redactionKinds.join(', ')}`,
     );
   });
 
@@ -120,12 +120,12 @@ describe('the section of the workspace document', () => {
       'redaction.allow[1] must be 64 hex digits, the SHA-256 of a value',
       'redaction.allow[2] must be 64 hex digits, the SHA-256 of a value',
       'redaction.exceptions[" "] must not begin or end with a blank',
-      'redaction.exceptions["*"] ends in * and is no wildcard: one ends in .* _* /* :* or -*',
-      'redaction.exceptions["crm*"] ends in * and is no wildcard: one ends in .* _* /* :* or -*',
+      'redaction.exceptions["*"] ends in * but is not a wildcard, which ends in .* _* /* :* or -*',
+      'redaction.exceptions["crm*"] ends in * but is not a wildcard, which ends in .* _* /* :* or -*',
       'redaction.exceptions["crm.*"] must be an array',
       `redaction.exceptions["erp.*"][1] must be one of the patterns here or one of ${kinds}`,
       'redaction.exceptions["erp.*"][2] must be a string',
-      'redaction.unknown is not a field here; there are kinds, patterns, allow, exceptions',
+      'redaction.unknown is not a field here; the fields are kinds, patterns, allow, exceptions',
     ]);
     expect(await stored()).toEqual({});
   });
@@ -152,7 +152,7 @@ describe('the section of the workspace document', () => {
   ])('is not allowed in %s', async (path, sections) => {
     const answer = await put({ redaction: {} }, path);
     expect(answer.status).toBe(400);
-    expect(errorOf(answer)).toContain(`redaction is not a field here; there are ${sections}`);
+    expect(errorOf(answer)).toContain(`redaction is not a field here; the fields are ${sections}`);
   });
 
   test('is for owners and admins to write; members read it', async () => {
@@ -331,7 +331,7 @@ describe('a preview', () => {
         'tool must not be empty',
         expect.stringMatching(/^redaction\.kinds\.faces is not a field here/),
         expect.stringMatching(/^redaction\.allow\[0\] must be 64 hex digits/),
-        'more is not a field here; there are value, tool, redaction',
+        'more is not a field here; the fields are value, tool, redaction',
       ],
     });
     const deep = `{"value":${'['.repeat(70)}${']'.repeat(70)}}`;

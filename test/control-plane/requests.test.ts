@@ -296,7 +296,7 @@ describe('a body with more errors than a person reads', () => {
     const answer = await put(JSON.stringify({ tools: { t: { api: { ['x'.repeat(100_000)]: 1 } } } }));
     const line = errorOf(answer);
     expect(line.length).toBeLessThanOrEqual(500);
-    expect(line).toContain('is not a field here; there are permission');
+    expect(line).toContain('is not a field here; the fields are permission');
   });
 });
 

@@ -2,9 +2,9 @@
 // once and writes in between.
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { tendAuthorities } from '../../control-plane/certificates/operations/tend-authorities.ts';
+import { maintainAuthorities } from '../../control-plane/certificates/operations/maintain-authorities.ts';
 import { reseal } from '../../control-plane/tool-servers/operations/reseal.ts';
-import { createSealTending } from '../../control-plane/tool-servers/operations/tend-sealed.ts';
+import { createResealChore } from '../../control-plane/tool-servers/operations/reseal-chore.ts';
 import { openSecrets, sealSecrets } from '../../control-plane/tool-servers/operations/tool-server-secrets.ts';
 import { createSealer, type Sealer } from '../../control-plane/tool-servers/store/sealed.ts';
 import { listSealedServers } from '../../control-plane/tool-servers/store/sealed-servers.ts';
@@ -49,7 +49,7 @@ async function addServers(sealer: Sealer, count: number, ids = workspaceIds): Pr
   await Promise.all(ids.flatMap((id) => names.map((name) => add(id, name))));
 }
 
-const addAuthority = (sealer: Sealer) => tendAuthorities({ ...depsOf(sealer), clock: () => now }, ownTerms);
+const addAuthority = (sealer: Sealer) => maintainAuthorities({ ...depsOf(sealer), clock: () => now }, ownTerms);
 const listAll = () => listSealedServers(database.pool, null, 10_000);
 const definitions = () => Promise.all(workspaceIds.map((id) => listWorkspaceServers(database.pool, id)));
 
@@ -156,56 +156,56 @@ test('a value that no key opens is named, and stays unchanged', async () => {
   expect(await listAll()).toEqual(kept);
 });
 
-function tending(sealer: Sealer | null) {
+function choreOf(sealer: Sealer | null) {
   const lines: unknown[] = [];
   const note = (fields: object, message: string): void => void lines.push([message, fields]);
-  return { lines, ...createSealTending({ pool: database.pool, sealer, log: { info: note, warn: note } }) };
+  return { lines, ...createResealChore({ pool: database.pool, sealer, log: { info: note, warn: note } }) };
 }
 
 const notNeeded = [
-  'the first key of TOLLGATE_SECRET_KEY opens all that is sealed; the others are not needed where every control plane has it first',
+  'the first key of TOLLGATE_SECRET_KEY decrypts all secrets; the other keys are not needed once every control plane has this key first',
   { keys: 2 },
 ];
 const anew = (toolServers: number, authorities: number) => [
-  'sealed anew by the first key of TOLLGATE_SECRET_KEY',
+  'secrets were encrypted again with the first key of TOLLGATE_SECRET_KEY',
   { toolServers, authorities },
 ];
 
 test('the log reports what was sealed again and that the older key is not needed, and does so again only for new uses of that key', async () => {
   await addServers(before, 1);
   await addAuthority(before);
-  const { tend, lines, problems } = tending(second);
-  await tend();
+  const { run, lines, problems } = choreOf(second);
+  await run();
   expect(lines.splice(0)).toEqual([anew(2, 1), notNeeded]);
-  await tend();
+  await run();
   expect(lines).toEqual([]);
   await reseal(depsOf(first));
-  await tend();
+  await run();
   expect(lines).toEqual([anew(2, 1), notNeeded]);
   expect(problems()).toEqual([]);
 });
 
 test('where the older key was removed too early, the log names what it opened and /readyz counts it, until the key is restored', async () => {
   await addServers(before, 1);
-  const { tend, lines, problems } = tending(after);
-  await tend();
-  await tend();
+  const { run, lines, problems } = choreOf(after);
+  await run();
+  await run();
   const named = workspaceIds.map((id) => `tool server files-0 of workspace ${id}`);
-  expect(lines).toEqual([['no key of TOLLGATE_SECRET_KEY opens what is sealed', { count: 2, sealed: named }]]);
-  expect(problems()).toEqual(['no key of TOLLGATE_SECRET_KEY opens 2 of what is sealed; the log names them']);
+  expect(lines).toEqual([['no key of TOLLGATE_SECRET_KEY decrypts some of the secrets', { count: 2, sealed: named }]]);
+  expect(problems()).toEqual(['no key of TOLLGATE_SECRET_KEY decrypts 2 of the secrets; the log names them']);
   await reseal(depsOf(second));
-  await tend();
+  await run();
   expect(problems()).toEqual([]);
 });
 
 test('with one key, or none, nothing is logged while everything works, and no scan runs', async () => {
   await addServers(after, 1);
-  const { tend, lines } = tending(after);
-  await tend();
+  const { run, lines } = choreOf(after);
+  await run();
   await database.pool.query("update tool_server set sealed = '\\x00'");
-  await tend();
+  await run();
   expect(lines).toEqual([]);
-  const without = tending(null);
-  await without.tend();
+  const without = choreOf(null);
+  await without.run();
   expect([without.lines, without.problems()]).toEqual([[], []]);
 });

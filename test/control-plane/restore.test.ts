@@ -193,7 +193,7 @@ test('a database that no control plane ran on, or that does not exist, is report
   const foreign = `${database}_foreign`;
   await withClient(address, (client) => client.query(`create database ${foreign}`));
   onTestFinished(() => withClient(address, (client) => client.query(`drop database ${foreign} with (force)`)).then(() => undefined));
-  expect(await restore(foreign)).toMatchObject({ code: 1, err: expect.stringContaining('no control plane ever ran on it') });
+  expect(await restore(foreign)).toMatchObject({ code: 1, err: expect.stringContaining('no control plane has run on it') });
   const { rows } = await withClient({ ...address, database: foreign }, (client) =>
     client.query("select tablename from pg_tables where schemaname = 'public'"),
   );

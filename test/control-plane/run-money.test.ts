@@ -6,11 +6,11 @@ import { Pool } from 'pg';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { recordEnd } from '../../control-plane/runs/operations/books/record-end.ts';
 import { createRunBooks } from '../../control-plane/runs/operations/books/run-books.ts';
-import { mendRuns } from '../../control-plane/runs/operations/liveness/mend-runs.ts';
+import { endAbandonedRuns } from '../../control-plane/runs/operations/liveness/end-abandoned-runs.ts';
 import { createProgress } from '../../control-plane/runs/operations/books/progress.ts';
 import { requireDay } from '../../control-plane/runs/operations/books/require-day.ts';
 import { reserve } from '../../control-plane/runs/operations/books/reserve.ts';
-import type { Reserved } from '../../control-plane/runs/money.ts';
+import type { MoneyReservation } from '../../control-plane/runs/money.ts';
 import type { RunRef } from '../../control-plane/runs/rules/run.ts';
 import { beat } from '../../control-plane/runs/store/run-instances.ts';
 import { type Books, cent, completed, createBooks } from '../support/run-books.ts';
@@ -23,9 +23,9 @@ beforeEach(async () => {
 });
 afterEach(() => books.close());
 
-type Granted = Extract<Reserved, { kind: 'granted' }>;
+type Granted = Extract<MoneyReservation, { kind: 'granted' }>;
 
-async function granted(answer: Promise<Reserved>): Promise<Granted> {
+async function granted(answer: Promise<MoneyReservation>): Promise<Granted> {
   const reserved = await answer;
   if (reserved.kind !== 'granted') throw new Error(`not granted: ${JSON.stringify(reserved)}`);
   return reserved;
@@ -480,11 +480,11 @@ describe('a database that is away while a run ends', () => {
     expect(await books.row(run)).toMatchObject({ status: 'running' });
     link.away = false;
     await books.silence('plane-0', 60_000);
-    const mended = await Promise.all([1, 2].map(() => mendRuns({ ...books.deps, log: silentLog })));
+    const mended = await Promise.all([1, 2].map(() => endAbandonedRuns({ ...books.deps, log: silentLog })));
     expect(mended.toSorted((a, b) => a - b)).toEqual([0, 1]);
     expect(await books.row(run)).toMatchObject({
       status: 'failed',
-      error: expect.stringContaining('has gone'),
+      error: expect.stringContaining('ended unexpectedly'),
       spent: 4 * cent,
       reserved: 0,
     });
@@ -529,9 +529,9 @@ describe('a run that its own control plane does not hold', () => {
     const nobodys = await books.begin();
     await granted(books.one.money.reserve(nobodys, { least: cent, most: cent }));
     const self = { instance: 'plane-0', holds: ({ id }: RunRef) => id === held.id, isSteady: () => true };
-    expect(await mendRuns({ ...books.deps, log: silentLog }, { ...self, holds: books.one.holds })).toBe(0);
-    expect(await mendRuns({ ...books.deps, log: silentLog }, { ...self, instance: 'plane-1' })).toBe(0);
-    expect(await mendRuns({ ...books.deps, log: silentLog }, self)).toBe(1);
+    expect(await endAbandonedRuns({ ...books.deps, log: silentLog }, { ...self, holds: books.one.holds })).toBe(0);
+    expect(await endAbandonedRuns({ ...books.deps, log: silentLog }, { ...self, instance: 'plane-1' })).toBe(0);
+    expect(await endAbandonedRuns({ ...books.deps, log: silentLog }, self)).toBe(1);
     expect(await books.row(nobodys)).toMatchObject({
       status: 'failed',
       error: expect.stringContaining('record'),
@@ -562,7 +562,8 @@ describe('a control plane that is killed between reserve and settle', () => {
     const today = new Date().toISOString().slice(0, 10);
     const run = { workspaceId: books.workspaceId, id };
 
-    const mend = () => Promise.all([books.one, books.two].map(({ pool }) => mendRuns({ pool, clock: () => new Date(), log: silentLog })));
+    const mend = () =>
+      Promise.all([books.one, books.two].map(({ pool }) => endAbandonedRuns({ pool, clock: () => new Date(), log: silentLog })));
     expect(await mend()).toEqual([0, 0]);
     await books.silence(instance, 14_000);
     expect(await mend()).toEqual([0, 0]);
@@ -573,7 +574,7 @@ describe('a control plane that is killed between reserve and settle', () => {
     expect(mended.toSorted((a, b) => a - b)).toEqual([0, 1]);
     expect(await books.row(run)).toEqual({
       status: 'failed',
-      error: 'the control plane that ran it has gone',
+      error: 'the control plane of the run ended unexpectedly',
       spent: 4 * cent,
       reserved: 0,
     });
@@ -588,7 +589,7 @@ describe('a control plane that is killed between reserve and settle', () => {
     await books.silence('plane-0', 15_001);
     let mended: number | null = null;
     const mend = async () => {
-      mended = await mendRuns({ ...books.deps, pool: books.two.pool, log: silentLog });
+      mended = await endAbandonedRuns({ ...books.deps, pool: books.two.pool, log: silentLog });
     };
     await whileDayIsHeld(
       1,
@@ -605,17 +606,17 @@ describe('a control plane that is killed between reserve and settle', () => {
     const deps = { ...books.deps, pool: books.two.pool, log: silentLog };
     let steady = false;
     const other = { instance: 'plane-1', holds: books.two.holds, isSteady: () => steady };
-    expect(await mendRuns(deps, other)).toBe(0);
+    expect(await endAbandonedRuns(deps, other)).toBe(0);
     expect(await books.row(run)).toMatchObject({ status: 'running' });
     steady = true;
-    expect(await mendRuns(deps, other)).toBe(1);
+    expect(await endAbandonedRuns(deps, other)).toBe(1);
   });
 
   test('and was only frozen, can no longer reserve for the run, settle, or end it', async () => {
     const run = await books.begin();
     const { reservationId } = await granted(books.one.money.reserve(run, { least: 1, most: cent }));
     await books.silence('plane-0', 15_001);
-    expect(await mendRuns({ ...books.deps, log: silentLog })).toBe(1);
+    expect(await endAbandonedRuns({ ...books.deps, log: silentLog })).toBe(1);
     await books.one.money.settle(run, reservationId, 0);
     expect(await books.one.money.reserve(run, { least: 1, most: cent })).toEqual({ kind: 'ended' });
     expect(await books.one.records.end(run, completed)).toBeNull();
@@ -654,7 +655,7 @@ describe('the progress of a run', () => {
     note(told, at(3));
     await settled();
     await books.silence('plane-0', 60_000);
-    expect(await mendRuns({ ...books.deps, log: silentLog })).toBe(2);
+    expect(await endAbandonedRuns({ ...books.deps, log: silentLog })).toBe(2);
     expect(await books.row(told)).toMatchObject({ status: 'failed' });
     const transcript = [{ role: 'user', text: 'round 3\uFFFD' }];
     expect(await written(told)).toEqual({ rounds: '3', tool_calls: '6', prompt_tokens: '30', completion_tokens: '3', transcript });

@@ -6,32 +6,32 @@ import { makeId } from '../../control-plane/access/rules/key.ts';
 import { parseRunCursor, type Run, type RunHalt, type RunRef, shownRun } from '../../control-plane/runs/rules/run.ts';
 import { authenticate } from '../../control-plane/access/operations/authenticate.ts';
 import { cancelRun } from '../../control-plane/runs/operations/cancel-run.ts';
-import { type Heart, startHeart } from '../../control-plane/runs/operations/liveness/heart.ts';
+import { type Heartbeat, startHeartbeat } from '../../control-plane/runs/operations/liveness/heartbeat.ts';
 import { createRunBooks } from '../../control-plane/runs/operations/books/run-books.ts';
 import { listRuns } from '../../control-plane/runs/operations/list-runs.ts';
-import { mendRuns } from '../../control-plane/runs/operations/liveness/mend-runs.ts';
+import { endAbandonedRuns } from '../../control-plane/runs/operations/liveness/end-abandoned-runs.ts';
 import { readRun } from '../../control-plane/runs/operations/read-run.ts';
-import { tendRuns } from '../../control-plane/runs/operations/liveness/tend-runs.ts';
+import { removeOldRuns } from '../../control-plane/runs/operations/liveness/remove-old-runs.ts';
 import { cent, completed } from '../support/run-books.ts';
 import { silentLog } from '../support/silent-log.ts';
 import { createRest, type Rest } from './rest.ts';
 
 let rest: Rest;
-let heart: Heart;
+let heartbeat: Heartbeat;
 let agentId: string;
 const beatMs = 5;
 
 beforeEach(async () => {
   rest = await createRest();
-  heart = await startHeart({ ...rest.deps, log: silentLog }, beatMs);
+  heartbeat = await startHeartbeat({ ...rest.deps, log: silentLog }, beatMs);
   agentId = await rest.createAgent({ name: 'bot' });
 });
 afterEach(async () => {
-  await heart.close();
+  await heartbeat.close();
   await rest.close();
 });
 
-const books = () => createRunBooks(rest.deps, heart.instance);
+const books = () => createRunBooks(rest.deps, heartbeat.instance);
 const ask = (key = rest.owner) => authenticate(rest.deps, `Bearer ${key}`);
 
 async function begin(fields: { readonly agentId?: string; readonly input?: string } = {}): Promise<RunRef> {
@@ -173,20 +173,20 @@ test('a run is removed this many days after its end, with its transcript; one in
   rest.clock.now = days(0);
   const going = (await begin()).id;
   rest.clock.now = days(31.25);
-  const tend = (retention: number) => tendRuns({ ...rest.deps, log: silentLog }, retention, 2);
-  expect(await tend(40)).toBe(0);
-  expect(await tend(30)).toBe(3);
-  expect(await tend(30)).toBe(0);
+  const removeOld = (retention: number) => removeOldRuns({ ...rest.deps, log: silentLog }, retention, 2);
+  expect(await removeOld(40)).toBe(0);
+  expect(await removeOld(30)).toBe(3);
+  expect(await removeOld(30)).toBe(0);
   for (const id of old) expect((await rest.ask('GET', `/api/v1/runs/${id}`)).status).toBe(404);
   expect(await read(young)).toMatchObject({ status: 'completed' });
   expect(await read(going)).toMatchObject({ status: 'running' });
   await rest.pool.query('alter table run rename to elsewhere');
-  await expect(tend(30)).rejects.toThrow('run');
+  await expect(removeOld(30)).rejects.toThrow('run');
   await rest.pool.query('alter table elsewhere rename to run');
 });
 
 describe('the heartbeat', () => {
-  const heard = (run: RunRef): Promise<RunHalt> => new Promise((resolve) => void heart.watch(run, resolve));
+  const heard = (run: RunRef): Promise<RunHalt> => new Promise((resolve) => void heartbeat.watch(run, resolve));
 
   test('receives a cancel from any control plane, and the run ends as cancelled', async () => {
     const run = await begin();
@@ -212,9 +212,9 @@ describe('the heartbeat', () => {
   test('notifies no listener that has stopped, and each run once', async () => {
     const run = await begin();
     const told = vi.fn();
-    heart.watch(run, told)();
+    heartbeat.watch(run, told)();
     const again = vi.fn();
-    heart.watch(run, again);
+    heartbeat.watch(run, again);
     await cancelRun(rest.deps, await ask(), run.id);
     const witness = await begin();
     await cancelRun(rest.deps, await ask(), witness.id);
@@ -226,11 +226,11 @@ describe('the heartbeat', () => {
 
   test('keeps the runs of its control plane; those of one that was closed are failed immediately', async () => {
     const run = await begin();
-    expect(await mendRuns({ ...rest.deps, log: silentLog })).toBe(0);
-    await heart.close();
-    expect(await mendRuns({ ...rest.deps, log: silentLog })).toBe(1);
+    expect(await endAbandonedRuns({ ...rest.deps, log: silentLog })).toBe(0);
+    await heartbeat.close();
+    expect(await endAbandonedRuns({ ...rest.deps, log: silentLog })).toBe(1);
     const found = shownRun(await read(run.id));
-    expect(found).toMatchObject({ status: 'failed', error: 'the control plane that ran it has gone' });
+    expect(found).toMatchObject({ status: 'failed', error: 'the control plane of the run ended unexpectedly' });
     // It is not known how many tokens and calls it had, nor its transcript.
     expect(found['usage']).toEqual({ estimatedCostCents: 0, model: 'demo/echo', durationMs: 0 });
     expect(found).not.toHaveProperty('transcript');
@@ -243,7 +243,7 @@ describe('the heartbeat', () => {
     const failing = new Promise<void>((resolve) => {
       refused = resolve;
     });
-    const another = await startHeart({ ...rest.deps, log: { warn: () => refused() } }, beatMs);
+    const another = await startHeartbeat({ ...rest.deps, log: { warn: () => refused() } }, beatMs);
     expect(another.isSteady()).toBe(true);
     await rest.pool.query('alter table run_instance rename to elsewhere');
     await failing;

@@ -10,7 +10,7 @@ import { createScriptedModel } from '../support/scripted-model.ts';
 import { createRunsRest, type RunsRest } from './runs.ts';
 
 const servers = '/acme/admin/toolServers';
-const words = 'call_malformed: the tool server was removed, or registered anew, since the run began';
+const words = 'call_malformed: the tool server was removed, or registered again, after the run began';
 
 /** Calls until the awaited answer arrives. */
 let isEnough: (last: ModelMessage | undefined, rounds: number) => boolean = () => true;

@@ -10,11 +10,11 @@ import { request } from 'undici';
 import { createGrpcMetrics } from '../../control-plane/grpc/metrics.ts';
 import { eventsOf, type SentEvent } from '../../cli/api/streams.ts';
 import { createCatalogue } from '../../control-plane/agents/rules/catalogue.ts';
-import { tendPartitions } from '../../control-plane/audit/operations/tend-partitions.ts';
+import { maintainPartitions } from '../../control-plane/audit/operations/maintain-partitions.ts';
 import { createIngest } from '../../control-plane/audit/operations/ingest-batch.ts';
 import { createLedger } from '../../control-plane/quota/operations/ledger.ts';
 import { createRecalls } from '../../control-plane/quota/operations/recalls.ts';
-import { createCrowdedKeys } from '../../control-plane/quota/operations/tend-shares.ts';
+import { createCrowdedKeys } from '../../control-plane/quota/operations/remove-excess-counters.ts';
 import type { StartRun } from '../../control-plane/runs/operations/start-run.ts';
 import { createPublisher } from '../../control-plane/publish/publisher.ts';
 import { watchQuotaPolicy } from '../../control-plane/publish/quota-policy.ts';
@@ -77,7 +77,7 @@ export async function createRunsRest({
     ...(telemetry === undefined ? {} : { inTrace: telemetry.inTrace }),
   });
   rest.clock.now = new Date();
-  await tendPartitions(rest.deps, 90);
+  await maintainPartitions(rest.deps, 90);
   const publisher = createPublisher({ read: (id, since) => readWorkspace(rest.pool, id, since), defaults: rest.deps.defaults, log });
   const now = (): number => performance.now();
   const recalls = createRecalls({ pool: rest.pool, now, log });

@@ -2,7 +2,7 @@
 import { Registry } from 'prom-client';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { createApp } from '../../control-plane/http/app.ts';
-import { tendSessions } from '../../control-plane/access/operations/tend-sessions.ts';
+import { removeExpiredSessions } from '../../control-plane/access/operations/remove-expired-sessions.ts';
 import { type Answer, createRest, errorOf, field, operatorKey, type Rest } from './rest.ts';
 
 const session = '/acme/admin/session';
@@ -122,7 +122,7 @@ describe('GET session', () => {
   test('without a credential it is 401, and with a cookie of another workspace 403', async () => {
     expect((await rest.ask('GET', session, { key: null })).status).toBe(401);
     const { cookie } = await open();
-    expect(errorOf(await get(cookie, '/other/admin/session'))).toBe('this session is not of that workspace');
+    expect(errorOf(await get(cookie, '/other/admin/session'))).toBe('this session belongs to a different workspace');
     expect((await get(cookie, '/other/admin/workspacePolicy')).status).toBe(403);
   });
 });
@@ -298,7 +298,7 @@ test('expired sessions are removed, by two cleanups at once as by one; others st
   rest.clock.now = hours(6);
   const fresh = await open();
   rest.clock.now = hours(12);
-  await Promise.all([tendSessions(rest.deps), tendSessions(rest.deps)]);
+  await Promise.all([removeExpiredSessions(rest.deps), removeExpiredSessions(rest.deps)]);
   const { rows } = await rest.pool.query<{ expires_at: Date }>('select expires_at from session');
   expect(rows.length).toBeGreaterThan(0);
   expect(rows.filter(({ expires_at: end }) => end <= hours(12))).toEqual([]);

@@ -3,7 +3,7 @@ import type { SyncRequest, SyncResponse__Output } from '@tollgate/proto';
 import { bounds, snapshotSchemaVersion } from '@tollgate/proto/contract';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createRoster, type Roster } from '../../control-plane/sidecars/operations/roster.ts';
-import { tendSidecars } from '../../control-plane/sidecars/operations/tend-sidecars.ts';
+import { removeOldSidecars } from '../../control-plane/sidecars/operations/remove-old-sidecars.ts';
 import { temporaryFolder } from '../support/spools.ts';
 import { followPlane, openSync, type Plane, startPlane, type Wire } from '../support/plane.ts';
 
@@ -308,7 +308,7 @@ test('a batch is one statement, whatever its size; a silent sidecar is written a
   await plane.pool.query("update sidecar set seen_at = now() - interval '46 seconds' where boot_id like 'many-%'");
   expect(await shown('many-7')).toMatchObject({ connected: false });
   await plane.pool.query("update sidecar set seen_at = now() - interval '8 days' where boot_id like 'many-1%'");
-  await tendSidecars(plane.deps);
+  await removeOldSidecars(plane.deps);
   expect([await shown('many-1'), await shown('many-2')]).toEqual([undefined, expect.anything()]);
   await Promise.all([a.close(), b.close()]);
 });
@@ -388,13 +388,13 @@ const lies: readonly (readonly [string, Lie, RegExp])[] = [
   [
     'an ack of a revision never sent',
     (wire, { revision, hash }) => wire.write({ ack: { revision: { epoch: revision?.epoch ?? '', number: 10 ** 9 }, hash } }),
-    /^INVALID_ARGUMENT: revision 1000000000 was answered, \d+ was sent$/,
+    /^INVALID_ARGUMENT: revision 1000000000 was answered, but \d+ was sent$/,
   ],
   ['an ack of no revision', (wire, { hash }) => wire.write({ ack: { hash } }), /^INVALID_ARGUMENT: revision undefined was answered/],
   [
     'an ack by another epoch',
     (wire, { revision, hash }) => wire.write({ ack: { revision: { epoch: 'a\0b', number: revision?.number ?? 0 }, hash } }),
-    /^INVALID_ARGUMENT: revision \d+ was answered by another epoch/,
+    /^INVALID_ARGUMENT: revision \d+ was answered with another epoch/,
   ],
   [
     'an ack twice',
@@ -402,7 +402,7 @@ const lies: readonly (readonly [string, Lie, RegExp])[] = [
       wire.write({ ack: { revision, hash } });
       wire.write({ ack: { revision, hash } });
     },
-    /^INVALID_ARGUMENT: revision \d+ was answered, and nothing was sent/,
+    /^INVALID_ARGUMENT: revision \d+ was answered, but no snapshot was sent/,
   ],
   [
     'a nack where nothing was sent',
@@ -410,7 +410,7 @@ const lies: readonly (readonly [string, Lie, RegExp])[] = [
       wire.write({ ack: { revision, hash } });
       wire.write({ nack: { revision, code: 'internal', message: 'x' } });
     },
-    /^INVALID_ARGUMENT: revision \d+ was answered, and nothing was sent/,
+    /^INVALID_ARGUMENT: revision \d+ was answered, but no snapshot was sent/,
   ],
   [
     'a count beyond exact numbers',
@@ -431,7 +431,7 @@ const lies: readonly (readonly [string, Lie, RegExp])[] = [
     (wire) => {
       for (let at = 0; at < 1_000; at += 1) wire.write(statusOf({ unrecorded: at }));
     },
-    /^INVALID_ARGUMENT: status comes oftener than it may/,
+    /^INVALID_ARGUMENT: status is sent more often than allowed/,
   ],
 ];
 

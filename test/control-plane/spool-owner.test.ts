@@ -1,7 +1,7 @@
 // A spool belongs to the sidecar that began it: with another secret, in another workspace, with a hole or with other
 // bytes nothing is accepted.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { AuditBatch, Ingested } from '../../control-plane/audit/rules/audit-batch.ts';
+import type { AuditBatch, IngestResult } from '../../control-plane/audit/rules/audit-batch.ts';
 import { createIngest } from '../../control-plane/audit/operations/ingest-batch.ts';
 import { noteFrom, verify } from '../chain/log.ts';
 import { createRest, field, type Rest } from './rest.ts';
@@ -15,7 +15,7 @@ beforeEach(async () => {
 });
 afterEach(() => rest.close());
 
-const take = (batch: Partial<AuditBatch> & Pick<AuditBatch, 'records'>): Promise<Ingested> =>
+const take = (batch: Partial<AuditBatch> & Pick<AuditBatch, 'records'>): Promise<IngestResult> =>
   createIngest(rest.deps)(batchOf({ workspaceId, spoolId: spool('a'), ...batch }));
 const numbered = (from: number, to: number, fields: object = {}) => records(from, to, (n) => entry({ requestId: `r${n}`, ...fields }));
 const shown = async (): Promise<readonly Record<string, unknown>[]> => {

@@ -1,7 +1,7 @@
 // Batches as a sidecar ships them.
 import type { AuditEntry } from '@tollgate/proto/contract';
 import { hash } from 'node:crypto';
-import type { AuditBatch, Ingested, ShippedRecord } from '../../control-plane/audit/rules/audit-batch.ts';
+import type { AuditBatch, IngestResult, ShippedRecord } from '../../control-plane/audit/rules/audit-batch.ts';
 import { createIngest } from '../../control-plane/audit/operations/ingest-batch.ts';
 import type { Rest } from './rest.ts';
 
@@ -24,7 +24,7 @@ export const batchOf = ({ spoolId, ...batch }: BatchOf): AuditBatch => ({
 });
 
 /** Throws where the batch was refused. */
-export function acknowledgedOf(ingested: Ingested): number {
+export function acknowledgedOf(ingested: IngestResult): number {
   if ('refused' in ingested) throw new Error(`refused: ${ingested.refused}, expected ${ingested.expected}`);
   return ingested.acknowledged;
 }

@@ -57,7 +57,7 @@ test('an answer that breaks off after its beginning is logged with its route, an
   expect(statusCode).toBe(200);
   await rest.pool.query('alter table audit_entry rename to away');
   await expect(body.text()).rejects.toThrow();
-  const line = rest.lines.map((text) => JSON.parse(text)).find(({ msg }) => msg === 'an answer broke off after its beginning');
+  const line = rest.lines.map((text) => JSON.parse(text)).find(({ msg }) => msg === 'an answer failed after it had begun');
   expect(line).toMatchObject({ level: 50, route: '/:workspace/admin/audit/export', reason: expect.stringContaining('audit_entry') });
   const metrics = await rest.deps.registry.metrics();
   expect(metrics).toMatch(
@@ -78,10 +78,10 @@ describe('long answers', () => {
     const [first] = [await open(), await open()];
     const refused = await rest.ask('GET', `${admin}/audit/stream`);
     expect(refused).toMatchObject({ status: 429, headers: { 'retry-after': '5' } });
-    expect(errorOf(refused)).toContain('at most 2 answers of a key');
+    expect(errorOf(refused)).toContain('at most 2 long answers of a key');
     const others = [await rest.keyOf('admin'), await rest.keyOf('owner', ['*'], 'owner-2')] as const;
     await open(others[0]);
-    expect(errorOf(await rest.ask('GET', exportPath, { key: others[1] }))).toContain('at most 3 answers that go on');
+    expect(errorOf(await rest.ask('GET', exportPath, { key: others[1] }))).toContain('at most 3 long answers');
     first.close();
     await vi.waitFor(async () => expect((await rest.ask('GET', exportPath)).status).toBe(200));
   });
@@ -92,7 +92,7 @@ describe('long answers', () => {
     const { hostname, port } = new URL(rest.origin);
     const socket = connect({ host: hostname, port: Number(port) }).on('error', () => {});
     socket.pause().write(`GET ${exportPath} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${rest.owner}\r\n\r\n`);
-    await vi.waitFor(() => expect(rest.lines.join('')).toContain('a stream was cut: its client does not read'), 5_000);
+    await vi.waitFor(() => expect(rest.lines.join('')).toContain('a stream was cut off: its client does not read'), 5_000);
     const closed = once(socket, 'close');
     socket.resume();
     await closed;

@@ -91,7 +91,7 @@ describe('with a key of another workspace', () => {
         status: 403,
         body: {
           error: expect.stringMatching(
-            /^(?:this key is not of that workspace|the key belongs to another workspace than the one in the path)$/,
+            /^(?:this key belongs to a different workspace|the key belongs to another workspace than the one in the path)$/,
           ),
         },
       });

@@ -10,7 +10,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { holderSecret } from '../support/lease-names.ts';
 import type { TlsMaterial } from '../../control-plane/grpc/credentials.ts';
 import { authenticate } from '../../control-plane/access/operations/authenticate.ts';
-import { tendAuthorities } from '../../control-plane/certificates/operations/tend-authorities.ts';
+import { maintainAuthorities } from '../../control-plane/certificates/operations/maintain-authorities.ts';
 import { createSealer } from '../../control-plane/tool-servers/store/sealed.ts';
 import { ownTerms } from '../../control-plane/certificates/tls/terms.ts';
 import { type Undo, undoAll } from '../../control-plane/base/undo.ts';
@@ -81,14 +81,14 @@ function issued(authority: Pair, uri: string, [from, until]: readonly [number, n
   return { certificate: makeClient(authority, { publicKey, uri, validity }), key };
 }
 
-const signer = async (): Promise<Pair> => (await tendAuthorities({ ...plane.deps, sealer }, ownTerms)).signer;
+const signer = async (): Promise<Pair> => (await maintainAuthorities({ ...plane.deps, sealer }, ownTerms)).signer;
 
 test('two control planes that check at the same time create one authority, both for the first one and when the next is due', async () => {
   const database = await createTestDatabase();
   try {
     let at = Date.now();
     const deps = { pool: database.pool, clock: () => new Date(at), sealer };
-    const all = () => Promise.all([1, 2, 3, 4].map(() => tendAuthorities(deps, ownTerms)));
+    const all = () => Promise.all([1, 2, 3, 4].map(() => maintainAuthorities(deps, ownTerms)));
     const first = await all();
     expect(new Set(first.map(({ signer: one }) => one.key)).size).toBe(1);
     at += 250 * dayMs;
@@ -104,10 +104,10 @@ test('two control planes that check at the same time create one authority, both 
     expect(rows).toHaveLength(2);
     expect(rows.some(({ text }) => /PRIVATE/.test(text))).toBe(false);
     const other = { ...deps, sealer: createSealer(['another-key-of-at-least-32-characters!'], randomBytes) };
-    await expect(tendAuthorities(other, ownTerms)).rejects.toThrow(/TOLLGATE_SECRET_KEY is not the one/);
+    await expect(maintainAuthorities(other, ownTerms)).rejects.toThrow(/encrypted with a different TOLLGATE_SECRET_KEY/);
     // A clock that is years ahead creates one that does not disturb others, and removes none.
     at += 900 * dayMs;
-    await tendAuthorities(deps, ownTerms);
+    await maintainAuthorities(deps, ownTerms);
     expect((await database.pool.query('select 1 from authority')).rowCount).toBe(3);
   } finally {
     await database.close();
@@ -118,13 +118,13 @@ test('the next authority is created early where the newest is marked as old, and
   const database = await createTestDatabase();
   try {
     const deps = { pool: database.pool, clock: () => new Date(), sealer };
-    const first = await tendAuthorities(deps, ownTerms);
+    const first = await maintainAuthorities(deps, ownTerms);
     await database.pool.query("update authority set made_at = made_at - interval '10 years'");
-    const second = await tendAuthorities(deps, ownTerms);
+    const second = await maintainAuthorities(deps, ownTerms);
     expect([second.authorities.length, second.signer.certificate]).toEqual([2, first.signer.certificate]);
-    expect((await tendAuthorities(deps, ownTerms)).authorities).toHaveLength(2);
+    expect((await maintainAuthorities(deps, ownTerms)).authorities).toHaveLength(2);
     await database.pool.query('delete from authority');
-    const third = await tendAuthorities(deps, ownTerms);
+    const third = await maintainAuthorities(deps, ownTerms);
     expect(third.authorities.map(({ certificate }) => certificate)).toEqual([third.signer.certificate]);
     expect(second.authorities.map(({ certificate }) => certificate)).not.toContain(third.signer.certificate);
   } finally {
@@ -177,7 +177,7 @@ test('a certificate issued to a key of one workspace is accepted with each key o
   const ca = await tls.authorities();
   const own = by(ca, await enrol(sync.key));
   const policy = openSync(plane, plane.other, own);
-  expect(await policy.ended).toBe('UNAUTHENTICATED: the client certificate was issued for another workspace than that of the key');
+  expect(await policy.ended).toBe('UNAUTHENTICATED: the client certificate was issued for a different workspace than the key');
   const second = openSync(plane, (await plane.issueKey(['sidecar.sync'])).key, own);
   second.write(hello);
   expect((await second.next()).message).toBe('snapshot');
@@ -295,7 +295,7 @@ test('without an authority, or with a port in use, it reports what is wrong', as
   const deps = { ...plane.deps, env: {}, log, authenticate: (header?: string) => authenticate(plane.deps, header) };
   try {
     const closed = await wireTls({ ...deps, sealer: other, config, registry: new Registry() }, steps);
-    expect([closed.problem, closed.enrolPort]).toEqual([expect.stringContaining('TOLLGATE_SECRET_KEY is not the one'), null]);
+    expect([closed.problem, closed.enrolPort]).toEqual([expect.stringContaining('encrypted with a different TOLLGATE_SECRET_KEY'), null]);
     await expect(closed.authorities()).rejects.toMatchObject({ code: 'unavailable' });
     const taken = { ...config, enrolPort: String(tls.enrolPort) };
     await expect(wireTls({ ...deps, sealer, config: taken, registry: new Registry() }, steps)).rejects.toThrow(/EADDRINUSE/);

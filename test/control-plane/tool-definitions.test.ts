@@ -172,7 +172,7 @@ describe('in a workspace that pins', () => {
     [{ tools: ['files.none'] }, 'tools[0] is not a tool that the server has'],
     [{ tools: ['read'] }, 'tools[0] is not a tool that the server has'],
     [{ tools: 'files.read' }, 'tools must be an array'],
-    [{ tool: 'files.read' }, 'tool is not a field here; there are tools'],
+    [{ tool: 'files.read' }, 'tool is not a field here; the fields are tools'],
   ])('%j is 400, and admits nothing', async (body, error) => {
     await pin();
     await register();

@@ -171,7 +171,7 @@ describe('an invalid definition is refused with its place', () => {
     ['an unknown field', { transport: 'sse' }, 'transport is not a field here'],
     ['neither url nor command', { url: undefined }, 'either url or command'],
     ['both', { command: [process.execPath] }, 'either url or command'],
-    ['headers with a command', { url: undefined, command: [process.execPath], headers: { a: 'b' } }, 'headers go with a url'],
+    ['headers with a command', { url: undefined, command: [process.execPath], headers: { a: 'b' } }, 'headers are only for a url'],
     ['a URL that is none', { url: 'example.com' }, 'url must be a URL'],
     ['another scheme', { url: 'file:///etc/passwd' }, 'url must begin with https://'],
     ['credentials in the URL', { url: 'https://me:pass@example.com/' }, 'url must hold no credentials'],
@@ -557,7 +557,7 @@ describe('real MCP servers', () => {
     const answer = await rest.ask('POST', `${list}/local/refresh`);
     expect({ status: answer.status, error: errorOf(answer) }).toEqual({
       status: 400,
-      error: expect.stringContaining('TOLLGATE_TOOL_COMMANDS is unset'),
+      error: expect.stringContaining('TOLLGATE_TOOL_COMMANDS is not set'),
     });
   });
 });
@@ -587,7 +587,7 @@ describe('secrets', () => {
     const answer = await rest.ask('POST', `${list}/files/refresh`);
     expect({ status: answer.status, error: errorOf(answer) }).toEqual({
       status: 409,
-      error: expect.stringContaining('TOLLGATE_SECRET_KEY is not the one'),
+      error: expect.stringContaining('encrypted with a different TOLLGATE_SECRET_KEY'),
     });
     expect(fake.asked).toEqual([]);
   };
@@ -660,7 +660,7 @@ describe('secrets', () => {
         await rest.ask('POST', `${list}/files/refresh`),
       ];
       expect(answers.map(({ status }) => status)).toEqual([502, 502]);
-      expect(rest.lines.join('')).toContain('another server failed us');
+      expect(rest.lines.join('')).toContain('another server failed during a request');
       expect(JSON.stringify([answers, rest.lines])).not.toContain('the-secret-of-acme');
     }
   });
@@ -696,7 +696,7 @@ describe('a control plane without settings of the operator', () => {
     expect(refusals.map(({ status }) => status)).toEqual([400, 400, 400]);
     expect(refusals.map(errorOf)).toEqual([
       expect.stringContaining('set TOLLGATE_SECRET_KEY'),
-      expect.stringContaining('TOLLGATE_TOOL_COMMANDS is unset'),
+      expect.stringContaining('TOLLGATE_TOOL_COMMANDS is not set'),
       expect.stringContaining('TOLLGATE_ALLOW_PRIVATE_TOOL_SERVERS=true'),
     ]);
   });

@@ -44,7 +44,7 @@ test('a write that a connected sidecar does not support is refused by name, and 
   const refused = await put();
   expect(refused.status).toBe(409);
   expect(errorOf(refused)).toBe(
-    'this policy needs limits, which sidecars lack: edge-old; upgrade them, or say force=true: they deny what it is about',
+    'this policy needs limits, which sidecars lack: edge-old; upgrade them, or set force=true: they then deny the calls of such rules',
   );
   expect(Object((await rest.ask('GET', policy)).body)).toEqual({});
   expect(await needs()).toEqual([]);

@@ -254,7 +254,7 @@ describe('a document that is sent back in full', () => {
     for (const write of [organisation, self]) {
       const answer = await write({ defaults: { api: deny }, parts });
       expect(answer.status).toBe(400);
-      expect(errorOf(answer)).toBe('parts must be exactly what GET shows now, or left out: it is read, not written');
+      expect(errorOf(answer)).toBe('parts must be omitted, or be exactly what GET returns now: it is read-only');
     }
   });
 });

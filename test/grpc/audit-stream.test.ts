@@ -6,7 +6,7 @@ import { auditService } from '@tollgate/proto';
 import { Registry } from 'prom-client';
 import { expect, onTestFinished, test } from 'vitest';
 import type { Actor } from '../../control-plane/access/rules/actor.ts';
-import type { AuditBatch, Ingested } from '../../control-plane/audit/rules/audit-batch.ts';
+import type { AuditBatch, IngestResult } from '../../control-plane/audit/rules/audit-batch.ts';
 import { decodeShipRequest, serveShip } from '../../control-plane/grpc/audit.ts';
 import { createIntake } from '../../control-plane/grpc/intake.ts';
 import { createGrpcMetrics } from '../../control-plane/grpc/metrics.ts';
@@ -19,7 +19,7 @@ function start(bounds: Partial<typeof standard> = {}) {
   const intake = createIntake({ ...standard, ...bounds });
   const waiting: (() => void)[] = [];
   let isOpen = false;
-  const ingest = async (batch: AuditBatch): Promise<Ingested> => {
+  const ingest = async (batch: AuditBatch): Promise<IngestResult> => {
     if (!isOpen) await new Promise<void>((go) => waiting.push(go));
     return { acknowledged: batch.records.at(-1)?.sequence ?? 0 };
   };
@@ -116,7 +116,7 @@ test('the pending bytes of all streams are bounded: a flood from one key ends it
   await settled();
   const cut = flood.filter(({ ended }) => ended.length > 0);
   expect(cut.length).toBeGreaterThan(15);
-  expect(cut[0]?.ended).toEqual([{ code: 14, details: 'too much of this key waits to be taken in; connect again' }]);
+  expect(cut[0]?.ended).toEqual([{ code: 14, details: 'too many batches of this key wait to be stored; connect again' }]);
   const honest = open('honest');
   honest.stream.push(batch(1, 2_000_000));
   await settled();

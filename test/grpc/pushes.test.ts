@@ -170,8 +170,8 @@ interface FalseReport {
 }
 
 test.each([
-  ['an answer to nothing', { number: 4 }, 'nothing was sent'],
-  ['an answer to another revision', { number: 5 }, 'revision 5 was answered, 4 was sent'],
+  ['an answer to nothing', { number: 4 }, 'no snapshot was sent'],
+  ['an answer to another revision', { number: 5 }, 'revision 5 was answered, but 4 was sent'],
   ['an answer by another epoch', { number: 4, epoch: 'e0' }, 'another epoch'],
   ['an acknowledgement of something else', { number: 4, hash: hashOf(99) }, 'another hash'],
 ] as readonly (readonly [string, FalseReport, string])[])('%s is an error of the sidecar, and changes nothing', (what, lie, problem) => {

@@ -69,7 +69,7 @@ async function serving(certificate: () => Promise<Pair>, closed: () => Promise<v
   const errors: unknown[] = [];
   const log = { info: () => undefined, warn: () => undefined, error: (details: object) => void errors.push(details) };
   const deps = { settings, ownNamespace: 'tollgate', certificate, registry: new Registry(), log };
-  const injector = await startInjector(deps, { host: '127.0.0.1', port: 0, tendMs: 2 ** 30 });
+  const injector = await startInjector(deps, { host: '127.0.0.1', port: 0, checkMs: 2 ** 30 });
   onTestFinished(async () => {
     await injector.close(1_000);
     await closed();
@@ -121,7 +121,7 @@ test('a new authority is in the bundle before it signs, the old one as long as i
   const first = fake.bundle();
   const seen: string[] = [];
   for (hours.now = 1; hours.now <= 31; hours.now += 1) {
-    await one.injector.tend();
+    await one.injector.check();
     const count = fake.bundle().match(/BEGIN CERTIFICATE/g)?.length ?? 0;
     const byOld = await allowedBy(one, first).catch(() => 'unknown');
     seen.push(`${count} ${byOld === true ? 'old' : 'new'}`);
@@ -131,7 +131,7 @@ test('a new authority is in the bundle before it signs, the old one as long as i
   expect([...new Set(seen)]).toEqual(['1 old', '2 old', '2 new', '1 new']);
   expect(seen.indexOf('2 new') - seen.indexOf('2 old')).toBe(1);
   const changes = fake.changes.length;
-  await one.injector.tend();
+  await one.injector.check();
   expect(fake.changes).toHaveLength(changes);
   expect(one.errors).toEqual([]);
 });
@@ -159,7 +159,7 @@ test('no review is lost while server certificates and the authority are renewed 
   const all = Promise.all(planes.flatMap((of) => [stream(of), stream(of, kept)]));
   for (hours.now = 0; hours.now <= 62; hours.now += 2) {
     heard = fake.bundle();
-    for (const { injector } of planes) await injector.tend();
+    for (const { injector } of planes) await injector.check();
     versions.add(JSON.stringify(fake.secrets.get(name)?.['data']));
     const enough = answered + 6;
     while (answered < enough) await Promise.race([all, once(heardOne, 'answered')]);
@@ -180,12 +180,12 @@ test('while the Kubernetes API is unreachable the webhook continues with what it
   const late = await plane(fake, hours);
   expect([late.injector.port, late.injector.problem]).toEqual([
     null,
-    'cannot read Secret tollgate/tollgate-injector: the service account may not',
+    'cannot read Secret tollgate/tollgate-injector: the service account is not allowed to',
   ]);
-  await late.injector.tend();
+  await late.injector.check();
   expect(late.injector.problem).toBeNull();
   fake.refuse.times = 3;
-  await late.injector.tend();
+  await late.injector.check();
   expect(late.errors).toHaveLength(2);
   expect([late.injector.problem, await allowedBy(late, fake.bundle())]).toEqual([null, true]);
   expect(JSON.stringify(late.errors)).not.toMatch(/PRIVATE|token-of/);
@@ -207,7 +207,7 @@ test('a configuration that changes during an update is read again, and one witho
       .replaceAll(',}', '}'),
   );
   expect(fake.bundle()).toBe('');
-  await one.injector.tend();
+  await one.injector.check();
   expect(await allowedBy(one, fake.bundle())).toBe(true);
 });
 
@@ -251,13 +251,13 @@ test('given certificates are read again when they change, and a pair that does n
   expect(late.injector.problem).toContain('ENOENT');
   put('tls.crt', old.certificate);
   put('tls.key', old.key);
-  await late.injector.tend();
+  await late.injector.check();
   expect(await allowedBy(late, old.ca)).toBe(true);
   put('tls.crt', next.certificate);
-  await late.injector.tend();
+  await late.injector.check();
   expect(await allowedBy(late, old.ca)).toBe(true);
   put('tls.key', next.key);
-  await late.injector.tend();
+  await late.injector.check();
   expect(await allowedBy(late, next.ca)).toBe(true);
   expect(late.errors).toHaveLength(2);
 });

@@ -127,8 +127,8 @@ describe('a request that is not a review', () => {
     return [status, answered['error']];
   };
   test.each([
-    ['no JSON', '{', 'the body is no JSON'],
-    ['nothing', '', 'the body is no JSON'],
+    ['no JSON', '{', 'the body is not JSON'],
+    ['nothing', '', 'the body is not JSON'],
     ['a list', '[]', 'the body must be an AdmissionReview of admission.k8s.io/v1'],
     ['null', 'null', 'the body must be an AdmissionReview of admission.k8s.io/v1'],
     [

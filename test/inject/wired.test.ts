@@ -70,7 +70,11 @@ test('what is missing or wrong is named, with the variable that would correct it
   const none = await wired({ TOLLGATE_INJECT_PORT: '0', TOLLGATE_INJECT_SETTINGS: '/nowhere' });
   expect(none).toEqual({ problem: expect.stringMatching(/^TOLLGATE_INJECT_SETTINGS \/nowhere cannot be read: ENOENT/) });
   const outside = await wired({ TOLLGATE_INJECT_PORT: '0', TOLLGATE_INJECT_SETTINGS: folderWith(good).settings });
-  expect(outside).toEqual({ problem: expect.stringMatching(/needs TOLLGATE_INJECT_CERT_DIR here: this is no pod of Kubernetes/) });
+  expect(outside).toEqual({
+    problem: expect.stringMatching(
+      /needs TOLLGATE_INJECT_CERT_DIR here, because it cannot create certificates: this process is not in a Kubernetes pod/,
+    ),
+  });
 });
 
 test('sidecars that enrol receive the authorities of that moment', async () => {

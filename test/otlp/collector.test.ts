@@ -56,7 +56,7 @@ test('the description of a failure contains no header, no address and nothing th
 });
 
 test.each<readonly [number, string, string]>([
-  [200, 'refused', 'the collector answered 200 OK, and more than 64 KiB: it is none'],
+  [200, 'refused', 'the collector answered 200 OK, with more than 64 KiB; a collector does not answer like this'],
   [500, 'refused', 'the collector answered 500 Internal Server Error'],
   [503, 'unavailable', 'the collector answered 503 Service Unavailable'],
 ])('%i with a long body is %s, and the next request is answered', async (status, kind, reason) => {

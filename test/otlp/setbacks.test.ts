@@ -54,10 +54,10 @@ test('a rejected log blocks only itself, for a long time', () => {
   expect(setbacks.failed(7, failure('refused'))).toBe(60_000);
   expect(setbacks.failed(8, failure('refused'))).toBe(60_000);
   expect([setbacks.areAllBarred(), setbacks.barred()]).toEqual([false, [7, 8]]);
-  expect(setbacks.problems()).toEqual(['it was refused (2 workspaces, asked again now and then)']);
+  expect(setbacks.problems()).toEqual(['it was refused (2 workspaces, retried at intervals)']);
   clock.at = 60_000;
   expect(setbacks.barred()).toEqual([]);
   // The problem remains until the log is accepted.
   setbacks.succeeded(7);
-  expect(setbacks.problems()).toEqual(['it was refused (one workspace, asked again now and then)']);
+  expect(setbacks.problems()).toEqual(['it was refused (one workspace, retried at intervals)']);
 });

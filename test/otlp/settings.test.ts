@@ -24,7 +24,7 @@ test.each([
 test.each<readonly [Readonly<Record<string, string>>, string]>([
   [endpoint('collector:4318'), 'must be the whole URL'],
   [endpoint('grpc://collector:4317'), 'must be the whole URL'],
-  [endpoint('https://me:pw@collector/v1/logs'), 'must hold no user and no password'],
+  [endpoint('https://me:pw@collector/v1/logs'), 'must not contain a user or a password'],
   [endpoint('http://collector:4318/v1/logs'), 'TOLLGATE_ALLOW_PLAINTEXT=true'],
   [{ TOLLGATE_AUDIT_EXPORT_HEADERS: 'a=b' }, 'needs TOLLGATE_AUDIT_EXPORT_ENDPOINT'],
   [endpoint('https://c', { TOLLGATE_AUDIT_EXPORT_HEADERS: 'hunter2' }), 'must be name=value pairs'],

@@ -1,10 +1,10 @@
 // Which entries were touched after which revision, compared with a log that forgets nothing.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { Touched } from '../../control-plane/workspaces/rules.ts';
+import type { TouchedEntry } from '../../control-plane/workspaces/rules.ts';
 import { createChangeLog } from '../../control-plane/publish/change-log.ts';
 
-const touchedAt = (revision: number): Touched => ({ revision, key: `agent/${revision}` });
+const touchedAt = (revision: number): TouchedEntry => ({ revision, key: `agent/${revision}` });
 
 test('of 100,000 touched entries at most 40,000 are stored, and for an older revision the log answers that it does not know', () => {
   const log = createChangeLog(0, []);
@@ -25,7 +25,7 @@ test('what the log answers is correct, its size is bounded, and the latest entri
     fc.property(steps, fc.integer({ min: 1, max: 5 }), (all, together) => {
       const log = createChangeLog(0, [], keysMax);
       let revision = 1;
-      const touched = all.map(({ raise, key }): Touched => ({ revision: (revision += raise), key }));
+      const touched = all.map(({ raise, key }): TouchedEntry => ({ revision: (revision += raise), key }));
       for (let at = 0; at < touched.length; at += together) log.add(touched.slice(at, at + together));
       let known = 0;
       for (let since = 0; since <= revision; since++) {

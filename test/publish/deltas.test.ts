@@ -150,6 +150,6 @@ test('the whole and the delta are encoded once, and a revision that is no longer
   expect(published.delta(from)).toBe(published.delta(from));
   past.write(ruleFor(2));
   holding.change(past.changes(2, 3));
-  expect(() => published.whole()).toThrow('revision 2 is asked for, and 3 is held');
-  expect(() => published.delta(from)).toThrow('revision 2 is asked for');
+  expect(() => published.whole()).toThrow('revision 2 was requested, but revision 3 is held');
+  expect(() => published.delta(from)).toThrow('revision 2 was requested');
 });

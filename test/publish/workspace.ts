@@ -4,7 +4,7 @@ import { documentKey, type DocumentId, hashKey, hasScope, type Role } from '@tol
 import fc from 'fast-check';
 import { compileSnapshot, type SnapshotEntry } from '../../sidecar/engine/compile/compile.ts';
 import type { WorkspaceKey } from '../../sidecar/engine/compile/source.ts';
-import type { Touched, WorkspaceRead, WorkspaceState } from '../../control-plane/workspaces/rules.ts';
+import type { TouchedEntry, WorkspaceRead, WorkspaceState } from '../../control-plane/workspaces/rules.ts';
 import type { View } from '../../control-plane/publish/view.ts';
 import type { PolicyDocument } from '../../sidecar/engine/compile/policy-document.ts';
 import { someAgent } from '../support/running.ts';
@@ -115,7 +115,7 @@ export const writes: fc.Arbitrary<Write> = fc.oneof(
 /** Adds one revision for each write. */
 export function createPast(first: WorkspaceState) {
   const states = [first];
-  const log: Touched[] = [];
+  const log: TouchedEntry[] = [];
   const stateAt = (revision: number): WorkspaceState => states[revision - first.revision] ?? first;
   return {
     stateAt,

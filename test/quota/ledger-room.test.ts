@@ -40,7 +40,7 @@ function start(roomBytes: number) {
       pool: pool as never,
       watchPolicy: () => ({ current: policy, first: Promise.resolve(policy), close: () => undefined }),
       recalls: { attach: () => () => undefined, send: () => undefined } as never,
-      metrics: { answered: () => undefined, lied: () => undefined, committed: () => undefined, demanded: () => undefined },
+      metrics: { answered: () => undefined, falseClaim: () => undefined, committed: () => undefined, demanded: () => undefined },
       crowded: { has: () => false },
       now: () => 0,
     },
@@ -69,9 +69,7 @@ test('pending messages are bounded in bytes: messages of one key beyond the boun
   const refusals = () => flood.filter(({ refused }) => refused !== '');
   await expect.poll(() => refusals().length).toBeGreaterThan(50);
   expect(refusals().length).toBeLessThan(98);
-  expect(new Set(refusals().map(({ refused }) => refused))).toEqual(
-    new Set(['so many asks of this key wait that there is no room; ask again']),
-  );
+  expect(new Set(refusals().map(({ refused }) => refused))).toEqual(new Set(['too many asks of this key are waiting; ask again']));
   const honest = send('honest', asks(100));
   const last = send('flood', asks(100));
   await expect.poll(() => last.refused).not.toBe('');

@@ -31,7 +31,7 @@ function createCounter(settings: CounterSettings) {
         { holder, number: (numbers += 1), waiting: 0, onlySettles: false, made: null, settled: [], ...ask },
         counter.now,
       );
-      if ('lie' in outcome) throw new Error(outcome.lie);
+      if ('falseClaim' in outcome) throw new Error(outcome.falseClaim);
       ({ state } = outcome);
       return outcome;
     },
@@ -214,7 +214,7 @@ describe('false reports', () => {
       { holder, number: 9, waiting: 1, onlySettles: false, made: null, settled: [settled] },
       start,
     );
-    expect(outcome).toEqual({ lie: expect.stringContaining(`grant ${settled.grantId}`) });
+    expect(outcome).toEqual({ falseClaim: expect.stringContaining(`grant ${settled.grantId}`) });
   });
 
   test('a grant from before a row was removed is not a false report: ids are never reused', () => {

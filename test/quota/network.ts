@@ -66,7 +66,7 @@ export function createNetwork({ sidecars: count, settings: first }: { readonly s
     if (message === undefined) return;
     const before: CounterState = state ?? freshCounter(now - behind);
     const outcome = askLedger(before, settings, message.ask, now - behind);
-    if ('lie' in outcome) throw new Error(`an honest sidecar was called a liar: ${outcome.lie}`);
+    if ('falseClaim' in outcome) throw new Error(`an honest sidecar was called a liar: ${outcome.falseClaim}`);
     state = outcome.state;
     const { result } = outcome;
     if (result.kind !== 'grant') return;
@@ -149,7 +149,7 @@ export function createNetwork({ sidecars: count, settings: first }: { readonly s
         settled: amount % 3 === 0 ? [] : settled,
       };
       const outcome = askLedger(state ?? freshCounter(now - behind), settings, ask, now - behind);
-      if ('lie' in outcome) return;
+      if ('falseClaim' in outcome) return;
       ({ state } = outcome);
       const { result } = outcome;
       if (result.kind !== 'grant') return;

@@ -109,7 +109,7 @@ test('a run is offered one tool for each agent that it may delegate to', async (
   await running.run();
   const ids = ['twin', 'twin2', 'long'].map((name) => `agents__${name.padEnd(20, '0')}`);
   expect(offered(running.model.requests[0]).filter((alias) => alias.startsWith('agents'))).toEqual(['agents__helper', ...ids]);
-  expect(running.model.requests[0]?.tools.find(({ alias }) => alias === 'agents__helper')?.description).toContain('described so: helps');
+  expect(running.model.requests[0]?.tools.find(({ alias }) => alias === 'agents__helper')?.description).toContain('Its description: helps');
 
   const none = await startRunning({ state: { agents: [someAgent(), child('helper')] } });
   await none.run();
@@ -319,13 +319,13 @@ describe('child runs', () => {
   };
 
   test('are at most 64 at once below one run, and a further call fails with an explanation', async () => {
-    const words = 'The task was not begun: 64 agents work for this run already. Hand it over when one of them has answered.';
+    const words = 'The task was not started: 64 agents already work for this run. Delegate it again when one of them has answered.';
     expect(await handing(66, 64)).toEqual([words, words]);
   });
 
   test('are bounded for the whole process, and one that ends frees its place', async () => {
     expect(await handing(3, 2, { each: 64, all: 2 })).toEqual([
-      'The task was not begun: too many agents work in this control plane. Hand it over again later.',
+      'The task was not started: too many agents work in this control plane. Delegate it again later.',
     ]);
   });
 });

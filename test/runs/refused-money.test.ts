@@ -1,14 +1,14 @@
 import { AppError } from '@tollgate/proto/contract';
 import { Registry } from 'prom-client';
 import { expect, test } from 'vitest';
-import type { Reserved } from '../../control-plane/runs/money.ts';
+import type { MoneyReservation } from '../../control-plane/runs/money.ts';
 import { countRefusedMoney } from '../../control-plane/runs/refused-money.ts';
 
 const run = { workspaceId: 1, id: 'one' };
 const caller = { workspaceId: 1, sub: 'ann' };
-const granted: Reserved = { kind: 'granted', reservationId: 'r', amount: 1, shared: false };
+const granted: MoneyReservation = { kind: 'granted', reservationId: 'r', amount: 1, shared: false };
 
-function counting(answers: readonly Reserved[], admit: () => Promise<void> = async () => undefined) {
+function counting(answers: readonly MoneyReservation[], admit: () => Promise<void> = async () => undefined) {
   const registry = new Registry();
   let asked = 0;
   const money = { reserve: async () => answers[asked++] ?? granted, settle: async () => undefined };

@@ -296,12 +296,12 @@ describe('an answer', () => {
     ['with a block of no kind', { content: [{ type: 'video', data: 1 }] }],
     ['with a text that is none', { content: [{ type: 'text', text: 7 }] }],
   ])('that is not a valid result, %s, is a failure with a message', async (_what, result) => {
-    expect(await answered(result)).toEqual({ output: 'the tool server answered what is no result of a tool', isError: true });
+    expect(await answered(result)).toEqual({ output: 'the tool server sent an answer that is not a tool result', isError: true });
   });
 });
 
 describe('a server that', () => {
-  const unknown = 'whether it has done what it was asked is not known';
+  const unknown = 'it is not known whether the call was executed';
   const failing = async (words: string, more: Parameters<typeof box>[1] = {}): Promise<Toolbox> => {
     const toolbox = box({ target: at(fake.url) }, more);
     expect(await call(toolbox)).toEqual({ output: expect.stringContaining(words), isError: true });
@@ -456,7 +456,7 @@ describe('a program that', () => {
     const toolbox = box({ target });
     const first = await call(toolbox);
     expect(await call(toolbox, 'files.write')).toEqual({
-      output: 'the tool server exited with 3; whether it has done what it was asked is not known',
+      output: 'the tool server exited with 3; it is not known whether the call was executed',
       isError: true,
     });
     const second = await call(toolbox);
@@ -514,7 +514,7 @@ describe('a program that', () => {
   test('finds no free place to run is reported', async () => {
     const toolbox = box({ target: greets('') }, { takeSeat: () => null });
     expect(await call(toolbox)).toEqual({
-      output: expect.stringContaining('the tool server cannot be asked: so many programs'),
+      output: expect.stringContaining('the tool server cannot be asked: too many programs'),
       isError: true,
     });
   });

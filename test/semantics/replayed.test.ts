@@ -1,9 +1,9 @@
 // What the simulation and the usage of limits store from entries that a faulty sidecar invented.
 import { expect, test } from 'vitest';
 import { createKept } from '../../control-plane/policies/evaluate/kept.ts';
-import { type Known, replayedCall, type ReplayedEntry } from '../../control-plane/policies/evaluate/replayed-call.ts';
+import { type KnownCallers, replayedCall, type ReplayedEntry } from '../../control-plane/policies/evaluate/replayed-call.ts';
 
-const known: Known = { agentNames: new Set(), roles: new Map(), pinningKeys: new Set() };
+const known: KnownCallers = { agentNames: new Set(), roles: new Map(), pinningKeys: new Set() };
 const honest = {
   code: 'allowed',
   role: 'member',

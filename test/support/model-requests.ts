@@ -1,6 +1,6 @@
 // Requests to models, and their results.
 import type { ModelEvent, ModelRequest } from '../../control-plane/runs/model.ts';
-import type { Waiting } from '../../control-plane/runs/models/retry.ts';
+import type { RetryTimer } from '../../control-plane/runs/models/retry.ts';
 
 export const requestOf = (fields: Partial<ModelRequest> & Pick<ModelRequest, 'model'>): ModelRequest => ({
   system: 'You are terse.',
@@ -36,7 +36,7 @@ export async function hear(events: AsyncIterable<ModelEvent>): Promise<StreamedR
 }
 
 /** Tests do not wait: it records how long the code would have waited. */
-export function createWaiting(random = 1): Waiting & { readonly waits: readonly number[] } {
+export function createWaiting(random = 1): RetryTimer & { readonly waits: readonly number[] } {
   const waits: number[] = [];
   return {
     waits,

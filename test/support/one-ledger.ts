@@ -18,7 +18,7 @@ export function startLedger({ windowSeconds, max }: { readonly windowSeconds: nu
       const { kind } = ask.counter;
       const id = JSON.stringify(ask.counter);
       const outcome = askLedger(states.get(id) ?? freshCounter(0), settingsOf[kind], { holder: 'h', ...ask }, now);
-      if ('lie' in outcome) throw new Error(outcome.lie);
+      if ('falseClaim' in outcome) throw new Error(outcome.falseClaim);
       states.set(id, outcome.state);
       told[kind] += ask.settled.reduce((sum, { used }) => used.reduce((inner, { count }) => inner + count, sum), 0);
       leases.answered([{ counter: ask.counter, number: ask.number, result: outcome.result }], now);

@@ -37,7 +37,7 @@ export async function startQuotaServer(port = 0): Promise<QuotaServer> {
       if (max === undefined) return { counter, number, result: { kind: 'none' } as const };
       const settings: CounterSettings = counter.kind === 'limit' ? { kind: 'window', windowSeconds: 60, max } : { kind: 'total', max };
       const outcome = askLedger(states.get(key) ?? freshCounter(Date.now()), settings, { ...ask, holder }, Date.now());
-      if ('lie' in outcome) throw new Error(outcome.lie);
+      if ('falseClaim' in outcome) throw new Error(outcome.falseClaim);
       states.set(key, outcome.state);
       for (const [other, name] of holders) if (outcome.recall.includes(name)) other.write(recallOf([counter]));
       return { counter, number, result: outcome.result };

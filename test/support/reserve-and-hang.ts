@@ -3,14 +3,14 @@
 import { randomBytes } from 'node:crypto';
 import { Pool, type PoolConfig } from 'pg';
 import { makeId } from '../../control-plane/access/rules/key.ts';
-import { startHeart } from '../../control-plane/runs/operations/liveness/heart.ts';
+import { startHeartbeat } from '../../control-plane/runs/operations/liveness/heartbeat.ts';
 import { createRunBooks } from '../../control-plane/runs/operations/books/run-books.ts';
 import { silentLog } from './silent-log.ts';
 
 const [connection = '{}', workspace = ''] = process.argv.slice(2);
 const pool = new Pool(JSON.parse(connection) as PoolConfig);
-const heart = await startHeart({ pool, random: randomBytes, log: silentLog });
-const { money, records } = createRunBooks({ pool, clock: () => new Date(), random: randomBytes, dailyCap: 10_000_000 }, heart.instance);
+const heartbeat = await startHeartbeat({ pool, random: randomBytes, log: silentLog });
+const { money, records } = createRunBooks({ pool, clock: () => new Date(), random: randomBytes, dailyCap: 10_000_000 }, heartbeat.instance);
 const run = { workspaceId: Number(workspace), id: makeId(randomBytes) };
 await records.begin({
   ...run,
@@ -23,4 +23,4 @@ await records.begin({
   request: {},
 });
 const granted = await money.reserve(run, { least: 1, most: 4_000_000 });
-process.stdout.write(`${heart.instance} ${run.id} ${granted.kind === 'granted' ? granted.amount : granted.kind}\n`);
+process.stdout.write(`${heartbeat.instance} ${run.id} ${granted.kind === 'granted' ? granted.amount : granted.kind}\n`);

@@ -1,9 +1,9 @@
 // Which subject a client's certificate names.
 import { expect, test } from 'vitest';
-import { type Certified, certificateProblem, parseUri, uriOf } from '../../control-plane/access/rules/certified.ts';
+import { type CertifiedPeer, certificateProblem, parseUri, uriOf } from '../../control-plane/access/rules/certified.ts';
 
-const ofKey: Certified = { kind: 'key', workspace: 'acme', keyId: '01J8Z0-x_y' };
-const ofPod: Certified = { kind: 'pod', namespace: 'agents', serviceAccount: 'runner.v1', pod: 'app-0' };
+const ofKey: CertifiedPeer = { kind: 'key', workspace: 'acme', keyId: '01J8Z0-x_y' };
+const ofPod: CertifiedPeer = { kind: 'pod', namespace: 'agents', serviceAccount: 'runner.v1', pod: 'app-0' };
 
 test('a name is read as it was written', () => {
   for (const one of [ofKey, ofPod]) expect(parseUri(uriOf(one))).toEqual(one);

@@ -180,13 +180,13 @@ test.each([
   ['is not good', { authenticated: false, error: 'expired' }, 401, /audience tollgate/],
   ['is for another audience', { ...goodStatus, audiences: ['https://kubernetes.default.svc'] }, 401, /audience tollgate/],
   ['comes from an API server without audiences', { ...goodStatus, audiences: undefined }, 401, /audience tollgate/],
-  ['is of a user', { ...goodStatus, user: { ...user, username: 'admin' } }, 403, /of no service account/],
-  ['is bound to no pod', { ...goodStatus, user: { ...user, extra: {} } }, 403, /bound to no pod/],
+  ['is of a user', { ...goodStatus, user: { ...user, username: 'admin' } }, 403, /does not belong to a service account/],
+  ['is bound to no pod', { ...goodStatus, user: { ...user, extra: {} } }, 403, /not bound to a pod/],
   [
     'is bound to two pods',
     { ...goodStatus, user: { ...user, extra: { 'authentication.kubernetes.io/pod-name': ['a', 'b'] } } },
     403,
-    /no pod/,
+    /not bound to a pod/,
   ],
 ])('a token that %s gets no certificate', async (_, status, code, words) => {
   const { kubernetes } = await cluster(status);
@@ -209,7 +209,7 @@ test('where the Kubernetes API is unreachable, or does not let us review tokens,
   ]);
   fake.refuse.status = 500;
   fake.refuse.times = 1;
-  expect((await ask(server.port, { bearer: token })).body['error']).toBe('the Kubernetes API answered 500 to the review of the token');
+  expect((await ask(server.port, { bearer: token })).body['error']).toBe('the Kubernetes API answered 500 to the token review');
   const away = await listener({ kubernetes: { ask: () => Promise.reject(new Error('connect ECONNREFUSED')) } });
   expect(await ask(away.server.port, { bearer: token })).toMatchObject({
     status: 503,
@@ -222,14 +222,14 @@ test('where the Kubernetes API is unreachable, or does not let us review tokens,
 test.each([
   ['nothing shown', { bearer: null }, 401, /Authorization: Bearer/],
   ['an unknown key', { bearer: `gsk_acme_${'x'.repeat(32)}` }, 401, /unknown/],
-  ['a token outside a cluster', { bearer: token }, 403, /runs in no Kubernetes cluster/],
-  ['another path', { path: '/v1/certificates' }, 404, /only \/v1\/certificate/],
+  ['a token outside a cluster', { bearer: token }, 403, /is not in a Kubernetes cluster/],
+  ['another path', { path: '/v1/certificates' }, 404, /the only path here is \/v1\/certificate/],
   ['another method', { method: 'PUT' }, 400, /POST/],
   ['another type', { type: 'text/plain' }, 415, /application\/json/],
-  ['no JSON', { body: '{' }, 400, /no JSON/],
+  ['no JSON', { body: '{' }, 400, /not JSON/],
   ['no object', { body: '[]' }, 400, /an object/],
   ['no key in it', { body: {} }, 400, /publicKey must be/],
-  ['a field too many', { body: { publicKey: pemOf(publicKey), ttl: '1y' } }, 400, /besides publicKey/],
+  ['a field too many', { body: { publicKey: pemOf(publicKey), ttl: '1y' } }, 400, /other than publicKey/],
   ['a body too large', { body: `"${'x'.repeat(5_000)}"` }, 413, /at most 4096 bytes/],
 ])('%s: rejected, with a message and no certificate', async (_, asked, code, words) => {
   const { server } = await listener();
@@ -266,13 +266,13 @@ test('a key without the scope gets none; without a database or an authority, the
   const scopeless = await listener({ authenticate: async () => ({ ...actor, scopes: ['govern'] }) });
   expect(await ask(scopeless.server.port)).toMatchObject({
     status: 403,
-    body: { error: 'the key lacks the scope sidecar.sync, or for a library sidecar.library' },
+    body: { error: 'the key lacks the scope sidecar.sync (for a library: sidecar.library)' },
   });
   const outage = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
   const dark = await listener({ authenticate: () => Promise.reject(outage) });
   expect(await ask(dark.server.port)).toMatchObject({ status: 503, body: { error: 'the database cannot be reached; try again' } });
   const none = await listener({ issue: () => null });
-  expect(await ask(none.server.port)).toMatchObject({ status: 503, body: { error: 'there is no authority that could sign now' } });
+  expect(await ask(none.server.port)).toMatchObject({ status: 503, body: { error: 'no authority can sign certificates now; try again' } });
   const broken = await listener({ authorities: () => Promise.reject(new AppError({ code: 'unavailable', publicMessage: 'gone' })) });
   expect((await ask(broken.server.port)).status).toBe(503);
   expect(JSON.stringify([dark.lines, none.lines])).not.toContain('gsk_');
@@ -302,7 +302,7 @@ test('while Kubernetes is slow to review tokens, callers with a key are served',
   const { server } = await listener({ kubernetes: { ask: slow } });
   const answers = Array.from({ length: 64 }, () => ask(server.port, { bearer: token }));
   await expect.poll(() => waiting).toBe(64);
-  expect((await ask(server.port, { bearer: token })).body['error']).toMatch(/too many certificates/);
+  expect((await ask(server.port, { bearer: token })).body['error']).toMatch(/too many certificate requests/);
   expect((await ask(server.port)).status).toBe(200);
   review();
   expect((await Promise.all(answers)).every(({ status }) => status === 503)).toBe(true);
@@ -329,7 +329,7 @@ function shown() {
       listeners.add(heard);
       return () => void listeners.delete(heard);
     },
-    tend: async () => undefined,
+    check: async () => undefined,
     close: async () => undefined,
     use: () => {
       const material = { ...shownPair(), authorities: [authority.certificate] };

@@ -7,7 +7,7 @@ import { readConfig } from '@tollgate/proto/contract';
 import { expect, onTestFinished, test } from 'vitest';
 import { type Config, configSchema, serverNamesIn, tlsProblems } from '../../control-plane/app/config.ts';
 import { givenIn } from '../../control-plane/certificates/tls/given-material.ts';
-import { type TendedMaterial, tendMaterial } from '../../control-plane/certificates/tls/material.ts';
+import { type MaintainedMaterial, maintainMaterial } from '../../control-plane/certificates/tls/material.ts';
 import { makeAuthority, makeServer, type Pair } from '../../control-plane/certificates/x509/certificate.ts';
 
 const began = Date.now();
@@ -24,8 +24,11 @@ async function given() {
   const clock = { now: began };
   const said: string[] = [];
   const note = (fields: object, message: string): void => void said.push(`${message} ${JSON.stringify(fields)}`);
-  const start = async (): Promise<TendedMaterial> => {
-    const tended = await tendMaterial({ find: givenIn(folder), now: () => new Date(clock.now), log: { info: note, error: note } }, 2 ** 30);
+  const start = async (): Promise<MaintainedMaterial> => {
+    const tended = await maintainMaterial(
+      { find: givenIn(folder), now: () => new Date(clock.now), log: { info: note, error: note } },
+      2 ** 30,
+    );
     onTestFinished(() => tended.close());
     return tended;
   };
@@ -40,13 +43,13 @@ test('new files are used at the next check, and listeners are notified once', as
   const tended = await start();
   const heard: string[] = [];
   const forget = tended.onChange(({ certificate }) => void heard.push(certificate));
-  await tended.tend();
+  await tended.check();
   expect(heard).toEqual([]);
   write({ 'tls.crt': second.certificate, 'tls.key': second.key });
-  await tended.tend();
+  await tended.check();
   expect([heard, tended.current?.certificate, tended.problem]).toEqual([[second.certificate], second.certificate, null]);
   write({ 'ca.crt': authority.certificate + makeAuthority('next', validity).certificate });
-  await tended.tend();
+  await tended.check();
   expect([heard.length, tended.current?.authorities.length]).toEqual([2, 2]);
   forget();
   expect(said).toHaveLength(3);
@@ -64,13 +67,13 @@ test('invalid files keep the last good ones in use, and each check reports it; a
     { 'ca.crt': authority.certificate.replace('MII', 'NII') },
   ]) {
     write(broken);
-    await tended.tend();
+    await tended.check();
     expect([tended.current?.certificate, tended.problem]).toEqual([first.certificate, null]);
   }
-  expect(said.filter((line) => line.startsWith('the certificate that sidecars are shown was not looked after'))).toHaveLength(4);
+  expect(said.filter((line) => line.startsWith('the server certificate for sidecars could not be checked or renewed'))).toHaveLength(4);
   expect(said.join()).not.toMatch(/PRIVATE|MI[GH]/);
   clock.now = began + hourMs;
-  expect(tended.problem).toMatch(/^it expired at .*: ca\.crt in .* holds what is no certificate$/);
+  expect(tended.problem).toMatch(/^it expired at .*: ca\.crt in .* contains text that is not a certificate$/);
 });
 
 test('without files nothing is shown, and the reason is reported; files that appear later are used', async () => {
@@ -79,7 +82,7 @@ test('without files nothing is shown, and the reason is reported; files that app
   expect([tended.current, tended.problem]).toEqual([null, expect.stringMatching(/ENOENT.*tls\.(?:crt|key)|ENOENT.*ca\.crt/)]);
   const { certificate, key } = pair();
   write({ 'tls.crt': certificate, 'tls.key': key, 'ca.crt': authority.certificate });
-  await tended.tend();
+  await tended.check();
   expect(tended.problem).toBeNull();
 });
 
@@ -93,10 +96,10 @@ test('variables that do not fit together are named, with the correct combination
   expect(problemsOf({})).toEqual([]);
   expect(problemsOf({ TOLLGATE_ENROL_PORT: '8082', TOLLGATE_TLS_NAMES: 'tollgate.svc, 10.0.0.1,::1', ...secret })).toEqual([]);
   expect(problemsOf({ TOLLGATE_ENROL_PORT: '8082' })).toEqual([
-    'TOLLGATE_ENROL_PORT needs TOLLGATE_SECRET_KEY, which the key of its authority is kept under',
+    'TOLLGATE_ENROL_PORT needs TOLLGATE_SECRET_KEY, which encrypts the key of its authority',
   ]);
   expect(problemsOf({ TOLLGATE_ENROL_PORT: '8082', TOLLGATE_TLS_DIR: '/tls', ...secret })).toEqual([
-    'TOLLGATE_TLS_DIR is for certificates of others, and TOLLGATE_ENROL_PORT for its own; set one of them',
+    'TOLLGATE_TLS_DIR is for certificates from another program, and TOLLGATE_ENROL_PORT for its own certificates; set only one of them',
   ]);
   expect(problemsOf({ TOLLGATE_TLS_NAMES: 'tollgate', TOLLGATE_TLS_DIR: '/tls' })).toEqual([
     'TOLLGATE_TLS_NAMES needs TOLLGATE_ENROL_PORT',

@@ -5,7 +5,7 @@ import { connect, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { AppError } from '@tollgate/proto/contract';
 import { expect, onTestFinished, test } from 'vitest';
-import { createRoom, readBody, type Reply, standardBounds, startHttpsServer } from '../../control-plane/certificates/https-server.ts';
+import { createBodyBudget, readBody, type Reply, standardBounds, startHttpsServer } from '../../control-plane/certificates/https-server.ts';
 import { makeAuthority, makeServer } from '../../control-plane/certificates/x509/certificate.ts';
 
 const validity = { from: new Date(Date.now() - 60_000), until: new Date(Date.now() + 3_600_000) };
@@ -48,10 +48,10 @@ async function open(port: number, localAddress = '127.0.0.1'): Promise<{ readonl
 }
 
 test('a large body is rejected while the memory budget is used up, a small one never, and the budget is released afterwards', async () => {
-  const room = createRoom(100_000);
+  const budget = createBodyBudget(100_000);
   const server = await startHttpsServer(
     (asked) =>
-      readBody(asked, 1_000_000, room).then(
+      readBody(asked, 1_000_000, budget).then(
         () => ({ status: 200, body: {} }),
         (error: unknown) => ({ status: AppError.from(error).code === 'unavailable' ? 503 : 500, body: {} }),
       ),
@@ -62,7 +62,7 @@ test('a large body is rejected while the memory budget is used up, a small one n
   const statuses: (number | undefined)[] = [];
   for (const bytes of [90_000, 150_000, 90_000, 90_000]) statuses.push(await post(server.port, Buffer.alloc(bytes)));
   expect(statuses).toEqual([200, 503, 200, 200]);
-  room.take(200_000);
+  budget.take(200_000);
   expect(await Promise.all([60_000, 70_000].map((bytes) => post(server.port, Buffer.alloc(bytes))))).toEqual([200, 503]);
 });
 

@@ -42,7 +42,7 @@ const isGoodAt = (certificate: string, authorities: readonly string[], now: numb
   return certificate !== '' && lives(certificate) && authorities.some((by) => lives(by) && isSigned(`${certificate}|${by}`));
 };
 
-/** Control planes with one database. Each checks it when `tend` is called. */
+/** Control planes with one database. Each checks it when `check` is called. */
 function controlPlanes(count: number, now: () => Date, lived: OwnTerms) {
   const shared = { held: [] as readonly Authority[], made: 0 };
   const find = async () => {
@@ -56,7 +56,7 @@ function controlPlanes(count: number, now: () => Date, lived: OwnTerms) {
     const own = createOwnMaterial({ find, names: ['tollgate', '10.0.0.1'], terms: lived, now });
     const plane = {
       material: null as Material | null,
-      tend: async () => void (plane.material = await own.find(plane.material)),
+      check: async () => void (plane.material = await own.find(plane.material)),
       issue: own.issue,
     };
     return plane;
@@ -69,7 +69,7 @@ async function live(lived: OwnTerms, { seed, lives }: { readonly seed: number; r
   const random = randomFrom(seed);
   let at = began;
   const { planes, shared } = controlPlanes(3, () => new Date(at), lived);
-  for (const plane of planes) await plane.tend();
+  for (const plane of planes) await plane.check();
   const pick = () => planes[Math.floor(random() * planes.length)] ?? planes[0];
   const shown = () => planes.map(({ material }) => material ?? { certificate: '', key: '', authorities: [] });
   const clients = Array.from({ length: 3 }, () => ({ certificate: '', authorities: shown()[0]?.authorities ?? [], renewAt: began }));
@@ -78,7 +78,7 @@ async function live(lived: OwnTerms, { seed, lives }: { readonly seed: number; r
   for (; at < began + lives * lived.authorityMs; at += stepMs) {
     // One of the control planes learns of a change hours late.
     const looks = ((at - began) / stepMs) % 5 === 0 ? 3 : 2;
-    for (const plane of planes.slice(0, looks)) await plane.tend();
+    for (const plane of planes.slice(0, looks)) await plane.check();
     for (const client of clients.filter(({ renewAt }) => renewAt <= at)) {
       const plane = pick();
       if (!isGoodAt(plane?.material?.certificate ?? '', client.authorities, at)) met += 1;
@@ -138,9 +138,9 @@ test('no certificate outlives the authority that signed it', async () => {
   const { planes } = controlPlanes(1, () => new Date(at), { ...terms, settleMs: 100 * terms.authorityMs });
   const [plane] = planes;
   at = began;
-  await plane?.tend();
+  await plane?.check();
   at = began + terms.authorityMs - 10 * minuteMs;
-  await plane?.tend();
+  await plane?.check();
   const issued = plane?.issue(publicKey, 'tollgate://workspace/acme/key/one');
   expect(issued?.expiresAt).toEqual(new Date(began + terms.authorityMs));
   expect(new X509Certificate(plane?.material?.certificate ?? '').validTo).toBe(
@@ -154,10 +154,10 @@ test('while nothing changes, the shown material is the same object', async () =>
   let at = began;
   const { planes } = controlPlanes(1, () => new Date(at), terms);
   const [plane] = planes;
-  await plane?.tend();
+  await plane?.check();
   const before = plane?.material;
   at += 30_000;
-  await plane?.tend();
+  await plane?.check();
   expect(plane?.material).toBe(before);
   expect(createPublicKey(before?.certificate ?? '').asymmetricKeyType).toBe('ec');
 });

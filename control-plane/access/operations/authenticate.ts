@@ -5,12 +5,12 @@ import type { Actor } from '../rules/actor.ts';
 import { forbidden, unauthenticated } from '../../base/refusal.ts';
 import { hashToken, isCsrfOf, isToken } from '../rules/session.ts';
 import { findActor } from '../store/actors.ts';
-import type { Deps } from '../operation.ts';
+import type { OperationDeps } from '../operation.ts';
 
-type Asking = Pick<Deps, 'pool' | 'clock'>;
+type Asking = Pick<OperationDeps, 'pool' | 'clock'>;
 
 /** The credentials that a request carries, each unchanged. */
-export interface Shown {
+export interface RequestCredentials {
   readonly authorization: string | undefined;
   /** The session's token. */
   readonly cookie: string | undefined;
@@ -23,13 +23,13 @@ const bearer = /^Bearer +(\S+) *$/i;
 const changesNothing: ReadonlySet<string> = new Set(['GET', 'HEAD']);
 
 /** Authenticates by key or by cookie. A request with an Authorization header never uses its cookie. */
-export async function authenticateRequest(deps: Asking, { authorization, cookie, csrf, method }: Shown): Promise<Actor> {
+export async function authenticateRequest(deps: Asking, { authorization, cookie, csrf, method }: RequestCredentials): Promise<Actor> {
   if (authorization !== undefined || cookie === undefined) return authenticate(deps, authorization);
   const actor = isToken(cookie) ? await actorOf(deps, 'session', hashToken(cookie)) : null;
   if (actor === null) throw unauthenticated('the session is unknown or has ended; sign in again');
   // A browser sends the cookie for any page. Only our own pages can read the value for the header.
   if (!changesNothing.has(method) && !isCsrfOf(cookie, csrf ?? ''))
-    throw forbidden('a change by cookie needs the header X-CSRF-Token: `csrf` of GET /{workspace}/admin/session');
+    throw forbidden('a change with a session cookie needs the header X-CSRF-Token; its value is `csrf` of GET /{workspace}/admin/session');
   return actor;
 }
 
@@ -64,5 +64,5 @@ export const stillStands = ({ pool, clock }: Asking, { credential }: Actor): Pro
 
 /** The slug in a path must be that of the key or session. */
 export function requireWorkspace({ slug, credential }: Actor, named: string): void {
-  if (slug !== named) throw forbidden(`this ${credential.kind} is not of that workspace`);
+  if (slug !== named) throw forbidden(`this ${credential.kind} belongs to a different workspace`);
 }

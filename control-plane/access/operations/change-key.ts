@@ -29,7 +29,8 @@ export const revokeKey = writeOperation('key.revoke', async (write, id: string) 
 export const rotateKey = writeOperation('key.rotate', async (write, id: string) => {
   const { client, deps, actor, workspaceId, now } = write;
   const key = await touchable(write, id);
-  if (key.expiresAt !== null && key.expiresAt <= now) throw conflict('the key has expired, and so would its new secret; issue another key');
+  if (key.expiresAt !== null && key.expiresAt <= now)
+    throw conflict('the key has expired, and a new secret would not extend it; issue another key');
   // The member that rotates a key holds it afterwards.
   requireScopes(actor, key.scopes);
   requireBounds(actor, key);
@@ -39,7 +40,7 @@ export const rotateKey = writeOperation('key.rotate', async (write, id: string) 
   return { result: { id, key: secret.key }, target: `key/${id}` };
 });
 
-export interface Narrowing {
+export interface NarrowedScopes {
   readonly id: string;
   readonly scopes: readonly Scope[];
 }
@@ -48,11 +49,11 @@ export interface Narrowing {
  * Removes scopes from a key. The secret does not change. The caller does not need these scopes, because narrowing gives
  * no permission to anyone.
  */
-export const narrowKey = writeOperation('key.narrow', async (write, { id, scopes }: Narrowing) => {
+export const narrowKey = writeOperation('key.narrow', async (write, { id, scopes }: NarrowedScopes) => {
   const key = await touchable(write, id);
   const wider = scopes.find((scope) => !hasScope(key.scopes, scope));
   if (wider !== undefined)
-    throw badRequest(`a key can only be narrowed, and this one lacks the scope ${wider}: it has ${key.scopes.join(', ')}`);
+    throw badRequest(`the scopes of a key can only be reduced, and this key lacks the scope ${wider}; it has ${key.scopes.join(', ')}`);
   await replaceScopes(write.client, write.workspaceId, id, scopes);
   return { result: { id, scopes }, target: `key/${id}`, detail: { before: key.scopes, scopes } };
 });

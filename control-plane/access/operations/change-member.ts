@@ -28,7 +28,7 @@ async function touchable({ client, actor, workspaceId }: Write, uid: string): Pr
 
 async function keepAnOwner({ client, workspaceId }: Write, member: Member): Promise<void> {
   if (member.role === 'owner' && (await countOwners(client, workspaceId)) <= 1) {
-    throw conflict('a workspace keeps at least one owner; make another one first');
+    throw conflict('a workspace must have at least one owner; add another owner first');
   }
 }
 

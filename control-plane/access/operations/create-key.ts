@@ -40,16 +40,16 @@ export const createKey = writeOperation('key.create', async (write, input: NewKe
 
 export function requireScopes(actor: Actor, scopes: readonly string[]): void {
   const lacking = lackingScope(actor.scopes, scopes);
-  if (lacking !== null) throw forbidden(`this ${actor.credential.kind} lacks the scope ${lacking} and cannot give it`);
+  if (lacking !== null) throw forbidden(`this ${actor.credential.kind} lacks the scope ${lacking} and cannot grant it`);
 }
 
 export function requireBounds(actor: Actor, given: KeyBounds): void {
   const broken = brokenBound(actor, given);
-  if (broken !== null) throw forbidden(`this key cannot give what is outside ${broken}`);
+  if (broken !== null) throw forbidden(`this key cannot grant access outside ${broken}`);
 }
 
 async function requireMember({ client, actor, workspaceId }: Write, uid: string): Promise<void> {
   const member = await findMember(client, workspaceId, uid);
-  if (member === null) throw badRequest('uid is no member of this workspace');
+  if (member === null) throw badRequest('uid is not a member of this workspace');
   if (!isAtMost(member.role, actor.role)) throw forbidden('only owners may issue a key of an owner');
 }

@@ -16,7 +16,7 @@ export const createMember = writeOperation('member.create', async (write, { uid,
   const { client, actor, workspaceId, now } = write;
   refuseIfAny([...checkUid(uid), ...checkEmail(email)]);
   requireMembership(actor, role);
-  if ((await findMember(client, workspaceId, uid)) !== null) throw conflict('there is a member of that uid already');
+  if ((await findMember(client, workspaceId, uid)) !== null) throw conflict('a member with this uid already exists');
   await requireOwnEmail(write, uid, email);
   await insertMember(client, workspaceId, { uid, email, role, createdAt: now });
   return { result: { uid }, target: `member/${uid}`, detail: { role } };

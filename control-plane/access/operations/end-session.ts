@@ -1,10 +1,10 @@
 import type { Actor } from '../rules/actor.ts';
 import { badRequest } from '../../base/refusal.ts';
 import { deleteSession } from '../store/sessions.ts';
-import type { Deps } from '../operation.ts';
+import type { OperationDeps } from '../operation.ts';
 
 /** The session's cookie is not valid any more after this call. */
-export async function endSession({ pool }: Pick<Deps, 'pool'>, { credential }: Actor): Promise<void> {
-  if (credential.kind !== 'session') throw badRequest('a key is no session: send the cookie alone, or revoke the key');
+export async function endSession({ pool }: Pick<OperationDeps, 'pool'>, { credential }: Actor): Promise<void> {
+  if (credential.kind !== 'session') throw badRequest('a key is not a session; send only the session cookie, or revoke the key');
   await deleteSession(pool, credential.hash);
 }

@@ -12,7 +12,7 @@ import type { Write } from '../operation.ts';
 const unbound = { pins: { tier: null, agent: null, client: null }, expiresAt: null };
 
 export function requireRole({ role }: Actor, given: Role): void {
-  if (!isAtMost(given, role)) throw forbidden(`an ${role} cannot make an ${given}`);
+  if (!isAtMost(given, role)) throw forbidden(`a caller with the role ${role} cannot grant the role ${given}`);
 }
 
 /** Throws `forbidden` with a message that names what the giver lacks. */
@@ -20,9 +20,9 @@ export function requireMembership(actor: Actor, given: Role): void {
   requireRole(actor, given);
   const { kind } = actor.credential;
   const lacking = lackingScope(actor.scopes, scopesOfMember(given));
-  if (lacking !== null) throw forbidden(`this ${kind} lacks the scope ${lacking}, which the member could have: it cannot give that`);
+  if (lacking !== null) throw forbidden(`this ${kind} lacks the scope ${lacking}, which the member would have; it cannot grant it`);
   const broken = brokenBound(actor, unbound);
-  if (broken !== null) throw forbidden(`this ${kind} cannot give a member what is outside ${broken}`);
+  if (broken !== null) throw forbidden(`this ${kind} cannot grant a member access outside ${broken}`);
 }
 
 /**
@@ -30,5 +30,5 @@ export function requireMembership(actor: Actor, given: Role): void {
  * the e-mail.
  */
 export async function requireOwnEmail({ client, workspaceId }: Write, uid: string, email: string): Promise<void> {
-  if (await isEmailTaken(client, workspaceId, uid, email)) throw conflict('another member has that e-mail already');
+  if (await isEmailTaken(client, workspaceId, uid, email)) throw conflict('another member already has this e-mail');
 }

@@ -8,9 +8,9 @@ import { csrfOf, hashToken, makeToken, sessionMs } from '../rules/session.ts';
 import { holdKey } from '../store/keys.ts';
 import { insertSession, type NewSession } from '../store/sessions.ts';
 import { inTransaction } from '../../database/transaction.ts';
-import type { Deps } from '../operation.ts';
+import type { OperationDeps } from '../operation.ts';
 
-type SessionDeps = Pick<Deps, 'pool' | 'clock' | 'random'>;
+type SessionDeps = Pick<OperationDeps, 'pool' | 'clock' | 'random'>;
 
 export interface OpenSession {
   /** For the cookie. No other component receives it. */

@@ -1,6 +1,7 @@
 // Creates a key with all scopes for an owner of a workspace, without a key of a member. A person who can write to the
 // database asks for it on the command line; it is not part of the API. An admin event records it, and running control
 // planes are notified as of any other write.
+
 import { makeId, makeSecret, ownersKey } from '../rules/key.ts';
 import { hasTable } from '../../database/deployment.ts';
 import { insertEvents } from '../../audit/store/events.ts';
@@ -9,24 +10,24 @@ import { listMembers } from '../store/members.ts';
 import { raiseRevision } from '../../workspaces/store/revision.ts';
 import { inTransaction } from '../../database/transaction.ts';
 import { findWorkspaceId } from '../../workspaces/store/workspaces.ts';
-import type { Deps } from '../operation.ts';
+import type { OperationDeps } from '../operation.ts';
 
-export type Recovered =
+export type OwnerRecovery =
   | { readonly kind: 'recovered'; readonly id: string; readonly uid: string; readonly key: string }
   /** Nothing was done, for this reason. */
   | { readonly kind: 'refused'; readonly reason: string };
 
-const refused = (reason: string): Recovered => ({ kind: 'refused', reason });
+const refused = (reason: string): OwnerRecovery => ({ kind: 'refused', reason });
 
 /** The subject in the event, because no member's key made the change. */
 const operator = 'operator';
 
 /** Creates the key for the oldest owner. */
 export async function recoverOwner(
-  { pool, random, clock }: Pick<Deps, 'pool' | 'random' | 'clock'>,
+  { pool, random, clock }: Pick<OperationDeps, 'pool' | 'random' | 'clock'>,
   workspace: string,
-): Promise<Recovered> {
-  if (!(await hasTable(pool, 'deployment'))) return refused('this database holds no workspaces: no control plane ever ran on it');
+): Promise<OwnerRecovery> {
+  if (!(await hasTable(pool, 'deployment'))) return refused('this database holds no workspaces: no control plane has run on it');
   return inTransaction(
     pool,
     async (client) => {

@@ -9,9 +9,9 @@ import { insertSignIn, takeSignIn } from '../store/sign-ins.ts';
 import { inTransaction } from '../../database/transaction.ts';
 import { findWorkspaceId } from '../../workspaces/store/workspaces.ts';
 import { insertFresh, type OpenSession } from './open-session.ts';
-import type { Deps } from '../operation.ts';
+import type { OperationDeps } from '../operation.ts';
 
-interface SignInDeps extends Pick<Deps, 'pool' | 'clock' | 'random'> {
+interface SignInDeps extends Pick<OperationDeps, 'pool' | 'clock' | 'random'> {
   /** Null if no issuer is configured. */
   readonly issuer: Issuer | null;
 }
@@ -48,7 +48,8 @@ export async function finishSignIn(deps: SignInDeps, answer: URLSearchParams, br
   const [state = '', ...more] = answer.getAll('state');
   const known = isToken(state) && more.length === 0 && browser !== undefined && isToken(browser);
   const signIn = known ? await takeSignIn(deps.pool, { stateHash: hashToken(state), browserHash: hashToken(browser) }, deps.clock()) : null;
-  if (signIn === null) throw badRequest('this sign-in is unknown, over, of another browser, or older than 10 minutes; begin it again');
+  if (signIn === null)
+    throw badRequest('this sign-in is unknown, finished, from another browser, or older than 10 minutes; start it again');
   refuseIfRefused(answer.get('error'));
   const { nonce, verifier, workspace, returnTo } = signIn;
   const identity = await issuer.identify(answer, { state, nonce, verifier });
@@ -68,7 +69,9 @@ function openSessionOf(
     const [member, ...more] = workspaceId === null ? [] : await findMembersOf(client, workspaceId, identity);
     // The message is the same whether the workspace exists or not.
     if (workspaceId === null || member === undefined || more.length > 0)
-      throw forbidden('not exactly one member of this workspace is whom you signed in as; ask an owner or admin to make you one');
+      throw forbidden(
+        'no member of this workspace, or more than one, matches your account at the issuer; ask an owner or admin to add or correct the member',
+      );
     const { uid } = member;
     return { uid, session: await insertFresh(deps, client, { workspaceId, on: { uid }, notAfter: null }) };
   });
@@ -87,7 +90,7 @@ const issuersFault: ReadonlySet<string> = new Set(['server_error', 'temporarily_
  */
 function refuseIfRefused(error: string | null): void {
   if (error === null) return;
-  const said = /^[a-z_]{1,64}$/.test(error) ? error : 'an error of its own';
+  const said = /^[a-z_]{1,64}$/.test(error) ? error : 'an error with a name that is not valid';
   const publicMessage = `the issuer did not sign you in: ${said}`;
   throw new AppError({ code: issuersFault.has(said) ? 'upstream_failed' : 'forbidden', publicMessage });
 }

@@ -4,12 +4,17 @@ import { type Action, requireAccess } from '../rules/access.ts';
 import type { Actor } from '../rules/actor.ts';
 import { unauthenticated } from '../../base/refusal.ts';
 import { stillStands } from './authenticate.ts';
-import type { Deps } from '../operation.ts';
+import type { OperationDeps } from '../operation.ts';
 
 export const recheckMs = 2_000;
 
 /** Call this before each item. It throws the refusal. It does no query until the last check is `everyMs` old. */
-export function createStanding(deps: Pick<Deps, 'pool' | 'clock'>, asker: Actor, action: Action, everyMs = recheckMs): () => Promise<void> {
+export function createStanding(
+  deps: Pick<OperationDeps, 'pool' | 'clock'>,
+  asker: Actor,
+  action: Action,
+  everyMs = recheckMs,
+): () => Promise<void> {
   let lookedAt = performance.now();
   return async () => {
     const now = performance.now();

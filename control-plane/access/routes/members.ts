@@ -35,7 +35,7 @@ export function addMemberRoutes(app: FastifyInstance, deps: AppDeps): void {
     tag: 'Access',
     summary: 'Adds a member',
     description:
-      'Nobody gives what they lack: it needs every scope that a session of that role has (`*` for owners and admins), by a key without pins and expiry or a session without them. Another member must not have that e-mail.',
+      'A caller cannot grant what it lacks: this needs every scope that a session of that role has (`*` for owners and admins), and a key or session without pins and without expiry. No other member may have the same e-mail.',
     answers: written({ uid: text }),
     refusals: ['conflict', 'stale_revision'],
     operation: createMember,
@@ -63,7 +63,7 @@ export function addMemberRoutes(app: FastifyInstance, deps: AppDeps): void {
     tag: 'Access',
     summary: "Changes a member's e-mail or role",
     description:
-      'A workspace keeps at least one owner, and only owners touch owners. Raising a role or changing an e-mail needs what adding such a member does. A role that is raised revokes personal keys of the member that somebody below it made; an e-mail that is changed ends the sessions that an issuer opened.',
+      'A workspace always has at least one owner, and only owners can change owners. Raising a role or changing an e-mail needs the same scopes as adding such a member. Raising a role revokes the personal keys of the member that members with a lower role made. Changing an e-mail ends the sessions that were opened through an issuer.',
     answers: written(),
     refusals: ['not_found', 'conflict', 'stale_revision'],
     operation: changeMember,
@@ -76,8 +76,8 @@ export function addMemberRoutes(app: FastifyInstance, deps: AppDeps): void {
     url: one,
     id: 'removeMember',
     tag: 'Access',
-    summary: 'Removes a member, with the power of their keys',
-    description: 'Keys that they made for others are revoked too: whoever made a key may have kept it.',
+    summary: 'Removes a member and revokes their keys',
+    description: 'Keys that the member made for others are also revoked, because the member may have kept them.',
     answers: written(),
     refusals: ['not_found', 'conflict', 'stale_revision'],
     operation: removeMember,

@@ -15,7 +15,7 @@ import { dateTime, inWorkspace, listOf, okAnd, orNull, text, word } from '../../
 
 const url = '/:workspace/admin/session';
 const tag = 'Access';
-const csrf = { ...text, description: 'for the header X-CSRF-Token of whatever changes something' };
+const csrf = { ...text, description: 'value of the header X-CSRF-Token for requests that change something' };
 const role = word(roles);
 
 const schemas = {
@@ -35,7 +35,7 @@ const schemas = {
     {
       id: 'readSession',
       tag,
-      summary: 'Says who is asking, by key or by session',
+      summary: 'Reads the identity of the caller: of its key or its session',
       answers: okAnd(
         {
           sub: text,

@@ -17,7 +17,7 @@ const signInsPerMinute = 30;
 const tag = 'Access';
 const refusals = ['not_found', 'forbidden', 'upstream_failed'] as const;
 const whither = Type.Object(
-  { return: Type.Optional(Type.String({ description: 'a path on this server to come back to; default /console/' })) },
+  { return: Type.Optional(Type.String({ description: 'a path on this server to return to; default: /console/' })) },
   { additionalProperties: false },
 );
 /** The issuer may add parameters of its own; they are ignored. */
@@ -43,10 +43,10 @@ const schemas = {
     {
       id: 'finishSignIn',
       tag,
-      summary: 'Where the issuer sends the browser back',
+      summary: 'Receives the browser when the issuer sends it back',
       description:
-        'Opens a session of the member whose uid is the `sub` of the token, or who has its verified e-mail. Where these are two members it is 403.',
-      answers: { redirects: 'To where the sign-in was begun for, with the cookie of a session' },
+        'Opens a session of the member whose uid is the `sub` of the token, or whose e-mail is the verified e-mail of the token. If these are two different members, the answer is 403.',
+      answers: { redirects: 'To the path that was given when the sign-in started, with a session cookie' },
       refusals,
     },
     { querystring: answer },
@@ -62,7 +62,7 @@ export function addSignInRoutes(app: FastifyInstance, deps: AppDeps): void {
     '/:workspace/admin/session/oidc',
     { schema: schemas.begin, exposeHeadRoute: false, onRequest: async ({ ip }) => beginnings.take(ip) },
     async ({ params: { workspace }, query }, reply) => {
-      if (!isSlug(workspace)) throw badRequest('there can be no workspace of that slug');
+      if (!isSlug(workspace)) throw badRequest('this slug is not valid for a workspace');
       const { url, browser } = await beginSignIn(deps, { workspace, returnTo: query.return ?? '/console/' });
       return reply.setCookie(signInCookie, browser, options.signIn).header('Cache-Control', 'no-store').redirect(url.href, 302);
     },

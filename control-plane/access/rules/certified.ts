@@ -3,7 +3,7 @@
 //   tollgate://cluster/ns/<namespace>/sa/<service account>/pod/<name>
 import { isSlug } from '@tollgate/proto/contract';
 
-export type Certified =
+export type CertifiedPeer =
   | { readonly kind: 'key'; readonly workspace: string; readonly keyId: string }
   | { readonly kind: 'pod'; readonly namespace: string; readonly serviceAccount: string; readonly pod: string };
 
@@ -13,16 +13,16 @@ const keyForm = /^tollgate:\/\/workspace\/([a-z0-9-]{1,40})\/key\/([A-Za-z0-9_-]
 const podForm = /^tollgate:\/\/cluster\/ns\/([a-z0-9-]{1,63})\/sa\/([a-z0-9.-]{1,253})\/pod\/([a-z0-9.-]{1,253})$/;
 
 /** Throws if a part is not a valid name. */
-export function uriOf(certified: Certified): string {
+export function uriOf(certified: CertifiedPeer): string {
   const uri =
     certified.kind === 'key'
       ? `${scheme}workspace/${certified.workspace}/key/${certified.keyId}`
       : `${scheme}cluster/ns/${certified.namespace}/sa/${certified.serviceAccount}/pod/${certified.pod}`;
-  if (parseUri(uri) === null) throw new Error('a part of a name for a certificate is no name');
+  if (parseUri(uri) === null) throw new Error('a part of a certificate name is not valid');
   return uri;
 }
 
-export function parseUri(uri: string): Certified | null {
+export function parseUri(uri: string): CertifiedPeer | null {
   const [, workspace, keyId] = keyForm.exec(uri) ?? [];
   if (workspace !== undefined && keyId !== undefined) return isSlug(workspace) ? { kind: 'key', workspace, keyId } : null;
   const [, namespace, serviceAccount, pod] = podForm.exec(uri) ?? [];
@@ -37,7 +37,7 @@ export function parseUri(uri: string): Certified | null {
 export function certificateProblem(alternativeNames: string, workspace: string): string | null {
   // Node puts quotes around a name that could be read as several names.
   const ours = [...alternativeNames.matchAll(/tollgate:\/\/[^",\s]*/g)].map(([uri]) => parseUri(uri));
-  if (ours.includes(null)) return 'the client certificate has a name that is none of ours';
+  if (ours.includes(null)) return 'the client certificate has a name that this control plane does not issue';
   const others = ours.some((one) => one?.kind === 'key' && one.workspace !== workspace);
-  return others ? 'the client certificate was issued for another workspace than that of the key' : null;
+  return others ? 'the client certificate was issued for a different workspace than the key' : null;
 }

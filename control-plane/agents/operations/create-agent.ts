@@ -4,7 +4,7 @@ import { accepted } from '../../base/refusal.ts';
 import { insertAgent } from '../store.ts';
 import { writeOperation } from '../../access/operation.ts';
 import { requireCeiling } from './require-ceiling.ts';
-import { requireRoom } from './require-room.ts';
+import { requireCapacity } from './require-capacity.ts';
 
 export const createAgent = writeOperation('agent.create', async (write, body: unknown) => {
   const { client, deps, workspaceId, now } = write;
@@ -12,6 +12,6 @@ export const createAgent = writeOperation('agent.create', async (write, body: un
   await requireCeiling(write, null, fields);
   const id = makeId(deps.random);
   await insertAgent(client, workspaceId, { ...fields, id, createdAt: now });
-  await requireRoom(write, null, fields);
+  await requireCapacity(write, null, fields);
   return { result: { id }, target: `agent/${id}` };
 });

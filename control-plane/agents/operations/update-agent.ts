@@ -8,17 +8,17 @@ import { type Agent, type AgentFields, checkAgentPatch, checkAgentUpdate } from 
 import { accepted, forbidden } from '../../base/refusal.ts';
 import type { Checked } from '@tollgate/proto/shape';
 import { updateAgent as updateStored } from '../store.ts';
-import { type Deps, writeOperation } from '../../access/operation.ts';
+import { type OperationDeps, writeOperation } from '../../access/operation.ts';
 import { requireAgent } from './read-agents.ts';
 import { requireCeiling } from './require-ceiling.ts';
-import { requireRoom } from './require-room.ts';
+import { requireCapacity } from './require-capacity.ts';
 
 interface AgentChange {
   readonly id: string;
   readonly body: unknown;
 }
 
-const changeBy = (action: Action, check: (body: unknown, deps: Deps) => Checked<Partial<AgentFields>>) =>
+const changeBy = (action: Action, check: (body: unknown, deps: OperationDeps) => Checked<Partial<AgentFields>>) =>
   writeOperation(action, async (write, { id, body }: AgentChange) => {
     const { client, deps, actor, workspaceId, now } = write;
     const agent = await requireAgent(client, workspaceId, id);
@@ -29,7 +29,7 @@ const changeBy = (action: Action, check: (body: unknown, deps: Deps) => Checked<
     if (isSame(agent, after)) return { result: {}, target, kept: false };
     await requireCeiling(write, agent, after);
     await updateStored(client, workspaceId, id, fields, now);
-    await requireRoom(write, agent, after);
+    await requireCapacity(write, agent, after);
     return { result: {}, target, detail: { fields: Object.keys(fields) } };
   });
 

@@ -118,20 +118,20 @@ const orNull = ({ type, bound, schema, description }: FieldRule): FieldRule => (
 const rules: Readonly<Record<keyof AgentFields, FieldRule>> = {
   name: filled(nameProblem, 'appears on every audit entry of the agent'),
   // The catalogue defines which models are recognised.
-  model: filled(free, 'what the agent runs on; `GET /api/v1/models` lists'),
+  model: filled(free, 'model that the agent runs on; `GET /api/v1/models` lists the models'),
   systemPrompt: text(100_000, 'the instructions of the agent'),
   description: text(10_000, 'notes'),
   icon: text(200, 'icon identifier for the console'),
-  enabledTools: strings(1000, 'tools it may call, an ending `*` for all that begin so; empty: none'),
+  enabledTools: strings(1000, 'tools that the agent may call; a trailing `*` matches every tool with that prefix; empty: none'),
   scopes: strings(200, 'capability scopes of its identity'),
   maxToolCalls: cap(capBounds.maxToolCalls, 'tool calls in one run'),
   maxBudgetCents: cap(capBounds.maxBudgetCents, 'spend in one run, in cents'),
   maxDurationMs: cap(capBounds.maxDurationMs, 'wall-clock time of one run, in milliseconds'),
-  maxToolRounds: cap(capBounds.maxToolRounds, 'rounds of model, tools, model'),
+  maxToolRounds: cap(capBounds.maxToolRounds, 'rounds of one model call and its tool calls, in one run'),
   delegatable: flag('whether another agent may delegate to it'),
   canDelegate: flag('whether it may delegate'),
-  maxDelegationDepth: orNull(cap({ min: 0, max: bounds.delegationDepth }, 'depth of its delegation chains; null unsets')),
-  suspended: flag('every call and run of it is denied; changed by owners and admins only'),
+  maxDelegationDepth: orNull(cap({ min: 0, max: bounds.delegationDepth }, 'depth of its delegation chains; null removes the limit')),
+  suspended: flag('every call and run of the agent is denied; only owners and admins can change it'),
 };
 
 const schemaOf = (bound: boolean): Readonly<Record<string, JsonSchema>> =>
@@ -193,7 +193,7 @@ export function checkAgentUpdate(body: unknown): Checked<Partial<AgentFields>> {
 /** For a PATCH, the validated path: no unknown field, every value within its bounds, and a recognised model. */
 export function checkAgentPatch(body: unknown, recognises: (model: string) => boolean): Checked<Partial<AgentFields>> {
   return checkFields(body, (key, value) => {
-    if (!isField(key)) return `is not a writable field; there are ${fieldNames.join(', ')}`;
+    if (!isField(key)) return `is not a writable field; the writable fields are ${fieldNames.join(', ')}`;
     const message = rules[key].type(value) ?? rules[key].bound(value);
     if (message !== null || key !== 'model') return message;
     return typeof value === 'string' && recognises(value) ? null : 'is not a recognized model';

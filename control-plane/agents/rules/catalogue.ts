@@ -17,7 +17,7 @@ export interface ModelCatalogue {
   dearestRatesOf(name: string, at: Date): Rates | null;
 }
 
-type Configured = ConfiguredModel & Pick<PricedModel, 'id' | 'provider' | 'aliases'>;
+type ConfiguredEntry = ConfiguredModel & Pick<PricedModel, 'id' | 'provider' | 'aliases'>;
 
 export function createCatalogue(endpoints: readonly ModelEndpoint[]): ModelCatalogue {
   const own = new Map(endpoints.flatMap(modelsOf).map((model) => [model.id, model] as const));
@@ -41,5 +41,5 @@ export function createCatalogue(endpoints: readonly ModelEndpoint[]): ModelCatal
   };
 }
 
-const modelsOf = ({ provider, models }: ModelEndpoint): readonly Configured[] =>
+const modelsOf = ({ provider, models }: ModelEndpoint): readonly ConfiguredEntry[] =>
   models.map((model) => ({ ...model, id: `${provider}/${model.name}`, provider, aliases: [] }));

@@ -94,7 +94,7 @@ function endpointProblem(value: unknown): string | null {
   const problem = fieldProblem(value, endpointFields);
   if (problem !== null || !isObject(value)) return problem;
   const { provider, baseUrl, keyVariable, models = [] } = value;
-  if (builtIn.includes(String(provider))) return `.provider must be none of ${builtIn.join(', ')}`;
+  if (builtIn.includes(String(provider))) return `.provider must not be one of the built-in providers ${builtIn.join(', ')}`;
   const wrong = baseUrlProblem(String(baseUrl), keyVariable !== undefined);
   if (wrong !== null) return `.baseUrl ${wrong}`;
   for (const [at, model] of Array.isArray(models) ? models.entries() : []) {
@@ -107,7 +107,7 @@ function endpointProblem(value: unknown): string | null {
 function fieldProblem(value: unknown, fields: Fields): string | null {
   if (!isObject(value)) return ' must be an object';
   const unknown = Object.keys(value).some((key) => !Object.hasOwn(fields, key));
-  if (unknown) return ` has a field that is none of ${Object.keys(fields).join(', ')}`;
+  if (unknown) return ` has an unknown field; the fields are ${Object.keys(fields).join(', ')}`;
   for (const [key, { test, required }] of Object.entries(fields)) {
     if (!Object.hasOwn(value, key) ? required : !test(value[key]))
       return `.${key} ${Object.hasOwn(value, key) ? 'is malformed' : 'is required'}`;

@@ -90,9 +90,9 @@ async function textOf(body: Dispatcher.ResponseData['body']): Promise<string | n
   return Buffer.concat(chunks).toString();
 }
 
-type Answered = Pick<Dispatcher.ResponseData, 'statusCode' | 'headers'>;
+type CollectorAnswer = Pick<Dispatcher.ResponseData, 'statusCode' | 'headers'>;
 
-function answerFrom({ statusCode, headers }: Answered, body: string | null, wall: () => number): Answer {
+function answerFrom({ statusCode, headers }: CollectorAnswer, body: string | null, wall: () => number): Answer {
   const failed = (kind: ExportFailure['kind'], more = ''): Answer => ({
     kind: 'failed',
     failure: {
@@ -104,9 +104,11 @@ function answerFrom({ statusCode, headers }: Answered, body: string | null, wall
   });
   if (statusCode >= 200 && statusCode < 300) {
     // Such an answer does not come from a collector but from another server, which has stored nothing.
-    if (body === null) return failed('refused', `, and more than ${answerBytesMax / 1024} KiB: it is none`);
+    if (body === null) return failed('refused', `, with more than ${answerBytesMax / 1024} KiB; a collector does not answer like this`);
     const type = String(headers['content-type'] ?? '');
-    return isForPeople(type, body) ? failed('refused', `, and ${type.slice(0, wordsMax)}: it is none`) : { kind: 'taken', ...partIn(body) };
+    return isForPeople(type, body)
+      ? failed('refused', `, with ${type.slice(0, wordsMax)}; a collector does not answer like this`)
+      : { kind: 'taken', ...partIn(body) };
   }
   if (statusCode === 413 || (statusCode === 400 && tooLarge.test(wordsIn(body ?? '')))) return { kind: 'too large' };
   if (statusCode === 429) return failed('throttled');

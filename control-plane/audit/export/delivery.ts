@@ -1,7 +1,7 @@
 // Sends a page of items in as many requests as the collector needs. Requests have a maximum size, and are halved if the
 // collector reports that one is too large. A single record that is too large is sent without its payloads, and is
 // marked.
-import type { Deliver, Delivered, ExportedItem, ExportedLog } from '../rules/exported.ts';
+import type { Deliver, ExportDelivery, ExportedItem, ExportedLog } from '../rules/exported.ts';
 import type { Collector } from './collector.ts';
 import { recordOf, requestOf } from './records.ts';
 
@@ -19,7 +19,7 @@ interface Part {
 export function createDelivery(collector: Pick<Collector, 'post'>): Deliver {
   let bytesMax = bytesMaxStandard;
 
-  const send = async (log: ExportedLog, part: Part, signal: AbortSignal): Promise<Delivered> => {
+  const send = async (log: ExportedLog, part: Part, signal: AbortSignal): Promise<ExportDelivery> => {
     const body = requestOf(log, part.records);
     const answer = await collector.post(body, signal);
     if (answer.kind !== 'too large') return answer;
@@ -41,16 +41,16 @@ async function sendBriefly(
   log: ExportedLog,
   items: readonly ExportedItem[],
   signal: AbortSignal,
-): Promise<Delivered> {
+): Promise<ExportDelivery> {
   const records = items.map((item) => recordOf(log, item, true));
   const answer = await collector.post(requestOf(log, records), signal);
   if (answer.kind !== 'too large') return answer;
-  const reason = 'the collector says that a single record without its payloads is too large (413, or 400 in those words)';
+  const reason = 'the collector answered that a single record without its payloads is too large (413, or 400 with such a message)';
   return { kind: 'failed', failure: { kind: 'refused', reason, words: '', retryAfterMs: null } };
 }
 
 /** Sends one part after the other, until one fails. */
-async function sendAll(parts: readonly Part[], send: (part: Part) => Promise<Delivered>): Promise<Delivered> {
+async function sendAll(parts: readonly Part[], send: (part: Part) => Promise<ExportDelivery>): Promise<ExportDelivery> {
   let rejected = 0;
   let why = '';
   for (const part of parts) {

@@ -15,13 +15,13 @@ export interface Place {
 
 export const placeOf = ({ position, chain }: BehindLog): Place => ({ position: position ?? 0, chain, isFirst: position === null });
 
-export interface Followed {
+export interface FollowedItems {
   readonly items: readonly ExportedItem[];
   readonly place: Place;
 }
 
 /** `items` are all stored items after `place` and up to `upTo`. */
-export function follow(log: BehindLog, place: Place, { items, upTo }: Page, noticedAt: string): Followed {
+export function follow(log: BehindLog, place: Place, { items, upTo }: Page, noticedAt: string): FollowedItems {
   const followed: ExportedItem[] = [];
   let { position, chain, isFirst } = place;
   const skipTo = (last: number): void => {

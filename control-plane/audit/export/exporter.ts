@@ -9,10 +9,10 @@ import type { Deliver } from '../rules/exported.ts';
 import { readItems } from '../store/audit-chain.ts';
 import { type ExportLag, readExportLag, releaseExportLease, takeExportLease } from '../store/audit-export.ts';
 import { makeId } from '../../access/rules/key.ts';
-import type { Deps } from '../../access/operation.ts';
+import type { OperationDeps } from '../../access/operation.ts';
 import { inTurns } from '../../base/turns.ts';
 import { type Pace, standardPace } from './pace.ts';
-import type { Advanced } from './send-log.ts';
+import type { ExportProgress } from './send-log.ts';
 import { type ExportLog, sendLogs } from './send-logs.ts';
 import { createSetbacks } from './setbacks.ts';
 
@@ -23,7 +23,7 @@ interface ExportMetrics {
   failed(kind: string): void;
 }
 
-export interface ExporterDeps extends Pick<Deps, 'pool' | 'readingPool' | 'clock' | 'random'> {
+export interface ExporterDeps extends Pick<OperationDeps, 'pool' | 'readingPool' | 'clock' | 'random'> {
   readonly deliver: Deliver;
   readonly metrics: ExportMetrics;
   /** In ms, monotonic. */
@@ -60,23 +60,26 @@ export function createExporter(deps: ExporterDeps, pace: Pace = standardPace): E
   let term: Term | null = null;
   let heldUntil = Number.NEGATIVE_INFINITY;
 
-  const advanced = (one: { readonly workspaceId: number; readonly slug: string }, by: Advanced): void => {
+  const advanced = (one: { readonly workspaceId: number; readonly slug: string }, by: ExportProgress): void => {
     setbacks.succeeded(one.workspaceId);
     metrics.exported(by.records);
     metrics.lost(by.lost);
     metrics.rejected(by.rejected);
     const workspace = one.slug;
     if (by.lost > 0)
-      log.error({ workspace, items: by.lost }, 'audit entries were gone before they could be exported; the export says which');
+      log.error(
+        { workspace, items: by.lost },
+        'audit entries were removed before they could be exported; the export contains a record of which',
+      );
     if (by.rejected > 0)
       log.error(
         { workspace, records: by.rejected, why: by.why },
-        'the collector took audit entries and rejected some; they are not sent again',
+        'the collector rejected some audit entries of a request that it accepted; they are not sent again',
       );
   };
 
   const begin = (): Term => {
-    log.info({}, 'audit entries are exported by this control plane');
+    log.info({}, 'this control plane now exports audit entries');
     const [stop, cut] = [new AbortController(), new AbortController()];
     const sendDeps = { ...deps, read, advanced, setbacks, failed: (kind: string) => metrics.failed(kind) };
     return { stop, cut, sending: sendLogs(sendDeps, { stop: stop.signal, cut: cut.signal }, pace.lookMs) };
@@ -95,7 +98,7 @@ export function createExporter(deps: ExporterDeps, pace: Pace = standardPace): E
   const renew = async (): Promise<void> => {
     const askedAt = now();
     const holds = await takeExportLease(pool, holder, pace.leaseMs).catch((error: unknown) => {
-      log.warn({ reason: reasonOf(error) }, 'which control plane exports audit entries could not be asked');
+      log.warn({ reason: reasonOf(error) }, 'the lease of the audit export could not be requested');
       return null;
     });
     if (holds === true) heldUntil = askedAt + pace.leaseMs;
@@ -106,7 +109,7 @@ export function createExporter(deps: ExporterDeps, pace: Pace = standardPace): E
     if (now() - lagReadAt < pace.lagMs) return;
     lagReadAt = now();
     lag = await readExportLag(readingPool).catch((error: unknown) => {
-      log.warn({ reason: reasonOf(error) }, 'how far the export of audit entries is behind could not be read');
+      log.warn({ reason: reasonOf(error) }, 'the lag of the audit export could not be read');
       return lag;
     });
   };
@@ -118,7 +121,7 @@ export function createExporter(deps: ExporterDeps, pace: Pace = standardPace): E
     }
     await end(pace.closeMs);
     await releaseExportLease(pool, holder).catch((error: unknown) =>
-      log.warn(loggable(error), 'the lease of the audit export lapses by itself'),
+      log.warn(loggable(error), 'the lease of the audit export could not be released; it expires by itself'),
     );
   };
   const living = live();

@@ -2,7 +2,7 @@
 // the common database. Sent records and failures are those of this process.
 import { Counter, Gauge, type Registry } from 'prom-client';
 
-interface Watched {
+interface WatchedExport {
   readonly isSending: boolean;
   readonly lag: { readonly records: number; readonly since: Date | null };
 }
@@ -11,15 +11,19 @@ const failureKinds = ['unreachable', 'timeout', 'throttled', 'unavailable', 'ref
 
 export function createExportMetrics(registry: Registry) {
   const registers = [registry];
-  const exported = new Counter({ name: 'tollgate_audit_export_records_total', help: 'Audit records that the collector took', registers });
+  const exported = new Counter({
+    name: 'tollgate_audit_export_records_total',
+    help: 'Audit records that the collector accepted',
+    registers,
+  });
   const lost = new Counter({
     name: 'tollgate_audit_export_lost_records_total',
-    help: 'Items of audit logs that were gone before they could be exported',
+    help: 'Items of audit logs that were removed before they could be exported',
     registers,
   });
   const rejected = new Counter({
     name: 'tollgate_audit_export_rejected_records_total',
-    help: 'Audit records that the collector rejected of requests that it took',
+    help: 'Audit records that the collector rejected in requests that it accepted',
     registers,
   });
   const failures = new Counter({
@@ -37,7 +41,7 @@ export function createExportMetrics(registry: Registry) {
   };
 }
 
-export function watchExport(registry: Registry, watched: Watched, wall: () => number): void {
+export function watchExport(registry: Registry, watched: WatchedExport, wall: () => number): void {
   const gauge = (name: string, help: string, value: () => number): Gauge =>
     new Gauge({
       name,
@@ -47,9 +51,9 @@ export function watchExport(registry: Registry, watched: Watched, wall: () => nu
         this.set(value());
       },
     });
-  gauge('tollgate_audit_export_lag_records', 'Items of all audit logs that are yet to be exported', () => watched.lag.records);
-  gauge('tollgate_audit_export_age_seconds', 'How long the oldest audit entry that is yet to be exported has waited', () =>
+  gauge('tollgate_audit_export_lag_records', 'Items of all audit logs that are not exported yet', () => watched.lag.records);
+  gauge('tollgate_audit_export_age_seconds', 'Age of the oldest audit entry that is not exported yet', () =>
     watched.lag.since === null ? 0 : Math.max(0, (wall() - watched.lag.since.getTime()) / 1000),
   );
-  gauge('tollgate_audit_export_sending', 'Whether this is the control plane that exports audit entries', () => Number(watched.isSending));
+  gauge('tollgate_audit_export_sending', 'Whether this control plane exports the audit entries', () => Number(watched.isSending));
 }

@@ -11,7 +11,7 @@ type Fields = Readonly<Record<string, unknown>>;
 /** Names and numbers that OTLP defines. */
 const severities = { info: [9, 'INFO'], warn: [13, 'WARN'], error: [17, 'ERROR'] } as const;
 
-interface Shown {
+interface RecordContent {
   readonly at: string;
   readonly observedAt: string;
   readonly severity: keyof typeof severities;
@@ -43,7 +43,7 @@ export function requestOf(log: ExportedLog, records: readonly string[]): string 
   );
 }
 
-function shownOf(log: ExportedLog, item: ExportedItem, isBrief: boolean): Shown {
+function shownOf(log: ExportedLog, item: ExportedItem, isBrief: boolean): RecordContent {
   // A restored log can have another item at the same position.
   const uid = `${log.origin}/${item.position}/${item.kind === 'missing' ? item.first : item.digest.slice(0, 16)}`;
   switch (item.kind) {
@@ -83,7 +83,7 @@ const number = (value: unknown): number | undefined => (typeof value === 'number
 const fieldsOf = (value: unknown): Fields => (typeof value === 'object' && value !== null ? { ...value } : {});
 
 /** Uses names of OpenTelemetry if there is one for the value, and our own names otherwise. */
-function shownEntry({ ts, entry }: Entry, isBrief: boolean): Shown {
+function shownEntry({ ts, entry }: Entry, isBrief: boolean): RecordContent {
   const rule = fieldsOf(entry['rule']);
   const outcome = fieldsOf(entry['outcome']);
   const id = String(entry['id']);

@@ -5,16 +5,16 @@ import type { Deliver, ExportFailure } from '../rules/exported.ts';
 import { lostIn } from '../rules/exported.ts';
 import type { readItems } from '../store/audit-chain.ts';
 import { advanceCursor, type BehindLog, findLog } from '../store/audit-export.ts';
-import type { Deps } from '../../access/operation.ts';
-import { follow, type Followed, type Place, placeOf } from './exported-items.ts';
+import type { OperationDeps } from '../../access/operation.ts';
+import { follow, type FollowedItems, type Place, placeOf } from './exported-items.ts';
 
-export interface SendDeps extends Pick<Deps, 'pool' | 'readingPool' | 'clock'> {
+export interface SendDeps extends Pick<OperationDeps, 'pool' | 'readingPool' | 'clock'> {
   readonly deliver: Deliver;
   readonly read: typeof readItems;
-  readonly advanced: (log: BehindLog, by: Advanced) => void;
+  readonly advanced: (log: BehindLog, by: ExportProgress) => void;
 }
 
-export interface Advanced {
+export interface ExportProgress {
   readonly records: number;
   readonly lost: number;
   readonly rejected: number;
@@ -23,7 +23,7 @@ export interface Advanced {
 }
 
 /** `overtaken`: another process has moved the cursor and continues from there. */
-export type Sent =
+export type SendResult =
   | { readonly kind: 'sent' }
   | { readonly kind: 'overtaken' }
   | { readonly kind: 'failed'; readonly failure: ExportFailure };
@@ -39,9 +39,9 @@ const pageItems = 500;
 /** Lets other logs have their turn. */
 const pagesMax = 16;
 
-export async function sendLog(deps: SendDeps, log: BehindLog, { stop, cut }: Signals): Promise<Sent> {
+export async function sendLog(deps: SendDeps, log: BehindLog, { stop, cut }: Signals): Promise<SendResult> {
   let place = placeOf(log);
-  let before: Promise<Sent> = Promise.resolve({ kind: 'sent' });
+  let before: Promise<SendResult> = Promise.resolve({ kind: 'sent' });
   let last = before;
   try {
     for (let pages = 0; pages < pagesMax && place.position < log.head && !stop.aborted; pages += 1) {
@@ -61,7 +61,7 @@ export async function sendLog(deps: SendDeps, log: BehindLog, { stop, cut }: Sig
 }
 
 /** Null: the log no longer exists. */
-async function readPage({ pool, readingPool, clock, read }: SendDeps, log: BehindLog, place: Place): Promise<Followed | null> {
+async function readPage({ pool, readingPool, clock, read }: SendDeps, log: BehindLog, place: Place): Promise<FollowedItems | null> {
   const { workspaceId, head } = log;
   const after = place.position;
   // Positions have no gaps, except where items were removed. The near upper bound prevents a query plan that reads the
@@ -78,7 +78,7 @@ async function readPage({ pool, readingPool, clock, read }: SendDeps, log: Behin
   return present === null ? null : follow(present, place, page, noticedAt);
 }
 
-interface Page extends Followed {
+interface Page extends FollowedItems {
   readonly from: Place;
 }
 
@@ -86,8 +86,8 @@ async function sendPage(
   { pool, deliver, advanced }: SendDeps,
   log: BehindLog,
   { from, items, place }: Page,
-  { after, cut }: { readonly after: Promise<Sent>; readonly cut: AbortSignal },
-): Promise<Sent> {
+  { after, cut }: { readonly after: Promise<SendResult>; readonly cut: AbortSignal },
+): Promise<SendResult> {
   const delivered = await deliver({ workspace: log.slug, origin: log.origin }, items, cut);
   const before = await after;
   if (before.kind !== 'sent') return before;

@@ -55,7 +55,7 @@ async function listSafely({ pool, log }: LogsDeps, except: readonly number[]): P
   try {
     return await listBehind(pool, except, listedMax);
   } catch (error) {
-    log.warn(loggable(error), 'which audit logs are to be exported could not be read');
+    log.warn(loggable(error), 'the list of audit logs to export could not be read');
     return [];
   }
 }
@@ -67,7 +67,7 @@ async function sendSafely(deps: LogsDeps, log: BehindLog, signals: Signals): Pro
   if (log.stored !== null && log.position === null)
     deps.log.error(
       { workspace: slug, exported: log.stored, head: log.head },
-      'the audit log is not the one that was exported, or was rolled back: it is sent from its beginning',
+      'the audit log is not the one that was exported before, or was rolled back; it is exported from its beginning',
     );
   try {
     const sent = await sendLog(deps, log, signals);
@@ -77,12 +77,12 @@ async function sendSafely(deps: LogsDeps, log: BehindLog, signals: Signals): Pro
     failed(kind);
     const againInMs = Math.round(setbacks.failed(workspaceId, sent.failure));
     const say = kind === 'refused' ? deps.log.error.bind(deps.log) : deps.log.warn.bind(deps.log);
-    say({ workspace: slug, reason, words, againInMs }, 'audit entries were not exported; they are kept, and sent again');
+    say({ workspace: slug, reason, words, againInMs }, 'audit entries were not exported; they are kept and sent again later');
   } catch (error) {
     if (signals.cut.aborted) return;
     failed('database');
     const againInMs = Math.round(
-      setbacks.failed(workspaceId, { kind: 'unavailable', reason: 'the database could not be asked', words: '', retryAfterMs: null }),
+      setbacks.failed(workspaceId, { kind: 'unavailable', reason: 'the database could not be queried', words: '', retryAfterMs: null }),
     );
     deps.log.warn({ ...loggable(error), workspace: slug, againInMs }, 'an audit log could not be exported');
   }

@@ -81,7 +81,7 @@ export function createSetbacks({ now, random }: Clock, pace: SetbackPace): Setba
       ...(all === null ? [] : [`${all.reason} (tried ${times(all.count)})`]),
       ...[...new Set([...refused.values()].map(({ reason }) => reason))].map((reason) => {
         const of = [...refused.values()].filter((one) => one.reason === reason);
-        return `${reason} (${of.length === 1 ? 'one workspace' : `${of.length} workspaces`}, asked again now and then)`;
+        return `${reason} (${of.length === 1 ? 'one workspace' : `${of.length} workspaces`}, retried at intervals)`;
       }),
     ],
     clear: () => {

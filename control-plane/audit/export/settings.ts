@@ -11,7 +11,7 @@ export function endpointProblem(value: string): string | null {
   if (url === null || !/^https?:$/.test(url.protocol)) return 'must be the whole URL of a collector, as https://collector:4318/v1/logs';
   return url.username === '' && url.password === ''
     ? null
-    : 'must hold no user and no password; they go into TOLLGATE_AUDIT_EXPORT_HEADERS';
+    : 'must not contain a user or a password; put them into TOLLGATE_AUDIT_EXPORT_HEADERS';
 }
 
 export const isPlaintextBeyond = (endpoint: string): boolean => {

@@ -6,12 +6,12 @@ import { conflict, notFound } from '../../base/refusal.ts';
 import { findCheckpoint, findStray, listKeys, listUnsigned, openLog, type StoredLog, writeCheckpoint } from '../store/audit-chain.ts';
 import { startOfDay } from '../store/partitions.ts';
 import { loggable } from '../../base/loggable.ts';
-import { type Deps, effectOperation } from '../../access/operation.ts';
+import { type OperationDeps, effectOperation } from '../../access/operation.ts';
 import { sizeFrom } from './size.ts';
 
 const dayMs = 86_400_000;
 
-type SigningDeps = Pick<Deps, 'pool' | 'clock' | 'notary'>;
+type SigningDeps = Pick<OperationDeps, 'pool' | 'clock' | 'notary'>;
 
 export interface SignedLog {
   readonly log: StoredLog;
@@ -34,7 +34,7 @@ export async function signLog({ pool, clock, notary }: SigningDeps, workspaceId:
   const isBehind = newest !== null && newest.size > size && newest.size > (await openLog(pool, workspaceId)).ingest;
   if (isBehind || !(await writeCheckpoint(pool, workspaceId, { size, chain, madeAt, note }, notary.publicKey)))
     throw conflict(
-      `the log holds ${size} items and does not go on from its checkpoint of ${newest?.size ?? size}: it was changed or rolled back`,
+      `the log holds ${size} items and does not continue its checkpoint of ${newest?.size ?? size} items: it was changed or rolled back`,
     );
   return { log, checkpoint, note };
 }
@@ -49,7 +49,7 @@ export const readCheckpoint = effectOperation('audit.read', async ({ pool }, { w
   const wanted = size === null ? null : sizeFrom('size', size);
   const found = await findCheckpoint(pool, workspaceId, wanted ?? undefined);
   if (found === null || (wanted !== null && found.size !== wanted))
-    throw notFound(size === null ? 'no checkpoint was made yet' : `no checkpoint of ${size} items is kept`);
+    throw notFound(size === null ? 'no checkpoint has been made yet' : `no checkpoint of ${size} items is kept`);
   return shownCheckpoint(found.size, found.note);
 });
 
@@ -64,12 +64,12 @@ export const listLogKeys = effectOperation('audit.read', async ({ pool, clock, n
   return { origin, keys: all.map(({ publicKey, since }) => ({ key: logKeyText(origin, publicKey), since: since.toISOString() })) };
 });
 
-interface TendDeps extends SigningDeps {
+interface DueCheckpointsDeps extends SigningDeps {
   readonly log: { error(fields: object, message: string): void };
 }
 
 /** Periodic job of every control plane, each minute. Safe when two processes run it at the same time. */
-export async function tendCheckpoints(deps: TendDeps): Promise<void> {
+export async function makeDueCheckpoints(deps: DueCheckpointsDeps): Promise<void> {
   for (const workspaceId of await listUnsigned(deps.pool)) {
     // A failure in the log of one workspace must not stop the others.
     await signLog(deps, workspaceId).catch((error: unknown) =>

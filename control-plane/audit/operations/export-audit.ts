@@ -5,7 +5,7 @@ import type { Actor } from '../../access/rules/actor.ts';
 import { type ExportQuery, parseExportQuery } from '../rules/audit-query.ts';
 import { accepted } from '../../base/refusal.ts';
 import { readHead, readIngested } from '../store/audit.ts';
-import { type Deps, readOperation } from '../../access/operation.ts';
+import { type OperationDeps, readOperation } from '../../access/operation.ts';
 import { createStanding } from '../../access/operations/standing.ts';
 
 type Entry = Readonly<Record<string, unknown>>;
@@ -18,7 +18,7 @@ export const exportAudit = readOperation('audit.read', async (deps, actor, param
 });
 
 interface Export {
-  readonly deps: Deps;
+  readonly deps: OperationDeps;
   readonly actor: Actor;
   readonly query: ExportQuery;
   readonly signal: AbortSignal | undefined;

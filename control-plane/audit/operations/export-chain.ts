@@ -1,6 +1,7 @@
 // Exports the log as its chain. The last line is a checkpoint that is made now. The export can be verified offline,
 // without this system. Chain values are computed from the digests that entries had on arrival, so an entry that was
 // changed later in the database does not match its own line. It reads page by page, as the export of entries does.
+
 import { AppError } from '@tollgate/proto/contract';
 import {
   canonicalGap,
@@ -18,7 +19,7 @@ import {
 import type { Actor } from '../../access/rules/actor.ts';
 import { badRequest } from '../../base/refusal.ts';
 import { findCheckpoint, openLog, readItems, type StoredItem, type StoredLog } from '../store/audit-chain.ts';
-import { type Deps, effectOperation } from '../../access/operation.ts';
+import { type OperationDeps, effectOperation } from '../../access/operation.ts';
 import { createStanding } from '../../access/operations/standing.ts';
 import { type SignedLog, signLog } from './checkpoint.ts';
 import { sizeFrom } from './size.ts';
@@ -32,7 +33,7 @@ interface Base {
 }
 
 interface Export {
-  readonly deps: Deps;
+  readonly deps: OperationDeps;
   readonly actor: Actor;
   readonly signed: SignedLog;
   readonly signal: AbortSignal | undefined;
@@ -46,7 +47,7 @@ export const exportChain = effectOperation('audit.read', async (deps, actor, aft
   const asked = after === null ? 0 : sizeFrom('after', after);
   const signed = await signLog(deps, actor.workspaceId);
   const { size } = signed.checkpoint;
-  if (asked > size) throw badRequest(`after is ${asked}, and the log holds ${size} items: it is another log, or was rolled back`);
+  if (asked > size) throw badRequest(`after is ${asked}, but the log has only ${size} items: it is a different log, or it was rolled back`);
   const given = { deps, actor, signed, signal };
   return linesOf(given, await readBase(given, asked));
 });
@@ -57,7 +58,7 @@ async function readBase({ deps, actor, signed: { log } }: Export, asked: number)
   const size = Math.max(asked, keptAfter);
   const nearest = await findCheckpoint(deps.pool, actor.workspaceId, size);
   if (nearest === null || nearest.size < keptAfter) {
-    if (keptAfter !== beginsAfter) throw new Error(`the checkpoint of ${keptAfter} items, with which the log begins, is not there`);
+    if (keptAfter !== beginsAfter) throw new Error(`the checkpoint of ${keptAfter} items, with which the log begins, is missing`);
     return rollTo(size, { size: beginsAfter, chain: valueBefore(origin, beginsAfter), checkpoint: '' }, deps, actor);
   }
   const isBeginning = size === keptAfter && keptAfter !== beginsAfter;
@@ -65,7 +66,7 @@ async function readBase({ deps, actor, signed: { log } }: Export, asked: number)
 }
 
 /** Computes the chain value from a checkpoint up to the requested size, which need not have a checkpoint. */
-async function rollTo(size: number, from: Base, { readingPool }: Deps, { workspaceId }: Actor): Promise<Base> {
+async function rollTo(size: number, from: Base, { readingPool }: OperationDeps, { workspaceId }: Actor): Promise<Base> {
   let { size: at, chain } = from;
   while (at < size) {
     const items = await readItems(readingPool, workspaceId, { after: at, upTo: size });
@@ -99,7 +100,7 @@ async function* linesOf({ deps, actor, signed, signal }: Export, base: Base): As
 }
 
 /** An item that went out of retention during the export is not a sign of tampering. */
-async function requireKept({ pool }: Deps, { workspaceId }: Actor, ingest: number): Promise<void> {
+async function requireKept({ pool }: OperationDeps, { workspaceId }: Actor, ingest: number): Promise<void> {
   const { keptAfter }: StoredLog = await openLog(pool, workspaceId);
   if (ingest > keptAfter) return;
   const publicMessage = `item ${ingest} went out of retention while it was being exported; export again`;

@@ -2,7 +2,7 @@
 // a record that is delivered twice is stored once. An acknowledged record is committed. A commit costs the same for one
 // batch as for many. Therefore batches of a workspace that arrive during a commit are committed together.
 import { bounds } from '@tollgate/proto/contract';
-import type { AuditBatch, Ingested, ShippedRecord } from '../rules/audit-batch.ts';
+import type { AuditBatch, IngestResult, ShippedRecord } from '../rules/audit-batch.ts';
 import { openRecord } from '../rules/audit-entry.ts';
 import { copyEntries } from '../store/audit-copy.ts';
 import { advanceLog, deleteUnbegunSpools, insertGaps, listSent, lockLog } from '../store/audit-ingest.ts';
@@ -10,11 +10,11 @@ import { dayOf, isDayGone, makeDays } from '../store/partitions.ts';
 import { inTransaction } from '../../database/transaction.ts';
 import { isAway } from '../../base/unavailable.ts';
 import { inGroups } from '../../base/groups.ts';
-import type { Deps } from '../../access/operation.ts';
+import type { OperationDeps } from '../../access/operation.ts';
 import { comesAgain, judgeBatches } from './judge-batches.ts';
 import { linkBatches } from './link-batches.ts';
 
-interface IngestDeps extends Pick<Deps, 'pool' | 'clock'> {
+interface IngestDeps extends Pick<OperationDeps, 'pool' | 'clock'> {
   /** Called with the number of records that are newly in the log. */
   readonly committed?: (records: number) => void;
 }
@@ -23,7 +23,7 @@ interface IngestDeps extends Pick<Deps, 'pool' | 'clock'> {
 const atOnce = 4;
 
 /** One instance for all streams of a process. */
-export function createIngest(deps: IngestDeps): (batch: AuditBatch) => Promise<Ingested> {
+export function createIngest(deps: IngestDeps): (batch: AuditBatch) => Promise<IngestResult> {
   return inGroups({
     keyOf: ({ workspaceId }: AuditBatch) => workspaceId,
     atOnce,
@@ -51,8 +51,8 @@ function openGroup(): (batch: AuditBatch) => boolean {
  * failed for a missing day, and once more if retention dropped the day in the meantime. This is done only for a single
  * batch, because creating a day can take long or fail.
  */
-async function commitAlone(deps: IngestDeps, batches: readonly AuditBatch[]): Promise<readonly Ingested[]> {
-  const commitWithDays = (error: unknown): Promise<readonly Ingested[]> => {
+async function commitAlone(deps: IngestDeps, batches: readonly AuditBatch[]): Promise<readonly IngestResult[]> {
+  const commitWithDays = (error: unknown): Promise<readonly IngestResult[]> => {
     if (!isDayGone(error)) throw error;
     return commitBatches(deps, batches, daysOf);
   };
@@ -76,7 +76,7 @@ async function commitBatches(
   { pool, clock, committed }: IngestDeps,
   batches: readonly AuditBatch[],
   findDays: FindDays = () => [],
-): Promise<readonly Ingested[]> {
+): Promise<readonly IngestResult[]> {
   const receivedAt = clock();
   const days = findDays(batches, receivedAt);
   const workspaceId = batches[0]?.workspaceId ?? 0;

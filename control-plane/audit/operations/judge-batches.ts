@@ -2,9 +2,9 @@
 // secret, in its workspace, without holes, and never a second time with different bytes. Pure.
 import { hash } from 'node:crypto';
 import type { RefusedCode } from '@tollgate/proto/contract';
-import { type AuditBatch, type Ingested, lastOf, type ShippedRecord } from '../rules/audit-batch.ts';
+import { type AuditBatch, type IngestResult, lastOf, type ShippedRecord } from '../rules/audit-batch.ts';
 import { cleanText } from '../../base/clean-json.ts';
-import { type Arrived, type LockedSpool, type LockedWorkspace, sentKept, type SentRun } from '../store/audit-ingest.ts';
+import { type SpoolState, type LockedSpool, type LockedWorkspace, sentKept, type SentRun } from '../store/audit-ingest.ts';
 
 /** The part of a batch that becomes items of the log. */
 export interface FreshItems extends Pick<LockedSpool, 'keyId' | 'onlySub'> {
@@ -33,19 +33,19 @@ const reasonMax = 500;
 const sequencesAheadMax = 1_000_000_000;
 const hashBytes = 32;
 
-interface Judged {
+interface BatchJudgement {
   /** The number of new records. */
   readonly records: number;
   readonly fresh: readonly FreshItems[];
   /** One answer for each batch, in the same order. */
-  readonly answers: readonly Ingested[];
+  readonly answers: readonly IngestResult[];
   /** Spools whose state changes. */
-  readonly arrived: readonly Arrived[];
+  readonly arrived: readonly SpoolState[];
   /** Hashes of the bytes of new entries. */
   readonly sent: readonly SentRun[];
 }
 
-interface Known {
+interface LockedWorkspaceLog {
   readonly workspace: LockedWorkspace;
   readonly spools: ReadonlyMap<string, LockedSpool>;
   /** Of spools of which some records arrive again. */
@@ -57,13 +57,17 @@ export const comesAgain = ({ records }: AuditBatch, spool: LockedSpool | undefin
   (records[0]?.sequence ?? 0) <= (spool?.stored ?? 0);
 
 /** Batches of one spool must be in the order in which they arrived. */
-export function judgeBatches(batches: readonly AuditBatch[], { workspace, ...known }: Known, receivedAt: Date): Judged {
+export function judgeBatches(
+  batches: readonly AuditBatch[],
+  { workspace, ...known }: LockedWorkspaceLog,
+  receivedAt: Date,
+): BatchJudgement {
   const spools = new Map(known.spools);
   const sent = [...known.sent];
-  const arrived = new Map<string, Arrived>();
+  const arrived = new Map<string, SpoolState>();
   const fresh: FreshItems[] = [];
   let records = 0;
-  const answers = batches.map((batch): Ingested => {
+  const answers = batches.map((batch): IngestResult => {
     const { spoolId, deliverer } = batch;
     const spool = spools.get(spoolId) ?? unknownSpool;
     const refused = refusalOf(batch, spool, workspace);

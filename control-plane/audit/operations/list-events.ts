@@ -5,7 +5,7 @@ export type { AdminEvent, EventPosition } from '../store/events.ts';
 
 interface EventQuery {
   readonly limit: number;
-  /** `next` of the page before. */
+  /** `next` of the previous page. */
   readonly before: EventPosition | null;
 }
 

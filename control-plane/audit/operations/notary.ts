@@ -32,7 +32,7 @@ export function openNotaryKey(path: string): { readonly key: KeyObject } | { rea
   } catch (error) {
     const code = codeOf(error);
     if (code !== 'EEXIST')
-      return { problem: `the key of checkpoints cannot be kept at ${path} (${code}): there must be a folder to write to` };
+      return { problem: `the checkpoint key cannot be written to ${path} (${code}): its folder must exist and be writable` };
   } finally {
     rmSync(making, { force: true });
   }
@@ -41,11 +41,11 @@ export function openNotaryKey(path: string): { readonly key: KeyObject } | { rea
 
 export function readNotaryKey(path: string): { readonly key: KeyObject } | { readonly problem: string } {
   const file = statSync(path, { throwIfNoEntry: false });
-  if (file === undefined) return { problem: `there is no ${path}, which should hold the key of checkpoints` };
-  if (!file.isFile()) return { problem: `${path} is no file, and should hold the key of checkpoints` };
-  if ((file.mode & 0o007) !== 0) return { problem: `${path} holds the key of checkpoints, and everybody may read it; make it mode 600` };
+  if (file === undefined) return { problem: `${path} does not exist; it must contain the checkpoint key` };
+  if (!file.isFile()) return { problem: `${path} is not a file; it must contain the checkpoint key` };
+  if ((file.mode & 0o007) !== 0) return { problem: `${path} contains the checkpoint key, and every user can read it; set its mode to 600` };
   const pem = contentOf(path);
-  if (typeof pem === 'string') return { problem: `${path} holds the key of checkpoints, and cannot be read (${pem})` };
+  if (typeof pem === 'string') return { problem: `${path} contains the checkpoint key, and cannot be read (${pem})` };
   const key = keyFrom(pem);
   return key?.asymmetricKeyType === 'ed25519' ? { key } : { problem: `${path} must hold an Ed25519 private key as PEM (PKCS #8)` };
 }

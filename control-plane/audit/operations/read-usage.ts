@@ -11,7 +11,7 @@ import { createUsageCount, type UsageCount, type UsedLimit } from '../../policie
 import { type ReplayedRuns, readNewestReceived, readReplay, readRuns } from '../store/audit-replay.ts';
 import { isUnavailable } from '../../base/unavailable.ts';
 import { readWorkspaceState } from '../../workspaces/store/workspace-state.ts';
-import { type Deps, readOperation } from '../../access/operation.ts';
+import { type OperationDeps, readOperation } from '../../access/operation.ts';
 import { readSpend } from '../../runs/operations/books/read-spend.ts';
 import { type ReplayDeps, replayTurns, takeTurn } from './replay.ts';
 
@@ -63,7 +63,7 @@ export const readUsage = readOperation('usage.read', async (deps, actor, filters
     ...(signal === undefined ? {} : { signal }),
   };
   const state = await readWorkspaceState(readingPool, actor.workspaceId);
-  if (state === null) throw unauthenticated('the workspace of this key is gone');
+  if (state === null) throw unauthenticated('the workspace of this key no longer exists');
   const count = createUsageCount(replayedPolicyOf(state, state.documents, defaults), { sub, agent });
   const truncated = await withinTime(question, () => countWindow(deps, question, state, count), true);
   const limits: readonly UsedLimit[] = count.usedAt(now.getTime());
@@ -105,7 +105,7 @@ async function withinTime<T>({ leftMs, signal }: Question, read: () => Promise<T
 
 /** Whether there were more entries than the maximum. */
 async function countWindow(
-  { readingPool, defaults }: Deps,
+  { readingPool, defaults }: OperationDeps,
   { workspaceId, now, leftMs, signal }: Question,
   state: WorkspaceState,
   count: UsageCount,
@@ -131,7 +131,7 @@ async function countWindow(
 }
 
 function runsOf(
-  { readingPool }: Deps,
+  { readingPool }: OperationDeps,
   { workspaceId, now, leftMs }: Question,
   filters: { readonly sub: string | null; readonly agent: string | null },
 ) {

@@ -9,7 +9,7 @@ import type { Actor } from '../../access/rules/actor.ts';
 import { lastEventIdWords, parseTailQuery, type TailQuery } from '../rules/audit-query.ts';
 import { accepted, badRequest } from '../../base/refusal.ts';
 import { readHead, readIngested } from '../store/audit.ts';
-import { type Deps, type Operation, readOperation } from '../../access/operation.ts';
+import { type OperationDeps, type Operation, readOperation } from '../../access/operation.ts';
 import { createStanding, recheckMs } from '../../access/operations/standing.ts';
 
 /** `ingest`: a client that reconnects with this number continues directly after this item. */
@@ -35,7 +35,7 @@ export function createTailAudit(pace = standardPace): Operation<TailInput, Async
 }
 
 interface Tail {
-  readonly deps: Deps;
+  readonly deps: OperationDeps;
   readonly actor: Actor;
   readonly filters: TailQuery['filters'];
   readonly pace: typeof standardPace;

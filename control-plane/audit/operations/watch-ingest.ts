@@ -1,10 +1,11 @@
 // Remembers why the database rejects entries of the audit log, in the database's own words, for people who read
 // `/readyz`. Sidecars send a refused batch repeatedly and report it nowhere else.
-import type { AuditBatch, Ingested } from '../rules/audit-batch.ts';
+
+import type { AuditBatch, IngestResult } from '../rules/audit-batch.ts';
 import { reasonOf } from '../../base/loggable.ts';
 import { isUnavailable } from '../../base/unavailable.ts';
 
-type Ingest = (batch: AuditBatch) => Promise<Ingested>;
+type Ingest = (batch: AuditBatch) => Promise<IngestResult>;
 
 /**
  * Longer than a sidecar waits before a retry. If a sidecar no longer retries, its last failure says nothing about the
@@ -16,7 +17,7 @@ const forgetMs = 120_000;
 export function watchIngest(take: Ingest, now: () => number) {
   const failed = new Map<number, { readonly reason: string; readonly at: number }>();
   return {
-    ingest: async (batch: AuditBatch): Promise<Ingested> => {
+    ingest: async (batch: AuditBatch): Promise<IngestResult> => {
       try {
         const ingested = await take(batch);
         failed.delete(batch.workspaceId);
@@ -29,7 +30,7 @@ export function watchIngest(take: Ingest, now: () => number) {
     /** One line for each reason; empty while all batches are accepted. */
     problems: (): readonly string[] => {
       for (const [workspaceId, { at }] of failed) if (at + forgetMs < now()) failed.delete(workspaceId);
-      return [...new Set([...failed.values()].map(({ reason }) => `entries are not taken in: ${reason}`))];
+      return [...new Set([...failed.values()].map(({ reason }) => `audit entries cannot be stored: ${reason}`))];
     },
   };
 }

@@ -52,7 +52,7 @@ const exportQuery = Type.Object({
 });
 
 const lastEventId = Type.Object({
-  'last-event-id': Type.Optional(Type.String({ description: 'the `id` of the last event received; the stream goes on right after it' })),
+  'last-event-id': Type.Optional(Type.String({ description: 'the `id` of the last event received; the stream continues after it' })),
 });
 
 const chainQuery = Type.Object(
@@ -88,9 +88,9 @@ export function addAuditRoutes(app: FastifyInstance, deps: StreamDeps): void {
     url: '/:workspace/admin/audit/stream',
     id: 'tailAudit',
     tag: 'Audit',
-    summary: 'Shows governed tool calls as they come in',
+    summary: 'Streams governed tool calls as they arrive',
     description:
-      'Begins with the comment `: listening`: what comes in from then on is shown, in the order in which it came in, however late. A key that is revoked ends it.',
+      'The stream begins with the comment `: listening`. Entries that arrive after that are sent in the order of arrival, also entries of earlier calls. The stream ends when its key is revoked.',
     answers: {
       mediaType: 'text/event-stream',
       text: '`event: entry`, `id: <place in the ingest sequence>`, an AuditEntry as one line of `data`',
@@ -105,8 +105,9 @@ export function addAuditRoutes(app: FastifyInstance, deps: StreamDeps): void {
     url: '/:workspace/admin/audit/export',
     id: 'exportAudit',
     tag: 'Audit',
-    summary: 'Exports governed tool calls, in the order in which they came in',
-    description: 'Up to the newest at the moment of the request. An answer that cannot be completed is cut, never ended.',
+    summary: 'Exports governed tool calls, in the order of arrival',
+    description:
+      'Up to the newest entry at the time of the request. An answer that cannot be completed is cut off and does not end normally.',
     answers: { mediaType: 'application/x-ndjson', text: 'an AuditEntry a line' },
     operation: exportAudit,
     schema: { params: inWorkspace, querystring: exportQuery },
@@ -120,7 +121,7 @@ export function addAuditRoutes(app: FastifyInstance, deps: StreamDeps): void {
     tag: 'Audit',
     summary: 'Exports the log as its hash chain, for `tollgate audit verify`',
     description:
-      'Entries and gaps in the order in which they came in, each with its number and the value of the chain after it, up to a checkpoint of this moment. An answer that cannot be completed is cut, never ended.',
+      'Entries and gaps in the order of arrival, each with its number and the value of the chain after it, up to a checkpoint that is made for this request. An answer that cannot be completed is cut off and does not end normally.',
     answers: { mediaType: 'application/x-ndjson', text: 'a heading, items `{n, chain, entry | gap | retired}`, and the checkpoint' },
     refusals: ['conflict'],
     operation: exportChain,
@@ -146,8 +147,9 @@ export function addAuditRoutes(app: FastifyInstance, deps: StreamDeps): void {
     url: '/:workspace/admin/audit/checkpoint',
     id: 'makeCheckpoint',
     tag: 'Audit',
-    summary: 'Makes a checkpoint of everything that has come in',
-    description: 'Keep it where nobody who may write to the database can: whatever it covers can be checked against it later.',
+    summary: 'Makes a checkpoint of everything that has arrived',
+    description:
+      'Keep it where people who can write to the database cannot change it: everything that it covers can later be checked against it.',
     answers: checkpointAnswer,
     refusals: ['conflict'],
     operation: makeCheckpoint,

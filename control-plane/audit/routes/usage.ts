@@ -38,7 +38,7 @@ const spend = object({
     object({
       sub: text,
       spentCents: cents,
-      reservedCents: { ...cents, description: 'put aside for model calls under way; what they do not cost comes back' },
+      reservedCents: { ...cents, description: 'reserved for model calls in progress; the unused part is returned' },
       leftCents: cents,
     }),
   ),
@@ -50,12 +50,12 @@ export function addUsageRoute(app: FastifyInstance, deps: AppDeps): void {
     url: '/:workspace/admin/usage',
     id: 'readUsage',
     tag: 'Audit',
-    summary: 'Says what is left of rate limits and of the caps of runs',
-    description: `Counted from what is recorded: calls that sidecars have not delivered yet are not in it, and \`asOf\` says when the newest that are
+    summary: 'Reads what is left of rate limits and of the caps of runs',
+    description: `Counted from recorded entries: calls that sidecars have not delivered yet are missing, and \`asOf\` is the time when the newest entry
 arrived (null: none). \`limits\`: for each caller the rules that its allowed calls of the last window count in, those with the least left
 first, at most 1,000; \`tier\` is that of the rule. \`caps\`: runs with a call in the last hour, the latest first, at most 1,000 sessions.
-\`spend\`: what runs of this control plane cost each user today, those who spent most first, at most 1,000; it is exact, and \`agent\` does not
-narrow it. \`truncated\`: there was more than is read (100,000 entries, within 10 s) or shown.`,
+\`spend\`: cost of the runs of each user today, the highest first, at most 1,000; it is exact, and \`agent\` does not
+filter it. \`truncated\`: there were more entries than are read (100,000, within 10 s) or shown.`,
     answers: object({
       now: dateTime,
       asOf: orNull(dateTime),

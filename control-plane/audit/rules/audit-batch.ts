@@ -37,10 +37,10 @@ export interface AuditBatch {
 /**
  * The result of a batch: everything of its spool up to the sequence is committed, or no part of the batch was accepted.
  */
-export type Ingested = { readonly acknowledged: number } | { readonly refused: RefusedCode; readonly expected: number };
+export type IngestResult = { readonly acknowledged: number } | { readonly refused: RefusedCode; readonly expected: number };
 
 /** The batch as it arrives, before any check. */
-interface Claimed {
+interface ClaimedBatch {
   readonly spoolId: string;
   readonly spoolSecret: Uint8Array;
   readonly workspaceId: string;
@@ -67,11 +67,11 @@ const lostMax = 1_000_000_000;
 export const isSpoolId = (text: string): boolean => idForm.test(text);
 
 /** What is wrong with the form of a batch, except the spool's id; null: nothing. */
-export function batchProblem({ spoolSecret, workspaceId, records }: Claimed): string | null {
+export function batchProblem({ spoolSecret, workspaceId, records }: ClaimedBatch): string | null {
   if (spoolSecret.length !== secretBytes) return `batch.spool_secret must be ${secretBytes} bytes, is ${spoolSecret.length}`;
   if (workspaceId !== '' && !idForm.test(workspaceId)) return 'batch.workspace_id must be empty or 32 hex digits';
   if (records.length === 0 || records.length > bounds.auditBatchRecords) return `a batch holds 1 to ${bounds.auditBatchRecords} records`;
-  if (!followEachOther(records)) return 'records must follow each other without holes, each with an entry or a loss';
+  if (!followEachOther(records)) return 'records must have consecutive sequence numbers, each with an entry or a loss';
   // A single record can be larger. It is repaired and accepted; otherwise it would block its spool permanently.
   const isTooLarge = records.length > 1 && sizeOf(records) > bounds.auditBatchBytes;
   return isTooLarge ? `a batch of more than one record holds at most ${bounds.auditBatchBytes} bytes` : null;

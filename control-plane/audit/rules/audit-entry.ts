@@ -84,7 +84,7 @@ export function openRecord(bytes: Uint8Array, now: Date): OpenedRecord {
 }
 
 export const entryFromRecord = (opened: OpenedRecord, arrival: Arrival): StoredEntry =>
-  soundEntry(opened, arrival) ?? mendedEntry(opened, arrival);
+  soundEntry(opened, arrival) ?? repairedEntry(opened, arrival);
 
 /** Converts an entry that needs no repair, which is nearly every entry, with minimal work. Null for any other entry. */
 function soundEntry({ text, isUtf8, value, time, isTimeRight }: OpenedRecord, arrival: Arrival): StoredEntry | null {
@@ -109,7 +109,7 @@ function soundEntry({ text, isUtf8, value, time, isTimeRight }: OpenedRecord, ar
   return { ts, tool, decision, agentName, sub, sessionId, rest: written.kept, digest: digestOf(ingest, written.all) };
 }
 
-function mendedEntry({ text, isUtf8, value, time, isTimeRight }: OpenedRecord, arrival: Arrival): StoredEntry {
+function repairedEntry({ text, isUtf8, value, time, isTimeRight }: OpenedRecord, arrival: Arrival): StoredEntry {
   const { ingest, id, receivedAt, recordedBy, deliveredBy, onlySub } = arrival;
   const mended = new Set<string>(isUtf8 ? [] : ['utf8']);
   const fields = fieldsOf(text, value, mended);

@@ -1,5 +1,6 @@
 // Parses the query strings of `GET …/audit`, of its stream and of its export, and the cursor that carries the query
 // from page to page.
+
 import { instantWords, isInstant, parseInstant } from '../../base/instant.ts';
 import type { Checked, Problem } from '@tollgate/proto/shape';
 
@@ -86,7 +87,7 @@ function createReader(query: Parameters, known: readonly string[]): Reader {
   const problems: Problem[] = [];
   const note = (path: string, message: string): void => void problems.push({ path, message });
   for (const name of Object.keys(query)) {
-    if (!known.includes(name)) note(name.slice(0, 200), `is not a parameter; there are ${known.join(', ')}`);
+    if (!known.includes(name)) note(name.slice(0, 200), `is not a parameter; the parameters are ${known.join(', ')}`);
   }
   const readRaw: Reader['readRaw'] = (name, raw, parse, message) => {
     if (raw === undefined) return null;

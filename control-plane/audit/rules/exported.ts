@@ -40,10 +40,10 @@ export interface ExportFailure {
   readonly retryAfterMs: number | null;
 }
 
-export type Delivered =
+export type ExportDelivery =
   /** Everything was accepted, except `rejected` records, which must not be sent again. */
   | { readonly kind: 'taken'; readonly rejected: number; readonly why: string }
   | { readonly kind: 'failed'; readonly failure: ExportFailure };
 
 /** Resolves when the last item was accepted, or the first failure occurred. Rejects if it is aborted. */
-export type Deliver = (log: ExportedLog, items: readonly ExportedItem[], signal: AbortSignal) => Promise<Delivered>;
+export type Deliver = (log: ExportedLog, items: readonly ExportedItem[], signal: AbortSignal) => Promise<ExportDelivery>;

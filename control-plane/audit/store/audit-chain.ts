@@ -1,5 +1,6 @@
 // Stores the chain of a workspace: its end, its items in order, its checkpoints, and what is kept of it when days go
 // out of retention.
+
 import type pg from 'pg';
 import { originOf, type ShownGap, valueBefore } from '@tollgate/proto/chain';
 import type { ChainEnd } from './audit-ingest.ts';
@@ -33,7 +34,7 @@ export async function openLog(db: Queryable, workspaceId: number): Promise<Store
     [workspaceId],
   );
   const [row] = rows;
-  if (row === undefined) throw new Error('a log was made, and is not there');
+  if (row === undefined) throw new Error('the audit log that was just created is missing');
   const origin = originOf(row.slug, row.log_id);
   const beginsAfter = Number(row.begins_after);
   const chain = row.chain ?? valueBefore(origin, beginsAfter);

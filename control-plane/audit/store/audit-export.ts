@@ -129,7 +129,7 @@ export async function releaseExportLease(db: Queryable, holder: string): Promise
 }
 
 /** Whether any control plane exports. */
-export async function isSomebodyExporting(db: Queryable): Promise<boolean> {
+export async function isExportLeased(db: Queryable): Promise<boolean> {
   const { rowCount } = await db.query('select from audit_export_lease where until > clock_timestamp()');
   return rowCount === 1;
 }

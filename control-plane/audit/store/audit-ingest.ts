@@ -1,6 +1,7 @@
 // Stores batches of a workspace's spools in its log, within the caller's transaction. It locks the rows of the spools
 // in order, and then the row of the chain. Transactions of one workspace therefore never overlap, and they cannot
 // deadlock. It uses few round trips, because this is the hot path.
+
 import type pg from 'pg';
 import { originOf, valueBefore } from '@tollgate/proto/chain';
 import { selectMissing } from './partitions.ts';
@@ -112,7 +113,7 @@ export async function lockLog(
   await startOver(client);
   await client.query(patientQuery(beginText, [workspaceId, spoolIds]));
   const begun = await lock();
-  if (begun === null) throw new Error('a spool was made, and is not there');
+  if (begun === null) throw new Error('the spool that was just created is missing');
   return begun;
 }
 
@@ -158,7 +159,7 @@ export async function listSent(
 }
 
 /** The new state of a spool. */
-export interface Arrived extends LockedSpool {
+export interface SpoolState extends LockedSpool {
   readonly spoolId: string;
   readonly at: Date;
 }
@@ -170,7 +171,7 @@ export const sentKept = 4_000;
 export async function advanceLog(
   client: pg.PoolClient,
   workspaceId: number,
-  { arrived, sent }: { readonly arrived: readonly Arrived[]; readonly sent: readonly SentRun[] },
+  { arrived, sent }: { readonly arrived: readonly SpoolState[]; readonly sent: readonly SentRun[] },
   { ingest, chain }: ChainEnd,
 ): Promise<void> {
   const columns = [

@@ -2,7 +2,7 @@
 // token of its service account. Neither is stored, and neither appears in a log.
 import { hasScope } from '@tollgate/proto/contract';
 import type { Actor } from '../../access/rules/actor.ts';
-import type { Certified } from '../../access/rules/certified.ts';
+import type { CertifiedPeer } from '../../access/rules/certified.ts';
 import { forbidden, unauthenticated } from '../../base/refusal.ts';
 import type { Kubernetes } from '../../injector/kubernetes-api.ts';
 import { reviewToken } from './token-review.ts';
@@ -14,16 +14,16 @@ export interface IdentifyDeps {
   readonly kubernetes: Pick<Kubernetes, 'ask'> | null;
 }
 
-export async function identify({ authenticate, kubernetes }: IdentifyDeps, authorization: string | undefined): Promise<Certified> {
+export async function identify({ authenticate, kubernetes }: IdentifyDeps, authorization: string | undefined): Promise<CertifiedPeer> {
   const shown = shownIn(authorization);
   if (shown === undefined) throw unauthenticated("a workspace's key or a service account's token is needed: Authorization: Bearer …");
   if (isKey(authorization)) {
     const { slug, keyId, scopes } = await authenticate(authorization);
-    if (!hasScope(scopes, 'sidecar.library')) throw forbidden('the key lacks the scope sidecar.sync, or for a library sidecar.library');
+    if (!hasScope(scopes, 'sidecar.library')) throw forbidden('the key lacks the scope sidecar.sync (for a library: sidecar.library)');
     return { kind: 'key', workspace: slug, keyId };
   }
   if (kubernetes === null)
-    throw forbidden('this control plane runs in no Kubernetes cluster and can review no token; enrol with a key of a workspace');
+    throw forbidden('this control plane is not in a Kubernetes cluster and cannot review tokens; enrol with a workspace key');
   return reviewToken(kubernetes, shown);
 }
 

@@ -2,7 +2,7 @@
 // replaces the old one without a restart.
 import { loggable } from '../../base/loggable.ts';
 import type { HttpsServer } from '../https-server.ts';
-import type { TendedMaterial } from '../tls/material.ts';
+import type { MaintainedMaterial } from '../tls/material.ts';
 import { type EnrolDeps, startEnrolServer } from './server.ts';
 
 export interface EnrolListener {
@@ -14,22 +14,22 @@ export interface EnrolListener {
 /** Rejects when the port is in use. */
 export async function startEnrolListener(
   deps: EnrolDeps,
-  tended: TendedMaterial,
+  maintained: MaintainedMaterial,
   listen: { readonly host: string; readonly port: number },
 ): Promise<EnrolListener> {
   let server: HttpsServer | null = null;
   let starting: Promise<void> = Promise.resolve();
   const start = async (): Promise<void> => {
-    const { current } = tended;
+    const { current } = maintained;
     if (server !== null || current === null) return;
     server = await startEnrolServer(deps, listen, current);
   };
   await start();
-  const forget = tended.onChange((material) => {
+  const forget = maintained.onChange((material) => {
     if (server !== null) return server.use(material);
     starting = starting
       .then(start)
-      .catch((error: unknown) => deps.log.error(loggable(error), 'the enrolment port could not be listened on'));
+      .catch((error: unknown) => deps.log.error(loggable(error), 'the enrolment server could not listen on its port'));
   });
   return {
     get port() {

@@ -11,10 +11,10 @@ export function publicKeyIn(body: string): KeyObject {
   try {
     value = JSON.parse(body);
   } catch {
-    throw badRequest('the body is no JSON');
+    throw badRequest('the body is not JSON');
   }
   if (!isObject(value)) throw badRequest('the body must be an object with publicKey');
-  if (Object.keys(value).some((name) => name !== 'publicKey')) throw badRequest('the body has a field besides publicKey');
+  if (Object.keys(value).some((name) => name !== 'publicKey')) throw badRequest('the body has a field other than publicKey');
   const text = value['publicKey'];
   // From a private key, Node would take the public half. A private key must not be sent here.
   if (typeof text !== 'string' || !pem.test(text)) throw badRequest(`publicKey ${wanted}`);

@@ -3,7 +3,7 @@
 import type { KeyObject } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { AppError } from '@tollgate/proto/contract';
-import { type Certified, uriOf } from '../../access/rules/certified.ts';
+import { type CertifiedPeer, uriOf } from '../../access/rules/certified.ts';
 import { badRequest, notFound } from '../../base/refusal.ts';
 import { errorBody, httpStatus, refusalOf } from '../../base/errors.ts';
 import { createRateLimit } from '../../base/rate-limit.ts';
@@ -64,12 +64,12 @@ interface Certificate {
 function createCertificate(deps: EnrolDeps): (request: IncomingMessage) => Promise<Certificate> {
   const { clock, issue, authorities, metrics } = deps;
   const addresses = createRateLimit(clock, perMinute.address, 'certificates a minute for each address');
-  const limits: Readonly<Record<Certified['kind'], ReturnType<typeof createRateLimit>>> = {
+  const limits: Readonly<Record<CertifiedPeer['kind'], ReturnType<typeof createRateLimit>>> = {
     key: createRateLimit(clock, perMinute.key, 'certificates a minute for each key'),
     pod: createRateLimit(clock, perMinute.pod, 'certificates a minute for each pod'),
   };
-  const seats = createSeats<Certified['kind']>({ each: atOnce });
-  const identified = async (authorization: string | undefined): Promise<Certified> => {
+  const seats = createSeats<CertifiedPeer['kind']>({ each: atOnce });
+  const identified = async (authorization: string | undefined): Promise<CertifiedPeer> => {
     // If the database or Kubernetes is slow, clients that need only the other one are still served.
     const seat = seats.take(isKey(authorization) ? 'key' : 'pod');
     if ('taken' in seat) throw busy();
@@ -89,7 +89,7 @@ function createCertificate(deps: EnrolDeps): (request: IncomingMessage) => Promi
     if (body === null) throw new AppError({ code: 'too_large', publicMessage: `the body must be at most ${bodyBytesMax} bytes` });
     const issued = issue(publicKeyIn(body), uri);
     if (issued === null)
-      throw new AppError({ code: 'unavailable', publicMessage: 'there is no authority that could sign now', retryAfterSeconds: 5 });
+      throw new AppError({ code: 'unavailable', publicMessage: 'no authority can sign certificates now; try again', retryAfterSeconds: 5 });
     metrics.issued(certified.kind);
     return { certificate: issued.certificate, authorities: await authorities(), expiresAt: issued.expiresAt.toISOString() };
   };
@@ -97,13 +97,13 @@ function createCertificate(deps: EnrolDeps): (request: IncomingMessage) => Promi
 
 function requireForm(request: IncomingMessage): void {
   const [asked] = (request.url ?? '').split('?');
-  if (asked !== path) throw notFound(`there is only ${path}`);
+  if (asked !== path) throw notFound(`the only path here is ${path}`);
   if (request.method !== 'POST') throw badRequest('must be POST');
   if (!isJson(request)) throw new AppError({ code: 'unsupported_media', publicMessage: 'the content type must be application/json' });
 }
 
 const busy = (): AppError =>
-  new AppError({ code: 'unavailable', publicMessage: 'too many certificates are asked for at once; try again', retryAfterSeconds: 1 });
+  new AppError({ code: 'unavailable', publicMessage: 'too many certificate requests at once; try again', retryAfterSeconds: 1 });
 
 function refused({ metrics, log }: EnrolDeps, refusal: AppError): Reply {
   const { code, publicMessage, cause, retryAfterSeconds } = refusal;

@@ -10,18 +10,18 @@ export interface Material extends Pair {
   readonly authorities: readonly string[];
 }
 
-export interface TendedMaterial {
+export interface MaintainedMaterial {
   readonly current: Material | null;
   /** Why no client can be served; null: there is no problem. */
   readonly problem: string | null;
   /** Called for each new material. Returns a function that ends the calls. */
   onChange(listener: (material: Material) => void): () => void;
   /** Checks and renews the material immediately. */
-  tend(): Promise<void>;
+  check(): Promise<void>;
   close(): Promise<void>;
 }
 
-interface Deps {
+interface MaterialDeps {
   /** Returns the current material; the same object `held` if it is unchanged. Throws when there is no material. */
   readonly find: (held: Material | null) => Promise<Material>;
   readonly now: () => Date;
@@ -31,33 +31,30 @@ interface Deps {
   };
 }
 
-const standardTendMs = 30_000;
+const standardCheckMs = 30_000;
 
 /** Resolves after the first search, whether it succeeded or not. */
-export async function tendMaterial({ find, now, log }: Deps, tendMs = standardTendMs): Promise<TendedMaterial> {
+export async function maintainMaterial({ find, now, log }: MaterialDeps, checkMs = standardCheckMs): Promise<MaintainedMaterial> {
   const listeners = new Set<(material: Material) => void>();
   let current: Material | null = null;
   let problem: string | null = 'there is no certificate yet';
-  const tendOnce = async (): Promise<void> => {
+  const checkOnce = async (): Promise<void> => {
     try {
       const found = await find(current);
       problem = null;
       if (found === current) return;
       current = found;
       for (const listener of listeners) listener(found);
-      log.info(
-        { expiresAt: expiryOf(found), authorities: found.authorities.length },
-        'the certificate that sidecars are shown is a new one',
-      );
+      log.info({ expiresAt: expiryOf(found), authorities: found.authorities.length }, 'the server certificate for sidecars was renewed');
     } catch (error) {
       problem = reasonOf(error);
-      log.error(loggable(error), 'the certificate that sidecars are shown was not looked after');
+      log.error(loggable(error), 'the server certificate for sidecars could not be checked or renewed');
     }
   };
-  let tending: Promise<void> = Promise.resolve();
-  const tend = (): Promise<void> => (tending = tending.then(tendOnce));
-  await tend();
-  const timer = setInterval(() => void tend(), tendMs);
+  let checking: Promise<void> = Promise.resolve();
+  const check = (): Promise<void> => (checking = checking.then(checkOnce));
+  await check();
+  const timer = setInterval(() => void check(), checkMs);
   return {
     get current() {
       return current;
@@ -70,10 +67,10 @@ export async function tendMaterial({ find, now, log }: Deps, tendMs = standardTe
       listeners.add(listener);
       return () => void listeners.delete(listener);
     },
-    tend,
+    check,
     close: () => {
       clearInterval(timer);
-      return tending;
+      return checking;
     },
   };
 }

@@ -1,19 +1,19 @@
 // Certificates of the control plane's own authority: one for this process, which never leaves the process, and those of
 // clients.
 import type { KeyObject } from 'node:crypto';
-import { type Authority, type Known, renewedServer, type Server, validityBy } from '../x509/authorities.ts';
+import { type Authority, type DatedAuthority, renewedServer, type Server, validityBy } from '../x509/authorities.ts';
 import { makeClient } from '../x509/certificate.ts';
 import type { Material } from './material.ts';
 import type { OwnTerms } from './terms.ts';
 
 interface OwnAuthorities {
   /** The unexpired authorities, oldest first. */
-  readonly authorities: readonly Known[];
+  readonly authorities: readonly DatedAuthority[];
   /** The authority that signs now. */
   readonly signer: Authority;
 }
 
-interface Deps {
+interface OwnMaterialDeps {
   /** Returns the current authorities, which all control planes share. */
   readonly find: () => Promise<OwnAuthorities>;
   /** The DNS names and IP addresses with which clients reach the process. */
@@ -33,7 +33,7 @@ export interface OwnMaterial {
   readonly issue: (publicKey: KeyObject, uri: string) => IssuedClient | null;
 }
 
-export function createOwnMaterial({ find, names, terms, now }: Deps): OwnMaterial {
+export function createOwnMaterial({ find, names, terms, now }: OwnMaterialDeps): OwnMaterial {
   let server: Server | null = null;
   let signer: Authority | null = null;
   return {

@@ -9,13 +9,13 @@ import { isIP } from 'node:net';
 import { makeAuthority, makeServer, type Pair } from './certificate.ts';
 
 /** The minimum data of an authority. */
-export interface Known {
+export interface DatedAuthority {
   readonly certificate: string;
   /** ISO 8601. The certificate itself has an earlier start, for clocks that are behind. */
   readonly madeAt: string;
 }
 
-export interface Authority extends Known, Pair {}
+export interface Authority extends DatedAuthority, Pair {}
 
 export interface Server extends Authority {
   /** The fingerprint of the authority that signed the certificate. */
@@ -37,14 +37,15 @@ interface Now {
 }
 
 /** Returns the authorities that have not expired. The list is ordered, oldest first. */
-export const aliveAt = <A extends Known>(held: readonly A[], now: Date): readonly A[] =>
+export const aliveAt = <A extends DatedAuthority>(held: readonly A[], now: Date): readonly A[] =>
   held.filter((one) => lifeOf(one).until > now.getTime());
 
 /** An authority that was made by a clock far ahead becomes valid later. Until then it does not replace another one. */
-const validAt = <A extends Known>(alive: readonly A[], now: Date): readonly A[] => alive.filter((one) => lifeOf(one).from <= now.getTime());
+const validAt = <A extends DatedAuthority>(alive: readonly A[], now: Date): readonly A[] =>
+  alive.filter((one) => lifeOf(one).from <= now.getTime());
 
 /** Whether a new authority is due in addition to the unexpired ones. */
-export function needsNew(alive: readonly Known[], now: Date): boolean {
+export function needsNew(alive: readonly DatedAuthority[], now: Date): boolean {
   const last = validAt(alive, now).at(-1);
   return last === undefined || isInLastThird(last, now);
 }
@@ -56,24 +57,24 @@ export function newAuthority(name: string, { now, terms }: Now): Authority {
 }
 
 /** Throws when there is no unexpired authority. */
-export function signerOf<A extends Known>(alive: readonly A[], { now, terms }: Now): A {
+export function signerOf<A extends DatedAuthority>(alive: readonly A[], { now, terms }: Now): A {
   const settled = alive.filter(({ madeAt }) => now.getTime() - Date.parse(madeAt) >= terms.settleMs);
   const signer = settled.at(-1) ?? validAt(alive, now)[0] ?? alive[0];
-  if (signer === undefined) throw new Error('no authority is alive');
+  if (signer === undefined) throw new Error('no authority is valid now');
   return signer;
 }
 
-interface Serving extends Now {
+interface ServerCertificateTerms extends Now {
   /** DNS names and IP addresses. */
   readonly names: readonly string[];
 }
 
 /** Returns the current server certificate; `server` itself while it is still good. */
-export function renewedServer(server: Server | null, signer: Authority, at: Serving): Server {
+export function renewedServer(server: Server | null, signer: Authority, at: ServerCertificateTerms): Server {
   return server !== null && isGood(server, signer, at) ? server : newServer(signer, at);
 }
 
-function isGood(server: Server, signer: Authority, { now, names }: Serving): boolean {
+function isGood(server: Server, signer: Authority, { now, names }: ServerCertificateTerms): boolean {
   const certificate = new X509Certificate(server.certificate);
   const isNamed = (name: string): boolean =>
     isIP(name) === 0
@@ -82,7 +83,7 @@ function isGood(server: Server, signer: Authority, { now, names }: Serving): boo
   return server.by === fingerprint(signer) && !isInLastThird(server, now) && names.every(isNamed);
 }
 
-function newServer(signer: Authority, { now, names, terms }: Serving): Server {
+function newServer(signer: Authority, { now, names, terms }: ServerCertificateTerms): Server {
   const dnsNames = names.filter((name) => isIP(name) === 0);
   const ipAddresses = names.filter((name) => isIP(name) !== 0);
   const validity = validityBy(signer, { now, terms, ms: terms.serverMs });
@@ -91,7 +92,7 @@ function newServer(signer: Authority, { now, names, terms }: Serving): Server {
 
 /** The validity of a certificate with this lifetime. It never ends later than that of its signer. */
 export function validityBy(
-  signer: Known,
+  signer: DatedAuthority,
   { now, terms, ms }: Now & { readonly ms: number },
 ): { readonly from: Date; readonly until: Date } {
   const until = Math.min(now.getTime() + ms, lifeOf(signer).until);
@@ -107,7 +108,7 @@ export function lifeOf({ certificate }: { readonly certificate: string }): { rea
 export const fingerprint = ({ certificate }: { readonly certificate: string }): string =>
   createHash('sha256').update(new X509Certificate(certificate).raw).digest('hex');
 
-function isInLastThird(one: Known, now: Date): boolean {
+function isInLastThird(one: DatedAuthority, now: Date): boolean {
   const { until } = lifeOf(one);
   return until - now.getTime() < (until - Date.parse(one.madeAt)) / 3;
 }

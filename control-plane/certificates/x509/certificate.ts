@@ -95,7 +95,7 @@ function issue(authority: Pair, { subject, spki, use, names, validity }: Leaf): 
   return certify({ subject: subject.slice(0, 64), issuer, validity, spki, extensions, by: createPrivateKey(authority.key) });
 }
 
-interface Certified {
+interface CertificateContent {
   readonly subject: string;
   readonly issuer: string;
   readonly validity: Validity;
@@ -104,7 +104,7 @@ interface Certified {
   readonly by: KeyObject;
 }
 
-function certify({ subject, issuer, validity, spki, extensions, by }: Certified): string {
+function certify({ subject, issuer, validity, spki, extensions, by }: CertificateContent): string {
   const serial = randomBytes(16);
   serial[0] = (serial[0] ?? 0) & 0x7f;
   const signed = sequence(

@@ -12,7 +12,7 @@ export async function readCertificates(folder: string): Promise<Pair> {
     createSecureContext({ cert: certificate, key });
   } catch {
     // Details about a key must not appear in a log.
-    throw new Error(`tls.crt and tls.key in ${folder} are no certificate and its key`);
+    throw new Error(`tls.crt and tls.key in ${folder} are not a certificate and its private key`);
   }
   return { certificate, key };
 }

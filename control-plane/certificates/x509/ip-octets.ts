@@ -1,7 +1,7 @@
 // Converts an IP address to its form in a certificate: four or sixteen octets.
 import { isIP } from 'node:net';
 
-/** Throws when the text is no IP address. */
+/** Throws when the text is not an IP address. */
 export function ipOctets(address: string): Buffer {
   switch (isIP(address)) {
     case 4:
@@ -9,7 +9,7 @@ export function ipOctets(address: string): Buffer {
     case 6:
       return ofSixteen(address);
     default:
-      throw new Error(`${JSON.stringify(address)} is no IP address`);
+      throw new Error(`${JSON.stringify(address)} is not an IP address`);
   }
 }
 

@@ -120,5 +120,7 @@ async function requireOurs(folder: string): Promise<void> {
   const { uid, mode } = await lstat(folder);
   const ours = uid === process.getuid?.() && (mode & 0o170022) === 0o040000;
   if (!ours)
-    throw new Error(`${folder} must be a folder that belongs to us and that nobody else can write to: remove it or mend its mode.`);
+    throw new Error(
+      `${folder} must be a folder that belongs to the user of this process and that no other user can write to: remove it or correct its mode.`,
+    );
 }

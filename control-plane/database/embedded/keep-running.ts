@@ -54,7 +54,7 @@ export function keepRunning(first: Postmaster, { start, warn }: KeepDeps): { rea
   }
 
   const kept = keep().catch((error: unknown) => {
-    if (!signal.aborted) warn(`the embedded PostgreSQL is not looked after any more: ${String(error)}`);
+    if (!signal.aborted) warn(`the embedded PostgreSQL is no longer monitored: ${String(error)}`);
   });
   return {
     async stop() {

@@ -8,7 +8,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { type Account, accountOptions, clusterPath } from './account.ts';
 import { errorCode } from './error-code.ts';
-import { type Connection, knock } from './knock.ts';
+import { type Connection, probeServer } from './probe-server.ts';
 import { openLog } from './server-log.ts';
 import { databaseName, port, serverSettings, superuser } from './settings.ts';
 
@@ -52,8 +52,8 @@ export async function adoptPostmaster(server: Server): Promise<Postmaster | unde
   const pid = await readPid(server.dir);
   if (pid === undefined) return undefined;
   const connection = connectionTo(server);
-  let state = await knock(connection);
-  for (const start = performance.now(); state === 'busy'; state = await knock(connection)) {
+  let state = await probeServer(connection);
+  for (const start = performance.now(); state === 'busy'; state = await probeServer(connection)) {
     if (performance.now() - start > busyMsMax)
       throw new Error(`PostgreSQL, pid ${pid}, in ${server.dir} does not become ready: see ${server.logFile}`);
     await delay(pollMs, undefined, { signal: server.signal });
@@ -108,7 +108,7 @@ async function awaitAnswer(child: ChildProcess, server: Server): Promise<Postmas
   child.unref();
   const connection = connectionTo(server);
   try {
-    for (const start = performance.now(); (await knock(connection)) !== 'answering'; ) {
+    for (const start = performance.now(); (await probeServer(connection)) !== 'answering'; ) {
       if (child.exitCode !== null || child.signalCode !== null) return undefined;
       if (performance.now() - start > busyMsMax)
         throw new Error(`PostgreSQL did not become ready within ${busyMsMax / 1000} s: see ${server.logFile}`);
@@ -129,7 +129,7 @@ async function awaitAnswer(child: ChildProcess, server: Server): Promise<Postmas
 async function endOf(pid: number): Promise<string> {
   for (const command = await readCommand(pid); command !== '' && (await readCommand(pid)) === command; )
     await delay(adoptedPollMs, undefined, { ref: false });
-  return 'nobody heard how';
+  return 'in an unknown way';
 }
 
 const ending = ({ exitCode, signalCode }: ChildProcess) => (signalCode ? `signal ${signalCode}` : `exit code ${exitCode}`);

@@ -23,7 +23,7 @@ export async function openLog(file: string) {
       .split('\n')
       .filter((line) => !line.includes(askedTooEarly))
       .slice(-quotedLines);
-    return `${problem}. The last lines of ${file}:\n  ${lines.join('\n  ')}\nMend what they name and start again, or set DATABASE_URL to a PostgreSQL of your own.`;
+    return `${problem}. The last lines of ${file}:\n  ${lines.join('\n  ')}\nCorrect what they name and start again, or set DATABASE_URL to another PostgreSQL.`;
   };
   return { fd: handle.fd, read, explain, close: () => handle.close() };
 }

@@ -20,7 +20,7 @@ import { chooseAccount } from './account.ts';
 import { findNative, prepareBinaries } from './binaries.ts';
 import { createCluster } from './cluster.ts';
 import { keepRunning } from './keep-running.ts';
-import type { Connection } from './knock.ts';
+import type { Connection } from './probe-server.ts';
 import { acquireLock } from './lock.ts';
 import { adoptPostmaster, launchPostmaster, type Postmaster, type Server } from './postmaster.ts';
 import { shortenPath } from './short-path.ts';
@@ -113,7 +113,9 @@ async function openHome(dataDir: string): Promise<string> {
   const owner = (await stat(home)).uid;
   // If a normal user controls the folder, a link in it could make root write anywhere.
   if (owner !== uid)
-    throw new Error(`${home} belongs to user ${owner} and we run as ${uid}: start as that user or set another TOLLGATE_DATA_DIR.`);
+    throw new Error(
+      `${home} belongs to user ${owner} and this process runs as user ${uid}: start as that user or set another TOLLGATE_DATA_DIR.`,
+    );
   return home;
 }
 

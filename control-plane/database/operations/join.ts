@@ -10,7 +10,7 @@ import { inTransaction } from '../transaction.ts';
 /** Null: the program understands all of it. */
 export function notUnderstood({ needs }: Pick<Deployment, 'needs'>): string | null {
   const lacking = needs.filter((need) => !capabilities.includes(need));
-  const words = 'this database holds what this version does not understand, and would enforce wrongly';
+  const words = 'this database contains policy that this version does not understand and would enforce incorrectly';
   return lacking.length === 0 ? null : `${words}; start the version that wrote it, or a later one. It needs: ${lacking.join(', ')}`;
 }
 

@@ -1,17 +1,18 @@
 // Gives a restored copy of a database a new epoch, so that its revisions are not confused with revisions that sidecars
 // have seen. The person who restores the database starts this on the command line. It is not part of the API.
+
 import { hasTable, lockStart, readDeployment, updateEpoch } from '../deployment.ts';
-import { markRestored, type Restored } from '../restored.ts';
+import { markRestored, type RestoredState } from '../restored.ts';
 import { listHeartbeats } from '../../runs/store/run-instances.ts';
 import { inTransaction } from '../transaction.ts';
-import type { Deps } from '../../access/operation.ts';
+import type { OperationDeps } from '../../access/operation.ts';
 
-export type Renewed =
-  | { readonly kind: 'renewed'; readonly before: string; readonly epoch: string; readonly restored: Restored }
+export type EpochRenewal =
+  | { readonly kind: 'renewed'; readonly before: string; readonly epoch: string; readonly restored: RestoredState }
   /** Nothing was done, for this reason. */
   | { readonly kind: 'refused'; readonly reason: string };
 
-interface RenewDeps extends Pick<Deps, 'pool' | 'random'> {
+interface RenewDeps extends Pick<OperationDeps, 'pool' | 'random'> {
   readonly wait: (ms: number) => Promise<unknown>;
   /** Migrates a copy that an earlier version wrote to the schema of this version. */
   readonly migrate: () => Promise<void>;
@@ -22,13 +23,16 @@ const epochBytes = 16;
 const lookMs = 2_500;
 
 /** `force`: renew even while control planes run on this database. They notice it within a second. */
-export async function renewEpoch({ pool, random, wait, migrate }: RenewDeps, { force }: { readonly force: boolean }): Promise<Renewed> {
+export async function renewEpoch(
+  { pool, random, wait, migrate }: RenewDeps,
+  { force }: { readonly force: boolean },
+): Promise<EpochRenewal> {
   // This check comes before any write, because the database may belong to another program.
   if (!(await hasTable(pool, 'deployment'))) return neverRan;
   const live = force ? 0 : await countLive({ pool, wait });
   if (live > 0)
     return refused(
-      `${live === 1 ? 'a control plane runs' : `${live} control planes run`} on this database; stop ${live === 1 ? 'it' : 'them'} first, or say --force`,
+      `${live === 1 ? 'a control plane runs' : `${live} control planes run`} on this database; stop ${live === 1 ? 'it' : 'them'} first, or use --force`,
     );
   await migrate();
   return inTransaction(
@@ -53,6 +57,6 @@ async function countLive({ pool, wait }: Pick<RenewDeps, 'pool' | 'wait'>): Prom
   return [...after].filter(([id, at]) => at !== before.get(id)).length;
 }
 
-const refused = (reason: string): Renewed => ({ kind: 'refused', reason });
+const refused = (reason: string): EpochRenewal => ({ kind: 'refused', reason });
 
-const neverRan = refused('this database holds no workspaces: no control plane ever ran on it');
+const neverRan = refused('this database holds no workspaces: no control plane has run on it');

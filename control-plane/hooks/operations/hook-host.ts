@@ -22,10 +22,10 @@ import {
 import type { Actor } from '../../access/rules/actor.ts';
 import type { Governor } from '../../runs/governance/governor.ts';
 import { authenticate } from '../../access/operations/authenticate.ts';
-import type { Deps } from '../../access/operation.ts';
+import type { OperationDeps } from '../../access/operation.ts';
 import { createSharedLookup } from './shared-lookup.ts';
 
-interface HookHostDeps extends Pick<Deps, 'pool' | 'clock'> {
+interface HookHostDeps extends Pick<OperationDeps, 'pool' | 'clock'> {
   readonly governor: Pick<Governor, 'lease'>;
   readonly requestsPerSecond: number;
   readonly decided: HookHost['decided'];

@@ -5,18 +5,18 @@
 // States of a question: running → running, with a next lookup requested → running …; removed when it is answered and no
 // request waits.
 
-interface Asked<Answer> {
+interface PendingLookup<Answer> {
   readonly now: Promise<Answer>;
   /** Begins when `now` has settled. Null: no request has arrived since `now` began. */
   next: Promise<Answer> | null;
 }
 
 export function createSharedLookup<Answer>(look: (question: string) => Promise<Answer>): (question: string) => Promise<Answer> {
-  const asked = new Map<string, Asked<Answer>>();
+  const asked = new Map<string, PendingLookup<Answer>>();
 
   function begin(question: string): Promise<Answer> {
     const now = look(question);
-    const own: Asked<Answer> = { now, next: null };
+    const own: PendingLookup<Answer> = { now, next: null };
     asked.set(question, own);
     const forget = (): void => {
       if (own.next === null) asked.delete(question);

@@ -1,11 +1,11 @@
 // Caches what was computed for a key from the audit log, for the next entries with the same key. Sidecars write the
 // log, so the number of keys and their total characters are bounded. At either bound, the cache is cleared.
 
-interface Kept<T> {
+interface BoundedCache<T> {
   getOr(key: string, make: () => T): T;
 }
 
-export function createKept<T>(max: { readonly entries: number; readonly characters: number }): Kept<T> {
+export function createKept<T>(max: { readonly entries: number; readonly characters: number }): BoundedCache<T> {
   const kept = new Map<string, T>();
   let characters = 0;
   return {

@@ -39,14 +39,14 @@ export interface ReplayedCall {
 }
 
 /** The present agents, roles and keys, for information that an entry lacks. */
-export interface Known {
+export interface KnownCallers {
   readonly agentNames: ReadonlySet<string>;
   readonly roles: ReadonlyMap<string, ReplayedCaller['role']>;
   /** Keys that pin the tier of their callers. */
   readonly pinningKeys: ReadonlySet<string>;
 }
 
-export const knownFrom = ({ agents, members, keys }: Pick<PolicySource, 'agents' | 'members' | 'keys'>): Known => ({
+export const knownFrom = ({ agents, members, keys }: Pick<PolicySource, 'agents' | 'members' | 'keys'>): KnownCallers => ({
   agentNames: new Set(agents.map(({ name }) => name)),
   roles: new Map([
     ...members.map(({ uid, role }) => [uid, role] as const),
@@ -55,7 +55,7 @@ export const knownFrom = ({ agents, members, keys }: Pick<PolicySource, 'agents'
   pinningKeys: new Set(keys.flatMap(({ id, pins }) => (pins.tier === null ? [] : [id]))),
 });
 
-export function replayedCall(entry: ReplayedEntry, known: Known): ReplayedCall {
+export function replayedCall(entry: ReplayedEntry, known: KnownCallers): ReplayedCall {
   const { id, ts, tool, decision, agentName, sub, fields } = entry;
   const code = textOf(fields['code']);
   const { caller, approximate } = callerOf(entry, known);
@@ -95,7 +95,7 @@ interface Found {
   readonly approximate: boolean;
 }
 
-function callerOf({ sub, agentName, fields }: ReplayedEntry, known: Known): Found {
+function callerOf({ sub, agentName, fields }: ReplayedEntry, known: KnownCallers): Found {
   const origin = textOf(fields['originSub']) || sub;
   const role = isRole(fields['role']) ? fields['role'] : known.roles.get(origin);
   // A delegated call of unknown origin. There is no subject whose documents could be read.

@@ -100,7 +100,7 @@ export function createSimulation(today: ReplayedPolicy, draft: ReplayedPolicy): 
   const totals = { entries: 0, notPolicy: 0, approximate: 0, drift: 0, groupsCut: false };
   const newly: Record<Change, number> = { denied: 0, allowed: 0, throttled: 0, redacted: 0, unredacted: 0 };
 
-  const add = (change: Change, call: ReplayedCall, was: Weighed, is: Weighed): void => {
+  const add = (change: Change, call: ReplayedCall, was: ReplayResult, is: ReplayResult): void => {
     newly[change] += 1;
     const { reason: from, place: fromPlace } = wordsOf(change, was);
     const { reason: to, place: toPlace } = wordsOf(change, is);
@@ -167,14 +167,14 @@ function changeOf(was: Decision, is: Decision): Change | null {
   return is.transform === 'redact' ? 'redacted' : 'unredacted';
 }
 
-interface Weighed {
+interface ReplayResult {
   readonly caller: Caller;
   readonly tool: string;
   readonly decision: Decision;
 }
 
 interface Side {
-  weigh(call: ReplayedCall, caller: ReplayedCaller): Weighed;
+  weigh(call: ReplayedCall, caller: ReplayedCaller): ReplayResult;
 }
 
 function createSide(policy: ReplayedPolicy): Side {
@@ -210,7 +210,7 @@ function unredactable(decision: Decision): Decision {
 const noneOf = (set: Decision['limits']): Decision['limits'] => ({ ...set, limits: [], found: null });
 
 /** The rule that identifies a change, and its description. */
-function wordsOf(change: Change, { caller, tool, decision }: Weighed): { readonly reason: string; readonly place: Standing } {
+function wordsOf(change: Change, { caller, tool, decision }: ReplayResult): { readonly reason: string; readonly place: Standing } {
   if (change === 'redacted' || change === 'unredacted') {
     const { reason, ...place } = transformStanding(caller, tool);
     return { reason: `${decision.code}: ${reason}`, place };

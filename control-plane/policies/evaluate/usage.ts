@@ -48,7 +48,7 @@ interface UsageFilter {
   readonly agent: string | null;
 }
 
-interface Counted {
+interface CountedLimit {
   readonly sub: string;
   readonly limit: Limit;
   readonly set: LimitSet;
@@ -58,12 +58,12 @@ interface Counted {
 export function createUsageCount(policy: ReplayedPolicy, { sub: onlySub, agent: onlyAgent }: UsageFilter): UsageCount {
   const bind = createReplayedBinder(policy);
   const counters = createCounters(policy.settings.windowSeconds);
-  const limitsByCall = createKept<readonly Counted[]>(max.known);
-  const counted = new Map<string, Counted>();
+  const limitsByCall = createKept<readonly CountedLimit[]>(max.known);
+  const counted = new Map<string, CountedLimit>();
   let characters = 0;
   let cut = false;
 
-  const countedFor = (caller: Caller, sub: string, tool: string): readonly Counted[] =>
+  const countedFor = (caller: Caller, sub: string, tool: string): readonly CountedLimit[] =>
     enforcedFold(caller, tool).limits.flatMap((limit) => {
       const key = JSON.stringify([sub, limit.id]);
       const known = counted.get(key);
@@ -77,7 +77,7 @@ export function createUsageCount(policy: ReplayedPolicy, { sub: onlySub, agent: 
       characters += key.length;
       return [one];
     });
-  const limitsOf = (replayed: ReplayedCaller, tool: string): readonly Counted[] =>
+  const limitsOf = (replayed: ReplayedCaller, tool: string): readonly CountedLimit[] =>
     limitsByCall.getOr(JSON.stringify([replayed, tool]), () => countedFor(bind(replayed), replayed.sub, tool));
 
   return {
@@ -102,6 +102,6 @@ function usedLimit(sub: string, { id, path, max }: Limit, used: number): UsedLim
   const document = id.slice(0, id.length - path.length - 1);
   // A rule's path ends with its tier.
   const tier = path.slice(path.lastIndexOf('.') + 1);
-  if (!isTier(tier)) throw new Error(`a limit stands at no tier: ${path}`);
+  if (!isTier(tier)) throw new Error(`the path of a limit names no tier: ${path}`);
   return { document, path, rateLimit: max, sub, tier, used, left: Math.max(0, max - used) };
 }

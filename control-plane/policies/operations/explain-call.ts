@@ -11,10 +11,11 @@ import { readOperation } from '../../access/operation.ts';
 export const explainCall = readOperation('policy.explain', async ({ pool, defaults }, actor, question: ExplainQuestion) => {
   if (question.sub !== undefined && question.sub !== actor.sub) requireAccessTo(actor, 'policy.explain', question.sub);
   if (question.sub?.startsWith('agent:') === true)
-    throw badRequest('sub is an agent, which has no policy of its own: ask with the originSub of the entry');
+    throw badRequest('sub is an agent, and agents have no policy; use the originSub of the entry');
   const state = await readWorkspaceState(pool, actor.workspaceId);
-  if (state === null) throw unauthenticated('the workspace of this key is gone');
+  if (state === null) throw unauthenticated('the workspace of this key no longer exists');
   const explanation = explainState(state, defaults, question);
-  if (explanation === null) throw badRequest(`${JSON.stringify(question.sub)} is no member or service key of this workspace; ask by role`);
+  if (explanation === null)
+    throw badRequest(`${JSON.stringify(question.sub)} is not a member or service key of this workspace; use role instead`);
   return explanation;
 });

@@ -11,7 +11,7 @@ export const exportPolicies = readOperation('policy.export', ({ pool }, { worksp
     pool,
     async (client) => {
       const workspace = await findWorkspace(client, workspaceId);
-      if (workspace === null) throw unauthenticated('the workspace of this key is gone');
+      if (workspace === null) throw unauthenticated('the workspace of this key no longer exists');
       return { ...policySetOf(await listDocuments(client, workspaceId)), revision: workspace.revision };
     },
     'read',

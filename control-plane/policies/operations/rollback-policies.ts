@@ -29,7 +29,7 @@ const rollback = writeOperation('policy.rollback', async (write, revision: numbe
 
 async function documentsAt(write: Write, revision: number): Promise<WantedDocuments> {
   const present = write.revision - 1;
-  if (revision > present) throw notFound(`there is no revision ${revision} yet; the present one is ${present}`);
+  if (revision > present) throw notFound(`there is no revision ${revision} yet; the current one is ${present}`);
   const documents = await membersAsThen(write, await listDocumentsAt(write.client, write.workspaceId, revision));
   // A document that was valid then can be invalid today.
   refuseIfAny(checkDocuments(documents));
@@ -43,10 +43,12 @@ async function documentsAt(write: Write, revision: number): Promise<WantedDocume
  */
 async function membersAsThen({ client, workspaceId }: Write, past: readonly StoredDocument[]): Promise<readonly StoredDocument[]> {
   const uids = new Set((await listMembers(client, workspaceId)).map(({ uid }) => uid));
-  const ofStranger = ({ id }: StoredDocument): boolean => id.layer === 'user' && !uids.has(id.uid);
+  const isOfNonMember = ({ id }: StoredDocument): boolean => id.layer === 'user' && !uids.has(id.uid);
   const then = new Set(past.map(({ id }) => documentKey(id)));
   return [
-    ...past.filter((one) => !ofStranger(one)),
-    ...(await listDocuments(client, workspaceId, 'user')).filter((one) => ofStranger(one) && isOfSet(one) && then.has(documentKey(one.id))),
+    ...past.filter((one) => !isOfNonMember(one)),
+    ...(await listDocuments(client, workspaceId, 'user')).filter(
+      (one) => isOfNonMember(one) && isOfSet(one) && then.has(documentKey(one.id)),
+    ),
   ];
 }

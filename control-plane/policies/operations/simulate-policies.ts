@@ -8,7 +8,7 @@ import type { WorkspaceState } from '../../workspaces/rules.ts';
 import { requireAccess } from '../../access/rules/access.ts';
 import { draftedDocuments, parseSimulation, type SimulationQuestion } from '../rules/simulation.ts';
 import { accepted, unauthenticated } from '../../base/refusal.ts';
-import { type Known, knownFrom, type ReplayedEntry, replayedCall } from '../evaluate/replayed-call.ts';
+import { type KnownCallers, knownFrom, type ReplayedEntry, replayedCall } from '../evaluate/replayed-call.ts';
 import { type Comparison, createSimulation, type Simulation } from '../evaluate/simulate.ts';
 import { readReplay } from '../../audit/store/audit-replay.ts';
 import { readWorkspaceState } from '../../workspaces/store/workspace-state.ts';
@@ -52,7 +52,7 @@ export function createSimulatePolicies(): Operation<unknown, AsyncIterable<Simul
     };
     return seated(seats, workspaceId, async () => {
       const state = await readWorkspaceState(readingPool, workspaceId);
-      if (state === null) throw unauthenticated('the workspace of this key is gone');
+      if (state === null) throw unauthenticated('the workspace of this key no longer exists');
       return simulate(replay, state, defaults, question);
     });
   });
@@ -135,7 +135,7 @@ async function* replayed(
 
 interface Run {
   readonly simulation: Simulation;
-  readonly known: Known;
+  readonly known: KnownCallers;
   readonly since: Date;
   readonly limit: number;
   entries: number;

@@ -9,7 +9,7 @@ import { countLackingInstances } from '../../runs/store/run-instances.ts';
 import { listLackingSidecars } from '../../sidecars/store.ts';
 import type { Write } from '../../access/operation.ts';
 
-type Understanding = Pick<Write, 'client' | 'workspaceId' | 'force'> & { readonly deps: Pick<Write['deps'], 'needs'> };
+type CapabilityCheck = Pick<Write, 'client' | 'workspaceId' | 'force'> & { readonly deps: Pick<Write['deps'], 'needs'> };
 
 /** How long a control plane without a heartbeat still counts as live. */
 const silenceMs = 30_000;
@@ -20,7 +20,7 @@ const ownNeeds: Readonly<Record<string, string>> = { agentCeiling: 'agent-ceilin
 
 /** Throws a conflict. Otherwise it records in the database which capabilities are needed from now on. */
 export async function requireUnderstood(
-  { client, workspaceId, force, deps }: Understanding,
+  { client, workspaceId, force, deps }: CapabilityCheck,
   documents: readonly (PolicyDocument | null)[],
 ): Promise<void> {
   const written = documents.filter((document) => document !== null);
@@ -41,7 +41,9 @@ export async function requireUnderstood(
   if (!force && ofSidecars.length > 0) {
     const sidecars = await listLackingSidecars(client, workspaceId, ofSidecars);
     if (sidecars.length > 0)
-      throw conflict(`${what}, which sidecars lack: ${shown(sidecars)}; upgrade them, or say force=true: they deny what it is about`);
+      throw conflict(
+        `${what}, which sidecars lack: ${shown(sidecars)}; upgrade them, or set force=true: they then deny the calls of such rules`,
+      );
   }
   await raiseNeeds(client, needs);
 }

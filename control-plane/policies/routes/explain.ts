@@ -30,10 +30,10 @@ const outcome = object({
   attributedTo: object(place, marks),
 });
 const redaction = object({
-  off: { ...listOf(word(redactionKinds)), description: 'kinds that are not looked for' },
+  off: { ...listOf(word(redactionKinds)), description: 'kinds that are not detected' },
   patterns: { ...texts, description: "the workspace's own kinds" },
-  allow: { ...integer, description: 'how many values stay as they are' },
-  exception: { ...orNull(object({ path: text, kinds: texts })), description: 'kinds that calls of this tool keep' },
+  allow: { ...integer, description: 'number of values that are not redacted' },
+  exception: { ...orNull(object({ path: text, kinds: texts })), description: 'kinds that are not redacted in calls of this tool' },
 });
 const explanation = object(
   {
@@ -46,7 +46,7 @@ const explanation = object(
         {
           layer: word(layers),
           document: text,
-          mode: { ...orNull(word(['enforce', 'audit'])), description: 'null: nobody has set it' },
+          mode: { ...orNull(word(['enforce', 'audit'])), description: 'null: not set' },
           path: text,
           rule: { type: 'object' },
           fields: listOf(object({ field: text, value: {}, path: text }, { override: { const: true } })),
@@ -56,14 +56,14 @@ const explanation = object(
     ),
     wouldAllow: {
       ...listOf(listOf(object({ layer: word([...layers, 'agent']), document: text, path: text, change: text }, { part: word(parts) }))),
-      description: 'ways to an allow, each a list of changes to make together; `agent` is the profile of the calling agent',
+      description: 'ways to allow the call, each a list of changes to make together; `agent` is the profile of the calling agent',
     },
   },
   {
-    redaction: { ...redaction, description: 'only where what is passed on or stored of the call is redacted' },
+    redaction: { ...redaction, description: 'only if the call is redacted before it is forwarded or stored' },
     toolNames: {
       ...listOf(object({ host: word(hosts), name: text, path: text })),
-      description: 'what coding agents call the tool, only where the workspace names it otherwise than they do',
+      description: 'names that coding agents use for the tool, only if the workspace uses another name',
     },
   },
 );
@@ -74,10 +74,10 @@ export function addExplainRoute(app: FastifyInstance, deps: AppDeps): void {
     url: '/:workspace/admin/explain',
     id: 'explainCall',
     tag: 'Policies',
-    summary: 'Says what would be decided of a call, and why',
+    summary: 'Explains how a call would be decided',
     description: `Of a member or service key (\`sub\`) or of a role alone; a member may ask about themselves and about roles. A direct call of an agent
-of that type, which has used nothing of its limits and caps. \`layers\` are all that can speak for the caller, broad to specific; \`enforced\`
-and \`shadow\` are the two folds, as they are also where the workspace is frozen or the agent may not call the tool: then \`decision\` and
+of that type, which has used nothing of its limits and caps. \`layers\` are all documents that apply to the caller, broad to specific; \`enforced\`
+and \`shadow\` are the results of the documents alone. If the workspace is frozen or the agent may not call the tool, only \`decision\` and
 \`reason\` say so.`,
     answers: explanation,
     operation: explainCall,

@@ -49,7 +49,7 @@ import {
 const admin = '/:workspace/admin';
 const same = <T>(value: T): T => value;
 const nothing = (): undefined => undefined;
-const merges = 'JSON Merge Patch (RFC 7396): what is sent changes, `null` removes.';
+const merges = 'JSON Merge Patch (RFC 7396): fields that are sent are changed, `null` removes a field.';
 
 export function addPolicyRoutes(app: FastifyInstance, deps: AppDeps): void {
   const ofMembers = createRateLimit(deps.clock, writesPerMinute, 'writes of a user policy by its member a minute for each key');
@@ -101,7 +101,7 @@ export function addPolicyRoutes(app: FastifyInstance, deps: AppDeps): void {
     limit: ({ role, keyId }) => {
       if (!isLead(role)) ofMembers.take(keyId);
     },
-    often: `Of a member, more than ${writesPerMinute} PUTs and DELETEs of a key in a minute are refused.`,
+    often: `For a member, more than ${writesPerMinute} PUT and DELETE requests of a key in a minute are refused.`,
     read: readUserPolicy,
     write: putUserPolicy,
     remove: deleteUserPolicy,
@@ -213,7 +213,7 @@ function addLists(app: FastifyInstance, deps: AppDeps): void {
       url: `${admin}/${segment}`,
       id,
       tag: 'Policies',
-      summary: `Reads all of them, by ${words}`,
+      summary: `Reads all policies of this kind, by ${words}`,
       answers: mapOf(policyRef),
       operation,
       schema: { params: inWorkspace },
@@ -226,7 +226,7 @@ function addLists(app: FastifyInstance, deps: AppDeps): void {
 function addBrake(app: FastifyInstance, deps: AppDeps): void {
   for (const [word, summary, operation] of [
     ['freeze', 'Denies every call of the workspace, before every rule', freezeWorkspace],
-    ['unfreeze', 'Takes the brake off', unfreezeWorkspace],
+    ['unfreeze', 'Ends a freeze of the workspace', unfreezeWorkspace],
   ] as const) {
     addRoute(app, deps, {
       method: 'POST',

@@ -57,7 +57,8 @@ const rollback = Type.Object(
   { additionalProperties: false },
 );
 
-const dry = 'With `dryRun` it is only said what would change, and `revision` is the present one, as it is where nothing changes.';
+const dry =
+  'With `dryRun` nothing is written: the answer lists what would change. `revision` is then the current one, as it is if nothing changes.';
 
 export function addPolicySetRoutes(app: FastifyInstance, deps: AppDeps): void {
   addRoute(app, deps, {
@@ -65,7 +66,7 @@ export function addPolicySetRoutes(app: FastifyInstance, deps: AppDeps): void {
     url: '/:workspace/admin/policies',
     id: 'exportPolicies',
     tag: 'Policies',
-    summary: "Reads all of the organisation's policy documents, as `apply` takes them",
+    summary: "Reads all of the organisation's policy documents, in the form that `apply` accepts",
     answers: object({ ...policySet((one) => one), revision: integer }),
     operation: exportPolicies,
     schema: { params: inWorkspace },
@@ -78,7 +79,7 @@ export function addPolicySetRoutes(app: FastifyInstance, deps: AppDeps): void {
     id: 'applyPolicies',
     tag: 'Policies',
     summary: 'Writes many policy documents at once',
-    description: `A section that is present is the whole of that section: what it does not name is removed. An absent one stays as it is. ${dry}`,
+    description: `A section that is present is complete: documents that it does not name are removed. An absent section does not change. ${dry}`,
     answers: changes,
     refusals: ['conflict', 'stale_revision'],
     bodyBytes: bounds.policySetBytes,
@@ -93,8 +94,9 @@ export function addPolicySetRoutes(app: FastifyInstance, deps: AppDeps): void {
     url: '/:workspace/admin/policyHistory',
     id: 'readPolicyHistory',
     tag: 'Policies',
-    summary: 'Reads what each write made of a policy document, newest first',
-    description: '`before` is null where it was created, `after` where it was removed. There are more pages while there is `next`.',
+    summary: 'Reads what each write changed in a policy document, newest first',
+    description:
+      '`before` is null if the write created the document, `after` if it removed the document. `next` is absent on the last page.',
     answers: object({ history: listOf(pastWrite), count: integer }, { next: text }),
     operation: readPolicyHistory,
     schema: { params: inWorkspace, querystring: historyQuery },
@@ -106,9 +108,9 @@ export function addPolicySetRoutes(app: FastifyInstance, deps: AppDeps): void {
     url: '/:workspace/admin/policies/rollback',
     id: 'rollbackPolicies',
     tag: 'Policies',
-    summary: 'Makes the policy documents what they were at a revision',
-    description: `As a new revision. Keys, members, agents and members' own parts stay as they are, and documents about users
-who are no members today are left out of it: they stay as they are too. ${dry}`,
+    summary: 'Restores the policy documents of an earlier revision',
+    description: `It makes a new revision. Keys, members, agents and members' own parts do not change. Documents about users
+who are not members today do not change either. ${dry}`,
     answers: changes,
     refusals: ['not_found', 'conflict', 'stale_revision'],
     operation: rollbackPolicies,

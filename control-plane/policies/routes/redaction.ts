@@ -9,7 +9,7 @@ import { anyObject, integer, inWorkspace, listOf, object, text, texts } from '..
 const finding = object({
   kind: text,
   count: integer,
-  path: { ...text, description: 'where in the value; empty: the whole of it' },
+  path: { ...text, description: 'place in the value; empty: the whole value' },
   digests: { ...texts, description: 'what `allow` takes: SHA-256 in hex, of at most 100 values' },
 });
 
@@ -19,8 +19,8 @@ export function addRedactionRoute(app: FastifyInstance, deps: AppDeps): void {
     url: '/:workspace/admin/redact/preview',
     id: 'previewRedaction',
     tag: 'Policies',
-    summary: 'Shows what a value becomes where policy redacts',
-    description: `By the section \`redaction\` of the workspace policy, or by a draft of it. Numbers begin at 1 with each request; in a run they go on
+    summary: 'Shows a value as policy redacts it',
+    description: `By the section \`redaction\` of the workspace policy, or by a draft of it. Numbers begin at 1 with each request; in a run they continue
 from call to call. Nothing is stored.`,
     answers: object({ value: {}, findings: listOf(finding) }),
     operation: previewRedaction,

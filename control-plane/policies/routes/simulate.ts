@@ -66,13 +66,13 @@ export function addSimulateRoute(app: FastifyInstance, deps: StreamDeps): void {
     url: '/:workspace/admin/simulate',
     id: 'simulatePolicies',
     tag: 'Policies',
-    summary: 'Decides recorded calls again by a draft, and says who would be denied, allowed, throttled or redacted',
-    description: `The draft has the sections of \`policies/apply\`: one that is there is the whole of it, one that is not stays as stored. Needs the
-scope \`admin.audit.read\` besides. Each line is \`{progress: {entries, until}}\`, at last one \`{result}\` or \`{error}\`. What differs is due to
+    summary: 'Decides recorded calls again with a draft, and lists what would be denied, allowed, throttled or redacted',
+    description: `The draft has the sections of \`policies/apply\`: a section that is present is complete, an absent one stays as stored. It also needs the
+scope \`admin.audit.read\`. Each line is \`{progress: {entries, until}}\`, at last one \`{result}\` or \`{error}\`. Differences come from
 the draft alone: recorded calls are decided by the documents of today and by the draft, limits counted over the recorded times in both, one
-window before \`since\` included. \`notPolicy\`: refused before any document was read, and so they stay. \`approximate\`: the entry does not name
-every hop of its chain, or not who called. \`drift\`: recorded otherwise than today's documents decide. An entry of a group is told by the
-rule of the draft, in \`allowed\` by the rule of today. \`truncated\`: there were more entries than \`limit\`, or than 30 s were enough for. At most two of a workspace run at once.`,
+window before \`since\` included. \`notPolicy\`: refused before any document was read, so the draft changes nothing. \`approximate\`: the entry does not name
+every hop of its chain, or not who called. \`drift\`: recorded with another result than today's documents give. An entry of a group names the
+rule of the draft, in \`allowed\` the rule of today. \`truncated\`: there were more entries than \`limit\`, or than 30 s were enough for. At most two of a workspace run at once.`,
     answers: { mediaType: 'application/x-ndjson', text: 'JSON objects, one a line: {progress}, …, then {result} or {error}' },
     operation: createSimulatePolicies(),
     bodyBytes: bounds.policySetBytes,

@@ -22,7 +22,7 @@ export function isStricter(field: Field, a: Rule, b: Rule): boolean {
 }
 
 /** A removed field of a place, and the rule of the document that applies there now. */
-interface Taken {
+interface RemovedField {
   readonly id: DocumentId;
   readonly place: Place;
   readonly field: Field;
@@ -30,7 +30,7 @@ interface Taken {
 }
 
 /** Only for enforced documents. Other documents neither restrict nor permit anything. */
-function takenFrom({ id, before, after }: DocumentChange): readonly Taken[] {
+function takenFrom({ id, before, after }: DocumentChange): readonly RemovedField[] {
   if (id.layer === 'user' && id.part === 'self') return [];
   const rules = rulesByPath(enforcedOf(after));
   return placesOf(enforcedOf(before)).flatMap((place) =>
@@ -64,11 +64,11 @@ export const restoredWithin = (change: DocumentChange): readonly PlaceOf[] =>
   );
 
 /** Exceptions from broader documents that have ended. */
-export const endedExceptions = (changes: readonly DocumentChange[]): readonly Taken[] =>
+export const endedExceptions = (changes: readonly DocumentChange[]): readonly RemovedField[] =>
   changes.flatMap(takenFrom).filter(({ place, now }) => place.rule.override === true && now?.override !== true);
 
 /** Places where a broader document applies again, for the subjects of the ended exception. */
-export function restoredBroader(all: readonly StoredDocument[], ended: readonly Taken[]): readonly PlaceOf[] {
+export function restoredBroader(all: readonly StoredDocument[], ended: readonly RemovedField[]): readonly PlaceOf[] {
   const broader = all.flatMap(({ id, document }) => placesOf(enforcedOf(document)).map((place) => ({ ...place, id })));
   const speakers = byReach(broader, (one) => one);
   const exceptions = byReach(ended, ({ place }) => place);
@@ -79,7 +79,7 @@ export function restoredBroader(all: readonly StoredDocument[], ended: readonly 
   ];
 }
 
-function restored({ id, place, field }: Taken, speaker: PlaceOf, narrower: Place): readonly PlaceOf[] {
+function restored({ id, place, field }: RemovedField, speaker: PlaceOf, narrower: Place): readonly PlaceOf[] {
   if (layers.indexOf(speaker.id.layer) >= layers.indexOf(id.layer) || !isStricter(field, speaker.rule, place.rule)) return [];
   const { section, key, tier } = narrower;
   return [{ section, key, tier, rule: only(field, speaker.rule), id: speaker.id, owner: id }];

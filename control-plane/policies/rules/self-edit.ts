@@ -62,6 +62,6 @@ function looserFields(place: Place, old: Rule | undefined, fold: Fold): readonly
     },
   ];
   return checks.flatMap(({ field, sets, looser, holds }) =>
-    sets && looser ? [{ path: childPath(path, field), message: `is looser than what the organisation says there: ${holds}` }] : [],
+    sets && looser ? [{ path: childPath(path, field), message: `is looser than the rule of the organisation there: ${holds}` }] : [],
   );
 }

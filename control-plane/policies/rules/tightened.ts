@@ -10,7 +10,7 @@ export interface PlaceOf extends Place {
 }
 
 /** The strictest rules of what was made stricter in one layer for one tier, by the tools to which they apply. */
-interface Tightened {
+interface StricterRules {
   /** All rules together. */
   all: Rule;
   /** Rules that are not in the section of a tool. */
@@ -21,7 +21,7 @@ interface Tightened {
   readonly byPrefix: Map<string, Rule>;
 }
 
-export type TightenedIndex = ReadonlyMap<string, Tightened>;
+export type TightenedIndex = ReadonlyMap<string, StricterRules>;
 
 /**
  * `of`: the key of the document for whose subjects it applies; or a layer, for all subjects with a document in it;
@@ -31,7 +31,7 @@ const indexKey = (layer: Layer, tier: string, of: string): string => `${layer}/$
 
 /** `prefixes`: the prefixes of the wildcards that will be looked up. */
 export function indexTightened(places: readonly PlaceOf[], prefixes: ReadonlySet<string>): TightenedIndex {
-  const index = new Map<string, Tightened>();
+  const index = new Map<string, StricterRules>();
   for (const place of places.flatMap(inEachIndex)) {
     const { at, section, key, rule } = place;
     const found = index.get(at) ?? { all: {}, anyTool: {}, byKey: new Map(), byPrefix: new Map() };

@@ -34,7 +34,7 @@ export function stripParts(view: unknown, patch: PolicyDocument): PolicyDocument
   if (!Object.hasOwn(patch, 'parts')) return patch;
   const { parts, ...rest }: Readonly<Record<string, unknown>> = { ...patch };
   if (!isObject(view) || !Object.hasOwn(view, 'parts') || !isDeepStrictEqual(parts, view['parts']))
-    throw invalid([{ path: 'parts', message: 'must be exactly what GET shows now, or left out: it is read, not written' }]);
+    throw invalid([{ path: 'parts', message: 'must be omitted, or be exactly what GET returns now: it is read-only' }]);
   return rest;
 }
 

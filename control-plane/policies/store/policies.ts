@@ -46,7 +46,7 @@ export function idFromRow({ layer, key, part }: DocumentRow): DocumentId {
     case 'user':
       return { layer, uid: key, part: rowIs(isPart, part) };
     default:
-      throw new Error(`the database holds a document of a layer that is none of ours: ${layer}`);
+      throw new Error(`the database contains a document of an unknown layer: ${layer}`);
   }
 }
 

@@ -63,7 +63,7 @@ export function watchRevisions({ pool, connection, log }: WatchDeps, told: Revis
   };
   const notice = (polled: string): void => {
     if (epoch !== null && epoch !== polled) {
-      log.warn({ epoch: polled }, 'the database was restored: its revisions are read anew');
+      log.warn({ epoch: polled }, 'the database was restored; its revisions are read again');
       seen.clear();
       told.restored();
     }
@@ -78,7 +78,7 @@ export function watchRevisions({ pool, connection, log }: WatchDeps, told: Revis
   };
   const deafen = (reason: unknown): void => {
     const message = reasonOf(reason);
-    if (problem === null) log.warn({ reason: message }, 'revisions are only polled for');
+    if (problem === null) log.warn({ reason: message }, 'revisions are only polled: notifications are not received');
     problem = message;
     const broken = listener;
     listener = null;
@@ -120,7 +120,7 @@ export function watchRevisions({ pool, connection, log }: WatchDeps, told: Revis
       for (const row of rows) tell(Number(row.id), Number(row.revision), row.raised_at.getTime());
       forget(new Set(rows.map(({ id }) => Number(id))));
     } catch (error) {
-      log.warn({ err: loggable(error) }, 'revisions could not be polled for');
+      log.warn({ err: loggable(error) }, 'revisions could not be polled');
     }
   };
   const everySecond = async (step: () => Promise<void>): Promise<void> => {

@@ -7,7 +7,7 @@ import { unauthenticated } from '../../base/refusal.ts';
 import type { QuotaPolicy } from '../../publish/quota-policy.ts';
 import { insertCounters, lockCounters, type WrittenCounter, writeCounters } from '../store.ts';
 import { inTransaction } from '../../database/transaction.ts';
-import type { Deps } from '../../access/operation.ts';
+import type { OperationDeps } from '../../access/operation.ts';
 import { type Asker, type PlannedAsk, planAsk } from './plan-ask.ts';
 
 export interface LeaseMessage {
@@ -24,20 +24,20 @@ export interface LeaseMessage {
   readonly isHeard: () => boolean;
 }
 
-export interface Recalled {
+export interface GrantRecall {
   readonly holder: string;
   readonly counter: QuotaCounter;
 }
 
-export type Answered =
+export type AskAnswers =
   | {
       readonly answers: readonly QuotaAnswer[];
-      readonly recalls: readonly Recalled[];
+      readonly recalls: readonly GrantRecall[];
       /** How many asks were for counters that the asker is not permitted to use. */
       readonly beyond: number;
     }
   /** The statement of the message that cannot be true. */
-  | { readonly lie: string };
+  | { readonly falseClaim: string };
 
 interface PlannedMessage {
   readonly holder: string;
@@ -54,10 +54,10 @@ const looksMax = 4;
 
 /** Returns one answer for each message, in the same order. All messages must be of one workspace. */
 export async function answerAsks(
-  { pool }: Pick<Deps, 'pool'>,
+  { pool }: Pick<OperationDeps, 'pool'>,
   workspaceId: number,
   messages: readonly LeaseMessage[],
-): Promise<readonly Answered[]> {
+): Promise<readonly AskAnswers[]> {
   const plans = messages.map(({ asks, policy, ...message }) => ({
     ...message,
     planned: asks.map((ask) => planAsk(policy, ask, message.asker)),
@@ -92,7 +92,7 @@ export async function answerAsks(
     if ('answered' in outcome) return outcome.answered;
     await insertCounters(pool, workspaceId, outcome.missing);
   }
-  throw unauthenticated('the workspace of this key is gone');
+  throw unauthenticated('the workspace of this key no longer exists');
 }
 
 /** The asks of a message that get a row if they have none. */
@@ -105,13 +105,13 @@ const crowdedMs = 1_000;
 /**
  * Asks the ledger for one ask after the other, and stores the results in `states`, except if any of the asks is false.
  */
-function answer({ holder, isHeard, planned }: PlannedMessage, states: States, nowMs: number): Answered {
+function answer({ holder, isHeard, planned }: PlannedMessage, states: States, nowMs: number): AskAnswers {
   // The stream of the holder may have ended while the message waited, for example during a stall of the database. Then
   // the ledger accepts what the holder returns, but grants nothing, because a grant would not be used.
   const settlesAll = !isHeard();
   const changed: States = new Map();
   const answers: QuotaAnswer[] = [];
-  const recalls: Recalled[] = [];
+  const recalls: GrantRecall[] = [];
   let beyond = 0;
   for (const { ask, key, settings, instead, isBeyond, counts } of planned) {
     const state = counts ? states.get(key) : undefined;
@@ -128,7 +128,7 @@ function answer({ holder, isHeard, planned }: PlannedMessage, states: States, no
       { holder, number, waiting, made, settled, onlySettles: settlesAll || instead !== null },
       nowMs,
     );
-    if ('lie' in outcome) return outcome;
+    if ('falseClaim' in outcome) return outcome;
     changed.set(key, outcome.state);
     answers.push({ counter, number, result: instead ?? outcome.result });
     recalls.push(...outcome.recall.map((one) => ({ holder: one, counter })));

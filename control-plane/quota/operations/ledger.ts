@@ -7,23 +7,23 @@ import { AppError, FairRoom, type OnRecall, type QuotaAnswer, type QuotaAsk, typ
 import { badRequest } from '../../base/refusal.ts';
 import { asksBytes, asksProblem } from '../rules/asks-form.ts';
 import type { QuotaPolicyWatch } from '../../publish/quota-policy.ts';
-import type { Deps } from '../../access/operation.ts';
+import type { OperationDeps } from '../../access/operation.ts';
 import { inTurns } from '../../base/turns.ts';
-import { type Answered, answerAsks, type LeaseMessage } from './answer-asks.ts';
+import { type AskAnswers, answerAsks, type LeaseMessage } from './answer-asks.ts';
 import type { Asker } from './plan-ask.ts';
 import type { Recalls } from './recalls.ts';
-import type { CrowdedKeys } from './tend-shares.ts';
+import type { CrowdedKeys } from './remove-excess-counters.ts';
 
 export interface QuotaMetrics {
   answered(answers: readonly QuotaAnswer[]): void;
-  lied(): void;
+  falseClaim(): void;
   /** Called for each transaction. */
   committed(ms: number): void;
   /** Counts asks for counters that the asker is not permitted to use. */
   demanded(asks: number): void;
 }
 
-export interface LedgerDeps extends Pick<Deps, 'pool'> {
+export interface LedgerDeps extends Pick<OperationDeps, 'pool'> {
   readonly watchPolicy: (workspaceId: number) => QuotaPolicyWatch;
   readonly recalls: Recalls;
   readonly metrics: QuotaMetrics;
@@ -45,9 +45,9 @@ export interface Ledger {
   open(holder: QuotaHolder, onRecall: OnRecall): QuotaLink;
 }
 
-interface Waiting {
+interface WaitingMessage {
   readonly message: LeaseMessage;
-  readonly settle: (answered: Answered) => void;
+  readonly settle: (answered: AskAnswers) => void;
   readonly fail: (reason: unknown) => void;
 }
 
@@ -67,9 +67,9 @@ export function createLedger(
   roomBytes: number = standardRoomBytes,
 ): Ledger {
   const room = new FairRoom<string>(roomBytes);
-  const lanes = new Map<number, Waiting[]>();
+  const lanes = new Map<number, WaitingMessage[]>();
 
-  const commit = inTurns(atOnce, async (workspaceId: number, lane: Waiting[]): Promise<void> => {
+  const commit = inTurns(atOnce, async (workspaceId: number, lane: WaitingMessage[]): Promise<void> => {
     const batch = takeBatch(lane);
     const began = now();
     try {
@@ -81,18 +81,18 @@ export function createLedger(
       metrics.committed(now() - began);
       for (const [at, { settle, fail }] of batch.entries()) {
         const one = answered[at];
-        if (one === undefined) fail(new Error('a message of asks was left out'));
+        if (one === undefined) fail(new Error('a message of asks got no result'));
         else settle(one);
       }
     } catch (error) {
       for (const { fail } of batch) fail(error);
     }
   });
-  const run = async (workspaceId: number, lane: Waiting[]): Promise<void> => {
+  const run = async (workspaceId: number, lane: WaitingMessage[]): Promise<void> => {
     while (lane.length > 0) await commit(workspaceId, lane);
     lanes.delete(workspaceId);
   };
-  const answer = (message: LeaseMessage): Promise<Answered> =>
+  const answer = (message: LeaseMessage): Promise<AskAnswers> =>
     new Promise((settle, fail) => {
       const waiting = { message, settle, fail };
       const lane = lanes.get(message.workspaceId);
@@ -104,11 +104,11 @@ export function createLedger(
 
   return {
     open: ({ workspaceId, holder, ...asker }, onRecall) => {
-      if (!holderForm.test(holder)) throw badRequest('a holder is 64 hex digits');
+      if (!holderForm.test(holder)) throw badRequest('a holder must be 64 hex digits');
       const watch = watchPolicy(workspaceId);
       const detach = recalls.attach(workspaceId, holder, onRecall);
       let isOpen = true;
-      const answerOf = async (asks: readonly QuotaAsk[]): Promise<Answered> => {
+      const answerOf = async (asks: readonly QuotaAsk[]): Promise<AskAnswers> => {
         const policy = watch.current ?? (await within(policyMs, watch.first));
         const isCrowded = crowded.has({ workspaceId, keyId: asker.keyId });
         return answer({ workspaceId, holder, asker, isCrowded, asks, policy, isHeard: () => isOpen });
@@ -119,9 +119,9 @@ export function createLedger(
         const bytes = asksBytes(asks);
         if (!room.take(asker.keyId, bytes)) throw noRoom();
         const answered = await answerOf(asks).finally(() => room.give(asker.keyId, bytes));
-        if ('lie' in answered) {
-          metrics.lied();
-          throw badRequest(answered.lie);
+        if ('falseClaim' in answered) {
+          metrics.falseClaim();
+          throw badRequest(answered.falseClaim);
         }
         recalls.send(workspaceId, answered.recalls);
         metrics.answered(answered.answers);
@@ -140,11 +140,10 @@ export function createLedger(
   };
 }
 
-const noRoom = (): AppError =>
-  new AppError({ code: 'unavailable', publicMessage: 'so many asks of this key wait that there is no room; ask again' });
+const noRoom = (): AppError => new AppError({ code: 'unavailable', publicMessage: 'too many asks of this key are waiting; ask again' });
 
 /** Takes as many messages as fit into one transaction, at least one. */
-function takeBatch(lane: Waiting[]): readonly Waiting[] {
+function takeBatch(lane: WaitingMessage[]): readonly WaitingMessage[] {
   let asks = 0;
   const end = lane.findIndex(({ message }, at) => (asks += message.asks.length) > asksMax && at > 0);
   return lane.splice(0, end < 0 ? lane.length : end);

@@ -26,7 +26,7 @@ export interface Asker {
 /** A sidecar of another epoch will soon receive another policy. */
 const otherEpochMs = 200;
 /** The sidecar holds a newer policy. This control plane will receive it as well. */
-const unheardMs = 30;
+const unpublishedMs = 30;
 /** An ask that is not permitted now can become permitted later, for example for a new member. */
 const notYoursMs = 1_000;
 
@@ -63,6 +63,6 @@ function mayAsk(policy: QuotaPolicy, counter: QuotaCounter, { onlySub }: Asker):
 
 function insteadOf(policy: QuotaPolicy, { revision, onlySettles }: QuotaAsk, max: number | null): QuotaResult | null {
   if (onlySettles) return { kind: 'taken' };
-  if (revision.number > policy.revision.number) return { kind: 'later', askAfterMs: unheardMs };
+  if (revision.number > policy.revision.number) return { kind: 'later', askAfterMs: unpublishedMs };
   return max === null ? { kind: 'none' } : null;
 }

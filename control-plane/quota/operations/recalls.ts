@@ -5,10 +5,10 @@ import type { OnRecall, QuotaCounter } from '@tollgate/proto/contract';
 import { quotaCounterKey } from '@tollgate/proto/contract';
 import { loggable } from '../../base/loggable.ts';
 import { notifyRecalls, recallBytesMax } from '../store.ts';
-import type { Deps } from '../../access/operation.ts';
-import type { Recalled } from './answer-asks.ts';
+import type { OperationDeps } from '../../access/operation.ts';
+import type { GrantRecall } from './answer-asks.ts';
 
-interface RecallDeps extends Pick<Deps, 'pool'> {
+interface RecallDeps extends Pick<OperationDeps, 'pool'> {
   /** In ms, from any start point. */
   readonly now: () => number;
   readonly log: { warn(fields: object, message: string): void };
@@ -17,7 +17,7 @@ interface RecallDeps extends Pick<Deps, 'pool'> {
 export interface Recalls {
   /** `onRecall` receives the recalls for a holder until the returned function is called. */
   attach(workspaceId: number, holder: string, onRecall: OnRecall): () => void;
-  send(workspaceId: number, recalls: readonly Recalled[]): void;
+  send(workspaceId: number, recalls: readonly GrantRecall[]): void;
   /** Handles a message that another control plane sent on the channel. */
   heard(payload: string): void;
 }
@@ -26,13 +26,13 @@ export interface Recalls {
 const againMs = 100;
 /** Maximum number of recently sent recalls, and of recalls that wait for NOTIFY. Recalls above that are dropped. */
 const sentMax = 10_000;
-const tellingMax = 1_000;
+const outgoingMax = 1_000;
 
 export function createRecalls({ pool, now, log }: RecallDeps): Recalls {
   const attached = new Map<string, Set<OnRecall>>();
   let sent = new Map<string, number>();
-  let telling: string[] = [];
-  let isTelling = false;
+  let outgoing: string[] = [];
+  let isSendingOut = false;
   const keyOf = (workspaceId: number, holder: string): string => `${workspaceId} ${holder}`;
 
   const isFresh = (key: string): boolean => {
@@ -48,15 +48,15 @@ export function createRecalls({ pool, now, log }: RecallDeps): Recalls {
     return listeners !== undefined;
   };
   const tell = async (): Promise<void> => {
-    if (isTelling) return;
-    isTelling = true;
+    if (isSendingOut) return;
+    isSendingOut = true;
     // Recalls that arrive in the meantime are sent together.
-    while (telling.length > 0) {
-      const payloads = telling;
-      telling = [];
-      await notifyRecalls(pool, payloads).catch((error: unknown) => log.warn({ err: loggable(error) }, 'grants were not called back'));
+    while (outgoing.length > 0) {
+      const payloads = outgoing;
+      outgoing = [];
+      await notifyRecalls(pool, payloads).catch((error: unknown) => log.warn({ err: loggable(error) }, 'grants could not be recalled'));
     }
-    isTelling = false;
+    isSendingOut = false;
   };
 
   return {
@@ -73,7 +73,7 @@ export function createRecalls({ pool, now, log }: RecallDeps): Recalls {
       for (const { holder, counter } of recalls) {
         if (!isFresh(`${workspaceId} ${holder} ${quotaCounterKey(counter)}`) || deliver(workspaceId, holder, counter)) continue;
         const payload = JSON.stringify([workspaceId, holder, counter.kind === 'run' ? { ...counter, of: null } : counter]);
-        if (telling.length < tellingMax && Buffer.byteLength(payload) <= recallBytesMax) telling.push(payload);
+        if (outgoing.length < outgoingMax && Buffer.byteLength(payload) <= recallBytesMax) outgoing.push(payload);
       }
       void tell();
     },

@@ -23,7 +23,7 @@ export function asksProblem(asks: readonly QuotaAsk[]): string | null {
   const uses = asks.reduce((sum, { settled }) => sum + usesOf(settled), 0);
   if (uses > usesMax) return `a message settles at most ${usesMax} uses, not ${uses}`;
   const counters = new Set(asks.map(({ counter }) => quotaCounterKey(counter)));
-  return counters.size === asks.length ? null : 'a counter stands once in a message';
+  return counters.size === asks.length ? null : 'a message must name each counter only once';
 }
 
 /** The memory of a message of asks, as a high estimate. */
@@ -72,7 +72,7 @@ function askProblem({ counter, number, waiting, revision, max, made, settled }: 
  * and agents.
  */
 function runProblem({ id, agentId, of }: Extract<QuotaCounter, { readonly kind: 'run' }>): string | null {
-  if (of === null) return ' must say its key_id, sub, session_id and agents';
+  if (of === null) return ' must contain its key_id, sub, session_id and agents';
   const { keyId, sub, sessionId, agents } = of;
   if (!isBetween(keyId.length, 1, bounds.nameLength)) return `.key_id must be 1 to ${bounds.nameLength} characters`;
   if (!isBetween(sub.length, 1, bounds.nameLength)) return `.sub must be 1 to ${bounds.nameLength} characters`;
@@ -81,7 +81,7 @@ function runProblem({ id, agentId, of }: Extract<QuotaCounter, { readonly kind: 
   if (!agents.every(({ length }) => isBetween(length, 1, bounds.nameLength)))
     return `.agents must be 1 to ${bounds.nameLength} characters each`;
   if (agents.at(-1) !== agentId) return '.agent_id must be the last of its agents';
-  return runIdOf(of) === id ? null : '.id must be the SHA-256 of what the run is of';
+  return runIdOf(of) === id ? null : '.id must be the SHA-256 of the identity of the run';
 }
 
 const isSettled = ({ grantId, used }: SettledGrant): boolean =>

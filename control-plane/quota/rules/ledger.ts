@@ -38,7 +38,7 @@ export type LedgerOutcome =
       readonly recall: readonly string[];
     }
   /** The ask cannot be true. Nothing is changed. */
-  | { readonly lie: string };
+  | { readonly falseClaim: string };
 
 /** Limits the size of a row: a holder with this many live grants, or of a counter with this many, must wait. */
 const grantsMax = { ofHolder: 16, ofCounter: 1_000 };
@@ -47,7 +47,7 @@ const grantsMax = { ofHolder: 16, ofCounter: 1_000 };
 export function askLedger(before: CounterState, settings: CounterSettings, ask: LedgerAsk, nowMs: number): LedgerOutcome {
   const now = Math.max(before.seenMs, Math.floor(nowMs));
   const settled = settleGrants(expireGrants(before, settings, now), settings, ask, now);
-  if ('lie' in settled) return settled;
+  if ('falseClaim' in settled) return settled;
   const state = withMade(settled.state, settings, ask);
   if (ask.onlySettles) return { state, result: { kind: 'taken' }, recall: [] };
   return grantOf(state, settings, ask, now);
@@ -64,17 +64,17 @@ function grantOf(state: CounterState, settings: CounterSettings, { holder, numbe
   const own = state.grants.filter((grant) => grant.holder === holder);
   const left = settings.max - sumOf(state.charges) - state.grants.reduce((sum, { tokens }) => sum + tokens, 0);
   const shared = others.length > 0 || (settings.kind === 'total' && state.users.some((user) => user !== holder));
-  const unheard = own.find(({ asked }) => asked?.number === number);
+  const unanswered = own.find(({ asked }) => asked?.number === number);
   const ageMs = settings.kind === 'window' || state.beganMs === undefined ? null : now - state.beganMs;
-  if (unheard !== undefined)
+  if (unanswered !== undefined)
     return {
       state,
       result: {
         kind: 'grant',
-        id: unheard.id,
-        tokens: unheard.tokens,
+        id: unanswered.id,
+        tokens: unanswered.tokens,
         ttlMs: null,
-        max: unheard.asked?.max ?? settings.max,
+        max: unanswered.asked?.max ?? settings.max,
         shared,
         ageMs,
       },

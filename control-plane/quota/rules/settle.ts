@@ -17,7 +17,7 @@ export function expireGrants(state: CounterState, settings: CounterSettings, now
   };
 }
 
-interface Settling extends Pick<QuotaAsk, 'settled'> {
+interface GrantSettlement extends Pick<QuotaAsk, 'settled'> {
   readonly holder: string;
 }
 
@@ -25,18 +25,18 @@ interface Settling extends Pick<QuotaAsk, 'settled'> {
 export function settleGrants(
   before: CounterState,
   settings: CounterSettings,
-  { holder, settled }: Settling,
+  { holder, settled }: GrantSettlement,
   now: number,
-): { readonly state: CounterState } | { readonly lie: string } {
+): { readonly state: CounterState } | { readonly falseClaim: string } {
   let state = before;
   for (const one of settled) {
-    if (one.grantId >= state.nextGrant) return { lie: `grant ${one.grantId} was never made` };
+    if (one.grantId >= state.nextGrant) return { falseClaim: `grant ${one.grantId} was never made` };
     const grant = state.grants.find(({ id }) => id === one.grantId);
     if (grant === undefined) continue;
-    if (grant.holder !== holder) return { lie: `grant ${one.grantId} is another sidecar's` };
+    if (grant.holder !== holder) return { falseClaim: `grant ${one.grantId} is another sidecar's` };
     const used = one.used.reduce((sum, { count }) => sum + count, 0);
     if (settings.kind === 'window' && used > grant.tokens)
-      return { lie: `${used} of grant ${one.grantId} were used, which held ${grant.tokens}` };
+      return { falseClaim: `${used} calls of grant ${one.grantId} were reported as used, but it had ${grant.tokens}` };
     state = {
       ...state,
       grants: state.grants.filter((other) => other !== grant),

@@ -30,28 +30,28 @@ interface RunCaps {
   readonly maxToolRounds: number;
 }
 
-export interface Decided {
+export interface GovernedDecision {
   readonly verdict: Verdict;
   /** The input in the form that policy allows to store; null when it could not be read. */
   readonly kept: unknown;
 }
 
-interface Delivered {
+interface DeliveredOutput {
   readonly delivery: Delivery;
   /** The output in the form that policy allows to store; null: nothing of it is stored. */
   readonly kept: unknown;
 }
 
-export interface Governed extends RunPolicy {
+export interface GovernedAgentRun extends RunPolicy {
   readonly agentId: string;
   readonly caps: RunCaps;
   /**
    * Decides one call, counts it, and writes its entry. The calls of one round are decided in the order in which they
    * were requested.
    */
-  decide(call: ToolCall): Promise<Decided>;
+  decide(call: ToolCall): Promise<GovernedDecision>;
   /** Returns what of a permitted call's output may reach the model, and writes the entry about it. */
-  report(permit: Permit, outcome: Outcome): Promise<Delivered>;
+  report(permit: Permit, outcome: Outcome): Promise<DeliveredOutput>;
   /** The cap that ended the run; null while no cap did. */
   readonly stopped: StopReason | null;
   /** The number of allowed calls. */
@@ -62,7 +62,7 @@ export interface Governed extends RunPolicy {
   /** Adds the cost to this run and to all runs above it. */
   addCost(cents: number): void;
   /** Creates a run of another agent below this one. With `scopes`, the child has only these scopes. */
-  delegate(child: { readonly runId: string; readonly agentId: string; readonly scopes?: readonly string[] }): Governed;
+  delegate(child: { readonly runId: string; readonly agentId: string; readonly scopes?: readonly string[] }): GovernedAgentRun;
 }
 
 export interface RootRun {
@@ -75,7 +75,7 @@ export interface RootRun {
   readonly decided?: ((decision: Decision, ms: number) => void) | undefined;
 }
 
-export function governRun(governing: Governing, { runId, agentId, caller, tier, client, decided }: RootRun): Governed {
+export function governRun(governing: Governing, { runId, agentId, caller, tier, client, decided }: RootRun): GovernedAgentRun {
   const deps: GovernDeps = { ...governing.govern, cell: viewOf(governing.govern.cell, caller) };
   const claim: Claim = { identity: { sub: caller.sub, keyId: caller.keyId }, hops: [{ tier, client, agent: agentId }] };
   return createGoverned({ governing, deps, claim, client, runChain: [runId], numbers: createNumbers(), above: null, decided });
@@ -88,11 +88,11 @@ interface Parts {
   readonly client: string;
   readonly runChain: readonly string[];
   readonly numbers: Numbers;
-  readonly above: Pick<Governed, 'addCost'> | null;
+  readonly above: Pick<GovernedAgentRun, 'addCost'> | null;
   readonly decided: RootRun['decided'];
 }
 
-function createGoverned(parts: Parts): Governed {
+function createGoverned(parts: Parts): GovernedAgentRun {
   const { governing, deps, claim, client, runChain, numbers, above, decided } = parts;
   const facts = { sessionId: runChain[0] ?? '', client: { name: client }, runChain, chainClaimed: false };
   const run = openRun({ counters: governing.counters, govern: deps }, { claim, facts, numbers });

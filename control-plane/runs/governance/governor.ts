@@ -165,5 +165,5 @@ export function createGovernor(deps: GovernorDeps, config: WorkspaceSidecarConfi
 }
 
 const refuseUnspooled = (cause: unknown): never => {
-  throw new AppError({ code: 'unavailable', publicMessage: 'the spool that tool calls are recorded in cannot be opened', cause });
+  throw new AppError({ code: 'unavailable', publicMessage: 'the spool that records tool calls cannot be opened', cause });
 };

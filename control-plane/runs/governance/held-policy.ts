@@ -51,7 +51,7 @@ export function holdPolicy({ publisher, clock, log }: HeldPolicyDeps, { workspac
     // `live` is already newer than the policy that the cell holds. No run must begin with a state that does not match
     // its policy.
     state = problem === null ? live : null;
-    if (problem !== null) log.warn({ workspace: slug, problem }, 'a revision is not taken for runs');
+    if (problem !== null) log.warn({ workspace: slug, problem }, 'a revision was refused for runs');
     tell();
   };
   const gone = (): void => {

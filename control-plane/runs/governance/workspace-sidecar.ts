@@ -13,12 +13,12 @@ import {
   type ShipperStatus,
   type SpoolRecord,
 } from '@tollgate/sidecar/engine';
-import type { AuditBatch, Ingested } from '../../audit/rules/audit-batch.ts';
+import type { AuditBatch, IngestResult } from '../../audit/rules/audit-batch.ts';
 import { type HeldPolicy, type HeldPolicyDeps, heardCell, holdPolicy, type WorkspaceRef } from './held-policy.ts';
 
 export interface WorkspaceSidecarDeps extends HeldPolicyDeps {
   /** Commits the new records of a batch. */
-  readonly ingest: (batch: AuditBatch) => Promise<Ingested>;
+  readonly ingest: (batch: AuditBatch) => Promise<IngestResult>;
   readonly random: () => number;
   readonly newId: () => string;
   readonly openLedger: (holder: OwnHolder, onRecall: OnRecall) => QuotaLink;

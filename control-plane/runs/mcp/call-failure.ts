@@ -5,7 +5,7 @@ import { hungUp } from './answering-transport.ts';
 import type { Connection } from './connect.ts';
 
 /** A call that may have been executed is not repeated. */
-export const notKnown = 'whether it has done what it was asked is not known';
+export const notKnown = 'it is not known whether the call was executed';
 /** The largest length of the server's own words, in characters. */
 const wordsMax = 2_000;
 
@@ -16,9 +16,9 @@ export function failureWords({ lost, trouble }: Connection, reason: unknown): st
     return reason.data === hungUp ? `${reason.message}; ${notKnown}` : `refused the call: ${reason.message.slice(0, wordsMax)}`;
   const known = trouble();
   if (known !== null) return `${known.words}; ${notKnown}`;
-  if (lost.aborted || isSdk(reason, SdkErrorCode.ConnectionClosed)) return `has gone in the middle of the call; ${notKnown}`;
-  if (reason instanceof SdkError) return 'answered what is no result of a tool';
-  return `could not be reached, or broke off; ${notKnown}`;
+  if (lost.aborted || isSdk(reason, SdkErrorCode.ConnectionClosed)) return `ended during the call; ${notKnown}`;
+  if (reason instanceof SdkError) return 'sent an answer that is not a tool result';
+  return `could not be reached, or closed the connection; ${notKnown}`;
 }
 
 /**

@@ -38,17 +38,17 @@ export interface LineTarget {
   readonly secrets: () => Secrets;
 }
 
-interface Held extends Line {
+interface HeldLine extends Line {
   calls: number;
   retired: boolean;
   readonly close: () => Promise<void>;
 }
 
 export function createServerLines({ target, secrets }: LineTarget, { reach, takeSeat }: LineDeps): ServerLines {
-  const lines = new Set<Held>();
-  let current: Held | null = null;
+  const lines = new Set<HeldLine>();
+  let current: HeldLine | null = null;
 
-  function open(): Held {
+  function open(): HeldLine {
     const sent = secrets();
     const connection = createConnection(target, sent, reach, 'each');
     const seat = target.kind === 'command' ? takeSeat() : { leave: () => undefined };
@@ -61,7 +61,7 @@ export function createServerLines({ target, secrets }: LineTarget, { reach, take
       seat.leave();
       lines.delete(line);
     };
-    const line: Held = {
+    const line: HeldLine = {
       connection,
       opened: connection.open(opening.signal),
       secrets: sent,
@@ -79,7 +79,7 @@ export function createServerLines({ target, secrets }: LineTarget, { reach, take
     return line;
   }
 
-  function retire(line: Held): void {
+  function retire(line: HeldLine): void {
     line.retired = true;
     if (current === line) current = null;
     if (line.calls === 0) void line.close();
@@ -105,4 +105,4 @@ export function createServerLines({ target, secrets }: LineTarget, { reach, take
   };
 }
 
-const noSeat = 'so many programs of tool servers run that no other can be started now; try again';
+const noSeat = 'too many programs of tool servers are running to start another one; try again';

@@ -29,7 +29,7 @@ export interface ServerLink {
   close(): Promise<void>;
 }
 
-interface Wanted {
+interface WantedToolCall {
   readonly tool: DiscoveredTool;
   readonly input: Readonly<Record<string, unknown>>;
   readonly trace: ToolContext['trace'];
@@ -40,7 +40,7 @@ interface Wanted {
 }
 
 /** The message for a server that is no longer held. */
-export const notHeld = 'the tool server was removed, or registered anew, since the run began';
+export const notHeld = 'the tool server was removed, or registered again, after the run began';
 
 interface Attempt {
   /** False: the server cannot have executed the request. */
@@ -60,7 +60,7 @@ export function createServerLink(server: LinkedServer, deps: LinkDeps): ServerLi
       signal.throwIfAborted();
       if (ended) return failure('the run has ended');
       const deadline = createDeadline(signal, callMs);
-      const wanted: Wanted = { tool, input, trace, deadline, callMs, schemaProblem, isHeld };
+      const wanted: WantedToolCall = { tool, input, trace, deadline, callMs, schemaProblem, isHeld };
       const once = async (): Promise<Attempt> => (isHeld() ? lines.use((line) => attempt(line, wanted)) : refused);
       try {
         const first = await once();
@@ -82,7 +82,7 @@ export function createServerLink(server: LinkedServer, deps: LinkDeps): ServerLi
 }
 
 /** Rejects at the deadline. */
-async function attempt(line: Line, wanted: Wanted): Promise<Attempt> {
+async function attempt(line: Line, wanted: WantedToolCall): Promise<Attempt> {
   const { connection, opened, secrets } = line;
   const { signal } = wanted.deadline;
   let isOpen = false;
@@ -101,7 +101,7 @@ async function attempt(line: Line, wanted: Wanted): Promise<Attempt> {
   }
 }
 
-function ask({ client, lost }: Connection, { tool, input, trace, deadline, callMs }: Wanted): Promise<ToolAnswer> {
+function ask({ client, lost }: Connection, { tool, input, trace, deadline, callMs }: WantedToolCall): Promise<ToolAnswer> {
   const { name, inputSchema } = tool;
   const params = { name, arguments: { ...input }, ...(Object.keys(trace).length === 0 ? {} : { _meta: { ...trace } }) };
   const asked = client.callTool(params, {
@@ -120,7 +120,10 @@ function ask({ client, lost }: Connection, { tool, input, trace, deadline, callM
  * How the answer violates the tool's `outputSchema`, in words; null: it does not. An error answer need not fit the
  * schema.
  */
-function brokenPromise({ tool: { outputSchema }, schemaProblem }: Wanted, { isError, structuredContent }: ToolAnswer): string | null {
+function brokenPromise(
+  { tool: { outputSchema }, schemaProblem }: WantedToolCall,
+  { isError, structuredContent }: ToolAnswer,
+): string | null {
   if (outputSchema === undefined || isError === true) return null;
   return structuredContent === undefined
     ? 'it has no structuredContent'

@@ -106,8 +106,8 @@ function bounded(output: unknown): unknown {
   const bytes = Buffer.byteLength(json);
   if (bytes <= outputBytesMax) return output;
   const cut = `the tool answered ${bytes} bytes of JSON; its beginning follows, up to ${outputBytesMax}`;
-  const room = outputBytesMax - Buffer.byteLength(JSON.stringify({ cut, text: '' }));
-  return { cut, text: beginningOf(typeof output === 'string' ? output : json, room) };
+  const bytesLeft = outputBytesMax - Buffer.byteLength(JSON.stringify({ cut, text: '' }));
+  return { cut, text: beginningOf(typeof output === 'string' ? output : json, bytesLeft) };
 }
 
 /** Returns the beginning of a text whose JSON has at most `bytesMax` bytes. */

@@ -51,9 +51,9 @@ const isOfProvider = (error: unknown): boolean =>
 
 /** The SDK's errors contain the request, also in their messages. */
 const ownFailing = (provider: string, error: unknown): unknown =>
-  AISDKError.isInstance(error) ? new Error(`the SDK takes no such request to ${provider}: ${error.name}`) : error;
+  AISDKError.isInstance(error) ? new Error(`the SDK does not accept the request to ${provider}: ${error.name}`) : error;
 
-export const brokenOff = (provider: string): ProviderFailed => new ProviderFailed(`${provider} broke off its answer`, null, true);
+export const brokenOff = (provider: string): ProviderFailed => new ProviderFailed(`${provider} did not complete its reply`, null, true);
 
 function answered(provider: string, error: APICallError, status: number, now: number): Failure {
   const kind = kindOf(error.data);

@@ -14,13 +14,13 @@ export function createModels(catalogue: Pick<ModelCatalogue, 'find'>, providers:
   function problem(model: string): string | null {
     const served = catalogue.find(model);
     if (served === null) return `the model ${model} is not recognized`;
-    return providers.has(served.provider) ? null : `the model ${model} is of ${served.provider}, which is not configured here`;
+    return providers.has(served.provider) ? null : `the model ${model} needs the provider ${served.provider}, which is not configured here`;
   }
 
   function of(model: string): { readonly name: string; readonly provider: Provider } {
     const served = catalogue.find(model);
     const provider = served === null ? undefined : providers.get(served.provider);
-    if (served === null || provider === undefined) throw new ProviderFailed(problem(model) ?? 'it is not there any more', null);
+    if (served === null || provider === undefined) throw new ProviderFailed(problem(model) ?? 'the model is not available any more', null);
     return { name: served.name, provider };
   }
 

@@ -11,7 +11,7 @@ interface Pieces {
   kept(): { readonly pieces?: readonly ReplyPiece[] };
 }
 
-interface Marked {
+interface MarkedPart {
   readonly id: string;
   readonly providerMetadata?: SharedV3ProviderMetadata;
 }
@@ -33,7 +33,7 @@ export function createPieces(): Pieces {
     all.push(piece);
     return piece;
   };
-  const at = (kind: 'thought' | 'text', { id, providerMetadata }: Marked): Piece => {
+  const at = (kind: 'thought' | 'text', { id, providerMetadata }: MarkedPart): Piece => {
     const key = `${kind} ${id}`;
     const piece = open.get(key) ?? push(kind, undefined);
     open.set(key, piece);

@@ -7,7 +7,7 @@ import { Agent, fetch } from 'undici';
 import { echo } from './echo.ts';
 import type { Provider } from './models.ts';
 import { outputLimitOf } from './output-limit.ts';
-import type { Waiting } from './retry.ts';
+import type { RetryTimer } from './retry.ts';
 import { type SdkProvider, providerOf } from './sdk.ts';
 import type { KeyedAddress, KeyedEndpoint, ProviderSettings } from './settings.ts';
 
@@ -16,7 +16,7 @@ export interface Providers {
   close(): Promise<void>;
 }
 
-export function createProviders({ openai, anthropic, endpoints }: ProviderSettings, waiting: Waiting): Providers {
+export function createProviders({ openai, anthropic, endpoints }: ProviderSettings, waiting: RetryTimer): Providers {
   // Only the run's own signal limits how long a model may think.
   const agent = new Agent({ headersTimeout: 0, bodyTimeout: 0 });
   const send = sendBy(agent);

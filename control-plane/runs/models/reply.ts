@@ -38,7 +38,7 @@ export function createReplyDraft(provider: string): ReplyDraft {
     characters += partCharacters * pieces.add(part);
     if (part.type === 'tool-call') characters += part.toolCallId.length + part.toolName.length;
     if (part.type === 'raw') characters += unnamed.add(part.rawValue, partCharacters);
-    if (characters > replyCharactersMax) throw new ProviderFailed(`${provider} answered without an end`, null, true);
+    if (characters > replyCharactersMax) throw new ProviderFailed(`${provider} sent a reply that is too long`, null, true);
   }
 
   function take({ providerExecuted, toolCallId, toolName, input }: LanguageModelV3ToolCall): void {

@@ -2,7 +2,7 @@
 // never retries earlier than the provider asks.
 import type { Failure } from './failure.ts';
 
-export interface Waiting {
+export interface RetryTimer {
   /** Rejects when the signal is aborted. */
   readonly wait: (ms: number, signal: AbortSignal) => Promise<unknown>;
   /** From 0 to 1. */
@@ -17,7 +17,7 @@ const pauseMsMax = 10_000;
 /** If a provider asks for a longer pause than this, there is no retry. */
 const retryAfterMsMax = 60_000;
 
-interface Asked {
+interface ProviderAttempt {
   readonly signal: AbortSignal;
   /** Called with whether an attempt is in progress. Between two attempts nothing is billed. */
   readonly underWay: (is: boolean) => void;
@@ -27,8 +27,8 @@ interface Asked {
 export async function retry<T>(
   attempt: () => Promise<T>,
   failureOf: (error: unknown) => Failure,
-  { signal, underWay }: Asked,
-  waiting: Waiting,
+  { signal, underWay }: ProviderAttempt,
+  waiting: RetryTimer,
 ): Promise<T> {
   for (let failed = 0; ; failed += 1) {
     try {
@@ -45,7 +45,7 @@ export async function retry<T>(
   }
 }
 
-async function pause(ms: number, signal: AbortSignal, { wait }: Waiting): Promise<void> {
+async function pause(ms: number, signal: AbortSignal, { wait }: RetryTimer): Promise<void> {
   await wait(ms, signal).catch(() => {});
   signal.throwIfAborted();
 }

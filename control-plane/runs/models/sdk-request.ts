@@ -87,14 +87,14 @@ function contentFrom({ text, toolCalls, pieces }: ModelReply): Content {
   });
 }
 
-type Marked = { readonly providerOptions?: SharedV3ProviderOptions };
+type ProviderMark = { readonly providerOptions?: SharedV3ProviderOptions };
 
 /** The metadata that an SDK provider attached to a part must be sent back with that part. */
-const markedBy = ({ mark }: ReplyPiece): Marked => (mark === undefined ? {} : { providerOptions: mark as SharedV3ProviderOptions });
+const markedBy = ({ mark }: ReplyPiece): ProviderMark => (mark === undefined ? {} : { providerOptions: mark as SharedV3ProviderOptions });
 
-const textFrom = (text: string, marked: Marked = {}): Content => (text === '' ? [] : [{ type: 'text', text, ...marked }]);
+const textFrom = (text: string, marked: ProviderMark = {}): Content => (text === '' ? [] : [{ type: 'text', text, ...marked }]);
 
-const callFrom = ({ callId, alias, arguments: text }: RequestedCall, marked: Marked = {}): Content[number] => ({
+const callFrom = ({ callId, alias, arguments: text }: RequestedCall, marked: ProviderMark = {}): Content[number] => ({
   type: 'tool-call',
   toolCallId: callId,
   toolName: nameFrom(alias),

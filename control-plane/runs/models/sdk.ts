@@ -5,7 +5,7 @@ import type { ModelEvent, ModelRequest } from '../model.ts';
 import { brokenOff, failureOf } from './failure.ts';
 import type { Provider } from './models.ts';
 import { createReplyDraft } from './reply.ts';
-import { retry, type Waiting } from './retry.ts';
+import { retry, type RetryTimer } from './retry.ts';
 import { callOptions } from './sdk-request.ts';
 
 export interface SdkProvider {
@@ -20,7 +20,7 @@ export interface SdkProvider {
 
 type Parts = ReadableStream<LanguageModelV3StreamPart>;
 
-export const providerOf = (sdk: SdkProvider, waiting: Waiting): Provider => ({
+export const providerOf = (sdk: SdkProvider, waiting: RetryTimer): Provider => ({
   outputLimit: sdk.limit,
   async *reply(name, request) {
     const parts = await open(sdk, name, request, waiting);
@@ -29,7 +29,12 @@ export const providerOf = (sdk: SdkProvider, waiting: Waiting): Provider => ({
 });
 
 /** Rejects with the signal's reason, or with `ProviderFailed`. */
-async function open({ provider, model, limit, options, strictTools }: SdkProvider, name: string, request: ModelRequest, waiting: Waiting) {
+async function open(
+  { provider, model, limit, options, strictTools }: SdkProvider,
+  name: string,
+  request: ModelRequest,
+  waiting: RetryTimer,
+) {
   const called = callOptions(request, { limit: limit(name), ...(options && { options }), ...(strictTools === false && { strictTools }) });
   return retry(
     async () => (await model(name).doStream(called)).stream,

@@ -15,7 +15,7 @@ export interface KeyedAddress {
 
 export type KeyedEndpoint = ModelEndpoint & { readonly key: string | null };
 
-interface Configured {
+interface ModelSettings {
   readonly openaiApiKey: string | null;
   readonly openaiBaseUrl: string | null;
   readonly anthropicApiKey: string | null;
@@ -27,7 +27,7 @@ interface Configured {
 const openaiUrl = 'https://api.openai.com/v1';
 const anthropicUrl = 'https://api.anthropic.com/v1';
 
-export function settingsFrom(config: Configured, env: Readonly<Record<string, string | undefined>>): ProviderSettings {
+export function settingsFrom(config: ModelSettings, env: Readonly<Record<string, string | undefined>>): ProviderSettings {
   const { openaiApiKey, openaiBaseUrl, anthropicApiKey, anthropicBaseUrl } = config;
   return {
     openai:

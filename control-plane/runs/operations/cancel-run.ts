@@ -1,5 +1,6 @@
-// Asks a run to end, on the control plane that executes it. That control plane is notified within a second
-// (`heart.ts`).
+// Requests the end of a run, on the control plane that executes it. That control plane is notified within a second
+// (`heartbeat.ts`).
+
 import { reachesOthers } from '../../access/rules/access.ts';
 import { isId } from '../../access/rules/key.ts';
 import { forbidden } from '../../base/refusal.ts';

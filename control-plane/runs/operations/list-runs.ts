@@ -7,7 +7,7 @@ import { readOperation } from '../../access/operation.ts';
 interface RunQuery {
   readonly agentId: string;
   readonly limit: number;
-  /** `next` of the page before, parsed. */
+  /** `next` of the previous page, parsed. */
   readonly before: RunPosition | null;
 }
 

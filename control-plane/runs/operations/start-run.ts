@@ -6,7 +6,7 @@ import { accepted } from '../../base/refusal.ts';
 import { parseRunAsk } from '../rules/run-ask.ts';
 import type { RunResult } from '../events.ts';
 import type { Runner } from '../runner.ts';
-import { createTold, type ToldEvent } from '../telling.ts';
+import { createEventQueue, type QueuedEvent } from '../event-queue.ts';
 import { effectOperation, type Operation } from '../../access/operation.ts';
 import { createSeats, type Seats } from '../../base/turns.ts';
 
@@ -21,7 +21,7 @@ export type RunAnswer =
   /** `result` rejects with the reason of the failure. */
   | { readonly kind: 'result'; readonly id: string; readonly result: Promise<RunResult> }
   /** `ended` rejects with the reason of the failure, which the last event also contains. */
-  | { readonly kind: 'stream'; readonly id: string; readonly events: AsyncIterable<ToldEvent>; readonly ended: Promise<unknown> };
+  | { readonly kind: 'stream'; readonly id: string; readonly events: AsyncIterable<QueuedEvent>; readonly ended: Promise<unknown> };
 
 export type StartRun = Operation<RunInput, RunAnswer>;
 
@@ -40,8 +40,8 @@ export function createStartRun(runner: Pick<Runner, 'start'>, { atOnce, quietMs 
   return effectOperation('run.start', async (_deps, actor, { agentId, body }, { signal = new AbortController().signal }) => {
     const asked = accepted(parseRunAsk(body));
     const leave = takeSeat(seats, actor.workspaceId, atOnce);
-    const told = asked.stream ? createTold(signal, quietMs) : null;
-    const emit = told?.emit ?? (() => Promise.resolve());
+    const queue = asked.stream ? createEventQueue(signal, quietMs) : null;
+    const emit = queue?.emit ?? (() => Promise.resolve());
     const started = await runner.start(actor, { agentId, ...asked }, { emit, signal }).catch((error: unknown) => {
       leave();
       throw error;
@@ -49,8 +49,8 @@ export function createStartRun(runner: Pick<Runner, 'start'>, { atOnce, quietMs 
     const finished = started.finished.finally(leave);
     // The promise is awaited later.
     finished.catch(() => undefined);
-    if (told === null) return { kind: 'result', id: started.id, result: finished };
-    return { kind: 'stream', id: started.id, events: told.events, ended: finished };
+    if (queue === null) return { kind: 'result', id: started.id, result: finished };
+    return { kind: 'stream', id: started.id, events: queue.events, ended: finished };
   });
 }
 
@@ -59,7 +59,7 @@ function takeSeat(seats: Seats<number>, workspaceId: number, atOnce: number): ()
   if ('leave' in seat) return seat.leave;
   throw new AppError({
     code: 'rate_limited',
-    publicMessage: `at most ${atOnce} runs of a workspace go on at once in one control plane; try again when one has ended`,
+    publicMessage: `at most ${atOnce} runs of a workspace can be active at once in one control plane; try again when one has ended`,
     retryAfterSeconds: 5,
   });
 }

@@ -11,7 +11,7 @@ export interface Account {
   readonly reserved: number;
 }
 
-export interface Wanted {
+export interface WantedMoney {
   readonly least: number;
   /** Less than this is not taken if other reservations may release more. Default: `least`. */
   readonly enough?: number;
@@ -33,7 +33,7 @@ export const leftOf = ({ cap, spent, reserved }: Account): number => cap - spent
  * others also have reservations there and half is enough, because there are other users of these accounts. If several
  * bounds have too little, the widest is named.
  */
-export function grantOf(accounts: readonly Account[], { least, enough = least, most }: Wanted): Grant {
+export function grantOf(accounts: readonly Account[], { least, enough = least, most }: WantedMoney): Grant {
   if (least > 0) {
     const spent = widest(accounts.filter((account) => account.cap - account.spent < least));
     if (spent !== undefined) return { exhausted: spent };

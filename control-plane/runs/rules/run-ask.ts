@@ -21,7 +21,7 @@ export const runAskSchema: JsonSchema = {
       additionalProperties: { type: 'string' },
       description: 'names and values that stand in the system prompt, as data',
     },
-    stream: { type: 'boolean', default: false, description: 'true: the run as it goes on, as Server-Sent Events' },
+    stream: { type: 'boolean', default: false, description: 'true: the events of the run as they happen, as Server-Sent Events' },
   },
 };
 

@@ -73,10 +73,10 @@ export interface Run extends RunSummary {
 }
 
 /** The error of an abandoned run. */
-export const died = 'the control plane that ran it has gone';
+export const died = 'the control plane of the run ended unexpectedly';
 
 /** The error of a run whose begin or end its control plane could not record. */
-export const lost = 'the control plane that ran it could not record what became of it';
+export const lost = 'the control plane of the run could not record its result';
 
 /** The position of a run in the order "newest first". */
 export interface RunPosition {

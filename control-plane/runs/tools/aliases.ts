@@ -31,7 +31,7 @@ export function createAliases(names: readonly string[]): Aliases {
   return {
     aliasOf: (name) => {
       const alias = aliases.get(name);
-      if (alias === undefined) throw new Error('an alias of a name that none was made for');
+      if (alias === undefined) throw new Error('a name has no alias');
       return alias;
     },
     nameOf: (alias) => tools.get(alias) ?? null,

@@ -46,7 +46,7 @@ const options: Options = {
   code: { optimize: false },
 };
 
-interface Kept {
+interface CachedSchema {
   readonly bytes: number;
   /** Undefined: not compiled yet; null: unusable. */
   check: ValidateFunction | null | undefined;
@@ -71,13 +71,13 @@ export function createSchemaProblem(within: WithinMs = createTimeBound()): Schem
 }
 
 /** Evicts the least recently used entries. */
-function createStore(): (schema: Schema) => Kept {
+function createStore(): (schema: Schema) => CachedSchema {
   // The runs of a workspace have copies of the same schema.
-  const bySchema = new WeakMap<Schema, Kept>();
-  const byContent = new Map<string, Kept>();
+  const bySchema = new WeakMap<Schema, CachedSchema>();
+  const byContent = new Map<string, CachedSchema>();
   let bytes = 0;
 
-  function keptBy(content: string): Kept {
+  function keptBy(content: string): CachedSchema {
     const key = createHash('sha256').update(content).digest('base64');
     const kept = byContent.get(key) ?? { bytes: Buffer.byteLength(content) + checkBytes, check: undefined, late: 0 };
     bytes += byContent.delete(key) ? 0 : kept.bytes;

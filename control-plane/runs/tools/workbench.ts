@@ -4,7 +4,7 @@ import { nameProblem } from '@tollgate/proto/contract';
 import type { ToolCall } from '@tollgate/sidecar/engine';
 import { isObject } from '@tollgate/proto/shape';
 import { untilAborted } from '../../base/until-aborted.ts';
-import type { Governed } from '../governance/governed.ts';
+import type { GovernedAgentRun } from '../governance/governed.ts';
 import { agentsPrefix } from '../governance/run-view.ts';
 import type { OfferedTool, RequestedCall } from '../model.ts';
 import type { Aliases } from './aliases.ts';
@@ -19,16 +19,16 @@ export interface WorkbenchDeps {
 
 export interface Workbench {
   /** The tools that policy allows this caller to call now. */
-  offered(governed: Pick<Governed, 'offers'>): readonly OfferedTool[];
+  offered(governed: Pick<GovernedAgentRun, 'offers'>): readonly OfferedTool[];
   /** Reads the model's request into the form that is decided. */
-  read(call: RequestedCall, reading: Reading): ReadCall;
+  read(call: RequestedCall, reading: ReadingRules): ReadCall;
   /** Rejects only with the signal's reason. */
   call(name: string, input: unknown, context: ToolContext): Promise<ToolResult>;
   close(): Promise<void>;
 }
 
-interface Reading {
-  readonly governed: Pick<Governed, 'isHarmless'>;
+interface ReadingRules {
+  readonly governed: Pick<GovernedAgentRun, 'isHarmless'>;
   /** The tools that were offered to the model for the reply with this call. */
   readonly offered: readonly OfferedTool[];
   /** The reply was cut off, and this is the last call in it. */
@@ -109,7 +109,7 @@ function namesHint(alias: string, offered: readonly OfferedTool[]): string {
 }
 
 interface Judges {
-  readonly governed: Pick<Governed, 'isHarmless'>;
+  readonly governed: Pick<GovernedAgentRun, 'isHarmless'>;
   readonly agents: AgentTools;
 }
 
@@ -124,7 +124,7 @@ function unknownCall(alias: string, input: unknown, { governed, agents }: Judges
  * Returns a name that the model invented, if it can be stored in an entry. It may contain anything that the model was
  * told.
  */
-function unknownName(alias: string, governed: Pick<Governed, 'isHarmless'>): string {
+function unknownName(alias: string, governed: Pick<GovernedAgentRun, 'isHarmless'>): string {
   const name = alias.replace('__', '.');
   return nameProblem(name) === null && governed.isHarmless(alias) && governed.isHarmless(name) ? name : 'unknown';
 }

@@ -4,7 +4,7 @@ import { readOperation } from '../../access/operation.ts';
 
 interface SidecarQuery {
   readonly limit: number;
-  /** `next` of the page before, parsed. */
+  /** `next` of the previous page, parsed. */
   readonly after: SidecarPosition | null;
 }
 

@@ -21,10 +21,10 @@ import {
 } from '../rules/sidecar.ts';
 import { reasonOf } from '../../base/loggable.ts';
 import { deleteGoneSidecars, upsertSidecars } from '../store.ts';
-import type { Deps } from '../../access/operation.ts';
+import type { OperationDeps } from '../../access/operation.ts';
 
 /** A sidecar on one stream. */
-export interface Present {
+export interface ConnectedSidecar {
   holds(held: RevisionName): void;
   refused(code: string, message: string): void;
   /** Returns null, or what is wrong with the status. A wrong status is discarded. */
@@ -35,7 +35,7 @@ export interface Present {
 type Entering = Pick<SidecarSeen, 'workspaceId' | 'keyId' | 'sidecarId' | 'bootId' | 'form' | 'held' | 'capabilities'>;
 
 export interface Roster {
-  enters(sidecar: Entering): Present;
+  enters(sidecar: Entering): ConnectedSidecar;
   /** The number of sidecars connected here, by how far they are behind. */
   countByLag(newestOf: (workspaceId: number) => RevisionName | null): ReadonlyMap<Lag, number>;
   /** Writes everything that is not written yet. `close` and tests call it. */
@@ -44,7 +44,7 @@ export interface Roster {
   close(): Promise<void>;
 }
 
-interface RosterDeps extends Pick<Deps, 'pool' | 'random'> {
+interface RosterDeps extends Pick<OperationDeps, 'pool' | 'random'> {
   /** In ms since 1970. */
   readonly wall: () => number;
   /** In ms, monotonic. */
@@ -52,7 +52,7 @@ interface RosterDeps extends Pick<Deps, 'pool' | 'random'> {
   readonly log: { warn(fields: object, message: string): void };
 }
 
-interface Known {
+interface RosterEntry {
   seen: SidecarSeen;
   /** When it was last written, by `now`; null: never. */
   writtenAt: number | null;
@@ -63,7 +63,9 @@ type Place = Pick<SidecarSeen, 'workspaceId' | 'keyId' | 'bootId'>;
 const placeOf = ({ workspaceId, keyId, bootId }: Place): string => JSON.stringify([workspaceId, keyId, bootId]);
 
 /** Keeps the last item for each start of a sidecar. */
-const newestOf = (of: readonly Known[]): readonly Known[] => [...new Map(of.map((known) => [placeOf(known.seen), known])).values()];
+const newestOf = (of: readonly RosterEntry[]): readonly RosterEntry[] => [
+  ...new Map(of.map((known) => [placeOf(known.seen), known])).values(),
+];
 
 const writeEveryMs = 2_000;
 /** Rows in one statement, so that no statement takes long. */
@@ -71,15 +73,15 @@ const atOnce = 1_000;
 
 /** `name` identifies this control plane for people. `everyMs` is the interval between automatic writes. */
 export function createRoster({ pool, random, wall, now, log }: RosterDeps, name: string, everyMs = writeEveryMs): Roster {
-  const present = new Map<string, Known>();
+  const present = new Map<string, RosterEntry>();
   /** Sidecars that have left and that have a row in the database. */
-  let gone: Known[] = [];
+  let gone: RosterEntry[] = [];
   /** Workspaces that a sidecar has left since the rows of departed sidecars were last counted. */
   let crowded = new Set<number>();
   const closing = new AbortController();
 
-  const isDue = ({ changed, writtenAt }: Known): boolean => changed || writtenAt === null || now() - writtenAt >= presence.refreshMs;
-  const writeBatch = async (batch: readonly Known[]): Promise<void> => {
+  const isDue = ({ changed, writtenAt }: RosterEntry): boolean => changed || writtenAt === null || now() - writtenAt >= presence.refreshMs;
+  const writeBatch = async (batch: readonly RosterEntry[]): Promise<void> => {
     for (const known of batch) {
       known.changed = false;
       // This also applies if the write fails, because then it is unknown whether it was written.
@@ -126,7 +128,7 @@ export function createRoster({ pool, random, wall, now, log }: RosterDeps, name:
     return lastWrite;
   };
   const writeCalmly = (): Promise<void> =>
-    write().catch((error: unknown) => log.warn({ reason: reasonOf(error) }, 'which sidecars there are could not be written'));
+    write().catch((error: unknown) => log.warn({ reason: reasonOf(error) }, 'the list of sidecars could not be stored'));
   const keepWriting = async (): Promise<void> => {
     while (await delay(everyMs, true, { signal: closing.signal, ref: false }).catch(() => false)) await writeCalmly();
   };
@@ -137,7 +139,7 @@ export function createRoster({ pool, random, wall, now, log }: RosterDeps, name:
       const enteredAt = now();
       const place = placeOf(sidecar);
       const before = present.get(place);
-      const known: Known = {
+      const known: RosterEntry = {
         seen: {
           ...sidecar,
           streamId: makeId(random),
@@ -161,7 +163,7 @@ export function createRoster({ pool, random, wall, now, log }: RosterDeps, name:
         refused: (code, message) => change({ lastNack: nackOf(code, message, new Date(wall())) }),
         says: (status) => {
           statuses += 1;
-          if (isTalkative(statuses, now() - enteredAt)) return 'status comes oftener than it may';
+          if (isTalkative(statuses, now() - enteredAt)) return 'status is sent more often than allowed';
           const problem = statusProblem(status);
           if (problem === null) change({ status });
           return problem;

@@ -83,7 +83,7 @@ export const sidecarBounds = { left: 1_000, leftDays: 7 } as const;
 const idForm = /^[\w.:-]{1,100}$/;
 
 /** What is wrong with a hello, in words for its operator; null: nothing. */
-export function helloProblem({ sidecarId, bootId, held, heldHash, capabilities }: Claimed): string | null {
+export function helloProblem({ sidecarId, bootId, held, heldHash, capabilities }: ClaimedHello): string | null {
   const named = nameProblem(sidecarId);
   if (named !== null) return `hello.sidecar_id ${named}`;
   const unnamed = capabilitiesProblem(capabilities);
@@ -93,10 +93,10 @@ export function helloProblem({ sidecarId, bootId, held, heldHash, capabilities }
   if (heldHash.length !== 0 && heldHash.length !== hashBytes) return `hello.held_hash must be ${hashBytes} bytes, is ${heldHash.length}`;
   if (held == null) return null;
   if (!idForm.test(held.epoch)) return 'hello.held.epoch must be 1 to 100 letters, digits and . _ : -';
-  return Number.isSafeInteger(held.number) && held.number >= 0 ? null : 'hello.held.number must be that of a revision';
+  return Number.isSafeInteger(held.number) && held.number >= 0 ? null : 'hello.held.number must be the number of a revision';
 }
 
-interface Claimed {
+interface ClaimedHello {
   readonly sidecarId: string;
   readonly bootId: string;
   readonly held?: RevisionName | null;

@@ -10,7 +10,7 @@ import type { SchemaProblem } from '../../runs/tools/schema-problem.ts';
 import type { Toolbox } from '../../runs/tools/tool.ts';
 import { readDocument } from '../../policies/store/policies.ts';
 import { listSealedToolServers } from '../store/tool-servers.ts';
-import type { Deps } from '../../access/operation.ts';
+import type { OperationDeps } from '../../access/operation.ts';
 import { createSeats } from '../../base/turns.ts';
 import { openSecrets } from './tool-server-secrets.ts';
 
@@ -25,7 +25,7 @@ type HeldServers = () => readonly Pick<WorkspaceServer, 'name' | 'definition'>[]
 /** `held` returns the servers of the policy that is in effect when it is called. */
 export type OpenToolbox = (workspaceId: number, enabledTools: readonly string[], held: HeldServers) => Promise<Toolbox>;
 
-interface OpenToolboxDeps extends Pick<Deps, 'pool' | 'reach' | 'sealer'> {
+interface OpenToolboxDeps extends Pick<OperationDeps, 'pool' | 'reach' | 'sealer'> {
   readonly schemaProblem: SchemaProblem;
 }
 

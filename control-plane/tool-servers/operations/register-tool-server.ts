@@ -1,5 +1,6 @@
 // Registers a tool server. All checks that do not need the server come first. Then the server is asked for its tools,
 // with no transaction open. Only a server that has answered is stored.
+
 import { accepted, conflict, refuseIfAny } from '../../base/refusal.ts';
 import { type DiscoveredTool, type ToolServerDefinition, toolServerBounds, undiscovered } from '../rules/tool-server.ts';
 import { admissionOf } from '../rules/admission.ts';
@@ -9,7 +10,7 @@ import type { Queryable } from '../../database/transaction.ts';
 import { effectOperation, writeOperation } from '../../access/operation.ts';
 import { sealSecrets } from './tool-server-secrets.ts';
 
-interface Answering {
+interface DiscoveredServer {
   readonly definition: ToolServerDefinition;
   readonly tools: readonly DiscoveredTool[];
   readonly sealed: Uint8Array | null;
@@ -19,23 +20,23 @@ export const registerToolServer = effectOperation('tool-server.write', async (de
   const definition = accepted(checkToolServer(body, deps.reach));
   const { name, target, secrets } = definition;
   const sealed = sealSecrets(deps, { workspaceId: actor.workspaceId, name, target }, secrets);
-  await requireRoom(deps.pool, actor.workspaceId, name);
+  await requireCapacity(deps.pool, actor.workspaceId, name);
   const tools = await deps.discover(definition);
   refuseIfAny(undiscovered(definition, tools));
   return storeToolServer(deps, actor, { definition, tools, sealed }, circumstances);
 });
 
-const storeToolServer = writeOperation('tool-server.write', async (write, { definition, tools, sealed }: Answering) => {
+const storeToolServer = writeOperation('tool-server.write', async (write, { definition, tools, sealed }: DiscoveredServer) => {
   const { client, workspaceId, now, revision } = write;
   const { name, target, scopes } = definition;
-  await requireRoom(client, workspaceId, name);
+  await requireCapacity(client, workspaceId, name);
   const server = { name, target, scopes, admitted: admissionOf(tools), tools, revision, discoveredAt: now, createdAt: now };
   await insertToolServer(client, workspaceId, server, sealed);
   return { result: { server }, target: `tool-server/${name}`, detail: { change: 'register', tools: tools.length } };
 });
 
-async function requireRoom(db: Queryable, workspaceId: number, name: string): Promise<void> {
-  if (await hasToolServer(db, workspaceId, name)) throw conflict('there is a tool server of that name already');
+async function requireCapacity(db: Queryable, workspaceId: number, name: string): Promise<void> {
+  if (await hasToolServer(db, workspaceId, name)) throw conflict('a tool server with this name already exists');
   if ((await countToolServers(db, workspaceId)) >= toolServerBounds.serversInWorkspace)
     throw conflict(`a workspace has at most ${toolServerBounds.serversInWorkspace} tool servers`);
 }

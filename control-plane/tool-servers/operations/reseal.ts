@@ -5,11 +5,11 @@ import { listAuthorities, lockAuthorities, updateSealedKey } from '../../certifi
 import type { Sealer } from '../store/sealed.ts';
 import { listSealedServers, type SealedServer, updateSealedServers } from '../store/sealed-servers.ts';
 import { inTransaction } from '../../database/transaction.ts';
-import { authorityPlace } from '../../certificates/operations/tend-authorities.ts';
-import type { Deps } from '../../access/operation.ts';
+import { authorityPlace } from '../../certificates/operations/maintain-authorities.ts';
+import type { OperationDeps } from '../../access/operation.ts';
 import { toolServerPlace } from './tool-server-secrets.ts';
 
-type Resealing = Pick<Deps, 'pool'> & { readonly sealer: Sealer };
+type Resealing = Pick<OperationDeps, 'pool'> & { readonly sealer: Sealer };
 
 interface Kind {
   /** How many were sealed again. */
@@ -18,14 +18,14 @@ interface Kind {
   readonly unopened: readonly string[];
 }
 
-export interface Resealed {
+export interface ResealCounts {
   readonly toolServers: Kind;
   readonly authorities: Kind;
 }
 
 const pageRows = 200;
 
-export async function reseal(deps: Resealing): Promise<Resealed> {
+export async function reseal(deps: Resealing): Promise<ResealCounts> {
   return { authorities: await resealAuthorities(deps), toolServers: await resealToolServers(deps) };
 }
 
@@ -43,9 +43,11 @@ async function resealToolServers(deps: Resealing): Promise<Kind> {
 }
 
 async function resealPage({ pool, sealer }: Resealing, page: readonly SealedServer[]): Promise<Kind> {
-  const looked = page.map((server) => ({ ...server, anew: sealer.reseal(server.sealed, toolServerPlace(server)) }));
-  const stale = looked.flatMap(({ anew, ...server }) => (anew === null || anew === server.sealed ? [] : { ...server, anew }));
-  const lost = looked.filter(({ anew }) => anew === null);
+  const looked = page.map((server) => ({ ...server, resealedBytes: sealer.reseal(server.sealed, toolServerPlace(server)) }));
+  const stale = looked.flatMap(({ resealedBytes, ...server }) =>
+    resealedBytes === null || resealedBytes === server.sealed ? [] : { ...server, resealedBytes },
+  );
+  const lost = looked.filter(({ resealedBytes }) => resealedBytes === null);
   return {
     resealed: stale.length === 0 ? 0 : await inTransaction(pool, (client) => updateSealedServers(client, stale)),
     unopened: lost.map(({ workspaceId, name }) => `tool server ${name} of workspace ${workspaceId}`),
@@ -58,9 +60,9 @@ function resealAuthorities({ pool, sealer }: Resealing): Promise<Kind> {
     const unopened: string[] = [];
     let resealed = 0;
     for (const stored of await listAuthorities(client)) {
-      const anew = sealer.reseal(stored.sealedKey, authorityPlace(stored));
-      if (anew === null) unopened.push(`authority of ${stored.madeAt}`);
-      else if (anew !== stored.sealedKey && (await updateSealedKey(client, stored, anew))) resealed += 1;
+      const resealedBytes = sealer.reseal(stored.sealedKey, authorityPlace(stored));
+      if (resealedBytes === null) unopened.push(`authority of ${stored.madeAt}`);
+      else if (resealedBytes !== stored.sealedKey && (await updateSealedKey(client, stored, resealedBytes))) resealed += 1;
     }
     return { resealed, unopened };
   });

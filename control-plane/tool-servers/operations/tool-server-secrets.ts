@@ -1,9 +1,10 @@
 // Encrypts and decrypts the secrets of a tool server for storage. They are bound to their workspace and to the server's
 // name and address. A row that was moved or redirected can therefore not be decrypted.
+
 import { badRequest, conflict } from '../../base/refusal.ts';
 import { isObject } from '@tollgate/proto/shape';
 import type { Secrets, Target } from '../rules/tool-server.ts';
-import type { Deps } from '../../access/operation.ts';
+import type { OperationDeps } from '../../access/operation.ts';
 
 interface Place {
   readonly workspaceId: number;
@@ -18,21 +19,21 @@ export function toolServerPlace({ workspaceId, name, target }: Place): string {
 }
 
 /** Null if there are no secrets. */
-export function sealSecrets({ sealer }: Pick<Deps, 'sealer'>, place: Place, secrets: Secrets): Uint8Array | null {
+export function sealSecrets({ sealer }: Pick<OperationDeps, 'sealer'>, place: Place, secrets: Secrets): Uint8Array | null {
   if (Object.keys(secrets).length === 0) return null;
   if (sealer === null)
-    throw badRequest('headers and env are kept encrypted, and this control plane has no key for that: set TOLLGATE_SECRET_KEY');
+    throw badRequest('headers and env are stored encrypted, but this control plane has no key for that: set TOLLGATE_SECRET_KEY');
   return sealer.seal(JSON.stringify(secrets), toolServerPlace(place));
 }
 
-export function openSecrets({ sealer }: Pick<Deps, 'sealer'>, place: Place, sealed: Uint8Array | null): Secrets {
+export function openSecrets({ sealer }: Pick<OperationDeps, 'sealer'>, place: Place, sealed: Uint8Array | null): Secrets {
   if (sealed === null) return {};
   const text = sealer?.open(sealed, toolServerPlace(place)) ?? null;
   if (text === null)
     throw conflict(
-      'its headers or env cannot be decrypted: TOLLGATE_SECRET_KEY is not the one they were kept under, or its row was changed since; give the former one after the new one, or delete the server and register it again',
+      'its headers or env cannot be decrypted: they were encrypted with a different TOLLGATE_SECRET_KEY, or its row was changed; add the former key after the new one, or delete the server and register it again',
     );
   const secrets: unknown = JSON.parse(text);
-  if (!isObject(secrets)) throw new Error('sealed secrets are no object');
+  if (!isObject(secrets)) throw new Error('the decrypted secrets are not an object');
   return Object.fromEntries(Object.entries(secrets).map(([key, value]) => [key, String(value)]));
 }

@@ -35,7 +35,7 @@ export interface ToolServerRules {
 
 function serverNameProblem(value: string): string | null {
   if (!isServerName(value)) return serverNameWords;
-  return value === agentsServer ? `is reserved: \`${agentsServer}.*\` are the agents that a run may hand tasks to` : null;
+  return value === agentsServer ? `is reserved: \`${agentsServer}.*\` are the agents that a run may delegate tasks to` : null;
 }
 
 /**
@@ -84,7 +84,7 @@ const commandOf = ({ commands }: ToolServerRules): Shape => {
 };
 
 function programProblem(program: string, commands: readonly string[]): string | null {
-  if (commands.length === 0) return 'names a program, and this control plane starts none: TOLLGATE_TOOL_COMMANDS is unset';
+  if (commands.length === 0) return 'names a program, but this control plane starts no programs: TOLLGATE_TOOL_COMMANDS is not set';
   return commands.includes(program) ? null : `must be a program of TOLLGATE_TOOL_COMMANDS: ${commands.join(', ')}`;
 }
 
@@ -133,7 +133,7 @@ function contradictions(body: unknown): readonly Problem[] {
   if (!isObject(body)) return [];
   const [url, command, headers] = ['url', 'command', 'headers'].map((key) => Object.hasOwn(body, key));
   if (url === command) return problem('body', 'must have either url or command');
-  if (command === true && headers === true) return problem('headers', 'go with a url; a command has env');
+  if (command === true && headers === true) return problem('headers', 'are only for a url; a command has env');
   const names = pairsOf(body['headers']).map(([name]) => name.toLowerCase());
   const twice = names.find((name, at) => names.indexOf(name) < at);
   return twice === undefined ? [] : problem('headers', `names ${twice} twice`);

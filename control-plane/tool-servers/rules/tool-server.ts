@@ -98,7 +98,7 @@ export function checkTools(
   for (const [at, one] of listed.entries()) {
     const tool = toolFrom(one);
     if (tool === null)
-      return { problem: `describes tool ${at + 1} of its list as none: it needs a name, and an inputSchema of type object` };
+      return { problem: `describes tool ${at + 1} of its list incorrectly: it needs a name, and an inputSchema of type object` };
     if ('problem' in tool) return { problem: `describes tool ${at + 1} of its list in a way that ${tool.problem}` };
     const wrong = nameProblem(`${server}.${tool.name}`) ?? nameProblem(tool.name);
     if (wrong !== null) return { problem: `gives tool ${at + 1} of its list a name that ${wrong}` };

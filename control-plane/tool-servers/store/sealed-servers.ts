@@ -37,17 +37,17 @@ export async function listSealedServers(
 /** Returns how many rows were still unchanged. Changed rows are not modified. */
 export async function updateSealedServers(
   client: pg.PoolClient,
-  changes: readonly (SealedServer & { readonly anew: Uint8Array })[],
+  changes: readonly (SealedServer & { readonly resealedBytes: Uint8Array })[],
 ): Promise<number> {
   const workspaceIds = changes.map(({ workspaceId }) => workspaceId);
   // Every write locks the workspace first. The same order here prevents deadlocks with writes and with other processes
   // that seal again.
   await client.query('select from workspace where id = any($1::bigint[]) order by id for no key update', [workspaceIds]);
   const { rowCount } = await client.query(
-    `update tool_server set sealed = changed.anew
-     from unnest($1::bigint[], $2::text[], $3::bytea[], $4::bytea[]) as changed(workspace_id, name, sealed, anew)
+    `update tool_server set sealed = changed.resealed_bytes
+     from unnest($1::bigint[], $2::text[], $3::bytea[], $4::bytea[]) as changed(workspace_id, name, sealed, resealed_bytes)
      where tool_server.workspace_id = changed.workspace_id and tool_server.name = changed.name and tool_server.sealed = changed.sealed`,
-    [workspaceIds, changes.map(({ name }) => name), changes.map(({ sealed }) => sealed), changes.map(({ anew }) => anew)],
+    [workspaceIds, changes.map(({ name }) => name), changes.map(({ sealed }) => sealed), changes.map(({ resealedBytes }) => resealedBytes)],
   );
   return rowCount ?? 0;
 }

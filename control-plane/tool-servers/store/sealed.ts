@@ -41,13 +41,13 @@ export function createSealer(operatorKeys: readonly string[], random: RandomByte
   };
 }
 
-interface Sealing {
+interface SealInput {
   readonly text: string;
   readonly place: string;
   readonly nonce: Uint8Array;
 }
 
-function encrypt(key: Uint8Array, { text, place, nonce }: Sealing): Uint8Array {
+function encrypt(key: Uint8Array, { text, place, nonce }: SealInput): Uint8Array {
   const cipher = createCipheriv(algorithm, key, nonce).setAAD(Buffer.from(place));
   const ciphertext = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()]);
   return Buffer.concat([nonce, cipher.getAuthTag(), ciphertext]);

@@ -51,7 +51,7 @@ export function targetFromRow({
   secret_names: names,
 }: Pick<RegisteredRow, 'url' | 'program' | 'args' | 'secret_names'>): Target {
   if (url !== null) return { kind: 'url', url, headers: names };
-  if (program === null) throw new Error('the database holds a tool server that is nowhere');
+  if (program === null) throw new Error('the database contains a tool server without a url and without a command');
   return { kind: 'command', program, args, env: names };
 }
 

@@ -8,7 +8,7 @@ import { insertKey } from '../../access/store/keys.ts';
 import { insertMember } from '../../access/store/members.ts';
 import { inTransaction } from '../../database/transaction.ts';
 import { insertWorkspace } from '../store/workspaces.ts';
-import type { Deps } from '../../access/operation.ts';
+import type { OperationDeps } from '../../access/operation.ts';
 
 export interface NewWorkspace {
   readonly slug: string;
@@ -17,7 +17,7 @@ export interface NewWorkspace {
 
 /** Creates the workspace with its owner and the owner's key of all scopes. The key is shown only once. */
 export function createWorkspace(
-  deps: Pick<Deps, 'pool' | 'clock' | 'random'>,
+  deps: Pick<OperationDeps, 'pool' | 'clock' | 'random'>,
   input: NewWorkspace,
 ): Promise<{ readonly slug: string; readonly key: string }> {
   return inTransaction(deps.pool, async (client) => {
@@ -29,7 +29,7 @@ export function createWorkspace(
 
 /** Runs in the caller's transaction. */
 export async function foundWorkspace(
-  deps: Pick<Deps, 'clock' | 'random'>,
+  deps: Pick<OperationDeps, 'clock' | 'random'>,
   client: pg.PoolClient,
   { slug, owner }: NewWorkspace,
   secret: FreshSecret,
@@ -41,7 +41,7 @@ export async function foundWorkspace(
   refuseIfAny([...slugProblems, ...checkUid(uid), ...checkEmail(email)]);
   const now = deps.clock();
   const id = await insertWorkspace(client, slug, now);
-  if (id === null) throw conflict('there is a workspace of that slug already');
+  if (id === null) throw conflict('a workspace with this slug already exists');
   await insertMember(client, id, { uid, email, role: 'owner', createdAt: now });
   const key = ownersKey(makeId(deps.random), 'owner', secret, { uid, now });
   await insertKey(client, id, key, secret);

@@ -3,11 +3,11 @@ import { isSlug } from '@tollgate/proto/contract';
 import { badRequest, notFound } from '../../base/refusal.ts';
 import { inTransaction } from '../../database/transaction.ts';
 import { deleteWorkspace as deleteStored } from '../store/workspaces.ts';
-import type { Deps } from '../../access/operation.ts';
+import type { OperationDeps } from '../../access/operation.ts';
 
 /** `confirm` must repeat the slug, because everything in the workspace is deleted. */
-export async function deleteWorkspace({ pool }: Pick<Deps, 'pool'>, slug: string, confirm: string): Promise<void> {
-  if (confirm !== slug) throw badRequest('slug must be given again, to confirm');
+export async function deleteWorkspace({ pool }: Pick<OperationDeps, 'pool'>, slug: string, confirm: string): Promise<void> {
+  if (confirm !== slug) throw badRequest('slug must be repeated in the body, as confirmation');
   const deleted = isSlug(slug) && (await inTransaction(pool, (client) => deleteStored(client, slug)));
   if (!deleted) throw notFound('there is no such workspace');
 }

@@ -1,5 +1,5 @@
 // For the operator, who is not a member of any workspace.
 import { listWorkspaces as listStored, type Workspace } from '../store/workspaces.ts';
-import type { Deps } from '../../access/operation.ts';
+import type { OperationDeps } from '../../access/operation.ts';
 
-export const listWorkspaces = ({ pool }: Pick<Deps, 'pool'>): Promise<readonly Workspace[]> => listStored(pool);
+export const listWorkspaces = ({ pool }: Pick<OperationDeps, 'pool'>): Promise<readonly Workspace[]> => listStored(pool);

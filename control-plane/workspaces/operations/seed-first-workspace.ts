@@ -6,7 +6,7 @@ import { insertDeployment, lockStart, readDeployment } from '../../database/depl
 import { inTransaction } from '../../database/transaction.ts';
 import { notUnderstood } from '../../database/operations/join.ts';
 import { foundWorkspace } from './create-workspace.ts';
-import type { Deps } from '../../access/operation.ts';
+import type { OperationDeps } from '../../access/operation.ts';
 
 export interface FirstWorkspace {
   readonly workspace: string;
@@ -15,7 +15,7 @@ export interface FirstWorkspace {
   readonly ownerKey: string | null;
 }
 
-export type Seeded =
+export type SeedResult =
   /** `key`: generated here and to be printed once; null if the operator has provided it. */
   | { readonly kind: 'created'; readonly workspace: string; readonly key: string | null }
   | { readonly kind: 'present' }
@@ -26,9 +26,9 @@ const ownerUid = 'owner';
 const epochBytes = 16;
 
 export async function seedFirstWorkspace(
-  deps: Pick<Deps, 'pool' | 'clock' | 'random'>,
+  deps: Pick<OperationDeps, 'pool' | 'clock' | 'random'>,
   { workspace, ownerEmail, ownerKey }: FirstWorkspace,
-): Promise<Seeded> {
+): Promise<SeedResult> {
   if (ownerKey !== null && parseKey(ownerKey) === null) return refused('is not a key: gsk_<workspace>_ and 32 to 64 letters and digits');
   return inTransaction(deps.pool, async (client) => {
     await lockStart(client);
@@ -53,4 +53,4 @@ export async function seedFirstWorkspace(
   });
 }
 
-const refused = (why: string): Seeded => ({ kind: 'refused', reason: `TOLLGATE_OWNER_KEY ${why}` });
+const refused = (why: string): SeedResult => ({ kind: 'refused', reason: `TOLLGATE_OWNER_KEY ${why}` });

@@ -14,6 +14,6 @@ export async function raiseRevision(client: pg.PoolClient, workspaceId: number):
     [workspaceId, revisionChannel],
   );
   const raised = rows[0];
-  if (raised === undefined) throw unauthenticated('the workspace of this key is gone');
+  if (raised === undefined) throw unauthenticated('the workspace of this key no longer exists');
   return Number(raised.revision);
 }

@@ -1,6 +1,6 @@
 // Reads which entries each revision may have changed. Triggers write this (migration 0018), in the transaction of the
 // change itself.
-import type { Touched } from '../rules.ts';
+import type { TouchedEntry } from '../rules.ts';
 import { patientQuery, type Queryable } from '../../database/transaction.ts';
 
 interface TouchedRow {
@@ -8,7 +8,7 @@ interface TouchedRow {
   readonly key: string;
 }
 
-const touchedFromRow = ({ revision, key }: TouchedRow): Touched => ({ revision: Number(revision), key });
+const touchedFromRow = ({ revision, key }: TouchedRow): TouchedEntry => ({ revision: Number(revision), key });
 
 /** Above this number, it is not cheaper than to read the whole workspace. */
 const touchedMax = 10_000;
@@ -17,7 +17,7 @@ const touchedMax = 10_000;
  * Keys that were touched at that revision or later, in order; null: too many. That revision itself is included, because
  * a write that does not raise the revision can come after the revision was read.
  */
-export async function listTouched(db: Queryable, workspaceId: number, revision: number): Promise<readonly Touched[] | null> {
+export async function listTouched(db: Queryable, workspaceId: number, revision: number): Promise<readonly TouchedEntry[] | null> {
   const { rows } = await db.query<TouchedRow>(
     'select revision, key from workspace_change where workspace_id = $1 and revision >= $2 order by revision limit $3',
     [workspaceId, revision, touchedMax + 1],
@@ -33,7 +33,7 @@ export async function listLately(
   db: Queryable,
   workspaceId: number,
   known: number,
-): Promise<{ readonly touchedSince: number; readonly touched: readonly Touched[] }> {
+): Promise<{ readonly touchedSince: number; readonly touched: readonly TouchedEntry[] }> {
   const { rows } = await db.query<TouchedRow>(
     'select revision, key from workspace_change where workspace_id = $1 and revision > $2 order by revision desc limit $3',
     [workspaceId, known, touchedMax],

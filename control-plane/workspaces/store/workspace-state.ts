@@ -1,7 +1,7 @@
 // Reads a workspace in the form that the compiler uses, all at one revision.
 import type { RevisionName } from '@tollgate/proto/contract';
 import type pg from 'pg';
-import type { Touched, WorkspaceRead, WorkspaceState } from '../rules.ts';
+import type { TouchedEntry, WorkspaceRead, WorkspaceState } from '../rules.ts';
 import { listAgents } from '../../agents/store.ts';
 import { readDeployment } from '../../database/deployment.ts';
 import { listStandingKeys } from '../../access/store/keys.ts';
@@ -29,7 +29,7 @@ export function readWorkspaceState(pool: pg.Pool, workspaceId: number): Promise<
 /** Reads the same within a transaction that holds the lock on the workspace's row. No other process can write then. */
 export async function collectWorkspaceState(db: Queryable, workspaceId: number): Promise<WorkspaceState> {
   const state = await findState(db, workspaceId);
-  if (state === null) throw new Error('a workspace whose row is held is gone');
+  if (state === null) throw new Error('a workspace is missing although its row is locked');
   return state;
 }
 
@@ -62,7 +62,7 @@ async function findHead(db: Queryable, workspaceId: number): Promise<(Head & { r
   const workspace = await findWorkspace(db, workspaceId);
   if (workspace === null) return null;
   const deployment = await readDeployment(db);
-  if (deployment === null) throw new Error('the database holds workspaces and no epoch');
+  if (deployment === null) throw new Error('the database has workspaces but no epoch');
   const { slug, randomId, revision, frozen, changesFrom } = workspace;
   return { workspace: slug, workspaceId: randomId, epoch: deployment.epoch, revision, frozen, known: changesFrom };
 }
@@ -83,7 +83,7 @@ const findAll = async (db: Queryable, workspaceId: number): Promise<Omit<Workspa
 });
 
 /** Reads the touched entries of each kind. Makes no query for a kind without touched entries. */
-async function findParts(db: Queryable, workspaceId: number, touched: readonly Touched[]): Promise<Omit<WorkspaceState, keyof Head>> {
+async function findParts(db: Queryable, workspaceId: number, touched: readonly TouchedEntry[]): Promise<Omit<WorkspaceState, keyof Head>> {
   const of = <T>(prefix: string, find: (names: readonly string[]) => Promise<readonly T[]>): Promise<readonly T[]> => {
     const names = touched.filter(({ key }) => key.startsWith(prefix)).map(({ key }) => key.slice(prefix.length));
     return names.length === 0 ? Promise.resolve([]) : find([...new Set(names)]);

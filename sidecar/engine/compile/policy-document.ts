@@ -71,7 +71,7 @@ const rule = (part: Part): Shape =>
   });
 
 const forLeads: Shape = {
-  check: (_value, path) => problem(path, 'is for owners and admins; a member cannot make an exception for themselves'),
+  check: (_value, path) => problem(path, 'is only for owners and admins; a member cannot make an exception for themselves'),
   schema: { not: {} },
 };
 
@@ -85,12 +85,12 @@ const agentTypeKey = {
 
 const tierRules = (part: Part): Shape =>
   described(
-    `by tier (${tiers.join(', ')}); other keys are accepted, returned and inert`,
+    `by tier (${tiers.join(', ')}); other keys are stored and returned, and have no effect`,
     entries({ problem: nameProblem, schema: nameSchema, max: 64 }, rule(part)),
   );
 
 const toolDefinitions = described(
-  'pinned: an MCP tool whose definition was not admitted is not called; absent: any',
+  'pinned: an MCP tool is called only if its definition was admitted; absent: definitions need not be admitted',
   oneOf('any', 'pinned'),
 );
 
@@ -103,7 +103,7 @@ const outage = fields({
   },
   then: fields(Object.fromEntries(tiers.map((tier) => [tier, oneOf('deny', 'last_known')]))),
   caps: described(
-    'of a session that is new to a sidecar while nobody can be asked how much of its `maxToolCalls` is left: counted by that sidecar alone, or denied',
+    'calls of a session that is new to a sidecar while the control plane cannot be asked how much of its `maxToolCalls` is left: counted by that sidecar alone, or denied',
     oneOf('count', 'deny'),
   ),
 });

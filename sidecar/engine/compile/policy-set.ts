@@ -70,7 +70,7 @@ export function policySetOf(stored: readonly StoredDocument[]): PolicySet {
 /** Returns the documents to apply, or every problem of every document with its place. */
 export function parsePolicySet(body: Readonly<Record<string, unknown>>): Checked<WantedDocuments & { readonly dryRun: boolean }> {
   const { workspacePolicy, revision, dryRun = false } = body;
-  const unknown = Object.keys(body).filter((name) => !sectionNames.includes(name) && !others.includes(name));
+  const unknownSections = Object.keys(body).filter((name) => !sectionNames.includes(name) && !others.includes(name));
   const parsed = [
     ...(workspacePolicy === undefined
       ? []
@@ -78,9 +78,9 @@ export function parsePolicySet(body: Readonly<Record<string, unknown>>): Checked
     ...sections.flatMap((section) => (Object.hasOwn(body, section.name) ? [parseSection(section, body[section.name])] : [])),
   ];
   const problems = [
-    ...unknown.flatMap((name) => problem(childPath('', name), `is not a section; there are ${sectionNames.join(', ')}`)),
+    ...unknownSections.flatMap((name) => problem(childPath('', name), `is not a section; the sections are ${sectionNames.join(', ')}`)),
     ...(typeof dryRun === 'boolean' ? [] : problem('dryRun', 'must be true or false')),
-    ...(revision === undefined || Number.isInteger(revision) ? [] : problem('revision', 'must be an integer, as the export has it')),
+    ...(revision === undefined || Number.isInteger(revision) ? [] : problem('revision', 'must be an integer, as in the export')),
     ...parsed.flatMap((section) => section.problems),
   ];
   if (problems.length > 0) return { problems };
@@ -93,12 +93,12 @@ export function parsePolicySet(body: Readonly<Record<string, unknown>>): Checked
   };
 }
 
-interface Parsed {
+interface ParsedDocuments {
   readonly problems: readonly Problem[];
   readonly documents: readonly StoredDocument[];
 }
 
-function parseSection({ name, layer, idOf }: Section, value: unknown): Parsed & { readonly layer: Layer } {
+function parseSection({ name, layer, idOf }: Section, value: unknown): ParsedDocuments & { readonly layer: Layer } {
   if (!isObject(value)) return { layer, problems: problem(name, 'must be an object of documents'), documents: [] };
   const parsed = Object.entries(value).map(([key, document]) => {
     const id = idOf(key);
@@ -110,7 +110,7 @@ function parseSection({ name, layer, idOf }: Section, value: unknown): Parsed & 
   return { layer, problems: parsed.flatMap(({ problems }) => problems), documents: parsed.flatMap(({ documents }) => documents) };
 }
 
-function parseDocument(id: DocumentId, value: unknown, place: string): Parsed {
+function parseDocument(id: DocumentId, value: unknown, place: string): ParsedDocuments {
   if (value === null) return { problems: [], documents: [] };
   const problems = checkDocument(id.layer, 'organisation', value, place);
   if (problems.length > 0 || !isObject(value)) return { problems, documents: [] };

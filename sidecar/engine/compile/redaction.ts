@@ -57,11 +57,11 @@ const kindIn = (patterns: ReadonlySet<string>): Shape => ({
 
 /** As a literal name it would match no tool, but a person who writes `crm*` means many. */
 const lostWildcard = (key: string): string | null =>
-  key.endsWith('*') && wildcardPrefix(key) === null ? 'ends in * and is no wildcard: one ends in .* _* /* :* or -*' : null;
+  key.endsWith('*') && wildcardPrefix(key) === null ? 'ends in * but is not a wildcard, which ends in .* _* /* :* or -*' : null;
 
 const shapeWith = (patterns: ReadonlySet<string>): Shape =>
   fields({
-    kinds: described('`false`: not looked for', fields(Object.fromEntries(redactionKinds.map((kind) => [kind, oneOf(true, false)])))),
+    kinds: described('`false`: not detected', fields(Object.fromEntries(redactionKinds.map((kind) => [kind, oneOf(true, false)])))),
     patterns: described(
       "the workspace's own kinds, each found by a pattern",
       entries(
@@ -73,9 +73,9 @@ const shapeWith = (patterns: ReadonlySet<string>): Shape =>
         pattern,
       ),
     ),
-    allow: described('values that stay as they are, each by its SHA-256; a preview tells them', list(redactionBounds.allow, digest)),
+    allow: described('values that are not redacted, each by its SHA-256; a preview shows the digests', list(redactionBounds.allow, digest)),
     exceptions: described(
-      'kinds that calls of a tool keep, by tool name or wildcard: the exact name before the longest wildcard',
+      'kinds that are not redacted in calls of a tool, by tool name or wildcard: the exact name before the longest wildcard',
       entries(
         {
           problem: (key) => nameProblem(key) ?? lostWildcard(key),

@@ -23,7 +23,7 @@ const names = described(
 );
 
 const tables = described(
-  "the names that hosts give tools, brought to the workspace's own before a rule is read",
+  "names that hosts give tools, each with the workspace's own name for the tool, which rules use",
   fields(Object.fromEntries(hosts.map((host) => [host, names]))),
 );
 

@@ -32,9 +32,9 @@ describe('TOLLGATE_MODEL_ENDPOINTS', () => {
     ['{}', 'must be a JSON list'],
     ['[1]', '[0] must be an object'],
     [JSON.stringify([local, local]), 'names local twice'],
-    [JSON.stringify([{ ...local, key: 'sk-1' }]), '[0] has a field that is none of provider'],
+    [JSON.stringify([{ ...local, key: 'sk-1' }]), '[0] has an unknown field; the fields are provider'],
     [JSON.stringify([{ baseUrl: local.baseUrl }]), '[0].provider is required'],
-    [JSON.stringify([{ ...local, provider: 'openai' }]), '[0].provider must be none of anthropic, demo, openai'],
+    [JSON.stringify([{ ...local, provider: 'openai' }]), '[0].provider must not be one of the built-in providers anthropic, demo, openai'],
     [JSON.stringify([{ ...local, provider: 'a/b' }]), '[0].provider is malformed'],
     [JSON.stringify([{ ...local, keyVariable: 'LOCAL_KEY' }]), '[0].baseUrl must be a URL of https, or of http on loopback'],
     [JSON.stringify([{ ...local, baseUrl: 'https://u:p@host/v1' }]), '[0].baseUrl must be a URL of http or https'],
@@ -46,7 +46,7 @@ describe('TOLLGATE_MODEL_ENDPOINTS', () => {
       '[0].models[0].outputCentsPerMillionTokens is malformed',
     ],
     [JSON.stringify([{ ...local, models: [{ name: 'a b', ...prices }] }]), '[0].models[0].name is malformed'],
-    ['[{"__proto__":{"provider":"x"}}]', '[0] has a field that is none of'],
+    ['[{"__proto__":{"provider":"x"}}]', '[0] has an unknown field; the fields are'],
   ])('%s is rejected, with its place', (wrong, problem) => {
     expect(modelEndpointsProblem(wrong)?.startsWith(problem)).toBe(true);
     expect(parseModelEndpoints(wrong)).toEqual([]);
@@ -166,7 +166,9 @@ describe('models', () => {
   });
 
   test('of providers that are not configured are rejected with an explanation, and never requested', async () => {
-    expect(models.problem('claude-haiku-4-5')).toBe('the model claude-haiku-4-5 is of anthropic, which is not configured here');
+    expect(models.problem('claude-haiku-4-5')).toBe(
+      'the model claude-haiku-4-5 needs the provider anthropic, which is not configured here',
+    );
     expect(models.problem('nothing')).toBe('the model nothing is not recognized');
     await expect(hear(models.reply(requestOf({ model: 'claude-haiku-4-5' })))).rejects.toMatchObject({
       name: 'ProviderFailed',

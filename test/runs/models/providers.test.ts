@@ -166,7 +166,7 @@ describe.each(Object.entries(cases))('%s', (_name, { provider, model, settings }
       { content: 'a rather long text that comes in many pieces, of which most are lost' },
       { chunkSize: 5, truncateAfterChunks: 4 },
     );
-    expect(await failure()).toMatchObject({ message: `${provider} broke off its answer`, billed: true });
+    expect(await failure()).toMatchObject({ message: `${provider} did not complete its reply`, billed: true });
     expect(mock.getRequests()).toHaveLength(1);
   });
 

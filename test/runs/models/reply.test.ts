@@ -20,7 +20,7 @@ test.each<readonly [string, (at: number) => LanguageModelV3StreamPart]>([
   const stream = (): void => {
     for (let at = 0; at < 2 * many; at += 1) draft.add(part(at));
   };
-  expect(stream).toThrow('local answered without an end');
+  expect(stream).toThrow('local sent a reply that is too long');
 });
 
 test('a text and a thought with one piece for each character arrive whole', () => {

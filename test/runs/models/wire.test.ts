@@ -258,7 +258,7 @@ test('a provider that is not reachable is tried five times, and costs nothing', 
 
 test('a provider that takes the request and closes the connection may bill it, and is not asked again', async () => {
   const { ask, requests } = await serve((asked) => asked.socket.destroy());
-  expect(await failure(ask('local'))).toMatchObject({ message: 'local broke off its answer', billed: true });
+  expect(await failure(ask('local'))).toMatchObject({ message: 'local did not complete its reply', billed: true });
   expect(requests()).toBe(1);
 });
 
@@ -270,7 +270,7 @@ test('no redirect is followed, because the key would be sent to it', async () =>
 
 test('an answer that is not a stream of events is a failure', async () => {
   const { ask } = await serve((_asked, answer) => answer.writeHead(200, { 'content-type': 'text/html' }).end('<h1>welcome</h1>'));
-  expect(await failure(ask('local'))).toMatchObject({ message: 'local broke off its answer', billed: true });
+  expect(await failure(ask('local'))).toMatchObject({ message: 'local did not complete its reply', billed: true });
 });
 
 test('an answer without an end is given up', async () => {
@@ -279,7 +279,7 @@ test('an answer without an end is given up', async () => {
     const long = events(chunk({ delta: { content: 'x'.repeat(1_000_000) } }));
     for (let n = 0; n < 5; n += 1) answer.write(long);
   });
-  expect(await failure(ask('local'))).toMatchObject({ message: 'local answered without an end', billed: true });
+  expect(await failure(ask('local'))).toMatchObject({ message: 'local sent a reply that is too long', billed: true });
 });
 
 test.each([

@@ -3,7 +3,7 @@
 import { cleanJson } from '../../../base/clean-json.ts';
 import { type RunRef, runKey, type ToldProgress } from '../../rules/run.ts';
 import { updateRunProgress } from '../../store/runs.ts';
-import type { Deps } from '../../../access/operation.ts';
+import type { OperationDeps } from '../../../access/operation.ts';
 
 interface Progress {
   readonly note: (run: RunRef, progress: ToldProgress) => void;
@@ -11,13 +11,13 @@ interface Progress {
   readonly settled: () => Promise<void>;
 }
 
-interface Writing {
+interface ProgressWrite {
   next: ToldProgress | null;
   readonly done: Promise<void>;
 }
 
-export function createProgress({ pool }: Pick<Deps, 'pool'>): Progress {
-  const writing = new Map<string, Writing>();
+export function createProgress({ pool }: Pick<OperationDeps, 'pool'>): Progress {
+  const writing = new Map<string, ProgressWrite>();
 
   async function write(run: RunRef, first: ToldProgress, key: string): Promise<void> {
     for (let progress: ToldProgress | null = first; progress !== null; ) {

@@ -2,7 +2,7 @@
 import { nextMidnightUtc, utcDayOf } from '../../rules/day.ts';
 import { centsFromMicrocents } from '../../rules/money.ts';
 import { listSpend } from '../../store/spend.ts';
-import type { Deps } from '../../../access/operation.ts';
+import type { OperationDeps } from '../../../access/operation.ts';
 
 export interface UsedSpend {
   readonly day: string;
@@ -26,7 +26,7 @@ interface Question {
 }
 
 export async function readSpend(
-  { readingPool, dailyCap }: Pick<Deps, 'readingPool' | 'dailyCap'>,
+  { readingPool, dailyCap }: Pick<OperationDeps, 'readingPool' | 'dailyCap'>,
   { workspaceId, now, sub, limit }: Question,
 ): Promise<UsedSpend> {
   const day = utcDayOf(now);

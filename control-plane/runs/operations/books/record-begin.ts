@@ -5,10 +5,10 @@ import type { NewRun } from '../../records.ts';
 import { findRunOwner, insertRun } from '../../store/runs.ts';
 import { lockRuns } from '../../store/spend.ts';
 import { inTransaction } from '../../../database/transaction.ts';
-import type { Deps } from '../../../access/operation.ts';
+import type { OperationDeps } from '../../../access/operation.ts';
 
 /** `instance` is the control plane that executes the run. Returns false if the run above it has ended. */
-export function recordBegin({ pool, clock }: Pick<Deps, 'pool' | 'clock'>, instance: string, run: NewRun): Promise<boolean> {
+export function recordBegin({ pool, clock }: Pick<OperationDeps, 'pool' | 'clock'>, instance: string, run: NewRun): Promise<boolean> {
   const { workspaceId, id, parentRunId } = run;
   return inTransaction(pool, async (client) => {
     const above = parentRunId === null ? { sub: run.sub, lineage: [] } : await findRunOwner(client, workspaceId, parentRunId);

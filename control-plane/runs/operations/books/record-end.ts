@@ -5,10 +5,10 @@ import type { RunRef } from '../../rules/run.ts';
 import { findRunEnd, type RunOwner, type StoredEnd, updateRunEnd } from '../../store/runs.ts';
 import { lockRuns } from '../../store/spend.ts';
 import { inTransaction, type Queryable } from '../../../database/transaction.ts';
-import type { Deps } from '../../../access/operation.ts';
+import type { OperationDeps } from '../../../access/operation.ts';
 import { lockToEnd, settleAll } from './settle.ts';
 
-interface Ending {
+interface RunEnding {
   readonly run: RunRef;
   readonly owner: RunOwner;
   readonly end: Omit<StoredEnd, 'at'>;
@@ -19,7 +19,7 @@ interface Ending {
 }
 
 /** Returns the cost of the run and all runs below it, in µ¢; null if it had already ended. */
-export function recordEnd({ pool }: Pick<Deps, 'pool'>, ending: Ending): Promise<{ readonly spent: number } | null> {
+export function recordEnd({ pool }: Pick<OperationDeps, 'pool'>, ending: RunEnding): Promise<{ readonly spent: number } | null> {
   const { run, end, at } = ending;
   const { workspaceId, id } = run;
   return inTransaction(pool, async (client) => {
@@ -32,7 +32,7 @@ export function recordEnd({ pool }: Pick<Deps, 'pool'>, ending: Ending): Promise
 const always = (): Promise<boolean> => Promise.resolve(true);
 
 /** False if the run had already ended, or if `isTo` returns false. `isTo` is called once the run is locked. */
-export async function endOnce(db: Queryable, { run, owner, end, costs, at }: Ending, isTo = always): Promise<boolean> {
+export async function endOnce(db: Queryable, { run, owner, end, costs, at }: RunEnding, isTo = always): Promise<boolean> {
   if (!(await lockToEnd(db, run, owner)) || !(await isTo())) return false;
   await settleAll(db, run, owner, costs);
   await updateRunEnd(db, run.workspaceId, run.id, {

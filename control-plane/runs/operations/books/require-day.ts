@@ -4,12 +4,12 @@ import { AppError } from '@tollgate/proto/contract';
 import { secondsToMidnightUtc, utcDayOf } from '../../rules/day.ts';
 import { centsFromMicrocents } from '../../rules/money.ts';
 import { readDay } from '../../store/spend.ts';
-import type { Deps } from '../../../access/operation.ts';
+import type { OperationDeps } from '../../../access/operation.ts';
 
 const daySpent = (now: Date, dailyCap: number): AppError =>
   new AppError({
     code: 'rate_limited',
-    publicMessage: `the daily cap of ${centsFromMicrocents(dailyCap)} cents for a user's runs is reached, or leaves too little for this model; it begins anew at midnight UTC`,
+    publicMessage: `the daily cap of ${centsFromMicrocents(dailyCap)} cents for a user's runs is reached, or leaves too little for this model; it is reset at midnight UTC`,
     retryAfterSeconds: secondsToMidnightUtc(now),
   });
 
@@ -18,7 +18,7 @@ const daySpent = (now: Date, dailyCap: number): AppError =>
  * is reserved but not spent can be released, so it is not counted here.
  */
 export async function requireDay(
-  { pool, clock, dailyCap }: Pick<Deps, 'pool' | 'clock' | 'dailyCap'>,
+  { pool, clock, dailyCap }: Pick<OperationDeps, 'pool' | 'clock' | 'dailyCap'>,
   { workspaceId, sub }: { readonly workspaceId: number; readonly sub: string },
   least: number,
 ): Promise<void> {

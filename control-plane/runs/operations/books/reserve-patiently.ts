@@ -1,9 +1,9 @@
 // Waits a limited time for money that other calls have reserved and not spent.
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Reserved } from '../../money.ts';
-import type { Weighed } from './reserve.ts';
+import type { MoneyReservation } from '../../money.ts';
+import type { ReserveAttempt } from './reserve.ts';
 
-interface Waiting {
+interface ReserveWait {
   readonly busyMs: number;
   readonly signal: AbortSignal;
 }
@@ -14,7 +14,10 @@ const askAgainMs = 250;
  * `weigh` is called with true for the last try, which accepts the amount that is available. Rejects with an abort error
  * when the signal is aborted. A `weigh` that is running then can still grant a reservation.
  */
-export async function reservePatiently(weigh: (isLast: boolean) => Promise<Weighed>, { busyMs, signal }: Waiting): Promise<Reserved> {
+export async function reservePatiently(
+  weigh: (isLast: boolean) => Promise<ReserveAttempt>,
+  { busyMs, signal }: ReserveWait,
+): Promise<MoneyReservation> {
   for (let waitedMs = 0; ; waitedMs += askAgainMs) {
     const isLast = waitedMs >= busyMs;
     const weighed = await weigh(isLast);

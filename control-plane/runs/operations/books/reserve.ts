@@ -1,14 +1,14 @@
 // Reserves the possible cost of a model call in one short transaction. It locks the user's day, the run and all runs
 // above it.
 
-import { type Account, grantOf, type Wanted } from '../../rules/budget.ts';
+import { type Account, grantOf, type WantedMoney } from '../../rules/budget.ts';
 import { utcDayOf } from '../../rules/day.ts';
 import type { RunRef } from '../../rules/run.ts';
-import type { Reserved } from '../../money.ts';
+import type { MoneyReservation } from '../../money.ts';
 import type { RunOwner } from '../../store/runs.ts';
 import { findReservation, insertReservation, lockDay, lockRuns, moveSpend, type RunBudget } from '../../store/spend.ts';
 import { inTransaction } from '../../../database/transaction.ts';
-import type { Deps } from '../../../access/operation.ts';
+import type { OperationDeps } from '../../../access/operation.ts';
 
 export interface Request {
   readonly run: RunRef;
@@ -18,21 +18,21 @@ export interface Request {
    * lost.
    */
   readonly reservationId: string;
-  readonly wanted: Wanted;
+  readonly wanted: WantedMoney;
 }
 
-interface ReserveDeps extends Pick<Deps, 'pool' | 'clock'> {
+interface ReserveDeps extends Pick<OperationDeps, 'pool' | 'clock'> {
   /** What a user can spend in a day, in µ¢. */
   readonly dailyCap: number;
 }
 
 /** `busy`: the missing money is only reserved and can be released. */
-export type Weighed = Reserved | { readonly kind: 'busy'; readonly bound: Account['kind'] };
+export type ReserveAttempt = MoneyReservation | { readonly kind: 'busy'; readonly bound: Account['kind'] };
 
-export function reserve({ pool, clock, dailyCap }: ReserveDeps, { run, owner, reservationId, wanted }: Request): Promise<Weighed> {
+export function reserve({ pool, clock, dailyCap }: ReserveDeps, { run, owner, reservationId, wanted }: Request): Promise<ReserveAttempt> {
   const { workspaceId } = run;
   const { sub, lineage } = owner;
-  return inTransaction(pool, async (client): Promise<Weighed> => {
+  return inTransaction(pool, async (client): Promise<ReserveAttempt> => {
     const made = await findReservation(client, workspaceId, reservationId);
     if (made !== null) return { kind: 'granted', reservationId, amount: made.amount, shared: made.amount < wanted.most };
     const day = { workspaceId, sub, day: utcDayOf(clock()) };

@@ -3,22 +3,22 @@
 //
 // A run is held from before its begin until its end is recorded, however long the database is not available. The costs
 // of its calls are kept here until they are settled. A run of this control plane that is not held any more is abandoned
-// (`mend-runs.ts`).
+// (`end-abandoned-runs.ts`).
 import { AppError } from '@tollgate/proto/contract';
 import { makeId } from '../../../access/rules/key.ts';
-import type { Wanted } from '../../rules/budget.ts';
+import type { WantedMoney } from '../../rules/budget.ts';
 import { type RunRef, runKey } from '../../rules/run.ts';
-import type { Money, Reserved } from '../../money.ts';
+import type { Money, MoneyReservation } from '../../money.ts';
 import type { RunEnd, RunRecords } from '../../records.ts';
 import { findRunOwner, type RunOwner } from '../../store/runs.ts';
 import { isUnavailable } from '../../../base/unavailable.ts';
 import { untilAborted } from '../../../base/until-aborted.ts';
-import type { Deps } from '../../../access/operation.ts';
+import type { OperationDeps } from '../../../access/operation.ts';
 import { inTurnsByKey } from '../../../base/turns.ts';
 import { createProgress } from './progress.ts';
 import { recordBegin } from './record-begin.ts';
 import { recordEnd } from './record-end.ts';
-import { reserve, type Weighed } from './reserve.ts';
+import { reserve, type ReserveAttempt } from './reserve.ts';
 import { reservePatiently } from './reserve-patiently.ts';
 import { settle } from './settle.ts';
 import { tryAgain } from './try-again.ts';
@@ -32,7 +32,7 @@ export interface RunBooks {
   close(): Promise<void>;
 }
 
-interface BookDeps extends Pick<Deps, 'pool' | 'clock' | 'random'> {
+interface BookDeps extends Pick<OperationDeps, 'pool' | 'clock' | 'random'> {
   /** What a user can spend in a day, in µ¢. */
   readonly dailyCap: number;
 }
@@ -51,7 +51,7 @@ const standardTriesAfterMs = [50, 250, 1_000, 2_500];
 const standardBusyMs = 30_000;
 const never = (): AbortSignal => new AbortController().signal;
 
-/** `instance` is the id of this control plane in its heartbeat (`heart.ts`). */
+/** `instance` is the id of this control plane in its heartbeat (`heartbeat.ts`). */
 export function createRunBooks(
   deps: BookDeps,
   instance: string,
@@ -81,8 +81,8 @@ export function createRunBooks(
     return work;
   };
 
-  const reserveOrWait = (run: RunRef, reservationId: string, wanted: Wanted, signal: AbortSignal): Promise<Reserved> => {
-    const weigh = (asked: Wanted): Promise<Weighed> =>
+  const reserveOrWait = (run: RunRef, reservationId: string, wanted: WantedMoney, signal: AbortSignal): Promise<MoneyReservation> => {
+    const weigh = (asked: WantedMoney): Promise<ReserveAttempt> =>
       owned(run, (owner) => reserve(deps, { run, owner, reservationId, wanted: asked }), { kind: 'ended' });
     const { enough: _, ...atLast } = wanted;
     return reservePatiently((isLast) => patiently(() => weigh(isLast ? atLast : wanted), signal), { busyMs, signal });
@@ -122,7 +122,7 @@ export function createRunBooks(
 
   return {
     money: {
-      reserve: async (run, wanted, signal = never()): Promise<Reserved> => {
+      reserve: async (run, wanted, signal = never()): Promise<MoneyReservation> => {
         const reservationId = makeId(deps.random);
         const reserving = kept(reserveOrWait(run, reservationId, wanted, signal));
         try {
@@ -130,7 +130,7 @@ export function createRunBooks(
         } catch (error) {
           // The reservation may exist, or may be made later. Its cost is 0, because the call will not happen.
           held.get(runKey(run))?.set(reservationId, 0);
-          const unmade = (late: Reserved) => (late.kind === 'granted' ? settled(run, reservationId, 0, signal) : undefined);
+          const unmade = (late: MoneyReservation) => (late.kind === 'granted' ? settled(run, reservationId, 0, signal) : undefined);
           kept(reserving.then(unmade)).catch(() => undefined);
           throw refused(error);
         }
@@ -170,7 +170,7 @@ const refused = (reason: unknown): unknown =>
   isUnavailable(reason)
     ? new AppError({
         code: 'unavailable',
-        publicMessage: 'the run was ended: the database could not be reached to put money aside for it',
+        publicMessage: 'the run was ended: the database could not be reached to reserve money for it',
         retryAfterSeconds: 5,
         cause: reason,
       })

@@ -4,7 +4,7 @@ import type { RunRef } from '../../rules/run.ts';
 import type { RunOwner } from '../../store/runs.ts';
 import { type DayRef, deleteReservation, findReservation, listReservations, lockDay, lockRuns, moveSpend } from '../../store/spend.ts';
 import { inTransaction, type Queryable } from '../../../database/transaction.ts';
-import type { Deps } from '../../../access/operation.ts';
+import type { OperationDeps } from '../../../access/operation.ts';
 
 interface Settlement {
   readonly run: RunRef;
@@ -14,7 +14,7 @@ interface Settlement {
   readonly cost: number;
 }
 
-export function settle({ pool }: Pick<Deps, 'pool'>, { run, owner, reservationId, cost }: Settlement): Promise<void> {
+export function settle({ pool }: Pick<OperationDeps, 'pool'>, { run, owner, reservationId, cost }: Settlement): Promise<void> {
   return inTransaction(pool, async (client) => {
     const reservation = await findReservation(client, run.workspaceId, reservationId);
     if (reservation === null) return;

@@ -97,8 +97,8 @@ export function playWorld(plan: WorldPlan): LeaseWorldReport {
       { holder, number, waiting, made: null, settled, onlySettles: onlySettles || unheard },
       now + ledgerAhead - stepsBackMs,
     );
-    if ('lie' in outcome) {
-      lies.push(outcome.lie);
+    if ('falseClaim' in outcome) {
+      lies.push(outcome.falseClaim);
       return { answer: { counter, number, result: { kind: 'taken' } }, recall: [] };
     }
     state = outcome.state;

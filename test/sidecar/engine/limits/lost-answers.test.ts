@@ -29,7 +29,7 @@ function createWorld() {
       const asks = leases.asks(now);
       const answers = asks.map(({ counter, ...ask }) => {
         const outcome = askLedger(state, { kind: 'total', max }, { ...ask, holder: 'boot' }, now);
-        if ('lie' in outcome) throw new Error(outcome.lie);
+        if ('falseClaim' in outcome) throw new Error(outcome.falseClaim);
         ({ state } = outcome);
         return { counter, number: ask.number, result: outcome.result };
       });

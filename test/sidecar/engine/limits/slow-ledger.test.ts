@@ -68,8 +68,8 @@ async function play(plan: Plan, isGoneWhenSlow = false) {
     const max = Math.min(counter.kind === 'run' ? plan.cap : (plan.limit ?? 0), ask.max ?? Number.POSITIVE_INFINITY);
     const settings: CounterSettings = counter.kind === 'run' ? { kind: 'total', max } : { kind: 'window', windowSeconds: 60, max };
     const outcome = askLedger(states.get(key) ?? freshCounter(1e9 + now), settings, { ...ask, holder }, 1e9 + now);
-    if ('lie' in outcome) {
-      lies.push(outcome.lie);
+    if ('falseClaim' in outcome) {
+      lies.push(outcome.falseClaim);
       return { answer: { counter, number: ask.number, result: { kind: 'taken' } }, recall: [] };
     }
     states.set(key, outcome.state);

@@ -17,7 +17,7 @@ export interface Connection {
 /** SQLSTATEs of a server that is starting, recovering or stopping, or has no free connection at the moment. */
 const busyStates = new Set(['57P01', '57P02', '57P03', '53300']);
 
-export async function knock(connection: Connection): Promise<'answering' | 'busy' | 'absent'> {
+export async function probeServer(connection: Connection): Promise<'answering' | 'busy' | 'absent'> {
   const client = new Client({ ...connection, database: 'postgres', connectionTimeoutMillis: 5_000 });
   // A server that dies in the meantime also rejects the awaited call. Without a listener, the error event would end our
   // process.

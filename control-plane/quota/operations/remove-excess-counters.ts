@@ -3,7 +3,7 @@
 // limits and subjects. Safe when two processes run it at the same time.
 import { totalSpareMs } from '../rules/ledger.ts';
 import { deleteUnusedCounters, type KeyPlace, listCrowdedKeys } from '../store.ts';
-import type { Deps } from '../../access/operation.ts';
+import type { OperationDeps } from '../../access/operation.ts';
 
 /** The keys that had their maximum number of counters at the last check. */
 export interface CrowdedKeys {
@@ -31,8 +31,8 @@ export function createCrowdedKeys(): CrowdedKeys {
  * Deletes counters that were not used for an hour first. A key that still has too many counters cannot create new ones
  * until some are deleted.
  */
-export async function tendShares(
-  { pool, crowded }: Pick<Deps, 'pool'> & { readonly crowded: CrowdedKeys },
+export async function removeExcessCounters(
+  { pool, crowded }: Pick<OperationDeps, 'pool'> & { readonly crowded: CrowdedKeys },
   max = countersMax,
 ): Promise<void> {
   const still: KeyPlace[] = [];

@@ -1,12 +1,13 @@
 // Periodic job of every control plane, at start and then every few seconds: marks runs as failed if their control plane
 // no longer sends heartbeats, and counts their reservations as spent. Several processes can do this at the same time,
 // because each run is checked again after it is locked.
+
 import { died, lost, type RunRef } from '../../rules/run.ts';
 import { reasonOf } from '../../../base/loggable.ts';
 import { deleteSilentInstances, findOrphans, findRunsOf, isOrphan } from '../../store/run-instances.ts';
 import { findRunOwner, type StoredEnd } from '../../store/runs.ts';
 import { inTransaction, type Queryable } from '../../../database/transaction.ts';
-import type { Deps } from '../../../access/operation.ts';
+import type { OperationDeps } from '../../../access/operation.ts';
 import { endOnce } from '../books/record-end.ts';
 
 /** Heartbeats are written every second. An instance that misses this many is dead, frozen, or without the database. */
@@ -26,7 +27,7 @@ const nothingKnown: Omit<StoredEnd, 'at' | 'error'> = {
   transcript: undefined,
 };
 
-interface MendDeps extends Pick<Deps, 'pool' | 'clock'> {
+interface AbandonedRunsDeps extends Pick<OperationDeps, 'pool' | 'clock'> {
   readonly log: { warn(fields: object, message: string): void };
 }
 
@@ -35,7 +36,7 @@ interface Self {
   readonly instance: string;
   /** Whether it still executes the run, or will soon record its end. */
   readonly holds: (run: RunRef) => boolean;
-  /** Whether a silence of other instances is their own (`heart.ts`). */
+  /** Whether a silence of other instances is their own (`heartbeat.ts`). */
   readonly isSteady: () => boolean;
 }
 
@@ -47,20 +48,20 @@ interface Left {
 }
 
 /** Returns how many runs were marked as failed. */
-export async function mendRuns(deps: MendDeps, self: Self | null = null): Promise<number> {
+export async function endAbandonedRuns(deps: AbandonedRunsDeps, self: Self | null = null): Promise<number> {
   const { pool, log } = deps;
-  let mended = 0;
+  let endedRuns = 0;
   const silent = self === null || self.isSteady() ? await findLeft(pool) : [];
   for (const left of [...silent, ...(self === null ? [] : await findLost(pool, self))]) {
     try {
-      if (await failRun(deps, left)) mended += 1;
+      if (await failRun(deps, left)) endedRuns += 1;
     } catch (error) {
-      log.warn({ run: left.run.id, reason: reasonOf(error) }, 'a run that was left behind could not be ended yet');
+      log.warn({ run: left.run.id, reason: reasonOf(error) }, 'an abandoned run could not be ended yet');
     }
   }
-  if (mended > 0) log.warn({ runs: mended }, 'ended runs that were left behind');
+  if (endedRuns > 0) log.warn({ runs: endedRuns }, 'ended abandoned runs');
   await deleteSilentInstances(pool, forgetMs);
-  return mended;
+  return endedRuns;
 }
 
 const findLeft = async (db: Queryable): Promise<readonly Left[]> =>
@@ -75,7 +76,7 @@ async function findLost(db: Queryable, { instance, holds }: Self): Promise<reado
   return running.filter((run) => !holds(run)).map((run) => ({ run, error: lost, stillIs: () => Promise.resolve(!holds(run)) }));
 }
 
-async function failRun({ pool, clock }: MendDeps, { run, error, stillIs }: Left): Promise<boolean> {
+async function failRun({ pool, clock }: AbandonedRunsDeps, { run, error, stillIs }: Left): Promise<boolean> {
   const owner = await findRunOwner(pool, run.workspaceId, run.id);
   if (owner === null) return false;
   const ending = { run, owner, end: { ...nothingKnown, error }, at: clock() };

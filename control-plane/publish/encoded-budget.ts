@@ -1,7 +1,7 @@
 // Limits the encoded bytes of views, of all workspaces together. Without it, 200 views of one large policy would use
 // all memory of a process. The oldest encoded data is evicted first, and is encoded again at the next request.
 
-export interface EncodedRoom {
+export interface EncodedBudget {
   /**
    * Sets the bytes that `owner` holds now. Above the maximum, other owners are evicted, the longest unchanged first.
    */
@@ -14,7 +14,7 @@ export interface EncodedOwner {
   letGo(): void;
 }
 
-export function createEncodedRoom(bytesMax: number): EncodedRoom {
+export function createEncodedBudget(bytesMax: number): EncodedBudget {
   const held = new Map<EncodedOwner, number>();
   let total = 0;
   const drop = (owner: EncodedOwner): void => {

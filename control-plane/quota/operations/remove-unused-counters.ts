@@ -1,13 +1,13 @@
 // Periodic job of every control plane: deletes counters that no longer count anything. Safe when two processes run it
 // at the same time.
 import { deleteSpentCounters } from '../store.ts';
-import type { Deps } from '../../access/operation.ts';
+import type { OperationDeps } from '../../access/operation.ts';
 
 /** Rows in one statement, so that no statement takes long. */
 const atOnce = 5_000;
 
 /** Returns how many counters were deleted. */
-export async function tendQuota({ pool }: Pick<Deps, 'pool'>): Promise<number> {
+export async function removeUnusedCounters({ pool }: Pick<OperationDeps, 'pool'>): Promise<number> {
   let gone = 0;
   for (;;) {
     const count = await deleteSpentCounters(pool, atOnce);

@@ -2,6 +2,7 @@
 // time.
 import { sidecarBounds } from '../rules/sidecar.ts';
 import { deleteSidecarsUnseen } from '../store.ts';
-import type { Deps } from '../../access/operation.ts';
+import type { OperationDeps } from '../../access/operation.ts';
 
-export const tendSidecars = ({ pool }: Pick<Deps, 'pool'>): Promise<void> => deleteSidecarsUnseen(pool, sidecarBounds.leftDays);
+export const removeOldSidecars = ({ pool }: Pick<OperationDeps, 'pool'>): Promise<void> =>
+  deleteSidecarsUnseen(pool, sidecarBounds.leftDays);

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
-import { createTold, type ToldEvent } from '../../control-plane/runs/telling.ts';
+import { createEventQueue, type QueuedEvent } from '../../control-plane/runs/event-queue.ts';
 import type { RunEvent } from '../../control-plane/runs/events.ts';
 
 const text = (delta: string): RunEvent => ({ kind: 'text', data: { delta } });
 const failed: RunEvent = { kind: 'error', data: { error: 'no' } };
-async function all(events: AsyncIterable<ToldEvent>): Promise<readonly ToldEvent[]> {
-  const found: ToldEvent[] = [];
+async function all(events: AsyncIterable<QueuedEvent>): Promise<readonly QueuedEvent[]> {
+  const found: QueuedEvent[] = [];
   for await (const event of events) found.push(event);
   return found;
 }
@@ -23,14 +23,14 @@ async function isOver(promise: Promise<unknown>): Promise<boolean> {
 }
 
 test('events are sent in order, and nothing after the last one', async () => {
-  const { emit, events } = createTold(new AbortController().signal);
+  const { emit, events } = createEventQueue(new AbortController().signal);
   const told = [text('a'), text('b'), failed].map(emit);
   expect(await all(events)).toEqual([text('a'), text('b'), failed]);
   await Promise.all(told);
 });
 
 test('the run waits until its event was read and the next one is requested', async () => {
-  const { emit, events } = createTold(new AbortController().signal);
+  const { emit, events } = createEventQueue(new AbortController().signal);
   const first = emit(text('a'));
   expect(await isOver(first)).toBe(false);
   expect((await events.next()).value).toEqual(text('a'));
@@ -45,7 +45,7 @@ test('the run waits until its event was read and the next one is requested', asy
 });
 
 test('a heartbeat is sent where nothing happens for a while', async () => {
-  const { emit, events } = createTold(new AbortController().signal, 1);
+  const { emit, events } = createEventQueue(new AbortController().signal, 1);
   expect((await events.next()).value).toBeNull();
   expect((await events.next()).value).toBeNull();
   void emit(failed);
@@ -55,7 +55,7 @@ test('a heartbeat is sent where nothing happens for a while', async () => {
 
 test('a reader that has gone delays no one, whether the events were read or not', async () => {
   const read = new AbortController();
-  const reading = createTold(read.signal);
+  const reading = createEventQueue(read.signal);
   const waiting = [reading.emit(text('a')), reading.emit(text('b'))];
   await reading.events.next();
   read.abort();
@@ -64,11 +64,11 @@ test('a reader that has gone delays no one, whether the events were read or not'
   expect(await all(reading.events)).toEqual([]);
 
   const unread = new AbortController();
-  const told = createTold(unread.signal);
+  const told = createEventQueue(unread.signal);
   const emitted = told.emit(text('a'));
   unread.abort();
   await emitted;
-  const gone = createTold(unread.signal);
+  const gone = createEventQueue(unread.signal);
   await gone.emit(failed);
   expect(await all(gone.events)).toEqual([]);
 });

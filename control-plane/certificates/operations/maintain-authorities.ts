@@ -1,10 +1,11 @@
 // Reads the authorities that all control planes of a database share. If a new authority is due, the first control plane
 // that notices adds it.
+
 import {
   aliveAt,
   type Authority,
   fingerprint,
-  type Known,
+  type DatedAuthority,
   lifeOf,
   needsNew,
   newAuthority,
@@ -14,15 +15,15 @@ import {
 import { deleteExpiredAuthorities, insertAuthority, listAuthorities, lockAuthorities, type StoredAuthority } from '../store.ts';
 import type { Sealer } from '../../tool-servers/store/sealed.ts';
 import { inTransaction } from '../../database/transaction.ts';
-import type { Deps } from '../../access/operation.ts';
+import type { OperationDeps } from '../../access/operation.ts';
 
-type Tending = Pick<Deps, 'pool' | 'clock'> & { readonly sealer: Sealer };
+type MaintainAuthoritiesDeps = Pick<OperationDeps, 'pool' | 'clock'> & { readonly sealer: Sealer };
 
 /** Returns the authorities that are valid now, the oldest first, and the one that signs now. */
-export async function tendAuthorities(
-  deps: Tending,
+export async function maintainAuthorities(
+  deps: MaintainAuthoritiesDeps,
   terms: Terms,
-): Promise<{ readonly authorities: readonly Known[]; readonly signer: Authority }> {
+): Promise<{ readonly authorities: readonly DatedAuthority[]; readonly signer: Authority }> {
   const now = deps.clock();
   const found = aliveAt(await listAuthorities(deps.pool), now);
   const authorities = needsNew(found, now) ? await addAuthority(deps, terms, now) : found;
@@ -30,7 +31,7 @@ export async function tendAuthorities(
 }
 
 /** Adds an authority, except if another control plane added one while this one waited. */
-async function addAuthority({ pool, sealer }: Tending, terms: Terms, now: Date): Promise<readonly StoredAuthority[]> {
+async function addAuthority({ pool, sealer }: MaintainAuthoritiesDeps, terms: Terms, now: Date): Promise<readonly StoredAuthority[]> {
   return inTransaction(pool, async (client) => {
     await lockAuthorities(client);
     const found = aliveAt(await listAuthorities(client), now);
@@ -43,11 +44,11 @@ async function addAuthority({ pool, sealer }: Tending, terms: Terms, now: Date):
   });
 }
 
-function opened({ sealer }: Tending, { certificate, madeAt, sealedKey }: StoredAuthority): Authority {
+function opened({ sealer }: MaintainAuthoritiesDeps, { certificate, madeAt, sealedKey }: StoredAuthority): Authority {
   const key = sealer.open(sealedKey, authorityPlace({ certificate }));
   if (key === null)
     throw new Error(
-      'the key of the authority cannot be decrypted: TOLLGATE_SECRET_KEY is not the one it was kept under, or its row was changed since; give the former one, alone or after the new one, or remove the rows of table authority and tell every sidecar the new `tollgate ca`',
+      'the key of the authority cannot be decrypted: it was encrypted with a different TOLLGATE_SECRET_KEY, or its row was changed; set TOLLGATE_SECRET_KEY to the former key, alone or after the new one, or delete the rows of the table authority and give every sidecar the new output of `tollgate ca`',
     );
   return { certificate, madeAt, key };
 }

@@ -1,25 +1,25 @@
 // Runs at the start of a control plane that runs agents. It removes former instances of the same folder whose process
-// has ended, so that `mend-runs.ts` fails their runs immediately.
+// has ended, so that `end-abandoned-runs.ts` fails their runs immediately.
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { loggable } from '../../../base/loggable.ts';
 import { deleteInstance } from '../../store/run-instances.ts';
-import type { Deps } from '../../../access/operation.ts';
+import type { OperationDeps } from '../../../access/operation.ts';
 import { openInstanceFolder } from './instance-folder.ts';
 
-interface SucceedDeps extends Pick<Deps, 'pool'> {
+interface TakeOverDeps extends Pick<OperationDeps, 'pool'> {
   readonly log: { warn(fields: object, message: string): void };
 }
 
 /** Returns a function that undoes it. Call that function when this instance has no more runs. */
-export async function succeed({ pool, log }: SucceedDeps, instance: string, folder: string): Promise<() => Promise<void>> {
+export async function takeOverRuns({ pool, log }: TakeOverDeps, instance: string, folder: string): Promise<() => Promise<void>> {
   try {
     const opened = await openInstanceFolder(folder, { instance, host: hostname(), randomId: randomUUID });
     for (const dead of opened.dead) await deleteInstance(pool, dead);
     await opened.forget();
     return opened.close;
   } catch (error) {
-    log.warn(loggable(error), 'runs of former control planes are ended only when nobody has heard of those for a while');
+    log.warn(loggable(error), 'the takeover of runs failed; runs of former control planes end after a while without heartbeats');
     return () => Promise.resolve();
   }
 }

@@ -7,7 +7,7 @@
 import { bounds } from '@tollgate/proto/contract';
 import { reasonOf } from '../../base/loggable.ts';
 import { advanceKeptAfter, deleteBeforeKept, deleteSpoolsBefore, readHeadsAsJson, retireDay } from '../store/audit-retention.ts';
-import { findUnexportedGap, hasUnexported, isSomebodyExporting } from '../store/audit-export.ts';
+import { findUnexportedGap, hasUnexported, isExportLeased } from '../store/audit-export.ts';
 import {
   analyseDays,
   daysBetween,
@@ -21,39 +21,43 @@ import {
 } from '../store/partitions.ts';
 import { inTransaction } from '../../database/transaction.ts';
 import { isUnavailable } from '../../base/unavailable.ts';
-import type { Deps } from '../../access/operation.ts';
+import type { OperationDeps } from '../../access/operation.ts';
 
 const dayMs = 24 * 3_600_000;
 /** Entries are accepted up to a year late. A spool that returns after this time is a copy. */
 const spoolDaysMin = 400;
 export const exportGraceDays = 7;
 
-interface TendDeps extends Pick<Deps, 'pool' | 'clock'> {
+interface MaintainPartitionsDeps extends Pick<OperationDeps, 'pool' | 'clock'> {
   readonly log: { warn(fields: object, message: string): void; error(fields: object, message: string): void };
 }
 
 /**
  * `isExporting`: this control plane exports entries, now or soon. Returns the days that were dropped, as `YYYYMMDD`.
  */
-export async function tendPartitions(deps: TendDeps, retentionDays: number, isExporting = false): Promise<readonly string[]> {
+export async function maintainPartitions(
+  deps: MaintainPartitionsDeps,
+  retentionDays: number,
+  isExporting = false,
+): Promise<readonly string[]> {
   const { pool, clock, log } = deps;
   const now = clock();
   const ahead = new Date(now.getTime() + bounds.auditFutureMs + dayMs);
   await inTransaction(pool, (client) => ensureDays(client, daysBetween(now, ahead)));
   const oldest = new Date(now.getTime() - retentionDays * dayMs);
   try {
-    const keptFrom = isExporting || (await isSomebodyExporting(pool)) ? await unlessUnexported(deps, oldest, retentionDays) : oldest;
+    const keptFrom = isExporting || (await isExportLeased(pool)) ? await unlessUnexported(deps, oldest, retentionDays) : oldest;
     return await dropDays(pool, keptFrom, now, retentionDays);
   } catch (error) {
     // Dropping waits for every reader of the log, and stops after a short time. The job runs again in an hour.
     if (!isUnavailable(error)) throw error;
-    log.warn({ reason: reasonOf(error), retentionDays }, 'audit entries out of retention are still there');
+    log.warn({ reason: reasonOf(error), retentionDays }, 'audit entries past their retention could not be removed');
     return [];
   }
 }
 
 /** Returns `oldest`, or the earlier instant of the first unexported item, as long as that item can still wait. */
-async function unlessUnexported({ pool, log }: TendDeps, oldest: Date, retentionDays: number): Promise<Date> {
+async function unlessUnexported({ pool, log }: MaintainPartitionsDeps, oldest: Date, retentionDays: number): Promise<Date> {
   const atMost = new Date(oldest.getTime() - exportGraceDays * dayMs);
   const fields = { retentionDays, exportGraceDays };
   const gap = await findUnexportedGap(pool, oldest);
@@ -61,14 +65,15 @@ async function unlessUnexported({ pool, log }: TendDeps, oldest: Date, retention
   for (const day of (await listDaysBefore(pool, oldest)).toReversed()) {
     const from = startOf(day);
     if (!(await hasUnexported(pool, from, new Date(from.getTime() + dayMs)))) continue;
-    if (from < startOfDay(atMost)) log.error({ ...fields, day }, 'audit entries go out of retention that were not exported');
+    if (from < startOfDay(atMost))
+      log.error({ ...fields, day }, 'audit entries past their retention are removed although they were not exported');
     else if (from < keptFrom) keptFrom = from;
   }
-  if (keptFrom < oldest) log.warn({ ...fields, keptFrom }, 'audit entries out of retention are kept until they are exported');
+  if (keptFrom < oldest) log.warn({ ...fields, keptFrom }, 'audit entries past their retention are kept until they are exported');
   return keptFrom;
 }
 
-async function dropDays(pool: Deps['pool'], oldest: Date, now: Date, retentionDays: number): Promise<readonly string[]> {
+async function dropDays(pool: OperationDeps['pool'], oldest: Date, now: Date, retentionDays: number): Promise<readonly string[]> {
   const days = await listDaysBefore(pool, oldest);
   await inTransaction(pool, (client) => advanceKeptAfter(client, oldest, startOfDay(oldest)), 'patient');
   const dropped: string[] = [];
@@ -83,7 +88,7 @@ async function dropDays(pool: Deps['pool'], oldest: Date, now: Date, retentionDa
  * First retires the existing items while other work continues. Then locks the day for a moment and retires what has
  * arrived since.
  */
-async function retireAndDrop(pool: Deps['pool'], day: string): Promise<boolean> {
+async function retireAndDrop(pool: OperationDeps['pool'], day: string): Promise<boolean> {
   const heads = await readHeadsAsJson(pool);
   const isThere = await inTransaction(
     pool,
@@ -104,6 +109,6 @@ async function retireAndDrop(pool: Deps['pool'], day: string): Promise<boolean> 
 }
 
 /** Each minute: updates statistics of days that have grown or ended. PostgreSQL's own jobs may do this too late. */
-export async function tendStatistics({ pool, clock }: Pick<Deps, 'pool' | 'clock'>): Promise<readonly string[]> {
+export async function updateStatistics({ pool, clock }: Pick<OperationDeps, 'pool' | 'clock'>): Promise<readonly string[]> {
   return inTransaction(pool, (client) => analyseDays(client, clock()), 'patient');
 }

@@ -2,9 +2,9 @@
 // processes run it at the same time.
 import { deleteExpiredSessions } from '../store/sessions.ts';
 import { deleteExpiredSignIns } from '../store/sign-ins.ts';
-import type { Deps } from '../operation.ts';
+import type { OperationDeps } from '../operation.ts';
 
-export async function tendSessions({ pool, clock }: Pick<Deps, 'pool' | 'clock'>): Promise<void> {
+export async function removeExpiredSessions({ pool, clock }: Pick<OperationDeps, 'pool' | 'clock'>): Promise<void> {
   const now = clock();
   await deleteExpiredSessions(pool, now);
   await deleteExpiredSignIns(pool, now);

@@ -1,5 +1,5 @@
 // The heartbeat of a control plane that runs agents. Once a second it writes that this process is alive, and reads
-// which of its runs must stop. A control plane without a recent heartbeat loses its runs to `mend-runs.ts`, and is
+// which of its runs must stop. A control plane without a recent heartbeat loses its runs to `end-abandoned-runs.ts`, and is
 // notified of that here when it is back.
 //
 // States: beating, and closed (final). If a beat fails, this control plane only trusts its view of the other instances
@@ -10,9 +10,9 @@ import { type RunHalt, type RunRef, runKey } from '../../rules/run.ts';
 import { reasonOf } from '../../../base/loggable.ts';
 import { beat, deleteInstance, findHalts } from '../../store/run-instances.ts';
 import { joinDatabase } from '../../../database/operations/join.ts';
-import type { Deps } from '../../../access/operation.ts';
+import type { OperationDeps } from '../../../access/operation.ts';
 
-export interface Heart {
+export interface Heartbeat {
   /** The id under which the runs of this control plane are recorded. */
   readonly instance: string;
   /** `halt` is called once, as soon as the run must stop. Returns a function that stops watching. */
@@ -26,7 +26,7 @@ export interface Heart {
   close(): Promise<void>;
 }
 
-interface HeartDeps extends Pick<Deps, 'pool' | 'random'> {
+interface HeartbeatDeps extends Pick<OperationDeps, 'pool' | 'random'> {
   readonly log: { warn(fields: object, message: string): void };
 }
 
@@ -37,7 +37,7 @@ const lateMs = 5_000;
 const steadyBeats = 5;
 
 /** Resolves after the first beat. Before it, runs of this control plane would be taken for orphans. */
-export async function startHeart({ pool, random, log }: HeartDeps, beatMs = standardBeatMs): Promise<Heart> {
+export async function startHeartbeat({ pool, random, log }: HeartbeatDeps, beatMs = standardBeatMs): Promise<Heartbeat> {
   const instance = makeId(random);
   const watched = new Map<string, { readonly run: RunRef; readonly halt: (why: RunHalt) => void }>();
   const closing = new AbortController();
@@ -85,7 +85,9 @@ export async function startHeart({ pool, random, log }: HeartDeps, beatMs = stan
     close: async () => {
       closing.abort();
       await beating;
-      await deleteInstance(pool, instance).catch((error: unknown) => log.warn({ reason: reasonOf(error) }, 'the heartbeat of runs stays'));
+      await deleteInstance(pool, instance).catch((error: unknown) =>
+        log.warn({ reason: reasonOf(error) }, 'the heartbeat of runs could not be removed'),
+      );
     },
   };
 }

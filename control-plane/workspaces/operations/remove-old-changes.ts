@@ -3,16 +3,16 @@
 // handles one workspace after the other, because writes of a workspace wait for it.
 import { deleteOldChanges } from '../store/workspace-changes.ts';
 import { listWorkspaces } from '../store/workspaces.ts';
-import type { Deps } from '../../access/operation.ts';
+import type { OperationDeps } from '../../access/operation.ts';
 
-interface Kept {
+interface ChangeRetention {
   readonly revisions: number;
   /** For a workspace where this many keys changed in fewer revisions. */
   readonly keys: number;
 }
 
-const standardKept: Kept = { revisions: 10_000, keys: 100_000 };
+const standardKept: ChangeRetention = { revisions: 10_000, keys: 100_000 };
 
-export async function tendChanges({ pool }: Pick<Deps, 'pool'>, kept: Kept = standardKept): Promise<void> {
+export async function removeOldChanges({ pool }: Pick<OperationDeps, 'pool'>, kept: ChangeRetention = standardKept): Promise<void> {
   for (const { id } of await listWorkspaces(pool)) await deleteOldChanges(pool, id, kept);
 }

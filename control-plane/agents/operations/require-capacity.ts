@@ -12,7 +12,7 @@ const { inWorkspace, bytesInWorkspace } = agentBounds;
  * always passes. A workspace that is above its bounds, because an older version wrote it, can therefore be reduced
  * again. `before`: null for a new agent.
  */
-export async function requireRoom(
+export async function requireCapacity(
   { client, workspaceId }: Pick<Write, 'client' | 'workspaceId'>,
   before: AgentFields | null,
   after: AgentFields,

@@ -2,8 +2,8 @@
 // runs at the start, and each minute while there are several keys, because a control plane with an earlier
 // configuration may still seal with an older key. It logs what it did, when only the first key is needed, and what no
 // key can decrypt.
-import type { Deps } from '../../access/operation.ts';
-import { reseal, type Resealed } from './reseal.ts';
+import type { OperationDeps } from '../../access/operation.ts';
+import { reseal, type ResealCounts } from './reseal.ts';
 
 interface Log {
   info(fields: object, message: string): void;
@@ -13,28 +13,31 @@ interface Log {
 /** Items above this number are counted but not named. */
 const namedMax = 20;
 
-export function createSealTending({ pool, sealer, log }: Pick<Deps, 'pool' | 'sealer'> & { readonly log: Log }) {
+export function createResealChore({ pool, sealer, log }: Pick<OperationDeps, 'pool' | 'sealer'> & { readonly log: Log }) {
   /** Null until the first check has run. */
   let unopened: readonly string[] | null = null;
 
-  const say = ({ toolServers, authorities }: Resealed, keys: number): void => {
+  const say = ({ toolServers, authorities }: ResealCounts, keys: number): void => {
     const counts = { toolServers: toolServers.resealed, authorities: authorities.resealed };
     const resealed = counts.toolServers + counts.authorities > 0;
-    if (resealed) log.info(counts, 'sealed anew by the first key of TOLLGATE_SECRET_KEY');
+    if (resealed) log.info(counts, 'secrets were encrypted again with the first key of TOLLGATE_SECRET_KEY');
     const before = unopened?.join('\n');
     unopened = [...authorities.unopened, ...toolServers.unopened];
     if (!resealed && before === unopened.join('\n')) return;
     if (unopened.length > 0)
-      log.warn({ count: unopened.length, sealed: unopened.slice(0, namedMax) }, 'no key of TOLLGATE_SECRET_KEY opens what is sealed');
+      log.warn(
+        { count: unopened.length, sealed: unopened.slice(0, namedMax) },
+        'no key of TOLLGATE_SECRET_KEY decrypts some of the secrets',
+      );
     else if (keys > 1)
       log.info(
         { keys },
-        'the first key of TOLLGATE_SECRET_KEY opens all that is sealed; the others are not needed where every control plane has it first',
+        'the first key of TOLLGATE_SECRET_KEY decrypts all secrets; the other keys are not needed once every control plane has this key first',
       );
   };
 
   return {
-    tend: async (): Promise<void> => {
+    run: async (): Promise<void> => {
       const isSettled = sealer?.keys === 1 && unopened?.length === 0;
       if (sealer !== null && !isSettled) say(await reseal({ pool, sealer }), sealer.keys);
     },
@@ -42,8 +45,8 @@ export function createSealTending({ pool, sealer, log }: Pick<Deps, 'pool' | 'se
     problems: (): readonly string[] =>
       unopened === null || unopened.length === 0
         ? []
-        : [`no key of TOLLGATE_SECRET_KEY opens ${unopened.length} of what is sealed; the log names them`],
+        : [`no key of TOLLGATE_SECRET_KEY decrypts ${unopened.length} of the secrets; the log names them`],
   };
 }
 
-export type SealTending = ReturnType<typeof createSealTending>;
+export type ResealChore = ReturnType<typeof createResealChore>;

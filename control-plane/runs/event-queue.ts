@@ -4,16 +4,16 @@
 import type { RunEvent } from './events.ts';
 
 /** Null: there was no event for `quietMs`. */
-export type ToldEvent = RunEvent | null;
+export type QueuedEvent = RunEvent | null;
 
-export interface Told {
+export interface EventQueue {
   /** Resolves when the next event can be emitted. */
   readonly emit: (event: RunEvent) => Promise<void>;
   /** Ends after `done` or `error`, and when the client has disconnected. It can be read only once. */
-  readonly events: AsyncGenerator<ToldEvent>;
+  readonly events: AsyncGenerator<QueuedEvent>;
 }
 
-interface Waiting {
+interface WaitingEvent {
   readonly event: RunEvent;
   readonly taken: () => void;
 }
@@ -24,8 +24,8 @@ const standardQuietMs = 15_000;
  * `gone`: aborted when the client has disconnected. `quietMs`: the time without events after which a null event is
  * sent.
  */
-export function createTold(gone: AbortSignal, quietMs = standardQuietMs): Told {
-  const waiting: Waiting[] = [];
+export function createEventQueue(gone: AbortSignal, quietMs = standardQuietMs): EventQueue {
+  const waiting: WaitingEvent[] = [];
   let wake = (): void => {};
   const leave = (): void => {
     for (const { taken } of waiting.splice(0)) taken();
@@ -43,7 +43,7 @@ export function createTold(gone: AbortSignal, quietMs = standardQuietMs): Told {
       };
     });
 
-  async function* events(): AsyncGenerator<ToldEvent> {
+  async function* events(): AsyncGenerator<QueuedEvent> {
     try {
       while (!gone.aborted) {
         const [next] = waiting;
