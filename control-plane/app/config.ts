@@ -220,7 +220,8 @@ export const configSchema = {
   }),
   injectSettings: text({
     name: 'TOLLGATE_INJECT_SETTINGS',
-    describe: 'YAML file with the settings of all sidecars that are put into pods ([docs/operate/kubernetes-settings.md](docs/operate/kubernetes-settings.md))',
+    describe:
+      'YAML file with the settings of all sidecars that are put into pods ([docs/operate/kubernetes-settings.md](docs/operate/kubernetes-settings.md))',
     fallback: null,
   }),
   injectName: text({
