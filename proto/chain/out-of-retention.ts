@@ -20,7 +20,7 @@ interface Before {
   readonly earlier: EarlierRetention;
 }
 
-interface OutOfRetention {
+export interface OutOfRetention {
   /** Item `n`, or everything up to it, is omitted. No part of it is younger than `ts`. */
   leftOut(n: number, ts: string): void;
   readonly isAny: boolean;
