@@ -13,7 +13,7 @@ import { bounds, capabilities } from '@tollgate/proto/contract';
 import type { Clock, Timer } from '../../base/clock.ts';
 import type { Backlog } from '../spool/backlog.ts';
 import { lastIn, type SpoolRecord } from '../spool/record.ts';
-import { createLanes, type Lane } from './lanes.ts';
+import { createLanes, type Lane, type Lanes } from './lanes.ts';
 
 /** A call of `AuditService.Ship`, or its replacement if the control plane is this process. */
 export interface ShipStream {
@@ -85,64 +85,116 @@ export interface ShipmentConfig {
   readonly isAwaited: boolean;
 }
 
-export function createShipment(
-  { stream, clock, onOpen, onAcknowledged, onUnreadable, onRefused }: ShipmentDeps,
-  config: ShipmentConfig,
-): Shipment {
-  const lanes = createLanes(config.backlogs, config);
-  let hasEnded = false;
-  let hasProgressed = false;
-  let failure: string | undefined;
-  let pumping: Promise<void> | undefined;
-  let pumpAgain = false;
-  let flushTimer: Timer | undefined;
-  let progressTimer: Timer | undefined;
-  let unblock = (): void => {};
+export function createShipment(deps: ShipmentDeps, config: ShipmentConfig): Shipment {
+  return new StreamShipment(deps, config);
+}
 
-  const ended = new Promise<ShipmentEnd>((resolve) => {
-    stream.on('status', ({ code, details }) => {
-      hasEnded = true;
-      flushTimer?.cancel();
-      progressTimer?.cancel();
-      unblock();
-      void Promise.resolve(pumping).then(() => resolve({ code, details: failure ?? details, hasProgressed }));
-    });
-  });
-  // The status reports the same, and arrives for every end.
-  stream.on('error', () => {});
-  stream.on('drain', () => unblock());
-  stream.on('data', receive);
-  stream.write({ hello: { sidecarId: config.sidecarId, capabilities: [...capabilities] } });
-  awaitProgress();
+class StreamShipment implements Shipment {
+  readonly #lanes: Lanes;
+  #hasEnded = false;
+  #hasProgressed = false;
+  #failure: string | undefined;
+  #pumping: Promise<void> | undefined;
+  #pumpAgain = false;
+  #flushTimer: Timer | undefined;
+  #progressTimer: Timer | undefined;
+  #unblock = (): void => {};
+  readonly ended: Promise<ShipmentEnd>;
+  readonly #stream: ShipmentDeps['stream'];
+  readonly #clock: ShipmentDeps['clock'];
+  readonly #onOpen: ShipmentDeps['onOpen'];
+  readonly #onAcknowledged: ShipmentDeps['onAcknowledged'];
+  readonly #onUnreadable: ShipmentDeps['onUnreadable'];
+  readonly #onRefused: ShipmentDeps['onRefused'];
+  readonly #config: ShipmentConfig;
 
-  function awaitProgress(): void {
-    progressTimer?.cancel();
-    progressTimer = clock.after(config.progressMs, () => {
-      if (lanes.credit > 0 && lanes.inFlight === 0) return;
-      const missing = lanes.credit > 0 ? 'acknowledged nothing' : 'gave no credit';
-      failure = `the control plane ${missing} for ${config.progressMs} ms`;
-      stream.cancel();
+  constructor({ stream, clock, onOpen, onAcknowledged, onUnreadable, onRefused }: ShipmentDeps, config: ShipmentConfig) {
+    this.#stream = stream;
+    this.#clock = clock;
+    this.#onOpen = onOpen;
+    this.#onAcknowledged = onAcknowledged;
+    this.#onUnreadable = onUnreadable;
+    this.#onRefused = onRefused;
+    this.#config = config;
+    this.#lanes = createLanes(config.backlogs, config);
+    this.ended = new Promise<ShipmentEnd>((resolve) => {
+      stream.on('status', ({ code, details }) => {
+        this.#hasEnded = true;
+        this.#flushTimer?.cancel();
+        this.#progressTimer?.cancel();
+        this.#unblock();
+        void Promise.resolve(this.#pumping).then(() =>
+          resolve({ code, details: this.#failure ?? details, hasProgressed: this.#hasProgressed }),
+        );
+      });
     });
-    progressTimer.unref();
+    // The status reports the same, and arrives for every end.
+    stream.on('error', () => {});
+    stream.on('drain', () => this.#unblock());
+    stream.on('data', (value) => this.#receive(value));
+    stream.write({ hello: { sidecarId: config.sidecarId, capabilities: [...capabilities] } });
+    this.#awaitProgress();
   }
 
-  function receive({ credit, acknowledged, refused }: ShipResponse__Output): void {
+  get isOpen(): boolean {
+    return this.#lanes.credit > 0 && !this.#hasEnded;
+  }
+
+  wake(): void {
+    if (this.#hasEnded) return;
+    this.#armFlush();
+    if (this.#config.isAwaited) this.#pump();
+  }
+
+  flush(): void {
+    if (!this.#hasEnded) this.#flush();
+  }
+
+  add(backlog: Backlog): void {
+    this.#lanes.add(backlog);
+    this.#pump();
+  }
+
+  remove(backlog: Backlog): void {
+    this.#lanes.remove(backlog);
+  }
+
+  finish(): void {
+    this.#stream.end();
+  }
+
+  cancel(): void {
+    this.#stream.cancel();
+  }
+
+  #awaitProgress(): void {
+    this.#progressTimer?.cancel();
+    this.#progressTimer = this.#clock.after(this.#config.progressMs, () => {
+      if (this.#lanes.credit > 0 && this.#lanes.inFlight === 0) return;
+      const missing = this.#lanes.credit > 0 ? 'acknowledged nothing' : 'gave no credit';
+      this.#failure = `the control plane ${missing} for ${this.#config.progressMs} ms`;
+      this.#stream.cancel();
+    });
+    this.#progressTimer.unref();
+  }
+
+  #receive({ credit, acknowledged, refused }: ShipResponse__Output): void {
     if (credit) {
-      const isFirst = lanes.credit === 0;
+      const isFirst = this.#lanes.credit === 0;
       // The number of unacknowledged records has its own bound, whatever the server sends.
-      lanes.credit = Math.min(credit.records, bounds.auditCreditRecords);
+      this.#lanes.credit = Math.min(credit.records, bounds.auditCreditRecords);
       if (isFirst && credit.records > 0) {
-        awaitProgress();
-        onOpen();
+        this.#awaitProgress();
+        this.#onOpen();
       }
     }
-    if (acknowledged) acknowledge(acknowledged.spoolId, acknowledged.sequence);
-    if (refused) refuse(refused.spoolId, refused.code);
-    pump();
+    if (acknowledged) this.#acknowledge(acknowledged.spoolId, acknowledged.sequence);
+    if (refused) this.#refuse(refused.spoolId, refused.code);
+    this.#pump();
   }
 
-  function acknowledge(spoolId: string, sequence: number): void {
-    const lane = lanes.find(spoolId);
+  #acknowledge(spoolId: string, sequence: number): void {
+    const lane = this.#lanes.find(spoolId);
     if (!lane) return;
     // The server may have more of a dead process's spool than this process has sent. Those records are sent again, and
     // the server skips them.
@@ -151,110 +203,88 @@ export function createShipment(
     lane.backlog.acknowledge(known);
     // The server may have records of an earlier stream that were not sent again on this one yet.
     lane.sent = Math.max(lane.sent, lane.backlog.acknowledged);
-    hasProgressed = true;
-    awaitProgress();
-    onAcknowledged(lane.backlog);
+    this.#hasProgressed = true;
+    this.#awaitProgress();
+    this.#onAcknowledged(lane.backlog);
   }
 
   /** If several batches are in progress, each is refused. Only the first refusal is reported. */
-  function refuse(spoolId: string, code: string): void {
-    const lane = lanes.find(spoolId);
+  #refuse(spoolId: string, code: string): void {
+    const lane = this.#lanes.find(spoolId);
     if (!lane) return;
-    lanes.remove(lane.backlog);
-    onRefused(lane.backlog, code);
+    this.#lanes.remove(lane.backlog);
+    this.#onRefused(lane.backlog, code);
   }
 
-  function pump(): void {
-    pumpAgain = pumping !== undefined;
-    if (pumping || hasEnded) return;
-    pumping = sendAll()
+  #pump(): void {
+    this.#pumpAgain = this.#pumping !== undefined;
+    if (this.#pumping || this.#hasEnded) return;
+    this.#pumping = this.#sendAll()
       .catch((error: unknown) => {
-        failure = `the spool cannot be read: ${error instanceof Error ? error.message : String(error)}`;
-        stream.cancel();
+        this.#failure = `the spool cannot be read: ${error instanceof Error ? error.message : String(error)}`;
+        this.#stream.cancel();
       })
       .finally(() => {
-        pumping = undefined;
-        if (hasEnded) return;
-        if (pumpAgain) pump();
-        else if (lanes.isWaiting) armFlush();
+        this.#pumping = undefined;
+        if (this.#hasEnded) return;
+        if (this.#pumpAgain) this.#pump();
+        else if (this.#lanes.isWaiting) this.#armFlush();
       });
   }
 
-  async function sendAll(): Promise<void> {
-    for (let next = lanes.next(); next; next = lanes.next()) {
+  async #sendAll(): Promise<void> {
+    for (let next = this.#lanes.next(); next; next = this.#lanes.next()) {
       const { lane, recordsMax } = next;
-      const records = await read(lane, recordsMax);
+      const records = await this.#read(lane, recordsMax);
       if (records === undefined) continue;
       const last = lastIn(records);
-      if (hasEnded || last === undefined) return;
+      if (this.#hasEnded || last === undefined) return;
       // The backlog was refused in the meantime.
-      if (lanes.find(lane.backlog.id) !== lane) continue;
+      if (this.#lanes.find(lane.backlog.id) !== lane) continue;
       // Until now no acknowledgement was outstanding.
-      if (lanes.inFlight === 0) awaitProgress();
+      if (this.#lanes.inFlight === 0) this.#awaitProgress();
       lane.sent = Math.max(lane.sent, last);
       lane.backlog.noteSent(last);
       const { id: spoolId, owned } = lane.backlog;
       const { secret: spoolSecret, workspaceId } = owned;
-      const hasRoom = stream.write({ batch: { spoolId, spoolSecret, workspaceId, records: [...records] } });
-      if (!hasRoom) await drained();
-      if (hasEnded) return;
+      const hasRoom = this.#stream.write({ batch: { spoolId, spoolSecret, workspaceId, records: [...records] } });
+      if (!hasRoom) await this.#drained();
+      if (this.#hasEnded) return;
     }
   }
 
   // An unreadable spool of a dead process does not block the others: it is tried again later.
-  async function read(lane: Lane, recordsMax: number): Promise<readonly SpoolRecord[] | undefined> {
+  async #read(lane: Lane, recordsMax: number): Promise<readonly SpoolRecord[] | undefined> {
     try {
       return await lane.backlog.readBatch(lane.sent, { recordsMax, bytesMax: bounds.auditBatchBytes });
     } catch (error) {
-      if (lane.backlog === config.own) throw error;
-      onUnreadable(lane.backlog, error);
+      if (lane.backlog === this.#config.own) throw error;
+      this.#onUnreadable(lane.backlog, error);
       lane.isStuck = true;
-      const retry = clock.after(config.progressMs, () => {
+      const retry = this.#clock.after(this.#config.progressMs, () => {
         lane.isStuck = false;
         lane.isDue = true;
-        pump();
+        this.#pump();
       });
       retry.unref();
       return undefined;
     }
   }
 
-  function armFlush(): void {
-    flushTimer ??= clock.after(config.flushMs, flush);
+  #armFlush(): void {
+    this.#flushTimer ??= this.#clock.after(this.#config.flushMs, () => this.#flush());
   }
 
-  function flush(): void {
-    flushTimer?.cancel();
-    flushTimer = undefined;
-    lanes.setDue();
-    pump();
+  #flush(): void {
+    this.#flushTimer?.cancel();
+    this.#flushTimer = undefined;
+    this.#lanes.setDue();
+    this.#pump();
   }
 
-  function drained(): Promise<void> {
+  #drained(): Promise<void> {
     return new Promise((resolve) => {
-      unblock = resolve;
+      this.#unblock = resolve;
     });
   }
-
-  return {
-    get isOpen() {
-      return lanes.credit > 0 && !hasEnded;
-    },
-    wake() {
-      if (hasEnded) return;
-      armFlush();
-      if (config.isAwaited) pump();
-    },
-    flush() {
-      if (!hasEnded) flush();
-    },
-    add(backlog) {
-      lanes.add(backlog);
-      pump();
-    },
-    remove: lanes.remove,
-    finish: () => void stream.end(),
-    cancel: () => stream.cancel(),
-    ended,
-  };
 }
