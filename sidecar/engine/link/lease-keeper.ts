@@ -5,7 +5,7 @@
 // States of the link: closed → opening → open (asks are sent) → lost: it waits its backoff and opens again. A link
 // without any answer for `silenceMs` counts as lost. Between ticks nothing runs, and without leases there are no ticks.
 import { bounds, type OnRecall, type QuotaAnswer, type QuotaAsk, type QuotaLink } from '@tollgate/proto/contract';
-import { barredMs, createBackoff } from '../../base/backoff.ts';
+import { type Backoff, barredMs, createBackoff } from '../../base/backoff.ts';
 import type { Clock, Timer } from '../../base/clock.ts';
 import { Leases } from '../limits/leases.ts';
 
@@ -75,164 +75,191 @@ const messageBytes = 1_048_576;
  */
 const heardAtOnce = 8;
 
-export function keepLeases({ clock, random, soon, open, log, waitMs = bounds.leaseWaitMs }: LeaseKeeperDeps): LeaseKeeper {
-  const leases = new Leases({ onUrgent: () => tickSoon(), onActive: () => arm(), onWaited: (ms) => waited(ms) }, waitMs);
-  const silentMs = Math.max(silenceMs, waitMs + tickMs);
-  const backoff = createBackoff({ random, firstMs: bounds.reconnectMs.first, maxMs: bounds.reconnectMs.unreachable });
-  const listeners: ((ms: number) => void)[] = [];
-  let link: QuotaLink | null = null;
-  let problem: string | null = null;
-  let waits = 0;
-  let closed = false;
-  let ticking: Timer | null = null;
-  let opening: Timer | null = null;
-  let isSoon = false;
-  let inFlight = 0;
-  let unanswered = 0;
-  let sentAt = Number.NEGATIVE_INFINITY;
+export function keepLeases(deps: LeaseKeeperDeps): LeaseKeeper {
+  return new LinkedLeases(deps);
+}
+
+class LinkedLeases implements LeaseKeeper {
+  readonly leases: Leases;
+  readonly #silentMs: number;
+  readonly #backoff: Backoff;
+  readonly #listeners: ((ms: number) => void)[] = [];
+  #link: QuotaLink | null = null;
+  #problem: string | null = null;
+  #waits = 0;
+  #closed = false;
+  #ticking: Timer | null = null;
+  #opening: Timer | null = null;
+  #isSoon = false;
+  #inFlight = 0;
+  #unanswered = 0;
+  #sentAt = Number.NEGATIVE_INFINITY;
   /** More asks may be ready when the earlier message is answered. */
-  let isGathering = false;
-  let openingSince = clock.now();
-  let onSettled = (): void => {};
+  #isGathering = false;
+  #openingSince: number;
+  #onSettled = (): void => {};
+  readonly #clock: LeaseKeeperDeps['clock'];
+  readonly #random: LeaseKeeperDeps['random'];
+  readonly #soon: LeaseKeeperDeps['soon'];
+  readonly #open: LeaseKeeperDeps['open'];
+  readonly #log: LeaseKeeperDeps['log'];
+  readonly #waitMs: number;
 
-  const waited = (ms: number): void => {
-    waits += 1;
-    for (const listener of listeners) listener(ms);
-  };
+  constructor({ clock, random, soon, open, log, waitMs = bounds.leaseWaitMs }: LeaseKeeperDeps) {
+    this.#clock = clock;
+    this.#random = random;
+    this.#soon = soon;
+    this.#open = open;
+    this.#log = log;
+    this.#waitMs = waitMs;
+    this.leases = new Leases({ onUrgent: () => this.#tickSoon(), onActive: () => this.#arm(), onWaited: (ms) => this.#waited(ms) }, waitMs);
+    this.#silentMs = Math.max(silenceMs, waitMs + tickMs);
+    this.#backoff = createBackoff({ random, firstMs: bounds.reconnectMs.first, maxMs: bounds.reconnectMs.unreachable });
+    this.#openingSince = clock.now();
+  }
 
-  const arm = (): void => {
-    if (ticking !== null || closed || (leases.size === 0 && leases.endsAt === null)) return;
-    const now = clock.now();
-    const endsInMs = (leases.endsAt ?? Number.POSITIVE_INFINITY) - now;
-    const gathersForMs = isGathering ? sentAt + gatherMs - now : tickMs;
-    ticking = clock.after(Math.max(1, Math.min(tickMs, endsInMs, gathersForMs)), () => {
-      ticking = null;
+  status(): LeaseStatus {
+    return {
+      link: this.leases.isOpen ? 'open' : 'lost',
+      problem: this.#problem,
+      counters: this.leases.size,
+      waiting: this.leases.waits,
+      waits: this.#waits,
+      dryDenials: this.leases.dryDenials,
+      ...this.leases.tally,
+    };
+  }
+
+  onWaited(listener: (ms: number) => void): void {
+    this.#listeners.push(listener);
+  }
+
+  retryNow(): void {
+    if (this.#link !== null || this.#closed) return;
+    this.#opening?.cancel();
+    this.#connect();
+  }
+
+  async close(deadlineMs: number): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#ticking?.cancel();
+    this.#opening?.cancel();
+    this.#send(this.leases.release(this.#clock.now()), this.#clock.now());
+    if (this.#inFlight > 0) {
+      await new Promise<void>((done) => {
+        const late = this.#clock.after(deadlineMs, done);
+        this.#onSettled = () => {
+          late.cancel();
+          done();
+        };
+      });
+    }
+    this.#lose('closed', false);
+  }
+
+  #waited(ms: number): void {
+    this.#waits += 1;
+    for (const listener of this.#listeners) listener(ms);
+  }
+
+  #arm(): void {
+    if (this.#ticking !== null || this.#closed || (this.leases.size === 0 && this.leases.endsAt === null)) return;
+    const now = this.#clock.now();
+    const endsInMs = (this.leases.endsAt ?? Number.POSITIVE_INFINITY) - now;
+    const gathersForMs = this.#isGathering ? this.#sentAt + gatherMs - now : tickMs;
+    this.#ticking = this.#clock.after(Math.max(1, Math.min(tickMs, endsInMs, gathersForMs)), () => {
+      this.#ticking = null;
       // Events that have arrived in the meantime are processed first.
-      tickSoon();
+      this.#tickSoon();
     });
-    ticking.unref();
-  };
+    this.#ticking.unref();
+  }
 
-  const tickSoon = (): void => {
-    if (isSoon || closed) return;
-    isSoon = true;
-    soon(() => {
-      isSoon = false;
-      if (!closed) tick();
+  #tickSoon(): void {
+    if (this.#isSoon || this.#closed) return;
+    this.#isSoon = true;
+    this.#soon(() => {
+      this.#isSoon = false;
+      if (!this.#closed) this.#tick();
     });
-  };
+  }
 
-  const tick = (): void => {
-    ticking?.cancel();
-    ticking = null;
-    const now = clock.now();
-    leases.endWaits(now);
-    if (leases.isSilent(now, silentMs)) lose('the control plane did not answer', false);
+  #tick(): void {
+    this.#ticking?.cancel();
+    this.#ticking = null;
+    const now = this.#clock.now();
+    this.leases.endWaits(now);
+    if (this.leases.isSilent(now, this.#silentMs)) this.#lose('the control plane did not answer', false);
     // A connection may take any time, but calls do not wait for it.
-    if (!leases.isOpen && now - openingSince > waitMs) leases.lost(now);
-    isGathering = inFlight > 0 && now - sentAt < gatherMs;
-    if (!isGathering && unanswered < unansweredMax) send(leases.asks(now, unansweredMax - unanswered), now);
-    arm();
-  };
+    if (!this.leases.isOpen && now - this.#openingSince > this.#waitMs) this.leases.lost(now);
+    this.#isGathering = this.#inFlight > 0 && now - this.#sentAt < gatherMs;
+    if (!this.#isGathering && this.#unanswered < unansweredMax) this.#send(this.leases.asks(now, unansweredMax - this.#unanswered), now);
+    this.#arm();
+  }
 
-  const send = (asks: readonly QuotaAsk[], now: number): void => {
-    if (asks.length > 0) sentAt = now;
-    for (const message of messagesOf(asks)) void askLink(message);
-  };
+  #send(asks: readonly QuotaAsk[], now: number): void {
+    if (asks.length > 0) this.#sentAt = now;
+    for (const message of messagesOf(asks)) void this.#askLink(message);
+  }
 
-  const askLink = async (asks: readonly QuotaAsk[]): Promise<void> => {
-    const asked = link;
+  async #askLink(asks: readonly QuotaAsk[]): Promise<void> {
+    const asked = this.#link;
     if (asked === null) return;
-    inFlight += 1;
-    unanswered += asks.length;
+    this.#inFlight += 1;
+    this.#unanswered += asks.length;
     try {
-      hear(asked, await asked.ask(asks));
+      this.#hear(asked, await asked.ask(asks));
     } catch (error) {
-      if (link === asked) lose(error instanceof Error ? error.message : 'the lease requests were not answered', false);
+      if (this.#link === asked) this.#lose(error instanceof Error ? error.message : 'the lease requests were not answered', false);
     } finally {
-      inFlight -= 1;
-      unanswered -= asks.length;
-      if (inFlight === 0) {
-        if (isGathering) tickSoon();
-        onSettled();
+      this.#inFlight -= 1;
+      this.#unanswered -= asks.length;
+      if (this.#inFlight === 0) {
+        if (this.#isGathering) this.#tickSoon();
+        this.#onSettled();
       }
     }
-  };
+  }
 
-  const hear = (asked: QuotaLink, answers: readonly QuotaAnswer[]): void => {
-    if (link !== asked) return;
-    leases.answered(answers.slice(0, heardAtOnce), clock.now());
-    if (answers.length > heardAtOnce) soon(() => hear(asked, answers.slice(heardAtOnce)));
-  };
+  #hear(asked: QuotaLink, answers: readonly QuotaAnswer[]): void {
+    if (this.#link !== asked) return;
+    this.leases.answered(answers.slice(0, heardAtOnce), this.#clock.now());
+    if (answers.length > heardAtOnce) this.#soon(() => this.#hear(asked, answers.slice(heardAtOnce)));
+  }
 
-  const lose = (why: string, barred: boolean): void => {
-    const before = link;
+  #lose(why: string, barred: boolean): void {
+    const before = this.#link;
     if (before === null) return;
-    link = null;
+    this.#link = null;
     before.close();
-    if (leases.isOpen || problem === null) log.info({ problem: why }, 'lease stream lost');
-    problem = why;
-    leases.lost(clock.now());
-    if (closed) return;
-    opening = clock.after(barred ? barredMs(random, bounds.reconnectMs.max) : backoff.next(), connect);
-    opening.unref();
-  };
+    if (this.leases.isOpen || this.#problem === null) this.#log.info({ problem: why }, 'lease stream lost');
+    this.#problem = why;
+    this.leases.lost(this.#clock.now());
+    if (this.#closed) return;
+    this.#opening = this.#clock.after(barred ? barredMs(this.#random, bounds.reconnectMs.max) : this.#backoff.next(), () =>
+      this.#connect(),
+    );
+    this.#opening.unref();
+  }
 
-  const connect = (): void => {
-    opening = null;
-    openingSince = clock.now();
-    const opened = open({
+  #connect(): void {
+    this.#opening = null;
+    this.#openingSince = this.#clock.now();
+    const opened = this.#open({
       opened: () => {
-        if (link !== opened || leases.isOpen) return;
-        backoff.reset();
-        problem = null;
-        leases.opened();
+        if (this.#link !== opened || this.leases.isOpen) return;
+        this.#backoff.reset();
+        this.#problem = null;
+        this.leases.opened();
       },
       lost: (why, barred) => {
-        if (link === opened) lose(why, barred);
+        if (this.#link === opened) this.#lose(why, barred);
       },
-      recalled: (counters) => leases.recalled(counters, clock.now()),
+      recalled: (counters) => this.leases.recalled(counters, this.#clock.now()),
     });
-    link = opened;
-  };
-
-  return {
-    leases,
-    status: () => ({
-      link: leases.isOpen ? 'open' : 'lost',
-      problem,
-      counters: leases.size,
-      waiting: leases.waits,
-      waits,
-      dryDenials: leases.dryDenials,
-      ...leases.tally,
-    }),
-    onWaited: (listener) => {
-      listeners.push(listener);
-    },
-    retryNow: () => {
-      if (link !== null || closed) return;
-      opening?.cancel();
-      connect();
-    },
-    close: async (deadlineMs) => {
-      if (closed) return;
-      closed = true;
-      ticking?.cancel();
-      opening?.cancel();
-      send(leases.release(clock.now()), clock.now());
-      if (inFlight > 0) {
-        await new Promise<void>((done) => {
-          const late = clock.after(deadlineMs, done);
-          onSettled = () => {
-            late.cancel();
-            done();
-          };
-        });
-      }
-      lose('closed', false);
-    },
-  };
+    this.#link = opened;
+  }
 }
 
 /** Splits the asks into as many messages as needed. */
