@@ -53,164 +53,192 @@ const firstBufferBytes = 64 * 1024;
 /** A character of a JavaScript string takes at most three bytes of UTF-8. */
 const utf8BytesMax = 3;
 
-export function createWriter(fs: SpoolFs, { segments, segmentBytes, bytesMax, othersBytes, powerLoss }: WriterConfig): Writer {
-  let buffer = Buffer.allocUnsafeSlow(firstBufferBytes);
-  let framed = 0;
+/** What the functions below work on. They are called for each entry, and private methods were slower there. */
+class WriterState {
+  readonly fs: SpoolFs;
+  readonly config: WriterConfig;
+  readonly segments: Segments;
+  readonly isSynced: boolean;
+  buffer = Buffer.allocUnsafeSlow(firstBufferBytes);
+  framed = 0;
   /** The record that was framed last. Its header is written when it is known whether its group continues. */
-  let unfinishedAt = -1;
-  let unfinishedLength = 0;
-  let lastFramed = segments.last;
-  let written = 0;
-  let lastWritten = segments.last;
-  let open: (Place & { readonly sealed: boolean }) | undefined;
-  let failure: { readonly error: AuditUnavailable; readonly bytes: number } | undefined;
+  unfinishedAt = -1;
+  unfinishedLength = 0;
+  lastFramed: number;
+  written = 0;
+  lastWritten: number;
+  open: (Place & { readonly sealed: boolean }) | undefined;
+  failure: { readonly error: AuditUnavailable; readonly bytes: number } | undefined;
   /** The file has, or may have, bytes after its last committed record. */
-  let isTouched = false;
-  let closed = false;
-  const isSynced = powerLoss !== undefined;
+  isTouched = false;
+  closed = false;
 
-  function frame(json: string): number {
-    if (closed) throw new AuditUnavailable('closed', 'the spool is closed');
-    if (json.length === 0 || json.length > recordBytesMax) throw oversized(json.length);
-    const bytesNeeded = framed + headerBytes + json.length * utf8BytesMax;
-    if (bytesNeeded > buffer.length) grow(bytesNeeded);
-    const length = buffer.write(json, framed + headerBytes);
-    if (length > recordBytesMax) throw oversized(length);
-    finishRecord(true);
-    unfinishedAt = framed;
-    unfinishedLength = length;
-    lastFramed += 1;
-    framed += headerBytes + length;
-    return lastFramed;
+  constructor(fs: SpoolFs, config: WriterConfig) {
+    this.fs = fs;
+    this.config = config;
+    this.segments = config.segments;
+    this.isSynced = config.powerLoss !== undefined;
+    this.lastFramed = this.segments.last;
+    this.lastWritten = this.segments.last;
   }
+}
 
-  function finishRecord(goesOn: boolean): void {
-    if (unfinishedAt >= 0) writeHeader(buffer, unfinishedAt, unfinishedLength, lastFramed, goesOn);
-    unfinishedAt = -1;
-  }
-
-  function grow(bytesNeeded: number): void {
-    const larger = Buffer.allocUnsafeSlow(Math.max(bytesNeeded, buffer.length * 2));
-    buffer.copy(larger, 0, 0, framed);
-    buffer = larger;
-  }
-
-  function writeOut(): void {
-    finishRecord(false);
-    try {
-      const { fd, segment } = placeFor(framed);
-      isTouched = true;
-      const taken = fs.writeSync(fd, buffer, 0, framed, segment.bytes);
-      if (taken !== framed) throw new Error(`the disk wrote ${taken} of ${framed} bytes`);
-    } catch (cause) {
-      throw rollBack(cause);
-    }
-    written = framed;
-    lastWritten = lastFramed;
-    framed = 0;
-  }
-
-  function placeFor(bytes: number): Place {
-    const others = othersBytes();
-    const isFull = segments.bytes + others + bytes > bytesMax;
-    const givesRoom = segments.acknowledged >= segments.last && (others === 0 || others + bytes <= bytesMax);
-    if (isFull && !givesRoom) throw new AuditUnavailable('full', fullText(segments.bytes + others, others));
-    // The spool or the disk is full of acknowledged records only. Beginning a new segment deletes them.
-    const wantsRoom = failure !== undefined && segments.acknowledged >= segments.last;
-    const held = open?.segment.bytes ?? 0;
-    if (open && !open.sealed && !isFull && (held === 0 || (!wantsRoom && held + bytes <= segmentBytes))) return open;
-    return beginSegment();
-  }
-
-  const fullText = (bytes: number, others: number): string =>
-    `the spool holds ${bytes} of ${bytesMax} bytes${others === 0 ? '' : `, ${others} of them from before this process`}`;
-
-  function beginSegment(): Place {
-    // From here on the next file may exist. A later reader of this folder uses its name as the end of this segment.
-    if (open) open = { ...open, sealed: true };
-    const segment = segments.following();
-    const fd = fs.openSync(segment.path, 'w', 0o600);
-    try {
-      if (isSynced) fs.fsyncSync(fd);
-      powerLoss?.syncFolder();
-    } catch (error) {
-      fs.closeSync(fd);
-      throw error;
-    }
-    segments.begin(segment);
-    closeFile();
-    open = { fd, segment, sealed: false };
-    isTouched = false;
-    return open;
-  }
-
-  function rollBack(cause: unknown): AuditUnavailable {
-    framed = 0;
-    unfinishedAt = -1;
-    written = 0;
-    lastFramed = segments.last;
-    if (open && isTouched) makeVoid(open);
-    const error =
-      cause instanceof AuditUnavailable
-        ? cause
-        : new AuditUnavailable('unwritable', `the spool cannot be written: ${messageOf(cause)}`, { cause });
-    failure = { error, bytes: segments.bytes + othersBytes() };
-    return error;
-  }
-
-  function makeVoid(place: Place): void {
-    if (cutBack(fs, place, isSynced)) {
-      isTouched = false;
-      return;
-    }
-    open = { ...place, sealed: true };
-    if (strikeOut(fs, place, { sequence: segments.last + 1, isSynced })) return;
-    try {
-      beginSegment();
-    } catch {
-      // No mark can be written on this disk now. The next write tries again.
-    }
-  }
-
-  function closeFile(): void {
-    try {
-      if (open) fs.closeSync(open.fd);
-    } catch {
-      // Committed bytes are already in the kernel or on disk; close cannot change that.
-    }
-    open = undefined;
-  }
-
+export function createWriter(fs: SpoolFs, config: WriterConfig): Writer {
+  const state = new WriterState(fs, config);
   return {
-    frame,
+    frame: (json) => frame(state, json),
     get framedBytes() {
-      return framed;
+      return state.framed;
     },
-    writeOut,
-    sync(done) {
-      if (open) fs.fdatasync(open.fd, done);
+    writeOut: () => writeOut(state),
+    sync: (done) => {
+      if (state.open) fs.fdatasync(state.open.fd, done);
       else done(null);
     },
-    commit() {
-      if (open) segments.grow(open.segment, written, lastWritten);
-      written = 0;
-      isTouched = false;
-      failure = undefined;
-    },
-    rollBack,
+    commit: () => commit(state),
+    rollBack: (cause) => rollBack(state, cause),
     get failure() {
-      // A full spool that has become smaller may be writable again. For a disk, only the next write shows whether it is
-      // writable.
-      const hasRoomAgain = failure?.error.why === 'full' && segments.bytes + othersBytes() < failure.bytes;
-      return hasRoomAgain ? undefined : failure?.error.message;
+      return failureOf(state);
     },
-    close() {
-      closed = true;
-      // Tries once more, so that the next process does not read refused records as entries.
-      if (open && isTouched && !cutBack(fs, open, isSynced)) strikeOut(fs, open, { sequence: segments.last + 1, isSynced });
-      closeFile();
-    },
+    close: () => close(state),
   };
+}
+
+function frame(state: WriterState, json: string): number {
+  if (state.closed) throw new AuditUnavailable('closed', 'the spool is closed');
+  if (json.length === 0 || json.length > recordBytesMax) throw oversized(json.length);
+  const bytesNeeded = state.framed + headerBytes + json.length * utf8BytesMax;
+  if (bytesNeeded > state.buffer.length) grow(state, bytesNeeded);
+  const length = state.buffer.write(json, state.framed + headerBytes);
+  if (length > recordBytesMax) throw oversized(length);
+  finishRecord(state, true);
+  state.unfinishedAt = state.framed;
+  state.unfinishedLength = length;
+  state.lastFramed += 1;
+  state.framed += headerBytes + length;
+  return state.lastFramed;
+}
+
+function finishRecord(state: WriterState, goesOn: boolean): void {
+  if (state.unfinishedAt >= 0) writeHeader(state.buffer, state.unfinishedAt, state.unfinishedLength, state.lastFramed, goesOn);
+  state.unfinishedAt = -1;
+}
+
+function grow(state: WriterState, bytesNeeded: number): void {
+  const larger = Buffer.allocUnsafeSlow(Math.max(bytesNeeded, state.buffer.length * 2));
+  state.buffer.copy(larger, 0, 0, state.framed);
+  state.buffer = larger;
+}
+
+function writeOut(state: WriterState): void {
+  finishRecord(state, false);
+  try {
+    const { fd, segment } = placeFor(state, state.framed);
+    state.isTouched = true;
+    const taken = state.fs.writeSync(fd, state.buffer, 0, state.framed, segment.bytes);
+    if (taken !== state.framed) throw new Error(`the disk wrote ${taken} of ${state.framed} bytes`);
+  } catch (cause) {
+    throw rollBack(state, cause);
+  }
+  state.written = state.framed;
+  state.lastWritten = state.lastFramed;
+  state.framed = 0;
+}
+
+function placeFor(state: WriterState, bytes: number): Place {
+  const others = state.config.othersBytes();
+  const isFull = state.segments.bytes + others + bytes > state.config.bytesMax;
+  const givesRoom = state.segments.acknowledged >= state.segments.last && (others === 0 || others + bytes <= state.config.bytesMax);
+  if (isFull && !givesRoom) throw new AuditUnavailable('full', fullText(state, state.segments.bytes + others, others));
+  // The spool or the disk is full of acknowledged records only. Beginning a new segment deletes them.
+  const wantsRoom = state.failure !== undefined && state.segments.acknowledged >= state.segments.last;
+  const held = state.open?.segment.bytes ?? 0;
+  if (state.open && !state.open.sealed && !isFull && (held === 0 || (!wantsRoom && held + bytes <= state.config.segmentBytes)))
+    return state.open;
+  return beginSegment(state);
+}
+
+function commit(state: WriterState): void {
+  if (state.open) state.segments.grow(state.open.segment, state.written, state.lastWritten);
+  state.written = 0;
+  state.isTouched = false;
+  state.failure = undefined;
+}
+
+function fullText(state: WriterState, bytes: number, others: number): string {
+  return `the spool holds ${bytes} of ${state.config.bytesMax} bytes${others === 0 ? '' : `, ${others} of them from before this process`}`;
+}
+
+function beginSegment(state: WriterState): Place {
+  // From here on the next file may exist. A later reader of this folder uses its name as the end of this segment.
+  if (state.open) state.open = { ...state.open, sealed: true };
+  const segment = state.segments.following();
+  const fd = state.fs.openSync(segment.path, 'w', 0o600);
+  try {
+    if (state.isSynced) state.fs.fsyncSync(fd);
+    state.config.powerLoss?.syncFolder();
+  } catch (error) {
+    state.fs.closeSync(fd);
+    throw error;
+  }
+  state.segments.begin(segment);
+  closeFile(state);
+  state.open = { fd, segment, sealed: false };
+  state.isTouched = false;
+  return state.open;
+}
+
+function rollBack(state: WriterState, cause: unknown): AuditUnavailable {
+  state.framed = 0;
+  state.unfinishedAt = -1;
+  state.written = 0;
+  state.lastFramed = state.segments.last;
+  if (state.open && state.isTouched) makeVoid(state, state.open);
+  const error =
+    cause instanceof AuditUnavailable
+      ? cause
+      : new AuditUnavailable('unwritable', `the spool cannot be written: ${messageOf(cause)}`, { cause });
+  state.failure = { error, bytes: state.segments.bytes + state.config.othersBytes() };
+  return error;
+}
+
+function makeVoid(state: WriterState, place: Place): void {
+  if (cutBack(state.fs, place, state.isSynced)) {
+    state.isTouched = false;
+    return;
+  }
+  state.open = { ...place, sealed: true };
+  if (strikeOut(state.fs, place, { sequence: state.segments.last + 1, isSynced: state.isSynced })) return;
+  try {
+    beginSegment(state);
+  } catch {
+    // No mark can be written on this disk now. The next write tries again.
+  }
+}
+
+/** Why the last write failed, if another write would fail too as far as is known. */
+function failureOf({ failure, segments, config }: WriterState): string | undefined {
+  // A full spool that has become smaller may be writable again. For a disk, only the next write shows whether it is
+  // writable.
+  const hasRoomAgain = failure?.error.why === 'full' && segments.bytes + config.othersBytes() < failure.bytes;
+  return hasRoomAgain ? undefined : failure?.error.message;
+}
+
+function close(state: WriterState): void {
+  const { fs, open, isTouched, isSynced, segments } = state;
+  state.closed = true;
+  // Tries once more, so that the next process does not read refused records as entries.
+  if (open && isTouched && !cutBack(fs, open, isSynced)) strikeOut(fs, open, { sequence: segments.last + 1, isSynced });
+  closeFile(state);
+}
+
+function closeFile(state: WriterState): void {
+  try {
+    if (state.open) state.fs.closeSync(state.open.fd);
+  } catch {
+    // Committed bytes are already in the kernel or on disk; close cannot change that.
+  }
+  state.open = undefined;
 }
 
 function oversized(length: number): AuditUnavailable {
