@@ -7,10 +7,10 @@
 // acknowledged, the key is refused or the deadline passes. Closed: what is left is for the next process.
 import { status as grpcStatus } from '@grpc/grpc-js';
 import { bounds } from '@tollgate/proto/contract';
-import { barredMs, createBackoff } from '../../base/backoff.ts';
+import { type Backoff, barredMs, createBackoff } from '../../base/backoff.ts';
 import type { Backlog } from '../spool/backlog.ts';
-import { type BacklogsDeps, createBacklogs } from './backlogs.ts';
-import { createShipment, type Shipment, type ShipmentEnd, type ShipStream } from './shipment.ts';
+import { type Backlogs, type BacklogsDeps, createBacklogs } from './backlogs.ts';
+import { createShipment, type Shipment, type ShipmentConfig, type ShipmentEnd, type ShipStream } from './shipment.ts';
 
 export interface Shipper {
   status(): ShipperStatus;
@@ -75,153 +75,181 @@ const answerMs = 1_000;
 const refusals: readonly number[] = [grpcStatus.UNAUTHENTICATED, grpcStatus.PERMISSION_DENIED];
 
 export function createShipper(deps: ShipperDeps, config: ShipperConfig): Shipper {
-  const { adopt, clock, log, random } = deps;
-  const {
-    sidecarId,
-    spool,
-    flushMs = 25,
-    isAwaited = false,
-    progressMs = 30_000,
-    reconnectMs = bounds.reconnectMs,
-    adoptEveryMs = 60_000,
-  } = config;
-  // Callers are denied until their entries are accepted again. Therefore the wait must be short after the control plane
-  // is available again.
-  const maxMs = isAwaited ? Math.min(awaitedMs, reconnectMs.max) : reconnectMs.max;
-  const backoff = createBackoff({ random, firstMs: reconnectMs.first, maxMs });
-  let shipment: Shipment | undefined;
-  let openedAt = clock.wall();
-  let link: Link = 'connecting';
-  let lastError: string | undefined;
-  let isRefused = false;
+  return new SpoolShipper(deps, config);
+}
+
+class SpoolShipper implements Shipper {
+  readonly #backoff: Backoff;
+  #shipment: Shipment | undefined;
+  #openedAt: number;
+  #link: Link = 'connecting';
+  #lastError: string | undefined;
+  #isRefused = false;
   // Attempts in a row without an open stream. They are logged at increasing intervals.
-  let unopened = 0;
-  let closing: 'no' | 'draining' | 'expired' = 'no';
-  let stopWaiting = (): void => {};
-  let closed: Promise<void> | undefined;
+  #unopened = 0;
+  #closing: 'no' | 'draining' | 'expired' = 'no';
+  #stopWaiting = (): void => {};
+  #closed: Promise<void> | undefined;
+  readonly #backlogs: Backlogs;
+  readonly #running: Promise<void>;
+  readonly #deps: ShipperDeps;
+  readonly #clock: ShipperDeps['clock'];
+  readonly #log: ShipperDeps['log'];
+  readonly #random: ShipperDeps['random'];
+  readonly #shipping: Omit<ShipmentConfig, 'backlogs'>;
+  /** The longest wait before another attempt. */
+  readonly #longestMs: number;
 
-  const backlogs = createBacklogs(
-    { adopt, clock, log, onAdopted: (backlog) => shipment?.add(backlog), onRetired: (backlog) => shipment?.remove(backlog) },
-    { spool, adoptEveryMs },
-  );
-  spool.onBehind(() => shipment?.wake());
-  const running = run();
+  constructor(deps: ShipperDeps, config: ShipperConfig) {
+    const { adopt, clock, log, random } = deps;
+    const { spool, isAwaited = false, reconnectMs = bounds.reconnectMs, adoptEveryMs = 60_000 } = config;
+    this.#deps = deps;
+    this.#clock = clock;
+    this.#log = log;
+    this.#random = random;
+    const { sidecarId, flushMs = 25, progressMs = 30_000 } = config;
+    this.#shipping = { sidecarId, own: spool, flushMs, isAwaited, progressMs };
+    this.#longestMs = reconnectMs.max;
+    // Callers are denied until their entries are accepted again. Therefore the wait must be short after the control
+    // plane is available again.
+    const maxMs = isAwaited ? Math.min(awaitedMs, reconnectMs.max) : reconnectMs.max;
+    this.#backoff = createBackoff({ random, firstMs: reconnectMs.first, maxMs });
+    this.#openedAt = clock.wall();
+    this.#backlogs = createBacklogs(
+      { adopt, clock, log, onAdopted: (backlog) => this.#shipment?.add(backlog), onRetired: (backlog) => this.#shipment?.remove(backlog) },
+      { spool, adoptEveryMs },
+    );
+    spool.onBehind(() => this.#shipment?.wake());
+    this.#running = this.#run();
+  }
 
-  async function run(): Promise<void> {
-    while (!isDone()) {
-      setLink('connecting');
-      openedAt = clock.wall();
-      const end = await ship();
-      isRefused = refusals.includes(end.code);
-      if (end.hasProgressed || clock.wall() - openedAt >= reconnectMs.max) backoff.reset();
-      if (isDone()) return;
-      const waitMs = isRefused ? barredMs(random, reconnectMs.max) : backoff.next();
-      unopened += 1;
-      if (isPowerOfTwo(unopened)) log.info({ code: end.code, error: end.details, waitMs, records: status().records }, 'audit stream lost');
-      lastError = end.details;
-      setLink('waiting');
-      await wait(waitMs);
+  get adoptedBytes(): number {
+    return this.#backlogs.adoptedBytes;
+  }
+
+  close({ deadlineMs }: { readonly deadlineMs: number }): Promise<void> {
+    return (this.#closed ??= this.#drain(deadlineMs));
+  }
+
+  status(): ShipperStatus {
+    const { oldestAt, ...totals } = this.#backlogs.status();
+    return {
+      link: this.#link,
+      ...totals,
+      oldestAgeMs: oldestAt === undefined ? 0 : Math.max(0, this.#clock.wall() - oldestAt),
+      lastError: this.#lastError,
+    };
+  }
+
+  retryNow(): void {
+    this.#backoff.reset();
+    if (this.#shipment?.isOpen === false && this.#clock.wall() - this.#openedAt >= answerMs) this.#shipment.cancel();
+    this.#stopWaiting();
+  }
+
+  async #run(): Promise<void> {
+    while (!this.#isDone()) {
+      this.#setLink('connecting');
+      this.#openedAt = this.#clock.wall();
+      const end = await this.#ship();
+      this.#isRefused = refusals.includes(end.code);
+      if (end.hasProgressed || this.#clock.wall() - this.#openedAt >= this.#longestMs) this.#backoff.reset();
+      if (this.#isDone()) return;
+      const waitMs = this.#isRefused ? barredMs(this.#random, this.#longestMs) : this.#backoff.next();
+      this.#unopened += 1;
+      if (isPowerOfTwo(this.#unopened))
+        this.#log.info({ code: end.code, error: end.details, waitMs, records: this.status().records }, 'audit stream lost');
+      this.#lastError = end.details;
+      this.#setLink('waiting');
+      await this.#wait(waitMs);
     }
   }
 
-  async function ship(): Promise<ShipmentEnd> {
+  async #ship(): Promise<ShipmentEnd> {
     try {
-      const stream = deps.openStream();
-      shipment = createShipment(
-        { stream, clock, onOpen, onAcknowledged: settle, onUnreadable, onRefused },
-        { sidecarId, backlogs: backlogs.open, own: spool, flushMs, isAwaited, progressMs },
+      const stream = this.#deps.openStream();
+      this.#shipment = createShipment(
+        {
+          stream,
+          clock: this.#clock,
+          onOpen: () => this.#onOpen(),
+          onAcknowledged: (backlog) => this.#settle(backlog),
+          onUnreadable: (backlog, error) => this.#onUnreadable(backlog, error),
+          onRefused: (backlog, code) => this.#onRefused(backlog, code),
+        },
+        { ...this.#shipping, backlogs: this.#backlogs.open },
       );
-      return await shipment.ended;
+      return await this.#shipment.ended;
     } catch (error) {
       return { code: grpcStatus.UNKNOWN, details: String(error), hasProgressed: false };
     } finally {
-      shipment = undefined;
+      this.#shipment = undefined;
     }
   }
 
-  function onUnreadable({ id }: Backlog, error: unknown): void {
-    log.warn({ spool: id, error: String(error) }, 'a spool cannot be read; it is tried again later');
+  #onUnreadable({ id }: Backlog, error: unknown): void {
+    this.#log.warn({ spool: id, error: String(error) }, 'a spool cannot be read; it is tried again later');
   }
 
-  function onOpen(): void {
-    lastError = undefined;
-    unopened = 0;
-    setLink('connected');
-    log.info({ records: status().records }, 'audit stream open');
+  #onOpen(): void {
+    this.#lastError = undefined;
+    this.#unopened = 0;
+    this.#setLink('connected');
+    this.#log.info({ records: this.status().records }, 'audit stream open');
   }
 
-  function onRefused(backlog: Backlog, code: string): void {
-    backlogs.refuse(backlog, code);
-    finishIfShipped();
+  #onRefused(backlog: Backlog, code: string): void {
+    this.#backlogs.refuse(backlog, code);
+    this.#finishIfShipped();
   }
 
-  function settle(backlog: Backlog): void {
-    backlogs.settle(backlog);
-    finishIfShipped();
+  #settle(backlog: Backlog): void {
+    this.#backlogs.settle(backlog);
+    this.#finishIfShipped();
   }
 
-  function finishIfShipped(): void {
-    if (closing !== 'no' && backlogs.isShipped) shipment?.finish();
+  #finishIfShipped(): void {
+    if (this.#closing !== 'no' && this.#backlogs.isShipped) this.#shipment?.finish();
   }
 
-  function isDone(): boolean {
-    return closing === 'expired' || (closing === 'draining' && (isRefused || backlogs.isShipped));
+  #isDone(): boolean {
+    return this.#closing === 'expired' || (this.#closing === 'draining' && (this.#isRefused || this.#backlogs.isShipped));
   }
 
-  function wait(ms: number): Promise<void> {
+  #wait(ms: number): Promise<void> {
     return new Promise((resolve) => {
-      const timer = clock.after(ms, resolve);
+      const timer = this.#clock.after(ms, resolve);
       timer.unref();
-      stopWaiting = () => {
+      this.#stopWaiting = () => {
         timer.cancel();
         resolve();
       };
     });
   }
 
-  function setLink(next: Link): void {
-    if (link === next) return;
-    link = next;
-    deps.onStatus(status());
+  #setLink(next: Link): void {
+    if (this.#link === next) return;
+    this.#link = next;
+    this.#deps.onStatus(this.status());
   }
 
-  function status(): ShipperStatus {
-    const { oldestAt, ...totals } = backlogs.status();
-    return { link, ...totals, oldestAgeMs: oldestAt === undefined ? 0 : Math.max(0, clock.wall() - oldestAt), lastError };
-  }
-
-  async function drain(deadlineMs: number): Promise<void> {
-    closing = 'draining';
-    backlogs.stopAdopting();
-    const deadline = clock.after(deadlineMs, () => {
-      closing = 'expired';
-      shipment?.cancel();
-      stopWaiting();
+  async #drain(deadlineMs: number): Promise<void> {
+    this.#closing = 'draining';
+    this.#backlogs.stopAdopting();
+    const deadline = this.#clock.after(deadlineMs, () => {
+      this.#closing = 'expired';
+      this.#shipment?.cancel();
+      this.#stopWaiting();
     });
-    retryNow();
-    if (!backlogs.isShipped) shipment?.flush();
-    else if (shipment?.isOpen) shipment.finish();
-    else shipment?.cancel();
-    await running;
+    this.retryNow();
+    if (!this.#backlogs.isShipped) this.#shipment?.flush();
+    else if (this.#shipment?.isOpen) this.#shipment.finish();
+    else this.#shipment?.cancel();
+    await this.#running;
     deadline.cancel();
-    await backlogs.close();
-    setLink('closed');
+    await this.#backlogs.close();
+    this.#setLink('closed');
   }
-
-  function retryNow(): void {
-    backoff.reset();
-    if (shipment?.isOpen === false && clock.wall() - openedAt >= answerMs) shipment.cancel();
-    stopWaiting();
-  }
-
-  return {
-    status,
-    get adoptedBytes() {
-      return backlogs.adoptedBytes;
-    },
-    retryNow,
-    close: ({ deadlineMs }) => (closed ??= drain(deadlineMs)),
-  };
 }
 
 const isPowerOfTwo = (n: number): boolean => (n & (n - 1)) === 0;

@@ -51,7 +51,7 @@ function startShipper({ openStream, clock = systemClock, random = Math.random, f
     }
     seen = [];
   }
-  return { ...shipper, reaches };
+  return Object.assign(shipper, { reaches });
 }
 
 function entriesOf(count: number, from = 1): readonly string[] {
