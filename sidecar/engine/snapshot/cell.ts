@@ -59,139 +59,168 @@ interface CellClock {
   readonly now: () => number;
 }
 
-export function createPolicyCell({ now }: CellClock, workspace: string): PolicyCell {
-  let current: Index | null = null;
-  /** By key, as they were sent. The next delta is applied to them, and the file is written from them. */
-  let entries = new Map<string, Uint8Array>();
-  let freshness: Freshness = { connected: false, heardAt: Number.NEGATIVE_INFINITY };
-  let connected = false;
-  let outdated = false;
-  let announced: number | null = null;
-  let refused: string | null = null;
-  let lastNack: CellStatus['lastNack'] = null;
-  const listeners: ((index: Index) => void)[] = [];
+export function createPolicyCell(clock: CellClock, workspace: string): PolicyCell {
+  return new HeldPolicy(clock, workspace);
+}
 
-  const swap = (index: Index): OfferResult => {
-    const before = current;
-    current = index;
-    lastNack = null;
-    if (outdated) {
-      outdated = false;
-      freshness = { connected, heardAt: now() };
+class HeldPolicy implements PolicyCell {
+  #current: Index | null = null;
+  /** By key, as they were sent. The next delta is applied to them, and the file is written from them. */
+  #entries = new Map<string, Uint8Array>();
+  #freshness: Freshness = { connected: false, heardAt: Number.NEGATIVE_INFINITY };
+  #connected = false;
+  #outdated = false;
+  #announced: number | null = null;
+  #refused: string | null = null;
+  #lastNack: CellStatus['lastNack'] = null;
+  readonly #listeners: ((index: Index) => void)[] = [];
+  readonly #now: () => number;
+  readonly #workspace: string;
+
+  constructor({ now }: CellClock, workspace: string) {
+    this.#now = now;
+    this.#workspace = workspace;
+  }
+
+  get current(): Index | null {
+    return this.#current;
+  }
+
+  get freshness(): Freshness {
+    return this.#freshness;
+  }
+
+  get refused(): string | null {
+    return this.#refused;
+  }
+
+  renumber({ epoch, number }: RevisionName, hash: Uint8Array): OfferResult {
+    if (this.#current === null || !this.#current.hash.equals(hash))
+      return this.#nack('hash_mismatch', 'the policy held differs from the one that the control plane calls current');
+    const older = this.#backwards(epoch, number);
+    if (older !== null) return this.#nack('revision_backwards', older);
+    return this.#swap(renumberIndex(this.#current, epoch, number));
+  }
+
+  restore(message: SnapshotMessage, heardAt: number): OfferResult {
+    const offered = this.offer(message);
+    if (offered.ok) this.#freshness = { connected: false, heardAt };
+    return offered;
+  }
+
+  malformed(problem: string): void {
+    this.#nack('malformed', problem);
+  }
+
+  heard(newest: number | null): void {
+    if (newest !== null) this.#announced = newest;
+    this.#refused = null;
+    this.#connected = true;
+    if (!this.#outdated) this.#freshness = { connected: true, heardAt: this.#now() };
+  }
+
+  lost(): void {
+    this.#connected = false;
+    this.#freshness = { ...this.#freshness, connected: false };
+  }
+
+  refuse(reason: string): void {
+    this.#refused = reason;
+  }
+
+  status(): CellStatus {
+    return {
+      epoch: this.#current?.epoch ?? null,
+      revision: this.#current?.revision ?? null,
+      announced: this.#announced,
+      connected: this.#connected,
+      ageMs: Number.isFinite(this.#freshness.heardAt) ? Math.max(0, this.#now() - this.#freshness.heardAt) : null,
+      outage: this.#current !== null && isStale(this.#current, this.#freshness, this.#now()),
+      refused: this.#refused,
+      lastNack: this.#lastNack,
+    };
+  }
+
+  whole(): SnapshotMessage | null {
+    return this.#current === null
+      ? null
+      : {
+          revision: { epoch: this.#current.epoch, number: this.#current.revision },
+          workspace: this.#workspace,
+          schemaVersion: snapshotSchemaVersion,
+          hash: this.#current.hash,
+          entries: Array.from(this.#entries, ([key, value]) => ({ key, value })),
+        };
+  }
+
+  onSwap(listener: (index: Index) => void): void {
+    this.#listeners.push(listener);
+  }
+
+  offer(message: SnapshotMessage): OfferResult {
+    return this.#safely(() => {
+      const verified = verifySnapshot(message, this.#workspace);
+      if (!verified.ok) return this.#nack(verified.code, verified.message);
+      const { snapshot } = verified;
+      const older = this.#backwards(snapshot.epoch, snapshot.revision);
+      if (older !== null) return this.#nack('revision_backwards', older);
+      const index = buildIndex(snapshot);
+      this.#entries = new Map(message.entries.map(({ key, value }) => [key, value]));
+      return this.#swap(index);
+    });
+  }
+
+  change(message: DeltaMessage): OfferResult {
+    return this.#safely(() => {
+      const held = this.#current;
+      if (held === null) return this.#nack('wrong_base', 'a delta cannot be applied: no policy is held');
+      const verified = verifyDelta(message, this.#workspace, { ...held, entries: this.#entries });
+      if (!verified.ok) return this.#nack(verified.code, verified.message);
+      const { changes } = verified;
+      const index = changeIndex(held, changes);
+      for (const key of changes.removed) this.#entries.delete(key);
+      // The values are copied, so that one kept entry does not keep its whole message in memory.
+      for (const { key, value } of message.changed) this.#entries.set(key, Uint8Array.from(value));
+      return this.#swap(index);
+    });
+  }
+
+  #swap(index: Index): OfferResult {
+    const before = this.#current;
+    this.#current = index;
+    this.#lastNack = null;
+    if (this.#outdated) {
+      this.#outdated = false;
+      this.#freshness = { connected: this.#connected, heardAt: this.#now() };
     }
-    for (const listener of listeners) listener(index);
+    for (const listener of this.#listeners) listener(index);
     // This runs after the listeners, because they compare with the previous index.
     if (before !== null) forgetCallers(before);
     return { ok: true, index };
-  };
-  const nack = (code: NackCode, words: string): OfferResult => {
+  }
+
+  #nack(code: NackCode, words: string): OfferResult {
     const message = words.slice(0, bounds.nackMessageLength);
-    lastNack = { code, message };
+    this.#lastNack = { code, message };
     if (code === 'schema_unsupported') {
-      outdated = true;
-      freshness = { ...freshness, connected: false };
+      this.#outdated = true;
+      this.#freshness = { ...this.#freshness, connected: false };
     }
     return { ok: false, code, message };
-  };
+  }
+
   /** An error of any kind changes nothing. */
-  const safely = (take: () => OfferResult): OfferResult => {
+  #safely(take: () => OfferResult): OfferResult {
     try {
       return take();
     } catch (error) {
-      return nack('internal', error instanceof Error ? error.message : 'unknown');
+      return this.#nack('internal', error instanceof Error ? error.message : 'unknown');
     }
-  };
-  const backwards = (epoch: string, revision: number): string | null =>
-    current !== null && current.epoch === epoch && revision < current.revision
-      ? `revision ${revision} is older than ${current.revision}, which is held`
-      : null;
-  const offer = (message: SnapshotMessage): OfferResult =>
-    safely(() => {
-      const verified = verifySnapshot(message, workspace);
-      if (!verified.ok) return nack(verified.code, verified.message);
-      const { snapshot } = verified;
-      const older = backwards(snapshot.epoch, snapshot.revision);
-      if (older !== null) return nack('revision_backwards', older);
-      const index = buildIndex(snapshot);
-      entries = new Map(message.entries.map(({ key, value }) => [key, value]));
-      return swap(index);
-    });
-  const change = (message: DeltaMessage): OfferResult =>
-    safely(() => {
-      const held = current;
-      if (held === null) return nack('wrong_base', 'a delta cannot be applied: no policy is held');
-      const verified = verifyDelta(message, workspace, { ...held, entries });
-      if (!verified.ok) return nack(verified.code, verified.message);
-      const { changes } = verified;
-      const index = changeIndex(held, changes);
-      for (const key of changes.removed) entries.delete(key);
-      // The values are copied, so that one kept entry does not keep its whole message in memory.
-      for (const { key, value } of message.changed) entries.set(key, Uint8Array.from(value));
-      return swap(index);
-    });
+  }
 
-  return {
-    get current() {
-      return current;
-    },
-    get freshness() {
-      return freshness;
-    },
-    get refused() {
-      return refused;
-    },
-    offer,
-    change,
-    renumber: ({ epoch, number }, hash) => {
-      if (current === null || !current.hash.equals(hash))
-        return nack('hash_mismatch', 'the policy held differs from the one that the control plane calls current');
-      const older = backwards(epoch, number);
-      if (older !== null) return nack('revision_backwards', older);
-      return swap(renumberIndex(current, epoch, number));
-    },
-    restore: (message, heardAt) => {
-      const offered = offer(message);
-      if (offered.ok) freshness = { connected: false, heardAt };
-      return offered;
-    },
-    malformed: (problem) => {
-      nack('malformed', problem);
-    },
-    heard: (newest) => {
-      if (newest !== null) announced = newest;
-      refused = null;
-      connected = true;
-      if (!outdated) freshness = { connected: true, heardAt: now() };
-    },
-    lost: () => {
-      connected = false;
-      freshness = { ...freshness, connected: false };
-    },
-    refuse: (reason) => {
-      refused = reason;
-    },
-    status: () => ({
-      epoch: current?.epoch ?? null,
-      revision: current?.revision ?? null,
-      announced,
-      connected,
-      ageMs: Number.isFinite(freshness.heardAt) ? Math.max(0, now() - freshness.heardAt) : null,
-      outage: current !== null && isStale(current, freshness, now()),
-      refused,
-      lastNack,
-    }),
-    whole: () =>
-      current === null
-        ? null
-        : {
-            revision: { epoch: current.epoch, number: current.revision },
-            workspace,
-            schemaVersion: snapshotSchemaVersion,
-            hash: current.hash,
-            entries: Array.from(entries, ([key, value]) => ({ key, value })),
-          },
-    onSwap: (listener) => {
-      listeners.push(listener);
-    },
-  };
+  #backwards(epoch: string, revision: number): string | null {
+    return this.#current !== null && this.#current.epoch === epoch && revision < this.#current.revision
+      ? `revision ${revision} is older than ${this.#current.revision}, which is held`
+      : null;
+  }
 }
