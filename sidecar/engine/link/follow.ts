@@ -7,7 +7,7 @@
 import { type ClientDuplexStream, connectivityState, type ServiceError, status } from '@grpc/grpc-js';
 import { createPolicyClient, type Status, type SyncRequest, type SyncResponse__Output } from '@tollgate/proto';
 import { bounds, capabilities, type RevisionName, snapshotSchemaVersion } from '@tollgate/proto/contract';
-import { barredMs, createBackoff } from '../../base/backoff.ts';
+import { type Backoff, barredMs, createBackoff } from '../../base/backoff.ts';
 import type { Index } from '../decide/build-index.ts';
 import type { OfferResult, PolicyCell } from '../snapshot/cell.ts';
 import type { Channel } from './channel.ts';
@@ -51,133 +51,153 @@ const silenceMs = 5 * bounds.heartbeatMs;
 const ended = 'the control plane ended the stream';
 
 export function followPolicy(deps: FollowDeps, config: FollowConfig): Follower {
-  const { cell, channel, log } = deps;
-  const { first: firstMs, max: maxMs, unreachable: unreachableMs } = bounds.reconnectMs;
-  const backoff = createBackoff({ random: deps.random, firstMs, maxMs });
+  return new PolicyFollower(deps, config);
+}
+
+class PolicyFollower implements Follower {
+  readonly #backoff: Backoff;
   // If no control plane answers, there is no load to avoid. With this backoff a control plane that returns is found
   // within a second.
-  const redial = createBackoff({ random: deps.random, firstMs, maxMs: unreachableMs });
-  let isConnected = (): boolean => false;
+  readonly #redial: Backoff;
+  #isConnected = (): boolean => false;
   // Attempts in a row without an answer. They are logged at increasing intervals.
-  let unanswered = 0;
-  let closed = false;
-  let problem: string | null = 'not connected yet';
-  let told = false;
-  let stream: PolicyStream | null = null;
+  #unanswered = 0;
+  #closed = false;
+  #problem: string | null = 'not connected yet';
+  #told = false;
+  #stream: PolicyStream | null = null;
   // The stream that is closed after the next one has answered.
-  let leaving: PolicyStream | null = null;
-  let timer: NodeJS.Timeout | null = null;
+  #leaving: PolicyStream | null = null;
+  #timer: NodeJS.Timeout | null = null;
+  readonly #deps: FollowDeps;
+  readonly #config: FollowConfig;
+  readonly #cell: FollowDeps['cell'];
+  readonly #channel: FollowDeps['channel'];
+  readonly #log: FollowDeps['log'];
 
-  const lose = (error: ServiceError | null, words = ended): void => {
-    if (stream === null) return;
+  constructor(deps: FollowDeps, config: FollowConfig) {
+    const { cell, channel, log } = deps;
+    const { first: firstMs, max: maxMs, unreachable: unreachableMs } = bounds.reconnectMs;
+    this.#deps = deps;
+    this.#config = config;
+    this.#cell = cell;
+    this.#channel = channel;
+    this.#log = log;
+    this.#backoff = createBackoff({ random: deps.random, firstMs, maxMs });
+    this.#redial = createBackoff({ random: deps.random, firstMs, maxMs: unreachableMs });
+    this.#connect();
+  }
+
+  get problem(): string | null {
+    return this.#problem;
+  }
+
+  get told(): boolean {
+    return this.#told;
+  }
+
+  close(): void {
+    this.#closed = true;
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    const open = this.#stream;
+    this.#lose(null);
+    open?.cancel();
+  }
+
+  #lose(error: ServiceError | null, words = ended): void {
+    if (this.#stream === null) return;
     const refusedKey = error !== null && (error.code === status.UNAUTHENTICATED || error.code === status.PERMISSION_DENIED);
-    const before = leaving;
-    leaving = null;
-    if (before !== null && !refusedKey && !closed) {
+    const before = this.#leaving;
+    this.#leaving = null;
+    if (before !== null && !refusedKey && !this.#closed) {
       // The move failed: the old stream is still good.
-      stream = before;
-      return watch(before);
+      this.#stream = before;
+      return this.#watch(before);
     }
     before?.cancel();
-    stream = null;
-    cell.lost();
-    if (timer !== null) clearTimeout(timer);
-    if (closed) return;
-    problem = error === null ? words : explainLink(error.details || error.message);
+    this.#stream = null;
+    this.#cell.lost();
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    if (this.#closed) return;
+    this.#problem = error === null ? words : explainLink(error.details || error.message);
     const unreadable = error !== null && isUnreadable(error);
-    if (unreadable) cell.malformed(problem);
+    if (unreadable) this.#cell.malformed(this.#problem);
     if (refusedKey) {
-      cell.refuse(problem);
-      deps.onRefused();
+      this.#cell.refuse(this.#problem);
+      this.#deps.onRefused();
     }
     // A message that cannot be read now will not be readable soon.
-    const answered = isConnected();
-    const waitMs = refusedKey || unreadable ? barredMs(deps.random, maxMs) : (answered ? backoff : redial).next();
-    unanswered = answered ? 0 : unanswered + 1;
-    if (isPowerOfTwo(unanswered)) log.info({ problem, waitMs: Math.round(waitMs) }, 'policy stream lost');
-    timer = setTimeout(connect, waitMs);
-    deps.onState();
-  };
+    const answered = this.#isConnected();
+    const waitMs =
+      refusedKey || unreadable ? barredMs(this.#deps.random, bounds.reconnectMs.max) : (answered ? this.#backoff : this.#redial).next();
+    this.#unanswered = answered ? 0 : this.#unanswered + 1;
+    if (isPowerOfTwo(this.#unanswered)) this.#log.info({ problem: this.#problem, waitMs: Math.round(waitMs) }, 'policy stream lost');
+    this.#timer = setTimeout(() => this.#connect(), waitMs);
+    this.#deps.onState();
+  }
 
   // While a policy is being sent nothing else arrives, and over a slow line that may take long.
-  const watch = (opened: PolicyStream, awaits = false): void => {
-    if (timer !== null) clearTimeout(timer);
+  #watch(opened: PolicyStream, awaits = false): void {
+    if (this.#timer !== null) clearTimeout(this.#timer);
     const patienceMs = awaits ? bounds.answerMs : silenceMs;
-    timer = setTimeout(() => {
-      if (stream !== opened) return;
-      lose(null, `${isConnected() ? 'the control plane sent nothing for' : 'no connection within'} ${patienceMs / 1000} s`);
+    this.#timer = setTimeout(() => {
+      if (this.#stream !== opened) return;
+      this.#lose(null, `${this.#isConnected() ? 'the control plane sent nothing for' : 'no connection within'} ${patienceMs / 1000} s`);
       opened.cancel();
     }, patienceMs);
-  };
+  }
 
-  const connect = (): void => {
+  #connect(): void {
     // Each stream has its own connection: a move over the same connection would end at the same control plane.
-    const client = createPolicyClient(channel.address, channel.credentials(), ownConnection(channel));
-    const opened = client.sync(channel.metadata());
-    isConnected = () => client.getChannel().getConnectivityState(false) === connectivityState.READY;
+    const client = createPolicyClient(this.#channel.address, this.#channel.credentials(), ownConnection(this.#channel));
+    const opened = client.sync(this.#channel.metadata());
+    this.#isConnected = () => client.getChannel().getConnectivityState(false) === connectivityState.READY;
     let stopReporting: (() => void) | null = null;
     opened.on('status', () => {
       stopReporting?.();
       client.close();
     });
-    stream = opened;
+    this.#stream = opened;
     let isTold = false;
     opened.on('data', (message: SyncResponse__Output) => {
-      if (stream !== opened) return;
+      if (this.#stream !== opened) return;
       const isPush = message.message === 'snapshot' || message.message === 'delta' || message.message === 'unchanged';
       isTold ||= isPush;
       const newest = message.heartbeat?.current?.number ?? 0;
-      watch(opened, !isTold || newest > (cell.current?.revision ?? -1));
-      if (problem !== null) {
-        log.info({ address: channel.address }, 'policy stream open');
-        deps.onOpen();
+      this.#watch(opened, !isTold || newest > (this.#cell.current?.revision ?? -1));
+      if (this.#problem !== null) {
+        this.#log.info({ address: this.#channel.address }, 'policy stream open');
+        this.#deps.onOpen();
       }
-      problem = null;
-      backoff.reset();
-      redial.reset();
-      unanswered = 0;
-      leaving?.end();
-      leaving = null;
-      stopReporting ??= reportStatus(deps.readStatus, (status) => void opened.write(status));
-      if (message.message === 'move') return move(opened);
-      if (isPush) told = true;
-      receive(deps, message, (answer) => void opened.write(answer));
-      deps.onState();
+      this.#problem = null;
+      this.#backoff.reset();
+      this.#redial.reset();
+      this.#unanswered = 0;
+      this.#leaving?.end();
+      this.#leaving = null;
+      stopReporting ??= reportStatus(this.#deps.readStatus, (status) => void opened.write(status));
+      if (message.message === 'move') return this.#move(opened);
+      if (isPush) this.#told = true;
+      receive(this.#deps, message, (answer) => void opened.write(answer));
+      this.#deps.onState();
     });
     const over = (error: ServiceError | null): void => {
-      if (leaving === opened) leaving = null;
-      if (stream === opened) lose(error);
+      if (this.#leaving === opened) this.#leaving = null;
+      if (this.#stream === opened) this.#lose(error);
     };
     opened.on('error', over);
     opened.on('end', () => {
       opened.end();
       over(null);
     });
-    watch(opened);
-    opened.write({ hello: helloOf(cell.current, config) });
-  };
+    this.#watch(opened);
+    opened.write({ hello: helloOf(this.#cell.current, this.#config) });
+  }
 
-  const move = (from: PolicyStream): void => {
-    leaving = from;
-    connect();
-  };
-
-  connect();
-  return {
-    get problem() {
-      return problem;
-    },
-    get told() {
-      return told;
-    },
-    close: () => {
-      closed = true;
-      if (timer !== null) clearTimeout(timer);
-      const open = stream;
-      lose(null);
-      open?.cancel();
-    },
-  };
+  #move(from: PolicyStream): void {
+    this.#leaving = from;
+    this.#connect();
+  }
 }
 
 const isPowerOfTwo = (n: number): boolean => (n & (n - 1)) === 0;
