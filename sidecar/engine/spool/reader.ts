@@ -27,6 +27,11 @@ export interface BatchLimits {
   readonly bytesMax: number;
 }
 
+interface ReaderDeps {
+  readonly fs: SpoolFs;
+  readonly onLost: (segment: Segment, sequence: number) => void;
+}
+
 interface Place {
   readonly segment: Segment;
   /** Absent: the file is gone, and all of it is unreadable. */
@@ -49,119 +54,128 @@ const windowBytes = 2 * recordBytesMax;
 /** The maximum number of bytes that a record adds to a message in addition to its entry. */
 const wireOverheadBytes = 24;
 
-export function createReader(
-  { fs, onLost }: { fs: SpoolFs; onLost: (segment: Segment, sequence: number) => void },
-  segments: Segments,
-): Reader {
-  let place: Place | undefined;
-  let isReading = false;
+export function createReader(deps: ReaderDeps, segments: Segments): Reader {
+  return new SpoolReader(deps, segments);
+}
 
-  async function readBatch(after: number, limits: BatchLimits): Promise<readonly SpoolRecord[]> {
-    isReading = true;
+class SpoolReader implements Reader {
+  #place: Place | undefined;
+  #isReading = false;
+  readonly #fs: SpoolFs;
+  readonly #onLost: ReaderDeps['onLost'];
+  readonly #segments: Segments;
+
+  constructor({ fs, onLost }: ReaderDeps, segments: Segments) {
+    this.#fs = fs;
+    this.#onLost = onLost;
+    this.#segments = segments;
+  }
+
+  async readBatch(after: number, limits: BatchLimits): Promise<readonly SpoolRecord[]> {
+    this.#isReading = true;
     try {
-      return await read(after, limits);
+      return await this.#read(after, limits);
     } finally {
-      isReading = false;
-      if (place?.isGone) close();
+      this.#isReading = false;
+      if (this.#place?.isGone) this.close();
     }
   }
 
-  async function read(after: number, { recordsMax, bytesMax }: BatchLimits): Promise<readonly SpoolRecord[]> {
+  close(): void {
+    if (this.#place?.fd !== undefined) this.#fs.closeSync(this.#place.fd);
+    this.#place = undefined;
+  }
+
+  release(segment: Segment): void {
+    if (this.#place?.segment !== segment) return;
+    this.#place.isGone = true;
+    if (!this.#isReading) this.close();
+  }
+
+  async #read(after: number, { recordsMax, bytesMax }: BatchLimits): Promise<readonly SpoolRecord[]> {
     // A segment without records may have been created again in the meantime.
-    if (place?.due !== after + 1 || place.segment.bytes === 0) seek(after + 1);
+    if (this.#place?.due !== after + 1 || this.#place.segment.bytes === 0) this.#seek(after + 1);
     const batch: SpoolRecord[] = [];
     let bytes = 0;
-    while (place && place.due <= segments.last && place.due - after <= recordsMax) {
-      if (place.due <= segments.acknowledged) {
+    while (this.#place && this.#place.due <= this.#segments.last && this.#place.due - after <= recordsMax) {
+      if (this.#place.due <= this.#segments.acknowledged) {
         // In the meantime the server reported that it has these records from an earlier stream. Their segments may be
         // deleted.
         if (batch.length > 0) break;
-        seek(segments.acknowledged + 1);
+        this.#seek(this.#segments.acknowledged + 1);
         continue;
       }
-      if (place.due >= segments.endOf(place.segment)) {
-        seek(place.due);
+      if (this.#place.due >= this.#segments.endOf(this.#place.segment)) {
+        this.#seek(this.#place.due);
         continue;
       }
-      const found = look(place);
+      const found = look(this.#place);
       if (found.kind === 'refill') {
-        await refill(place, windowBytes);
+        await this.#refill(this.#place, windowBytes);
         continue;
       }
       if (found.kind === 'unreadable') {
-        await resynchronise(place);
+        await this.#resynchronise(this.#place);
         continue;
       }
-      if (found.kind === 'end' || found.sequence > place.due) {
-        addLost(batch, lose(place));
+      if (found.kind === 'end' || found.sequence > this.#place.due) {
+        addLost(batch, this.#lose(this.#place));
         continue;
       }
       // A sequence below the due one was acknowledged before this reader reached it.
-      if (found.sequence === place.due) {
+      if (found.sequence === this.#place.due) {
         bytes += found.entry.length + wireOverheadBytes;
         if (bytes > bytesMax && batch.length > 0) break;
         batch.push({ sequence: found.sequence, entry: found.entry });
-        place.due += 1;
+        this.#place.due += 1;
       }
-      place.offset += headerBytes + found.entry.length;
+      this.#place.offset += headerBytes + found.entry.length;
     }
     return batch;
   }
 
-  function seek(due: number): void {
-    const segment = segments.containing(due);
-    if (segment && place?.segment === segment) {
-      place.offset = 0;
-      place.due = due;
+  #seek(due: number): void {
+    const segment = this.#segments.containing(due);
+    if (segment && this.#place?.segment === segment) {
+      this.#place.offset = 0;
+      this.#place.due = due;
       return;
     }
-    close();
-    if (segment) place = { segment, fd: openSegment(segment), isGone: false, offset: 0, due, window: Buffer.alloc(0), windowStart: 0 };
+    this.close();
+    if (segment)
+      this.#place = { segment, fd: this.#openSegment(segment), isGone: false, offset: 0, due, window: Buffer.alloc(0), windowStart: 0 };
   }
 
-  function openSegment({ path }: Segment): number | undefined {
+  #openSegment({ path }: Segment): number | undefined {
     try {
-      return fs.openSync(path, 'r');
+      return this.#fs.openSync(path, 'r');
     } catch (error) {
       if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
       throw error;
     }
   }
 
-  async function refill(at: Place, bytesMax: number): Promise<void> {
+  async #refill(at: Place, bytesMax: number): Promise<void> {
     const length = Math.min(bytesMax, at.segment.bytes - at.offset);
-    at.window = at.fd === undefined ? Buffer.alloc(length) : await readRange(fs, at.fd, at.offset, length);
+    at.window = at.fd === undefined ? Buffer.alloc(length) : await readRange(this.#fs, at.fd, at.offset, length);
     at.windowStart = at.offset;
   }
 
   // The rest of the segment becomes the window, so that many unreadable records do not cause many reads of it.
-  async function resynchronise(at: Place): Promise<void> {
+  async #resynchronise(at: Place): Promise<void> {
     const end = at.segment.bytes;
-    if (at.windowStart > at.offset || at.windowStart + at.window.length < end) await refill(at, end);
+    if (at.windowStart > at.offset || at.windowStart + at.window.length < end) await this.#refill(at, end);
     const from = at.offset - at.windowStart;
     const found = findRecord(at.window, from, at.due);
     at.offset = found < 0 ? at.windowStart + at.window.length : at.windowStart + found;
   }
 
-  function lose(at: Place): number {
+  #lose(at: Place): number {
     const sequence = at.due;
-    onLost(at.segment, sequence);
+    this.#onLost(at.segment, sequence);
     at.due += 1;
     return sequence;
   }
-
-  function close(): void {
-    if (place?.fd !== undefined) fs.closeSync(place.fd);
-    place = undefined;
-  }
-
-  function release(segment: Segment): void {
-    if (place?.segment !== segment) return;
-    place.isGone = true;
-    if (!isReading) close();
-  }
-
-  return { readBatch, release, close };
 }
 
 /** Consecutive losses are reported as one. */
