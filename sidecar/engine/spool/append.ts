@@ -46,118 +46,138 @@ export interface AppendingConfig {
   readonly onAppended: () => void;
 }
 
-export function createAppending(writer: Writer, { clock, durability, confirmations, onAppended }: AppendingConfig): Appending {
-  let group: Waiting[] = [];
-  let isScheduled = false;
-  let inTurn = 0;
-  let wasLong = false;
-  let isSyncing = false;
-  let onIdle = (): void => {};
+/** What the functions below work on. They are called for each entry, and private methods were slower there. */
+class AppendState {
+  readonly writer: Writer;
+  readonly clock: Pick<Clock, 'now'>;
+  readonly durability: Durability;
+  readonly confirmations: Confirmations | undefined;
+  readonly onAppended: () => void;
+  /** Passed to `process.nextTick`, which is called often. */
+  readonly flush = (): void => flush(this);
+  group: Waiting[] = [];
+  isScheduled = false;
+  inTurn = 0;
+  wasLong = false;
+  isSyncing = false;
+  onIdle = (): void => {};
 
-  function append(json: string): number {
-    if (durability === 'disk') throw new Error('a spool of durability "disk" is appended to with appendAsync');
-    const sequence = writer.frame(json);
-    writeThrough();
-    return sequence;
+  constructor(writer: Writer, { clock, durability, confirmations, onAppended }: AppendingConfig) {
+    this.writer = writer;
+    this.clock = clock;
+    this.durability = durability;
+    this.confirmations = confirmations;
+    this.onAppended = onAppended;
   }
+}
 
-  // The collected entries are written first, in the same write: entries stay in the order in which they were made.
-  function writeThrough(): void {
-    const settled = take();
-    try {
-      writer.writeOut();
-    } catch (error) {
-      reject(settled, error);
-      throw error;
-    }
-    writer.commit();
-    resolve(settled);
-    onAppended();
-  }
-
-  function appendAsync(json: string): Promise<number> {
-    if (confirmations === undefined) return appendToGroup(json);
-    if (confirmations.isFull) return Promise.reject(new AuditUnavailable('busy', 'too many entries wait for the control plane'));
-    return appendToGroup(json).then((sequence) => confirmations.wait(sequence).then(() => sequence));
-  }
-
-  function appendToGroup(json: string): Promise<number> {
-    if (writer.framedBytes >= groupBytesMax) {
-      if (isSyncing) return Promise.reject(new AuditUnavailable('busy', `more than ${groupBytesMax} bytes wait for the disk`));
-      flush();
-    }
-    return new Promise((resolve, reject) => {
-      group.push({ sequence: writer.frame(json), resolve, reject });
-      schedule();
-    });
-  }
-
-  function schedule(): void {
-    inTurn += 1;
-    if (wasLong && inTurn <= aloneMax && durability !== 'disk') process.nextTick(flush);
-    if (isScheduled) return;
-    isScheduled = true;
-    const began = clock.now();
-    setImmediate(() => {
-      wasLong = clock.now() - began >= longMs;
-      isScheduled = false;
-      inTurn = 0;
-      flush();
-    });
-  }
-
-  function flush(): void {
-    if (isSyncing || group.length === 0) return;
-    try {
-      if (durability === 'disk') writeAndSync();
-      else writeThrough();
-    } catch {
-      // The waiting callers were already rejected.
-    }
-  }
-
-  function writeAndSync(): void {
-    const settled = take();
-    try {
-      writer.writeOut();
-    } catch (error) {
-      reject(settled, error);
-      return;
-    }
-    isSyncing = true;
-    writer.sync((error) => {
-      isSyncing = false;
-      if (error) {
-        const refusal = writer.rollBack(error);
-        reject(settled, refusal);
-        reject(take(), refusal);
-      } else {
-        writer.commit();
-        resolve(settled);
-        onAppended();
-      }
-      flush();
-      if (!isSyncing) onIdle();
-    });
-  }
-
-  function take(): Waiting[] {
-    const taken = group;
-    if (taken.length > 0) group = [];
-    return taken;
-  }
-
+export function createAppending(writer: Writer, config: AppendingConfig): Appending {
+  const state = new AppendState(writer, config);
   return {
-    append,
-    appendAsync,
+    append: (json) => append(state, json),
+    appendAsync: (json) => appendAsync(state, json),
     close: () =>
       new Promise((closed) => {
-        flush();
-        confirmations?.close();
-        if (isSyncing) onIdle = closed;
+        flush(state);
+        state.confirmations?.close();
+        if (state.isSyncing) state.onIdle = closed;
         else closed();
       }),
   };
+}
+
+function append(state: AppendState, json: string): number {
+  if (state.durability === 'disk') throw new Error('a spool of durability "disk" is appended to with appendAsync');
+  const sequence = state.writer.frame(json);
+  writeThrough(state);
+  return sequence;
+}
+
+// The collected entries are written first, in the same write: entries stay in the order in which they were made.
+function writeThrough(state: AppendState): void {
+  const settled = take(state);
+  try {
+    state.writer.writeOut();
+  } catch (error) {
+    reject(settled, error);
+    throw error;
+  }
+  state.writer.commit();
+  resolve(settled);
+  state.onAppended();
+}
+
+function appendAsync(state: AppendState, json: string): Promise<number> {
+  const { confirmations } = state;
+  if (confirmations === undefined) return appendToGroup(state, json);
+  if (confirmations.isFull) return Promise.reject(new AuditUnavailable('busy', 'too many entries wait for the control plane'));
+  return appendToGroup(state, json).then((sequence) => confirmations.wait(sequence).then(() => sequence));
+}
+
+function appendToGroup(state: AppendState, json: string): Promise<number> {
+  if (state.writer.framedBytes >= groupBytesMax) {
+    if (state.isSyncing) return Promise.reject(new AuditUnavailable('busy', `more than ${groupBytesMax} bytes wait for the disk`));
+    flush(state);
+  }
+  return new Promise((resolve, reject) => {
+    state.group.push({ sequence: state.writer.frame(json), resolve, reject });
+    schedule(state);
+  });
+}
+
+function schedule(state: AppendState): void {
+  state.inTurn += 1;
+  if (state.wasLong && state.inTurn <= aloneMax && state.durability !== 'disk') process.nextTick(state.flush);
+  if (state.isScheduled) return;
+  state.isScheduled = true;
+  const began = state.clock.now();
+  setImmediate(() => {
+    state.wasLong = state.clock.now() - began >= longMs;
+    state.isScheduled = false;
+    state.inTurn = 0;
+    flush(state);
+  });
+}
+
+function flush(state: AppendState): void {
+  if (state.isSyncing || state.group.length === 0) return;
+  try {
+    if (state.durability === 'disk') writeAndSync(state);
+    else writeThrough(state);
+  } catch {
+    // The waiting callers were already rejected.
+  }
+}
+
+function writeAndSync(state: AppendState): void {
+  const settled = take(state);
+  try {
+    state.writer.writeOut();
+  } catch (error) {
+    reject(settled, error);
+    return;
+  }
+  state.isSyncing = true;
+  state.writer.sync((error) => {
+    state.isSyncing = false;
+    if (error) {
+      const refusal = state.writer.rollBack(error);
+      reject(settled, refusal);
+      reject(take(state), refusal);
+    } else {
+      state.writer.commit();
+      resolve(settled);
+      state.onAppended();
+    }
+    flush(state);
+    if (!state.isSyncing) state.onIdle();
+  });
+}
+
+function take(state: AppendState): Waiting[] {
+  const taken = state.group;
+  if (taken.length > 0) state.group = [];
+  return taken;
 }
 
 function resolve(settled: readonly Waiting[]): void {
