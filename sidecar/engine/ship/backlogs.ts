@@ -41,6 +41,12 @@ export interface BacklogsDeps {
   readonly onRetired: (backlog: Backlog) => void;
 }
 
+interface BacklogsConfig {
+  /** The spool of this process. */
+  readonly spool: Backlog;
+  readonly adoptEveryMs: number;
+}
+
 /** Each backlog holds a few file descriptors. */
 const adoptedMax = 16;
 /** Used when there may be more spools than could be taken. */
@@ -51,114 +57,132 @@ const adoptSoonMs = 1_000;
  */
 const refusedMs = { own: 30_000, adopted: 600_000 };
 
-export function createBacklogs(deps: BacklogsDeps, { spool, adoptEveryMs }: { spool: Backlog; adoptEveryMs: number }): Backlogs {
-  const { clock, log } = deps;
-  let all: readonly Backlog[] = [spool];
-  let lostBefore = 0;
+export function createBacklogs(deps: BacklogsDeps, config: BacklogsConfig): Backlogs {
+  return new ShippedBacklogs(deps, config);
+}
+
+class ShippedBacklogs implements Backlogs {
+  #all: readonly Backlog[];
+  #lostBefore = 0;
   // This is read at each write, and changes only at an acknowledgement.
-  let adoptedBytes = 0;
+  #adoptedBytes = 0;
   /** The number of unacknowledged records, by the ids of refused spools. */
-  const refused = new Map<string, number>();
-  let isStopped = false;
-  let timer: Timer | undefined;
-  let retiring = Promise.resolve();
-  let adopting = adopt();
+  readonly #refused = new Map<string, number>();
+  #isStopped = false;
+  #timer: Timer | undefined;
+  #retiring = Promise.resolve();
+  #adopting: Promise<void>;
+  readonly #deps: BacklogsDeps;
+  readonly #spool: Backlog;
+  readonly #adoptEveryMs: number;
+  readonly #clock: BacklogsDeps['clock'];
+  readonly #log: BacklogsDeps['log'];
 
-  async function adopt(): Promise<void> {
-    const room = adoptedMax - (all.length - 1);
-    const found = room > 0 ? await deps.adopt(room, (id) => refused.has(id)).catch(adoptionFailed) : [];
-    for (const backlog of found) {
-      all = [...all, backlog];
-      deps.onAdopted(backlog);
-      settle(backlog);
-    }
-    if (isStopped) return;
-    const mayBeMore = found.length >= room;
-    timer = clock.after(mayBeMore ? Math.min(adoptSoonMs, adoptEveryMs) : adoptEveryMs, () => {
-      adopting = adopt();
-    });
-    timer.unref();
+  constructor(deps: BacklogsDeps, { spool, adoptEveryMs }: BacklogsConfig) {
+    const { clock, log } = deps;
+    this.#deps = deps;
+    this.#spool = spool;
+    this.#adoptEveryMs = adoptEveryMs;
+    this.#clock = clock;
+    this.#log = log;
+    this.#all = [spool];
+    this.#adopting = this.#adopt();
   }
 
-  function adoptionFailed(error: unknown): readonly Backlog[] {
-    log.warn({ error: String(error) }, 'the folder of the spools could not be searched');
-    return [];
+  get open(): readonly Backlog[] {
+    return this.#all.filter(({ id }) => !this.#refused.has(id));
   }
 
-  function countAdopted(): void {
-    adoptedBytes = all.reduce((sum, backlog) => (backlog === spool ? sum : sum + backlog.status().bytes), 0);
+  get isShipped(): boolean {
+    return this.#all.every((backlog) => isShipped(backlog) || this.#refused.has(backlog.id));
   }
 
-  function settle(backlog: Backlog): void {
-    if (backlog === spool) return;
-    countAdopted();
-    if (isShipped(backlog) && all.includes(backlog)) retire(backlog);
+  get adoptedBytes(): number {
+    return this.#adoptedBytes;
   }
 
-  function retire(backlog: Backlog): void {
-    all = all.filter((other) => other !== backlog);
-    countAdopted();
-    // A refused spool will be read again, so its losses are not counted yet.
-    if (isShipped(backlog)) lostBefore += backlog.status().lost;
-    deps.onRetired(backlog);
-    retiring = retiring.then(() => close(backlog));
+  stopAdopting(): void {
+    this.#isStopped = true;
+    this.#timer?.cancel();
   }
 
-  function refuse(backlog: Backlog, code: string): void {
+  async close(): Promise<void> {
+    await this.#adopting;
+    await this.#retiring;
+    for (const backlog of this.#all) await this.#close(backlog);
+  }
+
+  settle(backlog: Backlog): void {
+    if (backlog === this.#spool) return;
+    this.#countAdopted();
+    if (isShipped(backlog) && this.#all.includes(backlog)) this.#retire(backlog);
+  }
+
+  refuse(backlog: Backlog, code: string): void {
     const { id } = backlog;
     const { records } = backlog.status();
-    const againMs = backlog === spool ? refusedMs.own : refusedMs.adopted;
-    refused.set(id, records);
-    log.warn({ spool: id, code, records, againMs }, 'the control plane refuses this spool; it is kept on disk');
-    if (backlog !== spool) retire(backlog);
-    const again = clock.after(againMs, () => {
-      refused.delete(id);
-      if (backlog === spool) deps.onAdopted(spool);
+    const againMs = backlog === this.#spool ? refusedMs.own : refusedMs.adopted;
+    this.#refused.set(id, records);
+    this.#log.warn({ spool: id, code, records, againMs }, 'the control plane refuses this spool; it is kept on disk');
+    if (backlog !== this.#spool) this.#retire(backlog);
+    const again = this.#clock.after(againMs, () => {
+      this.#refused.delete(id);
+      if (backlog === this.#spool) this.#deps.onAdopted(this.#spool);
     });
     again.unref();
   }
 
-  async function close(backlog: Backlog): Promise<void> {
-    await backlog.close().catch((error: unknown) => log.warn({ spool: backlog.id, error: String(error) }, 'a spool was not closed'));
-  }
-
-  function status(): BacklogsStatus {
-    const each = all.map((backlog) => backlog.status());
+  status(): BacklogsStatus {
+    const each = this.#all.map((backlog) => backlog.status());
     const oldest = each.flatMap(({ oldestAt }) => oldestAt ?? []);
     return {
       records: each.reduce((sum, { records }) => sum + records, 0),
       bytes: each.reduce((sum, { bytes }) => sum + bytes, 0),
       oldestAt: oldest.length > 0 ? Math.min(...oldest) : undefined,
-      lost: each.reduce((sum, { lost }) => sum + lost, lostBefore),
-      adopted: all.length - 1,
-      refusedSpools: refused.size,
-      refusedRecords: [...refused.values()].reduce((sum, records) => sum + records, 0),
+      lost: each.reduce((sum, { lost }) => sum + lost, this.#lostBefore),
+      adopted: this.#all.length - 1,
+      refusedSpools: this.#refused.size,
+      refusedRecords: [...this.#refused.values()].reduce((sum, records) => sum + records, 0),
     };
   }
 
-  return {
-    get open() {
-      return all.filter(({ id }) => !refused.has(id));
-    },
-    get isShipped() {
-      return all.every((backlog) => isShipped(backlog) || refused.has(backlog.id));
-    },
-    settle,
-    refuse,
-    status,
-    get adoptedBytes() {
-      return adoptedBytes;
-    },
-    stopAdopting() {
-      isStopped = true;
-      timer?.cancel();
-    },
-    async close() {
-      await adopting;
-      await retiring;
-      for (const backlog of all) await close(backlog);
-    },
-  };
+  async #adopt(): Promise<void> {
+    const room = adoptedMax - (this.#all.length - 1);
+    const found = room > 0 ? await this.#deps.adopt(room, (id) => this.#refused.has(id)).catch((error) => this.#adoptionFailed(error)) : [];
+    for (const backlog of found) {
+      this.#all = [...this.#all, backlog];
+      this.#deps.onAdopted(backlog);
+      this.settle(backlog);
+    }
+    if (this.#isStopped) return;
+    const mayBeMore = found.length >= room;
+    this.#timer = this.#clock.after(mayBeMore ? Math.min(adoptSoonMs, this.#adoptEveryMs) : this.#adoptEveryMs, () => {
+      this.#adopting = this.#adopt();
+    });
+    this.#timer.unref();
+  }
+
+  #adoptionFailed(error: unknown): readonly Backlog[] {
+    this.#log.warn({ error: String(error) }, 'the folder of the spools could not be searched');
+    return [];
+  }
+
+  #countAdopted(): void {
+    this.#adoptedBytes = this.#all.reduce((sum, backlog) => (backlog === this.#spool ? sum : sum + backlog.status().bytes), 0);
+  }
+
+  #retire(backlog: Backlog): void {
+    this.#all = this.#all.filter((other) => other !== backlog);
+    this.#countAdopted();
+    // A refused spool will be read again, so its losses are not counted yet.
+    if (isShipped(backlog)) this.#lostBefore += backlog.status().lost;
+    this.#deps.onRetired(backlog);
+    this.#retiring = this.#retiring.then(() => this.#close(backlog));
+  }
+
+  async #close(backlog: Backlog): Promise<void> {
+    await backlog.close().catch((error: unknown) => this.#log.warn({ spool: backlog.id, error: String(error) }, 'a spool was not closed'));
+  }
 }
 
 function isShipped(backlog: Backlog): boolean {
