@@ -2,24 +2,25 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { join, resolve } from 'node:path';
-import { createAuditClient } from '@tollgate/proto';
+import { createAuditClient, type Status } from '@tollgate/proto';
 import { AppError, nameProblem, parseKey } from '@tollgate/proto/contract';
 import { systemClock } from '../base/clock.ts';
-import { openEngine } from '../engine/engine.ts';
+import { type Engine, type EngineOptions, openEngine } from '../engine/engine.ts';
 import type { Log } from '../base/log.ts';
 import type { Sidecar } from '../doors/sidecar.ts';
-import { createPolicyCell } from '../engine/snapshot/cell.ts';
+import { createPolicyCell, type PolicyCell } from '../engine/snapshot/cell.ts';
 import { holdsKey } from '../engine/snapshot/holds-key.ts';
 import { keepOnDisk } from '../engine/snapshot/keep.ts';
 import type { SnapshotMessage } from '../engine/snapshot/verify.ts';
 import type { Durability } from '../engine/spool/append.ts';
-import { createChannel, hostOf } from '../engine/link/channel.ts';
+import { type Channel, createChannel, hostOf } from '../engine/link/channel.ts';
 import { followPolicy } from '../engine/link/follow.ts';
 import { endTogether, ownConnection } from '../engine/link/own-connection.ts';
 import { openQuotaStream } from '../engine/link/quota-stream.ts';
 import { openCredentials } from '../engine/link/tls/open-credentials.ts';
 import type { LinkTls } from '../engine/link/tls/options.ts';
 import { readVersion } from '../base/version.ts';
+import { Readiness } from './readiness.ts';
 
 export interface SidecarOptions {
   readonly form: 'process' | 'library';
@@ -47,24 +48,85 @@ const diskWaitMs = 10_000;
 
 export async function startSidecar(options: SidecarOptions): Promise<Sidecar> {
   const { form, log } = options;
-  const workspace = parseKey(options.key)?.workspace;
-  if (workspace === undefined)
-    throw new AppError({ code: 'bad_request', publicMessage: 'the key must have the form gsk_<workspace>_<random>' });
-  const sidecarId = options.sidecarId ?? `${hostname()}-${process.pid}`;
-  const unnamed = nameProblem(sidecarId);
-  if (unnamed !== null) throw new AppError({ code: 'bad_request', publicMessage: `the name of the sidecar ${unnamed}` });
-  // The check runs before anything is started that would have to be stopped.
-  hostOf(options.controlPlane);
+  const { workspace, sidecarId } = checkedNames(options);
   const clock = systemClock;
   const folder = resolve(options.spoolDir);
   const linkCredentials =
     options.tls == null ? null : await openCredentials({ clock, random: Math.random, log }, options.tls, { key: options.key, folder });
   const channel = createChannel({ ...options, linkCredentials });
   const cell = createPolicyCell(clock, workspace);
-  const bootId = randomBytes(8).toString('hex');
-  const engine = await openEngine({
-    clock,
-    log,
+  const engine = await openEngine(engineOptions(options, { workspace, sidecarId, folder, channel, cell })).catch((cause: unknown) => {
+    void linkCredentials?.close();
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new AppError({ code: 'unavailable', publicMessage: `a spool cannot be created in ${folder}: ${why}`, cause });
+  });
+  const sweeper = setInterval(() => engine.sweep(), sweepMs);
+  sweeper.unref();
+  // The snapshot file of a library is identified by its key in the file name.
+  const isOurs = (message: SnapshotMessage): boolean => form === 'library' || holdsKey(message, options.key, clock.wall());
+  const keeper = await keepOnDisk({ cell, clock, log, isOurs }, join(folder, snapshotName(options, workspace)));
+  const readiness = new Readiness({ cell, clock, spool: engine.spool, linkCredentials, controlPlane: options.controlPlane });
+  const close = async (deadlineMs = closeDeadlineMs): Promise<void> => {
+    clearInterval(sweeper);
+    readiness.follower.close();
+    await engine.close(deadlineMs);
+    await linkCredentials?.close();
+    await keeper.close();
+  };
+  const sidecar = sidecarOf({ cell, engine, readiness, linkCredentials, close });
+  const version = readVersion();
+  readiness.follower = followPolicy(
+    {
+      cell,
+      channel,
+      random: Math.random,
+      log,
+      onTaken: () => keeper.save(),
+      readStatus: () => statusOf(sidecar, version),
+      onRefused: () => keeper.drop(),
+      // The control plane is available again, so the backoff waits are ended.
+      onOpen: () => engine.retryNow(),
+      onState: () => readiness.changed(),
+    },
+    { sidecarId, bootId: randomBytes(8).toString('hex'), form: form === 'process' ? 'FORM_PROCESS' : 'FORM_LIBRARY' },
+  );
+  // Without a certificate there is no connection that could report a refused key, or anything else.
+  const onCredentials = (): void => {
+    if (linkCredentials?.keyRefused === true) {
+      cell.refuse(linkCredentials.problem ?? 'no certificate is issued for this key');
+      keeper.drop();
+    }
+    readiness.changed();
+  };
+  linkCredentials?.onChange(onCredentials);
+  onCredentials();
+  return sidecar;
+}
+
+/** Checks what is in the options before anything is started that would have to be stopped. */
+function checkedNames({ key, sidecarId, controlPlane }: SidecarOptions): { readonly workspace: string; readonly sidecarId: string } {
+  const workspace = parseKey(key)?.workspace;
+  if (workspace === undefined)
+    throw new AppError({ code: 'bad_request', publicMessage: 'the key must have the form gsk_<workspace>_<random>' });
+  const name = sidecarId ?? `${hostname()}-${process.pid}`;
+  const problem = nameProblem(name);
+  if (problem !== null) throw new AppError({ code: 'bad_request', publicMessage: `the name of the sidecar ${problem}` });
+  hostOf(controlPlane);
+  return { workspace, sidecarId: name };
+}
+
+interface EngineParts {
+  readonly workspace: string;
+  readonly sidecarId: string;
+  readonly folder: string;
+  readonly channel: Channel;
+  readonly cell: PolicyCell;
+}
+
+function engineOptions(options: SidecarOptions, { workspace, sidecarId, folder, channel, cell }: EngineParts): EngineOptions {
+  return {
+    clock: systemClock,
+    log: options.log,
     random: Math.random,
     newId: randomUUID,
     policy: cell,
@@ -81,89 +143,17 @@ export async function startSidecar(options: SidecarOptions): Promise<Sidecar> {
     sidecarId,
     keepInput: options.keepInput,
     ...(options.leaseWaitMs === undefined ? {} : { leaseWaitMs: options.leaseWaitMs }),
-  }).catch((cause: unknown) => {
-    void linkCredentials?.close();
-    const why = cause instanceof Error ? cause.message : String(cause);
-    throw new AppError({ code: 'unavailable', publicMessage: `a spool cannot be created in ${folder}: ${why}`, cause });
-  });
-  const sweeper = setInterval(() => engine.sweep(), sweepMs);
-  sweeper.unref();
-  // The snapshot file of a library is identified by its key in the file name.
-  const isOurs = (message: SnapshotMessage): boolean => form === 'library' || holdsKey(message, options.key, clock.wall());
-  const keeper = await keepOnDisk({ cell, clock, log, isOurs }, join(folder, snapshotName(options, workspace)));
-  const listeners = new Set<() => void>();
-  const version = readVersion();
-  const follower = followPolicy(
-    {
-      cell,
-      channel,
-      random: Math.random,
-      log,
-      onTaken: () => keeper.save(),
-      readStatus: () => {
-        const { records, bytes, oldestAgeMs, refusedSpools, refusedRecords } = engine.shipping();
-        const { unrecorded, outageDecisions } = sidecar;
-        const ofSpool = { spoolRecords: records, spoolBytes: bytes, spoolAgeMs: Math.round(oldestAgeMs) };
-        return { ...ofSpool, refusedSpools, refusedRecords, unrecorded, outageDecisions, version };
-      },
-      onRefused: () => keeper.drop(),
-      // The control plane is available again, so the backoff waits are ended.
-      onOpen: () => engine.retryNow(),
-      onState: () => {
-        for (const listener of listeners) listener();
-      },
-    },
-    { sidecarId, bootId, form: form === 'process' ? 'FORM_PROCESS' : 'FORM_LIBRARY' },
-  );
-
-  // Without a certificate there is no connection that could report a refused key, or anything else.
-  const onCredentials = (): void => {
-    if (linkCredentials?.keyRefused === true) {
-      cell.refuse(linkCredentials.problem ?? 'no certificate is issued for this key');
-      keeper.drop();
-    }
-    for (const listener of listeners) listener();
   };
-  linkCredentials?.onChange(onCredentials);
-  onCredentials();
-  const linkProblem = (): string | null => {
-    if (follower.problem === null || linkCredentials === null) return follower.problem;
-    const isGood = linkCredentials.current !== null && (linkCredentials.expiresAt ?? Number.POSITIVE_INFINITY) > clock.wall();
-    return isGood ? follower.problem : (linkCredentials.problem ?? follower.problem);
-  };
+}
 
-  const held = (): boolean => cell.current !== null;
-  const ready = (timeoutMs: number): Promise<void> =>
-    new Promise((done, fail) => {
-      const settle = (): void => {
-        // When the control plane has reported what is current, or cannot be reached, no better policy than the held one
-        // is available.
-        const problem = linkProblem();
-        const awaited = !follower.told && (problem === null || problem === 'not connected yet');
-        if (!held() || awaited) return;
-        stop();
-        done();
-      };
-      const timer = setTimeout(() => {
-        stop();
-        if (held()) done();
-        else
-          fail(
-            new AppError({
-              code: 'unavailable',
-              publicMessage: `no policy from ${options.controlPlane} within ${timeoutMs} ms: ${linkProblem() ?? 'the stream is open, but no policy has arrived'}`,
-            }),
-          );
-      }, timeoutMs);
-      const stop = (): void => {
-        clearTimeout(timer);
-        listeners.delete(settle);
-      };
-      listeners.add(settle);
-      settle();
-    });
+interface SidecarParts extends Pick<Sidecar, 'linkCredentials' | 'close'> {
+  readonly cell: PolicyCell;
+  readonly engine: Engine;
+  readonly readiness: Readiness;
+}
 
-  const sidecar: Sidecar = {
+function sidecarOf({ cell, engine, readiness, linkCredentials, close }: SidecarParts): Sidecar {
+  return {
     cell,
     counters: engine.counters,
     govern: engine.govern,
@@ -178,23 +168,18 @@ export async function startSidecar(options: SidecarOptions): Promise<Sidecar> {
     get outageDecisions() {
       return engine.outageDecisions;
     },
-    notReady: () => {
-      return [
-        ...(held() ? [] : [`no policy is held: ${linkProblem() ?? 'none was received'}`]),
-        ...(cell.refused === null ? [] : [`the control plane refuses the key: ${cell.refused}`]),
-        ...(engine.spool.failure === undefined ? [] : [`the spool cannot be written: ${engine.spool.failure}`]),
-      ];
-    },
-    ready,
-    close: async (deadlineMs = closeDeadlineMs) => {
-      clearInterval(sweeper);
-      follower.close();
-      await engine.close(deadlineMs);
-      await linkCredentials?.close();
-      await keeper.close();
-    },
+    notReady: () => readiness.notReady(),
+    ready: (timeoutMs) => readiness.ready(timeoutMs),
+    close,
   };
-  return sidecar;
+}
+
+/** What the sidecar reports to the control plane. */
+function statusOf(sidecar: Sidecar, version: string): Status {
+  const { records, bytes, oldestAgeMs, refusedSpools, refusedRecords } = sidecar.shipping();
+  const { unrecorded, outageDecisions } = sidecar;
+  const ofSpool = { spoolRecords: records, spoolBytes: bytes, spoolAgeMs: Math.round(oldestAgeMs) };
+  return { ...ofSpool, refusedSpools, refusedRecords, unrecorded, outageDecisions, version };
 }
 
 /** One file for each view: the view of a library depends on its key, and that of a process does not. */

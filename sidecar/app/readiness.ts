@@ -1,0 +1,90 @@
+// Answers whether a sidecar can serve, and why not. `start.ts` creates it, and reports each change of the link, of its
+// certificate and of the policy.
+import { AppError } from '@tollgate/proto/contract';
+import type { Clock } from '../base/clock.ts';
+import type { Spool } from '../engine/spool/spool.ts';
+import type { Follower } from '../engine/link/follow.ts';
+import type { LinkCredentials } from '../engine/link/tls/credentials.ts';
+import type { PolicyCell } from '../engine/snapshot/cell.ts';
+
+interface ReadinessDeps {
+  readonly cell: PolicyCell;
+  readonly clock: Pick<Clock, 'wall'>;
+  readonly spool: Pick<Spool, 'failure'>;
+  /** Null: the link has no credentials of its own. */
+  readonly linkCredentials: LinkCredentials | null;
+  readonly controlPlane: string;
+}
+
+export class Readiness {
+  /** Replaced when the sidecar begins to follow its control plane. */
+  follower: Follower = { problem: 'not connected yet', told: false, close: () => undefined };
+  readonly #deps: ReadinessDeps;
+  /** The callers that wait for policy. */
+  readonly #listeners = new Set<() => void>();
+
+  constructor(deps: ReadinessDeps) {
+    this.#deps = deps;
+  }
+
+  changed(): void {
+    for (const listener of this.#listeners) listener();
+  }
+
+  /** Returns why the sidecar cannot serve. Empty: it can serve. */
+  notReady(): readonly string[] {
+    const { cell, spool } = this.#deps;
+    return [
+      ...(cell.current === null ? [`no policy is held: ${this.#linkProblem() ?? 'none was received'}`] : []),
+      ...(cell.refused === null ? [] : [`the control plane refuses the key: ${cell.refused}`]),
+      ...(spool.failure === undefined ? [] : [`the spool cannot be written: ${spool.failure}`]),
+    ];
+  }
+
+  /** Resolves when the best policy that is available now is held, or at the time-out if any is held. */
+  async ready(timeoutMs: number): Promise<void> {
+    if (!this.#holdsBest()) await this.#changedToBest(timeoutMs);
+    if (this.#deps.cell.current === null) throw this.#noPolicy(timeoutMs);
+  }
+
+  async #changedToBest(timeoutMs: number): Promise<void> {
+    let listener = (): void => {};
+    await new Promise<void>((done) => {
+      const timer = setTimeout(done, timeoutMs);
+      listener = () => {
+        if (!this.#holdsBest()) return;
+        clearTimeout(timer);
+        done();
+      };
+      this.#listeners.add(listener);
+    });
+    this.#listeners.delete(listener);
+  }
+
+  /**
+   * When the control plane has reported what is current, or cannot be reached, no better policy than the held one is
+   * available.
+   */
+  #holdsBest(): boolean {
+    const problem = this.#linkProblem();
+    const isAwaited = !this.follower.told && (problem === null || problem === 'not connected yet');
+    return this.#deps.cell.current !== null && !isAwaited;
+  }
+
+  #noPolicy(timeoutMs: number): AppError {
+    const why = this.#linkProblem() ?? 'the stream is open, but no policy has arrived';
+    return new AppError({
+      code: 'unavailable',
+      publicMessage: `no policy from ${this.#deps.controlPlane} within ${timeoutMs} ms: ${why}`,
+    });
+  }
+
+  /** A problem of the certificate is the cause of one of the link, so it is reported instead. */
+  #linkProblem(): string | null {
+    const { linkCredentials, clock } = this.#deps;
+    const { problem } = this.follower;
+    if (problem === null || linkCredentials === null) return problem;
+    const isGood = linkCredentials.current !== null && (linkCredentials.expiresAt ?? Number.POSITIVE_INFINITY) > clock.wall();
+    return isGood ? problem : (linkCredentials.problem ?? problem);
+  }
+}
