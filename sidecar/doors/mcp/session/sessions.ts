@@ -74,107 +74,126 @@ interface KeptSession {
 
 /** `failed` receives errors of recording for which no caller waits. */
 export function createMcpSessions(failed: (error: unknown) => void, bytesMax = sessionsBytes): McpSessions {
-  const ending = new Set<Promise<void>>();
-  const all = new Map<string, KeptSession>();
-  const shares = new Map<string, OwnedSessions>();
-  const budget = new Budget(bytesMax);
-  const answeredOf = createAnsweredEvents();
-  const keyOf = (server: string, id: string): string => `${server} ${id}`;
+  return new ServerSessions(failed, bytesMax);
+}
 
-  const abandon = (pending: Pending, why: string): void => {
+class ServerSessions implements McpSessions {
+  readonly #ending = new Set<Promise<void>>();
+  readonly #all = new Map<string, KeptSession>();
+  readonly #shares = new Map<string, OwnedSessions>();
+  readonly #budget: Budget;
+  readonly #answeredOf = createAnsweredEvents();
+  readonly #failed: (error: unknown) => void;
+
+  constructor(failed: (error: unknown) => void, bytesMax = sessionsBytes) {
+    this.#failed = failed;
+    this.#budget = new Budget(bytesMax);
+  }
+
+  begin(server: string, id: string, { owner, client, endAtServer }: Beginning): McpSession {
+    const key = keyOf(server, id);
+    this.#end(key);
+    const session: McpSession = {
+      id,
+      owner,
+      client,
+      waiting: new Map(),
+      abandoned: new Set(),
+      redacting: new Map(),
+      answered: this.#answeredOf(),
+      questions: new Set(),
+      kept: () => {
+        const oldest = session.waiting.size > waitingMax ? session.waiting.entries().next().value : undefined;
+        if (oldest !== undefined) {
+          session.waiting.delete(oldest[0]);
+          this.#abandon(oldest[1], 'too many calls of the session were in progress');
+        }
+        this.#count(kept, bytesKept(session));
+      },
+    };
+    const kept: KeptSession = { session, server, endAtServer, bytes: 0 };
+    this.#all.set(key, kept);
+    this.#shareOf(owner.keyId).keys.add(key);
+    session.kept();
+    return session;
+  }
+
+  find(server: string, id: string, { keyId, sub }: Identity): McpSession | null {
+    const key = keyOf(server, id);
+    const session = this.#all.get(key)?.session;
+    if (session === undefined || session.owner.keyId !== keyId || session.owner.sub !== sub) return null;
+    this.#shares.get(keyId)?.use(key);
+    return session;
+  }
+
+  end(server: string, id: string): Promise<void> {
+    this.#end(keyOf(server, id));
+    return this.#recorded();
+  }
+
+  keepOnly(stays: (owner: Identity) => boolean): void {
+    for (const [key, { session, endAtServer }] of this.#all) {
+      if (stays(session.owner)) continue;
+      this.#end(key);
+      endAtServer();
+    }
+  }
+
+  endAll(): Promise<void> {
+    for (const key of this.#all.keys()) this.#end(key);
+    return this.#recorded();
+  }
+
+  #abandon(pending: Pending, why: string): void {
     const done = pending
       .abandon(why)
-      .catch(failed)
-      .finally(() => ending.delete(done));
-    ending.add(done);
-  };
-  const count = (kept: KeptSession, bytes: number): void => {
-    const share = shares.get(kept.session.owner.keyId);
-    if (share === undefined || all.get(keyOf(kept.server, kept.session.id)) !== kept) return;
+      .catch(this.#failed)
+      .finally(() => this.#ending.delete(done));
+    this.#ending.add(done);
+  }
+
+  #count(kept: KeptSession, bytes: number): void {
+    const share = this.#shares.get(kept.session.owner.keyId);
+    if (share === undefined || this.#all.get(keyOf(kept.server, kept.session.id)) !== kept) return;
     const grown = bytes - kept.bytes;
     kept.bytes = bytes;
     share.bytes += grown;
-    budget.changed(grown);
-  };
-  const end = (key: string): KeptSession | null => {
-    const kept = all.get(key);
+    this.#budget.changed(grown);
+  }
+
+  #end(key: string): KeptSession | null {
+    const kept = this.#all.get(key);
     if (kept === undefined) return null;
-    count(kept, 0);
-    all.delete(key);
+    this.#count(kept, 0);
+    this.#all.delete(key);
     const { keyId } = kept.session.owner;
-    const share = shares.get(keyId);
+    const share = this.#shares.get(keyId);
     share?.keys.delete(key);
     if (share?.keys.size === 0) {
-      shares.delete(keyId);
-      budget.remove(share);
+      this.#shares.delete(keyId);
+      this.#budget.remove(share);
     }
     const left = [...kept.session.waiting.values()];
     kept.session.waiting.clear();
-    for (const pending of left) abandon(pending, 'the session ended before the answer');
+    for (const pending of left) this.#abandon(pending, 'the session ended before the answer');
     return kept;
-  };
-  const shareOf = (keyId: string): OwnedSessions => {
-    const known = shares.get(keyId);
-    if (known !== undefined) return known;
-    const share = new OwnedSessions((key) => end(key)?.endAtServer());
-    shares.set(keyId, share);
-    budget.add(share);
-    return share;
-  };
-  const recorded = async (): Promise<void> => void (await Promise.all(ending));
+  }
 
-  return {
-    begin: (server, id, { owner, client, endAtServer }) => {
-      const key = keyOf(server, id);
-      end(key);
-      const session: McpSession = {
-        id,
-        owner,
-        client,
-        waiting: new Map(),
-        abandoned: new Set(),
-        redacting: new Map(),
-        answered: answeredOf(),
-        questions: new Set(),
-        kept: () => {
-          const oldest = session.waiting.size > waitingMax ? session.waiting.entries().next().value : undefined;
-          if (oldest !== undefined) {
-            session.waiting.delete(oldest[0]);
-            abandon(oldest[1], 'too many calls of the session were in progress');
-          }
-          count(kept, bytesKept(session));
-        },
-      };
-      const kept: KeptSession = { session, server, endAtServer, bytes: 0 };
-      all.set(key, kept);
-      shareOf(owner.keyId).keys.add(key);
-      session.kept();
-      return session;
-    },
-    find: (server, id, { keyId, sub }) => {
-      const key = keyOf(server, id);
-      const session = all.get(key)?.session;
-      if (session === undefined || session.owner.keyId !== keyId || session.owner.sub !== sub) return null;
-      shares.get(keyId)?.use(key);
-      return session;
-    },
-    end: (server, id) => {
-      end(keyOf(server, id));
-      return recorded();
-    },
-    keepOnly: (stays) => {
-      for (const [key, { session, endAtServer }] of all) {
-        if (stays(session.owner)) continue;
-        end(key);
-        endAtServer();
-      }
-    },
-    endAll: () => {
-      for (const key of all.keys()) end(key);
-      return recorded();
-    },
-  };
+  #shareOf(keyId: string): OwnedSessions {
+    const known = this.#shares.get(keyId);
+    if (known !== undefined) return known;
+    const share = new OwnedSessions((key) => this.#end(key)?.endAtServer());
+    this.#shares.set(keyId, share);
+    this.#budget.add(share);
+    return share;
+  }
+
+  async #recorded(): Promise<void> {
+    return void (await Promise.all(this.#ending));
+  }
 }
+
+const keyOf = (server: string, id: string): string => `${server} ${id}`;
 
 /** The sessions of one key, the least recently used first. */
 class OwnedSessions implements Share {
