@@ -9,9 +9,9 @@ import { type Command, type StartDeps, type StartedProgram, startProgram } from 
 
 export interface Programs {
   /** Rejects with an `UpstreamDown`. */
-  readonly open: (listener: ChannelListener) => Promise<Channel>;
+  open(listener: ChannelListener): Promise<Channel>;
   /** Ends all programs. Resolves when they have exited. No program can be opened afterwards. */
-  readonly close: () => Promise<void>;
+  close(): Promise<void>;
 }
 
 export interface ProgramDeps extends Pick<StartDeps, 'env'> {
@@ -24,97 +24,115 @@ const idleMs = 3_600_000;
 const waitMs = { first: 1_000, max: 30_000 } as const;
 
 export function createPrograms(deps: ProgramDeps, command: Command, max: number = upstreamBounds.programs): Programs {
-  const running = new Set<Channel>();
+  return new ServerPrograms(deps, command, max);
+}
+
+class ServerPrograms implements Programs {
+  readonly #running = new Set<Channel>();
   /**
    * Programs that were asked to end and have not exited yet. They count against the limit only when there are `max` of
    * them.
    */
-  const ending = new Set<Channel>();
-  let opening = 0;
-  let failures = 0;
-  let notBefore = 0;
-  let closed = false;
-  let allGone: (() => void) | null = null;
+  readonly #ending = new Set<Channel>();
+  #opening = 0;
+  #failures = 0;
+  #notBefore = 0;
+  #closed = false;
+  #allGone: (() => void) | null = null;
+  readonly #deps: ProgramDeps;
+  readonly #command: Command;
+  readonly #max: number;
 
-  const failed = (): void => {
-    failures += 1;
-    if (failures > 1) notBefore = deps.clock.now() + Math.min(waitMs.first * 2 ** (failures - 2), waitMs.max);
-  };
-  const left = (): void => {
-    if (running.size + ending.size + opening === 0) allGone?.();
-  };
-  const isFull = (): boolean => running.size + opening >= max || ending.size >= max;
-  const refusal = (): string | null => {
-    if (closed) return 'is no longer there';
-    if (isFull()) return `has ${max} sessions open, each a program of its own; close one, or try again later`;
-    const waits = notBefore - deps.clock.now();
-    return waits > 0 ? `ends as soon as it is started; it is tried again in ${Math.ceil(waits / 1000)} s` : null;
-  };
-  const start = async (listener: ChannelListener): Promise<Channel> => {
+  constructor(deps: ProgramDeps, command: Command, max: number = upstreamBounds.programs) {
+    this.#deps = deps;
+    this.#command = command;
+    this.#max = max;
+  }
+
+  async open(listener: ChannelListener): Promise<Channel> {
+    const problem = this.#refusal();
+    if (problem !== null) throw new UpstreamDown(problem);
+    this.#opening += 1;
+    try {
+      return await this.#start(listener);
+    } catch (error) {
+      this.#failed();
+      throw error;
+    } finally {
+      this.#opening -= 1;
+      this.#left();
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    for (const channel of this.#running) channel.close();
+    if (this.#running.size + this.#ending.size + this.#opening > 0) await new Promise<void>((resolve) => (this.#allGone = resolve));
+  }
+
+  #failed(): void {
+    this.#failures += 1;
+    if (this.#failures > 1) this.#notBefore = this.#deps.clock.now() + Math.min(waitMs.first * 2 ** (this.#failures - 2), waitMs.max);
+  }
+
+  #left(): void {
+    if (this.#running.size + this.#ending.size + this.#opening === 0) this.#allGone?.();
+  }
+
+  #isFull(): boolean {
+    return this.#running.size + this.#opening >= this.#max || this.#ending.size >= this.#max;
+  }
+
+  #refusal(): string | null {
+    if (this.#closed) return 'is no longer there';
+    if (this.#isFull()) return `has ${this.#max} sessions open, each a program of its own; close one, or try again later`;
+    const remainingMs = this.#notBefore - this.#deps.clock.now();
+    return remainingMs > 0 ? `ends as soon as it is started; it is tried again in ${Math.ceil(remainingMs / 1000)} s` : null;
+  }
+
+  async #start(listener: ChannelListener): Promise<Channel> {
     let started: StartedProgram | null = null;
     let asked = false;
-    let active = deps.clock.now();
+    let active = this.#deps.clock.now();
     let timer: Timer | null = null;
-    const watch = (): void => {
-      const idle = deps.clock.now() - active;
-      if (idle >= idleMs) return channel.close();
-      timer = deps.clock.after(idleMs - idle, watch);
-      timer.unref();
-    };
-    const heard: ChannelListener = {
-      message: (bytes) => {
-        active = deps.clock.now();
-        failures = 0;
-        notBefore = 0;
-        return listener.message(bytes);
-      },
-      closed: (problem) => {
-        timer?.cancel();
-        if (started?.hasSpoken() !== true && !asked) failed();
-        running.delete(channel);
-        ending.delete(channel);
-        listener.closed(problem);
-        left();
-      },
-    };
     const channel: Channel = {
       send: async (message) => {
         if (started === null) throw new UpstreamDown('has ended');
-        active = deps.clock.now();
+        active = this.#deps.clock.now();
         await started.channel.send(message);
       },
       close: () => {
         asked = true;
-        if (running.delete(channel)) ending.add(channel);
+        if (this.#running.delete(channel)) this.#ending.add(channel);
         started?.channel.close();
       },
     };
-    started = await startProgram(deps, command, heard);
-    running.add(channel);
+    const watch = (): void => {
+      const idle = this.#deps.clock.now() - active;
+      if (idle >= idleMs) return channel.close();
+      timer = this.#deps.clock.after(idleMs - idle, watch);
+      timer.unref();
+    };
+    const heard: ChannelListener = {
+      message: (bytes) => {
+        active = this.#deps.clock.now();
+        this.#failures = 0;
+        this.#notBefore = 0;
+        return listener.message(bytes);
+      },
+      closed: (problem) => {
+        timer?.cancel();
+        if (started?.hasSpoken() !== true && !asked) this.#failed();
+        this.#running.delete(channel);
+        this.#ending.delete(channel);
+        listener.closed(problem);
+        this.#left();
+      },
+    };
+    started = await startProgram(this.#deps, this.#command, heard);
+    this.#running.add(channel);
     watch();
-    if (closed) channel.close();
+    if (this.#closed) channel.close();
     return channel;
-  };
-
-  return {
-    open: async (listener) => {
-      const problem = refusal();
-      if (problem !== null) throw new UpstreamDown(problem);
-      opening += 1;
-      try {
-        return await start(listener);
-      } catch (error) {
-        failed();
-        throw error;
-      } finally {
-        opening -= 1;
-        left();
-      }
-    },
-    close: async () => {
-      closed = true;
-      for (const channel of running) channel.close();
-      if (running.size + ending.size + opening > 0) await new Promise<void>((resolve) => (allGone = resolve));
-    },
-  };
+  }
 }

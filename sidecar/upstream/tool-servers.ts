@@ -64,8 +64,8 @@ export function createUpstreams({ file, rules, resolve, ...programs }: UpstreamD
     let endPrograms = (): Promise<void> => Promise.resolve();
     const overStreams = (command: Parameters<typeof createPrograms>[1]): Reach => {
       const started = createPrograms(programs, command);
-      endPrograms = started.close;
-      return { kind: 'program', open: started.open };
+      endPrograms = () => started.close();
+      return { kind: 'program', open: (listener) => started.open(listener) };
     };
     const unreachable = (problem: string): Reach => ({ kind: 'unreachable', problem });
     const reachOf = (): Reach => {
