@@ -6,6 +6,7 @@
 // States of a channel: starting → open → ending (its input is closed; SIGTERM follows after `endMs`, and SIGKILL
 // `killMs` later) → gone (its group is killed, its remaining output is delivered, then `closed` is called once).
 import { type ChildProcess, spawn } from 'node:child_process';
+import type { Readable, Writable } from 'node:stream';
 import type { Clock, Timer } from '../base/clock.ts';
 import { type Channel, type ChannelListener, MessageTooLarge, UpstreamDown, upstreamBounds } from './upstream.ts';
 import { LineTooLong, linesOf } from './lines.ts';
@@ -29,11 +30,11 @@ export interface StartedProgram {
   readonly channel: Channel;
   readonly pid: number | undefined;
   /** Whether it has written a line. */
-  readonly hasSpoken: () => boolean;
+  hasSpoken(): boolean;
   /** False: it is being ended or has exited, and no message reaches it. */
-  readonly isOpen: () => boolean;
+  isOpen(): boolean;
   /** Ends it as `channel.close` does, with SIGTERM after `afterMs`. */
-  readonly end: (afterMs: number) => void;
+  end(afterMs: number): void;
 }
 
 /** How long a program may run after its input was closed, in ms. Then it gets SIGTERM. */
@@ -64,7 +65,7 @@ export function startProgram(deps: StartDeps, command: Command, listener: Channe
         detached: true,
       } as const);
       child.once('error', fail);
-      child.once('spawn', () => resolve(attend(child, listener, deps)));
+      child.once('spawn', () => resolve(new RunningProgram(child, listener, deps)));
     } catch (error) {
       // Arguments that are too long, for example.
       fail(error);
@@ -78,97 +79,135 @@ function startProblem(error: unknown): string {
   return code === 'EACCES' ? 'could not be started: it may not be executed' : 'could not be started';
 }
 
-function attend(child: ChildProcess, listener: ChannelListener, deps: StartDeps): StartedProgram {
-  const { clock, messageBytes = upstreamBounds.messageBytes } = deps;
-  const { pid, stdin, stdout } = child;
-  if (stdin === null || stdout === null) throw new Error('the program was started without its stdin and stdout pipes');
-  let spoken = false;
-  let gone = false;
+/** A program that runs, from its start to its end. */
+class RunningProgram implements StartedProgram {
+  readonly pid: number | undefined;
+  readonly channel: Channel = { send: (message) => this.#send(message), close: () => this.#end('was closed') };
+  readonly #stdin: Writable;
+  readonly #stdout: Readable;
+  readonly #listener: ChannelListener;
+  readonly #clock: Pick<Clock, 'after'>;
+  readonly #messageBytes: number;
+  readonly #reading: Promise<void>;
+  #hasSpoken = false;
+  #isGone = false;
   /** The reason why we end it. The program's own exit status is then not reported. */
-  let problem: string | null = null;
-  let silent = false;
-  let timers: readonly Timer[] = [];
+  #problem: string | null = null;
+  /** No more output can come from it. */
+  #isSilent = false;
+  #timers: readonly Timer[] = [];
   /** Whether we have sent it a signal. */
-  let forced = false;
+  #isForced = false;
 
-  const signal = (name: NodeJS.Signals): void => {
-    if (pid === undefined) return;
+  constructor(child: ChildProcess, listener: ChannelListener, { clock, messageBytes = upstreamBounds.messageBytes }: StartDeps) {
+    const { pid, stdin, stdout } = child;
+    if (stdin === null || stdout === null) throw new Error('the program was started without its stdin and stdout pipes');
+    this.pid = pid;
+    this.#stdin = stdin;
+    this.#stdout = stdout;
+    this.#listener = listener;
+    this.#clock = clock;
+    this.#messageBytes = messageBytes;
+    stdin.on('error', () => this.#end('no longer takes input'));
+    stdout.on('error', () => undefined);
+    child.on('error', () => undefined);
+    this.#reading = this.#read();
+    child.once('exit', (code, killedBy) => this.#exited(code, killedBy));
+  }
+
+  hasSpoken(): boolean {
+    return this.#hasSpoken;
+  }
+
+  isOpen(): boolean {
+    return !this.#isGone && this.#problem === null;
+  }
+
+  end(afterMs: number): void {
+    this.#end('was closed', afterMs);
+  }
+
+  #send(message: string): Promise<void> {
+    return new Promise((resolve, reject) => {
+      if (!this.isOpen()) return reject(new UpstreamDown(this.#problem ?? 'has ended'));
+      this.#stdin.write(`${message}\n`, (error) => (error == null ? resolve() : reject(new UpstreamDown(this.#problem ?? 'has ended'))));
+    });
+  }
+
+  async #read(): Promise<void> {
     try {
-      process.kill(-pid, name);
+      for await (const line of linesOf(this.#stdout, this.#messageBytes)) {
+        this.#hasSpoken = true;
+        await this.#listener.message(line);
+      }
+    } catch (error) {
+      this.#end(whyUnread(error, this.#messageBytes));
+    }
+    // No more output can come. Usually the program has ended.
+    this.#isSilent = true;
+    this.#closeInput();
+  }
+
+  #end(why: string, afterMs = endMs): void {
+    if (this.#problem === null) {
+      this.#problem = why;
+      this.#listener.ending?.(why);
+    }
+    this.#closeInput(afterMs);
+  }
+
+  /** The program should end by itself then. If it does not, it gets signals. */
+  #closeInput(afterMs = endMs): void {
+    if (this.#isGone || this.#timers.length > 0) return;
+    this.#stdin.end();
+    this.#timers = [
+      this.#clock.after(afterMs, () => this.#force('SIGTERM')),
+      this.#clock.after(afterMs + killMs, () => this.#force('SIGKILL')),
+    ];
+  }
+
+  #force(name: NodeJS.Signals): void {
+    this.#isForced = true;
+    this.#signal(name);
+  }
+
+  #signal(name: NodeJS.Signals): void {
+    if (this.pid === undefined) return;
+    try {
+      process.kill(-this.pid, name);
     } catch {
       // The group has already ended.
     }
-  };
-  const press = (afterMs = endMs): void => {
-    if (gone || timers.length > 0) return;
-    stdin.end();
-    const force = (name: NodeJS.Signals): void => {
-      forced = true;
-      signal(name);
-    };
-    timers = [clock.after(afterMs, () => force('SIGTERM')), clock.after(afterMs + killMs, () => force('SIGKILL'))];
-  };
-  const end = (why: string, afterMs = endMs): void => {
-    if (problem === null) {
-      problem = why;
-      listener.ending?.(why);
-    }
-    press(afterMs);
-  };
-  const read = async (): Promise<void> => {
-    try {
-      for await (const line of linesOf(stdout, messageBytes)) {
-        spoken = true;
-        await listener.message(line);
-      }
-    } catch (error) {
-      end(whyUnread(error, messageBytes));
-    }
-    // No more output can come. Usually the program has ended.
-    silent = true;
-    press();
-  };
-  const endOf = (code: number | null, killedBy: string | null): string => {
-    if (code !== null) return `exited with ${code}`;
-    return silent && forced ? 'closed its standard output' : `was ended by ${killedBy ?? 'a signal'}`;
-  };
+  }
 
-  stdin.on('error', () => end('no longer takes input'));
-  stdout.on('error', () => undefined);
-  child.on('error', () => undefined);
-  const reading = read();
-  child.once('exit', (code, killedBy) => {
-    gone = true;
-    for (const timer of timers) timer.cancel();
-    problem ??= endOf(code, killedBy);
-    const words = problem;
+  #exited(code: number | null, killedBy: string | null): void {
+    this.#isGone = true;
+    for (const timer of this.#timers) timer.cancel();
+    const words = (this.#problem ??= this.#endOf(code, killedBy));
     // Kills its child processes too, which could otherwise keep its streams open.
-    signal('SIGKILL');
-    stdin.destroy();
-    let told = false;
-    const tell = (): void => {
-      if (told) return;
-      told = true;
-      late.cancel();
-      stdout.destroy();
-      listener.closed(words);
-    };
-    const late = clock.after(lastWordsMs, tell);
-    void reading.then(tell);
-  });
-
-  const send = (message: string): Promise<void> =>
-    new Promise((resolve, reject) => {
-      if (gone || problem !== null) return reject(new UpstreamDown(problem ?? 'has ended'));
-      stdin.write(`${message}\n`, (error) => (error == null ? resolve() : reject(new UpstreamDown(problem ?? 'has ended'))));
+    this.#signal('SIGKILL');
+    this.#stdin.destroy();
+    void this.#outputRead().then(() => {
+      this.#stdout.destroy();
+      this.#listener.closed(words);
     });
-  return {
-    channel: { send, close: () => end('was closed') },
-    pid,
-    hasSpoken: () => spoken,
-    isOpen: () => !gone && problem === null,
-    end: (afterMs) => end('was closed', afterMs),
-  };
+  }
+
+  /** Resolves when the remaining output was delivered, or after `lastWordsMs`. */
+  #outputRead(): Promise<void> {
+    return new Promise((resolve) => {
+      const late = this.#clock.after(lastWordsMs, resolve);
+      void this.#reading.then(() => {
+        late.cancel();
+        resolve();
+      });
+    });
+  }
+
+  #endOf(code: number | null, killedBy: string | null): string {
+    if (code !== null) return `exited with ${code}`;
+    return this.#isSilent && this.#isForced ? 'closed its standard output' : `was ended by ${killedBy ?? 'a signal'}`;
+  }
 }
 
 function whyUnread(error: unknown, messageBytes: number): string {
