@@ -66,15 +66,16 @@ export function createRedactor({ off, patterns, allow }: Omit<CompiledRedaction,
     unwanted: passed.size === 0 ? null : finderOf(({ kind }) => passed.has(kind)),
   };
   const untilSettled = (value: string, numbers: Numbers, rewrite: (text: string, call: Call) => string): Redaction | null => {
-    const call = createCall(finders, numbers);
-    call.noteMarks(value);
+    const call = new Call(finders, numbers);
+    noteMarks(call, value, 0);
     let text = value;
     try {
       for (let round = 0; round < roundsMax; round++) {
         const before = text;
         text = rewrite(before, call);
-        if (text === before) return { text, findings: call.findings() };
-        call.lookAgain();
+        if (text === before) return { text, findings: [...call.placed.values()] };
+        // Earlier findings are known in the next round.
+        call.known = knownOf(call.values.all);
       }
     } catch (error) {
       if (!(error instanceof OverBudget)) throw error;
@@ -84,9 +85,9 @@ export function createRedactor({ off, patterns, allow }: Omit<CompiledRedaction,
   const wholly = (text: string): Redaction => ({ text, findings: [{ kind: overBudgetKind, count: 1, path: '', digests: [] }] });
   return {
     redactJson: (json, numbers) =>
-      untilSettled(json, numbers, (text, call) => call.rewriteJson(text, whole, 0)) ?? wholly(JSON.stringify(overBudgetMark)),
+      untilSettled(json, numbers, (text, call) => rewriteJson(call, text, whole, 0)) ?? wholly(JSON.stringify(overBudgetMark)),
     redactText: (text, numbers) =>
-      untilSettled(text, numbers, (before, call) => call.rewrite({ ...whole, text: before }, 0)) ?? wholly(overBudgetMark),
+      untilSettled(text, numbers, (before, call) => rewrite(call, { ...whole, text: before }, 0)) ?? wholly(overBudgetMark),
     openStream: (numbers) => createTextStream(finders, numbers),
   };
 }
@@ -99,103 +100,96 @@ interface Replacement {
   readonly digest: string;
 }
 
-/** One call: its findings, and its remaining work budget. */
-interface Call {
-  rewrite(leaf: Leaf, nesting: number): string;
-  rewriteJson(json: string, around: Leaf, nesting: number): string;
-  /** New numbers are higher than those that the payload contains. */
-  noteMarks(payload: string): void;
-  /** Another round begins: earlier findings are known from now on. */
-  lookAgain(): void;
-  findings(): readonly PlacedFinding[];
+/**
+ * One call: its findings, and its remaining work budget. The functions below work on it, because private methods were
+ * slower.
+ */
+class Call {
+  readonly finders: Finders;
+  readonly numbers: Numbers;
+  readonly work = createWork();
+  readonly values = createValues();
+  readonly placed = new Map<string, PlacedFinding>();
+  readonly replacements = new Map<string, Replacement>();
+  /** The values found in earlier rounds. */
+  known = nothingKnown;
+
+  constructor(finders: Finders, numbers: Numbers) {
+    this.finders = finders;
+    this.numbers = numbers;
+  }
 }
 
-function createCall(finders: Finders, numbers: Numbers): Call {
-  const { passed, marked, wanted } = finders;
-  const work = createWork();
-  const values = createValues();
-  let known = nothingKnown;
-  const placed = new Map<string, PlacedFinding>();
+function replacementOf(call: Call, kind: string, value: string): Replacement {
+  const key = `${kind} ${value}`;
+  const known = call.replacements.get(key);
+  if (known !== undefined) return known;
+  const digest = digestText(value);
+  const made = { mark: call.numbers.markFor(kind, value, digest), digest };
+  call.replacements.set(key, made);
+  call.values.add(kind, value);
+  return made;
+}
 
-  const replacements = new Map<string, Replacement>();
+function markFor(call: Call, kind: string, value: string, path: string): string {
+  call.work.spend(candidateCost);
+  const { mark, digest } = replacementOf(call, kind, value);
+  const at = `${kind} ${path}`;
+  const { count = 0, digests = [] } = call.placed.get(at) ?? {};
+  const added = digests.length >= digestsMax || digests.includes(digest) ? digests : [...digests, digest];
+  call.placed.set(at, { kind, path, count: count + 1, digests: added });
+  return mark;
+}
 
-  const replacementOf = (kind: string, value: string): Replacement => {
-    const key = `${kind} ${value}`;
-    const known = replacements.get(key);
-    if (known !== undefined) return known;
-    const digest = digestText(value);
-    const made = { mark: numbers.markFor(kind, value, digest), digest };
-    replacements.set(key, made);
-    values.add(kind, value);
-    return made;
-  };
-  const markFor = (kind: string, value: string, path: string): string => {
-    work.spend(candidateCost);
-    const { mark, digest } = replacementOf(kind, value);
-    const at = `${kind} ${path}`;
-    const { count = 0, digests = [] } = placed.get(at) ?? {};
-    const added = digests.length >= digestsMax || digests.includes(digest) ? digests : [...digests, digest];
-    placed.set(at, { kind, path, count: count + 1, digests: added });
-    return mark;
-  };
+function placeOf(call: Call, { path }: Leaf): string {
+  return call.placed.size < placesMax ? path() : '';
+}
 
-  const placeOf = ({ path }: Leaf): string => (placed.size < placesMax ? path() : '');
+/**
+ * Searches again if a found value may occur in the text a second time. After the replacement, the value would no
+ * longer be known.
+ */
+function look(call: Call, text: string, from: number): ReturnType<typeof findWanted> {
+  const first = findWanted(call.finders, text, from, call.known, call.work);
+  const before = call.values.all.size;
+  for (const { kind, start, end } of first.found) call.values.add(kind, text.slice(start, end));
+  return call.values.all.size === before ? first : findWanted(call.finders, text, from, knownOf(call.values.all), call.work);
+}
 
-  /**
-   * Searches again if a found value may occur in the text a second time. After the replacement, the value would no
-   * longer be known.
-   */
-  const look = (text: string, from: number): ReturnType<typeof findWanted> => {
-    const first = findWanted(finders, text, from, known, work);
-    const before = values.all.size;
-    for (const { kind, start, end } of first.found) values.add(kind, text.slice(start, end));
-    return values.all.size === before ? first : findWanted(finders, text, from, knownOf(values.all), work);
-  };
+function rewrite(call: Call, leaf: Leaf, nesting: number): string {
+  const { text, name, outer, sort, isKey } = leaf;
+  if (!isKey && nesting < nestingMax && isJson(text)) return rewriteJson(call, text, leaf, nesting + 1);
+  const meaning = meaningOf(name);
+  const { isContext } = meaning;
+  // For example `{"password": {"old": …, "new": …}}`.
+  const named =
+    meaning.named ?? (!isContext && meaningOf(outer).named === 'password' && isStrongPassword(text, outerLengthMin) ? 'password' : null);
+  const context = isContext ? `${name}: ` : meaningOf(sort).isContext ? `${sort}: ` : '';
+  const scanned = context + text;
+  const isWhole = ({ start, end }: Span): boolean => start === context.length && end === scanned.length;
+  const { found, left } = look(call, scanned, context.length);
+  if (named !== null && !call.finders.passed.has(named) && !found.some(isWhole) && !left.some(isWhole)) {
+    // The decision uses the text without its marks. If nothing else is left, there is no finding.
+    const bare = withoutMarks(text, call.finders.marked);
+    if (isNamedSecret(named, bare) && !call.finders.wanted.allows(text)) return markFor(call, named, text, placeOf(call, leaf));
+  }
+  if (found.length === 0) return text;
+  const place = placeOf(call, leaf);
+  return replaceFound(scanned, context.length, found, (kind, value) => markFor(call, kind, value, place));
+}
 
-  const rewrite = (leaf: Leaf, nesting: number): string => {
-    const { text, name, outer, sort, isKey } = leaf;
-    if (!isKey && nesting < nestingMax && isJson(text)) return rewriteJson(text, leaf, nesting + 1);
-    const meaning = meaningOf(name);
-    const { isContext } = meaning;
-    // For example `{"password": {"old": …, "new": …}}`.
-    const named =
-      meaning.named ?? (!isContext && meaningOf(outer).named === 'password' && isStrongPassword(text, outerLengthMin) ? 'password' : null);
-    const context = isContext ? `${name}: ` : meaningOf(sort).isContext ? `${sort}: ` : '';
-    const scanned = context + text;
-    const isWhole = ({ start, end }: Span): boolean => start === context.length && end === scanned.length;
-    const { found, left } = look(scanned, context.length);
-    if (named !== null && !passed.has(named) && !found.some(isWhole) && !left.some(isWhole)) {
-      // The decision uses the text without its marks. If nothing else is left, there is no finding.
-      const bare = withoutMarks(text, marked);
-      if (isNamedSecret(named, bare) && !wanted.allows(text)) return markFor(named, text, placeOf(leaf));
-    }
-    if (found.length === 0) return text;
-    const place = placeOf(leaf);
-    return replaceFound(scanned, context.length, found, (kind, value) => markFor(kind, value, place));
-  };
+function rewriteJson(call: Call, json: string, around: Leaf, nesting: number): string {
+  call.work.spend(json.length);
+  return rewriteStrings(json, around, (leaf) => rewrite(call, leaf, nesting));
+}
 
-  const rewriteJson = (json: string, around: Leaf, nesting: number): string => {
-    work.spend(json.length);
-    return rewriteStrings(json, around, (leaf) => rewrite(leaf, nesting));
-  };
-
-  const noteMarks = (payload: string, nesting: number): void => {
-    numbers.note(payload, marked);
-    // A mark may be written with escapes.
-    if (nesting > nestingMax || !payload.includes('\\u00') || !isJson(payload)) return;
-    rewriteStrings(payload, whole, ({ text }) => {
-      noteMarks(text, nesting + 1);
-      return text;
-    });
-  };
-
-  return {
-    rewrite,
-    rewriteJson,
-    noteMarks: (payload) => noteMarks(payload, 0),
-    lookAgain: () => {
-      known = knownOf(values.all);
-    },
-    findings: () => [...placed.values()],
-  };
+/** New numbers are higher than those that the payload contains. */
+function noteMarks(call: Call, payload: string, nesting: number): void {
+  call.numbers.note(payload, call.finders.marked);
+  // A mark may be written with escapes.
+  if (nesting > nestingMax || !payload.includes('\\u00') || !isJson(payload)) return;
+  rewriteStrings(payload, whole, ({ text }) => {
+    noteMarks(call, text, nesting + 1);
+    return text;
+  });
 }
