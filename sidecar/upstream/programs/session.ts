@@ -45,89 +45,119 @@ export async function openProgramSession(
   open: (listener: ChannelListener) => Promise<Channel>,
   ended: () => void,
 ): Promise<ProgramSession> {
-  const requests = new Map<number, OpenRequest>();
-  const unread = createUnreadMessages();
-  const load = createLoad(loadMax);
-  let standing: Mailbox | null = null;
-  let last = 0;
-
-  const newestHeard = (): Mailbox | null => [...requests.values()].findLast(({ isHeard }) => isHeard())?.box ?? null;
-  const boxFor = (message: ServerMessage & { readonly method: string }): Mailbox | null =>
-    broadcast.has(message.method) ? (standing ?? newestHeard()) : (newestHeard() ?? standing);
-  const channel = await open({
-    message: (bytes) => {
-      const message = readMessage(bytes);
-      if (message === null) return undefined;
-      if (message.kind !== 'response' && message.method !== 'notifications/progress') {
-        const box = boxFor(message);
-        return box === null ? unread.add(message.text) : box.put(message.text);
-      }
-      const number = numberOf(message);
-      const place = number === null ? undefined : requests.get(number);
-      if (number === null || place === undefined) return undefined;
-      const room = place.box.put(inClientsWords(message, place));
-      if (message.kind === 'response') {
-        requests.delete(number);
-        place.box.end();
-      }
-      return room;
-    },
+  const session = new OpenSession();
+  session.channel = await open({
+    message: (bytes) => session.message(bytes),
     closed: (problem) => {
-      for (const { box } of requests.values()) box.end(problem);
-      standing?.end(problem);
+      session.closed(problem);
       ended();
     },
   });
+  return session;
+}
 
-  const stand = (signal: AbortSignal): Answer => {
-    if (standing !== null) return { status: 409, headers: {}, body: { kind: 'none' } };
-    const box = createMailbox(load);
-    standing = box;
-    for (const text of unread.take()) void box.put(text);
+class OpenSession implements ProgramSession {
+  /** Null until the program has started. */
+  channel: Channel | null = null;
+  readonly #requests = new Map<number, OpenRequest>();
+  readonly #unread = createUnreadMessages();
+  readonly #load = createLoad(loadMax);
+  /** The stream that the client keeps open. */
+  #standing: Mailbox | null = null;
+  #last = 0;
+
+  get isIdle(): boolean {
+    return this.#standing === null && this.#newestHeard() === null;
+  }
+
+  close(): void {
+    this.channel?.close();
+  }
+
+  async exchange(exchange: Exchange): Promise<Answer> {
+    const { method, message, body, signal } = exchange;
+    if (method === 'GET') return this.#stand(signal);
+    if (message === null || body === null) throw new RangeError('a POST to a program must have a message');
+    if (message.kind === 'request') return this.#ask(message, body, exchange);
+    if (message.kind === 'notification' && message.method === 'notifications/cancelled')
+      await this.#cancel(message.params['requestId'], body);
+    else await this.#send(body);
+    return accepted;
+  }
+
+  /** A message of the program. Resolves when there is capacity for more. */
+  message(bytes: Uint8Array): void | Promise<void> {
+    const message = readMessage(bytes);
+    if (message === null) return undefined;
+    if (message.kind !== 'response' && message.method !== 'notifications/progress') {
+      const box = this.#boxFor(message);
+      return box === null ? this.#unread.add(message.text) : box.put(message.text);
+    }
+    const number = numberOf(message);
+    const place = number === null ? undefined : this.#requests.get(number);
+    if (number === null || place === undefined) return undefined;
+    const room = place.box.put(inClientsWords(message, place));
+    if (message.kind === 'response') {
+      this.#requests.delete(number);
+      place.box.end();
+    }
+    return room;
+  }
+
+  /** The program has exited. */
+  closed(problem: string): void {
+    for (const { box } of this.#requests.values()) box.end(problem);
+    this.#standing?.end(problem);
+  }
+
+  #newestHeard(): Mailbox | null {
+    return [...this.#requests.values()].findLast(({ isHeard }) => isHeard())?.box ?? null;
+  }
+
+  #boxFor({ method }: ServerMessage & { readonly method: string }): Mailbox | null {
+    return broadcast.has(method) ? (this.#standing ?? this.#newestHeard()) : (this.#newestHeard() ?? this.#standing);
+  }
+
+  #stand(signal: AbortSignal): Answer {
+    if (this.#standing !== null) return { status: 409, headers: {}, body: { kind: 'none' } };
+    const box = createMailbox(this.#load);
+    this.#standing = box;
+    for (const text of this.#unread.take()) void box.put(text);
     const events = box.events(signal, () => {
-      if (standing === box) standing = null;
+      if (this.#standing === box) this.#standing = null;
     });
     return { status: 200, headers: {}, body: { kind: 'events', events, line: 'session' } };
-  };
-  const ask = async (message: ClientRequest, body: string, exchange: Exchange): Promise<Answer> => {
+  }
+
+  async #ask(message: ClientRequest, body: string, exchange: Exchange): Promise<Answer> {
     const { signal, fromClient = false } = exchange;
-    const number = (last += 1);
-    const place: OpenRequest = { ...placeOf(message, createMailbox(load)), isHeard: () => fromClient && !signal.aborted };
-    requests.set(number, place);
+    const number = (this.#last += 1);
+    const place: OpenRequest = { ...placeOf(message, createMailbox(this.#load)), isHeard: () => fromClient && !signal.aborted };
+    this.#requests.set(number, place);
     try {
-      await sendTo(channel, inOurWords(body, number, place));
+      await this.#send(inOurWords(body, number, place));
     } catch (error) {
-      requests.delete(number);
+      this.#requests.delete(number);
       throw error;
     }
-    const events = place.box.events(fromClient ? null : signal, () => void requests.delete(number));
+    const events = place.box.events(fromClient ? null : signal, () => void this.#requests.delete(number));
     return { status: 200, headers: {}, body: { kind: 'events', events, line: 'session' } };
-  };
+  }
+
   /** The program receives no cancellation for a request that is not open. */
-  const cancel = async (id: unknown, body: string): Promise<void> => {
-    const found = [...requests].findLast(([, place]) => place.id === JSON.stringify(id));
+  async #cancel(id: unknown, body: string): Promise<void> {
+    const found = [...this.#requests].findLast(([, place]) => place.id === JSON.stringify(id));
     if (found === undefined) return;
     const [number, { box }] = found;
-    requests.delete(number);
+    this.#requests.delete(number);
     box.end();
-    await sendTo(channel, withMember(body, ['params', 'requestId'], String(number)));
-  };
+    await this.#send(withMember(body, ['params', 'requestId'], String(number)));
+  }
 
-  return {
-    get isIdle() {
-      return standing === null && newestHeard() === null;
-    },
-    close: () => channel.close(),
-    exchange: async (exchange) => {
-      const { method, message, body, signal } = exchange;
-      if (method === 'GET') return stand(signal);
-      if (message === null || body === null) throw new RangeError('a POST to a program must have a message');
-      if (message.kind === 'request') return ask(message, body, exchange);
-      if (message.kind === 'notification' && message.method === 'notifications/cancelled') await cancel(message.params['requestId'], body);
-      else await sendTo(channel, body);
-      return accepted;
-    },
-  };
+  async #send(text: string): Promise<void> {
+    if (this.channel === null) throw new UpstreamDown('the tool server has not started');
+    await sendTo(this.channel, text);
+  }
 }
 
 export async function sendTo(channel: Channel, text: string): Promise<void> {
