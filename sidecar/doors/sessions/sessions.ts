@@ -95,93 +95,120 @@ function markOf(index: Index): symbol {
 }
 
 /** `room` may be shared with the sessions of other workspaces. */
-export function createSessions({ counters, govern }: Pick<Governing, 'counters' | 'govern'>, room: SessionRoom): Sessions {
-  const { clock } = govern;
-  const shares = new Map<string, KeyShare>();
-  const cleanup = cleanupIn(shares, room.budget);
-
-  const shareOf = (keyId: string): KeyShare => {
-    const known = shares.get(keyId);
-    if (known !== undefined) return known;
-    const share = new KeyShare(room.budget, room.floors, createNarrowings(room.narrowings));
-    shares.set(keyId, share);
-    room.budget.add(share);
-    room.addCleanup(cleanup);
-    return share;
-  };
-
-  const usageOf = (share: KeyShare, place: Place, { of, agentId, maxDurationMs }: UsageOf): RunUsage => {
-    const now = clock.now();
-    const key = of.agents.join('\n');
-    const known = place.usages.get(key);
-    if (known !== undefined && now < endOf(place, known, maxDurationMs)) return known;
-    const shared = agentId === null || !place.isNamed ? null : { id: runIdOf(of), agentId, of };
-    const usage = createRunUsage(counters, { originSub: of.sub, shared, startedAt: now });
-    place.usages.set(key, usage);
-    if (known === undefined) share.grown(place, bytesOf.usage + 4 * key.length);
-    const [oldest] = place.usages.keys();
-    if (oldest !== undefined && place.usages.size > usagesMax) share.dropUsage(place, oldest);
-    return usage;
-  };
-
-  return {
-    find: (identity, { sessionId, chain, delegatedTools, tier, client }) => {
-      const index = heldBy(govern.cell);
-      const policy = markOf(index);
-      const now = clock.now();
-      room.cleanUp(now);
-      const share = shareOf(identity.keyId);
-      const place = share.enter(`${identity.sub}\n${sessionId}`, sessionId !== identity.keyId, now);
-      // None of these values contains a line break.
-      const askedKey = `${tier}\n${client.name}\n${client.version ?? ''}\n${chain.join('\n')}`;
-      const known = place.variants.get(askedKey);
-      const isKnown = known !== undefined && known.policy === policy && known.narrowed === place.narrowed && now < known.endsAt;
-      if (isKnown && delegatedTools === null) return known.session;
-
-      const asked: Claim = { identity, hops: chain.map((agent) => ({ tier, client: client.name, agent })) };
-      // Agents are identified by their registration and not by their name: an id and a name are the same agent, and a
-      // pin is not a choice of the caller.
-      const caller = bindCaller(index, asked);
-      const { profile } = caller;
-      const agents = caller.hops.map(({ profile: registered, name }) => registered?.id ?? name);
-      const { narrowings } = share;
-      const isNarrowed = delegatedTools === null || narrowings.narrow(place.name, agents.at(-1) ?? '', delegatedTools, now);
-      if (delegatedTools !== null && isNarrowed) place.narrowed += 1;
-      const hops = asked.hops.map((hop, at) => {
-        const handedTools = narrowings.find(place.name, agents[at] ?? '', now);
-        return handedTools === undefined ? hop : { ...hop, handedTools };
-      });
-      const of: RunOf = { keyId: identity.keyId, sub: identity.sub, sessionId, agents };
-      const maxDurationMs = profile?.maxDurationMs ?? Number.POSITIVE_INFINITY;
-      const usage = usageOf(share, place, { of, agentId: profile?.id ?? null, maxDurationMs });
-      const numbers = (place.numbers ??= createNumbers({
-        above: room.floors.of(place.name),
-        onGrown: (bytes) => share.grown(place, bytes),
-      }));
-      // A session with unchanged claims is reused, with its waiting calls and its computed state.
-      const isNarrowedBy = hops.some((hop) => 'handedTools' in hop);
-      const claim = isNarrowedBy ? { identity, hops } : asked;
-      const isSame = known !== undefined && known.session.run.usage === usage && isSameClaim(known.session.run.claim, claim);
-      const facts = { sessionId, client, runChain: chain.map(() => sessionId), chainClaimed: chain.length > 1 };
-      if (!isNarrowed)
-        return {
-          run: resumeRun(govern.cell, { facts, claim, usage, numbers, barred: sessionsFull }),
-          pending: new PendingCalls(),
-        };
-      const session: Session = isSame
-        ? known.session
-        : {
-            run: resumeRun(govern.cell, { facts, claim, usage, numbers }, isNarrowedBy ? undefined : caller),
-            pending: known?.session.pending ?? new PendingCalls((bytes) => share.grown(place, bytes)),
-          };
-      // The variant expires after an hour, so the next look-up marks the delegated tools as used.
-      const endsAt = Math.min(endOf(place, usage, maxDurationMs), isNarrowedBy ? now + narrowedMs : Number.POSITIVE_INFINITY);
-      place.variants.set(askedKey, { session, policy, narrowed: place.narrowed, endsAt });
-      if (known === undefined) share.grown(place, bytesOf.variant + 8 * askedKey.length);
-      return session;
-    },
-  };
+export function createSessions(governing: Pick<Governing, 'counters' | 'govern'>, room: SessionRoom): Sessions {
+  const state = new SessionsState(governing, room);
+  return { find: (identity, claimed) => findSession(state, identity, claimed) };
 }
+
+/** What the functions below work on. They are called for each call, and private methods were slower there. */
+class SessionsState {
+  readonly counters: Governing['counters'];
+  readonly govern: Governing['govern'];
+  readonly room: SessionRoom;
+  readonly shares = new Map<string, KeyShare>();
+  readonly cleanup: (now: number) => boolean;
+
+  constructor({ counters, govern }: Pick<Governing, 'counters' | 'govern'>, room: SessionRoom) {
+    this.counters = counters;
+    this.govern = govern;
+    this.room = room;
+    this.cleanup = cleanupIn(this.shares, room.budget);
+  }
+}
+
+function findSession(state: SessionsState, identity: Identity, claimed: CallerClaim): Session {
+  const { sessionId, chain, delegatedTools, tier, client } = claimed;
+  const index = heldBy(state.govern.cell);
+  const policy = markOf(index);
+  const now = state.govern.clock.now();
+  state.room.cleanUp(now);
+  const share = shareOf(state, identity.keyId);
+  const place = share.enter(`${identity.sub}\n${sessionId}`, sessionId !== identity.keyId, now);
+  // None of these values contains a line break.
+  const askedKey = `${tier}\n${client.name}\n${client.version ?? ''}\n${chain.join('\n')}`;
+  const known = place.variants.get(askedKey);
+  const isKnown = known !== undefined && known.policy === policy && known.narrowed === place.narrowed && now < known.endsAt;
+  if (isKnown && delegatedTools === null) return known.session;
+
+  const asked: Claim = { identity, hops: chain.map((agent) => ({ tier, client: client.name, agent })) };
+  const caller = bindCaller(index, asked);
+  const { agents, hops, isNarrowed } = narrowed(share, place, asked, { caller, delegatedTools, now });
+  const of: RunOf = { keyId: identity.keyId, sub: identity.sub, sessionId, agents };
+  const { profile } = caller;
+  const maxDurationMs = profile?.maxDurationMs ?? Number.POSITIVE_INFINITY;
+  const usage = usageOf(state, share, place, { of, agentId: profile?.id ?? null, maxDurationMs });
+  const numbers = numbersOf(state.room, share, place);
+  // A session with unchanged claims is reused, with its waiting calls and its computed state.
+  const isNarrowedBy = hops.some((hop) => 'handedTools' in hop);
+  const claim = isNarrowedBy ? { identity, hops } : asked;
+  const isSame = known !== undefined && known.session.run.usage === usage && isSameClaim(known.session.run.claim, claim);
+  const facts = { sessionId, client, runChain: chain.map(() => sessionId), chainClaimed: chain.length > 1 };
+  if (!isNarrowed)
+    return {
+      run: resumeRun(state.govern.cell, { facts, claim, usage, numbers, barred: sessionsFull }),
+      pending: new PendingCalls(),
+    };
+  const session: Session = isSame
+    ? known.session
+    : {
+        run: resumeRun(state.govern.cell, { facts, claim, usage, numbers }, isNarrowedBy ? undefined : caller),
+        pending: known?.session.pending ?? new PendingCalls((bytes) => share.grown(place, bytes)),
+      };
+  // The variant expires after an hour, so the next look-up marks the delegated tools as used.
+  const endsAt = Math.min(endOf(place, usage, maxDurationMs), isNarrowedBy ? now + narrowedMs : Number.POSITIVE_INFINITY);
+  place.variants.set(askedKey, { session, policy, narrowed: place.narrowed, endsAt });
+  if (known === undefined) share.grown(place, bytesOf.variant + 8 * askedKey.length);
+  return session;
+}
+
+function shareOf({ shares, room, cleanup }: SessionsState, keyId: string): KeyShare {
+  const known = shares.get(keyId);
+  if (known !== undefined) return known;
+  const share = new KeyShare(room.budget, room.floors, createNarrowings(room.narrowings));
+  shares.set(keyId, share);
+  room.budget.add(share);
+  room.addCleanup(cleanup);
+  return share;
+}
+
+/** Notes the tools that the caller was delegated, and returns the hops with what each was delegated. */
+function narrowed(
+  { narrowings }: KeyShare,
+  place: Place,
+  asked: Claim,
+  { caller, delegatedTools, now }: { caller: ReturnType<typeof bindCaller>; delegatedTools: readonly string[] | null; now: number },
+): { readonly agents: string[]; readonly hops: Claim['hops']; readonly isNarrowed: boolean } {
+  // Agents are identified by their registration and not by their name: an id and a name are the same agent, and a
+  // pin is not a choice of the caller.
+  const agents = caller.hops.map(({ profile: registered, name }) => registered?.id ?? name);
+  const isNarrowed = delegatedTools === null || narrowings.narrow(place.name, agents.at(-1) ?? '', delegatedTools, now);
+  if (delegatedTools !== null && isNarrowed) place.narrowed += 1;
+  const hops = asked.hops.map((hop, at) => {
+    const handedTools = narrowings.find(place.name, agents[at] ?? '', now);
+    return handedTools === undefined ? hop : { ...hop, handedTools };
+  });
+  return { agents, hops, isNarrowed };
+}
+
+function usageOf({ counters, govern }: SessionsState, share: KeyShare, place: Place, { of, agentId, maxDurationMs }: UsageOf): RunUsage {
+  const now = govern.clock.now();
+  const key = of.agents.join('\n');
+  const known = place.usages.get(key);
+  if (known !== undefined && now < endOf(place, known, maxDurationMs)) return known;
+  const shared = agentId === null || !place.isNamed ? null : { id: runIdOf(of), agentId, of };
+  const usage = createRunUsage(counters, { originSub: of.sub, shared, startedAt: now });
+  place.usages.set(key, usage);
+  if (known === undefined) share.grown(place, bytesOf.usage + 4 * key.length);
+  const [oldest] = place.usages.keys();
+  if (oldest !== undefined && place.usages.size > usagesMax) share.dropUsage(place, oldest);
+  return usage;
+}
+
+const numbersOf = (room: SessionRoom, share: KeyShare, place: Place): Numbers =>
+  (place.numbers ??= createNumbers({
+    above: room.floors.of(place.name),
+    onGrown: (bytes) => share.grown(place, bytes),
+  }));
 
 /**
  * References only the sessions: a memory budget outlives the workspaces that a control plane governs temporarily, and
