@@ -7,7 +7,7 @@
 import type { Clock } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
 import { createAcknowledgedMark } from './acknowledged-mark.ts';
-import { createAges } from './ages.ts';
+import { type Ages, createAges } from './ages.ts';
 import type { Hold } from './hold.ts';
 import { createLosses } from './losses.ts';
 import { type BatchLimits, createReader } from './reader.ts';
@@ -117,11 +117,7 @@ export function createBacklog(
     await Promise.all([losses.close(), segments.close()]);
     reader.close();
     mark.close();
-    try {
-      if (segments.acknowledged >= segments.last) await removeSpoolFolder(fs, hold.folder);
-    } finally {
-      hold.release();
-    }
+    await releaseFolder(fs, hold, segments);
   }
 
   return {
@@ -139,12 +135,7 @@ export function createBacklog(
     noteSent(sequence) {
       sent = Math.max(sent, sequence);
     },
-    status: () => ({
-      records: segments.last - segments.acknowledged,
-      bytes: segments.bytes,
-      oldestAt: segments.last > segments.acknowledged ? ages.oldestAt() : undefined,
-      lost: losses.count,
-    }),
+    status: () => statusOf(segments, ages, losses.count),
     readBatch,
     acknowledge,
     onBehind(behind) {
@@ -153,4 +144,18 @@ export function createBacklog(
     close: () => (closing ??= giveUp()),
     noteAppended,
   };
+}
+
+function statusOf(segments: Segments, ages: Ages, lost: number): BacklogStatus {
+  const records = segments.last - segments.acknowledged;
+  return { records, bytes: segments.bytes, oldestAt: records > 0 ? ages.oldestAt() : undefined, lost };
+}
+
+/** Deletes the folder if everything in it is acknowledged, and releases it in any case. */
+async function releaseFolder(fs: SpoolFs, hold: Hold, segments: Segments): Promise<void> {
+  try {
+    if (segments.acknowledged >= segments.last) await removeSpoolFolder(fs, hold.folder);
+  } finally {
+    hold.release();
+  }
 }
