@@ -32,87 +32,110 @@ const countMax = 256;
 export const createLoad = (max: number): Load => ({ max, held: 0, waiting: [] });
 
 export function createMailbox(load: Load): Mailbox {
-  const texts: string[] = [];
-  let unread = 0;
-  let ended: { readonly problem: string | null } | null = null;
-  let wake: (() => void) | null = null;
-  const isFull = (): boolean => texts.length >= countMax || load.held >= load.max;
-  const makeRoom = (): void => {
-    load.waiting = load.waiting.filter((goOn) => !goOn());
-  };
-  const release = (length: number): void => {
-    load.held -= length;
-    makeRoom();
-  };
-  const dropUnread = (): void => {
-    const length = unread;
-    texts.length = 0;
-    unread = 0;
-    release(length);
-  };
-  const room = (): Promise<void> =>
-    new Promise((resolve) =>
-      load.waiting.push(() => {
-        if (ended === null && isFull()) return false;
+  return new MessageQueue(load);
+}
+
+class MessageQueue implements Mailbox {
+  readonly #texts: string[] = [];
+  #unread = 0;
+  #ended: { readonly problem: string | null } | null = null;
+  #wake: (() => void) | null = null;
+  readonly #load: Load;
+
+  constructor(load: Load) {
+    this.#load = load;
+  }
+
+  put(text: string): Promise<void> {
+    if (this.#ended !== null) return Promise.resolve();
+    this.#texts.push(text);
+    this.#unread += text.length;
+    this.#load.held += text.length;
+    this.#wake?.();
+    return this.#isFull() ? this.#room() : Promise.resolve();
+  }
+
+  end(problem?: string): void {
+    this.#ended ??= { problem: problem ?? null };
+    this.#wake?.();
+    this.#makeRoom();
+  }
+
+  drop(problem: string): void {
+    this.#ended = { problem };
+    this.#dropUnread();
+    this.#wake?.();
+  }
+
+  get isFull(): boolean {
+    return this.#isFull();
+  }
+
+  get unread(): number {
+    return this.#unread;
+  }
+
+  async *events(signal: AbortSignal | null, left: () => void): AsyncGenerator<SseEvent> {
+    try {
+      for (;;) {
+        const text = this.#texts.shift();
+        if (text !== undefined) {
+          this.#unread -= text.length;
+          try {
+            yield { id: null, event: 'message', data: text, retry: null };
+          } finally {
+            this.#release(text.length);
+          }
+        } else if (signal?.aborted === true) return;
+        else if (this.#ended === null) await this.#next(signal);
+        else if (this.#ended.problem === null) return;
+        else throw new UpstreamDown(`the tool server ${this.#ended.problem}`);
+      }
+    } finally {
+      this.#ended ??= { problem: null };
+      this.#dropUnread();
+      left();
+    }
+  }
+
+  #isFull(): boolean {
+    return this.#texts.length >= countMax || this.#load.held >= this.#load.max;
+  }
+
+  #makeRoom(): void {
+    this.#load.waiting = this.#load.waiting.filter((goOn) => !goOn());
+  }
+
+  #release(length: number): void {
+    this.#load.held -= length;
+    this.#makeRoom();
+  }
+
+  #dropUnread(): void {
+    const length = this.#unread;
+    this.#texts.length = 0;
+    this.#unread = 0;
+    this.#release(length);
+  }
+
+  #room(): Promise<void> {
+    return new Promise((resolve) =>
+      this.#load.waiting.push(() => {
+        if (this.#ended === null && this.#isFull()) return false;
         resolve();
         return true;
       }),
     );
-  const next = (signal: AbortSignal | null): Promise<void> =>
-    new Promise((resolve) => {
+  }
+
+  #next(signal: AbortSignal | null): Promise<void> {
+    return new Promise((resolve) => {
       const done = (): void => {
         signal?.removeEventListener('abort', done);
         resolve();
       };
-      wake = done;
+      this.#wake = done;
       signal?.addEventListener('abort', done, { once: true });
     });
-  return {
-    put: (text) => {
-      if (ended !== null) return Promise.resolve();
-      texts.push(text);
-      unread += text.length;
-      load.held += text.length;
-      wake?.();
-      return isFull() ? room() : Promise.resolve();
-    },
-    end: (problem) => {
-      ended ??= { problem: problem ?? null };
-      wake?.();
-      makeRoom();
-    },
-    drop: (problem) => {
-      ended = { problem };
-      dropUnread();
-      wake?.();
-    },
-    get isFull() {
-      return isFull();
-    },
-    get unread() {
-      return unread;
-    },
-    events: async function* (signal, left) {
-      try {
-        for (;;) {
-          const text = texts.shift();
-          if (text !== undefined) {
-            unread -= text.length;
-            try {
-              yield { id: null, event: 'message', data: text, retry: null };
-            } finally {
-              release(text.length);
-            }
-          } else if (signal?.aborted === true) return;
-          else if (ended === null) await next(signal);
-          else if (ended.problem === null) return;
-          else throw new UpstreamDown(`the tool server ${ended.problem}`);
-        }
-      } finally {
-        ended ??= { problem: null };
-        dropUnread();
-        left();
-      }
-    },
-  };
+  }
 }
