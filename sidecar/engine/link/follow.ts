@@ -13,7 +13,6 @@ import type { OfferResult, PolicyCell } from '../snapshot/cell.ts';
 import type { Channel } from './channel.ts';
 import { explainLink } from './explain.ts';
 import { ownConnection } from './own-connection.ts';
-import { reportStatus } from './report-status.ts';
 
 export interface FollowDeps {
   readonly cell: PolicyCell;
@@ -258,3 +257,22 @@ function taken({ log, onTaken }: FollowDeps, what: 'snapshot' | 'delta', revisio
 
 const answerTo = (revision: RevisionName | null, offered: OfferResult): SyncRequest =>
   offered.ok ? { ack: { revision, hash: offered.index.hash } } : { nack: { revision, code: offered.code, message: offered.message } };
+
+// Reports the status of a sidecar for operators: at once on an accepted stream, then whenever it has changed, but at
+// most once every `bounds.statusMs`.
+
+/** Reports until the returned function is called. */
+function reportStatus(read: () => Status, write: (request: SyncRequest) => void): () => void {
+  let told = '';
+  const tell = (): void => {
+    const status = read();
+    const text = JSON.stringify(status);
+    if (text === told) return;
+    told = text;
+    write({ status });
+  };
+  tell();
+  const timer = setInterval(tell, bounds.statusMs);
+  timer.unref();
+  return () => clearInterval(timer);
+}

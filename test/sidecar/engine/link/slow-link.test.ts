@@ -5,7 +5,7 @@ import { bounds, type QuotaAnswer, type QuotaAsk } from '@tollgate/proto/contrac
 import { expect, test } from 'vitest';
 import { SharedRunCalls } from '../../../../sidecar/engine/limits/shared-calls.ts';
 import { keepLeases } from '../../../../sidecar/engine/link/lease-keeper.ts';
-import { asksOf } from '../../../../sidecar/engine/link/quota-messages.ts';
+import { asksOf } from '../../../../sidecar/engine/link/quota-stream.ts';
 import { runOf } from '../../../support/lease-names.ts';
 import { createManualClock } from '../../../support/manual-clock.ts';
 import { silentLog } from '../../../support/silent-log.ts';
