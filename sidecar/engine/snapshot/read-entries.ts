@@ -2,6 +2,7 @@
 // the error.
 import {
   bounds,
+  broughtNameProblem,
   type CompiledAgent,
   type CompiledDocument,
   type CompiledKey,
@@ -9,21 +10,37 @@ import {
   type CompiledServer,
   type CompiledSettings,
   type CompiledTarget,
+  type CompiledToolNames,
   type DocumentId,
   documentKey,
+  hosts,
   isRole,
   isTier,
+  nameProblem,
   plainRedaction,
   plainToolNames,
   type Rule,
   serverUrlProblem,
   type TierRules,
   tiers,
+  toolNamesMax,
 } from '@tollgate/proto/contract';
 import type { Contents } from '../decide/snapshot.ts';
-import { array, boolean, type Fields, InvalidEntry, integer, namedOnce, nullable, object, oneOf, pair, string } from './read.ts';
+import {
+  array,
+  boolean,
+  type Fields,
+  integer,
+  InvalidEntry,
+  namedOnce,
+  nullable,
+  object,
+  oneOf,
+  pair,
+  type Reader,
+  string,
+} from './read.ts';
 import { readRedaction } from './read-redaction.ts';
-import { readToolNames } from './read-tool-names.ts';
 
 export interface RawEntry {
   readonly key: string;
@@ -240,3 +257,26 @@ function readTarget(value: unknown, path: string): CompiledTarget {
   }
   return { kind: 'command', program: target.read('program', string), args: target.read('args', names), env: target.read('env', names) };
 }
+
+// Reads what a workspace adds to the tables of the hosts' names. After a successful read, each name leads to exactly
+// one name.
+
+function readToolNames(value: unknown, path: string): CompiledToolNames {
+  // A host that only a newer sidecar knows does not call this one, so its table has no use here. An unknown host is
+  // rejected.
+  const known: Reader<CompiledToolNames[number]> = pair(oneOf(...hosts), names);
+  return namedOnce(known)(value, path).map(([host, table]) => [oneOf(...hosts)(host, path), table] as const);
+}
+
+const brought: Reader<readonly [string, string]> = (value, path) => {
+  const [theirs, ours] = pair(string, string)(value, path);
+  const wrong = nameProblem(theirs) ?? broughtNameProblem(theirs, ours);
+  if (wrong !== null) throw new InvalidEntry(`${path}: ${wrong}`);
+  return [theirs, ours];
+};
+
+const names: Reader<CompiledToolNames[number][1]> = (value, path) => {
+  if (Array.isArray(value) && value.length > toolNamesMax)
+    throw new InvalidEntry(`${path}: must hold at most ${toolNamesMax}, holds ${value.length}`);
+  return namedOnce(brought)(value, path);
+};
