@@ -15,9 +15,8 @@
 // before any of them works. Then those records are shipped although they were refused. Nothing on that disk could
 // prevent this.
 // Every write tries again, so a disk that has free space again is used.
-import { headerBytes, recordBytesMax, writeHeader } from './record.ts';
-import { cutBack, type Place, strikeOut } from './refused.ts';
-import type { Segments } from './segments.ts';
+import { headerBytes, recordBytesMax, voidMark, writeHeader } from './record.ts';
+import type { Segment, Segments } from './segments.ts';
 import type { SpoolFs } from './spool-fs.ts';
 import { AuditUnavailable } from './unavailable.ts';
 
@@ -247,4 +246,39 @@ function oversized(length: number): AuditUnavailable {
 
 function messageOf(cause: unknown): string {
   return cause instanceof Error ? cause.message : String(cause);
+}
+
+// The two functions below invalidate what a refused write may have left at the end of a segment, in the file itself, so
+// that a later process does not read it as entries. Each returns whether it succeeded.
+
+/** A segment that is open for writing. */
+interface Place {
+  readonly fd: number;
+  readonly segment: Segment;
+}
+
+/** `isSynced`: the result must survive a power loss too. */
+function cutBack(fs: SpoolFs, { fd, segment }: Place, isSynced: boolean): boolean {
+  try {
+    fs.ftruncateSync(fd, segment.bytes);
+    if (isSynced) fs.fsyncSync(fd);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * Overwrites in place: it needs no additional space, and it changes only bytes that the file has. `sequence` is the
+ * first refused one.
+ */
+function strikeOut(fs: SpoolFs, { fd, segment }: Place, { sequence, isSynced }: { sequence: number; isSynced: boolean }): boolean {
+  const mark = voidMark(sequence);
+  try {
+    const taken = fs.writeSync(fd, mark, 0, mark.length, segment.bytes);
+    if (isSynced) fs.fsyncSync(fd);
+    return taken === mark.length;
+  } catch {
+    return false;
+  }
 }
