@@ -1,8 +1,7 @@
 // Exports the metrics of a sidecar process at `/metrics`. Their values are read from its parts at each scrape.
-import { Counter, Histogram, type Registry } from 'prom-client';
+import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import type { Sidecar } from '../../doors/sidecar.ts';
 import { countDecisions, type DecisionMetrics } from '../../telemetry/decision-metrics.ts';
-import { exportCertificate } from './certificate.ts';
 import { gaugesIn, totalsIn } from './gauges.ts';
 
 export function exportSidecar(registry: Registry, sidecar: Sidecar): DecisionMetrics {
@@ -65,4 +64,20 @@ export function exportSidecar(registry: Registry, sidecar: Sidecar): DecisionMet
     unauthenticated: () => unauthenticated.inc(),
     throttled: () => throttled.inc(),
   };
+}
+
+// Exports when the certificate expires that a sidecar presents to its control plane. Absent if it presents none.
+
+export function exportCertificate(registry: Registry, { linkCredentials }: Pick<Sidecar, 'linkCredentials'>): Gauge<'certificate'> | null {
+  if (linkCredentials === null) return null;
+  return new Gauge({
+    name: 'tollgate_certificate_expires_seconds',
+    help: 'When a certificate expires, in seconds since 1970',
+    labelNames: ['certificate'],
+    registers: [registry],
+    collect() {
+      const { expiresAt } = linkCredentials;
+      if (expiresAt !== null) this.set({ certificate: 'client' }, expiresAt / 1000);
+    },
+  });
 }

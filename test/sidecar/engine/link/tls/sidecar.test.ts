@@ -4,7 +4,7 @@ import { ServerCredentials } from '@grpc/grpc-js';
 import { AppError } from '@tollgate/proto/contract';
 import { Registry } from 'prom-client';
 import { expect, onTestFinished, test } from 'vitest';
-import { exportCertificate } from '../../../../../sidecar/app/metrics/certificate.ts';
+import { exportCertificate } from '../../../../../sidecar/app/metrics/sidecar.ts';
 import { startSidecar } from '../../../../../sidecar/app/start.ts';
 import type { Sidecar } from '../../../../../sidecar/doors/sidecar.ts';
 import { issue, makeAuthority } from '../../../../support/authorities.ts';
