@@ -2,25 +2,29 @@
 // is for people. It reads the same index and makes the same folds as `decide`, but it counts nothing and checks no
 // caps.
 import {
+  broughtBy,
+  childPath,
   type CompiledAgent,
+  type CompiledToolNames,
   documentKey,
+  type HostName,
+  keyedPath,
   type Layer,
+  parseAgentType,
   type Part,
   type Permission,
-  parseAgentType,
   type RedactionKind,
   type Tier,
   type Transform,
+  wildcardPrefix,
 } from '@tollgate/proto/contract';
 import { documentIdsFor, haltOf } from './bind.ts';
 import type { Index } from './build-index.ts';
 import type { Subject } from './call.ts';
 import type { BoundHop } from './caller.ts';
 import { registrationRefusal, toolRefusal } from './chain.ts';
-import type { IndexedDocument, Opinion } from './document.ts';
-import { readOpinion } from './document.ts';
+import { type IndexedDocument, type Opinion, readOpinion } from './document.ts';
 import { type Fold, foldDocuments, type Winner } from './fold.ts';
-import { type HostsName, namesInHosts } from './host-names.ts';
 import { keptKinds } from './kept-kinds.ts';
 import { type Change, obstaclesOf, partOf, type Speaker, waysToAllow } from './ways-to-allow.ts';
 import { limitWords, ruleWords } from './words.ts';
@@ -199,4 +203,33 @@ function ruleOf(fields: readonly ExplainedField[]): ExplainedLayer['rule'] {
     if (override === true) rule.set('override', true);
   }
   return Object.fromEntries(rule);
+}
+
+// Finds the names that hosts use for a tool, according to the workspace's own tables: the reverse mapping from our
+// name. Pure.
+
+interface HostsName {
+  readonly host: HostName;
+  readonly name: string;
+  /** For example `toolNames.codex["Bash"]`, in the workspace document. */
+  readonly path: string;
+}
+
+function namesInHosts(toolNames: CompiledToolNames, tool: string): readonly HostsName[] {
+  return toolNames.flatMap(([host, names]) => {
+    const table = new Map(names);
+    return names.flatMap(([theirs, ours]) => {
+      const name = broughtFrom(theirs, ours, tool);
+      // Another row may match that name more closely.
+      if (name === null || broughtBy(table, name) !== tool) return [];
+      return [{ host, name, path: keyedPath(childPath('toolNames', host), theirs) }];
+    });
+  });
+}
+
+function broughtFrom(theirs: string, ours: string, tool: string): string | null {
+  const prefix = wildcardPrefix(theirs);
+  if (prefix === null) return ours === tool ? theirs : null;
+  const begins = wildcardPrefix(ours) ?? '';
+  return begins !== '' && tool.startsWith(begins) ? prefix + tool.slice(begins.length) : null;
 }
