@@ -12,7 +12,6 @@ import { readMessage, type ServerMessage } from '../wire/server-message.ts';
 import { type Channel, type ChannelListener, UpstreamDown } from '../upstream.ts';
 import { createLoad, createMailbox, type Mailbox } from './mailbox.ts';
 import { inClientsWords, inOurWords, numberOf, type Place, placeOf } from './place.ts';
-import { createUnreadMessages } from './unread-messages.ts';
 
 export interface ProgramSession {
   /** A POST or a GET. */
@@ -166,4 +165,33 @@ export async function sendTo(channel: Channel, text: string): Promise<void> {
   } catch (error) {
     throw error instanceof UpstreamDown ? new UpstreamDown(`the tool server ${error.message}`) : error;
   }
+}
+
+// Stores messages that a program sends while no reader is connected, for the next reader. A program may send anything
+// at any time, so only the newest messages are kept.
+interface UnreadMessages {
+  add(text: string): void;
+  /** Returns all stored messages, oldest first, and clears the store. */
+  take(): readonly string[];
+}
+
+const countMax = 200;
+const lengthMax = 1_048_576;
+
+function createUnreadMessages(): UnreadMessages {
+  let texts: string[] = [];
+  let length = 0;
+  return {
+    add: (text) => {
+      texts.push(text);
+      length += text.length;
+      while (texts.length > countMax || length > lengthMax) length -= texts.shift()?.length ?? 0;
+    },
+    take: () => {
+      const all = texts;
+      texts = [];
+      length = 0;
+      return all;
+    },
+  };
 }
