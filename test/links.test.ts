@@ -1,9 +1,10 @@
 // Checks that the links between the documents of this repository lead to an existing file and to an existing heading in
-// it, and that the paths of CONTRIBUTING.md exist.
+// it, and that the paths of CONTRIBUTING.md exist. `.ci/site.ts` checks the same of the built site.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
+import { anchorOf } from '../site/anchor.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
@@ -20,13 +21,6 @@ const documents = [
 
 /** The text without code blocks, in which `#` begins a comment. */
 const proseOf = (path: string): string => readFileSync(path, 'utf8').replaceAll(/^```[\s\S]*?^```/gm, '');
-
-/** Builds the anchor of a heading as GitHub does. */
-const anchorOf = (heading: string): string =>
-  heading
-    .toLowerCase()
-    .replaceAll(/[^\p{L}\p{N} _-]/gu, '')
-    .replaceAll(' ', '-');
 
 const anchorsIn = (path: string): ReadonlySet<string> =>
   new Set([...proseOf(path).matchAll(/^#{1,6} +(.+?) *$/gm)].map(([, heading = '']) => anchorOf(heading)));
