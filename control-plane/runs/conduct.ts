@@ -6,7 +6,7 @@ import type { RunHalt, RunRef } from './rules/run.ts';
 import { loggable } from '../base/loggable.ts';
 import { untilAborted } from '../base/until-aborted.ts';
 import { awaitEnd } from './await-end.ts';
-import type { Begun, RunNode } from './begin-run.ts';
+import type { RunBeginning, RunNode } from './begin-run.ts';
 import { createConversation } from './conversation.ts';
 import type { RunEvent, RunResult, RunStopReason } from './events.ts';
 import { runLoop } from './loop.ts';
@@ -22,7 +22,7 @@ export interface ConductDeps extends Pick<RunParts, 'models' | 'rates' | 'money'
   readonly watch: (run: RunRef, halt: (why: RunHalt) => void) => () => void;
 }
 
-export interface ConductedRun extends Begun {
+export interface ConductedRun extends RunBeginning {
   readonly input: string;
   readonly context: Readonly<Record<string, string>>;
   readonly emit: (event: RunEvent) => Promise<void>;
