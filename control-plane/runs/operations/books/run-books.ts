@@ -7,7 +7,7 @@
 import { AppError } from '@tollgate/proto/contract';
 import { makeId } from '../../../access/rules/key.ts';
 import type { WantedMoney } from '../../rules/budget.ts';
-import { type RunRef, runKey, type ToldProgress } from '../../rules/run.ts';
+import { runKey, type RunRef, type ToldProgress } from '../../rules/run.ts';
 import type { Money, MoneyReservation } from '../../money.ts';
 import type { NewRun, RunEnd, RunRecords } from '../../records.ts';
 import { findRunOwner, type RunOwner } from '../../store/runs.ts';
@@ -19,9 +19,8 @@ import { createProgress, type Progress } from './progress.ts';
 import { recordBegin } from './record-begin.ts';
 import { recordEnd } from './record-end.ts';
 import { reserve, type ReserveAttempt } from './reserve.ts';
-import { reservePatiently } from './reserve-patiently.ts';
 import { settle } from './settle.ts';
-import { tryAgain } from './try-again.ts';
+import { setTimeout as delay } from 'node:timers/promises';
 
 export interface RunBooks {
   readonly money: Money;
@@ -214,3 +213,53 @@ const refused = (reason: unknown): unknown =>
         cause: reason,
       })
     : reason;
+
+// Waits a limited time for money that other calls have reserved and not spent.
+
+interface ReserveWait {
+  readonly busyMs: number;
+  readonly signal: AbortSignal;
+}
+
+const askAgainMs = 250;
+
+/**
+ * `weigh` is called with true for the last try, which accepts the amount that is available. Rejects with an abort error
+ * when the signal is aborted. A `weigh` that is running then can still grant a reservation.
+ */
+async function reservePatiently(
+  weigh: (isLast: boolean) => Promise<ReserveAttempt>,
+  { busyMs, signal }: ReserveWait,
+): Promise<MoneyReservation> {
+  for (let waitedMs = 0; ; waitedMs += askAgainMs) {
+    const isLast = waitedMs >= busyMs;
+    const weighed = await weigh(isLast);
+    if (weighed.kind !== 'busy') return weighed;
+    if (isLast) return { kind: 'exhausted', bound: weighed.bound };
+    await delay(askAgainMs, undefined, { signal });
+  }
+}
+
+// Retries steps of the books while the database is not available for a moment: a few tries, with increasing waits
+// between them.
+
+interface Tries {
+  readonly afterMs: readonly number[];
+  /** After it is aborted, no further try begins. The first try always runs. */
+  readonly signal: AbortSignal;
+  /** Can be more than the number of waits. Then the last wait applies to each further try. */
+  readonly max?: number;
+}
+
+/** Each step must detect what an earlier try has already done. */
+async function tryAgain<T>(step: () => Promise<T>, { afterMs, signal, max = afterMs.length }: Tries): Promise<T> {
+  for (let tried = 0; tried < max; tried += 1) {
+    try {
+      return await step();
+    } catch (reason) {
+      if (!isUnavailable(reason) || signal.aborted) throw reason;
+      await delay(afterMs[Math.min(tried, afterMs.length - 1)], undefined, { signal }).catch(() => undefined);
+    }
+  }
+  return step();
+}
