@@ -11,7 +11,7 @@ import type { Actor } from '../access/rules/actor.ts';
 import { type Form as SidecarForm, mayServe } from '../sidecars/rules/forms.ts';
 import { helloProblem, nackCodeOf } from '../sidecars/rules/sidecar.ts';
 import type { ConnectedSidecar, Roster } from '../sidecars/operations/roster.ts';
-import type { Follower, LiveWorkspace, Published, Publisher } from '../publish/publisher.ts';
+import type { Follower, LiveWorkspace, PublishedView, Publisher } from '../publish/publisher.ts';
 import type { GrpcMetrics } from './metrics.ts';
 import { type Answer, createPushes, type Encodable, type Pushes } from './pushes.ts';
 import type { StreamSeats } from './stream-seats.ts';
@@ -157,7 +157,7 @@ class PolicyStream {
     this.#heartbeat = setInterval(() => this.#beat(), bounds.heartbeatMs);
   }
 
-  #offer(published: Published, live: LiveWorkspace): void {
+  #offer(published: PublishedView, live: LiveWorkspace): void {
     const greeted = this.#greeted;
     if (greeted === null) return;
     const actor = this.#actor;

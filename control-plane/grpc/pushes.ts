@@ -8,7 +8,7 @@
 // snapshot once. If it refuses that, nothing is sent until the next revision.
 import type { Revision__Output, SyncRequest__Output, SyncResponse } from '@tollgate/proto';
 import type { RevisionName } from '@tollgate/proto/contract';
-import type { Published } from '../publish/publisher.ts';
+import type { PublishedView } from '../publish/publisher.ts';
 
 /** A response, or one that is already encoded: a snapshot is encoded once and written to every stream of its view. */
 export type Encodable = SyncResponse | { readonly encoded: Buffer };
@@ -23,7 +23,7 @@ export interface Pushes {
   readonly offered: boolean;
   /** The number of the unanswered revision; null: there is no unanswered push. */
   readonly waitsFor: number | null;
-  offer(published: Published): void;
+  offer(published: PublishedView): void;
   /** Returns the answered revision and when it was raised, or what is wrong with the answer. */
   answered(answer: Answer): (RevisionName & { readonly raisedAt: number }) | { readonly problem: string };
 }
@@ -48,9 +48,9 @@ class RevisionPushes implements Pushes {
   /** The hash of the snapshot that the sidecar holds. */
   #hash: Buffer;
   #sent: SentRevision | null = null;
-  #next: Published | null = null;
+  #next: PublishedView | null = null;
   /** The last revision that was offered; null: none. */
-  #newest: Published | null = null;
+  #newest: PublishedView | null = null;
 
   constructor({ held, heldHash, capabilities }: HeldSnapshot, write: Write) {
     this.#write = write;
@@ -68,7 +68,7 @@ class RevisionPushes implements Pushes {
     return this.#sent?.number ?? null;
   }
 
-  offer(published: Published): void {
+  offer(published: PublishedView): void {
     this.#newest = published;
     if (this.#sent !== null) this.#next = published;
     else this.#send(published, false);
@@ -96,7 +96,7 @@ class RevisionPushes implements Pushes {
     return { epoch: was.epoch, number: was.number, raisedAt: was.raisedAt };
   }
 
-  #send(published: Published, wholly: boolean): void {
+  #send(published: PublishedView, wholly: boolean): void {
     const { epoch, revision: number, raisedAt } = published;
     // The sidecar has received a newer revision elsewhere. That revision will arrive here too.
     if (this.#base !== null && this.#base.epoch === epoch && this.#base.number > number) return;

@@ -39,7 +39,7 @@ export interface LiveWorkspace {
 
 type Parts = Readonly<Record<ViewPart | 'serversForLibrary', Omit<EntrySet, 'replace'>>>;
 
-export interface Holding extends LiveWorkspace {
+export interface HeldWorkspace extends LiveWorkspace {
   readonly parts: Parts;
   /** The keys that were touched after that revision; null if this is no longer known. */
   keysAfter(revision: number): ReturnType<ChangeLog['keysAfter']>;
@@ -49,9 +49,9 @@ export interface Holding extends LiveWorkspace {
 type Whole = Extract<WorkspaceRead, { readonly kind: 'whole' }>;
 type Changes = Extract<WorkspaceRead, { readonly kind: 'changes' }>;
 
-export const holdWorkspace = (whole: Whole, defaults: PolicyDefaults): Holding => new HeldWorkspace(whole, defaults);
+export const holdWorkspace = (whole: Whole, defaults: PolicyDefaults): HeldWorkspace => new CompiledWorkspace(whole, defaults);
 
-class HeldWorkspace implements Holding {
+class CompiledWorkspace implements HeldWorkspace {
   readonly #defaults: PolicyDefaults;
   #now: WorkspaceState;
   readonly #documents = new Map<string, StoredDocument>();

@@ -12,15 +12,15 @@ import { type View, viewKey } from './view.ts';
 import { loggable } from '../base/loggable.ts';
 import type { RevisionListener } from './store/watch-revisions.ts';
 import { createEncodedBudget, type EncodedBudget } from './encoded-budget.ts';
-import { type LiveWorkspace, type Holding, holdWorkspace } from './holding.ts';
-import { type Published, publishView } from './published.ts';
+import { type LiveWorkspace, type HeldWorkspace, holdWorkspace } from './holding.ts';
+import { type PublishedView, publishView } from './published.ts';
 
-export type { LiveWorkspace, Published };
+export type { LiveWorkspace, PublishedView };
 
 export interface Follower {
   readonly view: View;
   /** Offers the newest revision, and the state from which it was compiled. Called again for every newer one. */
-  offer(published: Published, live: LiveWorkspace): void;
+  offer(published: PublishedView, live: LiveWorkspace): void;
   /** The workspace was removed. No more revisions will be offered. */
   gone(): void;
 }
@@ -50,9 +50,9 @@ interface Board {
   readonly followers: Set<Follower>;
   /** The number of followers of each view. */
   readonly followersOf: Map<string, number>;
-  holding: Holding | null;
+  holding: HeldWorkspace | null;
   /** The views of the held revision that were requested. */
-  readonly views: Map<string, Published>;
+  readonly views: Map<string, PublishedView>;
   wanted: number;
   raisedAt: number;
   /** The database was restored. The held state may belong to another history. */
