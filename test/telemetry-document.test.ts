@@ -8,7 +8,7 @@ import { Registry } from 'prom-client';
 import { expect, test } from 'vitest';
 import { createGrpcMetrics, exportRoster } from '../control-plane/grpc/metrics.ts';
 import { exportGovernor } from '../control-plane/runs/governance/metrics.ts';
-import { countRuns } from '../control-plane/runs/metrics.ts';
+import { createRunCounts } from '../control-plane/runs/metrics.ts';
 import { exportSidecar } from '../sidecar/app/metrics/sidecar.ts';
 import { countDecisions } from '../sidecar/telemetry/decision-metrics.ts';
 import { createTestSidecar } from './support/governing.ts';
@@ -109,10 +109,7 @@ async function fillRegistries(): Promise<readonly (readonly [Program, Registry])
   exportRoster(plane, () => new Map());
   countDecisions(plane);
   exportGovernor(plane, { shipping: () => new Map(), leasing: () => [], unrecorded: 0, dryDenials: 0 });
-  countRuns(
-    { registry: plane, find: () => null, now: () => 0 },
-    { money: { reserve: fail, settle: fail }, records: { begin: fail, end: fail, update: fail } },
-  );
+  createRunCounts({ registry: plane, find: () => null, now: () => 0 });
   return [
     ['sidecar', sidecar],
     ['control-plane', plane],
@@ -133,7 +130,3 @@ test('the registries hold the metrics that the sources declare', async () => {
     expect(metricsOf(program).map(metricText)).toEqual(expect.arrayContaining([...held]));
   }
 });
-
-const fail = (): never => {
-  throw new Error('this function must not be called');
-};

@@ -23,9 +23,9 @@ import { createSeats } from '../base/turns.ts';
 import type { Publisher } from '../publish/publisher.ts';
 import { createGovernor, type GovernorDeps } from '../runs/governance/governor.ts';
 import { exportGovernor } from '../runs/governance/metrics.ts';
-import { type CountedModel, countRuns } from '../runs/metrics.ts';
+import { type CountedModel, createRunCounts } from '../runs/metrics.ts';
 import type { Models } from '../runs/model.ts';
-import { countRefusedMoney } from '../runs/refused-money.ts';
+import { createRefusalCounts } from '../runs/refused-money.ts';
 import { belowBounds, createRunner, type Runner } from '../runs/runner.ts';
 import { createAliases } from '../runs/tools/aliases.ts';
 import { createArgumentsProblem } from '../runs/tools/arguments.ts';
@@ -123,10 +123,16 @@ export async function wireRuns(
     );
   const schemaProblem = createSchemaProblem();
   const decided = countDecisions(registry);
-  const counted = countRuns({ registry, find: (model) => countedModel(catalogue, model), now: () => systemClock.now() }, books);
+  const { countRuns, countSpend } = createRunCounts({
+    registry,
+    find: (model) => countedModel(catalogue, model),
+    now: () => systemClock.now(),
+  });
+  const { countRefusals, countRefusedDays } = createRefusalCounts(registry);
   const runner = createRunner({
-    ...counted,
-    ...countRefusedMoney(registry, { money: counted.money, admit: (caller, least) => requireDay(deps, caller, least) }),
+    records: countRuns(books.records),
+    money: countRefusals(countSpend(books.money)),
+    admit: countRefusedDays((caller, least) => requireDay(deps, caller, least)),
     decided,
     seatsBelow: createSeats(belowBounds),
     watch: (run, halt) => heartbeat.watch(run, halt),

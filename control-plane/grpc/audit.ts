@@ -24,7 +24,7 @@ import {
 import { onlySubOf } from '../sidecars/rules/forms.ts';
 import { grpcStatusOf } from '../base/errors.ts';
 import { loggable } from '../base/loggable.ts';
-import type { Intake } from './intake.ts';
+import type { Intake, IntakePlace } from './intake.ts';
 import type { GrpcMetrics } from './metrics.ts';
 import { type KeyWatch, watchKey } from './watch-key.ts';
 
@@ -67,123 +67,164 @@ interface QueuedBatch {
   readonly content: AuditBatch | { readonly problem: string };
 }
 
+type ShipStream = ServerDuplexStream<WeighedRequest, ShipResponse>;
+
 /** Serves one authenticated stream until either side ends it. */
-export function serveShip(
-  { ingest, stillStands, log, intake, metrics }: AuditEdgeDeps & { readonly intake: Intake },
-  stream: ServerDuplexStream<WeighedRequest, ShipResponse>,
-  actor: Actor,
-): void {
-  const place = intake.open(actor);
-  if ('taken' in place) {
+export function serveShip(deps: AuditEdgeDeps & { readonly intake: Intake }, stream: ShipStream, actor: Actor): void {
+  const place = deps.intake.open(actor);
+  if ('taken' in place)
     stream.emit('error', { code: status.RESOURCE_EXHAUSTED, details: `too many audit streams are open for this ${place.taken}` });
-    return;
+  else new AuditStream(deps, stream, actor, place).listen();
+}
+
+class AuditStream {
+  readonly #deps: AuditEdgeDeps & { readonly intake: Intake };
+  readonly #stream: ShipStream;
+  readonly #actor: Actor;
+  readonly #place: IntakePlace;
+  readonly #deliverer: Deliverer;
+  readonly #leaveKey: () => void;
+  readonly #queue: QueuedBatch[] = [];
+  readonly #spools = new Set<string>();
+  /** Of all batches that are not stored yet, also of the one that is being stored. */
+  #queuedRecords = 0;
+  #queuedBytes = 0;
+  /** The last credit that was sent; 0 before the hello. */
+  #granted = 0;
+  #ingesting = false;
+  /** The sidecar sends nothing more. */
+  #finished = false;
+  #ended = false;
+  /** Ends the wait for the sidecar to read. */
+  #resume = (): void => {};
+
+  constructor(deps: AuditEdgeDeps & { readonly intake: Intake }, stream: ShipStream, actor: Actor, place: IntakePlace) {
+    this.#deps = deps;
+    this.#stream = stream;
+    this.#actor = actor;
+    this.#place = place;
+    this.#deliverer = { keyId: actor.keyId, onlySub: onlySubOf(actor) };
+    this.#leaveKey = watchKey(deps, actor, (details) => this.#end(status.UNAUTHENTICATED, details));
   }
-  const deliverer: Deliverer = { keyId: actor.keyId, onlySub: onlySubOf(actor) };
-  const queue: QueuedBatch[] = [];
-  const spools = new Set<string>();
-  let queued = { records: 0, bytes: 0 };
-  let granted = 0;
-  let ingesting = false;
-  let ended = false;
-  let resume = (): void => {};
 
-  const stop = (): void => {
-    ended = true;
-    for (const { bytes } of queue.splice(0)) place.give(bytes);
-    leaveKey();
-    place.leave();
-    resume();
-  };
-  const end = (code: status, details: string): void => {
-    if (ended) return;
-    stop();
-    stream.emit('error', { code, details });
-  };
-  const leaveKey = watchKey({ stillStands, log }, actor, (details) => end(status.UNAUTHENTICATED, details));
-
-  /** Resolves when the written data was sent, or when the stream has ended. */
-  const send = (response: ShipResponse): Promise<void> | void => {
-    if (ended || stream.write(response)) return;
-    return new Promise((resolve) => {
-      resume = resolve;
-      stream.once('drain', resolve);
+  listen(): void {
+    this.#stream.on('data', (request: WeighedRequest) => this.#receive(request));
+    this.#stream.on('end', () => {
+      this.#finished = true;
+      void this.#drain();
     });
-  };
-  const grant = (): Promise<void> | void => {
-    const credit = intake.credit;
-    // A small change does not justify a message.
-    if (granted !== 0 && credit > granted / 2 && credit < granted * 2) return;
-    granted = credit;
-    return send({ credit: { records: credit } });
-  };
-  const judge = async ({ spoolId: spool, first, content }: QueuedBatch): Promise<IngestResult> => {
+    this.#stream.on('cancelled', () => this.#stop());
+    this.#stream.on('error', () => this.#stop());
+  }
+
+  #receive({ hello, batch, bytes }: WeighedRequest): void {
+    if (this.#ended) return;
+    if (hello != null) return this.#greet(hello);
+    if (this.#granted === 0) return this.#end(status.INVALID_ARGUMENT, 'the first message must be hello');
+    if (batch != null) this.#enqueue(batch, bytes);
+  }
+
+  #greet({ capabilities }: NonNullable<ShipRequest__Output['hello']>): void {
+    if (this.#granted !== 0) return this.#end(status.INVALID_ARGUMENT, 'hello must be sent only once');
+    const problem = capabilitiesProblem(capabilities);
+    if (problem !== null) return this.#end(status.INVALID_ARGUMENT, problem);
+    void this.#grant();
+  }
+
+  #enqueue(batch: Batch__Output, bytes: number): void {
+    if (!isSpoolId(batch.spoolId)) return this.#end(status.INVALID_ARGUMENT, 'batch.spool_id must be 32 hex digits');
+    if (this.#queuedRecords + batch.records.length > queuedRecordsMax)
+      return this.#end(status.INVALID_ARGUMENT, `more than ${queuedRecordsMax} records are unacknowledged`);
+    if (this.#spools.add(batch.spoolId).size > spoolsMax)
+      return this.#end(status.INVALID_ARGUMENT, `more than ${spoolsMax} spools were sent on this stream`);
+    const next = queuedFrom(batch, bytes, this.#actor.workspaceId, this.#deliverer);
+    if (!this.#place.take(next.bytes))
+      return this.#end(status.UNAVAILABLE, 'too many batches of this key wait to be stored; connect again');
+    this.#queuedRecords += next.records;
+    this.#queuedBytes += next.bytes;
+    this.#queue.push(next);
+    if (this.#isFull()) this.#stream.pause();
+    void this.#drain();
+  }
+
+  #isFull(): boolean {
+    return this.#queuedBytes > queuedBytesMax || this.#queue.length >= queuedBatchesMax;
+  }
+
+  async #drain(): Promise<void> {
+    if (this.#ingesting) return;
+    this.#ingesting = true;
+    for (let next = this.#queue.shift(); next !== undefined && !this.#ended; next = this.#queue.shift()) {
+      await this.#store(next);
+      if (!this.#ended && this.#stream.isPaused() && !this.#isFull()) this.#stream.resume();
+    }
+    this.#ingesting = false;
+    if (this.#finished && !this.#ended) {
+      this.#stop();
+      this.#stream.end();
+    }
+  }
+
+  /** Stores a batch, or refuses it, and answers it. */
+  async #store(next: QueuedBatch): Promise<void> {
+    const { spoolId, records, bytes } = next;
+    try {
+      // The bytes are held until the batch is stored, even if the stream has ended in the meantime.
+      const ingested = await this.#ingest(next).finally(() => this.#place.give(bytes));
+      this.#queuedRecords -= records;
+      this.#queuedBytes -= bytes;
+      if ('refused' in ingested) await this.#send({ refused: { spoolId, code: ingested.refused, expected: ingested.expected } });
+      else await this.#send({ acknowledged: { spoolId, sequence: ingested.acknowledged } });
+      await this.#grant();
+    } catch (error) {
+      this.#deps.log.warn({ err: loggable(error), workspace: this.#actor.slug, spool: spoolId }, 'a batch could not be stored');
+      const { code, details } = grpcStatusOf(error);
+      this.#end(code, details);
+    }
+  }
+
+  async #ingest({ spoolId: spool, first, content }: QueuedBatch): Promise<IngestResult> {
+    const { ingest, metrics, log } = this.#deps;
     const ingested = 'problem' in content ? ({ refused: 'malformed', expected: 0 } as const) : await ingest(content);
     if ('refused' in ingested) {
       metrics.batchRefused(ingested.refused);
       const problem = 'problem' in content ? content : {};
-      log.warn({ workspace: actor.slug, key: actor.keyId, spool, first, ...ingested, ...problem }, 'a batch was refused');
+      const { slug, keyId } = this.#actor;
+      log.warn({ workspace: slug, key: keyId, spool, first, ...ingested, ...problem }, 'a batch was refused');
     }
     return ingested;
-  };
-  const take = async (next: QueuedBatch): Promise<void> => {
-    const { spoolId, records, bytes } = next;
-    try {
-      // The bytes are held until the batch is stored, even if the stream has ended in the meantime.
-      const ingested = await judge(next).finally(() => place.give(bytes));
-      queued = { records: queued.records - records, bytes: queued.bytes - bytes };
-      if ('refused' in ingested) await send({ refused: { spoolId, code: ingested.refused, expected: ingested.expected } });
-      else await send({ acknowledged: { spoolId, sequence: ingested.acknowledged } });
-      await grant();
-    } catch (error) {
-      log.warn({ err: loggable(error), workspace: actor.slug, spool: spoolId }, 'a batch could not be stored');
-      const { code, details } = grpcStatusOf(error);
-      end(code, details);
-    }
-  };
-  const isFull = (): boolean => queued.bytes > queuedBytesMax || queue.length >= queuedBatchesMax;
-  const drain = async (): Promise<void> => {
-    if (ingesting) return;
-    ingesting = true;
-    for (let next = queue.shift(); next !== undefined && !ended; next = queue.shift()) {
-      await take(next);
-      if (!ended && stream.isPaused() && !isFull()) stream.resume();
-    }
-    ingesting = false;
-    if (finished && !ended) {
-      stop();
-      stream.end();
-    }
-  };
-  let finished = false;
+  }
 
-  stream.on('data', ({ hello, batch, bytes }: WeighedRequest) => {
-    if (ended) return;
-    if (hello != null) {
-      if (granted !== 0) return end(status.INVALID_ARGUMENT, 'hello must be sent only once');
-      const problem = capabilitiesProblem(hello.capabilities);
-      if (problem !== null) return end(status.INVALID_ARGUMENT, problem);
-      return void grant();
-    }
-    if (granted === 0) return end(status.INVALID_ARGUMENT, 'the first message must be hello');
-    if (batch == null) return;
-    if (!isSpoolId(batch.spoolId)) return end(status.INVALID_ARGUMENT, 'batch.spool_id must be 32 hex digits');
-    if (queued.records + batch.records.length > queuedRecordsMax)
-      return end(status.INVALID_ARGUMENT, `more than ${queuedRecordsMax} records are unacknowledged`);
-    if (spools.add(batch.spoolId).size > spoolsMax)
-      return end(status.INVALID_ARGUMENT, `more than ${spoolsMax} spools were sent on this stream`);
-    const next = queuedFrom(batch, bytes, actor.workspaceId, deliverer);
-    if (!place.take(next.bytes)) return end(status.UNAVAILABLE, 'too many batches of this key wait to be stored; connect again');
-    queued = { records: queued.records + next.records, bytes: queued.bytes + next.bytes };
-    queue.push(next);
-    if (isFull()) stream.pause();
-    void drain();
-  });
-  stream.on('end', () => {
-    finished = true;
-    void drain();
-  });
-  stream.on('cancelled', stop);
-  stream.on('error', stop);
+  #grant(): Promise<void> | void {
+    const { credit } = this.#deps.intake;
+    // A small change does not justify a message.
+    if (this.#granted !== 0 && credit > this.#granted / 2 && credit < this.#granted * 2) return;
+    this.#granted = credit;
+    return this.#send({ credit: { records: credit } });
+  }
+
+  /** Resolves when the written data was sent, or when the stream has ended. */
+  #send(response: ShipResponse): Promise<void> | void {
+    if (this.#ended || this.#stream.write(response)) return;
+    return new Promise((resolve) => {
+      this.#resume = resolve;
+      this.#stream.once('drain', resolve);
+    });
+  }
+
+  #end(code: status, details: string): void {
+    if (this.#ended) return;
+    this.#stop();
+    this.#stream.emit('error', { code, details });
+  }
+
+  #stop(): void {
+    this.#ended = true;
+    for (const { bytes } of this.#queue.splice(0)) this.#place.give(bytes);
+    this.#leaveKey();
+    this.#place.leave();
+    this.#resume();
+  }
 }
 
 /** `bytes`: the size of its message. */

@@ -7,7 +7,7 @@ import type { Actor } from '../access/rules/actor.ts';
 import { createStreamSeats, type SeatBounds, seatBounds } from './stream-seats.ts';
 
 /** The place of one stream. */
-interface IntakePlace {
+export interface IntakePlace {
   /** Reserves memory for a batch that waits for its commit. False: the budget for this key is used up. */
   take(bytes: number): boolean;
   /** Returns memory of a batch that no longer waits. Can also be called after `leave`. */

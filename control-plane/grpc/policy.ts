@@ -11,7 +11,7 @@ import type { Actor } from '../access/rules/actor.ts';
 import { type Form as SidecarForm, mayServe } from '../sidecars/rules/forms.ts';
 import { helloProblem, nackCodeOf } from '../sidecars/rules/sidecar.ts';
 import type { ConnectedSidecar, Roster } from '../sidecars/operations/roster.ts';
-import type { Follower, LiveWorkspace, Published, Publisher } from '../publish/publisher.ts';
+import type { Follower, LiveWorkspace, PublishedView, Publisher } from '../publish/publisher.ts';
 import type { GrpcMetrics } from './metrics.ts';
 import { type Answer, createPushes, type Encodable, type Pushes } from './pushes.ts';
 import type { StreamSeats } from './stream-seats.ts';
@@ -40,178 +40,230 @@ interface PolicyStreamLimits {
 
 /** Serves one authenticated stream until either side ends it. */
 export function serveSync(deps: PolicyEdgeDeps & PolicyStreamLimits, stream: SyncStream, actor: Actor): void {
-  const { publisher, metrics, log } = deps;
   const seat = deps.seats.take(actor);
-  if ('taken' in seat) {
+  if ('taken' in seat)
     stream.emit('error', { code: status.RESOURCE_EXHAUSTED, details: `too many streams of policy are open for this ${seat.taken}` });
-    return;
-  }
-  let unfollow: (() => void) | null = null;
-  let heartbeat: NodeJS.Timeout | null = null;
-  let sidecarId = '';
-  let form: SidecarForm = 'process';
-  let present: ConnectedSidecar | null = null;
-  let pushes: Pushes | null = null;
+  else new PolicyStream(deps, stream, actor, seat.leave).listen();
+}
+
+type Hello = NonNullable<SyncRequest__Output['hello']>;
+type Nack = NonNullable<SyncRequest__Output['nack']>;
+
+/** What a stream has from its hello on. */
+interface Greeted {
+  readonly sidecarId: string;
+  readonly form: SidecarForm;
+  readonly present: ConnectedSidecar;
+  readonly pushes: Pushes;
+  /** When the following began, by `wall`. */
+  readonly followedAt: number;
+  /** When the sidecar is asked to move to another control plane, by `wall`. */
+  readonly moveAt: number;
+}
+
+class PolicyStream {
+  readonly #deps: PolicyEdgeDeps;
+  readonly #stream: SyncStream;
+  readonly #actor: Actor;
+  readonly #leaveSeat: () => void;
+  #greeted: Greeted | null = null;
+  #unfollow: (() => void) | null = null;
+  #heartbeat: NodeJS.Timeout | null = null;
   /** The epoch of the revision at which the key was authenticated; later that of the last offered revision. */
-  let { epoch } = actor;
-  let followedAt = 0;
-  let expiresAt: number | null = null;
-  let unanswered = 0;
-  /**
-   * The revision that the sidecar reports as held, and for how many heartbeats it was newer than every known revision.
-   */
-  let holds: RevisionName | null = null;
-  let ahead = 0;
-  let ended = false;
+  #epoch: string;
+  #expiresAt: number | null = null;
+  /** The number of heartbeats since the unanswered push. */
+  #unanswered = 0;
+  /** The revision that the sidecar reports as held. */
+  #holds: RevisionName | null = null;
+  /** For how many heartbeats the held revision was newer than every known revision. */
+  #ahead = 0;
+  #ended = false;
 
-  // Revisions that were raised before this stream began are not counted in the latency.
-  const sinceRaised = (raisedAt: number): number | null => (raisedAt >= followedAt ? deps.wall() - raisedAt : null);
+  constructor(deps: PolicyEdgeDeps, stream: SyncStream, actor: Actor, leaveSeat: () => void) {
+    this.#deps = deps;
+    this.#stream = stream;
+    this.#actor = actor;
+    this.#leaveSeat = leaveSeat;
+    this.#epoch = actor.epoch;
+  }
 
-  const end = (code: status, details: string): void => {
-    if (ended) return;
-    stop();
-    stream.emit('error', { code, details });
-  };
-  const stop = (): void => {
-    if (ended) return;
-    ended = true;
-    seat.leave();
-    unfollow?.();
-    if (heartbeat !== null) clearInterval(heartbeat);
-    present?.left();
-    if (sidecarId !== '') metrics.disconnected();
-  };
-  const offer = (published: Published, live: LiveWorkspace): void => {
-    if (published.epoch !== epoch) {
-      // The key was authenticated with another copy of the database than the one that is held here. Both will soon be
-      // the same.
-      if (pushes?.offered !== true) return end(status.UNAVAILABLE, 'the database was restored; connect again');
-      epoch = published.epoch;
-    }
-    // This revision is older than the one at which the key was authenticated, so it can lack the key. A newer one will
-    // follow.
-    else if (epoch === actor.epoch && published.revision < actor.revision) return;
-    const key = live.keyOf(actor.keyId);
-    if (key === undefined || key.hash !== actor.credential.hash || !mayServe(key, form)) {
-      end(status.UNAUTHENTICATED, `this key was revoked or rotated, or lost the scope that a ${form} needs`);
-      return;
-    }
-    expiresAt = key.expiresAt?.getTime() ?? null;
-    pushes?.offer(published);
-  };
-  const answered = (answer: Answer): void => {
-    const outcome = pushes?.answered(answer) ?? null;
-    if (outcome === null) return;
-    if ('problem' in outcome) return end(status.INVALID_ARGUMENT, outcome.problem);
-    unanswered = 0;
-    if ('hash' in answer) {
-      holds = outcome;
-      present?.holds(outcome);
-    }
-    const ms = sinceRaised(outcome.raisedAt);
-    if (ms !== null) metrics.acknowledged(ms);
-  };
-  /**
-   * For a moment, the sidecar can know a revision from another control plane that is not known here. If this lasts
-   * longer, the database was set back.
-   */
-  const noticeAhead = (): void => {
-    const newest = publisher.live(actor.workspaceId);
-    const isAhead = newest !== null && holds !== null && holds.epoch === newest.epoch && holds.number > newest.revision;
-    ahead = isAhead ? ahead + 1 : 0;
-    if (ahead !== aheadBeats) return;
-    log.warn(
-      { workspace: actor.slug, sidecar: sidecarId, held: holds?.number, revision: newest?.revision },
-      'a sidecar has a newer revision than the database and accepts none: if the database was restored from a backup, run `tollgate restore`',
-    );
-  };
-  const heartbeatNow = (): void => {
-    const newest = publisher.live(actor.workspaceId);
-    stream.write({ heartbeat: newest === null ? {} : { current: { epoch: newest.epoch, number: newest.revision } } });
-  };
-  const greet = (hello: NonNullable<SyncRequest__Output['hello']>): void => {
-    if (unfollow !== null) return end(status.INVALID_ARGUMENT, 'hello must be sent only once');
-    const view = viewFor(hello, actor, deps.needs);
-    if (view === null) return end(status.INVALID_ARGUMENT, 'hello.form must be FORM_PROCESS or FORM_LIBRARY');
-    if (!mayServe(actor, view.form))
-      return end(
+  listen(): void {
+    this.#stream.on('data', (message: SyncRequest__Output) => this.#receive(message));
+    this.#stream.on('end', () => {
+      this.#stop();
+      this.#stream.end();
+    });
+    this.#stream.on('cancelled', () => this.#stop());
+    this.#stream.on('error', () => this.#stop());
+  }
+
+  #receive({ hello, ack, status: reported, nack }: SyncRequest__Output): void {
+    if (this.#ended) return;
+    if (hello != null) return this.#greet(hello);
+    const greeted = this.#greeted;
+    if (greeted === null) this.#end(status.INVALID_ARGUMENT, 'the first message must be hello');
+    else if (ack != null) this.#takeAnswer(greeted, { hash: ack.hash, revision: ack.revision });
+    else if (reported != null) {
+      const problem = greeted.present.says(reported);
+      if (problem !== null) this.#end(status.INVALID_ARGUMENT, problem);
+    } else if (nack != null) this.#takeNack(greeted, nack);
+  }
+
+  #greet(hello: Hello): void {
+    if (this.#greeted !== null) return this.#end(status.INVALID_ARGUMENT, 'hello must be sent only once');
+    const view = viewFor(hello, this.#actor, this.#deps.needs);
+    if (view === null) return this.#end(status.INVALID_ARGUMENT, 'hello.form must be FORM_PROCESS or FORM_LIBRARY');
+    if (!mayServe(this.#actor, view.form))
+      return this.#end(
         status.PERMISSION_DENIED,
         'the key lacks the scope sidecar.sync, which a process needs; sidecar.library is only for libraries',
       );
     const problem = helloProblem(hello);
-    if (problem !== null) return end(status.INVALID_ARGUMENT, problem);
-    ({ form } = view);
-    const { workspaceId, keyId } = actor;
-    const { bootId, held } = hello;
-    holds = held ?? null;
-    ({ sidecarId } = hello);
-    present = deps.roster.enters({
-      workspaceId,
-      keyId,
-      sidecarId,
-      bootId,
-      form: view.form,
-      held: held ?? null,
-      capabilities: hello.capabilities,
-    });
-    pushes = createPushes(hello, (response, { raisedAt }) => {
-      const ms = sinceRaised(raisedAt);
-      if (ms !== null) metrics.sent(ms);
-      stream.write(response);
-    });
-    metrics.connected();
-    log.info({ workspace: actor.slug, sidecar: sidecarId, form: view.form, held: hello.held?.number }, 'sidecar connected');
-    followedAt = deps.wall();
+    if (problem !== null) return this.#end(status.INVALID_ARGUMENT, problem);
+    this.#enter(hello, view.form);
     // The heartbeat is sent first, before steps that can take long. A sidecar that has received it waits for the rest.
-    heartbeatNow();
-    const follower: Follower = { view, offer, gone: () => end(status.UNAUTHENTICATED, 'the workspace was removed') };
-    unfollow = publisher.follow(actor.workspaceId, follower);
-    if (ended) return unfollow();
-    const moveAt = deps.wall() + bounds.moveMs * (0.9 + deps.random() * 0.2);
-    const beat = (): void => {
-      if (expiresAt !== null && deps.wall() >= expiresAt) return end(status.UNAUTHENTICATED, 'this key has expired');
-      unanswered = pushes?.waitsFor == null ? 0 : unanswered + 1;
-      if (unanswered > bounds.answerMs / bounds.heartbeatMs)
-        return end(status.DEADLINE_EXCEEDED, `revision ${pushes?.waitsFor} was not answered within ${bounds.answerMs / 1000} s`);
-      noticeAhead();
-      // A sidecar that does not read gets no more messages. It notices the missing heartbeats.
-      if (stream.writableNeedDrain) return;
-      if (deps.wall() >= moveAt) stream.write({ move: {} });
-      heartbeatNow();
-    };
-    heartbeat = setInterval(beat, bounds.heartbeatMs);
-  };
+    this.#sendHeartbeat();
+    this.#follow(view);
+  }
 
-  stream.on('data', (message: SyncRequest__Output) => {
-    if (ended) return;
-    if (message.hello != null) greet(message.hello);
-    else if (unfollow === null) end(status.INVALID_ARGUMENT, 'the first message must be hello');
-    else if (message.ack != null) answered({ hash: message.ack.hash, revision: message.ack.revision });
-    else if (message.status != null) {
-      const problem = present?.says(message.status) ?? null;
-      if (problem !== null) end(status.INVALID_ARGUMENT, problem);
-    } else if (message.nack != null) {
-      metrics.refused(message.nack.code);
-      log.warn(
-        {
-          workspace: actor.slug,
-          sidecar: sidecarId,
-          code: nackCodeOf(message.nack.code),
-          message: message.nack.message.slice(0, bounds.nackMessageLength),
-          revision: message.nack.revision?.number,
-        },
-        'snapshot refused',
-      );
-      present?.refused(message.nack.code, message.nack.message);
-      answered({ code: message.nack.code, revision: message.nack.revision });
+  #enter({ sidecarId, bootId, held, heldHash, capabilities }: Hello, form: SidecarForm): void {
+    const { roster, metrics, log, wall, random } = this.#deps;
+    const { workspaceId, keyId, slug } = this.#actor;
+    this.#holds = held ?? null;
+    const present = roster.enters({ workspaceId, keyId, sidecarId, bootId, form, held: this.#holds, capabilities });
+    const followedAt = wall();
+    const pushes = createPushes({ held, heldHash, capabilities }, (response, { raisedAt }) => {
+      const ms = this.#sinceRaised(raisedAt, followedAt);
+      if (ms !== null) metrics.sent(ms);
+      this.#stream.write(response);
+    });
+    const moveAt = followedAt + bounds.moveMs * (0.9 + random() * 0.2);
+    this.#greeted = { sidecarId, form, present, pushes, followedAt, moveAt };
+    metrics.connected();
+    log.info({ workspace: slug, sidecar: sidecarId, form, held: held?.number }, 'sidecar connected');
+  }
+
+  #follow(view: View): void {
+    const follower: Follower = {
+      view,
+      offer: (published, live) => this.#offer(published, live),
+      gone: () => this.#end(status.UNAUTHENTICATED, 'the workspace was removed'),
+    };
+    const unfollow = this.#deps.publisher.follow(this.#actor.workspaceId, follower);
+    // The first offer can end the stream before `follow` returns.
+    if (this.#ended) return unfollow();
+    this.#unfollow = unfollow;
+    this.#heartbeat = setInterval(() => this.#beat(), bounds.heartbeatMs);
+  }
+
+  #offer(published: PublishedView, live: LiveWorkspace): void {
+    const greeted = this.#greeted;
+    if (greeted === null) return;
+    const actor = this.#actor;
+    if (published.epoch !== this.#epoch) {
+      // The key was authenticated with another copy of the database than the one that is held here. Both will soon be
+      // the same.
+      if (!greeted.pushes.offered) return this.#end(status.UNAVAILABLE, 'the database was restored; connect again');
+      this.#epoch = published.epoch;
     }
-  });
-  stream.on('end', () => {
-    stop();
-    stream.end();
-  });
-  stream.on('cancelled', stop);
-  stream.on('error', stop);
+    // This revision is older than the one at which the key was authenticated, so it can lack the key. A newer one will
+    // follow.
+    else if (this.#epoch === actor.epoch && published.revision < actor.revision) return;
+    const key = live.keyOf(actor.keyId);
+    if (key === undefined || key.hash !== actor.credential.hash || !mayServe(key, greeted.form))
+      return this.#end(status.UNAUTHENTICATED, `this key was revoked or rotated, or lost the scope that a ${greeted.form} needs`);
+    this.#expiresAt = key.expiresAt?.getTime() ?? null;
+    greeted.pushes.offer(published);
+  }
+
+  #takeNack(greeted: Greeted, { code, message, revision }: Nack): void {
+    const { metrics, log } = this.#deps;
+    metrics.refused(code);
+    log.warn(
+      {
+        workspace: this.#actor.slug,
+        sidecar: greeted.sidecarId,
+        code: nackCodeOf(code),
+        message: message.slice(0, bounds.nackMessageLength),
+        revision: revision?.number,
+      },
+      'snapshot refused',
+    );
+    greeted.present.refused(code, message);
+    this.#takeAnswer(greeted, { code, revision });
+  }
+
+  #takeAnswer({ pushes, present, followedAt }: Greeted, answer: Answer): void {
+    const outcome = pushes.answered(answer);
+    if ('problem' in outcome) return this.#end(status.INVALID_ARGUMENT, outcome.problem);
+    this.#unanswered = 0;
+    if ('hash' in answer) {
+      this.#holds = outcome;
+      present.holds(outcome);
+    }
+    const ms = this.#sinceRaised(outcome.raisedAt, followedAt);
+    if (ms !== null) this.#deps.metrics.acknowledged(ms);
+  }
+
+  #beat(): void {
+    const greeted = this.#greeted;
+    if (greeted === null) return;
+    const now = this.#deps.wall();
+    if (this.#expiresAt !== null && now >= this.#expiresAt) return this.#end(status.UNAUTHENTICATED, 'this key has expired');
+    const { waitsFor } = greeted.pushes;
+    this.#unanswered = waitsFor === null ? 0 : this.#unanswered + 1;
+    if (this.#unanswered > bounds.answerMs / bounds.heartbeatMs)
+      return this.#end(status.DEADLINE_EXCEEDED, `revision ${waitsFor} was not answered within ${bounds.answerMs / 1000} s`);
+    this.#noticeAhead(greeted);
+    // A sidecar that does not read gets no more messages. It notices the missing heartbeats.
+    if (this.#stream.writableNeedDrain) return;
+    if (now >= greeted.moveAt) this.#stream.write({ move: {} });
+    this.#sendHeartbeat();
+  }
+
+  #sendHeartbeat(): void {
+    const newest = this.#deps.publisher.live(this.#actor.workspaceId);
+    this.#stream.write({ heartbeat: newest === null ? {} : { current: { epoch: newest.epoch, number: newest.revision } } });
+  }
+
+  /**
+   * For a moment, the sidecar can know a revision from another control plane that is not known here. If this lasts
+   * longer, the database was set back.
+   */
+  #noticeAhead({ sidecarId }: Greeted): void {
+    const newest = this.#deps.publisher.live(this.#actor.workspaceId);
+    const holds = this.#holds;
+    const isAhead = newest !== null && holds !== null && holds.epoch === newest.epoch && holds.number > newest.revision;
+    this.#ahead = isAhead ? this.#ahead + 1 : 0;
+    if (this.#ahead !== aheadBeats) return;
+    this.#deps.log.warn(
+      { workspace: this.#actor.slug, sidecar: sidecarId, held: holds?.number, revision: newest?.revision },
+      'a sidecar has a newer revision than the database and accepts none: if the database was restored from a backup, run `tollgate restore`',
+    );
+  }
+
+  /** Revisions that were raised before this stream followed are not counted in the latency. */
+  #sinceRaised(raisedAt: number, followedAt: number): number | null {
+    return raisedAt >= followedAt ? this.#deps.wall() - raisedAt : null;
+  }
+
+  #end(code: status, details: string): void {
+    if (this.#ended) return;
+    this.#stop();
+    this.#stream.emit('error', { code, details });
+  }
+
+  #stop(): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#leaveSeat();
+    this.#unfollow?.();
+    if (this.#heartbeat !== null) clearInterval(this.#heartbeat);
+    if (this.#greeted === null) return;
+    this.#greeted.present.left();
+    this.#deps.metrics.disconnected();
+  }
 }
 
 function viewFor({ form, capabilities }: Pick<Hello__Output, 'form' | 'capabilities'>, actor: Actor, needs: Needs): View | null {

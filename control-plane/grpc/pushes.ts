@@ -8,7 +8,7 @@
 // snapshot once. If it refuses that, nothing is sent until the next revision.
 import type { Revision__Output, SyncRequest__Output, SyncResponse } from '@tollgate/proto';
 import type { RevisionName } from '@tollgate/proto/contract';
-import type { Published } from '../publish/publisher.ts';
+import type { PublishedView } from '../publish/publisher.ts';
 
 /** A response, or one that is already encoded: a snapshot is encoded once and written to every stream of its view. */
 export type Encodable = SyncResponse | { readonly encoded: Buffer };
@@ -23,7 +23,7 @@ export interface Pushes {
   readonly offered: boolean;
   /** The number of the unanswered revision; null: there is no unanswered push. */
   readonly waitsFor: number | null;
-  offer(published: Published): void;
+  offer(published: PublishedView): void;
   /** Returns the answered revision and when it was raised, or what is wrong with the answer. */
   answered(answer: Answer): (RevisionName & { readonly raisedAt: number }) | { readonly problem: string };
 }
@@ -34,86 +34,98 @@ interface SentRevision extends RevisionName {
   readonly form: 'whole' | 'delta' | 'unchanged';
 }
 
-export function createPushes(
-  { held, heldHash, capabilities }: HeldSnapshot,
-  write: (response: Encodable, of: Pick<SentRevision, 'raisedAt'>) => void,
-): Pushes {
-  /** The revision that the sidecar holds; null if only the whole snapshot can be sent. */
-  let base: RevisionName | null = held ?? null;
-  // A copy, because the original buffer keeps its whole message in memory.
-  let hash: Buffer = Buffer.from(heldHash);
-  let sent: SentRevision | null = null;
-  let next: Published | null = null;
-  /** The last revision that was offered. */
-  let newest: Published | null = null;
-  let offered = false;
-  const takesDeltas = capabilities.includes('deltas');
+const nothing = Buffer.alloc(0);
 
-  const send = (published: Published, wholly: boolean): void => {
+type Write = (response: Encodable, of: Pick<SentRevision, 'raisedAt'>) => void;
+
+export const createPushes = (held: HeldSnapshot, write: Write): Pushes => new RevisionPushes(held, write);
+
+class RevisionPushes implements Pushes {
+  readonly #write: Write;
+  readonly #takesDeltas: boolean;
+  /** The revision that the sidecar holds; null if only the whole snapshot can be sent. */
+  #base: RevisionName | null;
+  /** The hash of the snapshot that the sidecar holds. */
+  #hash: Buffer;
+  #sent: SentRevision | null = null;
+  #next: PublishedView | null = null;
+  /** The last revision that was offered; null: none. */
+  #newest: PublishedView | null = null;
+
+  constructor({ held, heldHash, capabilities }: HeldSnapshot, write: Write) {
+    this.#write = write;
+    this.#takesDeltas = capabilities.includes('deltas');
+    this.#base = held ?? null;
+    // A copy, because the original buffer keeps its whole message in memory.
+    this.#hash = Buffer.from(heldHash);
+  }
+
+  get offered(): boolean {
+    return this.#newest !== null;
+  }
+
+  get waitsFor(): number | null {
+    return this.#sent?.number ?? null;
+  }
+
+  offer(published: PublishedView): void {
+    this.#newest = published;
+    if (this.#sent !== null) this.#next = published;
+    else this.#send(published, false);
+  }
+
+  answered(answer: Answer): ReturnType<Pushes['answered']> {
+    const was = this.#sent;
+    if (was === null) return { problem: `revision ${answer.revision?.number} was answered, but no snapshot was sent` };
+    // An answer to an older push is not possible, because only one push is in flight.
+    if (answer.revision?.number !== was.number)
+      return { problem: `revision ${answer.revision?.number} was answered, but ${was.number} was sent` };
+    if (answer.revision.epoch !== was.epoch)
+      return { problem: `revision ${was.number} was answered with another epoch than it was sent with` };
+    // A sidecar that cannot apply a push must send a nack.
+    if ('hash' in answer && !was.hash.equals(answer.hash))
+      return { problem: `revision ${was.number} was acknowledged with another hash than it was sent with` };
+    this.#sent = null;
+    if ('code' in answer) this.#resend(was, answer.code);
+    else {
+      // Equal to the answer's hash, which would keep its message in memory.
+      this.#hash = was.hash;
+      this.#base = { epoch: was.epoch, number: was.number };
+      this.#sendNext();
+    }
+    return { epoch: was.epoch, number: was.number, raisedAt: was.raisedAt };
+  }
+
+  #send(published: PublishedView, wholly: boolean): void {
     const { epoch, revision: number, raisedAt } = published;
     // The sidecar has received a newer revision elsewhere. That revision will arrive here too.
-    if (base !== null && base.epoch === epoch && base.number > number) return;
+    if (this.#base !== null && this.#base.epoch === epoch && this.#base.number > number) return;
     const pushed = { epoch, number, hash: published.hash, raisedAt };
-    if (!wholly && published.hash.equals(hash)) {
+    if (!wholly && published.hash.equals(this.#hash)) {
       // Content that the sidecar already holds is not sent again, whatever its revision number.
-      sent = { ...pushed, form: 'unchanged' };
-      return write({ unchanged: { revision: { epoch, number }, hash: published.hash } }, sent);
+      this.#sent = { ...pushed, form: 'unchanged' };
+      return this.#write({ unchanged: { revision: { epoch, number }, hash: published.hash } }, this.#sent);
     }
-    const delta = wholly || !takesDeltas || base === null ? null : published.delta(base);
-    sent = { ...pushed, form: delta === null ? 'whole' : 'delta' };
-    write({ encoded: delta ?? published.whole() }, sent);
-  };
-  const sendNext = (): void => {
-    const upcoming = next;
-    next = null;
-    if (upcoming !== null) send(upcoming, false);
-  };
-  const refused = (was: SentRevision, code: string): void => {
+    const delta = wholly || !this.#takesDeltas || this.#base === null ? null : published.delta(this.#base);
+    this.#sent = { ...pushed, form: delta === null ? 'whole' : 'delta' };
+    this.#write({ encoded: delta ?? published.whole() }, this.#sent);
+  }
+
+  #sendNext(): void {
+    const upcoming = this.#next;
+    this.#next = null;
+    if (upcoming !== null) this.#send(upcoming, false);
+  }
+
+  /** Sends the whole snapshot after a refusal that it can repair. */
+  #resend(was: SentRevision, code: string): void {
     // The whole snapshot would be refused for the same reason.
-    if (code === 'revision_backwards' || code === 'schema_unsupported' || code === 'wrong_workspace') return sendNext();
-    base = null;
-    hash = nothing;
-    if (was.form === 'whole') return sendNext();
-    const upcoming = next ?? newest;
-    next = null;
-    if (upcoming !== null) send(upcoming, true);
-  };
-
-  return {
-    get offered() {
-      return offered;
-    },
-    get waitsFor() {
-      return sent?.number ?? null;
-    },
-    offer: (published) => {
-      offered = true;
-      newest = published;
-      if (sent !== null) next = published;
-      else send(published, false);
-    },
-    answered: (answer) => {
-      const was = sent;
-      if (was === null) return { problem: `revision ${answer.revision?.number} was answered, but no snapshot was sent` };
-      // An answer to an older push is not possible, because only one push is in flight.
-      if (answer.revision?.number !== was.number)
-        return { problem: `revision ${answer.revision?.number} was answered, but ${was.number} was sent` };
-      if (answer.revision.epoch !== was.epoch)
-        return { problem: `revision ${was.number} was answered with another epoch than it was sent with` };
-      // A sidecar that cannot apply a push must send a nack.
-      if ('hash' in answer && !was.hash.equals(answer.hash))
-        return { problem: `revision ${was.number} was acknowledged with another hash than it was sent with` };
-      sent = null;
-      if ('code' in answer) refused(was, answer.code);
-      else {
-        // Equal to the answer's hash, which would keep its message in memory.
-        ({ hash } = was);
-        base = { epoch: was.epoch, number: was.number };
-        sendNext();
-      }
-      return { epoch: was.epoch, number: was.number, raisedAt: was.raisedAt };
-    },
-  };
+    if (code === 'revision_backwards' || code === 'schema_unsupported' || code === 'wrong_workspace') return this.#sendNext();
+    this.#base = null;
+    this.#hash = nothing;
+    if (was.form === 'whole') return this.#sendNext();
+    const upcoming = this.#next ?? this.#newest;
+    this.#next = null;
+    if (upcoming !== null) this.#send(upcoming, true);
+  }
 }
-
-const nothing = Buffer.alloc(0);

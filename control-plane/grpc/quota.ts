@@ -8,7 +8,7 @@ import { hash } from 'node:crypto';
 import { once } from 'node:events';
 import { Metadata, type ServerDuplexStream, status } from '@grpc/grpc-js';
 import type { LeaseRequest__Output, LeaseResponse } from '@tollgate/proto';
-import { capabilitiesProblem, type OnRecall, type QuotaLink } from '@tollgate/proto/contract';
+import { capabilitiesProblem, type QuotaCounter, type QuotaLink } from '@tollgate/proto/contract';
 import type { Actor } from '../access/rules/actor.ts';
 import { onlySubOf } from '../sidecars/rules/forms.ts';
 import { grpcStatusOf } from '../base/errors.ts';
@@ -30,96 +30,129 @@ const holderBytes = 32;
 export type LeaseStream = ServerDuplexStream<LeaseRequest__Output, LeaseResponse>;
 
 /** Serves one authenticated stream until either side ends it. */
-export function serveLease({ ledger, seats, stillStands, metrics, log }: QuotaEdgeDeps, stream: LeaseStream, actor: Actor): void {
-  const seat = seats.take(actor);
-  if ('taken' in seat) {
+export function serveLease(deps: QuotaEdgeDeps, stream: LeaseStream, actor: Actor): void {
+  const seat = deps.seats.take(actor);
+  if ('taken' in seat)
     stream.emit('error', { code: status.RESOURCE_EXHAUSTED, details: `too many streams of leases are open for this ${seat.taken}` });
-    return;
+  else new QuotaStream(deps, stream, actor, seat.leave).listen();
+}
+
+class QuotaStream {
+  readonly #deps: QuotaEdgeDeps;
+  readonly #stream: LeaseStream;
+  readonly #actor: Actor;
+  readonly #leaveSeat: () => void;
+  readonly #leaveKey: () => void;
+  /** Aborted when the stream has ended. */
+  readonly #gone = new AbortController();
+  #link: QuotaLink | null = null;
+  #answering = false;
+  /** The sidecar sends nothing more. */
+  #finished = false;
+  #ended = false;
+
+  constructor(deps: QuotaEdgeDeps, stream: LeaseStream, actor: Actor, leaveSeat: () => void) {
+    this.#deps = deps;
+    this.#stream = stream;
+    this.#actor = actor;
+    this.#leaveSeat = leaveSeat;
+    this.#leaveKey = watchKey(deps, actor, (details) => this.#end(status.UNAUTHENTICATED, details));
+    deps.metrics.leaseStreams(1);
   }
-  let link: QuotaLink | null = null;
-  let answering = false;
-  let finished = false;
-  let ended = false;
-  const gone = new AbortController();
 
-  const stop = (): void => {
-    if (ended) return;
-    ended = true;
-    leaveKey();
-    gone.abort();
-    seat.leave();
-    link?.close();
-    metrics.leaseStreams(-1);
-  };
-  const end = (code: status, details: string): void => {
-    if (ended) return;
-    stop();
-    stream.emit('error', { code, details });
-  };
-  const leaveKey = watchKey({ stillStands, log }, actor, (details) => end(status.UNAUTHENTICATED, details));
-  metrics.leaseStreams(1);
+  listen(): void {
+    this.#stream.on('data', (message: LeaseRequest__Output) => this.#receive(message));
+    this.#stream.on('end', () => {
+      this.#finished = true;
+      if (!this.#answering) this.#close();
+    });
+    this.#stream.on('cancelled', () => this.#stop());
+    this.#stream.on('error', () => this.#stop());
+  }
 
-  // A sidecar that does not read gets no recall, because a recall is only a hint.
-  const recall: OnRecall = (counters) => {
-    if (!ended && !stream.writableNeedDrain) stream.write(recallOf(counters));
-  };
-  const answer = async (open: QuotaLink, message: LeaseRequest__Output): Promise<void> => {
-    const asks = message.asks == null ? null : asksFrom(message.asks.asks);
-    if (asks === null) return end(status.INVALID_ARGUMENT, 'a message must contain asks, each with a counter and a revision');
-    const response = answersOf(await open.ask(asks));
-    // If the sidecar does not read the answer, its next messages are not read.
-    if (!ended && !stream.write(response)) await once(stream, 'drain', { signal: gone.signal });
-  };
-  const take = async (open: QuotaLink, message: LeaseRequest__Output): Promise<void> => {
-    answering = true;
-    stream.pause();
-    try {
-      await answer(open, message);
-    } catch (error) {
-      if (ended) return;
-      log.warn({ err: loggable(error), workspace: actor.slug }, 'asks for leases were not answered');
-      const { code, details } = grpcStatusOf(error);
-      end(code, details);
-    }
-    answering = false;
-    if (finished) close();
-    else if (!ended) stream.resume();
-  };
-  const close = (): void => {
-    if (ended) return;
-    stop();
-    stream.end();
-  };
-  const greet = (hello: NonNullable<LeaseRequest__Output['hello']>): void => {
-    try {
-      const problem = capabilitiesProblem(hello.capabilities);
-      if (problem !== null) return end(status.INVALID_ARGUMENT, problem);
-      const { length } = hello.holderSecret;
-      if (length !== holderBytes) return end(status.INVALID_ARGUMENT, `hello.holder_secret must be ${holderBytes} bytes, is ${length}`);
-      const { workspaceId, keyId } = actor;
-      link = ledger.open({ workspaceId, keyId, onlySub: onlySubOf(actor), holder: hash('sha256', hello.holderSecret) }, recall);
-      // Tells the sidecar that its asks will be read, before it sends the first one.
-      stream.sendMetadata(new Metadata());
-    } catch (error) {
-      const { code, details } = grpcStatusOf(error);
-      end(code, details);
-    }
-  };
-
-  stream.on('data', (message: LeaseRequest__Output) => {
-    if (ended) return;
+  #receive(message: LeaseRequest__Output): void {
+    if (this.#ended) return;
+    const link = this.#link;
     if (message.hello != null) {
-      if (link !== null) return end(status.INVALID_ARGUMENT, 'hello must be sent only once');
-      return greet(message.hello);
+      if (link !== null) return this.#end(status.INVALID_ARGUMENT, 'hello must be sent only once');
+      return this.#greet(message.hello);
     }
-    if (link === null) return end(status.INVALID_ARGUMENT, 'the first message must be hello');
-    if (answering) return end(status.INTERNAL, 'a message was read before the one before it was answered');
-    void take(link, message);
-  });
-  stream.on('end', () => {
-    finished = true;
-    if (!answering) close();
-  });
-  stream.on('cancelled', stop);
-  stream.on('error', stop);
+    if (link === null) return this.#end(status.INVALID_ARGUMENT, 'the first message must be hello');
+    if (this.#answering) return this.#end(status.INTERNAL, 'a message was read before the one before it was answered');
+    void this.#takeAsks(link, message);
+  }
+
+  #greet({ capabilities, holderSecret }: NonNullable<LeaseRequest__Output['hello']>): void {
+    try {
+      const problem = capabilitiesProblem(capabilities);
+      if (problem !== null) return this.#end(status.INVALID_ARGUMENT, problem);
+      const { length } = holderSecret;
+      if (length !== holderBytes)
+        return this.#end(status.INVALID_ARGUMENT, `hello.holder_secret must be ${holderBytes} bytes, is ${length}`);
+      const { workspaceId, keyId } = this.#actor;
+      this.#link = this.#deps.ledger.open(
+        { workspaceId, keyId, onlySub: onlySubOf(this.#actor), holder: hash('sha256', holderSecret) },
+        (counters) => this.#recall(counters),
+      );
+      // Tells the sidecar that its asks will be read, before it sends the first one.
+      this.#stream.sendMetadata(new Metadata());
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
+  async #takeAsks(link: QuotaLink, message: LeaseRequest__Output): Promise<void> {
+    this.#answering = true;
+    this.#stream.pause();
+    try {
+      await this.#answer(link, message);
+    } catch (error) {
+      if (this.#ended) return;
+      this.#deps.log.warn({ err: loggable(error), workspace: this.#actor.slug }, 'asks for leases were not answered');
+      this.#fail(error);
+    }
+    this.#answering = false;
+    if (this.#finished) this.#close();
+    else if (!this.#ended) this.#stream.resume();
+  }
+
+  async #answer(link: QuotaLink, message: LeaseRequest__Output): Promise<void> {
+    const asks = message.asks == null ? null : asksFrom(message.asks.asks);
+    if (asks === null) return this.#end(status.INVALID_ARGUMENT, 'a message must contain asks, each with a counter and a revision');
+    const response = answersOf(await link.ask(asks));
+    // If the sidecar does not read the answer, its next messages are not read.
+    if (!this.#ended && !this.#stream.write(response)) await once(this.#stream, 'drain', { signal: this.#gone.signal });
+  }
+
+  /** A sidecar that does not read gets no recall, because a recall is only a hint. */
+  #recall(counters: readonly QuotaCounter[]): void {
+    if (!this.#ended && !this.#stream.writableNeedDrain) this.#stream.write(recallOf(counters));
+  }
+
+  #fail(error: unknown): void {
+    const { code, details } = grpcStatusOf(error);
+    this.#end(code, details);
+  }
+
+  #end(code: status, details: string): void {
+    if (this.#ended) return;
+    this.#stop();
+    this.#stream.emit('error', { code, details });
+  }
+
+  #close(): void {
+    if (this.#ended) return;
+    this.#stop();
+    this.#stream.end();
+  }
+
+  #stop(): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#leaveKey();
+    this.#gone.abort();
+    this.#leaveSeat();
+    this.#link?.close();
+    this.#deps.metrics.leaseStreams(-1);
+  }
 }

@@ -11,7 +11,7 @@ const token =
   /[ \t\n\r]*(?:([{}[\],:])|("(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*")|(-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null))/y;
 
 /** The tokens that may follow. In an object, a key precedes each value. */
-type Expected = 'value' | 'value or ]' | 'key' | 'key or }' | ':' | 'end of value';
+type ExpectedToken = 'value' | 'value or ]' | 'key' | 'key or }' | ':' | 'end of value';
 
 export function placeOfError(text: string): PlaceInText {
   const before = text.slice(0, offsetOfError(text));
@@ -22,7 +22,7 @@ export function placeOfError(text: string): PlaceInText {
 /** Returns the offset of the first invalid or misplaced token. */
 function offsetOfError(text: string): number {
   const open: string[] = [];
-  let expected: Expected = 'value';
+  let expected: ExpectedToken = 'value';
   token.lastIndex = 0;
   for (;;) {
     const start = skipBlanks(text, token.lastIndex);
@@ -46,7 +46,7 @@ const isBlank = (code: number): boolean => code === 32 || code === 10 || code ==
  * Returns the expectation after the token, or null when the token is misplaced. Updates `open`, the list of open
  * brackets.
  */
-function step(expected: Expected, found: string, open: string[]): Expected | null {
+function step(expected: ExpectedToken, found: string, open: string[]): ExpectedToken | null {
   const inner = open.at(-1);
   if (expected === ':') return found === ':' ? 'value' : null;
   if (expected === 'key' || expected === 'key or }') {
@@ -64,7 +64,7 @@ function step(expected: Expected, found: string, open: string[]): Expected | nul
   return found === '{' ? 'key or }' : 'value or ]';
 }
 
-function close(open: string[]): Expected {
+function close(open: string[]): ExpectedToken {
   open.pop();
   return 'end of value';
 }

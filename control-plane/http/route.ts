@@ -7,10 +7,10 @@ import { requireAccess } from '../access/rules/access.ts';
 import type { Actor } from '../access/rules/actor.ts';
 import { authenticateRequest, requireWorkspace } from '../access/operations/authenticate.ts';
 import type { Operation } from '../access/operation.ts';
-import { conditionOf } from './condition.ts';
 import { shownBy } from './cookies.ts';
 import type { AppDeps } from './deps.ts';
-import { type RouteDescription, describe } from './describe.ts';
+import { describe, type RouteDescription } from './describe.ts';
+import { badRequest } from '../base/refusal.ts';
 
 export interface RouteSchema {
   readonly params?: TSchema;
@@ -121,3 +121,16 @@ export const asked = <S extends RouteSchema>({ params, query, body, headers }: F
 
 /** Builds the answer to a write. */
 export const ok = (result: object): object => ({ ok: true, ...result });
+
+// Reads `If-Match`: the write succeeds only while its target is unchanged since the given revision. Every answer names
+// a revision: writes in `revision`, reads in `ETag`.
+
+const conditionForm = /^("?)(\d{1,15})\1$/;
+
+/** Returns the revision in the header, or null when the header is absent. */
+function conditionOf(header: string | undefined): number | null {
+  if (header === undefined) return null;
+  const revision = conditionForm.exec(header.trim())?.[2];
+  if (revision === undefined) throw badRequest('If-Match must be one revision: the `revision` of an answer or its ETag');
+  return Number(revision);
+}

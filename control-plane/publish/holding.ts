@@ -39,49 +39,110 @@ export interface LiveWorkspace {
 
 type Parts = Readonly<Record<ViewPart | 'serversForLibrary', Omit<EntrySet, 'replace'>>>;
 
-export interface Holding extends LiveWorkspace {
+export interface HeldWorkspace extends LiveWorkspace {
   readonly parts: Parts;
   /** The keys that were touched after that revision; null if this is no longer known. */
   keysAfter(revision: number): ReturnType<ChangeLog['keysAfter']>;
-  change(read: Extract<WorkspaceRead, { readonly kind: 'changes' }>): void;
+  change(read: Changes): void;
 }
 
 type Whole = Extract<WorkspaceRead, { readonly kind: 'whole' }>;
+type Changes = Extract<WorkspaceRead, { readonly kind: 'changes' }>;
 
-export function holdWorkspace({ state: whole, touched: earlier, touchedSince }: Whole, defaults: PolicyDefaults): Holding {
-  let now = whole;
-  const documents = new Map<string, StoredDocument>();
-  const agents = createTable<Agent>();
-  const keys = new Map<string, WorkspaceKey>();
-  const servers = createTable<WorkspaceServer>();
-  const sets = {
+export const holdWorkspace = (whole: Whole, defaults: PolicyDefaults): HeldWorkspace => new CompiledWorkspace(whole, defaults);
+
+class CompiledWorkspace implements HeldWorkspace {
+  readonly #defaults: PolicyDefaults;
+  #now: WorkspaceState;
+  readonly #documents = new Map<string, StoredDocument>();
+  readonly #agents = createTable<Agent>();
+  readonly #keys = new Map<string, WorkspaceKey>();
+  readonly #servers = createTable<WorkspaceServer>();
+  readonly #sets = {
     common: createEntrySet(),
     people: createEntrySet(),
     keys: createEntrySet(),
     servers: createEntrySet(),
     serversForLibrary: createEntrySet(),
   };
-  /** Only the workspace's document, because no other document affects settings and servers. */
-  const settingDocuments = (): WorkspaceState['documents'] => [documents.get('workspace')].flatMap((stored) => stored ?? []);
-  let pinned = false;
+  #pinned = false;
+  readonly #log: ChangeLog;
 
-  const keep = (state: WorkspaceState, touched: ReadonlySet<string>): void => {
-    now = state;
+  constructor({ state, touched, touchedSince }: Whole, defaults: PolicyDefaults) {
+    this.#defaults = defaults;
+    this.#now = state;
+    const everything = keysOf(state);
+    this.#keep(state, everything);
+    this.#compile(state, everything);
+    this.#log = createChangeLog(touchedSince, this.#allCompiledFrom(touched));
+  }
+
+  get workspace(): string {
+    return this.#now.workspace;
+  }
+  get epoch(): string {
+    return this.#now.epoch;
+  }
+  get revision(): number {
+    return this.#now.revision;
+  }
+  get agents(): readonly Agent[] {
+    return this.#agents.newestFirst();
+  }
+  get servers(): readonly WorkspaceServer[] {
+    return this.#servers.rows();
+  }
+  get parts(): Parts {
+    return this.#sets;
+  }
+  documentOf(key: string): PolicyDocument | undefined {
+    return this.#documents.get(key)?.document;
+  }
+  agentOf(id: string): Agent | undefined {
+    return this.#agents.get(id);
+  }
+  keyOf(id: string): WorkspaceKey | undefined {
+    return this.#keys.get(id);
+  }
+  hasMember(uid: string): boolean {
+    return this.#sets.people.entries.has(`member/${uid}`);
+  }
+  keysAfter(revision: number): ReturnType<ChangeLog['keysAfter']> {
+    return this.#log.keysAfter(revision);
+  }
+
+  change({ state, touched }: Changes): void {
+    const before = this.#now.revision;
+    const all = this.#allCompiledFrom(touched);
+    const seen = new Set(touched.flatMap((one) => withDependents(one, [])).map(({ key }) => key));
+    this.#keep(state, seen);
+    const changed = this.#compile(state, seen);
+    // If revisions were skipped, an entry can be equal to its state before them but different in between. A sidecar
+    // that holds one of the skipped revisions needs this entry too.
+    const between = state.revision > before + 1 ? all.filter(({ revision }) => revision > before) : [];
+    this.#log.add([...between, ...changed.map((key) => ({ key, revision: state.revision }))]);
+  }
+
+  /** Replaces the touched rows. */
+  #keep(state: WorkspaceState, touched: ReadonlySet<string>): void {
+    this.#now = state;
     const of = touchedOf(touched);
-    replaceIn(documents, of('document/'), state.documents, ({ id }) => documentKey(id));
+    replaceIn(this.#documents, of('document/'), state.documents, ({ id }) => documentKey(id));
     // New entries come last.
-    agents.replace(of('agent/'), state.agents.toReversed(), ({ id }) => id);
-    replaceIn(keys, of('key/'), state.keys, ({ id }) => id);
-    servers.replace(of('server/'), state.servers, ({ name }) => name);
-  };
-  /** Returns the keys of entries that have changed. */
-  const compile = (state: WorkspaceState, touched: ReadonlySet<string>): readonly string[] => {
-    const setting = { ...state, documents: settingDocuments() };
-    const wasPinned = pinned;
-    pinned = isPinned(setting);
-    const settings = touched.has('settings') ? [settingsEntry(setting, defaults)] : [];
+    this.#agents.replace(of('agent/'), state.agents.toReversed(), ({ id }) => id);
+    replaceIn(this.#keys, of('key/'), state.keys, ({ id }) => id);
+    this.#servers.replace(of('server/'), state.servers, ({ name }) => name);
+  }
+
+  /** Replaces the touched entries. Returns the keys of entries that have changed. */
+  #compile(state: WorkspaceState, touched: ReadonlySet<string>): readonly string[] {
+    const sets = this.#sets;
+    const setting = { ...state, documents: this.#settingDocuments() };
+    const wasPinned = this.#pinned;
+    this.#pinned = isPinned(setting);
+    const settings = touched.has('settings') ? [settingsEntry(setting, this.#defaults)] : [];
     const compiled = [...settings, ...compileParts(state)];
-    const compiledServers = pinned === wasPinned ? state.servers : servers.rows();
+    const servers = this.#pinned === wasPinned ? state.servers : this.#servers.rows();
     const inPart = (part: ViewPart): readonly string[] => [...touched].filter((key) => viewPartOf(key) === part);
     const changed = (['common', 'people', 'keys'] as const).flatMap((part) =>
       sets[part].replace(
@@ -89,62 +150,27 @@ export function holdWorkspace({ state: whole, touched: earlier, touchedSince }: 
         compiled.filter(({ key }) => viewPartOf(key) === part),
       ),
     );
+    const touchedServers = inPart('servers');
     sets.serversForLibrary.replace(
-      inPart('servers'),
-      compiledServers.flatMap((server) => serverForLibrary(server) ?? []),
+      touchedServers,
+      servers.flatMap((server) => serverForLibrary(server) ?? []),
     );
-    return [
-      ...changed,
-      ...sets.servers.replace(
-        inPart('servers'),
-        compiledServers.map((server) => serverEntry(server, pinned)),
-      ),
-    ];
-  };
+    const changedServers = sets.servers.replace(
+      touchedServers,
+      servers.map((server) => serverEntry(server, this.#pinned)),
+    );
+    return [...changed, ...changedServers];
+  }
 
-  const everything = keysOf(whole);
-  keep(whole, everything);
-  compile(whole, everything);
-  const serverKeys = (): readonly string[] => servers.rows().map(({ name }) => `server/${name}`);
-  const log = createChangeLog(
-    touchedSince,
-    earlier.flatMap((one) => withDependents(one, serverKeys())),
-  );
+  /** Only the workspace's document, because no other document affects settings and servers. */
+  #settingDocuments(): WorkspaceState['documents'] {
+    return [this.#documents.get('workspace')].flatMap((stored) => stored ?? []);
+  }
 
-  return {
-    get workspace() {
-      return now.workspace;
-    },
-    get epoch() {
-      return now.epoch;
-    },
-    get revision() {
-      return now.revision;
-    },
-    get agents() {
-      return agents.newestFirst();
-    },
-    get servers() {
-      return servers.rows();
-    },
-    documentOf: (key) => documents.get(key)?.document,
-    agentOf: agents.get,
-    keyOf: (id) => keys.get(id),
-    hasMember: (uid) => sets.people.entries.has(`member/${uid}`),
-    parts: sets,
-    keysAfter: (revision) => log.keysAfter(revision),
-    change: ({ state, touched }) => {
-      const { revision: before } = now;
-      const all = touched.flatMap((one) => withDependents(one, serverKeys()));
-      const seen = new Set(touched.flatMap((one) => withDependents(one, [])).map(({ key }) => key));
-      keep(state, seen);
-      const changed = compile(state, seen);
-      // If revisions were skipped, an entry can be equal to its state before them but different in between. A sidecar
-      // that holds one of the skipped revisions needs this entry too.
-      const between = state.revision > before + 1 ? all.filter(({ revision }) => revision > before) : [];
-      log.add([...between, ...changed.map((key) => ({ key, revision: state.revision }))]);
-    },
-  };
+  #allCompiledFrom(touched: readonly TouchedEntry[]): readonly TouchedEntry[] {
+    const servers = this.#servers.rows().map(({ name }) => `server/${name}`);
+    return touched.flatMap((one) => withDependents(one, servers));
+  }
 }
 
 /** The touched key, with the keys of everything else that is compiled from it. */

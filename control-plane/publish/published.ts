@@ -3,12 +3,12 @@
 import { policyService, type SyncResponse } from '@tollgate/proto';
 import { policyNeeds, type RevisionName, snapshotSchemaVersion } from '@tollgate/proto/contract';
 import type { View } from './view.ts';
-import type { Holding } from './holding.ts';
+import type { HeldWorkspace } from './holding.ts';
 import { viewPartsOf } from './view-parts.ts';
 import type { EncodedOwner, EncodedBudget } from './encoded-budget.ts';
 import { wireBytes } from './entry-set.ts';
 
-export interface Published {
+export interface PublishedView {
   readonly epoch: string;
   readonly revision: number;
   readonly hash: Buffer;
@@ -37,7 +37,7 @@ const deltasMax = 100;
 /** Without a memory budget, all encoded data is kept. */
 const unbounded: EncodedBudget = { keep: () => undefined, drop: () => undefined };
 
-export function publishView(holding: Holding, view: View, raisedAt: number, needs = policyNeeds, budget = unbounded): Published {
+export function publishView(holding: HeldWorkspace, view: View, raisedAt: number, needs = policyNeeds, budget = unbounded): PublishedView {
   const { epoch, revision, workspace } = holding;
   const parts = viewPartsOf(holding, view, needs);
   const head = { workspace, schemaVersion: snapshotSchemaVersion, hash: parts.hash };

@@ -11,16 +11,16 @@ import type { WorkspaceRead } from '../workspaces/rules.ts';
 import { type View, viewKey } from './view.ts';
 import { loggable } from '../base/loggable.ts';
 import type { RevisionListener } from './store/watch-revisions.ts';
-import { createEncodedBudget } from './encoded-budget.ts';
-import { type LiveWorkspace, type Holding, holdWorkspace } from './holding.ts';
-import { type Published, publishView } from './published.ts';
+import { createEncodedBudget, type EncodedBudget } from './encoded-budget.ts';
+import { type LiveWorkspace, type HeldWorkspace, holdWorkspace } from './holding.ts';
+import { type PublishedView, publishView } from './published.ts';
 
-export type { LiveWorkspace, Published };
+export type { LiveWorkspace, PublishedView };
 
 export interface Follower {
   readonly view: View;
   /** Offers the newest revision, and the state from which it was compiled. Called again for every newer one. */
-  offer(published: Published, live: LiveWorkspace): void;
+  offer(published: PublishedView, live: LiveWorkspace): void;
   /** The workspace was removed. No more revisions will be offered. */
   gone(): void;
 }
@@ -50,9 +50,9 @@ interface Board {
   readonly followers: Set<Follower>;
   /** The number of followers of each view. */
   readonly followersOf: Map<string, number>;
-  holding: Holding | null;
+  holding: HeldWorkspace | null;
   /** The views of the held revision that were requested. */
-  readonly views: Map<string, Published>;
+  readonly views: Map<string, PublishedView>;
   wanted: number;
   raisedAt: number;
   /** The database was restored. The held state may belong to another history. */
@@ -65,27 +65,65 @@ const retryMs = 1_000;
 const viewsMax = 200;
 const standardEncodedBytesMax = 256 * 1_048_576;
 
-export function createPublisher({
-  read,
-  defaults,
-  needs = policyNeeds,
-  encodedBytesMax = standardEncodedBytesMax,
-  log,
-}: PublisherDeps): Publisher {
-  const boards = new Map<number, Board>();
-  const budget = createEncodedBudget(encodedBytesMax);
-  const closing = new AbortController();
+export const createPublisher = (deps: PublisherDeps): Publisher => new BoardPublisher(deps);
 
-  const offerTo = (follower: Follower, board: Board): void => {
-    const { holding, views, raisedAt } = board;
-    if (holding === null) return;
+class BoardPublisher implements Publisher {
+  readonly #deps: PublisherDeps;
+  readonly #needs: Needs;
+  readonly #boards = new Map<number, Board>();
+  readonly #budget: EncodedBudget;
+  readonly #closing = new AbortController();
+
+  constructor(deps: PublisherDeps) {
+    this.#deps = deps;
+    this.#needs = deps.needs ?? policyNeeds;
+    this.#budget = createEncodedBudget(deps.encodedBytesMax ?? standardEncodedBytesMax);
+  }
+
+  follow(workspaceId: number, follower: Follower): () => void {
+    const board = this.#boards.get(workspaceId) ?? createBoard();
+    this.#boards.set(workspaceId, board);
     const key = viewKey(follower.view);
-    const published = views.get(key) ?? publishView(holding, follower.view, raisedAt, needs, budget);
-    if (!views.has(key) && views.size >= viewsMax) dropViews(board);
-    views.set(key, published);
-    follower.offer(published, holding);
-  };
-  const leave = (workspaceId: number, board: Board, follower: Follower): void => {
+    board.followers.add(follower);
+    board.followersOf.set(key, (board.followersOf.get(key) ?? 0) + 1);
+    if (board.holding === null) void this.#refresh(workspaceId, board);
+    else this.#offer(follower, board);
+    return () => this.#leave(workspaceId, board, follower);
+  }
+
+  raised(workspaceId: number, revision: number, raisedAt: number): void {
+    const board = this.#boards.get(workspaceId);
+    if (board === undefined) return;
+    board.wanted = Math.max(board.wanted, revision);
+    board.raisedAt = raisedAt;
+    void this.#refresh(workspaceId, board);
+  }
+
+  removed(workspaceId: number): void {
+    const board = this.#boards.get(workspaceId);
+    if (board === undefined) return;
+    dropViews(board);
+    this.#boards.delete(workspaceId);
+    for (const follower of board.followers) follower.gone();
+  }
+
+  restored(): void {
+    for (const [workspaceId, board] of this.#boards) {
+      board.wanted = 0;
+      board.restored = true;
+      void this.#refresh(workspaceId, board);
+    }
+  }
+
+  live(workspaceId: number): LiveWorkspace | null {
+    return this.#boards.get(workspaceId)?.holding ?? null;
+  }
+
+  close(): void {
+    this.#closing.abort();
+  }
+
+  #leave(workspaceId: number, board: Board, follower: Follower): void {
     if (!board.followers.delete(follower)) return;
     const key = viewKey(follower.view);
     const others = (board.followersOf.get(key) ?? 1) - 1;
@@ -95,27 +133,32 @@ export function createPublisher({
       board.views.get(key)?.drop();
       board.views.delete(key);
     }
-    if (board.followers.size === 0 && boards.get(workspaceId) === board) boards.delete(workspaceId);
-  };
-  const removed = (workspaceId: number): void => {
-    const board = boards.get(workspaceId);
-    const followers = board?.followers ?? new Set();
-    if (board !== undefined) dropViews(board);
-    boards.delete(workspaceId);
-    for (const follower of followers) follower.gone();
-  };
-  const isBehind = ({ followers, holding, wanted, restored }: Board): boolean =>
-    followers.size > 0 && (holding === null || restored || holding.revision < wanted);
-  /** False if the workspace no longer exists. */
-  const take = async (workspaceId: number, board: Board): Promise<boolean> => {
+    if (board.followers.size === 0 && this.#boards.get(workspaceId) === board) this.#boards.delete(workspaceId);
+  }
+
+  async #refresh(workspaceId: number, board: Board): Promise<void> {
+    if (board.reading) return;
+    board.reading = true;
+    while (!this.#closing.signal.aborted && isBehind(board)) {
+      try {
+        if (!(await this.#readNewest(workspaceId, board))) return this.removed(workspaceId);
+      } catch (error) {
+        this.#deps.log.warn({ err: loggable(error), workspaceId }, 'a revision could not be published; trying again');
+        await delay(retryMs, undefined, { signal: this.#closing.signal }).catch(() => undefined);
+      }
+    }
+    board.reading = false;
+  }
+
+  /** Reads, compiles and offers the newest revision. False if the workspace no longer exists. */
+  async #readNewest(workspaceId: number, board: Board): Promise<boolean> {
     const { holding, wanted, restored } = board;
     board.restored = false;
-    const now = await read(workspaceId, holding === null ? null : { epoch: holding.epoch, number: holding.revision }).catch(
-      (error: unknown) => {
-        board.restored ||= restored;
-        throw error;
-      },
-    );
+    const since = holding === null ? null : { epoch: holding.epoch, number: holding.revision };
+    const now = await this.#deps.read(workspaceId, since).catch((error: unknown) => {
+      board.restored ||= restored;
+      throw error;
+    });
     // The workspace was removed before the watch noticed it.
     if (now === null) return false;
     const { epoch, revision } = now.state;
@@ -123,7 +166,7 @@ export function createPublisher({
       // The wanted revision belonged to the epoch before, except if the database was set back without `tollgate
       // restore`.
       if (epoch === holding?.epoch)
-        log.warn(
+        this.#deps.log.warn(
           { workspaceId, revision, wanted },
           'the database has an older revision than before; after a restore, run `tollgate restore`',
         );
@@ -133,54 +176,24 @@ export function createPublisher({
     board.holding = null;
     dropViews(board);
     if (now.kind === 'changes') holding?.change(now);
-    board.holding = now.kind === 'whole' ? holdWorkspace(now, defaults) : holding;
-    for (const follower of board.followers) offerTo(follower, board);
+    board.holding = now.kind === 'whole' ? holdWorkspace(now, this.#deps.defaults) : holding;
+    for (const follower of board.followers) this.#offer(follower, board);
     return true;
-  };
-  const refresh = async (workspaceId: number, board: Board): Promise<void> => {
-    if (board.reading) return;
-    board.reading = true;
-    while (!closing.signal.aborted && isBehind(board)) {
-      try {
-        if (!(await take(workspaceId, board))) return removed(workspaceId);
-      } catch (error) {
-        log.warn({ err: loggable(error), workspaceId }, 'a revision could not be published; trying again');
-        await delay(retryMs, undefined, { signal: closing.signal }).catch(() => undefined);
-      }
-    }
-    board.reading = false;
-  };
+  }
 
-  return {
-    follow: (workspaceId, follower) => {
-      const board = boards.get(workspaceId) ?? createBoard();
-      boards.set(workspaceId, board);
-      const key = viewKey(follower.view);
-      board.followers.add(follower);
-      board.followersOf.set(key, (board.followersOf.get(key) ?? 0) + 1);
-      if (board.holding === null) void refresh(workspaceId, board);
-      else offerTo(follower, board);
-      return () => leave(workspaceId, board, follower);
-    },
-    raised: (workspaceId, revision, raisedAt) => {
-      const board = boards.get(workspaceId);
-      if (board === undefined) return;
-      board.wanted = Math.max(board.wanted, revision);
-      board.raisedAt = raisedAt;
-      void refresh(workspaceId, board);
-    },
-    removed,
-    restored: () => {
-      for (const [workspaceId, board] of boards) {
-        board.wanted = 0;
-        board.restored = true;
-        void refresh(workspaceId, board);
-      }
-    },
-    live: (workspaceId) => boards.get(workspaceId)?.holding ?? null,
-    close: () => closing.abort(),
-  };
+  #offer(follower: Follower, board: Board): void {
+    const { holding, views, raisedAt } = board;
+    if (holding === null) return;
+    const key = viewKey(follower.view);
+    const published = views.get(key) ?? publishView(holding, follower.view, raisedAt, this.#needs, this.#budget);
+    if (!views.has(key) && views.size >= viewsMax) dropViews(board);
+    views.set(key, published);
+    follower.offer(published, holding);
+  }
 }
+
+const isBehind = ({ followers, holding, wanted, restored }: Board): boolean =>
+  followers.size > 0 && (holding === null || restored || holding.revision < wanted);
 
 const createBoard = (): Board => ({
   followers: new Set(),

@@ -4,7 +4,7 @@ import { isEntryKnown, type Needs, policyNeeds, snapshotHash, snapshotHashOfPart
 import { byKey, type SnapshotEntry } from '@tollgate/sidecar/engine/compile';
 import { keyForLibrary, loweredEntry, ownPeople, seesPeople, type View, viewPartOf } from './view.ts';
 import { wireBytes } from './entry-set.ts';
-import type { Holding } from './holding.ts';
+import type { HeldWorkspace } from './holding.ts';
 
 export interface ViewParts {
   readonly hash: Buffer;
@@ -19,9 +19,9 @@ export interface ViewParts {
   readonly decisive: string | null;
 }
 
-type Part = Holding['parts']['common'];
+type Part = HeldWorkspace['parts']['common'];
 
-export function viewPartsOf(holding: Holding, view: View, needs = policyNeeds): ViewParts {
+export function viewPartsOf(holding: HeldWorkspace, view: View, needs = policyNeeds): ViewParts {
   const parts = view.form === 'process' ? processParts(holding) : libraryParts(holding, view.keyId);
   const { lacks = [] } = view;
   return lacks.length === 0 ? parts : loweredParts(parts, new Set(lacks), needs);
@@ -41,7 +41,7 @@ function loweredParts(parts: ViewParts, lacks: ReadonlySet<string>, needs: Needs
   };
 }
 
-function processParts({ parts: { common, people, keys, servers } }: Holding): ViewParts {
+function processParts({ parts: { common, people, keys, servers } }: HeldWorkspace): ViewParts {
   const parts = { common, people, keys, servers };
   return {
     ...whole([common, people, keys, servers], []),
@@ -51,7 +51,7 @@ function processParts({ parts: { common, people, keys, servers } }: Holding): Vi
   };
 }
 
-function libraryParts(holding: Holding, keyId: string): ViewParts {
+function libraryParts(holding: HeldWorkspace, keyId: string): ViewParts {
   const { common, people, keys, serversForLibrary } = holding.parts;
   const own = holding.keyOf(keyId);
   const seesAll = seesPeople(own);

@@ -56,18 +56,18 @@ export interface RunNode {
   readonly stop: AbortController;
 }
 
-export interface Begun {
+export interface RunBeginning {
   readonly node: RunNode;
   readonly workbench: Workbench;
 }
 
 interface BeginRun {
   /** Rejects with `AppError` when the run is refused. */
-  root(actor: Actor, ask: AgentAsk, sidecar: WorkspaceSidecar): Promise<Begun>;
+  root(actor: Actor, ask: AgentAsk, sidecar: WorkspaceSidecar): Promise<RunBeginning>;
   /**
    * Begins a run of another agent below `above`. Returns a text for the agent above when the other agent cannot run.
    */
-  below(above: RunNode, task: Task): Promise<Begun | string>;
+  below(above: RunNode, task: Task): Promise<RunBeginning | string>;
 }
 
 const clientName = 'tollgate';
@@ -78,7 +78,7 @@ export function createBeginRun(
   deps: BeginDeps,
   runTask: (above: RunNode, task: Task, signal: AbortSignal) => Promise<ToolResult>,
 ): BeginRun {
-  async function root(actor: Actor, ask: AgentAsk, sidecar: WorkspaceSidecar): Promise<Begun> {
+  async function root(actor: Actor, ask: AgentAsk, sidecar: WorkspaceSidecar): Promise<RunBeginning> {
     const agent = sidecar.state?.agents.find(({ id }) => id === ask.agentId);
     if (agent === undefined) throw notFound('there is no such agent');
     const { pins, workspaceId } = actor;
@@ -108,7 +108,7 @@ export function createBeginRun(
   }
 
   /** Null when the run above has ended. */
-  async function begin(node: RunNode, parentRunId: string | null, request: unknown): Promise<Begun | null> {
+  async function begin(node: RunNode, parentRunId: string | null, request: unknown): Promise<RunBeginning | null> {
     const { run, agent, governed, sub, sidecar } = node;
     const toolbox = await deps.openToolbox(run.workspaceId, agent.enabledTools, () => sidecar.state?.servers ?? []);
     const judges = { governed, modelProblem: (model: string) => deps.models.problem(model) };
@@ -126,7 +126,7 @@ export function createBeginRun(
     return null;
   }
 
-  async function below(above: RunNode, { agentId, task, scopes }: Task): Promise<Begun | string> {
+  async function below(above: RunNode, { agentId, task, scopes }: Task): Promise<RunBeginning | string> {
     const agent = above.sidecar.state?.agents.find(({ id }) => id === agentId);
     if (agent === undefined || !above.governed.mayDelegateTo(agentId)) return 'Tasks can no longer be delegated to this agent.';
     const problem = deps.models.problem(agent.model);

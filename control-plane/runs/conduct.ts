@@ -2,19 +2,20 @@
 // emits the events and keeps the records. The run ends exactly once: with a result, or as failed.
 import { setMaxListeners } from 'node:events';
 import { centsFromMicrocents } from './rules/money.ts';
-import type { RunHalt, RunRef } from './rules/run.ts';
+import type { RunHalt, RunProgress, RunRef } from './rules/run.ts';
 import { loggable } from '../base/loggable.ts';
 import { untilAborted } from '../base/until-aborted.ts';
-import { awaitEnd } from './await-end.ts';
-import type { Begun, RunNode } from './begin-run.ts';
+import type { RunBeginning, RunNode } from './begin-run.ts';
 import { createConversation } from './conversation.ts';
 import type { RunEvent, RunResult, RunStopReason } from './events.ts';
 import { runLoop } from './loop.ts';
-import type { RunRecords } from './records.ts';
-import { type RunOutcome, endOf, failureOf, progressOf } from './run-end.ts';
+import type { RunEnd, RunRecords } from './records.ts';
 import type { RunParts } from './run-parts.ts';
 import { RunStopped } from './stopped.ts';
 import { systemPrompt } from './system-prompt.ts';
+import { AppError } from '@tollgate/proto/contract';
+import { ProviderFailed } from './model.ts';
+import type { Clock } from '@tollgate/sidecar/engine';
 
 export interface ConductDeps extends Pick<RunParts, 'models' | 'rates' | 'money' | 'clock' | 'log' | 'tracing'> {
   readonly records: RunRecords;
@@ -22,7 +23,7 @@ export interface ConductDeps extends Pick<RunParts, 'models' | 'rates' | 'money'
   readonly watch: (run: RunRef, halt: (why: RunHalt) => void) => () => void;
 }
 
-export interface ConductedRun extends Begun {
+export interface ConductedRun extends RunBeginning {
   readonly input: string;
   readonly context: Readonly<Record<string, string>>;
   readonly emit: (event: RunEvent) => Promise<void>;
@@ -140,3 +141,71 @@ function traced(parts: RunParts, { agent, conversationId }: RunNode): Promise<Ru
     return stopReason;
   });
 }
+
+// Builds the end of a run for the records and for the caller.
+
+type RunOutcome = { readonly stopReason: RunStopReason } | { readonly failure: AppError };
+
+const progressOf = ({ governed, conversation }: Pick<RunParts, 'governed' | 'conversation'>): RunProgress => ({
+  rounds: governed.rounds,
+  toolCalls: governed.toolCalls,
+  promptTokens: conversation.promptTokens,
+  completionTokens: conversation.completionTokens,
+});
+
+function endOf(ended: RunOutcome, { conversation, governed }: RunParts): RunEnd {
+  const failed = 'failure' in ended;
+  const { unfinished } = conversation;
+  if (unfinished !== '') conversation.keep({ role: 'assistant', text: governed.kept(unfinished), toolCalls: [] });
+  return {
+    status: failed ? 'failed' : ended.stopReason === 'cancelled' ? 'cancelled' : 'completed',
+    stopReason: failed ? null : ended.stopReason,
+    output: governed.kept(conversation.output),
+    error: failed ? ended.failure.publicMessage : null,
+    ...progressOf({ governed, conversation }),
+    transcript: conversation.kept,
+  };
+}
+
+function failureOf(error: unknown): AppError {
+  if (error instanceof ProviderFailed)
+    return new AppError({ code: 'upstream_failed', publicMessage: `the model provider failed: ${error.message}`, cause: error });
+  if (error instanceof RunStopped)
+    return new AppError({
+      code: 'unavailable',
+      publicMessage: 'the run was ended: its control plane sent no heartbeat for a while',
+    });
+  return AppError.from(error);
+}
+
+// Waits until the end of a run is recorded. After the run's deadline or a cancel, the wait is short, because a caller
+// waits for the result.
+
+/**
+ * How long to wait for the record after the run's deadline, in ms. Recording continues after that, but the caller here
+ * is not notified of it.
+ */
+const recordMs = 1_500;
+
+/**
+ * Resolves as `ending` does. Rejects when that takes longer than `recordMs` after the run reached its deadline or was
+ * cancelled.
+ */
+async function awaitEnd<T>(ending: Promise<T>, clock: Clock, signal: AbortSignal): Promise<T> {
+  const late = new AbortController();
+  const count = (): void => clock.after(recordMs, () => late.abort(unrecorded())).unref();
+  if (signal.aborted) count();
+  else signal.addEventListener('abort', count, { once: true });
+  try {
+    return await untilAborted(ending, late.signal);
+  } finally {
+    signal.removeEventListener('abort', count);
+  }
+}
+
+const unrecorded = (): AppError =>
+  new AppError({
+    code: 'unavailable',
+    publicMessage: 'the run has ended, but its end could not be recorded yet; read the run later to see its result',
+    retryAfterSeconds: 5,
+  });

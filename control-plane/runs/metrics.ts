@@ -2,9 +2,9 @@
 // that another control plane left behind are not counted.
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import { centsFromMicrocents } from './rules/money.ts';
-import { type RunProgress, type RunRef, runKey } from './rules/run.ts';
+import { type RunProgress, type RunRef, runKey, type ToldProgress } from './rules/run.ts';
 import type { Money } from './money.ts';
-import type { NewRun, RunRecords } from './records.ts';
+import type { NewRun, RunEnd, RunRecords } from './records.ts';
 
 /** A model as it appears in labels. */
 export interface CountedModel {
@@ -20,11 +20,6 @@ export interface RunMetricsDeps {
   readonly now: () => number;
 }
 
-interface Books {
-  readonly money: Money;
-  readonly records: RunRecords;
-}
-
 interface CountedRun {
   readonly labels: CountedModel;
   readonly startedAt: number;
@@ -36,60 +31,88 @@ interface CountedRun {
 const modelsMax = 100;
 const other: CountedModel = { provider: 'other', model: 'other' };
 
-/** Returns the same records and money, with counting added. */
-export function countRuns({ registry, find, now }: RunMetricsDeps, { money, records }: Books): Books {
-  const counts = createCounts(registry);
-  const bounded = boundedModels(find);
+export interface RunCounts {
+  /** The same records, with counting of runs and tokens added. */
+  readonly countRuns: (records: RunRecords) => RunRecords;
+  /** The same money, with counting of what is spent added. Its model is known for runs that `countRuns` has counted. */
+  readonly countSpend: (money: Money) => Money;
+}
+
+export function createRunCounts({ registry, find, now }: RunMetricsDeps): RunCounts {
+  const counters = createCounters(registry);
   const going = new Map<string, CountedRun>();
-  const count = (run: RunRef, progress: RunProgress): void => {
-    const counted = going.get(runKey(run));
-    if (counted === undefined) return;
-    const { labels, promptTokens, completionTokens } = counted;
-    counts.tokens.inc({ ...labels, kind: 'input' }, Math.max(0, progress.promptTokens - promptTokens));
-    counts.tokens.inc({ ...labels, kind: 'output' }, Math.max(0, progress.completionTokens - completionTokens));
-    Object.assign(counted, { promptTokens: progress.promptTokens, completionTokens: progress.completionTokens });
-  };
-  const begin = async (run: NewRun): Promise<boolean> => {
-    if (!(await records.begin(run))) return false;
-    going.set(runKey(run), { labels: bounded(run.model), startedAt: now(), promptTokens: 0, completionTokens: 0 });
-    counts.runs.inc({ state: 'running' });
-    return true;
-  };
-  const end: RunRecords['end'] = async (run, how) => {
-    count(run, how);
-    const counted = going.get(runKey(run));
-    if (counted === undefined) return records.end(run, how);
-    counts.runs.dec({ state: 'running' });
-    counts.runs.inc({ state: 'ending' });
-    counts.ended.inc({ status: how.status });
-    counts.seconds.observe({ status: how.status }, (now() - counted.startedAt) / 1000);
-    try {
-      return await records.end(run, how);
-    } finally {
-      counts.runs.dec({ state: 'ending' });
-      going.delete(runKey(run));
-    }
-  };
+  const labelsOf = boundedModels(find);
   return {
-    records: {
-      begin,
-      end,
-      update: (run, progress) => {
-        count(run, progress);
-        records.update(run, progress);
-      },
-    },
-    money: {
-      reserve: (...asked) => money.reserve(...asked),
+    countRuns: (records) => new CountedRecords(records, { counters, going, labelsOf, now }),
+    countSpend: (money) => ({
+      reserve: (run, wanted, signal) => money.reserve(run, wanted, signal),
       settle: (run, reservationId, spent, signal) => {
-        counts.spent.inc({ ...(going.get(runKey(run))?.labels ?? other) }, centsFromMicrocents(spent));
+        counters.spent.inc({ ...(going.get(runKey(run))?.labels ?? other) }, centsFromMicrocents(spent));
         return money.settle(run, reservationId, spent, signal);
       },
-    },
+    }),
   };
 }
 
-function createCounts(registry: Registry) {
+interface RunCounting {
+  readonly counters: ReturnType<typeof createCounters>;
+  readonly going: Map<string, CountedRun>;
+  readonly labelsOf: (model: string) => CountedModel;
+  readonly now: () => number;
+}
+
+class CountedRecords implements RunRecords {
+  readonly #records: RunRecords;
+  readonly #counting: RunCounting;
+
+  constructor(records: RunRecords, counting: RunCounting) {
+    this.#records = records;
+    this.#counting = counting;
+  }
+
+  async begin(run: NewRun): Promise<boolean> {
+    if (!(await this.#records.begin(run))) return false;
+    const { counters, going, labelsOf, now } = this.#counting;
+    going.set(runKey(run), { labels: labelsOf(run.model), startedAt: now(), promptTokens: 0, completionTokens: 0 });
+    counters.runs.inc({ state: 'running' });
+    return true;
+  }
+
+  update(run: RunRef, progress: ToldProgress): void {
+    this.#countTokens(run, progress);
+    this.#records.update(run, progress);
+  }
+
+  async end(run: RunRef, how: RunEnd): Promise<{ readonly spent: number } | null> {
+    this.#countTokens(run, how);
+    const { counters, going, now } = this.#counting;
+    const counted = going.get(runKey(run));
+    if (counted === undefined) return this.#records.end(run, how);
+    counters.runs.dec({ state: 'running' });
+    counters.runs.inc({ state: 'ending' });
+    counters.ended.inc({ status: how.status });
+    counters.seconds.observe({ status: how.status }, (now() - counted.startedAt) / 1000);
+    try {
+      return await this.#records.end(run, how);
+    } finally {
+      counters.runs.dec({ state: 'ending' });
+      going.delete(runKey(run));
+    }
+  }
+
+  #countTokens(run: RunRef, progress: RunProgress): void {
+    const { counters, going } = this.#counting;
+    const counted = going.get(runKey(run));
+    if (counted === undefined) return;
+    const { labels, promptTokens, completionTokens } = counted;
+    counters.tokens.inc({ ...labels, kind: 'input' }, Math.max(0, progress.promptTokens - promptTokens));
+    counters.tokens.inc({ ...labels, kind: 'output' }, Math.max(0, progress.completionTokens - completionTokens));
+    counted.promptTokens = progress.promptTokens;
+    counted.completionTokens = progress.completionTokens;
+  }
+}
+
+function createCounters(registry: Registry) {
   const registers = [registry];
   const runs = new Gauge({
     name: 'tollgate_runs',

@@ -2,14 +2,21 @@
 // above, or the run's own budget. A refusal by the day is also counted when a run is about to begin.
 import { AppError } from '@tollgate/proto/contract';
 import { Counter, type Registry } from 'prom-client';
+import type { Money } from './money.ts';
 import type { RunnerDeps } from './runner.ts';
 
-type MoneyParts = Pick<RunnerDeps, 'money' | 'admit'>;
+type Admit = RunnerDeps['admit'];
+
+export interface RefusalCounts {
+  /** The same money, with counting of refusals added. */
+  readonly countRefusals: (money: Money) => Money;
+  /** The same check, with counting of refusals by the day added. */
+  readonly countRefusedDays: (admit: Admit) => Admit;
+}
 
 const bounds = ['day', 'ancestor', 'run'] as const;
 
-/** Returns the same functions, with counting added. */
-export function countRefusedMoney(registry: Registry, { money, admit }: MoneyParts): MoneyParts {
+export function createRefusalCounts(registry: Registry): RefusalCounts {
   const refused = new Counter({
     name: 'tollgate_spend_refused_total',
     help: 'Reservations of money that were refused to a run, by the account with too little left: day, ancestor, run',
@@ -18,15 +25,15 @@ export function countRefusedMoney(registry: Registry, { money, admit }: MoneyPar
   });
   for (const bound of bounds) refused.inc({ bound }, 0);
   return {
-    money: {
-      ...money,
-      reserve: async (...asked) => {
-        const reserved = await money.reserve(...asked);
+    countRefusals: (money) => ({
+      settle: (run, reservationId, spent, signal) => money.settle(run, reservationId, spent, signal),
+      reserve: async (run, wanted, signal) => {
+        const reserved = await money.reserve(run, wanted, signal);
         if (reserved.kind === 'exhausted') refused.inc({ bound: reserved.bound });
         return reserved;
       },
-    },
-    admit: async (caller, least) => {
+    }),
+    countRefusedDays: (admit) => async (caller, least) => {
       try {
         await admit(caller, least);
       } catch (error) {

@@ -13,7 +13,7 @@ import type { RunParts } from './run-parts.ts';
 import type { ToolResult } from './tools/tool.ts';
 import type { Hint, ReadCall } from './tools/workbench.ts';
 
-type Asking = Pick<Reply, 'text' | 'toolCalls' | 'finish' | 'offered'>;
+type ReplyContent = Pick<Reply, 'text' | 'toolCalls' | 'finish' | 'offered'>;
 
 interface DecidedCall extends GovernedDecision, ReadCall {
   readonly asked: RequestedCall;
@@ -43,7 +43,7 @@ interface PendingOutputs {
  */
 const untoldBytesMax = 32 * 1_048_576;
 
-export async function playRound(parts: RunParts, round: number, { text, toolCalls, finish, offered }: Asking): Promise<void> {
+export async function playRound(parts: RunParts, round: number, { text, toolCalls, finish, offered }: ReplyContent): Promise<void> {
   const { governed, conversation, emit } = parts;
   const decided: DecidedCall[] = [];
   const hinted = new Set<Hint['kind']>();

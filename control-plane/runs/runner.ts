@@ -4,7 +4,7 @@
 import { AppError } from '@tollgate/proto/contract';
 import type { Actor } from '../access/rules/actor.ts';
 import { untilAborted } from '../base/until-aborted.ts';
-import { type AgentAsk, type BeginDeps, type Begun, createBeginRun, type RunNode } from './begin-run.ts';
+import { type AgentAsk, type BeginDeps, createBeginRun, type RunBeginning, type RunNode } from './begin-run.ts';
 import { type ConductDeps, conduct } from './conduct.ts';
 import type { Task } from './delegation.ts';
 import type { RunEvent, RunResult } from './events.ts';
@@ -53,19 +53,34 @@ export interface Runner {
 /** How long, in ms, runs that were cancelled at a stop may take to end. */
 const cancelledMs = 600;
 
-export function createRunner(deps: RunnerDeps): Runner {
-  const going = new Map<AbortController, Promise<unknown>>();
-  const beginRun = createBeginRun(deps, runTask);
-  let draining = false;
+const fullBelow = `The task was not started: ${belowBounds.each} agents already work for this run. Delegate it again when one of them has answered.`;
+const fullInAll = 'The task was not started: too many agents work in this control plane. Delegate it again later.';
 
-  async function start(actor: Actor, ask: AgentAsk, sink: EventSink): Promise<StartedRun> {
-    if (draining) throw new AppError({ code: 'unavailable', publicMessage: 'this control plane is stopping', retryAfterSeconds: 5 });
-    const lease = await deps.governor.lease(actor);
+export const createRunner = (deps: RunnerDeps): Runner => new ProcessRunner(deps);
+
+class ProcessRunner implements Runner {
+  readonly #deps: RunnerDeps;
+  readonly #going = new Map<AbortController, Promise<unknown>>();
+  readonly #beginRun: ReturnType<typeof createBeginRun>;
+  #draining = false;
+
+  constructor(deps: RunnerDeps) {
+    this.#deps = deps;
+    this.#beginRun = createBeginRun(deps, (above, task, signal) => this.#runTask(above, task, signal));
+  }
+
+  get running(): number {
+    return this.#going.size;
+  }
+
+  async start(actor: Actor, ask: AgentAsk, sink: EventSink): Promise<StartedRun> {
+    if (this.#draining) throw new AppError({ code: 'unavailable', publicMessage: 'this control plane is stopping', retryAfterSeconds: 5 });
+    const lease = await this.#deps.governor.lease(actor);
     try {
-      const begun = await beginRun.root(actor, ask, lease.sidecar);
-      const finished = track(
+      const begun = await this.#beginRun.root(actor, ask, lease.sidecar);
+      const finished = this.#track(
         begun.node,
-        playRoot(begun, ask, sink).finally(() => lease.release()),
+        this.#playRoot(begun, ask, sink).finally(() => lease.release()),
       );
       // The caller may handle a rejection later.
       finished.catch(() => undefined);
@@ -76,8 +91,23 @@ export function createRunner(deps: RunnerDeps): Runner {
     }
   }
 
-  async function playRoot(begun: Begun, { input, context }: AgentAsk, { emit, signal }: EventSink): Promise<RunResult> {
-    const playing = play(begun, { input, context, emit, signal });
+  async close(deadlineMs: number): Promise<void> {
+    this.#draining = true;
+    await this.#waitForRuns(deadlineMs);
+    for (const stop of this.#going.keys()) stop.abort(new RunStopped('cancelled'));
+    // A tool server or a database that does not respond must not delay the stop.
+    await this.#waitForRuns(cancelledMs);
+  }
+
+  async #waitForRuns(ms: number): Promise<void> {
+    const expired = new AbortController();
+    const timer = this.#deps.clock.after(ms, () => expired.abort());
+    await untilAborted(Promise.allSettled(this.#going.values()), expired.signal).catch(() => undefined);
+    timer.cancel();
+  }
+
+  async #playRoot(begun: RunBeginning, { input, context }: AgentAsk, { emit, signal }: EventSink): Promise<RunResult> {
+    const playing = this.#play(begun, { input, context, emit, signal });
     const last = await playing.then(
       (data): RunEvent => ({ kind: 'done', data }),
       (error: unknown): RunEvent => ({ kind: 'error', data: { error: AppError.from(error).publicMessage } }),
@@ -87,68 +117,44 @@ export function createRunner(deps: RunnerDeps): Runner {
     return playing;
   }
 
-  async function play(begun: Begun, { signal, ...said }: EventSink & Pick<AgentAsk, 'input' | 'context'>): Promise<RunResult> {
-    const cancel = (): void => begun.node.stop.abort(new RunStopped('cancelled'));
-    if (signal.aborted) cancel();
-    signal.addEventListener('abort', cancel, { once: true });
-    try {
-      return await conduct(deps, { ...begun, ...said });
-    } finally {
-      signal.removeEventListener('abort', cancel);
-    }
-  }
-
   /** Returns the outcome of another agent below `above`, as the result of a tool. */
-  async function runTask(above: RunNode, task: Task, signal: AbortSignal): Promise<ToolResult> {
-    const seat = deps.seatsBelow.take(above.conversationId);
+  async #runTask(above: RunNode, task: Task, signal: AbortSignal): Promise<ToolResult> {
+    const seat = this.#deps.seatsBelow.take(above.conversationId);
     if ('taken' in seat) return failed(seat.taken === 'by the key' ? fullBelow : fullInAll);
     try {
-      const begun = await beginRun.below(above, task);
-      return typeof begun === 'string' ? failed(begun) : await playTask(begun, task, signal);
+      const begun = await this.#beginRun.below(above, task);
+      return typeof begun === 'string' ? failed(begun) : await this.#playTask(begun, task, signal);
     } finally {
       seat.leave();
     }
   }
 
-  function playTask(begun: Begun, { task }: Task, signal: AbortSignal): Promise<ToolResult> {
+  #playTask(begun: RunBeginning, { task }: Task, signal: AbortSignal): Promise<ToolResult> {
     const { node } = begun;
-    const playing = play(begun, { input: task, context: {}, emit: () => Promise.resolve(), signal });
-    return track(node, playing).then(
+    const playing = this.#play(begun, { input: task, context: {}, emit: () => Promise.resolve(), signal });
+    return this.#track(node, playing).then(
       ({ output, stopReason }) => ({ output: { output, stopReason, runId: node.run.id }, isError: false }),
       (error: unknown) => failed(`The agent failed: ${AppError.from(error).publicMessage}`),
     );
   }
 
-  function track<T>({ stop }: RunNode, playing: Promise<T>): Promise<T> {
-    const tracked = playing.finally(() => going.delete(stop));
-    going.set(stop, tracked);
+  /** Conducts the run. `signal` cancels it. */
+  async #play(begun: RunBeginning, { signal, ...said }: EventSink & Pick<AgentAsk, 'input' | 'context'>): Promise<RunResult> {
+    const cancel = (): void => begun.node.stop.abort(new RunStopped('cancelled'));
+    if (signal.aborted) cancel();
+    signal.addEventListener('abort', cancel, { once: true });
+    try {
+      return await conduct(this.#deps, { ...begun, ...said });
+    } finally {
+      signal.removeEventListener('abort', cancel);
+    }
+  }
+
+  #track<T>({ stop }: RunNode, playing: Promise<T>): Promise<T> {
+    const tracked = playing.finally(() => this.#going.delete(stop));
+    this.#going.set(stop, tracked);
     return tracked;
   }
-
-  async function close(deadlineMs: number): Promise<void> {
-    draining = true;
-    const expired = new AbortController();
-    const timer = deps.clock.after(deadlineMs, () => expired.abort());
-    await untilAborted(Promise.allSettled(going.values()), expired.signal).catch(() => undefined);
-    timer.cancel();
-    for (const stop of going.keys()) stop.abort(new RunStopped('cancelled'));
-    // A tool server or a database that does not respond must not delay the stop.
-    const cut = new AbortController();
-    const last = deps.clock.after(cancelledMs, () => cut.abort());
-    await untilAborted(Promise.allSettled(going.values()), cut.signal).catch(() => undefined);
-    last.cancel();
-  }
-
-  return {
-    start,
-    get running() {
-      return going.size;
-    },
-    close,
-  };
 }
-
-const fullBelow = `The task was not started: ${belowBounds.each} agents already work for this run. Delegate it again when one of them has answered.`;
-const fullInAll = 'The task was not started: too many agents work in this control plane. Delegate it again later.';
 
 const failed = (words: string): ToolResult => ({ output: words, isError: true });

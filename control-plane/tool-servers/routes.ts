@@ -33,7 +33,13 @@ const found = written({ name: text, tools: listOf(toolRef) });
 
 export function addToolServerRoutes(app: FastifyInstance, deps: AppDeps): void {
   const discoveries = createRateLimit(deps.clock, discoveriesPerMinute, 'discoveries of tools a minute for each workspace');
-  const admit = ({ workspaceId }: Actor): void => discoveries.take(String(workspaceId));
+  const limitDiscoveries = ({ workspaceId }: Actor): void => discoveries.take(String(workspaceId));
+  addRoutesOfList(app, deps, limitDiscoveries);
+  addRoutesOfOne(app, deps);
+  addRoutesOfTools(app, deps, limitDiscoveries);
+}
+
+function addRoutesOfList(app: FastifyInstance, deps: AppDeps, limitDiscoveries: (actor: Actor) => void): void {
   addRoute(app, deps, {
     method: 'GET',
     url: list,
@@ -62,8 +68,11 @@ export function addToolServerRoutes(app: FastifyInstance, deps: AppDeps): void {
     schema: { params: inWorkspace, body: anyObject },
     input: ({ body }) => body,
     answer: shownTools,
-    admit,
+    admit: limitDiscoveries,
   });
+}
+
+function addRoutesOfOne(app: FastifyInstance, deps: AppDeps): void {
   addRoute(app, deps, {
     method: 'GET',
     url: one,
@@ -90,6 +99,10 @@ export function addToolServerRoutes(app: FastifyInstance, deps: AppDeps): void {
     input: (asked) => asked.params.name,
     answer: ok,
   });
+}
+
+/** Discovers the tools of a server again, and admits them. */
+function addRoutesOfTools(app: FastifyInstance, deps: AppDeps, limitDiscoveries: (actor: Actor) => void): void {
   addRoute(app, deps, {
     method: 'POST',
     url: `${one}/refresh`,
@@ -104,7 +117,7 @@ export function addToolServerRoutes(app: FastifyInstance, deps: AppDeps): void {
     schema: { params },
     input: (asked) => asked.params.name,
     answer: shownTools,
-    admit,
+    admit: limitDiscoveries,
   });
   addRoute(app, deps, {
     method: 'POST',

@@ -1,12 +1,9 @@
 // Builds the container of the sidecar and the volumes that it mounts. The container satisfies the restricted Pod
 // Security Standard, whatever the rest of the pod does. It listens only on the loopback address, so only this pod can
 // call it.
-import { linkOf } from './link.ts';
 import type { Container, NamedRow, Row, Variable } from './pod.ts';
-import type { InjectSettings } from './settings.ts';
-import { spoolFolder, spoolVolume } from './spool.ts';
+import type { InjectSettings, PodSettings, Spool } from './settings.ts';
 import { containerName, volumePrefix } from './status.ts';
-import type { PodSettings } from './settings.ts';
 
 export interface Sidecar {
   readonly container: Container;
@@ -128,3 +125,63 @@ const asking = (port: number, path: string): Script => [
 ];
 
 const node = (...script: Script): readonly string[] => ['node', '-e', script.join('')];
+
+// What a sidecar needs for its own TLS with the control plane: a token with which it requests certificates, or
+// certificates in a Secret that another program renews. No other container mounts these volumes.
+
+interface Link {
+  readonly variables: Readonly<Record<string, string | null>>;
+  readonly mounts: readonly NamedRow[];
+  readonly volumes: readonly NamedRow[];
+}
+
+const tokenName = `${volumePrefix}token`;
+const tokenFolder = '/var/run/secrets/tollgate';
+const tlsName = `${volumePrefix}tls`;
+const tlsFolder = '/var/run/secrets/tollgate-tls';
+/** In seconds. The kubelet's minimum is 600. It makes a new token when four fifths of the lifetime have passed. */
+const token = { audience: 'tollgate', expirationSeconds: 3_600, path: 'token' };
+
+function linkOf({ enrol, ca, certificateSecret }: InjectSettings): Link {
+  if (certificateSecret !== null)
+    return {
+      variables: { TOLLGATE_TLS_DIR: tlsFolder },
+      mounts: [{ name: tlsName, mountPath: tlsFolder, readOnly: true }],
+      // 0444, because the sidecar is not root and no other container mounts the volume.
+      volumes: [{ name: tlsName, secret: { secretName: certificateSecret, defaultMode: 0o444 } }],
+    };
+  const trusted = { TOLLGATE_CA: ca };
+  if (enrol === null) return { variables: trusted, mounts: [], volumes: [] };
+  return {
+    variables: { TOLLGATE_ENROL: enrol, TOLLGATE_TOKEN_FILE: `${tokenFolder}/${token.path}`, ...trusted },
+    mounts: [{ name: tokenName, mountPath: tokenFolder, readOnly: true }],
+    // The kubelet narrows the mode to 0600 if all containers have the same user, or to a group with fsGroup.
+    volumes: [{ name: tokenName, projected: { defaultMode: 0o444, sources: [{ serviceAccountToken: token }] } }],
+  };
+}
+
+// The volume of a sidecar's spool. It contains undelivered entries. What they survive depends on the kind of volume:
+//   emptyDir  a restart of the sidecar, but not of the pod
+//   hostPath  the pod: the next sidecar of the workspace on that node ships the remaining entries
+//   a claim   the node, if the claim can move
+
+const spoolFolder = '/var/lib/tollgate';
+const spoolName = `${volumePrefix}spool`;
+
+/** Returns the volumes to add, and the name to mount. */
+function spoolVolume(spool: Spool, settings: InjectSettings): { readonly volumes: readonly NamedRow[]; readonly name: string } {
+  if (spool.kind === 'volume') return { volumes: [], name: spool.volume };
+  return { volumes: [{ name: spoolName, ...sourceOf(spool, settings) }], name: spoolName };
+}
+
+function sourceOf(spool: Exclude<Spool, { readonly kind: 'volume' }>, settings: InjectSettings): Row {
+  switch (spool.kind) {
+    case 'emptyDir':
+      return { emptyDir: { sizeLimit: settings.spoolSizeLimit } };
+    // A missing folder is not created, because it would belong to root and no sidecar could write to it.
+    case 'hostPath':
+      return { hostPath: { path: settings.spoolHostPath, type: 'Directory' } };
+    case 'claim':
+      return { persistentVolumeClaim: { claimName: spool.claim } };
+  }
+}

@@ -5,7 +5,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type pg from 'pg';
-import { type Holding, holdWorkspace } from '../../control-plane/publish/holding.ts';
+import { type HeldWorkspace, holdWorkspace } from '../../control-plane/publish/holding.ts';
 import { publishView } from '../../control-plane/publish/published.ts';
 import { startEmbedded } from '../../control-plane/database/embedded/start.ts';
 import { migrate } from '../../control-plane/database/migrate.ts';
@@ -76,7 +76,7 @@ async function measure(pool: pg.Pool): Promise<readonly Result[]> {
 
 interface Bench {
   readonly id: number;
-  readonly holding: Holding;
+  readonly holding: HeldWorkspace;
 }
 
 async function createWorkspace(pool: pg.Pool, slug: string, size: number): Promise<Bench> {

@@ -9,7 +9,7 @@ import type { SnapshotEntry } from '../../sidecar/engine/compile/compile.ts';
 import type { WorkspaceState } from '../../control-plane/workspaces/rules.ts';
 import type { View } from '../../control-plane/publish/view.ts';
 import { removeOldChanges } from '../../control-plane/workspaces/operations/remove-old-changes.ts';
-import { type Holding, holdWorkspace } from '../../control-plane/publish/holding.ts';
+import { type HeldWorkspace, holdWorkspace } from '../../control-plane/publish/holding.ts';
 import { publishView } from '../../control-plane/publish/published.ts';
 import { viewPartsOf } from '../../control-plane/publish/view-parts.ts';
 import { insertToolServer, updateAdmitted } from '../../control-plane/tool-servers/store/tool-servers.ts';
@@ -42,7 +42,7 @@ async function stateNow(): Promise<WorkspaceState> {
 }
 
 /** Reads the changes since what `holding` has. */
-async function advance(holding: Holding | null): Promise<Holding> {
+async function advance(holding: HeldWorkspace | null): Promise<HeldWorkspace> {
   const read = await readWorkspace(rest.pool, workspaceId, holding === null ? null : { epoch: holding.epoch, number: holding.revision });
   if (read === null) throw new Error('the workspace is gone');
   if (read.kind === 'whole') return holdWorkspace(read, rest.deps.defaults);

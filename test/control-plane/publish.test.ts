@@ -5,7 +5,7 @@ import { hashKey, snapshotHash, snapshotSchemaVersion } from '@tollgate/proto/co
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { WorkspaceRead } from '../../control-plane/workspaces/rules.ts';
 import { authenticate } from '../../control-plane/access/operations/authenticate.ts';
-import { createPublisher, type Published } from '../../control-plane/publish/publisher.ts';
+import { createPublisher, type PublishedView } from '../../control-plane/publish/publisher.ts';
 import { readWorkspace } from '../../control-plane/workspaces/store/workspace-state.ts';
 import { startRun } from '../../sidecar/doors/library/library.ts';
 import { emptyState } from '../publish/workspace.ts';
@@ -203,7 +203,7 @@ test('a control plane that has just started updates from a revision that it neve
   await plane.writePolicy({ tools: { 'mail.send': { api: { rateLimit: 33 } } } });
   const fresh = createPublisher({ read: (id, since) => readWorkspace(plane.pool, id, since), defaults, log: silent });
   const { workspaceId } = await authenticate(plane.deps, `Bearer ${sync.key}`);
-  const published = await new Promise<Published>((offer) => {
+  const published = await new Promise<PublishedView>((offer) => {
     fresh.follow(workspaceId, { view: { form: 'process' }, offer, gone: () => undefined });
   });
   const { delta } = policyService.Sync.responseDeserialize(published.delta(first.revision ?? { epoch: '', number: 0 }) ?? Buffer.alloc(0));
@@ -296,7 +296,7 @@ const silent = { warn: () => undefined };
 test('a revision is read once and encoded once for each view, however many follow', async () => {
   let reads = 0;
   const publisher = createPublisher({ read: () => Promise.resolve(state((reads += 1))), defaults, log: silent });
-  const offered: Published[] = [];
+  const offered: PublishedView[] = [];
   const stops = Array.from({ length: 50 }, (_, at) =>
     publisher.follow(1, {
       view: at % 2 === 0 ? { form: 'process' } : { form: 'library', keyId: 'k' },

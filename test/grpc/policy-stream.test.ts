@@ -8,13 +8,13 @@ import { createStreamSeats } from '../../control-plane/grpc/stream-seats.ts';
 import type { Actor } from '../../control-plane/access/rules/actor.ts';
 import { createGrpcMetrics } from '../../control-plane/grpc/metrics.ts';
 import { serveSync, type SyncStream } from '../../control-plane/grpc/policy.ts';
-import type { Follower, LiveWorkspace, Published } from '../../control-plane/publish/publisher.ts';
+import type { Follower, LiveWorkspace, PublishedView } from '../../control-plane/publish/publisher.ts';
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
 const hash = Buffer.alloc(32, 1);
-const published: Published = {
+const published: PublishedView = {
   epoch: 'e1',
   revision: 7,
   hash,

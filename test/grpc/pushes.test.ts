@@ -2,12 +2,12 @@
 import type { RevisionName } from '@tollgate/proto/contract';
 import { expect, test } from 'vitest';
 import { createPushes, type Encodable } from '../../control-plane/grpc/pushes.ts';
-import type { Published } from '../../control-plane/publish/publisher.ts';
+import type { PublishedView } from '../../control-plane/publish/publisher.ts';
 
 const hashOf = (revision: number): Buffer => Buffer.alloc(32, revision);
 
 /** A revision that can be reached by a delta from `known` and later revisions. */
-function published(revision: number, fields: Partial<Published> & { readonly known?: number } = {}): Published {
+function published(revision: number, fields: Partial<PublishedView> & { readonly known?: number } = {}): PublishedView {
   const { known = 1, ...others } = fields;
   return {
     epoch: 'e1',
@@ -40,7 +40,7 @@ function stream(held: number | null, { takesDeltas = true, epoch = 'e1' } = {}) 
   return {
     sent,
     pushes,
-    offer: (one: Published) => pushes.offer(one),
+    offer: (one: PublishedView) => pushes.offer(one),
     ack: (number: number, hash = hashOf(number)) => answer(number, { hash }),
     nack: (number: number, code: string) => answer(number, { code }),
   };

@@ -6,8 +6,8 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { SnapshotEntry } from '../../sidecar/engine/compile/compile.ts';
 import type { View } from '../../control-plane/publish/view.ts';
-import { type Holding, holdWorkspace } from '../../control-plane/publish/holding.ts';
-import { type Published, publishView } from '../../control-plane/publish/published.ts';
+import { type HeldWorkspace, holdWorkspace } from '../../control-plane/publish/holding.ts';
+import { type PublishedView, publishView } from '../../control-plane/publish/published.ts';
 import { createPast, defaults, drop, emptyState, entriesFor, put, someKey, type Write, writes } from './workspace.ts';
 
 const numRuns = Math.max(1, Math.floor(Number(process.env['TOLLGATE_TEST_CASES'] ?? 2_000) / 10));
@@ -18,14 +18,14 @@ const views: readonly View[] = [{ form: 'process' }, ...[0, 1, 2, 9].map((id): V
 const text = (entries: readonly { readonly key: string; readonly value: Uint8Array }[]): readonly string[] =>
   entries.map(({ key, value }) => `${key} ${Buffer.from(value).toString()}`).toSorted();
 
-function wholeOf(published: Published) {
+function wholeOf(published: PublishedView) {
   const { snapshot } = policyService.Sync.responseDeserialize(published.whole());
   if (snapshot == null) throw new Error('the whole is no snapshot');
   return snapshot;
 }
 
 /** Applies the delta to `base`, as a sidecar does. Null where the sidecar would be sent the whole snapshot. */
-function applied(published: Published, base: readonly SnapshotEntry[], from: number): readonly string[] | null {
+function applied(published: PublishedView, base: readonly SnapshotEntry[], from: number): readonly string[] | null {
   const bytes = published.delta({ epoch: 'e1', number: from });
   if (bytes === null) return null;
   const { delta } = policyService.Sync.responseDeserialize(bytes);
@@ -39,7 +39,7 @@ function applied(published: Published, base: readonly SnapshotEntry[], from: num
   return text(entries);
 }
 
-const hold = (past: ReturnType<typeof createPast>, revision: number): Holding => holdWorkspace(past.whole(revision), defaults);
+const hold = (past: ReturnType<typeof createPast>, revision: number): HeldWorkspace => holdWorkspace(past.whole(revision), defaults);
 
 test('after any writes, read one by one or several at once, every view equals the full compile, and deltas lead to it from every revision', () => {
   let deltas = 0;

@@ -4,7 +4,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import type { RevisionName } from '@tollgate/proto/contract';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { WorkspaceRead } from '../../control-plane/workspaces/rules.ts';
-import { createPublisher, type LiveWorkspace, type Published } from '../../control-plane/publish/publisher.ts';
+import { createPublisher, type LiveWorkspace, type PublishedView } from '../../control-plane/publish/publisher.ts';
 import { holdPolicy } from '../../control-plane/runs/governance/held-policy.ts';
 import { createPolicyCell } from '../../sidecar/engine/snapshot/cell.ts';
 import { createManualClock } from '../support/manual-clock.ts';
@@ -32,7 +32,7 @@ function follow(database: ReturnType<typeof createDatabase>) {
   const warnings: string[] = [];
   const publisher = createPublisher({ read: database.read, defaults, log: { warn: (_, message) => void warnings.push(message) } });
   onTestFinished(() => publisher.close());
-  const offered: { readonly published: Published; readonly live: LiveWorkspace; readonly name: string }[] = [];
+  const offered: { readonly published: PublishedView; readonly live: LiveWorkspace; readonly name: string }[] = [];
   publisher.follow(1, {
     view: { form: 'process' },
     offer: (published, live) => void offered.push({ published, live, name: `${published.epoch} ${published.revision}` }),
@@ -88,10 +88,10 @@ describe('the encoded form of a view', () => {
     const publisher = createPublisher({ read: database.read, defaults, log: silentLog, ...given });
     onTestFinished(() => publisher.close());
     const open = (keyId: string) => {
-      const held: { published: Published | null } = { published: null };
-      const offer = (published: Published): void => void (held.published = published);
+      const held: { published: PublishedView | null } = { published: null };
+      const offer = (published: PublishedView): void => void (held.published = published);
       const leave = publisher.follow(1, { view: { form: 'library', keyId }, offer, gone: () => undefined });
-      const published = (): Published => held.published ?? neverOffered();
+      const published = (): PublishedView => held.published ?? neverOffered();
       return { leave, published, whole: () => published().whole() };
     };
     open('first');

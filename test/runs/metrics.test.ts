@@ -1,6 +1,6 @@
 import { Registry } from 'prom-client';
 import { expect, test } from 'vitest';
-import { countRuns } from '../../control-plane/runs/metrics.ts';
+import { createRunCounts } from '../../control-plane/runs/metrics.ts';
 import type { NewRun, RunEnd } from '../../control-plane/runs/records.ts';
 
 function counting(found: (model: string) => { provider: string; model: string } | null = (model) => ({ provider: 'demo', model })) {
@@ -8,21 +8,22 @@ function counting(found: (model: string) => { provider: string; model: string } 
   const time = { now: 0 };
   const told: string[] = [];
   const ends: (() => void)[] = [];
-  const books = countRuns(
-    { registry, find: found, now: () => time.now },
-    {
-      money: { reserve: () => Promise.resolve({ kind: 'ended' }), settle: async (_run, _id, spent) => void told.push(`settled ${spent}`) },
-      records: {
-        begin: async ({ id }) => id !== 'refused',
-        update: (_run, { promptTokens }) => void told.push(`updated ${promptTokens}`),
-        end: (_run, { status }) =>
-          new Promise((done) => {
-            told.push(`ended ${status}`);
-            ends.push(() => done({ spent: 0 }));
-          }),
-      },
-    },
-  );
+  const counts = createRunCounts({ registry, find: found, now: () => time.now });
+  const books = {
+    money: counts.countSpend({
+      reserve: () => Promise.resolve({ kind: 'ended' }),
+      settle: async (_run, _id, spent) => void told.push(`settled ${spent}`),
+    }),
+    records: counts.countRuns({
+      begin: async ({ id }) => id !== 'refused',
+      update: (_run, { promptTokens }) => void told.push(`updated ${promptTokens}`),
+      end: (_run, { status }) =>
+        new Promise((done) => {
+          told.push(`ended ${status}`);
+          ends.push(() => done({ spent: 0 }));
+        }),
+    }),
+  };
   const samples = async (name: string): Promise<readonly string[]> =>
     (await registry.getSingleMetricAsString(name)).split('\n').filter((line) => line.startsWith(name));
   return { ...books, time, told, ends, samples };

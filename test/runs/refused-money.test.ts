@@ -2,7 +2,7 @@ import { AppError } from '@tollgate/proto/contract';
 import { Registry } from 'prom-client';
 import { expect, test } from 'vitest';
 import type { MoneyReservation } from '../../control-plane/runs/money.ts';
-import { countRefusedMoney } from '../../control-plane/runs/refused-money.ts';
+import { createRefusalCounts } from '../../control-plane/runs/refused-money.ts';
 
 const run = { workspaceId: 1, id: 'one' };
 const caller = { workspaceId: 1, sub: 'ann' };
@@ -14,7 +14,8 @@ function counting(answers: readonly MoneyReservation[], admit: () => Promise<voi
   const money = { reserve: async () => answers[asked++] ?? granted, settle: async () => undefined };
   const samples = async (): Promise<readonly string[]> =>
     (await registry.getSingleMetricAsString('tollgate_spend_refused_total')).split('\n').filter((line) => !line.startsWith('#'));
-  return { ...countRefusedMoney(registry, { money, admit }), samples };
+  const { countRefusals, countRefusedDays } = createRefusalCounts(registry);
+  return { money: countRefusals(money), admit: countRefusedDays(admit), samples };
 }
 
 const counts = (day: number, ancestor: number, own: number): readonly string[] => [

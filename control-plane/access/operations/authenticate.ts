@@ -7,7 +7,7 @@ import { hashToken, isCsrfOf, isToken } from '../rules/session.ts';
 import { findActor } from '../store/actors.ts';
 import type { OperationDeps } from '../operation.ts';
 
-type Asking = Pick<OperationDeps, 'pool' | 'clock'>;
+type AuthenticateDeps = Pick<OperationDeps, 'pool' | 'clock'>;
 
 /** The credentials that a request carries, each unchanged. */
 export interface RequestCredentials {
@@ -23,7 +23,7 @@ const bearer = /^Bearer +(\S+) *$/i;
 const changesNothing: ReadonlySet<string> = new Set(['GET', 'HEAD']);
 
 /** Authenticates by key or by cookie. A request with an Authorization header never uses its cookie. */
-export async function authenticateRequest(deps: Asking, { authorization, cookie, csrf, method }: RequestCredentials): Promise<Actor> {
+export async function authenticateRequest(deps: AuthenticateDeps, { authorization, cookie, csrf, method }: RequestCredentials): Promise<Actor> {
   if (authorization !== undefined || cookie === undefined) return authenticate(deps, authorization);
   const actor = isToken(cookie) ? await actorOf(deps, 'session', hashToken(cookie)) : null;
   if (actor === null) throw unauthenticated('the session is unknown or has ended; sign in again');
@@ -37,7 +37,7 @@ export async function authenticateRequest(deps: Asking, { authorization, cookie,
  * Authenticates by key only. `authorization` is the unchanged header. Throws `unauthenticated`, which never says which
  * of the reasons applies.
  */
-export async function authenticate(deps: Asking, authorization: string | undefined): Promise<Actor> {
+export async function authenticate(deps: AuthenticateDeps, authorization: string | undefined): Promise<Actor> {
   const key = bearer.exec(authorization ?? '')?.[1];
   if (key === undefined) throw unauthenticated('a workspace API key is needed: Authorization: Bearer gsk_<workspace>_<random>');
   const actor = await actorOfKey(deps, key);
@@ -46,21 +46,21 @@ export async function authenticate(deps: Asking, authorization: string | undefin
 }
 
 /** Null if the text is not a valid key of a workspace at this moment. */
-async function actorOfKey(deps: Asking, key: string): Promise<Actor | null> {
+async function actorOfKey(deps: AuthenticateDeps, key: string): Promise<Actor | null> {
   const parsed = parseKey(key);
   if (parsed === null) return null;
   const actor = await actorOf(deps, 'key', hashKey(key));
   return actor?.slug === parsed.workspace ? actor : null;
 }
 
-const actorOf = ({ pool, clock }: Asking, kind: Actor['credential']['kind'], hash: string): Promise<Actor | null> =>
+const actorOf = ({ pool, clock }: AuthenticateDeps, kind: Actor['credential']['kind'], hash: string): Promise<Actor | null> =>
   findActor(pool, { kind, hash }, clock());
 
 /**
  * Reads the current state of an actor that was authenticated before. Used for connections that stay open. Null if its
  * credential is no longer valid.
  */
-export const stillStands = ({ pool, clock }: Asking, { credential }: Actor): Promise<Actor | null> => findActor(pool, credential, clock());
+export const stillStands = ({ pool, clock }: AuthenticateDeps, { credential }: Actor): Promise<Actor | null> => findActor(pool, credential, clock());
 
 /** The slug in a path must be that of the key or session. */
 export function requireWorkspace({ slug, credential }: Actor, named: string): void {

@@ -16,13 +16,18 @@ const list = '/api/v1/agents';
 const one = `${list}/:id`;
 const params = Type.Object({ id: Type.String() });
 
+const often = `Of a member, more than ${writesPerMinute} creates, PUTs and DELETEs of a key in a minute are refused.`;
+
 export function addAgentRoutes(app: FastifyInstance, deps: AppDeps): void {
-  const patches = createRateLimit(deps.clock, deps.config.patchPerMinute);
   const writes = createRateLimit(deps.clock, writesPerMinute, 'writes of agents a minute for each key');
   const limitWrites = ({ role, keyId }: Actor): void => {
     if (!isLead(role)) writes.take(keyId);
   };
-  const often = `Of a member, more than ${writesPerMinute} creates, PUTs and DELETEs of a key in a minute are refused.`;
+  addRoutesOfList(app, deps, limitWrites);
+  addRoutesOfOne(app, deps, limitWrites);
+}
+
+function addRoutesOfList(app: FastifyInstance, deps: AppDeps, limitWrites: (actor: Actor) => void): void {
   addRoute(app, deps, {
     method: 'GET',
     url: list,
@@ -51,6 +56,10 @@ export function addAgentRoutes(app: FastifyInstance, deps: AppDeps): void {
     answer: ok,
     admit: limitWrites,
   });
+}
+
+function addRoutesOfOne(app: FastifyInstance, deps: AppDeps, limitWrites: (actor: Actor) => void): void {
+  const patches = createRateLimit(deps.clock, deps.config.patchPerMinute);
   addRoute(app, deps, {
     method: 'GET',
     url: one,

@@ -14,7 +14,7 @@ import { inTurns } from '../../base/turns.ts';
 import { type Pace, standardPace } from './pace.ts';
 import type { ExportProgress } from './send-log.ts';
 import { type ExportLog, sendLogs } from './send-logs.ts';
-import { createSetbacks } from './setbacks.ts';
+import { createSetbacks, type Setbacks } from './setbacks.ts';
 
 interface ExportMetrics {
   exported(records: number): void;
@@ -43,29 +43,124 @@ export interface Exporter {
 /** Of the connections for slow reads. The other connections are left for people. */
 const readersMax = 2;
 
+type SentLog = { readonly workspaceId: number; readonly slug: string };
+
 interface Term {
   readonly stop: AbortController;
   readonly cut: AbortController;
   readonly sending: Promise<void>;
 }
 
-export function createExporter(deps: ExporterDeps, pace: Pace = standardPace): Exporter {
-  const { pool, readingPool, random, now, metrics, log } = deps;
-  const holder = makeId(random);
-  const closing = new AbortController();
-  const setbacks = createSetbacks({ now, random: () => (random(1)[0] ?? 0) / 256 }, pace);
-  const read = inTurns(readersMax, readItems);
-  let lag: ExportLag = { records: 0, since: null };
-  let lagReadAt = Number.NEGATIVE_INFINITY;
-  let term: Term | null = null;
-  let heldUntil = Number.NEGATIVE_INFINITY;
+export const createExporter = (deps: ExporterDeps, pace: Pace = standardPace): Exporter => new LeasedExporter(deps, pace);
 
-  const advanced = (one: { readonly workspaceId: number; readonly slug: string }, by: ExportProgress): void => {
-    setbacks.succeeded(one.workspaceId);
+class LeasedExporter implements Exporter {
+  readonly #deps: ExporterDeps;
+  readonly #pace: Pace;
+  readonly #holder: string;
+  readonly #closing = new AbortController();
+  readonly #setbacks: Setbacks;
+  readonly #read = inTurns(readersMax, readItems);
+  #lag: ExportLag = { records: 0, since: null };
+  #lagReadAt = Number.NEGATIVE_INFINITY;
+  #term: Term | null = null;
+  #heldUntil = Number.NEGATIVE_INFINITY;
+  readonly #running: Promise<void>;
+
+  constructor(deps: ExporterDeps, pace: Pace) {
+    this.#deps = deps;
+    this.#pace = pace;
+    this.#holder = makeId(deps.random);
+    this.#setbacks = createSetbacks({ now: deps.now, random: () => (deps.random(1)[0] ?? 0) / 256 }, pace);
+    this.#running = this.#run();
+  }
+
+  get lag(): ExportLag {
+    return this.#lag;
+  }
+
+  get isSending(): boolean {
+    return this.#term !== null;
+  }
+
+  problems(): readonly string[] {
+    const { since, records } = this.#lag;
+    const isLate = since !== null && this.#deps.clock().getTime() - since.getTime() > this.#pace.lateMs;
+    const waiting = isLate ? [`${records} wait for it, the oldest since ${since.toISOString()}`] : [];
+    return [...this.#setbacks.problems(), ...waiting].map((problem) => `audit entries are not exported: ${problem}`);
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort();
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#closing;
+    while (!signal.aborted) {
+      await this.#renewLease();
+      await this.#readLag();
+      await delay(this.#pace.renewMs, undefined, { signal }).catch(() => undefined);
+    }
+    await this.#endTerm(this.#pace.closeMs);
+    await releaseExportLease(this.#deps.pool, this.#holder).catch((error: unknown) =>
+      this.#deps.log.warn(loggable(error), 'the lease of the audit export could not be released; it expires by itself'),
+    );
+  }
+
+  async #renewLease(): Promise<void> {
+    const { pool, now, log } = this.#deps;
+    const { leaseMs } = this.#pace;
+    const askedAt = now();
+    const holds = await takeExportLease(pool, this.#holder, leaseMs).catch((error: unknown) => {
+      log.warn({ reason: reasonOf(error) }, 'the lease of the audit export could not be requested');
+      return null;
+    });
+    if (holds === true) this.#heldUntil = askedAt + leaseMs;
+    if (holds === true) this.#term ??= this.#beginTerm();
+    else if (holds === false || now() >= this.#heldUntil) await this.#endTerm(0);
+  }
+
+  async #readLag(): Promise<void> {
+    const { readingPool, now, log } = this.#deps;
+    if (now() - this.#lagReadAt < this.#pace.lagMs) return;
+    this.#lagReadAt = now();
+    try {
+      this.#lag = await readExportLag(readingPool);
+    } catch (error) {
+      log.warn({ reason: reasonOf(error) }, 'the lag of the audit export could not be read');
+    }
+  }
+
+  #beginTerm(): Term {
+    this.#deps.log.info({}, 'this control plane now exports audit entries');
+    const [stop, cut] = [new AbortController(), new AbortController()];
+    const sendDeps = {
+      ...this.#deps,
+      read: this.#read,
+      advanced: (log: SentLog, by: ExportProgress) => this.#countProgress(log, by),
+      setbacks: this.#setbacks,
+      failed: (kind: string) => this.#deps.metrics.failed(kind),
+    };
+    return { stop, cut, sending: sendLogs(sendDeps, { stop: stop.signal, cut: cut.signal }, this.#pace.lookMs) };
+  }
+
+  async #endTerm(graceMs: number): Promise<void> {
+    if (this.#term === null) return;
+    const { stop, cut, sending } = this.#term;
+    this.#term = null;
+    stop.abort();
+    const grace = setTimeout(() => cut.abort(), graceMs);
+    await sending;
+    clearTimeout(grace);
+    this.#setbacks.clear();
+  }
+
+  #countProgress({ workspaceId, slug: workspace }: SentLog, by: ExportProgress): void {
+    const { metrics, log } = this.#deps;
+    this.#setbacks.succeeded(workspaceId);
     metrics.exported(by.records);
     metrics.lost(by.lost);
     metrics.rejected(by.rejected);
-    const workspace = one.slug;
     if (by.lost > 0)
       log.error(
         { workspace, items: by.lost },
@@ -76,72 +171,5 @@ export function createExporter(deps: ExporterDeps, pace: Pace = standardPace): E
         { workspace, records: by.rejected, why: by.why },
         'the collector rejected some audit entries of a request that it accepted; they are not sent again',
       );
-  };
-
-  const begin = (): Term => {
-    log.info({}, 'this control plane now exports audit entries');
-    const [stop, cut] = [new AbortController(), new AbortController()];
-    const sendDeps = { ...deps, read, advanced, setbacks, failed: (kind: string) => metrics.failed(kind) };
-    return { stop, cut, sending: sendLogs(sendDeps, { stop: stop.signal, cut: cut.signal }, pace.lookMs) };
-  };
-  const end = async (graceMs: number): Promise<void> => {
-    if (term === null) return;
-    const { stop, cut, sending } = term;
-    term = null;
-    stop.abort();
-    const grace = setTimeout(() => cut.abort(), graceMs);
-    await sending;
-    clearTimeout(grace);
-    setbacks.clear();
-  };
-
-  const renew = async (): Promise<void> => {
-    const askedAt = now();
-    const holds = await takeExportLease(pool, holder, pace.leaseMs).catch((error: unknown) => {
-      log.warn({ reason: reasonOf(error) }, 'the lease of the audit export could not be requested');
-      return null;
-    });
-    if (holds === true) heldUntil = askedAt + pace.leaseMs;
-    if (holds === true) term ??= begin();
-    else if (holds === false || now() >= heldUntil) await end(0);
-  };
-  const readLag = async (): Promise<void> => {
-    if (now() - lagReadAt < pace.lagMs) return;
-    lagReadAt = now();
-    lag = await readExportLag(readingPool).catch((error: unknown) => {
-      log.warn({ reason: reasonOf(error) }, 'the lag of the audit export could not be read');
-      return lag;
-    });
-  };
-  const live = async (): Promise<void> => {
-    while (!closing.signal.aborted) {
-      await renew();
-      await readLag();
-      await delay(pace.renewMs, undefined, { signal: closing.signal }).catch(() => undefined);
-    }
-    await end(pace.closeMs);
-    await releaseExportLease(pool, holder).catch((error: unknown) =>
-      log.warn(loggable(error), 'the lease of the audit export could not be released; it expires by itself'),
-    );
-  };
-  const living = live();
-
-  return {
-    get lag() {
-      return lag;
-    },
-    get isSending() {
-      return term !== null;
-    },
-    problems: () => {
-      const { since, records } = lag;
-      const isLate = since !== null && deps.clock().getTime() - since.getTime() > pace.lateMs;
-      const waiting = isLate ? [`${records} wait for it, the oldest since ${since.toISOString()}`] : [];
-      return [...setbacks.problems(), ...waiting].map((problem) => `audit entries are not exported: ${problem}`);
-    },
-    close: async () => {
-      closing.abort();
-      await living;
-    },
-  };
+  }
 }

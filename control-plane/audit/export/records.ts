@@ -4,7 +4,6 @@
 import { hash } from 'node:crypto';
 import { canonicalGap, canonicalOf } from '@tollgate/proto/chain';
 import type { ExportedItem, ExportedLog } from '../rules/exported.ts';
-import { type Attributes, attributesText, nanosOf, traceText } from './encoding.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -144,3 +143,36 @@ const placeOf = ({ origin }: ExportedLog, item: ExportedItem): Attributes => ({
   'tollgate.chain.digest': item.kind === 'missing' || item.digest === '' ? undefined : item.digest,
   'tollgate.chain.value': item.chain,
 });
+
+// Encodes parts of a record in the JSON encoding of OTLP. Pure.
+
+/** Null and undefined values are left out. */
+type Attributes = Readonly<Record<string, string | number | boolean | null | undefined>>;
+
+function attributesText(attributes: Attributes): string {
+  const shown = Object.entries(attributes).flatMap(([key, value]) => {
+    const written = value === undefined || value === null ? null : valueText(value);
+    return written === null ? [] : [`{"key":"${key}","value":${written}}`];
+  });
+  return `[${shown.join(',')}]`;
+}
+
+function valueText(value: string | number | boolean): string | null {
+  if (typeof value === 'string') return `{"stringValue":${JSON.stringify(value)}}`;
+  if (typeof value === 'boolean') return `{"boolValue":${value}}`;
+  if (Number.isSafeInteger(value)) return `{"intValue":"${value}"}`;
+  return Number.isFinite(value) ? `{"doubleValue":${value}}` : null;
+}
+
+const nanosOf = (instant: string): string => {
+  const ms = Date.parse(instant);
+  return Number.isFinite(ms) && ms > 0 ? `${ms}000000` : '0';
+};
+
+/** The trace of the call, if the entry contains it. */
+function traceText({ traceId, spanId }: Readonly<Record<string, unknown>>): string {
+  const isId = (value: unknown, digits: number): value is string =>
+    typeof value === 'string' && value.length === digits && /^[0-9a-f]+$/.test(value) && !/^0+$/.test(value);
+  if (!isId(traceId, 32)) return '';
+  return `,"traceId":"${traceId}"${isId(spanId, 16) ? `,"spanId":"${spanId}"` : ''}`;
+}

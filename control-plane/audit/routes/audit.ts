@@ -69,6 +69,13 @@ const checkpointAnswer = object({
 });
 
 export function addAuditRoutes(app: FastifyInstance, deps: StreamDeps): void {
+  addEntryRoutes(app, deps);
+  addChainRoutes(app, deps);
+  addEventRoutes(app, deps);
+}
+
+/** Reads tool calls: as pages, as a live stream, and all of them. */
+function addEntryRoutes(app: FastifyInstance, deps: StreamDeps): void {
   addRoute(app, deps, {
     method: 'GET',
     url: '/:workspace/admin/audit',
@@ -114,6 +121,10 @@ export function addAuditRoutes(app: FastifyInstance, deps: StreamDeps): void {
     input: ({ query }) => ({ ...query }),
     frame: (entry) => `${JSON.stringify(entry)}\n`,
   });
+}
+
+/** Reads what proves that the log was not changed: its chain, its checkpoints and its keys. */
+function addChainRoutes(app: FastifyInstance, deps: StreamDeps): void {
   addStream(app, deps, {
     method: 'GET',
     url: '/:workspace/admin/audit/chain',
@@ -172,6 +183,9 @@ export function addAuditRoutes(app: FastifyInstance, deps: StreamDeps): void {
     input: () => null,
     answer: (keys) => keys,
   });
+}
+
+function addEventRoutes(app: FastifyInstance, deps: StreamDeps): void {
   addRoute(app, deps, {
     method: 'GET',
     url: '/:workspace/admin/events',

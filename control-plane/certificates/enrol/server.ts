@@ -1,6 +1,6 @@
 // Issues certificates to sidecars: `POST /v1/certificate` over TLS, with a key or a token, and with a public key. The
 // private key never leaves the sidecar. Every error answer is `{error}`, as in the REST API.
-import type { KeyObject } from 'node:crypto';
+import { createPublicKey, type KeyObject } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { AppError } from '@tollgate/proto/contract';
 import { type CertifiedPeer, uriOf } from '../../access/rules/certified.ts';
@@ -13,7 +13,7 @@ import { type HttpsServer, isJson, readBody, type Reply, standardBounds, startHt
 import type { Pair } from '../x509/certificate.ts';
 import { identify, type IdentifyDeps, isKey } from './identify.ts';
 import type { EnrolMetrics } from './metrics.ts';
-import { publicKeyIn } from './public-key.ts';
+import { isObject } from '@tollgate/proto/shape';
 
 export interface EnrolDeps extends IdentifyDeps {
   /** Returns null while no authority is available. */
@@ -116,4 +116,34 @@ function refused({ metrics, log }: EnrolDeps, refusal: AppError): Reply {
     ...(retryAfterSeconds === undefined ? {} : { 'retry-after': String(retryAfterSeconds) }),
   };
   return { status: httpStatus(code), body: errorBody(refusal), headers };
+}
+
+// Parses the body of a certificate request: `{"publicKey": "<PEM>"}`.
+
+const publicKeyForm = /^\s*-----BEGIN PUBLIC KEY-----[A-Za-z0-9+/=\s]+-----END PUBLIC KEY-----\s*$/;
+const publicKeyRule = 'must be a public key of EC P-256, as PEM of its SPKI (BEGIN PUBLIC KEY)';
+
+function publicKeyIn(body: string): KeyObject {
+  let value: unknown;
+  try {
+    value = JSON.parse(body);
+  } catch {
+    throw badRequest('the body is not JSON');
+  }
+  if (!isObject(value)) throw badRequest('the body must be an object with publicKey');
+  if (Object.keys(value).some((name) => name !== 'publicKey')) throw badRequest('the body has a field other than publicKey');
+  const text = value['publicKey'];
+  // From a private key, Node would take the public half. A private key must not be sent here.
+  if (typeof text !== 'string' || !publicKeyForm.test(text)) throw badRequest(`publicKey ${publicKeyRule}`);
+  const key = keyFrom(text);
+  if (key?.asymmetricKeyType !== 'ec' || key.asymmetricKeyDetails?.namedCurve !== 'prime256v1') throw badRequest(`publicKey ${publicKeyRule}`);
+  return key;
+}
+
+function keyFrom(text: string): KeyObject | null {
+  try {
+    return createPublicKey({ key: text, format: 'pem' });
+  } catch {
+    return null;
+  }
 }

@@ -14,7 +14,7 @@
 //     data/                         the cluster and its socket, owned by the server's account
 //     server.log                    the log of PostgreSQL
 //     holder-<pid>-<random>.sock    the lock
-import { mkdir, stat } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, stat, symlink } from 'node:fs/promises';
 import { isAbsolute, join } from 'node:path';
 import { chooseAccount } from './account.ts';
 import { findNative, prepareBinaries } from './binaries.ts';
@@ -23,7 +23,7 @@ import { keepRunning } from './keep-running.ts';
 import type { Connection } from './probe-server.ts';
 import { acquireLock } from './lock.ts';
 import { adoptPostmaster, launchPostmaster, type Postmaster, type Server } from './postmaster.ts';
-import { shortenPath } from './short-path.ts';
+import { tmpdir } from 'node:os';
 
 export interface EmbeddedConfig {
   /** Absolute. Everything is stored in its folder `postgres`. */
@@ -127,4 +127,19 @@ async function throwUnlessThere(folder: string, error: unknown): Promise<void> {
 function once(action: () => Promise<void>): () => Promise<void> {
   let result: Promise<void> | undefined;
   return () => (result ??= action());
+}
+
+// Gives a folder a path that is short enough for the Unix sockets in it. The socket of a deeply nested folder is
+// reached through a link in a private temporary folder. The sockets themselves stay in the data directory, so a restart
+// finds them whatever happened to the link.
+
+/** Socket paths can have 107 bytes on Linux and 103 on macOS. The longest name below the folder has less than 40. */
+const folderBytesMax = 103 - 40;
+
+async function shortenPath(folder: string): Promise<{ readonly path: string; readonly remove: () => Promise<void> }> {
+  if (Buffer.byteLength(folder) <= folderBytesMax) return { path: folder, remove: async () => {} };
+  const temporary = await mkdtemp(join(tmpdir(), 'tollgate-'));
+  const path = join(temporary, 'postgres');
+  await symlink(folder, path);
+  return { path, remove: () => rm(temporary, { recursive: true, force: true }) };
 }

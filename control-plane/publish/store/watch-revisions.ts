@@ -47,100 +47,129 @@ export interface RevisionListener {
  * Handlers for other channels on the same connection, by channel. Messages that were sent while it was not listening
  * are lost.
  */
-export type Heard = Readonly<Record<string, (payload: string) => void>>;
+export type ChannelHandlers = Readonly<Record<string, (payload: string) => void>>;
 
-export function watchRevisions({ pool, connection, log }: WatchDeps, told: RevisionListener, heard: Heard = {}): RevisionWatch {
-  const seen = new Map<number, number>();
-  let epoch: string | null = null;
-  let listener: pg.Client | null = null;
-  let problem: string | null = 'not listening yet';
-  const closing = new AbortController();
+export const watchRevisions = (deps: WatchDeps, listener: RevisionListener, channels: ChannelHandlers = {}): RevisionWatch =>
+  new DatabaseWatch(deps, listener, channels);
 
-  const tell = (workspaceId: number, revision: number, raisedAt: number): void => {
-    if (closing.signal.aborted || revision <= (seen.get(workspaceId) ?? -1)) return;
-    seen.set(workspaceId, revision);
-    told.raised(workspaceId, revision, raisedAt);
-  };
-  const notice = (polled: string): void => {
-    if (epoch !== null && epoch !== polled) {
-      log.warn({ epoch: polled }, 'the database was restored; its revisions are read again');
-      seen.clear();
-      told.restored();
+class DatabaseWatch implements RevisionWatch {
+  readonly #deps: WatchDeps;
+  readonly #listener: RevisionListener;
+  readonly #channels: ChannelHandlers;
+  /** The newest revision of each workspace that was reported. */
+  readonly #seen = new Map<number, number>();
+  #epoch: string | null = null;
+  /** The connection that receives notifications; null while not listening. */
+  #client: pg.Client | null = null;
+  #problem: string | null = 'not listening yet';
+  readonly #closing = new AbortController();
+  readonly #running: Promise<unknown>;
+
+  constructor(deps: WatchDeps, listener: RevisionListener, channels: ChannelHandlers) {
+    this.#deps = deps;
+    this.#listener = listener;
+    this.#channels = channels;
+    this.#running = Promise.all([this.#everySecond(() => this.#keepListening()), this.#everySecond(() => this.#poll())]);
+  }
+
+  get problem(): string | null {
+    return this.#problem;
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort();
+    await this.#running;
+    const client = this.#client;
+    this.#client = null;
+    await client?.end().catch(() => undefined);
+  }
+
+  async #everySecond(step: () => Promise<void>): Promise<void> {
+    while (!this.#closing.signal.aborted) {
+      await step();
+      await delay(pollMs, undefined, { signal: this.#closing.signal }).catch(() => undefined);
     }
-    epoch = polled;
-  };
-  const forget = (present: ReadonlySet<number>): void => {
-    for (const id of seen.keys()) {
-      if (present.has(id)) continue;
-      seen.delete(id);
-      told.removed(id);
+  }
+
+  async #keepListening(): Promise<void> {
+    try {
+      if (this.#client === null) await this.#listen();
+      else await this.#client.query('select 1');
+    } catch (error) {
+      this.#dropConnection(error);
     }
-  };
-  const deafen = (reason: unknown): void => {
-    const message = reasonOf(reason);
-    if (problem === null) log.warn({ reason: message }, 'revisions are only polled: notifications are not received');
-    problem = message;
-    const broken = listener;
-    listener = null;
-    broken?.removeAllListeners('end');
-    void broken?.end().catch(() => undefined);
-  };
-  const listen = async (): Promise<void> => {
-    const client = new pg.Client({ connectionTimeoutMillis: pollMs, query_timeout: pollMs, keepAlive: true, ...connection });
-    client.on('error', (error) => (listener === client ? deafen(error) : undefined));
-    client.on('end', () => (listener === client ? deafen('the connection ended') : undefined));
-    client.on('notification', ({ channel, payload = '' }) => {
-      if (channel !== revisionChannel) return heard[channel]?.(payload);
-      const [workspaceId, revision, raisedAt] = payload.split(':').map(Number);
-      if (workspaceId !== undefined && revision !== undefined && raisedAt !== undefined) tell(workspaceId, revision, raisedAt);
+  }
+
+  async #listen(): Promise<void> {
+    const client = new pg.Client({
+      connectionTimeoutMillis: pollMs,
+      query_timeout: pollMs,
+      keepAlive: true,
+      ...this.#deps.connection,
     });
+    client.on('error', (error) => (this.#client === client ? this.#dropConnection(error) : undefined));
+    client.on('end', () => (this.#client === client ? this.#dropConnection('the connection ended') : undefined));
+    client.on('notification', ({ channel, payload = '' }) => this.#takeNotification(channel, payload));
     try {
       await client.connect();
-      await client.query([revisionChannel, ...Object.keys(heard)].map((channel) => `listen ${channel}`).join('; '));
+      await client.query([revisionChannel, ...Object.keys(this.#channels)].map((channel) => `listen ${channel}`).join('; '));
     } catch (error) {
       // The connection may be established after all, but too late.
       void client.end().catch(() => undefined);
       throw error;
     }
-    listener = client;
-    problem = null;
-  };
-  const keepListening = async (): Promise<void> => {
-    try {
-      if (listener === null) await listen();
-      else await listener.query('select 1');
-    } catch (error) {
-      deafen(error);
-    }
-  };
-  const poll = async (): Promise<void> => {
+    this.#client = client;
+    this.#problem = null;
+  }
+
+  #takeNotification(channel: string, payload: string): void {
+    if (channel !== revisionChannel) return this.#channels[channel]?.(payload);
+    const [workspaceId, revision, raisedAt] = payload.split(':').map(Number);
+    if (workspaceId !== undefined && revision !== undefined && raisedAt !== undefined) this.#report(workspaceId, revision, raisedAt);
+  }
+
+  #dropConnection(reason: unknown): void {
+    const message = reasonOf(reason);
+    if (this.#problem === null) this.#deps.log.warn({ reason: message }, 'revisions are only polled: notifications are not received');
+    this.#problem = message;
+    const broken = this.#client;
+    this.#client = null;
+    broken?.removeAllListeners('end');
+    void broken?.end().catch(() => undefined);
+  }
+
+  async #poll(): Promise<void> {
+    const { pool, log } = this.#deps;
     try {
       const { rows } = await pool.query<RevisionRow>('select d.epoch, w.id, w.revision, w.raised_at from deployment d, workspace w');
-      if (rows[0] !== undefined) notice(rows[0].epoch);
-      for (const row of rows) tell(Number(row.id), Number(row.revision), row.raised_at.getTime());
-      forget(new Set(rows.map(({ id }) => Number(id))));
+      if (rows[0] !== undefined) this.#compareEpoch(rows[0].epoch);
+      for (const row of rows) this.#report(Number(row.id), Number(row.revision), row.raised_at.getTime());
+      this.#forgetAllExcept(new Set(rows.map(({ id }) => Number(id))));
     } catch (error) {
       log.warn({ err: loggable(error) }, 'revisions could not be polled');
     }
-  };
-  const everySecond = async (step: () => Promise<void>): Promise<void> => {
-    while (!closing.signal.aborted) {
-      await step();
-      await delay(pollMs, undefined, { signal: closing.signal }).catch(() => undefined);
-    }
-  };
+  }
 
-  const running = Promise.all([everySecond(keepListening), everySecond(poll)]);
-  return {
-    get problem() {
-      return problem;
-    },
-    close: async () => {
-      closing.abort();
-      await running;
-      const open = listener;
-      listener = null;
-      await open?.end().catch(() => undefined);
-    },
-  };
+  #compareEpoch(polled: string): void {
+    if (this.#epoch !== null && this.#epoch !== polled) {
+      this.#deps.log.warn({ epoch: polled }, 'the database was restored; its revisions are read again');
+      this.#seen.clear();
+      this.#listener.restored();
+    }
+    this.#epoch = polled;
+  }
+
+  #report(workspaceId: number, revision: number, raisedAt: number): void {
+    if (this.#closing.signal.aborted || revision <= (this.#seen.get(workspaceId) ?? -1)) return;
+    this.#seen.set(workspaceId, revision);
+    this.#listener.raised(workspaceId, revision, raisedAt);
+  }
+
+  #forgetAllExcept(present: ReadonlySet<number>): void {
+    for (const id of this.#seen.keys()) {
+      if (present.has(id)) continue;
+      this.#seen.delete(id);
+      this.#listener.removed(id);
+    }
+  }
 }

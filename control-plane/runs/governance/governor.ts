@@ -60,49 +60,31 @@ const sweepMs = 10_000;
 const policyTimeoutMs = 10_000;
 const retireDeadlineMs = 1_000;
 
-export function createGovernor(deps: GovernorDeps, config: WorkspaceSidecarConfig): Governor {
-  const seats = new Map<number, Seat>();
+export const createGovernor = (deps: GovernorDeps, config: WorkspaceSidecarConfig): Governor => new SeatGovernor(deps, config);
+
+class SeatGovernor implements Governor {
+  readonly #deps: GovernorDeps;
+  readonly #config: WorkspaceSidecarConfig;
+  readonly #seats = new Map<number, Seat>();
   // A sidecar outlives the run that opens it. What the sidecar does must not become part of that run's trace.
-  const outsideOfRuns = AsyncLocalStorage.snapshot();
-  const { clock, log } = deps;
+  readonly #outsideOfRuns = AsyncLocalStorage.snapshot();
   /** The totals of closed sidecars: counters must not decrease when a sidecar is closed. */
-  const before = { unrecorded: 0, dryDenials: 0 };
-  let sweeper = clock.after(sweepMs, sweep);
-  sweeper.unref();
+  readonly #before = { unrecorded: 0, dryDenials: 0 };
+  #sweeper: ReturnType<GovernorDeps['clock']['after']>;
 
-  function sweep(): void {
-    for (const [workspaceId, seat] of seats) {
-      seat.sidecar?.sweep();
-      if (seat.users > 0 || seat.keptUntil > clock.now() || seat.sidecar?.isSettled() !== true) continue;
-      seats.delete(workspaceId);
-      void retire(seat, retireDeadlineMs);
-    }
-    sweeper = clock.after(sweepMs, sweep);
-    sweeper.unref();
+  constructor(deps: GovernorDeps, config: WorkspaceSidecarConfig) {
+    this.#deps = deps;
+    this.#config = config;
+    this.#sweeper = this.#sweepLater();
   }
 
-  function seatOf({ workspaceId, slug }: WorkspaceRef): Seat {
-    const known = seats.get(workspaceId);
-    if (known !== undefined) return known;
-    const opening = outsideOfRuns(() => openWorkspaceSidecar(deps, { workspaceId, slug }, config));
-    const seat: Seat = { slug, opening, sidecar: null, users: 0, keptUntil: 0 };
-    seats.set(workspaceId, seat);
-    opening.then(
-      (sidecar) => {
-        seat.sidecar = sidecar;
-      },
-      () => seats.delete(workspaceId),
-    );
-    return seat;
-  }
-
-  async function lease(
+  async lease(
     { workspaceId, slug, revision }: Pick<Actor, 'workspaceId' | 'slug' | 'revision'>,
     { keptMs = 0 }: { readonly keptMs?: number } = {},
   ): Promise<Lease> {
-    const seat = seatOf({ workspaceId, slug });
+    const seat = this.#seatOf({ workspaceId, slug });
     seat.users += 1;
-    if (keptMs > 0) seat.keptUntil = Math.max(seat.keptUntil, clock.now() + keptMs);
+    if (keptMs > 0) seat.keptUntil = Math.max(seat.keptUntil, this.#deps.clock.now() + keptMs);
     let released = false;
     const release = (): void => {
       if (!released) seat.users -= 1;
@@ -118,50 +100,91 @@ export function createGovernor(deps: GovernorDeps, config: WorkspaceSidecarConfi
     }
   }
 
-  async function adopt(): Promise<void> {
-    makeFolder(config.spoolFolder);
-    const slugs = new Set(listSpools(config.spoolFolder).flatMap(({ workspace }) => workspace ?? []));
+  async adopt(): Promise<void> {
+    const { spoolFolder } = this.#config;
+    makeFolder(spoolFolder);
+    const slugs = new Set(listSpools(spoolFolder).flatMap(({ workspace }) => workspace ?? []));
     for (const slug of slugs) {
-      const workspaceId = await deps.findWorkspace(slug);
-      if (workspaceId === null) log.warn({ workspace: slug }, 'entries of runs stay on disk: their workspace is gone');
-      else await seatOf({ workspaceId, slug }).opening;
+      const workspaceId = await this.#deps.findWorkspace(slug);
+      if (workspaceId === null) this.#deps.log.warn({ workspace: slug }, 'entries of runs stay on disk: their workspace is gone');
+      else await this.#seatOf({ workspaceId, slug }).opening;
     }
   }
 
-  async function retire({ opening, sidecar: opened, slug }: Seat, deadlineMs: number): Promise<void> {
+  shipping(): ReadonlyMap<string, ShipperStatus> {
+    const seats = [...this.#seats.values()];
+    return new Map(seats.flatMap(({ slug, sidecar }) => (sidecar === null ? [] : [[slug, sidecar.shipping()]])));
+  }
+
+  leasing(): readonly LeaseStatus[] {
+    return this.#openSidecars().map((sidecar) => sidecar.leasing());
+  }
+
+  get unrecorded(): number {
+    return this.#openSidecars().reduce((sum, { governing }) => sum + governing.unrecorded, this.#before.unrecorded);
+  }
+
+  countUnrecorded(entries: number): void {
+    this.#before.unrecorded += entries;
+  }
+
+  get dryDenials(): number {
+    return this.#openSidecars().reduce((sum, sidecar) => sum + sidecar.leasing().dryDenials, this.#before.dryDenials);
+  }
+
+  async close(deadlineMs: number): Promise<void> {
+    this.#sweeper.cancel();
+    const open = [...this.#seats.values()];
+    this.#seats.clear();
+    await Promise.all(open.map((seat) => this.#retire(seat, deadlineMs)));
+  }
+
+  #seatOf({ workspaceId, slug }: WorkspaceRef): Seat {
+    const known = this.#seats.get(workspaceId);
+    if (known !== undefined) return known;
+    const opening = this.#outsideOfRuns(() => openWorkspaceSidecar(this.#deps, { workspaceId, slug }, this.#config));
+    const seat: Seat = { slug, opening, sidecar: null, users: 0, keptUntil: 0 };
+    this.#seats.set(workspaceId, seat);
+    opening.then(
+      (sidecar) => {
+        seat.sidecar = sidecar;
+      },
+      () => this.#seats.delete(workspaceId),
+    );
+    return seat;
+  }
+
+  #openSidecars(): readonly WorkspaceSidecar[] {
+    return [...this.#seats.values()].flatMap(({ sidecar }) => sidecar ?? []);
+  }
+
+  #sweepLater(): ReturnType<GovernorDeps['clock']['after']> {
+    const timer = this.#deps.clock.after(sweepMs, () => this.#sweep());
+    timer.unref();
+    return timer;
+  }
+
+  #sweep(): void {
+    const now = this.#deps.clock.now();
+    for (const [workspaceId, seat] of this.#seats) {
+      seat.sidecar?.sweep();
+      if (seat.users > 0 || seat.keptUntil > now || seat.sidecar?.isSettled() !== true) continue;
+      this.#seats.delete(workspaceId);
+      void this.#retire(seat, retireDeadlineMs);
+    }
+    this.#sweeper = this.#sweepLater();
+  }
+
+  async #retire({ opening, sidecar: opened, slug }: Seat, deadlineMs: number): Promise<void> {
     try {
       const sidecar = opened ?? (await opening);
-      before.unrecorded += sidecar.governing.unrecorded;
-      before.dryDenials += sidecar.leasing().dryDenials;
+      this.#before.unrecorded += sidecar.governing.unrecorded;
+      this.#before.dryDenials += sidecar.leasing().dryDenials;
       await sidecar.close(deadlineMs);
     } catch (error) {
-      log.warn({ workspace: slug, error: String(error) }, 'the sidecar of runs was not closed');
+      this.#deps.log.warn({ workspace: slug, error: String(error) }, 'the sidecar of runs was not closed');
     }
   }
-
-  const sidecars = (): readonly WorkspaceSidecar[] => [...seats.values()].flatMap(({ sidecar }) => sidecar ?? []);
-
-  return {
-    lease,
-    adopt,
-    shipping: () => new Map([...seats.values()].flatMap(({ slug, sidecar }) => (sidecar === null ? [] : [[slug, sidecar.shipping()]]))),
-    leasing: () => sidecars().map((sidecar) => sidecar.leasing()),
-    get unrecorded() {
-      return sidecars().reduce((sum, { governing }) => sum + governing.unrecorded, before.unrecorded);
-    },
-    countUnrecorded: (entries) => {
-      before.unrecorded += entries;
-    },
-    get dryDenials() {
-      return sidecars().reduce((sum, sidecar) => sum + sidecar.leasing().dryDenials, before.dryDenials);
-    },
-    close: async (deadlineMs) => {
-      sweeper.cancel();
-      const open = [...seats.values()];
-      seats.clear();
-      await Promise.all(open.map((seat) => retire(seat, deadlineMs)));
-    },
-  };
 }
 
 const refuseUnspooled = (cause: unknown): never => {

@@ -6,7 +6,7 @@
 import { policyService } from '@tollgate/proto';
 import { AppError, bounds, type RevisionName } from '@tollgate/proto/contract';
 import type { Clock, Governing, Log, PolicyCell } from '@tollgate/sidecar/engine';
-import type { LiveWorkspace, Published, Publisher } from '../../publish/publisher.ts';
+import type { LiveWorkspace, PublishedView, Publisher } from '../../publish/publisher.ts';
 
 export interface WorkspaceRef {
   readonly workspaceId: number;
@@ -46,7 +46,7 @@ export function holdPolicy({ publisher, clock, log }: HeldPolicyDeps, { workspac
   const tell = (): void => {
     for (const look of watching) look();
   };
-  const offer = (published: Published, live: LiveWorkspace): void => {
+  const offer = (published: PublishedView, live: LiveWorkspace): void => {
     const problem = offerTo(cell, published);
     // `live` is already newer than the policy that the cell holds. No run must begin with a state that does not match
     // its policy.
@@ -99,7 +99,7 @@ const late = (): AppError =>
  * Offers the policy to the cell and returns the problem; null: the policy is now held. It works as in a remote sidecar:
  * first the change from the held revision, otherwise the whole snapshot.
  */
-function offerTo(cell: PolicyCell, published: Published): string | null {
+function offerTo(cell: PolicyCell, published: PublishedView): string | null {
   const { epoch, revision: number, hash } = published;
   cell.heard(number);
   const held = cell.current;
@@ -111,7 +111,7 @@ function offerTo(cell: PolicyCell, published: Published): string | null {
 }
 
 /** Null when the whole snapshot is needed. */
-function change(cell: PolicyCell, published: Published, from: RevisionName | null): ReturnType<PolicyCell['change']> | null {
+function change(cell: PolicyCell, published: PublishedView, from: RevisionName | null): ReturnType<PolicyCell['change']> | null {
   const bytes = from === null ? null : published.delta(from);
   if (bytes === null) return null;
   const { delta } = policyService.Sync.responseDeserialize(bytes);
@@ -119,7 +119,7 @@ function change(cell: PolicyCell, published: Published, from: RevisionName | nul
   return changed?.ok === true ? changed : null;
 }
 
-function take(cell: PolicyCell, published: Published): ReturnType<PolicyCell['offer']> {
+function take(cell: PolicyCell, published: PublishedView): ReturnType<PolicyCell['offer']> {
   const { snapshot } = policyService.Sync.responseDeserialize(published.whole());
   if (snapshot == null) throw new Error('the publisher gave no snapshot');
   return cell.offer(snapshot);

@@ -6,11 +6,11 @@ import type { DiscoveredTool } from '../../tool-servers/rules/tool-server.ts';
 import { untilAborted } from '../../base/until-aborted.ts';
 import type { SchemaProblem } from '../tools/schema-problem.ts';
 import type { ToolContext, ToolResult } from '../tools/tool.ts';
-import { failureWords, notKnown, wasNotTaken } from './call-failure.ts';
 import type { Connection } from './connect.ts';
-import { createDeadline, type Deadline } from './deadline.ts';
 import { createServerLines, type Line, type LineDeps, type LineTarget } from './server-lines.ts';
 import { failure, resultOf, type ToolAnswer } from './tool-answer.ts';
+import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import { hungUp } from './answering-transport.ts';
 
 export interface LinkDeps extends LineDeps {
   readonly schemaProblem: SchemaProblem;
@@ -141,4 +141,66 @@ function failed({ connection, retire }: Line, reason: unknown): Attempt {
   const taken = !wasNotTaken(connection, reason);
   if (!taken || connection.lost.aborted || connection.trouble()?.passing === false) retire();
   return { taken, result: failure(`the tool server ${failureWords(connection, reason)}`) };
+}
+
+// Says why a tool call failed, in words that a model can act on. The words quote the server only for an error message
+// in the protocol's own form.
+
+/** A call that may have been executed is not repeated. */
+const notKnown = 'it is not known whether the call was executed';
+/** The largest length of the server's own words, in characters. */
+const wordsMax = 2_000;
+
+/** The words follow "the tool server". */
+function failureWords({ lost, trouble }: Connection, reason: unknown): string {
+  if (reason instanceof SdkHttpError && reason.status !== undefined) return `answered with status ${reason.status}`;
+  if (reason instanceof ProtocolError)
+    return reason.data === hungUp ? `${reason.message}; ${notKnown}` : `refused the call: ${reason.message.slice(0, wordsMax)}`;
+  const known = trouble();
+  if (known !== null) return `${known.words}; ${notKnown}`;
+  if (lost.aborted || isSdk(reason, SdkErrorCode.ConnectionClosed)) return `ended during the call; ${notKnown}`;
+  if (reason instanceof SdkError) return 'sent an answer that is not a tool result';
+  return `could not be reached, or closed the connection; ${notKnown}`;
+}
+
+/**
+ * Whether the request was not sent, or the server has forgotten the session: 404, or 400 from the many servers that do
+ * not follow that rule.
+ */
+function wasNotTaken({ client }: Connection, reason: unknown): boolean {
+  if (!(reason instanceof SdkHttpError)) return isSdk(reason, SdkErrorCode.NotConnected);
+  const { transport } = client;
+  const inSession = transport instanceof StreamableHTTPClientTransport && transport.sessionId !== undefined;
+  return inSession && (reason.status === 404 || reason.status === 400);
+}
+
+const isSdk = (reason: unknown, code: SdkErrorCode): boolean => reason instanceof SdkError && reason.code === code;
+
+// Aborts at a signal or after a time, whichever comes first. `clear` removes the timer when the work is done.
+
+interface Deadline {
+  readonly signal: AbortSignal;
+  /** Whether the time expired first. */
+  readonly isLate: () => boolean;
+  readonly clear: () => void;
+}
+
+function createDeadline(outer: AbortSignal, ms: number): Deadline {
+  const inner = new AbortController();
+  let late = false;
+  const end = (): void => inner.abort(outer.reason);
+  const timer = setTimeout(() => {
+    late = true;
+    inner.abort(new Error('too late'));
+  }, ms);
+  if (outer.aborted) end();
+  outer.addEventListener('abort', end, { once: true });
+  return {
+    signal: inner.signal,
+    isLate: () => late,
+    clear: () => {
+      clearTimeout(timer);
+      outer.removeEventListener('abort', end);
+    },
+  };
 }

@@ -1,11 +1,10 @@
 // Builds one reply from the stream of the AI SDK. The result is a complete reply, or a failure of the provider.
-import type { LanguageModelV3StreamPart, LanguageModelV3ToolCall } from '@ai-sdk/provider';
-import { type ModelEvent, ProviderFailed, type RequestedCall } from '../model.ts';
+import type { LanguageModelV3StreamPart, LanguageModelV3ToolCall, LanguageModelV3Usage } from '@ai-sdk/provider';
+import { type ModelEvent, ProviderFailed, type RequestedCall, type TokenUsage } from '../model.ts';
 import { brokenOff } from './failure.ts';
 import { finishOf } from './finish.ts';
 import { createPieces } from './pieces.ts';
 import { createUnnamedCalls } from './unnamed-calls.ts';
-import { usageFrom } from './usage.ts';
 
 export interface ReplyDraft {
   /**
@@ -79,3 +78,22 @@ export function createReplyDraft(provider: string): ReplyDraft {
     },
   };
 }
+
+// Reads how many tokens a provider reports as billed.
+
+/** Null when the provider does not report the usage, or reports impossible numbers. */
+function usageFrom({ inputTokens: input, outputTokens: output, raw }: LanguageModelV3Usage): TokenUsage | null {
+  const usage = {
+    inputTokens: input.total ?? Number.NaN,
+    cachedInputTokens: input.cacheRead ?? 0,
+    cacheWriteTokens: input.cacheWrite ?? 0,
+    // Some endpoints omit thinking tokens from the output but bill them. Their total includes them.
+    outputTokens: Math.max(output.total ?? Number.NaN, totalFrom(raw) - (input.total ?? 0)),
+  };
+  return Object.values(usage).every((count) => Number.isSafeInteger(count) && count >= 0) ? usage : null;
+}
+
+const totalFrom = (raw: LanguageModelV3Usage['raw']): number => {
+  const total = raw?.['total_tokens'];
+  return typeof total === 'number' ? total : 0;
+};

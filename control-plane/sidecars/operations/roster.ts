@@ -32,10 +32,10 @@ export interface ConnectedSidecar {
   left(): void;
 }
 
-type Entering = Pick<SidecarSeen, 'workspaceId' | 'keyId' | 'sidecarId' | 'bootId' | 'form' | 'held' | 'capabilities'>;
+type EnteringSidecar = Pick<SidecarSeen, 'workspaceId' | 'keyId' | 'sidecarId' | 'bootId' | 'form' | 'held' | 'capabilities'>;
 
 export interface Roster {
-  enters(sidecar: Entering): ConnectedSidecar;
+  enters(sidecar: EnteringSidecar): ConnectedSidecar;
   /** The number of sidecars connected here, by how far they are behind. */
   countByLag(newestOf: (workspaceId: number) => RevisionName | null): ReadonlyMap<Lag, number>;
   /** Writes everything that is not written yet. `close` and tests call it. */
@@ -72,126 +72,159 @@ const writeEveryMs = 2_000;
 const atOnce = 1_000;
 
 /** `name` identifies this control plane for people. `everyMs` is the interval between automatic writes. */
-export function createRoster({ pool, random, wall, now, log }: RosterDeps, name: string, everyMs = writeEveryMs): Roster {
-  const present = new Map<string, RosterEntry>();
-  /** Sidecars that have left and that have a row in the database. */
-  let gone: RosterEntry[] = [];
-  /** Workspaces that a sidecar has left since the rows of departed sidecars were last counted. */
-  let crowded = new Set<number>();
-  const closing = new AbortController();
+export const createRoster = (deps: RosterDeps, name: string, everyMs = writeEveryMs): Roster => new WrittenRoster(deps, name, everyMs);
 
-  const isDue = ({ changed, writtenAt }: RosterEntry): boolean => changed || writtenAt === null || now() - writtenAt >= presence.refreshMs;
-  const writeBatch = async (batch: readonly RosterEntry[]): Promise<void> => {
+class WrittenRoster implements Roster {
+  readonly #deps: RosterDeps;
+  readonly #name: string;
+  readonly #everyMs: number;
+  readonly #present = new Map<string, RosterEntry>();
+  /** Sidecars that have left and that have a row in the database. */
+  #gone: RosterEntry[] = [];
+  /** Workspaces that a sidecar has left since the rows of departed sidecars were last counted. */
+  #crowded = new Set<number>();
+  readonly #closing = new AbortController();
+  #lastWrite = Promise.resolve();
+  readonly #writing: Promise<void>;
+
+  constructor(deps: RosterDeps, name: string, everyMs: number) {
+    this.#deps = deps;
+    this.#name = name;
+    this.#everyMs = everyMs;
+    this.#writing = this.#keepWriting();
+  }
+
+  enters(sidecar: EnteringSidecar): ConnectedSidecar {
+    const { now, wall, random } = this.#deps;
+    const enteredAt = now();
+    const place = placeOf(sidecar);
+    const before = this.#present.get(place);
+    const known: RosterEntry = {
+      seen: {
+        ...sidecar,
+        streamId: makeId(random),
+        controlPlane: this.#name,
+        connectedAt: new Date(wall()),
+        leftAt: null,
+        lastNack: before?.seen.lastNack ?? null,
+        status: before?.seen.status ?? null,
+      },
+      writtenAt: null,
+      changed: true,
+    };
+    this.#present.set(place, known);
+    let statuses = 0;
+    return {
+      holds: ({ epoch, number }) => change(known, { held: { epoch, number } }),
+      refused: (code, message) => change(known, { lastNack: nackOf(code, message, new Date(wall())) }),
+      says: (status) => {
+        statuses += 1;
+        if (isTalkative(statuses, now() - enteredAt)) return 'status is sent more often than allowed';
+        const problem = statusProblem(status);
+        if (problem === null) change(known, { status });
+        return problem;
+      },
+      left: () => this.#leave(place, known),
+    };
+  }
+
+  countByLag(newestOf: (workspaceId: number) => RevisionName | null): ReadonlyMap<Lag, number> {
+    const counts = new Map<Lag, number>();
+    for (const { seen } of this.#present.values()) {
+      const lag = lagOf(seen.held, newestOf(seen.workspaceId));
+      counts.set(lag, (counts.get(lag) ?? 0) + 1);
+    }
+    return counts;
+  }
+
+  /** Writes run one after the other. When a write ends, everything that was reported before it is written. */
+  write(): Promise<void> {
+    this.#lastWrite = this.#lastWrite.catch(() => undefined).then(() => this.#writeOnce());
+    return this.#lastWrite;
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort();
+    await this.#writing;
+    await this.#writeOrWarn();
+  }
+
+  #leave(place: string, known: RosterEntry): void {
+    if (this.#present.get(place) !== known) return;
+    this.#present.delete(place);
+    // A sidecar that connected and left between two batches is not recorded.
+    if (known.writtenAt === null) return;
+    change(known, { leftAt: new Date(this.#deps.wall()) });
+    this.#gone.push(known);
+    this.#crowded.add(known.seen.workspaceId);
+  }
+
+  async #keepWriting(): Promise<void> {
+    const waiting = { signal: this.#closing.signal, ref: false };
+    while (await delay(this.#everyMs, true, waiting).catch(() => false)) await this.#writeOrWarn();
+  }
+
+  #writeOrWarn(): Promise<void> {
+    return this.write().catch((error: unknown) =>
+      this.#deps.log.warn({ reason: reasonOf(error) }, 'the list of sidecars could not be stored'),
+    );
+  }
+
+  async #writeOnce(): Promise<void> {
+    await this.#writeDue();
+    await this.#deleteGone();
+  }
+
+  async #writeDue(): Promise<void> {
+    const leaving = this.#gone;
+    this.#gone = [];
+    // A sidecar that has returned counts with its newer stream, because a statement can contain each start of a sidecar
+    // only once.
+    const due = newestOf([...leaving, ...[...this.#present.values()].filter((known) => this.#isDue(known))]);
+    for (let at = 0; at < due.length; at += atOnce)
+      await this.#writeBatch(due.slice(at, at + atOnce)).catch((error: unknown) => {
+        const kept = new Set(due.slice(at));
+        this.#gone.push(...leaving.filter((known) => kept.has(known)));
+        throw error;
+      });
+  }
+
+  #isDue({ changed, writtenAt }: RosterEntry): boolean {
+    return changed || writtenAt === null || this.#deps.now() - writtenAt >= presence.refreshMs;
+  }
+
+  async #writeBatch(batch: readonly RosterEntry[]): Promise<void> {
     for (const known of batch) {
       known.changed = false;
       // This also applies if the write fails, because then it is unknown whether it was written.
       known.writtenAt ??= Number.NEGATIVE_INFINITY;
     }
-    const told = batch.map(({ seen }) => seen);
+    const rows = batch.map(({ seen }) => seen);
     try {
-      await upsertSidecars(pool, told);
+      await upsertSidecars(this.#deps.pool, rows);
     } catch (error) {
       for (const known of batch) known.changed = true;
       throw error;
     }
-    for (const known of batch) known.writtenAt = now();
-  };
-  const writeOnce = async (): Promise<void> => {
-    const leaving = gone;
-    gone = [];
-    // A sidecar that has returned counts with its newer stream, because a statement can contain each start of a sidecar
-    // only once.
-    const due = newestOf([...leaving, ...[...present.values()].filter(isDue)]);
-    for (let at = 0; at < due.length; at += atOnce) {
-      const batch = due.slice(at, at + atOnce);
-      await writeBatch(batch).catch((error: unknown) => {
-        const kept = new Set(due.slice(at));
-        gone.push(...leaving.filter((known) => kept.has(known)));
-        throw error;
-      });
-    }
+    for (const known of batch) known.writtenAt = this.#deps.now();
+  }
+
+  /** Deletes the oldest rows of departed sidecars, in workspaces that a sidecar has left. */
+  async #deleteGone(): Promise<void> {
     // A sidecar that leaves in the meantime is possibly not among the rows that the statement counts.
-    const counted = crowded;
-    crowded = new Set();
+    const counted = this.#crowded;
+    this.#crowded = new Set();
     for (const workspaceId of counted) {
-      await deleteGoneSidecars(pool, workspaceId, sidecarBounds.left).catch((error: unknown) => {
-        crowded = new Set([...counted, ...crowded]);
+      await deleteGoneSidecars(this.#deps.pool, workspaceId, sidecarBounds.left).catch((error: unknown) => {
+        this.#crowded = new Set([...counted, ...this.#crowded]);
         throw error;
       });
       counted.delete(workspaceId);
     }
-  };
-  let lastWrite = Promise.resolve();
-  /** Writes run one after the other. When a write ends, everything that was reported before it is written. */
-  const write = (): Promise<void> => {
-    lastWrite = lastWrite.catch(() => undefined).then(writeOnce);
-    return lastWrite;
-  };
-  const writeCalmly = (): Promise<void> =>
-    write().catch((error: unknown) => log.warn({ reason: reasonOf(error) }, 'the list of sidecars could not be stored'));
-  const keepWriting = async (): Promise<void> => {
-    while (await delay(everyMs, true, { signal: closing.signal, ref: false }).catch(() => false)) await writeCalmly();
-  };
-  const writing = keepWriting();
+  }
+}
 
-  return {
-    enters: (sidecar) => {
-      const enteredAt = now();
-      const place = placeOf(sidecar);
-      const before = present.get(place);
-      const known: RosterEntry = {
-        seen: {
-          ...sidecar,
-          streamId: makeId(random),
-          controlPlane: name,
-          connectedAt: new Date(wall()),
-          leftAt: null,
-          lastNack: before?.seen.lastNack ?? null,
-          status: before?.seen.status ?? null,
-        },
-        writtenAt: null,
-        changed: true,
-      };
-      present.set(place, known);
-      let statuses = 0;
-      const change = (fields: Partial<SidecarSeen>): void => {
-        known.seen = { ...known.seen, ...fields };
-        known.changed = true;
-      };
-      return {
-        holds: ({ epoch, number }) => change({ held: { epoch, number } }),
-        refused: (code, message) => change({ lastNack: nackOf(code, message, new Date(wall())) }),
-        says: (status) => {
-          statuses += 1;
-          if (isTalkative(statuses, now() - enteredAt)) return 'status is sent more often than allowed';
-          const problem = statusProblem(status);
-          if (problem === null) change({ status });
-          return problem;
-        },
-        left: () => {
-          if (present.get(place) !== known) return;
-          present.delete(place);
-          // A sidecar that connected and left between two batches is not recorded.
-          if (known.writtenAt === null) return;
-          change({ leftAt: new Date(wall()) });
-          gone.push(known);
-          crowded.add(sidecar.workspaceId);
-        },
-      };
-    },
-    countByLag: (newestOf) => {
-      const counts = new Map<Lag, number>();
-      for (const { seen } of present.values()) {
-        const lag = lagOf(seen.held, newestOf(seen.workspaceId));
-        counts.set(lag, (counts.get(lag) ?? 0) + 1);
-      }
-      return counts;
-    },
-    write,
-    close: async () => {
-      closing.abort();
-      await writing;
-      await writeCalmly();
-    },
-  };
+function change(known: RosterEntry, fields: Partial<SidecarSeen>): void {
+  known.seen = { ...known.seen, ...fields };
+  known.changed = true;
 }

@@ -9,7 +9,7 @@ import { authorityPlace } from '../../certificates/operations/maintain-authoriti
 import type { OperationDeps } from '../../access/operation.ts';
 import { toolServerPlace } from './tool-server-secrets.ts';
 
-type Resealing = Pick<OperationDeps, 'pool'> & { readonly sealer: Sealer };
+type ResealDeps = Pick<OperationDeps, 'pool'> & { readonly sealer: Sealer };
 
 interface Kind {
   /** How many were sealed again. */
@@ -25,12 +25,12 @@ export interface ResealCounts {
 
 const pageRows = 200;
 
-export async function reseal(deps: Resealing): Promise<ResealCounts> {
+export async function reseal(deps: ResealDeps): Promise<ResealCounts> {
   return { authorities: await resealAuthorities(deps), toolServers: await resealToolServers(deps) };
 }
 
 /** One transaction for each page. */
-async function resealToolServers(deps: Resealing): Promise<Kind> {
+async function resealToolServers(deps: ResealDeps): Promise<Kind> {
   let all: Kind = { resealed: 0, unopened: [] };
   let after: SealedServer | null = null;
   for (;;) {
@@ -42,7 +42,7 @@ async function resealToolServers(deps: Resealing): Promise<Kind> {
   }
 }
 
-async function resealPage({ pool, sealer }: Resealing, page: readonly SealedServer[]): Promise<Kind> {
+async function resealPage({ pool, sealer }: ResealDeps, page: readonly SealedServer[]): Promise<Kind> {
   const looked = page.map((server) => ({ ...server, resealedBytes: sealer.reseal(server.sealed, toolServerPlace(server)) }));
   const stale = looked.flatMap(({ resealedBytes, ...server }) =>
     resealedBytes === null || resealedBytes === server.sealed ? [] : { ...server, resealedBytes },
@@ -54,7 +54,7 @@ async function resealPage({ pool, sealer }: Resealing, page: readonly SealedServ
   };
 }
 
-function resealAuthorities({ pool, sealer }: Resealing): Promise<Kind> {
+function resealAuthorities({ pool, sealer }: ResealDeps): Promise<Kind> {
   return inTransaction(pool, async (client) => {
     await lockAuthorities(client);
     const unopened: string[] = [];

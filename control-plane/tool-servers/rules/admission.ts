@@ -5,7 +5,7 @@ import { type Checked, isObject, type JsonSchema, list, problem, type Problem, r
 import { type DiscoveredTool, toolServerBounds } from './tool-server.ts';
 
 /** Digests by tool name without the server's name, sorted. */
-export type Admitted = readonly (readonly [tool: string, digest: string])[];
+export type AdmittedTools = readonly (readonly [tool: string, digest: string])[];
 
 const byTool = ([a]: readonly [string, string], [b]: readonly [string, string]): number => (a < b ? -1 : a > b ? 1 : 0);
 
@@ -13,10 +13,10 @@ const byTool = ([a]: readonly [string, string], [b]: readonly [string, string]):
  * Admits all tools with their present definitions. Tools that were discovered before digests were stored cannot be
  * admitted.
  */
-export const admissionOf = (tools: readonly DiscoveredTool[]): Admitted =>
+export const admissionOf = (tools: readonly DiscoveredTool[]): AdmittedTools =>
   tools.flatMap(({ name, digest }) => (digest === null ? [] : [[name, digest] as const])).toSorted(byTool);
 
-export const isAdmitted = (admitted: Admitted, { name, digest }: Pick<DiscoveredTool, 'name' | 'digest'>): boolean =>
+export const isAdmitted = (admitted: AdmittedTools, { name, digest }: Pick<DiscoveredTool, 'name' | 'digest'>): boolean =>
   digest !== null && admitted.some(([tool, held]) => tool === name && held === digest);
 
 const request = record(
@@ -45,10 +45,10 @@ export function parseAdmission(body: unknown): Checked<readonly string[] | null>
  * except if all tools are admitted at once.
  */
 export function admit(
-  before: Admitted,
+  before: AdmittedTools,
   server: { readonly name: string; readonly tools: readonly DiscoveredTool[] },
   wanted: readonly string[] | null,
-): Checked<Admitted> {
+): Checked<AdmittedTools> {
   const named = (tool: DiscoveredTool): string => `${server.name}.${tool.name}`;
   const chosen = wanted === null ? server.tools : server.tools.filter((tool) => wanted.includes(named(tool)));
   const problems: readonly Problem[] = [

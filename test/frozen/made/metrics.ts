@@ -11,8 +11,8 @@ import { readSettings } from '../../../deploy/inject/settings.ts';
 import { startInjector } from '../../../control-plane/injector/injector.ts';
 import { createExportMetrics, watchExport } from '../../../control-plane/audit/export/metrics.ts';
 import { exportGovernor } from '../../../control-plane/runs/governance/metrics.ts';
-import { countRuns } from '../../../control-plane/runs/metrics.ts';
-import { countRefusedMoney } from '../../../control-plane/runs/refused-money.ts';
+import { createRunCounts } from '../../../control-plane/runs/metrics.ts';
+import { createRefusalCounts } from '../../../control-plane/runs/refused-money.ts';
 import { exportExpiry } from '../../../control-plane/certificates/tls/metrics.ts';
 import { exportBounds } from '../../../sidecar/app/metrics/bounds.ts';
 import { exportSidecar } from '../../../sidecar/app/metrics/sidecar.ts';
@@ -49,10 +49,6 @@ function typeOf(metric: object): string {
   throw new Error('a metric is of no type of Prometheus');
 }
 
-const notAsked = (): never => {
-  throw new Error('no run goes on here');
-};
-
 async function fillControlPlane(): Promise<Registry> {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
@@ -64,9 +60,8 @@ async function fillControlPlane(): Promise<Registry> {
   watchExport(registry, { isSending: false, lag: { records: 0, since: null } }, () => 0);
   exportGovernor(registry, { shipping: () => new Map(), leasing: () => [], unrecorded: 0, dryDenials: 0 });
   countDecisions(registry);
-  const money = { reserve: notAsked, settle: notAsked };
-  countRuns({ registry, find: () => null, now: () => 0 }, { money, records: { begin: notAsked, end: notAsked, update: notAsked } });
-  countRefusedMoney(registry, { money, admit: notAsked });
+  createRunCounts({ registry, find: () => null, now: () => 0 });
+  createRefusalCounts(registry);
   await fillInjector(registry);
   const app = createUnconnectedApp(registry);
   await app.ready();

@@ -5,7 +5,7 @@ import { type RunRef, runKey, type ToldProgress } from '../../rules/run.ts';
 import { updateRunProgress } from '../../store/runs.ts';
 import type { OperationDeps } from '../../../access/operation.ts';
 
-interface Progress {
+export interface Progress {
   readonly note: (run: RunRef, progress: ToldProgress) => void;
   /** Resolves when no write is pending. */
   readonly settled: () => Promise<void>;

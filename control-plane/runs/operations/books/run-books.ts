@@ -7,21 +7,20 @@
 import { AppError } from '@tollgate/proto/contract';
 import { makeId } from '../../../access/rules/key.ts';
 import type { WantedMoney } from '../../rules/budget.ts';
-import { type RunRef, runKey } from '../../rules/run.ts';
+import { runKey, type RunRef, type ToldProgress } from '../../rules/run.ts';
 import type { Money, MoneyReservation } from '../../money.ts';
-import type { RunEnd, RunRecords } from '../../records.ts';
+import type { NewRun, RunEnd, RunRecords } from '../../records.ts';
 import { findRunOwner, type RunOwner } from '../../store/runs.ts';
 import { isUnavailable } from '../../../base/unavailable.ts';
 import { untilAborted } from '../../../base/until-aborted.ts';
 import type { OperationDeps } from '../../../access/operation.ts';
 import { inTurnsByKey } from '../../../base/turns.ts';
-import { createProgress } from './progress.ts';
+import { createProgress, type Progress } from './progress.ts';
 import { recordBegin } from './record-begin.ts';
 import { recordEnd } from './record-end.ts';
 import { reserve, type ReserveAttempt } from './reserve.ts';
-import { reservePatiently } from './reserve-patiently.ts';
 import { settle } from './settle.ts';
-import { tryAgain } from './try-again.ts';
+import { setTimeout as delay } from 'node:timers/promises';
 
 export interface RunBooks {
   readonly money: Money;
@@ -52,63 +51,126 @@ const standardBusyMs = 30_000;
 const never = (): AbortSignal => new AbortController().signal;
 
 /** `instance` is the id of this control plane in its heartbeat (`heartbeat.ts`). */
-export function createRunBooks(
-  deps: BookDeps,
-  instance: string,
-  { triesAfterMs = standardTriesAfterMs, busyMs = standardBusyMs }: Config = {},
-): RunBooks {
+export function createRunBooks(deps: BookDeps, instance: string, { triesAfterMs, busyMs }: Config = {}): RunBooks {
+  const books = new DatabaseBooks(deps, instance, { triesAfterMs: triesAfterMs ?? standardTriesAfterMs, busyMs: busyMs ?? standardBusyMs });
+  return {
+    money: {
+      reserve: (run, wanted, signal) => books.reserve(run, wanted, signal),
+      settle: (run, reservationId, cost, signal) => books.settle(run, reservationId, cost, signal),
+    },
+    records: {
+      begin: (run) => books.begin(run),
+      update: (run, progress) => books.update(run, progress),
+      end: (run, end) => books.end(run, end),
+    },
+    holds: (run) => books.holds(run),
+    close: () => books.close(),
+  };
+}
+
+class DatabaseBooks implements Money, RunRecords {
+  readonly #deps: BookDeps;
+  readonly #instance: string;
+  readonly #config: Required<Config>;
   /** The known but unsettled costs of the calls of each held run, by reservation. */
-  const held = new Map<string, Map<string, number>>();
-  const progress = createProgress(deps);
-  const closing = new AbortController();
-  const pending = new Set<Promise<unknown>>();
-  const takeTurn = inTurnsByKey(
+  readonly #held = new Map<string, Map<string, number>>();
+  readonly #progress: Progress;
+  readonly #closing = new AbortController();
+  readonly #pending = new Set<Promise<unknown>>();
+  readonly #takeTurn = inTurnsByKey(
     ({ key }: { readonly key: string; readonly work: () => Promise<unknown> }) => key,
     ({ work }) => work(),
   );
-  const owned = async <T>(run: RunRef, work: (owner: RunOwner) => Promise<T>, gone: T): Promise<T> => {
-    const owner = await findRunOwner(deps.pool, run.workspaceId, run.id);
-    if (owner === null) return gone;
-    let result = gone;
-    await takeTurn({ key: `${run.workspaceId} ${owner.sub}`, work: async () => void (result = await work(owner)) });
-    return result;
-  };
-  const patiently = <T>(step: () => Promise<T>, signal: AbortSignal, max?: number): Promise<T> =>
-    tryAgain(step, { afterMs: triesAfterMs, signal, ...(max === undefined ? {} : { max }) });
-  const kept = <T>(work: Promise<T>): Promise<T> => {
-    const over: Promise<unknown> = Promise.allSettled([work]).then(() => pending.delete(over));
-    pending.add(over);
-    return work;
-  };
 
-  const reserveOrWait = (run: RunRef, reservationId: string, wanted: WantedMoney, signal: AbortSignal): Promise<MoneyReservation> => {
-    const weigh = (asked: WantedMoney): Promise<ReserveAttempt> =>
-      owned(run, (owner) => reserve(deps, { run, owner, reservationId, wanted: asked }), { kind: 'ended' });
+  constructor(deps: BookDeps, instance: string, config: Required<Config>) {
+    this.#deps = deps;
+    this.#instance = instance;
+    this.#config = config;
+    this.#progress = createProgress(deps);
+  }
+
+  holds(run: RunRef): boolean {
+    return this.#held.has(runKey(run));
+  }
+
+  async begin(run: NewRun): Promise<boolean> {
+    const key = runKey(run);
+    this.#held.set(key, new Map());
+    let begun = false;
+    try {
+      begun = await recordBegin(this.#deps, this.#instance, run);
+      return begun;
+    } finally {
+      if (!begun) this.#held.delete(key);
+    }
+  }
+
+  update(run: RunRef, progress: ToldProgress): void {
+    this.#progress.note(run, progress);
+  }
+
+  end(run: RunRef, end: RunEnd): Promise<{ readonly spent: number } | null> {
+    return this.#untilClosed(this.#recordEnd(run, end));
+  }
+
+  async reserve(run: RunRef, wanted: WantedMoney, signal: AbortSignal = never()): Promise<MoneyReservation> {
+    const reservationId = makeId(this.#deps.random);
+    const reserving = this.#untilClosed(this.#reserveOrWait(run, reservationId, wanted, signal));
+    try {
+      return await untilAborted(reserving, signal);
+    } catch (error) {
+      // The reservation may exist, or may be made later. Its cost is 0, because the call will not happen.
+      this.#held.get(runKey(run))?.set(reservationId, 0);
+      const release = (late: MoneyReservation) => (late.kind === 'granted' ? this.#recordCost(run, reservationId, 0, signal) : undefined);
+      this.#untilClosed(reserving.then(release)).catch(() => undefined);
+      throw refused(error);
+    }
+  }
+
+  async settle(run: RunRef, reservationId: string, cost: number, signal: AbortSignal = never()): Promise<void> {
+    const settling = this.#untilClosed(this.#recordCost(run, reservationId, cost, signal));
+    await untilAborted(settling, signal).catch((error: unknown) => {
+      if (!signal.aborted && !isUnavailable(error)) throw error;
+    });
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort();
+    await Promise.all([...this.#pending, this.#progress.settled()]);
+  }
+
+  #reserveOrWait(run: RunRef, reservationId: string, wanted: WantedMoney, signal: AbortSignal): Promise<MoneyReservation> {
+    const attempt = (what: WantedMoney): Promise<ReserveAttempt> =>
+      this.#inTurn(run, (owner) => reserve(this.#deps, { run, owner, reservationId, wanted: what }), { kind: 'ended' });
     const { enough: _, ...atLast } = wanted;
-    return reservePatiently((isLast) => patiently(() => weigh(isLast ? atLast : wanted), signal), { busyMs, signal });
-  };
+    return reservePatiently((isLast) => this.#retrying(() => attempt(isLast ? atLast : wanted), signal), {
+      busyMs: this.#config.busyMs,
+      signal,
+    });
+  }
 
-  async function settled(run: RunRef, reservationId: string, cost: number, signal: AbortSignal): Promise<void> {
-    const costs = held.get(runKey(run));
+  async #recordCost(run: RunRef, reservationId: string, cost: number, signal: AbortSignal): Promise<void> {
+    const costs = this.#held.get(runKey(run));
     costs?.set(reservationId, cost);
     const write = async (): Promise<void> => {
-      await owned(run, (owner) => settle(deps, { run, owner, reservationId, cost }), undefined);
+      await this.#inTurn(run, (owner) => settle(this.#deps, { run, owner, reservationId, cost }), undefined);
       costs?.delete(reservationId);
     };
-    await patiently(write, signal).catch((reason: unknown) => {
+    await this.#retrying(write, signal).catch((reason: unknown) => {
       // Other calls may be waiting for the rest of the reservation, and the end of the run may be far away.
-      const later = async (): Promise<void> => (held.get(runKey(run)) === costs && costs?.has(reservationId) ? write() : undefined);
-      if (isUnavailable(reason)) kept(patiently(later, closing.signal, Infinity)).catch(() => undefined);
+      const later = async (): Promise<void> => (this.#held.get(runKey(run)) === costs && costs?.has(reservationId) ? write() : undefined);
+      if (isUnavailable(reason)) this.#untilClosed(this.#retrying(later, this.#closing.signal, Infinity)).catch(() => undefined);
       throw reason;
     });
   }
 
-  async function ended(run: RunRef, end: RunEnd): Promise<{ readonly spent: number } | null> {
+  async #recordEnd(run: RunRef, end: RunEnd): Promise<{ readonly spent: number } | null> {
     const key = runKey(run);
-    const costs = held.get(key) ?? new Map<string, number>();
-    const at = deps.clock();
+    const costs = this.#held.get(key) ?? new Map<string, number>();
+    const at = this.#deps.clock();
+    const record = (owner: RunOwner, what: RunEnd) => recordEnd(this.#deps, { run, owner, end: what, costs, at });
     const write = (what: RunEnd) =>
-      patiently(() => owned(run, (owner) => recordEnd(deps, { run, owner, end: what, costs, at }), null), closing.signal, Infinity);
+      this.#retrying(() => this.#inTurn(run, (owner) => record(owner, what), null), this.#closing.signal, Infinity);
     try {
       return await write(end).catch((reason: unknown) => {
         if (isUnavailable(reason)) throw reason;
@@ -116,53 +178,29 @@ export function createRunBooks(
         return write({ ...end, output: '', transcript: [{ role: 'cut' }] });
       });
     } finally {
-      held.delete(key);
+      this.#held.delete(key);
     }
   }
 
-  return {
-    money: {
-      reserve: async (run, wanted, signal = never()): Promise<MoneyReservation> => {
-        const reservationId = makeId(deps.random);
-        const reserving = kept(reserveOrWait(run, reservationId, wanted, signal));
-        try {
-          return await untilAborted(reserving, signal);
-        } catch (error) {
-          // The reservation may exist, or may be made later. Its cost is 0, because the call will not happen.
-          held.get(runKey(run))?.set(reservationId, 0);
-          const unmade = (late: MoneyReservation) => (late.kind === 'granted' ? settled(run, reservationId, 0, signal) : undefined);
-          kept(reserving.then(unmade)).catch(() => undefined);
-          throw refused(error);
-        }
-      },
-      settle: async (run, reservationId, cost, signal = never()) => {
-        const settling = kept(settled(run, reservationId, cost, signal));
-        await untilAborted(settling, signal).catch((error: unknown) => {
-          if (!signal.aborted && !isUnavailable(error)) throw error;
-        });
-      },
-    },
-    records: {
-      begin: async (run) => {
-        const key = runKey(run);
-        held.set(key, new Map());
-        let begun = false;
-        try {
-          begun = await recordBegin(deps, instance, run);
-          return begun;
-        } finally {
-          if (!begun) held.delete(key);
-        }
-      },
-      update: progress.note,
-      end: (run, end) => kept(ended(run, end)),
-    },
-    holds: (run) => held.has(runKey(run)),
-    close: async () => {
-      closing.abort();
-      await Promise.all([...pending, progress.settled()]);
-    },
-  };
+  /** Works for the owner of the run, after all earlier work for this owner. Returns `gone` if the run no longer exists. */
+  async #inTurn<T>(run: RunRef, work: (owner: RunOwner) => Promise<T>, gone: T): Promise<T> {
+    const owner = await findRunOwner(this.#deps.pool, run.workspaceId, run.id);
+    if (owner === null) return gone;
+    let result = gone;
+    await this.#takeTurn({ key: `${run.workspaceId} ${owner.sub}`, work: async () => void (result = await work(owner)) });
+    return result;
+  }
+
+  #retrying<T>(step: () => Promise<T>, signal: AbortSignal, max?: number): Promise<T> {
+    return tryAgain(step, { afterMs: this.#config.triesAfterMs, signal, ...(max === undefined ? {} : { max }) });
+  }
+
+  /** `close` waits for this work. */
+  #untilClosed<T>(work: Promise<T>): Promise<T> {
+    const over: Promise<unknown> = Promise.allSettled([work]).then(() => this.#pending.delete(over));
+    this.#pending.add(over);
+    return work;
+  }
 }
 
 /** A database that is not available is not a bug, and not a failure of the model's provider. */
@@ -175,3 +213,53 @@ const refused = (reason: unknown): unknown =>
         cause: reason,
       })
     : reason;
+
+// Waits a limited time for money that other calls have reserved and not spent.
+
+interface ReserveWait {
+  readonly busyMs: number;
+  readonly signal: AbortSignal;
+}
+
+const askAgainMs = 250;
+
+/**
+ * `weigh` is called with true for the last try, which accepts the amount that is available. Rejects with an abort error
+ * when the signal is aborted. A `weigh` that is running then can still grant a reservation.
+ */
+async function reservePatiently(
+  weigh: (isLast: boolean) => Promise<ReserveAttempt>,
+  { busyMs, signal }: ReserveWait,
+): Promise<MoneyReservation> {
+  for (let waitedMs = 0; ; waitedMs += askAgainMs) {
+    const isLast = waitedMs >= busyMs;
+    const weighed = await weigh(isLast);
+    if (weighed.kind !== 'busy') return weighed;
+    if (isLast) return { kind: 'exhausted', bound: weighed.bound };
+    await delay(askAgainMs, undefined, { signal });
+  }
+}
+
+// Retries steps of the books while the database is not available for a moment: a few tries, with increasing waits
+// between them.
+
+interface Tries {
+  readonly afterMs: readonly number[];
+  /** After it is aborted, no further try begins. The first try always runs. */
+  readonly signal: AbortSignal;
+  /** Can be more than the number of waits. Then the last wait applies to each further try. */
+  readonly max?: number;
+}
+
+/** Each step must detect what an earlier try has already done. */
+async function tryAgain<T>(step: () => Promise<T>, { afterMs, signal, max = afterMs.length }: Tries): Promise<T> {
+  for (let tried = 0; tried < max; tried += 1) {
+    try {
+      return await step();
+    } catch (reason) {
+      if (!isUnavailable(reason) || signal.aborted) throw reason;
+      await delay(afterMs[Math.min(tried, afterMs.length - 1)], undefined, { signal }).catch(() => undefined);
+    }
+  }
+  return step();
+}
