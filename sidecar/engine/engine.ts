@@ -7,7 +7,7 @@ import { createOwedEntries } from './govern/owed-entries.ts';
 import { prepareWith } from './govern/prepare.ts';
 import { createLeasedCounters } from './limits/leased-counters.ts';
 import type { Log } from '../base/log.ts';
-import { openWithRoom } from './ship/make-room.ts';
+import { openWithRoom } from './ship/open-when-full.ts';
 import type { ShipStream } from './ship/shipment.ts';
 import { createShipper, type Shipper, type ShipperStatus } from './ship/shipper.ts';
 import type { PolicyCell } from './snapshot/cell.ts';

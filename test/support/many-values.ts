@@ -1,11 +1,11 @@
 // Many callers send the most expensive JSON at one time, as bodies or as messages of tool servers, in a heap of a size
 // that the caller of this program chose. The program prints how many were read, and how many were refused with a retry.
-// `body-room.test.ts` starts it.
+// `body-memory.test.ts` starts it.
 import { setImmediate as turn } from 'node:timers/promises';
 import { bounds } from '@tollgate/proto/contract';
 import { fastify } from 'fastify';
 import { parseBody } from '../../control-plane/http/json-body.ts';
-import { BodyRoom } from '../../sidecar/doors/entrance/body-room.ts';
+import { BodyRoom } from '../../sidecar/doors/entrance/body-memory.ts';
 import { type Relaying, relayedText } from '../../sidecar/doors/mcp/request/relay.ts';
 import { messageNodes } from '../../sidecar/upstream/wire/server-message.ts';
 import { shareFairly } from '../../sidecar/doors/entrance/share-fairly.ts';

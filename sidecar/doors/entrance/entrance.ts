@@ -3,14 +3,14 @@
 // a valid key, one entry states how many of its requests were refused.
 import type { Identity } from '../../engine/decide/call.ts';
 import type { Sidecar } from '../sidecar.ts';
-import { BodyRoom } from './body-room.ts';
+import { BodyRoom } from './body-memory.ts';
 import { authenticate, type EntranceRefusal, noPolicy } from './key.ts';
 import type { DecisionMetrics } from '../../telemetry/decision-metrics.ts';
 import type { Log } from '../../base/log.ts';
 import { createRequestLimit, requestsPerSecondDefault } from './request-limit.ts';
 import { createRefusedRequests, type RefusedBy, refusalsLost } from './refused-requests.ts';
 import { noPins, overrideClaims, type Pins } from './pins.ts';
-import { type RoomBytes, SessionRoom } from '../sessions/room.ts';
+import { type RoomBytes, SessionRoom } from '../sessions/session-memory.ts';
 import { createSessions, type Sessions } from '../sessions/sessions.ts';
 import type { CallTracing } from '../../telemetry/tracing.ts';
 

@@ -12,7 +12,7 @@
 import { bounds, hashKey, reasons } from '@tollgate/proto/contract';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { LRUCache } from 'lru-cache';
-import { BodyRoom } from './body-room.ts';
+import { BodyRoom } from './body-memory.ts';
 import { retryHeader } from '../denial-body.ts';
 import type { EntranceRefusal } from './key.ts';
 import { createTurns, type TurnsDeps } from './turns.ts';

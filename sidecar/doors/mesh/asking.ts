@@ -7,7 +7,7 @@ import type { Verdict } from '../../engine/govern/verdict.ts';
 import { claimedBy, type Headers, readCallerHeaders } from '../entrance/caller-headers.ts';
 import type { Entrance } from '../entrance/entrance.ts';
 import type { EntranceRefusal } from '../entrance/key.ts';
-import { NoRoom } from '../entrance/body-room.ts';
+import { NoRoom } from '../entrance/body-memory.ts';
 import { traceOfCall } from '../traced-call.ts';
 
 export interface MeshDeps extends Entrance {

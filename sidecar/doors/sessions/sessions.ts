@@ -23,7 +23,7 @@ import type { Budget, Share } from '../entrance/budget.ts';
 import { createNarrowings, type Narrowings } from './narrowings.ts';
 import type { NumberFloors } from './number-floors.ts';
 import { PendingCalls } from './pending-calls.ts';
-import { cleanupMs, SessionRoom } from './room.ts';
+import { cleanupMs, SessionRoom } from './session-memory.ts';
 
 export interface Session {
   readonly run: GovernedRun;

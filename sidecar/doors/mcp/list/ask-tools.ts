@@ -1,6 +1,6 @@
 // Sends the proxy's own requests to a tool server: it reads the complete list of tools on behalf of the request that
 // needs it.
-import { type BodyRoom, NoRoom } from '../../entrance/body-room.ts';
+import { type BodyRoom, NoRoom } from '../../entrance/body-memory.ts';
 import type { Answer, Exchange, Send } from '../../../upstream/exchange.ts';
 import { type McpHeaders, requestHeaders } from '../../../upstream/wire/headers.ts';
 import { type ClientMessage, isFields } from '../../../upstream/wire/message.ts';

@@ -1,6 +1,6 @@
 // Relays a tool server's answer to the client. Each message is checked, processed and written before the next one is
 // read. Text that is not a message, or not a message that a server may send, is not forwarded.
-import { type BodyRoom, NoRoom } from '../../entrance/body-room.ts';
+import { type BodyRoom, NoRoom } from '../../entrance/body-memory.ts';
 import { type Era, isServerNotification, isServerRequest } from '../../../upstream/wire/methods.ts';
 import type { Pending } from './pending.ts';
 import { errorText, type RpcId, rpcErrors } from '../../../upstream/wire/rpc.ts';

@@ -3,7 +3,7 @@
 import { connect } from 'node:net';
 import { fastify } from 'fastify';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { BodyRoom } from '../../../../sidecar/doors/entrance/body-room.ts';
+import { BodyRoom } from '../../../../sidecar/doors/entrance/body-memory.ts';
 import { recognised, shareFairly } from '../../../../sidecar/doors/entrance/share-fairly.ts';
 
 interface Options {

@@ -3,7 +3,7 @@
 import { bounds } from '@tollgate/proto/contract';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { parseBody } from '../../../../control-plane/http/json-body.ts';
-import { NoRoom } from '../../../../sidecar/doors/entrance/body-room.ts';
+import { NoRoom } from '../../../../sidecar/doors/entrance/body-memory.ts';
 import { MessageTooLarge } from '../../../../sidecar/upstream/upstream.ts';
 import { messageNodes as most, parseServerMessage, readMessage } from '../../../../sidecar/upstream/wire/server-message.ts';
 import { behind, call, json, rpcOf, send } from './proxied.ts';

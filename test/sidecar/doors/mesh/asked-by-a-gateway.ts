@@ -12,7 +12,7 @@ import {
 } from '@tollgate/proto/mesh';
 import { Registry } from 'prom-client';
 import { onTestFinished } from 'vitest';
-import { BodyRoom } from '../../../../sidecar/doors/entrance/body-room.ts';
+import { BodyRoom } from '../../../../sidecar/doors/entrance/body-memory.ts';
 import { createEntrance } from '../../../../sidecar/doors/entrance/entrance.ts';
 import type { HttpTool } from '../../../../sidecar/upstream/http-tool-definition.ts';
 import { startMesh } from '../../../../sidecar/doors/mesh/mesh.ts';

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import type { Numbers } from '../../../../sidecar/engine/redact/index.ts';
 import { type HookRequest, readHookRequest } from '../../../../sidecar/doors/hooks/hook-request.ts';
 import { sessionBytes } from '../../../../sidecar/doors/entrance/entrance.ts';
-import { type RoomBytes, SessionRoom } from '../../../../sidecar/doors/sessions/room.ts';
+import { type RoomBytes, SessionRoom } from '../../../../sidecar/doors/sessions/session-memory.ts';
 import { createSessions, type Session } from '../../../../sidecar/doors/sessions/sessions.ts';
 import type { Permit } from '../../../../sidecar/engine/govern/verdict.ts';
 import { createTestSidecar } from '../../../support/governing.ts';

@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import { askLedger, type CounterSettings, type CounterState, freshCounter } from '../../../../control-plane/quota/rules/ledger.ts';
 import { bounds, type QuotaAnswer, type QuotaAsk, quotaCounterKey } from '../../../../proto/contract/index.ts';
 import { sessionBytes } from '../../../../sidecar/doors/entrance/entrance.ts';
-import { SessionRoom } from '../../../../sidecar/doors/sessions/room.ts';
+import { SessionRoom } from '../../../../sidecar/doors/sessions/session-memory.ts';
 import { createSessions } from '../../../../sidecar/doors/sessions/sessions.ts';
 import { type JudgedCall, judge } from '../../../../sidecar/engine/govern/govern.ts';
 import { createLeasedCounters } from '../../../../sidecar/engine/limits/leased-counters.ts';

@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync, utimesSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { openWithRoom } from '../../../../sidecar/engine/ship/make-room.ts';
+import { openWithRoom } from '../../../../sidecar/engine/ship/open-when-full.ts';
 import { silentLog } from '../../../support/silent-log.ts';
 import { adoptAll, openTestSpool, temporaryFolder } from '../../../support/spools.ts';
 

@@ -3,7 +3,7 @@
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
-import { BodyRoom, NoRoom } from '../../../../sidecar/doors/entrance/body-room.ts';
+import { BodyRoom, NoRoom } from '../../../../sidecar/doors/entrance/body-memory.ts';
 
 const script = fileURLToPath(new URL('../../../support/many-values.ts', import.meta.url));
 

@@ -1,7 +1,7 @@
 // Requests and results of other gateways that exceed the memory budget: the caller may retry, and the outcome of a call
 // is recorded as unread.
 import { expect, test } from 'vitest';
-import { BodyRoom } from '../../../../sidecar/doors/entrance/body-room.ts';
+import { BodyRoom } from '../../../../sidecar/doors/entrance/body-memory.ts';
 import { answerOf, callOf, httpCheck, mcpRequest, mcpResponse, startTestMesh } from './asked-by-a-gateway.ts';
 
 const later = 'request_limit: too many bytes are being read at the same time; try again later';
