@@ -28,7 +28,7 @@ interface GrpcDeps extends OperationDeps, Pick<PolicyParts, 'publisher' | 'ledge
 /** Rejects with `AddressTaken` if another program has the port. */
 export async function wireGrpc(deps: GrpcDeps, undo: Undo): Promise<GrpcServer> {
   const { config, publisher, ledger, needs, ingest, tls, metrics, registry, log } = deps;
-  const roster = createRoster({ ...deps, wall: Date.now, now: () => performance.now(), log }, `${hostname()}-${process.pid}`);
+  const roster = createRoster({ ...deps, wallTime: Date.now, now: () => performance.now(), log }, `${hostname()}-${process.pid}`);
   undo.push(() => roster.close());
   exportRoster(registry, () => roster.countByLag((workspaceId) => nameOf(publisher.live(workspaceId))));
   const server = await startGrpcServer(
@@ -36,7 +36,7 @@ export async function wireGrpc(deps: GrpcDeps, undo: Undo): Promise<GrpcServer> 
       publisher,
       needs,
       roster,
-      wall: Date.now,
+      wallTime: Date.now,
       random: Math.random,
       metrics,
       log,

@@ -14,14 +14,14 @@ import type { ConnectionRefusal, GrpcMetrics } from './metrics.ts';
 
 export interface ConnectionBounds {
   readonly all: number;
-  readonly strangers: number;
-  readonly strangersOfNetwork: number;
+  readonly withoutKey: number;
+  readonly withoutKeyOfNetwork: number;
   /** Time without an authenticated stream. */
   readonly uselessMs: number;
 }
 
 /** A sidecar has three connections, and a workspace can have 10,000 sidecars. */
-export const connectionBounds: ConnectionBounds = { all: 50_000, strangers: 2_000, strangersOfNetwork: 1_000, uselessMs: 20_000 };
+export const connectionBounds: ConnectionBounds = { all: 50_000, withoutKey: 2_000, withoutKeyOfNetwork: 1_000, uselessMs: 20_000 };
 
 /** Time to notify the clients that this server stops. */
 const endingMs = 500;
@@ -54,7 +54,7 @@ export async function listenForConnections(
   serve: (socket: Socket) => void,
 ): Promise<Connections> {
   const open = new Map<string, Connection>();
-  const seats = createSeats<string>({ each: bounds.strangersOfNetwork, all: bounds.strangers });
+  const seats = createSeats<string>({ each: bounds.withoutKeyOfNetwork, all: bounds.withoutKey });
   const note = noteRefused((fields, message) => log.warn(fields, message), 'gRPC');
   const refuse = (socket: Socket, why: ConnectionRefusal): void => {
     metrics.connectionRefused(why);

@@ -2,7 +2,7 @@
 // amount of memory, however many sidecars there are. The credit of each stream is its share. The number of streams of a
 // workspace and of a key is limited. All waiting batches have a common memory budget in bytes, and one key must leave
 // as many bytes free for all others as it uses.
-import { bounds, FairRoom } from '@tollgate/proto/contract';
+import { bounds, FairMemory } from '@tollgate/proto/contract';
 import type { Actor } from '../access/rules/actor.ts';
 import { createStreamSeats, type SeatBounds, seatBounds } from './stream-seats.ts';
 
@@ -32,9 +32,9 @@ interface IntakeBounds extends SeatBounds {
 
 const standard: IntakeBounds = { ...seatBounds, records: 64_000, streamRecordsMin: 64, bytes: 256 * 1_048_576 };
 
-export function createIntake({ records, streamRecordsMin, bytes: roomBytes, ...ofSeats }: IntakeBounds = standard): Intake {
+export function createIntake({ records, streamRecordsMin, bytes: memoryBytes, ...ofSeats }: IntakeBounds = standard): Intake {
   const seats = createStreamSeats(ofSeats);
-  const room = new FairRoom<string>(roomBytes);
+  const memory = new FairMemory<string>(memoryBytes);
   let streams = 0;
   return {
     open: (actor) => {
@@ -43,8 +43,8 @@ export function createIntake({ records, streamRecordsMin, bytes: roomBytes, ...o
       streams += 1;
       let left = false;
       return {
-        take: (bytes) => room.take(actor.keyId, bytes),
-        give: (bytes) => room.give(actor.keyId, bytes),
+        take: (bytes) => memory.take(actor.keyId, bytes),
+        give: (bytes) => memory.give(actor.keyId, bytes),
         leave: () => {
           if (left) return;
           left = true;

@@ -26,9 +26,9 @@ const expired: PeerEnd = { code: status.UNAVAILABLE, details: 'the client certif
 const timerMaxMs = 2 ** 31 - 1;
 
 /** Calls `end` when the certificate has expired. Returns a function that cancels this. */
-export function atExpiry(stream: Peer, wall: () => number, end: (how: PeerEnd) => void): () => void {
+export function atExpiry(stream: Peer, wallTime: () => number, end: (how: PeerEnd) => void): () => void {
   const until = Date.parse(stream.getAuthContext().sslPeerCertificate?.valid_to ?? '');
-  const leftMs = Number.isFinite(until) ? until - wall() : 0;
+  const leftMs = Number.isFinite(until) ? until - wallTime() : 0;
   const timer = setTimeout(() => end(expired), Math.min(Math.max(leftMs, 0), timerMaxMs));
   return () => clearTimeout(timer);
 }

@@ -22,7 +22,7 @@ export interface PolicyEdgeDeps {
   readonly publisher: Publisher;
   readonly needs: Needs;
   readonly roster: Pick<Roster, 'enters'>;
-  readonly wall: () => number;
+  readonly wallTime: () => number;
   readonly random: () => number;
   readonly metrics: GrpcMetrics;
   readonly log: { info(fields: object, message: string): void; warn(fields: object, message: string): void };
@@ -55,9 +55,9 @@ interface Greeted {
   readonly form: SidecarForm;
   readonly present: ConnectedSidecar;
   readonly pushes: Pushes;
-  /** When the following began, by `wall`. */
+  /** When the following began, by `wallTime`. */
   readonly followedAt: number;
-  /** When the sidecar is asked to move to another control plane, by `wall`. */
+  /** When the sidecar is asked to move to another control plane, by `wallTime`. */
   readonly moveAt: number;
 }
 
@@ -128,11 +128,11 @@ class PolicyStream {
   }
 
   #enter({ sidecarId, bootId, held, heldHash, capabilities }: Hello, form: SidecarForm): void {
-    const { roster, metrics, log, wall, random } = this.#deps;
+    const { roster, metrics, log, wallTime, random } = this.#deps;
     const { workspaceId, keyId, slug } = this.#actor;
     this.#holds = held ?? null;
     const present = roster.enters({ workspaceId, keyId, sidecarId, bootId, form, held: this.#holds, capabilities });
-    const followedAt = wall();
+    const followedAt = wallTime();
     const pushes = createPushes({ held, heldHash, capabilities }, (response, { raisedAt }) => {
       const ms = this.#sinceRaised(raisedAt, followedAt);
       if (ms !== null) metrics.sent(ms);
@@ -209,7 +209,7 @@ class PolicyStream {
   #beat(): void {
     const greeted = this.#greeted;
     if (greeted === null) return;
-    const now = this.#deps.wall();
+    const now = this.#deps.wallTime();
     if (this.#expiresAt !== null && now >= this.#expiresAt) return this.#end(status.UNAUTHENTICATED, 'this key has expired');
     const { waitsFor } = greeted.pushes;
     this.#unanswered = waitsFor === null ? 0 : this.#unanswered + 1;
@@ -245,7 +245,7 @@ class PolicyStream {
 
   /** Revisions that were raised before this stream followed are not counted in the latency. */
   #sinceRaised(raisedAt: number, followedAt: number): number | null {
-    return raisedAt >= followedAt ? this.#deps.wall() - raisedAt : null;
+    return raisedAt >= followedAt ? this.#deps.wallTime() - raisedAt : null;
   }
 
   #end(code: status, details: string): void {

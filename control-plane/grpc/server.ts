@@ -124,7 +124,7 @@ function closeServer(server: Server): Promise<void> {
 }
 
 function authenticated<Request, Response>(
-  { authenticate, wall, isTls, letIn }: GrpcServerDeps & Pick<Connections, 'letIn'> & { readonly isTls: boolean },
+  { authenticate, wallTime, isTls, letIn }: GrpcServerDeps & Pick<Connections, 'letIn'> & { readonly isTls: boolean },
   serve: (stream: Parameters<handleBidiStreamingCall<Request, Response>>[0], actor: Actor) => void,
 ): handleBidiStreamingCall<Request, Response> {
   return (stream) => {
@@ -145,7 +145,7 @@ function authenticated<Request, Response>(
         if (isTls)
           onceOver(
             stream,
-            atExpiry(stream, wall, (how) => stream.emit('error', how)),
+            atExpiry(stream, wallTime, (how) => stream.emit('error', how)),
           );
         onceOver(stream, letIn(stream.getPeer()));
         serve(stream, actor);

@@ -1,7 +1,7 @@
 // Builds the REST API. The program that calls `createApp` makes it listen. Every answer that is not 2xx is `{error}`.
 import cookie from '@fastify/cookie';
 import { AppError, bounds } from '@tollgate/proto/contract';
-import { BodyRoom, shareFairly } from '@tollgate/sidecar/hooks';
+import { BodyMemory, shareFairly } from '@tollgate/sidecar/hooks';
 import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest, LogController } from 'fastify';
 import { refusalOf } from '../base/errors.ts';
 import { parseBody } from './json-body.ts';
@@ -60,7 +60,7 @@ export function createApp(deps: AppDeps): FastifyInstance {
     perTurn: 2,
     // This is the memory budget for request bodies. When it is full, the parsed bodies use at most about 220 MB of
     // heap.
-    bodies: new BodyRoom({ bytes: 8 * bounds.policySetBytes, valueBytes: 128 }),
+    bodies: new BodyMemory({ bytes: 8 * bounds.policySetBytes, valueBytes: 128 }),
     unknownBytes: 8 * bounds.bodyBytes,
   });
   refuseWhileClosing(app);

@@ -1,7 +1,7 @@
 // Manages a memory budget in bytes that several owners share, such as the keys of a process. One owner may take at most
 // as much as remains for all others. Thus a flood of one owner is limited, and space remains for the next owners.
 
-export class FairRoom<Owner> {
+export class FairMemory<Owner> {
   readonly #max: number;
   readonly #owned = new Map<Owner, number>();
   #taken = 0;

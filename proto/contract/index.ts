@@ -16,7 +16,7 @@ export {
 export { AppError, codes, type ErrorCode } from './codes.ts';
 export { snapshotEntryDigest, snapshotHash, snapshotHashAfter, snapshotHashOfParts } from './digest.ts';
 export type { AuditEntry, EntryRule, Finding, TraceIds } from './entry.ts';
-export { FairRoom } from './fair-memory.ts';
+export { FairMemory } from './fair-memory.ts';
 export { hashKey, parseKey } from './key.ts';
 export { type NackCode, nackCodes } from './nack.ts';
 export {

@@ -9,7 +9,7 @@ import type { PolicyCell } from '../engine/snapshot/cell.ts';
 
 interface ReadinessDeps {
   readonly cell: PolicyCell;
-  readonly clock: Pick<Clock, 'wall'>;
+  readonly clock: Pick<Clock, 'wallTime'>;
   readonly spool: Pick<Spool, 'failure'>;
   /** Null: the link has no credentials of its own. */
   readonly linkCredentials: LinkCredentials | null;
@@ -84,7 +84,7 @@ export class Readiness {
     const { linkCredentials, clock } = this.#deps;
     const { problem } = this.follower;
     if (problem === null || linkCredentials === null) return problem;
-    const isGood = linkCredentials.current !== null && (linkCredentials.expiresAt ?? Number.POSITIVE_INFINITY) > clock.wall();
+    const isGood = linkCredentials.current !== null && (linkCredentials.expiresAt ?? Number.POSITIVE_INFINITY) > clock.wallTime();
     return isGood ? problem : (linkCredentials.problem ?? problem);
   }
 }

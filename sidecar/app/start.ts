@@ -63,7 +63,7 @@ export async function startSidecar(options: SidecarOptions): Promise<Sidecar> {
   const sweeper = setInterval(() => engine.sweep(), sweepMs);
   sweeper.unref();
   // The snapshot file of a library is identified by its key in the file name.
-  const isOurs = (message: SnapshotMessage): boolean => form === 'library' || holdsKey(message, options.key, clock.wall());
+  const isOurs = (message: SnapshotMessage): boolean => form === 'library' || holdsKey(message, options.key, clock.wallTime());
   const keeper = await keepOnDisk({ cell, clock, log, isOurs }, join(folder, snapshotName(options, workspace)));
   const readiness = new Readiness({ cell, clock, spool: engine.spool, linkCredentials, controlPlane: options.controlPlane });
   const close = async (deadlineMs = closeDeadlineMs): Promise<void> => {

@@ -11,13 +11,13 @@ export interface Clock {
   /** Ms. It never goes backwards. */
   now(): number;
   /** Ms since 1970. */
-  wall(): number;
+  wallTime(): number;
   after(ms: number, run: () => void): Timer;
 }
 
 export const systemClock: Clock = {
   now: () => performance.now(),
-  wall: Date.now,
+  wallTime: Date.now,
   after(ms, run) {
     const timer = setTimeout(run, ms);
     return { cancel: () => clearTimeout(timer), unref: () => void timer.unref() };

@@ -67,7 +67,7 @@ export function buildServer({
     clock,
     missing: answerMissing,
     bodies: entrance.bodies,
-    whose: (authorization) => callerOf(cell.current, clock.wall(), authorization),
+    whose: (authorization) => callerOf(cell.current, clock.wallTime(), authorization),
   });
   app.setErrorHandler<FastifyError>((error, _request, reply) => {
     const { status, message } = publicError(error);

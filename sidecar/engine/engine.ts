@@ -7,7 +7,7 @@ import { createOwedEntries } from './govern/owed-entries.ts';
 import { prepareWith } from './govern/prepare.ts';
 import { createLeasedCounters } from './limits/leased-counters.ts';
 import type { Log } from '../base/log.ts';
-import { openWithRoom } from './ship/open-when-full.ts';
+import { openWhenFull } from './ship/open-when-full.ts';
 import type { ShipStream } from './ship/shipment.ts';
 import { createShipper, type Shipper, type ShipperStatus } from './ship/shipper.ts';
 import type { PolicyCell } from './snapshot/cell.ts';
@@ -96,7 +96,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
   let started: Shipper | null = null;
   const othersBytes = (): number => started?.adoptedBytes ?? 0;
   const open = () => openSpool({ clock, log }, { folder, workspace, durability, bytesMax: options.spoolBytesMax, othersBytes });
-  const spool = await openWithRoom({ clock, log, open, ship: startShipper }, options.diskWaitMs);
+  const spool = await openWhenFull({ clock, log, open, ship: startShipper }, options.diskWaitMs);
   const shipper = startShipper(spool.backlog);
   started = shipper;
   policy.onSwap(prepareWith(counters));

@@ -17,12 +17,12 @@ type Sample = MetricValue<string> & Partial<MetricValueWithName<string>>;
 
 const scope = { name: 'tollgate' };
 
-/** `wall`: ms. The registry must not be older than the producer. */
-export function produceFrom(registry: Registry, resource: Resource, wall: () => number): MetricProducer {
-  const startTime = timeOf(wall());
+/** `wallTime`: ms. The registry must not be older than the producer. */
+export function produceFrom(registry: Registry, resource: Resource, wallTime: () => number): MetricProducer {
+  const startTime = timeOf(wallTime());
   return {
     collect: async () => {
-      const endTime = timeOf(wall());
+      const endTime = timeOf(wallTime());
       const all = await registry.getMetricsAsJSON();
       const metrics = all.flatMap((one) => metricOf(one, { startTime, endTime }));
       return { resourceMetrics: { resource, scopeMetrics: [{ scope, metrics }] }, errors: [] };

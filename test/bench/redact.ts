@@ -21,7 +21,7 @@ export async function* benchRedactSpeed(): AsyncGenerator<Result> {
   const lookAlikes = documentsOf(harmless, payloadBytes, documentBytes).map((result) => ({ ok: true, result }));
   yield speed('redaction speed', '1 MB of tool results', JSON.stringify(ordinaryResults(payloadBytes)));
   yield speed('redaction speed, look-alikes', '1 MB of nothing but look-alikes', JSON.stringify(lookAlikes));
-  yield await besideLibraries(harmless);
+  yield await againstLibraries(harmless);
 }
 
 async function quality(libraries: readonly Library[]): Promise<readonly Result[]> {
@@ -73,7 +73,7 @@ function speed(id: TargetId, of: string, payload: string): Result {
  * Redaction must be at least as fast as the library that also looks for personal data. Secretlint has fifteen rules,
  * all for secrets: it is for orientation.
  */
-async function besideLibraries(rows: readonly Row[]): Promise<Result> {
+async function againstLibraries(rows: readonly Row[]): Promise<Result> {
   const documents = documentsOf(rows, payloadBytes, documentBytes).map((result) => JSON.stringify({ ok: true, result }));
   const value = await throughput(createTollgate(), documents);
   const secretlint = await throughput(createSecretlint(), documents);

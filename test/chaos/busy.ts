@@ -17,7 +17,7 @@ interface Busy {
 
 /** Returns a function that ends it. */
 export async function keepBusy({ plane, sidecar, key, ownerKey }: Busy): Promise<() => Promise<void>> {
-  const agent = await furnish(plane(), ownerKey);
+  const agent = await prepareRuns(plane(), ownerKey);
   let limited = limitedIn(0);
   const stops = [
     keepDoing(() => callTools(sidecar, key, ['allowed', 'denied', limited]), 50),
@@ -41,7 +41,7 @@ export const policyOf = (round: number): object => ({
 });
 
 /** Creates an agent; returns its id. */
-async function furnish(plane: ControlPlane, ownerKey: string): Promise<string> {
+async function prepareRuns(plane: ControlPlane, ownerKey: string): Promise<string> {
   const { status, body } = await ask(`${plane.rest}/api/v1/agents`, ownerKey, { body: { name: 'seen', model: 'demo/echo' } });
   if (status !== 200) throw new Error(`the agent was answered ${status}: ${JSON.stringify(body)}`);
   return String(body['id']);

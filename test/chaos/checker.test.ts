@@ -232,6 +232,6 @@ test('a refusal by a limit counts as refused below the limit where fewer than th
       ),
     };
   };
-  expect(checkEvidence(denied(limitedAt([0, 1_000, 5_500])))).toMatchObject({ violations: [], limited: 1, limitedWithRoom: 0 });
-  expect(checkEvidence(denied(limitedAt([0, 1_000, 6_500])))).toMatchObject({ violations: [], limited: 1, limitedWithRoom: 1 });
+  expect(checkEvidence(denied(limitedAt([0, 1_000, 5_500])))).toMatchObject({ violations: [], limited: 1, limitedWithCapacity: 0 });
+  expect(checkEvidence(denied(limitedAt([0, 1_000, 6_500])))).toMatchObject({ violations: [], limited: 1, limitedWithCapacity: 1 });
 });

@@ -110,7 +110,7 @@ export async function startLab() {
       return plane;
     },
     /** Registers the tools and an agent that may call them; returns its id. */
-    furnish: async (plane: ControlPlane): Promise<string> => {
+    prepareRuns: async (plane: ControlPlane): Promise<string> => {
       await done(ask(`${plane.rest}/default/admin/toolServers`, ownerKey, { body: { name: 'box', url: box.url } }));
       const agent = { name: 'bot', model: 'fake/m', enabledTools: ['box.*'], maxBudgetCents: 10, maxToolCalls: 10, maxDurationMs: 120_000 };
       return String((await done(ask(`${plane.rest}/api/v1/agents`, ownerKey, { body: agent }))).body['id']);

@@ -14,7 +14,7 @@ let agent: string;
 beforeAll(async () => {
   [lab, postgres] = await Promise.all([startLab(), startPostgres()]);
   other = await lab.startPlane(lab.folder(), { DATABASE_URL: postgres.url('other') });
-  agent = await lab.furnish(other);
+  agent = await lab.prepareRuns(other);
 });
 afterEach(async () => {
   await expectSettled(postgres.connection);

@@ -26,7 +26,7 @@ let agent: string;
 beforeAll(async () => {
   [lab, postgres] = await Promise.all([startLab(), startPostgres()]);
   plane = await lab.startPlane(lab.folder(), { DATABASE_URL: postgres.url('plane') });
-  agent = await lab.furnish(plane);
+  agent = await lab.prepareRuns(plane);
 });
 afterEach(async () => {
   postgres.thaw();

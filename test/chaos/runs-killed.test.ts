@@ -26,7 +26,7 @@ describe('killed with -9 on its embedded PostgreSQL', () => {
     dataDir = lab.folder();
     connection = { host: join(dataDir, 'postgres', 'data'), port, user: superuser, database: databaseName, ssl: false };
     plane = await lab.startPlane(dataDir);
-    agent = await lab.furnish(plane);
+    agent = await lab.prepareRuns(plane);
   });
   afterAll(() => plane?.end());
 
@@ -105,7 +105,7 @@ describe('two control planes on one database, one of which is killed in the midd
   beforeAll(async () => {
     postgres = await startPostgres();
     survivor = await lab.startPlane(lab.folder(), { DATABASE_URL: postgres.url('survivor') });
-    agent = await lab.furnish(survivor);
+    agent = await lab.prepareRuns(survivor);
   });
   afterAll(async () => {
     await survivor?.end('SIGKILL');

@@ -33,7 +33,7 @@ export interface Circumstances {
   readonly program?: typeof runCli;
 }
 
-const nobody: Prompts = {
+const noAnswers: Prompts = {
   secret: async () => refuse('secret'),
   text: async () => refuse('text'),
   confirm: async () => refuse('confirm'),
@@ -57,7 +57,7 @@ export async function run(words: readonly string[], circumstances: Circumstances
     stdin: Readable.from([stdin]),
     stdout: out.stream,
     stderr: err.stream,
-    prompts: prompts === null ? null : { ...nobody, ...prompts },
+    prompts: prompts === null ? null : { ...noAnswers, ...prompts },
     now: () => now,
     random: () => 0,
     wait: wait ?? (async () => undefined),

@@ -120,11 +120,11 @@ function edits(host: HostName): fc.Arbitrary<Edit> {
       const edit = settings.add(ours, wayOf(host, more), { made });
       return { ours: edit.text, theirs, made: [...new Set([...made, ...edit.made])] };
     };
-  const anew = (indent: string | number): Edit =>
+  const rewritten = (indent: string | number): Edit =>
     both((text) => `${JSON.stringify(parse(text.replace(/^\uFEFF/, ''), [], { allowTrailingComma: true }), null, indent)}\n`);
   return fc.oneof(
     // The host, or an editor, writes the whole file.
-    fc.constantFrom(2, '\t', 0).map(anew),
+    fc.constantFrom(2, '\t', 0).map(rewritten),
     fc.constant<Edit>((worlds) => {
       const name = fresh();
       return both((text) => {
@@ -188,7 +188,7 @@ describe.each(['claude-code', 'cursor', 'gemini-cli', 'copilot-cli'] as const)('
   const settings = hostSettings[host];
 
   test('whatever was written in between, the settings are at the end what they would be without our hooks', () => {
-    let [anew, byHand, changed] = [0, 0, 0];
+    let [rewritten, byHand, changed] = [0, 0, 0];
     fc.assert(
       fc.property(document(host), fc.array(edits(host), { maxLength: 6 }), (text, changes) => {
         count = 0;
@@ -199,13 +199,13 @@ describe.each(['claude-code', 'cursor', 'gemini-cli', 'copilot-cli'] as const)('
         const start: Worlds = { ours: installed, theirs: text, made };
         const end = changes.reduce((worlds, change) => change(worlds), start);
         expect(settings.remove(end.ours, end.made)).toBe(end.theirs);
-        anew += Number(end.theirs.includes('made1": true'));
+        rewritten += Number(end.theirs.includes('made1": true'));
         byHand += Number(end.theirs.includes('by hand'));
         changed += Number(end.theirs !== text);
       }),
       { numRuns: 1_000 },
     );
-    expect(Math.min(anew, byHand, changed)).toBeGreaterThan(10);
+    expect(Math.min(rewritten, byHand, changed)).toBeGreaterThan(10);
   });
 
   test.each(['', '\n', ' \n\t', '\uFEFF'])('a file that holds only %j holds the same at the end', (text) => {

@@ -17,7 +17,7 @@ async function connect() {
     "select workspace.id, revision, epoch from workspace cross join deployment where slug = 'acme'",
   );
   const { id = '0', revision = '0', epoch = '' } = rows[0] ?? {};
-  const roster = createRoster({ ...rest.deps, wall: Date.now, now: () => 0, log: { warn: () => undefined } }, 'plane-1');
+  const roster = createRoster({ ...rest.deps, wallTime: Date.now, now: () => 0, log: { warn: () => undefined } }, 'plane-1');
   const enters = (sidecarId: string, number: number) =>
     roster.enters({
       workspaceId: Number(id),

@@ -225,7 +225,7 @@ describe('a log from before there was a chain', () => {
       ) ?? [];
     await rest.pool.query(down);
     const workspaceId = await workspaceIdOf(rest);
-    await tendOld();
+    await maintainOld();
     await rest.pool.query(
       `insert into audit_entry select $1, '2026-06-25T10:00:00Z', '${spool('a')}', n, n, now(), 'x', 'allow', 'bot', 'ann', 's', '{"hookEvent":"PreToolUse"}' from generate_series(1, 7) n`,
       [workspaceId],
@@ -241,7 +241,7 @@ describe('a log from before there was a chain', () => {
   });
 
   /** Maintains only the days, as the previous version did. */
-  async function tendOld(): Promise<void> {
+  async function maintainOld(): Promise<void> {
     await rest.pool.query(
       `create table audit_entry_20260625 partition of audit_entry for values from ('2026-06-25T00:00Z') to ('2026-06-26T00:00Z')`,
     );

@@ -48,7 +48,7 @@ export async function createWire({ pool }: Rest) {
     /** How many connections were made since the beginning. */
     connections: () => connections,
     cut: stop,
-    mend: listen,
+    repair: listen,
     freeze: () => sockets.forEach((socket) => socket.unpipe()),
     close: async () => {
       if (server.listening) await stop();

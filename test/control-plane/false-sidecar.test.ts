@@ -41,7 +41,7 @@ const recordsOf = (from: number, count: number, fields: object = {}) =>
   }));
 
 /** Its next batch is ingested, and the whole log is sound. */
-async function honestGoesOn(): Promise<void> {
+async function honestContinues(): Promise<void> {
   honest.write({ batch: { ...shipped(spool('a')), records: recordsOf(sequence + 1, 5) } });
   sequence += 5;
   expect(await honest.next()).toMatchObject({ acknowledged: { sequence } });
@@ -53,7 +53,7 @@ async function honestGoesOn(): Promise<void> {
 const lost = (count: number) =>
   Array.from({ length: count }, (_, at) => ({ sequence: at + 1, lost: { last: at + 1, reason: 'x'.repeat(1_000) } }));
 
-const lies = [
+const falseClaims = [
   ['a message of 5 MB', [{ spoolId: spool('b'), records: recordsOf(1, 1, { input: 'x'.repeat(5_000_000) }) }], /^RESOURCE_EXHAUSTED: /],
   [
     'a thousand and one spools',
@@ -62,14 +62,14 @@ const lies = [
   ],
 ] as const;
 
-test.each(lies)('%s ends the stream, and the honest one continues', async (_, batches, words) => {
+test.each(falseClaims)('%s ends the stream, and the honest one continues', async (_, batches, words) => {
   // The other batches are acknowledged without being ingested, so that many do not take long.
   if (batches.length > 1) plane.ingest = async (batch) => (batch.spoolId === spool('a') ? ingest(batch) : { acknowledged: 1 });
   const wire = await shipping();
   for (const { spoolId, records: batch } of batches) wire.write({ batch: { ...shipped(spoolId), records: [...batch] } });
   expect(await wire.ended).toMatch(words);
   expect((await plane.pool.query('select 1 from audit_entry where spool_id = $1', [spool('b')])).rowCount).toBe(0);
-  await honestGoesOn();
+  await honestContinues();
 });
 
 test.each([
@@ -81,7 +81,7 @@ test.each([
   wire.write({ batch: { ...shipped(spool('b')), records: batch } });
   expect(await wire.next()).toMatchObject({ refused: { spoolId: spool('b'), code } });
   expect((await plane.pool.query('select 1 from audit_entry where spool_id = $1', [spool('b')])).rowCount).toBe(0);
-  await honestGoesOn();
+  await honestContinues();
 });
 
 test('names of other tenants, their agents and spools in entries and batches do not affect them', async () => {
@@ -93,7 +93,7 @@ test('names of other tenants, their agents and spools in entries and batches do 
   expect(await wire.next()).toMatchObject({ acknowledged: { sequence: 3 } });
   expect((await plane.ask('GET', '/other/admin/audit', { key: plane.other })).body).toMatchObject({ count: 0 });
   expect(Object(before).count).toBe(0);
-  await honestGoesOn();
+  await honestContinues();
 });
 
 test('a thousand losses at once, each with its text, are as many gaps, truncated, in one statement', async () => {
@@ -115,7 +115,7 @@ test('a thousand losses at once, each with its text, are as many gaps, truncated
     { letter: 'd', count: 1_000, longest: 500 },
     { letter: 'f', count: 1, longest: 500 },
   ]);
-  await honestGoesOn();
+  await honestContinues();
 });
 
 test('a record that is larger than any entry is sanitised and ingested, alone in its batch', async () => {
@@ -124,7 +124,7 @@ test('a record that is larger than any entry is sanitised and ingested, alone in
   expect(await wire.next()).toMatchObject({ acknowledged: { sequence: 1 } });
   const { rows } = await plane.pool.query(`select entry->'mended' as mended from audit_entry where spool_id = $1`, [spool('9')]);
   expect(rows).toEqual([{ mended: ['oversize'] }]);
-  await honestGoesOn();
+  await honestContinues();
 });
 
 test('a slow database receives only a few batches of a stream ahead: the rest is not read', async () => {
@@ -140,10 +140,10 @@ test('a slow database receives only a few batches of a stream ahead: the rest is
   // Within its credit by records, and far beyond the bound of bytes.
   for (let n = 0; n < 40; n += 1)
     wire.write({ batch: { ...shipped(spool('8')), records: recordsOf(n * 20 + 1, 20, { input: 'x'.repeat(40_000) }) } });
-  await honestGoesOn();
+  await honestContinues();
   release();
   for (let n = 1; n <= 40; n += 1) expect(await wire.next()).toMatchObject({ acknowledged: { sequence: n * 20 } });
-  await honestGoesOn();
+  await honestContinues();
 });
 
 test('a stream that is paused has one or two messages read ahead, not as many as fit into a stream', async () => {
@@ -161,11 +161,11 @@ test('a stream that is paused has one or two messages read ahead, not as many as
   for (let n = 1; n <= 200; n += 1) wire.write({ batch: { ...shipped(spool('6')), records: recordsOf(n, 1) } });
   // One is in ingestion, and sixty-four wait.
   await expect.poll(() => read.mock.calls.length).toBeGreaterThanOrEqual(65);
-  for (let n = 0; n < 5; n += 1) await honestGoesOn();
+  for (let n = 0; n < 5; n += 1) await honestContinues();
   expect(read.mock.calls.length - 5).toBeLessThanOrEqual(67);
   release();
   for (let n = 1; n <= 200; n += 1) expect(await wire.next()).toMatchObject({ acknowledged: { sequence: n } });
-  await honestGoesOn();
+  await honestContinues();
 });
 
 test('a workspace with many batches lets those of other workspaces through', async () => {

@@ -145,7 +145,7 @@ function startClock() {
   let due: (() => void)[] = [];
   const clock: Clock = {
     now: () => systemClock.now() + aheadMs,
-    wall: Date.now,
+    wallTime: Date.now,
     after: (ms, run) => {
       if (ms < 10_000) return systemClock.after(ms, run);
       due.push(run);

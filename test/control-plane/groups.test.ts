@@ -82,14 +82,14 @@ test('in any order of arrival each item has its own answer, in order, a bad one 
       const { begun, run, most } = createWork();
       const ended: string[] = [];
       let at = 0;
-      const goOn = async (): Promise<void> => {
+      const proceed = async (): Promise<void> => {
         begun[at]?.go();
         if (at < begun.length) at += 1;
         await settle();
       };
       const answers: Promise<string>[] = [];
       for (const [n, { key, kind, after }] of jobs.entries()) {
-        for (let step = 0; step < after; step += 1) await goOn();
+        for (let step = 0; step < after; step += 1) await proceed();
         const name = `${key} ${n}`;
         answers.push(
           run({ key, kind, n })
@@ -97,7 +97,7 @@ test('in any order of arrival each item has its own answer, in order, a bad one 
             .finally(() => ended.push(name)),
         );
       }
-      while (at < begun.length) await goOn();
+      while (at < begun.length) await proceed();
       const said = await Promise.all(answers);
       expect(most()).toBeLessThanOrEqual(atOnce);
       for (const { jobs: group } of begun) {

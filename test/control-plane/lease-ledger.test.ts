@@ -255,11 +255,11 @@ test('a false message is refused and changes nothing; other messages in its tran
   const replica = startReplica();
   const [honest, liar] = [replica.open('honest'), replica.open('liar')];
   const { id } = await grantOf(liar, ask(limit('mine')));
-  const lie = ask(limit('mine'), { settled: [{ grantId: id, used: [{ ageMs: 0, count: 61 }] }] });
+  const falseAsk = ask(limit('mine'), { settled: [{ grantId: id, used: [{ ageMs: 0, count: 61 }] }] });
   // The first begins a transaction; the others wait for it, and share the next.
   const [, lied, answered] = await Promise.allSettled([
     honest.ask([ask(limit('x'))]),
-    liar.ask([ask(limit('y')), lie]),
+    liar.ask([ask(limit('y')), falseAsk]),
     honest.ask([ask(limit('mine'))]),
   ]);
   expect(lied).toMatchObject({

@@ -26,7 +26,7 @@ test.each(readAndWrite)('%s %s: down, then back', async (method, url) => {
   expect((await cut.ask(method, url)).status).toBe(200);
   await wire.cut();
   for (let n = 0; n < 2; n += 1) expect(await cut.ask(method, url)).toMatchObject({ ...unreachable, headers: { 'retry-after': '1' } });
-  await wire.mend();
+  await wire.repair();
   expect((await cut.ask(method, url)).status).toBe(200);
   expect(cut.lines.join('')).toContain('the database cannot be reached');
 });

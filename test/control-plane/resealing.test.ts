@@ -99,7 +99,7 @@ test('control planes with both key orders at once, as in a rolling update, leave
 });
 
 /** Resolves when another session waits for a lock of `holder`. */
-const somebodyWaits = (holder: Queryable): Promise<unknown> =>
+const anotherWaits = (holder: Queryable): Promise<unknown> =>
   eventually(
     () => holder.query("select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"),
     ({ rowCount }) => rowCount === 1,
@@ -114,7 +114,7 @@ test('a value that is changed meanwhile keeps the change', async () => {
     await writer.query("delete from tool_server where name = 'files-1' and workspace_id = $1", [workspaceIds[0]]);
     expect(theirs.rowCount).toBe(2);
     const resealing = reseal(depsOf(second));
-    await somebodyWaits(writer);
+    await anotherWaits(writer);
     await writer.query('commit');
     expect((await resealing).toolServers.resealed).toBe(1);
   } finally {
@@ -136,7 +136,7 @@ test('a workspace that is removed meanwhile stays removed, and the others are se
     await remover.query('begin');
     await remover.query('select from workspace where id = $1 for update', [id]);
     const resealing = reseal(depsOf(second));
-    await somebodyWaits(remover);
+    await anotherWaits(remover);
     await remover.query('delete from workspace where id = $1', [id]);
     await remover.query('commit');
     expect((await resealing).toolServers).toEqual({ ...nothing, resealed: 2 });
@@ -166,7 +166,7 @@ const notNeeded = [
   'the first key of TOLLGATE_SECRET_KEY decrypts all secrets; the other keys are not needed once every control plane has this key first',
   { keys: 2 },
 ];
-const anew = (toolServers: number, authorities: number) => [
+const resealedLine = (toolServers: number, authorities: number) => [
   'secrets were encrypted again with the first key of TOLLGATE_SECRET_KEY',
   { toolServers, authorities },
 ];
@@ -176,12 +176,12 @@ test('the log reports what was sealed again and that the older key is not needed
   await addAuthority(before);
   const { run, lines, problems } = choreOf(second);
   await run();
-  expect(lines.splice(0)).toEqual([anew(2, 1), notNeeded]);
+  expect(lines.splice(0)).toEqual([resealedLine(2, 1), notNeeded]);
   await run();
   expect(lines).toEqual([]);
   await reseal(depsOf(first));
   await run();
-  expect(lines).toEqual([anew(2, 1), notNeeded]);
+  expect(lines).toEqual([resealedLine(2, 1), notNeeded]);
   expect(problems()).toEqual([]);
 });
 

@@ -89,7 +89,7 @@ test('a stream whose key this control plane does not know yet waits, and is not 
       publisher: late,
       needs: policyNeeds,
       roster: plane.roster,
-      wall: Date.now,
+      wallTime: Date.now,
       random: Math.random,
       metrics: createGrpcMetrics(new Registry()),
       log: silentLog,

@@ -480,8 +480,8 @@ describe('a database that is away while a run ends', () => {
     expect(await books.row(run)).toMatchObject({ status: 'running' });
     link.away = false;
     await books.silence('plane-0', 60_000);
-    const mended = await Promise.all([1, 2].map(() => endAbandonedRuns({ ...books.deps, log: silentLog })));
-    expect(mended.toSorted((a, b) => a - b)).toEqual([0, 1]);
+    const ended = await Promise.all([1, 2].map(() => endAbandonedRuns({ ...books.deps, log: silentLog })));
+    expect(ended.toSorted((a, b) => a - b)).toEqual([0, 1]);
     expect(await books.row(run)).toMatchObject({
       status: 'failed',
       error: expect.stringContaining('ended unexpectedly'),
@@ -562,16 +562,16 @@ describe('a control plane that is killed between reserve and settle', () => {
     const today = new Date().toISOString().slice(0, 10);
     const run = { workspaceId: books.workspaceId, id };
 
-    const mend = () =>
+    const endAbandoned = () =>
       Promise.all([books.one, books.two].map(({ pool }) => endAbandonedRuns({ pool, clock: () => new Date(), log: silentLog })));
-    expect(await mend()).toEqual([0, 0]);
+    expect(await endAbandoned()).toEqual([0, 0]);
     await books.silence(instance, 14_000);
-    expect(await mend()).toEqual([0, 0]);
+    expect(await endAbandoned()).toEqual([0, 0]);
     expect(await books.row(run)).toMatchObject({ status: 'running', reserved: 4 * cent });
 
     await books.silence(instance, 15_001);
-    const mended = await mend();
-    expect(mended.toSorted((a, b) => a - b)).toEqual([0, 1]);
+    const ended = await endAbandoned();
+    expect(ended.toSorted((a, b) => a - b)).toEqual([0, 1]);
     expect(await books.row(run)).toEqual({
       status: 'failed',
       error: 'the control plane of the run ended unexpectedly',
@@ -579,7 +579,7 @@ describe('a control plane that is killed between reserve and settle', () => {
       reserved: 0,
     });
     expect(await books.day('ann', today)).toEqual({ settled: 4 * cent, reserved: 0 });
-    expect(await mend()).toEqual([0, 0]);
+    expect(await endAbandoned()).toEqual([0, 0]);
     await expectSums();
   });
 
@@ -587,16 +587,16 @@ describe('a control plane that is killed between reserve and settle', () => {
     const run = await books.begin();
     await granted(books.one.money.reserve(run, { least: 1, most: cent }));
     await books.silence('plane-0', 15_001);
-    let mended: number | null = null;
-    const mend = async () => {
-      mended = await endAbandonedRuns({ ...books.deps, pool: books.two.pool, log: silentLog });
+    let ended: number | null = null;
+    const endAbandoned = async () => {
+      ended = await endAbandonedRuns({ ...books.deps, pool: books.two.pool, log: silentLog });
     };
     await whileDayIsHeld(
       1,
-      () => [mend()],
+      () => [endAbandoned()],
       () => beat(books.pool, 'plane-0'),
     );
-    expect(mended).toBe(0);
+    expect(ended).toBe(0);
     expect(await books.row(run)).toMatchObject({ status: 'running', reserved: cent });
   });
 

@@ -174,7 +174,7 @@ function rosters() {
   };
   const pool: typeof plane.pool = Object.create(plane.pool, { query: { value: query } });
   const made = (name: string): Roster =>
-    createRoster({ ...plane.deps, pool, wall: Date.now, now: () => time.at, log: { warn: () => undefined } }, name, neverMs);
+    createRoster({ ...plane.deps, pool, wallTime: Date.now, now: () => time.at, log: { warn: () => undefined } }, name, neverMs);
   const statementsOf = async (write: () => Promise<void>): Promise<number> => {
     const before = statements;
     await write();
@@ -249,7 +249,7 @@ test('one that reconnects before its broken stream was written is listed, and ot
 
 test('the list has consecutive pages, those that have left after those that are connected', async () => {
   const at = Date.now();
-  const roster = createRoster({ ...plane.deps, wall: () => at, now: () => 0, log: { warn: () => undefined } }, 'a');
+  const roster = createRoster({ ...plane.deps, wallTime: () => at, now: () => 0, log: { warn: () => undefined } }, 'a');
   const tied = { ...(await entering('tied-1', 'paged tied')), keyId: 'k_other' };
   const here = [tied, ...(await Promise.all(['tied-1', 'tied-2'].map((boot) => entering(boot, 'paged tied'))))];
   const entered = [...here, await entering('paged-gone', 'paged a'), await entering('paged-last', 'paged ü %')].map((one) =>
@@ -377,8 +377,8 @@ test('ten thousand false starts leave a thousand rows, and connected sidecars st
 });
 
 /** A false message after the greeting, and the error that its stream ends with. */
-type Lie = (wire: Sync, snapshot: NonNullable<SyncResponse__Output['snapshot']>) => void;
-const lies: readonly (readonly [string, Lie, RegExp])[] = [
+type Falsehood = (wire: Sync, snapshot: NonNullable<SyncResponse__Output['snapshot']>) => void;
+const falseClaims: readonly (readonly [string, Falsehood, RegExp])[] = [
   [
     'an ack with a wrong hash',
     (wire, { revision }) => wire.write({ ack: { revision, hash: Buffer.alloc(32, 7) } }),
@@ -435,7 +435,7 @@ const lies: readonly (readonly [string, Lie, RegExp])[] = [
   ],
 ];
 
-const helloLies: readonly (readonly [string, SyncRequest, RegExp])[] = [
+const falseHellos: readonly (readonly [string, SyncRequest, RegExp])[] = [
   ['an id with a line break', helloOf('a\nb', { bootId: 'b' }), /^INVALID_ARGUMENT: hello.sidecar_id must hold no control/],
   ['an id with a NUL', helloOf('a\0b', { bootId: 'b' }), /^INVALID_ARGUMENT: hello.sidecar_id must hold no control/],
   ['an id that turns the line around', helloOf('a\u202eb', { bootId: 'b' }), /^INVALID_ARGUMENT: hello.sidecar_id must hold no control/],
@@ -449,15 +449,15 @@ const helloLies: readonly (readonly [string, SyncRequest, RegExp])[] = [
   ['a revision beyond exact numbers', helloOf('liar', { held: { epoch: 'e', number: 2 ** 60 } }), /^INVALID_ARGUMENT: hello.held.number/],
 ];
 
-test.each([...lies, ...helloLies])('%s ends the stream of its sidecar, and affects no other', async (_, lie, ending) => {
+test.each([...falseClaims, ...falseHellos])('%s ends the stream of its sidecar, and affects no other', async (_, falseClaim, ending) => {
   const honest = await acknowledged('honest');
   const wire = openSync(plane, sync.key);
-  if (typeof lie === 'function') {
+  if (typeof falseClaim === 'function') {
     wire.write(helloOf('liar'));
     const { snapshot } = await wire.next();
     if (snapshot == null) throw new Error('the first message is no snapshot');
-    lie(wire, snapshot);
-  } else wire.write(lie);
+    falseClaim(wire, snapshot);
+  } else wire.write(falseClaim);
   expect(await wire.ended).toMatch(ending);
   const { sidecars } = await list();
   expect(sidecars.find(({ id }) => id === 'honest')).toMatchObject({ connected: true });

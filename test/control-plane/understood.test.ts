@@ -25,7 +25,7 @@ const put = (query = '', body: object = limited) => rest.ask('PUT', `${policy}${
 const needs = async (): Promise<unknown> => (await rest.pool.query('select needs from deployment')).rows[0]?.needs;
 
 async function connect(sidecarId: string, capabilities: readonly string[], slug = 'acme'): Promise<void> {
-  const roster = createRoster({ ...rest.deps, wall: Date.now, now: () => 0, log: { warn: () => undefined } }, 'plane-1');
+  const roster = createRoster({ ...rest.deps, wallTime: Date.now, now: () => 0, log: { warn: () => undefined } }, 'plane-1');
   const workspaceId = await workspaceIdOf(rest, slug);
   roster.enters({ workspaceId, keyId: 'key-1', sidecarId, bootId: sidecarId, form: 'process', held: null, capabilities });
   await roster.write();

@@ -54,13 +54,13 @@ async function call(at: SidecarProgram, n: number): Promise<string> {
 
 /** Makes calls in sequence until it is stopped; resolves with their ids. */
 function keepCalling(at: SidecarProgram): () => Promise<readonly string[]> {
-  let goesOn = true;
+  let isCalling = true;
   const made: string[] = [];
   const calling = (async () => {
-    while (goesOn) made.push(await call(at, made.length));
+    while (isCalling) made.push(await call(at, made.length));
   })();
   return async () => {
-    goesOn = false;
+    isCalling = false;
     await calling;
     return made;
   };

@@ -28,7 +28,7 @@ const variables = (): Readonly<Record<string, string>> => ({
   TOLLGATE_TOOL_COMMANDS: everything,
 });
 
-async function furnish(rest: string, agent: object): Promise<string> {
+async function prepareRuns(rest: string, agent: object): Promise<string> {
   await ask(`${rest}/default/admin/toolServers`, ownerKey, { body: { name: 'every', command: [everything] } });
   const { status, body } = await ask(`${rest}/api/v1/agents`, ownerKey, { body: { enabledTools: ['every.*'], ...agent } });
   expect({ status, body }).toMatchObject({ status: 200 });
@@ -91,7 +91,7 @@ test('npm start on a fresh folder, and curl -N of a run of demo/echo that calls 
   const exited = once(npm, 'exit');
   try {
     const rest = await printed(npm, /REST +(\S+)\n/);
-    const id = await furnish(rest, { name: 'sums', model: 'demo/echo' });
+    const id = await prepareRuns(rest, { name: 'sums', model: 'demo/echo' });
     const run = curl(rest, id, 'call every.get-sum {"a": 2, "b": 3}');
     expect(await run.over).toBe(0);
     const [first] = run.told;
@@ -167,7 +167,7 @@ describe('a model of a provider', () => {
   test.each(['openai/gpt-5-mini', 'anthropic/claude-haiku-4-5', 'local/llama'])(
     '%s calls tools in parallel, receives each result, and is charged',
     async (model) => {
-      const id = await furnish(plane.rest, { name: model.replaceAll('/', '-'), model });
+      const id = await prepareRuns(plane.rest, { name: model.replaceAll('/', '-'), model });
       const run = curl(plane.rest, id, 'add both');
       expect(await run.over).toBe(0);
       expect([...new Set(kindsOf(run.told))]).toEqual(['tool_calls', 'governance', 'tool_result', 'text', 'done']);

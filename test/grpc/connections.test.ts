@@ -51,7 +51,7 @@ async function serve(bounds: Partial<ConnectionBounds>, tls: Tls | null = null) 
       publisher: { follow: notCalled, live: () => null } as never,
       needs: policyNeeds,
       roster: { enters: notCalled },
-      wall: Date.now,
+      wallTime: Date.now,
       random: () => 0.5,
       metrics: createGrpcMetrics(registry),
       log: { info: () => undefined, warn: (fields) => void lines.push(fields) },
@@ -103,14 +103,14 @@ async function openStream(port: number, authorization: string, tls: Tls | null =
 
 /** Returns whether this many connections are served at the same time. */
 const areServed = async (port: number, count: number): Promise<boolean> => {
-  const strangers = Array.from({ length: count }, () => open(port));
-  const served = await Promise.all(strangers.map((one) => one.served));
-  for (const { socket } of strangers) socket.destroy();
+  const withoutKey = Array.from({ length: count }, () => open(port));
+  const served = await Promise.all(withoutKey.map((one) => one.served));
+  for (const { socket } of withoutKey) socket.destroy();
   return served.every((one) => one);
 };
 
 test('connections without a good key are bounded for each network and for all networks together', async () => {
-  const { port, lines, metric } = await serve({ strangers: 3, strangersOfNetwork: 2 });
+  const { port, lines, metric } = await serve({ withoutKey: 3, withoutKeyOfNetwork: 2 });
   const [first] = [open(port), open(port)];
   await expect.poll(() => metric('tollgate_grpc_connections')).toBe('tollgate_grpc_connections 2');
   expect(await open(port).served).toBe(false);
@@ -125,14 +125,14 @@ test('connections without a good key are bounded for each network and for all ne
 });
 
 test('a connection no longer counts as one without a key after one of its streams was admitted', async () => {
-  const { port } = await serve({ strangers: 2 });
+  const { port } = await serve({ withoutKey: 2 });
   const { session } = await openStream(port, good);
   await expect.poll(() => areServed(port, 2)).toBe(true);
   expect(session.destroyed).toBe(false);
 });
 
 test('the number of all connections is bounded, with or without a good key', async () => {
-  const { port, lines } = await serve({ all: 2, strangers: 2 });
+  const { port, lines } = await serve({ all: 2, withoutKey: 2 });
   await openStream(port, good);
   expect(await open(port).served).toBe(true);
   expect(await open(port).served).toBe(false);

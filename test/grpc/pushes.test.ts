@@ -174,13 +174,16 @@ test.each([
   ['an answer to another revision', { number: 5 }, 'revision 5 was answered, but 4 was sent'],
   ['an answer by another epoch', { number: 4, epoch: 'e0' }, 'another epoch'],
   ['an acknowledgement of something else', { number: 4, hash: hashOf(99) }, 'another hash'],
-] as readonly (readonly [string, FalseReport, string])[])('%s is an error of the sidecar, and changes nothing', (what, lie, problem) => {
-  const { number, epoch = 'e1', hash = hashOf(number) } = lie;
-  const { sent, offer, pushes } = stream(3);
-  if (what !== 'an answer to nothing') offer(published(4));
-  expect(pushes.answered({ revision: { epoch, number }, hash })).toEqual({ problem: expect.stringContaining(problem) });
-  if (what === 'an answer to nothing') return;
-  offer(published(5));
-  expect(pushes.answered({ revision: { epoch: 'e1', number: 4 }, hash: hashOf(4) })).toEqual({ epoch: 'e1', number: 4, raisedAt: 4 });
-  expect(sent).toEqual(['3 to 4', '4 to 5']);
-});
+] as readonly (readonly [string, FalseReport, string])[])(
+  '%s is an error of the sidecar, and changes nothing',
+  (what, falseClaim, problem) => {
+    const { number, epoch = 'e1', hash = hashOf(number) } = falseClaim;
+    const { sent, offer, pushes } = stream(3);
+    if (what !== 'an answer to nothing') offer(published(4));
+    expect(pushes.answered({ revision: { epoch, number }, hash })).toEqual({ problem: expect.stringContaining(problem) });
+    if (what === 'an answer to nothing') return;
+    offer(published(5));
+    expect(pushes.answered({ revision: { epoch: 'e1', number: 4 }, hash: hashOf(4) })).toEqual({ epoch: 'e1', number: 4, raisedAt: 4 });
+    expect(sent).toEqual(['3 to 4', '4 to 5']);
+  },
+);

@@ -78,8 +78,8 @@ function largeBody(n: number): string {
   const begin = bodyOf({ session_id: `s${n}`, call_id: `call-${n}` }).replace('{"n":1}', `{"n":${n},"all":`);
   const [before = '', after = ''] = begin.split('"all":');
   if (nested === '') {
-    const room = bounds.bodyBytes - begin.length - 2 * levels - 100;
-    const value = `"${'v'.repeat(Math.floor(room / values) - 3)}"`;
+    const left = bounds.bodyBytes - begin.length - 2 * levels - 100;
+    const value = `"${'v'.repeat(Math.floor(left / values) - 3)}"`;
     nested = `${'['.repeat(levels)}${Array.from({ length: values }, () => value).join(',')}${']'.repeat(levels)}`;
   }
   return `${before}"all":${nested}}${after}`;

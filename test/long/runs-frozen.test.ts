@@ -14,7 +14,7 @@ test.runIf(process.platform === 'linux')('every request about runs is refused wi
     await postgres.close();
   });
   const plane = await lab.startPlane(lab.folder(), { DATABASE_URL: postgres.url('plane') });
-  const agent = await lab.furnish(plane);
+  const agent = await lab.prepareRuns(plane);
   const run = await startInTool(lab, plane, agent);
   postgres.freeze();
   lab.slow.open();

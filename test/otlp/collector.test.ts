@@ -10,10 +10,10 @@ beforeEach(async () => {
 });
 afterEach(() => collector.close());
 
-const wall = Date.parse('2026-06-25T12:00:00Z');
+const wallTime = Date.parse('2026-06-25T12:00:00Z');
 const body = requestOf({ workspace: 'acme', origin: 'o' }, []);
 const open = (endpoint = collector.url, answerMs = 2_000) => {
-  const client = createCollector({ endpoint, headers: { authorization: 'hunter2' }, answerMs }, () => wall);
+  const client = createCollector({ endpoint, headers: { authorization: 'hunter2' }, answerMs }, () => wallTime);
   onTestFinished(() => client.close());
   return client;
 };

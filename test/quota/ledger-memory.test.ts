@@ -32,7 +32,7 @@ const asks = (count: number): readonly QuotaAsk[] => Array.from({ length: count 
 const used = (count: number) => Array.from({ length: count }, () => ({ ageMs: 0, count: 1 }));
 
 /** A ledger whose database does not answer until it fails. */
-function start(roomBytes: number) {
+function start(memoryBytes: number) {
   const waiting: ((reason: Error) => void)[] = [];
   const pool = { connect: () => new Promise((_, fail) => waiting.push(fail)) };
   const ledger = createLedger(
@@ -44,7 +44,7 @@ function start(roomBytes: number) {
       crowded: { has: () => false },
       now: () => 0,
     },
-    roomBytes,
+    memoryBytes,
   );
   let links = 0;
   return {

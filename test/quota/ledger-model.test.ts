@@ -20,7 +20,7 @@ const traffic = [
   { weight: 120, arbitrary: of('call', small) },
   { weight: 50, arbitrary: of('wait', fc.oneof(fc.nat({ max: 60 }), fc.nat({ max: 1_500 }), fc.constantFrom(999, 1_000, 4_999, 5_000))) },
   { weight: 5, arbitrary: of('crash', small) },
-  { weight: 10, arbitrary: of('tend', small) },
+  { weight: 10, arbitrary: of('maintain', small) },
   // After this time a spent row may be removed.
   { weight: 2, arbitrary: of('wait', fc.constant(3_700_000)) },
 ];

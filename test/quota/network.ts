@@ -14,7 +14,7 @@ import { holderOf } from '../support/lease-names.ts';
 
 /** A generated step: which sidecar, which message, how long. */
 export interface Step {
-  readonly kind: 'ask' | 'deliver' | 'answer' | 'serve' | 'call' | 'wait' | 'crash' | 'stepBack' | 'tend' | 'limit' | 'forge';
+  readonly kind: 'ask' | 'deliver' | 'answer' | 'serve' | 'call' | 'wait' | 'crash' | 'stepBack' | 'maintain' | 'limit' | 'forge';
   readonly who: number;
   readonly amount: number;
 }
@@ -156,7 +156,7 @@ export function createNetwork({ sidecars: count, settings: first }: { readonly s
       made.add(result.id);
       for (let used = 0; used < result.tokens; used += 1) calls.push(now);
     },
-    tend: () => {
+    maintain: () => {
       if (state !== null && keptUntilMs(state, settings) < now - behind) state = null;
     },
   };

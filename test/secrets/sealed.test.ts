@@ -28,17 +28,17 @@ test('a resealed text opens by the first key alone; what the first key sealed or
   fc.assert(
     fc.property(keys, text, place, ([old = '', ...others], secret, where) => {
       const sealed = sealerOf(old).seal(secret, where);
-      const anew = sealerOf(...others, old).reseal(sealed, where);
-      if (anew === null) throw new Error('it was not sealed anew');
+      const resealed = sealerOf(...others, old).reseal(sealed, where);
+      if (resealed === null) throw new Error('it was not sealed anew');
       const [first = ''] = others;
-      expect(sealerOf(first).open(anew, where)).toBe(secret);
-      expect(sealerOf(old).open(anew, where)).toBe(null);
-      expect(anew.subarray(0, 12)).toEqual(sealed.subarray(0, 12));
-      expect(sealerOf(...others, old).reseal(anew, where)).toBe(anew);
+      expect(sealerOf(first).open(resealed, where)).toBe(secret);
+      expect(sealerOf(old).open(resealed, where)).toBe(null);
+      expect(resealed.subarray(0, 12)).toEqual(sealed.subarray(0, 12));
+      expect(sealerOf(...others, old).reseal(resealed, where)).toBe(resealed);
       expect(sealerOf(old, ...others).reseal(sealed, where)).toBe(sealed);
       // Any sealer with these keys gets the same result, and resealing back restores the original.
-      expect(sealerOf(first, old).reseal(sealed, where)).toEqual(anew);
-      expect(sealerOf(old, first).reseal(anew, where)).toEqual(sealed);
+      expect(sealerOf(first, old).reseal(sealed, where)).toEqual(resealed);
+      expect(sealerOf(old, first).reseal(resealed, where)).toEqual(sealed);
     }),
   );
 });

@@ -325,9 +325,9 @@ const eventsArb = fc
   .record({
     rounds: sometimes(10, fc.integer({ min: 1, max: 3 })),
     spendCents: sometimes(6, fc.constantFrom(0, 0.5, 1, 3)),
-    unheardForMs: sometimes(2, fc.constantFrom(500, 3000, 3001, 3_600_001)),
+    silentForMs: sometimes(2, fc.constantFrom(500, 3000, 3001, 3_600_001)),
   })
-  .map((fields) => defined<Pick<Call, 'rounds' | 'spendCents' | 'unheardForMs'>>(fields));
+  .map((fields) => defined<Pick<Call, 'rounds' | 'spendCents' | 'silentForMs'>>(fields));
 
 interface Step {
   readonly run: number;
@@ -359,7 +359,7 @@ const callsOf = (focus: Focus): fc.Arbitrary<readonly Call[]> =>
     })
     .map(({ startAt, runs, tools: called, steps }) => {
       let at = startAt;
-      return steps.flatMap(([step, events]: readonly [Step, Pick<Call, 'rounds' | 'spendCents' | 'unheardForMs'>]) => {
+      return steps.flatMap(([step, events]: readonly [Step, Pick<Call, 'rounds' | 'spendCents' | 'silentForMs'>]) => {
         at += step.waitMs;
         const run = step.run % runs.length;
         const tool = called[step.tool % called.length];

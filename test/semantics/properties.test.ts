@@ -390,7 +390,7 @@ describe('8 a longer chain is at most as permissive', () => {
     const chains = distinct(calls.filter(({ hops }) => hops.length > 1).map((call) => without(call, 'rounds', 'spendCents')));
     if (outage === null) return { world: { ...world, keys }, calls: chains };
     const workspace = { ...world.workspace, outage: { maxStalenessSeconds: 3, then: outage } };
-    return { world: { ...world, keys, workspace }, calls: chains.map((call) => ({ ...call, unheardForMs: 4000 })) };
+    return { world: { ...world, keys, workspace }, calls: chains.map((call) => ({ ...call, silentForMs: 4000 })) };
   });
   property('than its prefix', 0.08, delegated, ({ world, calls }) => {
     const prefixes = calls.map((call) => ({ ...call, hops: call.hops.slice(0, -1) }));

@@ -318,10 +318,10 @@ function decideCall(world: World, past: Past, call: Call): Outcome {
  * tiers then requires.
  */
 function outageOf(world: World, call: Call, hops: readonly ResolvedHop[]): 'fresh' | 'deny' | 'last_known' {
-  if (call.unheardForMs === undefined) return 'fresh';
+  if (call.silentForMs === undefined) return 'fresh';
   const rule = world.workspace?.outage;
   const maxStalenessSeconds = rule?.maxStalenessSeconds ?? 3600;
-  if (maxStalenessSeconds > 0 && call.unheardForMs <= maxStalenessSeconds * 1000) return 'fresh';
+  if (maxStalenessSeconds > 0 && call.silentForMs <= maxStalenessSeconds * 1000) return 'fresh';
   return hops.every(({ tier }) => own(rule?.then, tier) === 'last_known') ? 'last_known' : 'deny';
 }
 
@@ -419,7 +419,7 @@ interface PermissionVerdict extends Verdict {
 /** Steps 5, 6 and 7. An allowed call counts once in each limit that its fold collected. */
 function permitAndCount({ permission, transform, winner, limits }: FoldedRules, charges: Charge[], now: Now): PermissionVerdict {
   if (permission === 'deny') return { decision: 'deny', code: 'policy_denied', transform, rule: winner, retryAfterMs: null, limits: [] };
-  const full = limits.findLast((limit) => !hasRoom(limit, charges, now));
+  const full = limits.findLast((limit) => !hasCapacity(limit, charges, now));
   if (full !== undefined) {
     return {
       decision: 'deny',
@@ -438,7 +438,7 @@ function permitAndCount({ permission, transform, winner, limits }: FoldedRules, 
 
 const seen = ({ layer, part, path, value }: Standing): LimitSeen => ({ layer, ...(part && { part }), path, max: Number(value) });
 
-function hasRoom(limit: Standing, charges: readonly Charge[], { at, windowSeconds, originSub }: Now): boolean {
+function hasCapacity(limit: Standing, charges: readonly Charge[], { at, windowSeconds, originSub }: Now): boolean {
   const step = Math.floor(at / 1000);
   const charged = charges.filter(
     (charge) => charge.id === limit.id && charge.originSub === originSub && step - charge.step <= windowSeconds,
@@ -450,7 +450,7 @@ function hasRoom(limit: Standing, charges: readonly Charge[], { at, windowSecond
 function retryAfterMs(limit: Standing, charges: readonly Charge[], now: Now): number | null {
   if (limit.value === 0) return null;
   let step = Math.floor(now.at / 1000);
-  while (!hasRoom(limit, charges, { ...now, at: step * 1000 })) step += 1;
+  while (!hasCapacity(limit, charges, { ...now, at: step * 1000 })) step += 1;
   return step * 1000 - now.at;
 }
 

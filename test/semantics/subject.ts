@@ -173,7 +173,7 @@ function decideAll(index: Index, world: World, calls: readonly Call[], from: Cor
     for (let round = 0; round < (call.rounds ?? 0); round++) usage.addRound();
     if (call.spendCents !== undefined) usage.addCost(call.spendCents);
     const caller = from.bindCaller(index, { identity: { sub: call.sub, keyId: call.keyId }, hops: call.hops });
-    const freshness = { connected: call.unheardForMs === undefined, heardAt: call.at - (call.unheardForMs ?? 0) };
+    const freshness = { connected: call.silentForMs === undefined, heardAt: call.at - (call.silentForMs ?? 0) };
     const decision = from.decide(caller, call.tool, usage, freshness, call.at);
     usage.record(decision, call.at);
     return { call, caller, decision };

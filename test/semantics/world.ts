@@ -104,7 +104,7 @@ export interface Call {
   /** The money that the run spent since its last call. */
   readonly spendCents?: number;
   /** Time without contact with the control plane, in ms. Absent: connected. */
-  readonly unheardForMs?: number;
+  readonly silentForMs?: number;
 }
 
 export interface Winner {

@@ -143,7 +143,7 @@ function readKey(value: unknown, where: string): Key {
   };
 }
 
-const callFields = ['by', 'key', 'sub', 'run', 'at', 'tool', 'tier', 'client', 'agent', 'chain', 'rounds', 'spendCents', 'unheardForMs'];
+const callFields = ['by', 'key', 'sub', 'run', 'at', 'tool', 'tier', 'client', 'agent', 'chain', 'rounds', 'spendCents', 'silentForMs'];
 const hopFields = ['tier', 'client', 'agent', 'handedTools', 'handedScopes'];
 const wantFields = [
   'decision',
@@ -174,7 +174,7 @@ function readHop(value: unknown, where: string): Hop {
 /** `times: 3` means three equal calls. */
 function readCalls(value: unknown, where: string): CaseCall[] {
   const { want, entry, times, ...rest } = fields(value, where, ['want', 'entry', 'times', ...callFields]);
-  const { by, key, sub, run, at, tool, tier, client, agent, chain, rounds, spendCents, unheardForMs } = rest;
+  const { by, key, sub, run, at, tool, tier, client, agent, chain, rounds, spendCents, silentForMs } = rest;
   const uid = as<string>(by, 'ann');
   const direct = { ...(tier !== undefined && { tier }), ...(client !== undefined && { client }), ...(agent !== undefined && { agent }) };
   const hops = chain === undefined ? [readHop(direct, where)] : list(chain).map((hop) => readHop(hop, where));
@@ -189,7 +189,7 @@ function readCalls(value: unknown, where: string): CaseCall[] {
     tool: String(tool),
     ...(rounds !== undefined && { rounds: Number(rounds) }),
     ...(spendCents !== undefined && { spendCents: Number(spendCents) }),
-    ...(unheardForMs !== undefined && { unheardForMs: Number(unheardForMs) }),
+    ...(silentForMs !== undefined && { silentForMs: Number(silentForMs) }),
   };
   const wanted = fields(want, `${where} want`, wantFields);
   const one = { call, want: { decision: 'deny', code: '', ...wanted } as ExpectedDecision, entry: as<Fields>(entry, {}) };

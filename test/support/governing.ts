@@ -27,7 +27,7 @@ interface Options {
 }
 
 export interface TestSidecar extends Sidecar {
-  readonly time: { now: number; wall: number };
+  readonly time: { now: number; wallTime: number };
   /** Offers the next revision; throws where it is refused. */
   take(world: World): void;
   /**
@@ -45,8 +45,8 @@ export async function createTestSidecar({
   keepInput = true,
   counters = createCounters(60),
 }: Options = {}): Promise<TestSidecar> {
-  const time = { now: 1_000_000, wall: Date.UTC(2026, 5, 25, 12) };
-  const clock = { now: () => time.now, wall: () => time.wall };
+  const time = { now: 1_000_000, wallTime: Date.UTC(2026, 5, 25, 12) };
+  const clock = { now: () => time.now, wallTime: () => time.wallTime };
   const cell = createPolicyCell(clock, 'acme');
   cell.onSwap(({ settings }) => counters.setWindow(settings.windowSeconds));
   const spool = await openTestSpool({ folder: temporaryFolder(), durability: durability === 'remote' ? 'kernel' : durability });

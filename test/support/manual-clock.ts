@@ -14,7 +14,7 @@ export function createManualClock(startMs = Date.UTC(2026, 0, 1)): ManualClock {
 
   return {
     now: () => nowMs,
-    wall: () => nowMs,
+    wallTime: () => nowMs,
     after(ms, run) {
       const timer = { at: nowMs + ms, run };
       timers.push(timer);

@@ -5,7 +5,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { bounds } from '@tollgate/proto/contract';
 import { fastify } from 'fastify';
 import { parseBody } from '../../control-plane/http/json-body.ts';
-import { BodyRoom } from '../../sidecar/doors/entrance/body-memory.ts';
+import { BodyMemory } from '../../sidecar/doors/entrance/body-memory.ts';
 import { type Relaying, relayedText } from '../../sidecar/doors/mcp/request/relay.ts';
 import { messageNodes } from '../../sidecar/upstream/wire/server-message.ts';
 import { shareFairly } from '../../sidecar/doors/entrance/share-fairly.ts';
@@ -18,7 +18,7 @@ const uncounted = counted === 'uncounted' ? { valueBytes: 0 } : {};
 const dearest = (values: number): string => `[${Array.from({ length: Math.floor(values / 2) - 1 }, (_, at) => `{"k${at}":0}`).join(',')}]`;
 
 interface Bodies {
-  readonly room: BodyRoom;
+  readonly memory: BodyMemory;
   readonly bodyLimit: number;
   readonly values: number;
   readonly parse: (body: Buffer) => unknown;
@@ -26,9 +26,9 @@ interface Bodies {
 }
 
 /** Parsed values are kept until all bodies were read or refused. */
-async function sendBodies({ room, bodyLimit, values, parse, times }: Bodies) {
+async function sendBodies({ memory, bodyLimit, values, parse, times }: Bodies) {
   const app = fastify({ bodyLimit });
-  shareFairly(app, { clock: { now: () => 0 }, bodies: room, missing: () => undefined, whose: (key) => key ?? null });
+  shareFairly(app, { clock: { now: () => 0 }, bodies: memory, missing: () => undefined, whose: (key) => key ?? null });
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
   const counts = { read: 0, later: 0 };
@@ -60,7 +60,7 @@ async function sendBodies({ room, bodyLimit, values, parse, times }: Bodies) {
 
 /** Each is kept for some turns of the event loop, as long as its entry is written. */
 async function sendMessages(times: number) {
-  const room = new BodyRoom(uncounted);
+  const memory = new BodyMemory(uncounted);
   const bytes = Buffer.from(`{"jsonrpc":"2.0","id":1,"result":${dearest(messageNodes - 10)}}`);
   const settle = async ({ value }: { readonly value: unknown }): Promise<string> => {
     for (let turns = 0; turns < 20; turns += 1) await turn();
@@ -68,7 +68,7 @@ async function sendMessages(times: number) {
   };
   const relayed = (caller: number): Promise<string | null> =>
     relayedText(
-      { room, keyId: `key-${caller % 3}`, signal: new AbortController().signal, take: () => ({ settle }) } as unknown as Relaying,
+      { memory, keyId: `key-${caller % 3}`, signal: new AbortController().signal, take: () => ({ settle }) } as unknown as Relaying,
       bytes,
     );
   const texts = await Promise.all(Array.from({ length: times }, (_, at) => relayed(at)));
@@ -78,7 +78,7 @@ async function sendMessages(times: number) {
 const send = {
   bodies: () =>
     sendBodies({
-      room: new BodyRoom(uncounted),
+      memory: new BodyMemory(uncounted),
       bodyLimit: bounds.bodyBytes,
       values: bounds.jsonNodes,
       parse: (body) => parseStrict(body),
@@ -86,7 +86,7 @@ const send = {
     }),
   sets: () =>
     sendBodies({
-      room: new BodyRoom({ bytes: 8 * bounds.policySetBytes, valueBytes: 128, ...uncounted }),
+      memory: new BodyMemory({ bytes: 8 * bounds.policySetBytes, valueBytes: 128, ...uncounted }),
       bodyLimit: bounds.policySetBytes,
       values: bounds.policySetNodes,
       parse: (body) => parseBody(body, bounds.policySetNodes),

@@ -64,7 +64,7 @@ export async function startPlane(overrides: Parameters<typeof createRest>[0] = {
     const { rows } = await rest.pool.query<{ revision: string }>("select revision from workspace where slug = 'acme'");
     return Number(rows[0]?.revision);
   };
-  const roster = createRoster({ ...rest.deps, wall: Date.now, now, log }, 'plane-1');
+  const roster = createRoster({ ...rest.deps, wallTime: Date.now, now, log }, 'plane-1');
   exportRoster(registry, () => roster.countByLag(newestOf));
   let grpc: GrpcServer | null = null;
   const plane = {
@@ -78,7 +78,7 @@ export async function startPlane(overrides: Parameters<typeof createRest>[0] = {
     port: 0,
     /** TLS of the gRPC server that is started next; null: none. */
     tls: null as GrpcTls | null,
-    wall: (): number => Date.now() + plane.aheadMs,
+    wallTime: (): number => Date.now() + plane.aheadMs,
     /** How far the gRPC edge's clock is ahead. */
     aheadMs: 0,
     ingest,
@@ -89,7 +89,7 @@ export async function startPlane(overrides: Parameters<typeof createRest>[0] = {
           publisher,
           needs: policyNeeds,
           roster,
-          wall: plane.wall,
+          wallTime: plane.wallTime,
           random: () => 0.5,
           metrics,
           log,

@@ -59,9 +59,9 @@ async function startTemporary() {
 /** A clone has 330 files: some disks take 300 ms for them, memory 10 ms. */
 async function temporaryPlace(): Promise<string> {
   const memory = '/dev/shm';
-  const room = await statfs(memory).then(
+  const free = await statfs(memory).then(
     ({ bavail, bsize }) => bavail * bsize,
     () => 0,
   );
-  return room > 2 ** 31 ? memory : tmpdir();
+  return free > 2 ** 31 ? memory : tmpdir();
 }

@@ -403,7 +403,7 @@ export async function startRunning(options: Options = {}): Promise<Running> {
       (await readAll(spool.backlog)).map((record) => ('entry' in record ? parseEntry(record.entry.toString()) : lost(record.lost.reason))),
     run: async (ask = {}, { actor = {}, signal = never } = {}) => {
       const events: RunEvent[] = [];
-      const telling = {
+      const reporting = {
         signal,
         emit: async (event: RunEvent): Promise<void> => {
           // As it would be sent over the wire.
@@ -414,7 +414,7 @@ export async function startRunning(options: Options = {}): Promise<Running> {
       const started = await runner.start(
         someActor(actor),
         { agentId: someAgent().id, input: 'do it', context: {}, stream: false, ...ask },
-        telling,
+        reporting,
       );
       await started.finished.catch(() => undefined);
       const end = events.at(-1);

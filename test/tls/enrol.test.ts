@@ -322,7 +322,7 @@ test('a new certificate of the listener applies to new connections, and open one
 /** The shown material, controlled by the test. */
 function shown() {
   const listeners = new Set<(material: Material) => void>();
-  const tended = {
+  const maintained = {
     current: null as Material | null,
     problem: null,
     onChange: (heard: (material: Material) => void) => {
@@ -333,21 +333,21 @@ function shown() {
     close: async () => undefined,
     use: () => {
       const material = { ...shownPair(), authorities: [authority.certificate] };
-      tended.current = material;
+      maintained.current = material;
       for (const heard of listeners) heard(material);
     },
   };
-  return { tended, listeners };
+  return { maintained, listeners };
 }
 
 test('the listener waits for the first certificate, and uses each later one', async () => {
-  const { tended, listeners } = shown();
-  const enrolment = await startEnrolListener(enrolling({}).deps, tended, { host: '127.0.0.1', port: 0 });
+  const { maintained, listeners } = shown();
+  const enrolment = await startEnrolListener(enrolling({}).deps, maintained, { host: '127.0.0.1', port: 0 });
   expect(enrolment.port).toBeNull();
-  tended.use();
+  maintained.use();
   await expect.poll(() => enrolment.port).not.toBeNull();
   const first = await ask(enrolment.port ?? 0);
-  tended.use();
+  maintained.use();
   const second = await ask(enrolment.port ?? 0);
   expect([first.status, second.status, first.serial === second.serial]).toEqual([200, 200, false]);
   await enrolment.close(1_000);

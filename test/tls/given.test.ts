@@ -25,12 +25,12 @@ async function given() {
   const said: string[] = [];
   const note = (fields: object, message: string): void => void said.push(`${message} ${JSON.stringify(fields)}`);
   const start = async (): Promise<MaintainedMaterial> => {
-    const tended = await maintainMaterial(
+    const maintained = await maintainMaterial(
       { find: givenIn(folder), now: () => new Date(clock.now), log: { info: note, error: note } },
       2 ** 30,
     );
-    onTestFinished(() => tended.close());
-    return tended;
+    onTestFinished(() => maintained.close());
+    return maintained;
   };
   onTestFinished(() => rmSync(folder, { recursive: true }));
   return { write, clock, said, start };
@@ -40,17 +40,17 @@ test('new files are used at the next check, and listeners are notified once', as
   const { write, start, said } = await given();
   const [first, second] = [pair(), pair()];
   write({ 'tls.crt': first.certificate, 'tls.key': first.key, 'ca.crt': authority.certificate });
-  const tended = await start();
+  const maintained = await start();
   const heard: string[] = [];
-  const forget = tended.onChange(({ certificate }) => void heard.push(certificate));
-  await tended.check();
+  const forget = maintained.onChange(({ certificate }) => void heard.push(certificate));
+  await maintained.check();
   expect(heard).toEqual([]);
   write({ 'tls.crt': second.certificate, 'tls.key': second.key });
-  await tended.check();
-  expect([heard, tended.current?.certificate, tended.problem]).toEqual([[second.certificate], second.certificate, null]);
+  await maintained.check();
+  expect([heard, maintained.current?.certificate, maintained.problem]).toEqual([[second.certificate], second.certificate, null]);
   write({ 'ca.crt': authority.certificate + makeAuthority('next', validity).certificate });
-  await tended.check();
-  expect([heard.length, tended.current?.authorities.length]).toEqual([2, 2]);
+  await maintained.check();
+  expect([heard.length, maintained.current?.authorities.length]).toEqual([2, 2]);
   forget();
   expect(said).toHaveLength(3);
 });
@@ -59,7 +59,7 @@ test('invalid files keep the last good ones in use, and each check reports it; a
   const { write, start, said, clock } = await given();
   const [first, second] = [pair(), pair()];
   write({ 'tls.crt': first.certificate, 'tls.key': first.key, 'ca.crt': authority.certificate });
-  const tended = await start();
+  const maintained = await start();
   for (const broken of [
     { 'tls.crt': second.certificate },
     { 'tls.crt': 'none' },
@@ -67,23 +67,23 @@ test('invalid files keep the last good ones in use, and each check reports it; a
     { 'ca.crt': authority.certificate.replace('MII', 'NII') },
   ]) {
     write(broken);
-    await tended.check();
-    expect([tended.current?.certificate, tended.problem]).toEqual([first.certificate, null]);
+    await maintained.check();
+    expect([maintained.current?.certificate, maintained.problem]).toEqual([first.certificate, null]);
   }
   expect(said.filter((line) => line.startsWith('the server certificate for sidecars could not be checked or renewed'))).toHaveLength(4);
   expect(said.join()).not.toMatch(/PRIVATE|MI[GH]/);
   clock.now = began + hourMs;
-  expect(tended.problem).toMatch(/^it expired at .*: ca\.crt in .* contains text that is not a certificate$/);
+  expect(maintained.problem).toMatch(/^it expired at .*: ca\.crt in .* contains text that is not a certificate$/);
 });
 
 test('without files nothing is shown, and the reason is reported; files that appear later are used', async () => {
   const { write, start } = await given();
-  const tended = await start();
-  expect([tended.current, tended.problem]).toEqual([null, expect.stringMatching(/ENOENT.*tls\.(?:crt|key)|ENOENT.*ca\.crt/)]);
+  const maintained = await start();
+  expect([maintained.current, maintained.problem]).toEqual([null, expect.stringMatching(/ENOENT.*tls\.(?:crt|key)|ENOENT.*ca\.crt/)]);
   const { certificate, key } = pair();
   write({ 'tls.crt': certificate, 'tls.key': key, 'ca.crt': authority.certificate });
-  await tended.check();
-  expect(tended.problem).toBeNull();
+  await maintained.check();
+  expect(maintained.problem).toBeNull();
 });
 
 const problemsOf = (env: Readonly<Record<string, string>>): readonly string[] => {

@@ -23,7 +23,10 @@ const bearer = /^Bearer +(\S+) *$/i;
 const changesNothing: ReadonlySet<string> = new Set(['GET', 'HEAD']);
 
 /** Authenticates by key or by cookie. A request with an Authorization header never uses its cookie. */
-export async function authenticateRequest(deps: AuthenticateDeps, { authorization, cookie, csrf, method }: RequestCredentials): Promise<Actor> {
+export async function authenticateRequest(
+  deps: AuthenticateDeps,
+  { authorization, cookie, csrf, method }: RequestCredentials,
+): Promise<Actor> {
   if (authorization !== undefined || cookie === undefined) return authenticate(deps, authorization);
   const actor = isToken(cookie) ? await actorOf(deps, 'session', hashToken(cookie)) : null;
   if (actor === null) throw unauthenticated('the session is unknown or has ended; sign in again');
@@ -60,7 +63,8 @@ const actorOf = ({ pool, clock }: AuthenticateDeps, kind: Actor['credential']['k
  * Reads the current state of an actor that was authenticated before. Used for connections that stay open. Null if its
  * credential is no longer valid.
  */
-export const stillStands = ({ pool, clock }: AuthenticateDeps, { credential }: Actor): Promise<Actor | null> => findActor(pool, credential, clock());
+export const stillStands = ({ pool, clock }: AuthenticateDeps, { credential }: Actor): Promise<Actor | null> =>
+  findActor(pool, credential, clock());
 
 /** The slug in a path must be that of the key or session. */
 export function requireWorkspace({ slug, credential }: Actor, named: string): void {

@@ -31,8 +31,8 @@ const wordsMax = 200;
 /** Shorter texts are words such as `Basic`. */
 const secretMin = 7;
 
-/** `wall`: ms since 1970, for dates in answers of a collector. */
-export function createCollector({ endpoint, headers, answerMs }: CollectorSettings, wall: () => number): Collector {
+/** `wallTime`: ms since 1970, for dates in answers of a collector. */
+export function createCollector({ endpoint, headers, answerMs }: CollectorSettings, wallTime: () => number): Collector {
   const secrets = Object.values(headers)
     .flatMap((value) => [value, ...value.split(' ')])
     .filter(({ length }) => length >= secretMin);
@@ -55,7 +55,7 @@ export function createCollector({ endpoint, headers, answerMs }: CollectorSettin
           body,
         });
         const text = await textOf(answer.body);
-        return answerFrom(answer, text === null ? null : withoutSecrets(text), wall);
+        return answerFrom(answer, text === null ? null : withoutSecrets(text), wallTime);
       } catch (error) {
         signal.throwIfAborted();
         return { kind: 'failed', failure: failureFrom(error, late.signal.aborted ? answerMs : null) };
@@ -92,14 +92,14 @@ async function textOf(body: Dispatcher.ResponseData['body']): Promise<string | n
 
 type CollectorAnswer = Pick<Dispatcher.ResponseData, 'statusCode' | 'headers'>;
 
-function answerFrom({ statusCode, headers }: CollectorAnswer, body: string | null, wall: () => number): Answer {
+function answerFrom({ statusCode, headers }: CollectorAnswer, body: string | null, wallTime: () => number): Answer {
   const failed = (kind: ExportFailure['kind'], more = ''): Answer => ({
     kind: 'failed',
     failure: {
       kind,
       reason: `the collector answered ${statusCode} ${STATUS_CODES[statusCode] ?? ''}`.trim() + more,
       words: wordsIn(body ?? ''),
-      retryAfterMs: kind === 'refused' ? null : retryAfterIn(headers['retry-after'], wall),
+      retryAfterMs: kind === 'refused' ? null : retryAfterIn(headers['retry-after'], wallTime),
     },
   });
   if (statusCode >= 200 && statusCode < 300) {
@@ -143,9 +143,9 @@ function parse(body: string): Readonly<Record<string, unknown>> | null {
 }
 
 /** The header is a number of seconds, or a date. */
-function retryAfterIn(header: string | string[] | undefined, wall: () => number): number | null {
+function retryAfterIn(header: string | string[] | undefined, wallTime: () => number): number | null {
   if (typeof header !== 'string') return null;
   if (/^\d{1,9}$/.test(header)) return Number(header) * 1000;
   const at = Date.parse(header);
-  return Number.isFinite(at) ? Math.max(0, at - wall()) : null;
+  return Number.isFinite(at) ? Math.max(0, at - wallTime()) : null;
 }

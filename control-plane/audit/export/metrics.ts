@@ -41,7 +41,7 @@ export function createExportMetrics(registry: Registry) {
   };
 }
 
-export function watchExport(registry: Registry, watched: WatchedExport, wall: () => number): void {
+export function watchExport(registry: Registry, watched: WatchedExport, wallTime: () => number): void {
   const gauge = (name: string, help: string, value: () => number): Gauge =>
     new Gauge({
       name,
@@ -53,7 +53,7 @@ export function watchExport(registry: Registry, watched: WatchedExport, wall: ()
     });
   gauge('tollgate_audit_export_lag_records', 'Items of all audit logs that are not exported yet', () => watched.lag.records);
   gauge('tollgate_audit_export_age_seconds', 'Age of the oldest audit entry that is not exported yet', () =>
-    watched.lag.since === null ? 0 : Math.max(0, (wall() - watched.lag.since.getTime()) / 1000),
+    watched.lag.since === null ? 0 : Math.max(0, (wallTime() - watched.lag.since.getTime()) / 1000),
   );
   gauge('tollgate_audit_export_sending', 'Whether this control plane exports the audit entries', () => Number(watched.isSending));
 }

@@ -136,7 +136,8 @@ function publicKeyIn(body: string): KeyObject {
   // From a private key, Node would take the public half. A private key must not be sent here.
   if (typeof text !== 'string' || !publicKeyForm.test(text)) throw badRequest(`publicKey ${publicKeyRule}`);
   const key = keyFrom(text);
-  if (key?.asymmetricKeyType !== 'ec' || key.asymmetricKeyDetails?.namedCurve !== 'prime256v1') throw badRequest(`publicKey ${publicKeyRule}`);
+  if (key?.asymmetricKeyType !== 'ec' || key.asymmetricKeyDetails?.namedCurve !== 'prime256v1')
+    throw badRequest(`publicKey ${publicKeyRule}`);
   return key;
 }
 

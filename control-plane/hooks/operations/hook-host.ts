@@ -16,7 +16,7 @@ import {
   noPolicy,
   type RefusedKey,
   type Sessions,
-  SessionRoom,
+  SessionMemory,
   type ShownCredentials,
 } from '@tollgate/sidecar/hooks';
 import type { Actor } from '../../access/rules/actor.ts';
@@ -48,10 +48,10 @@ export function createHookHost({ governor, requestsPerSecond, decided, calls, lo
   const limit = createRequestLimit(clock, requestsPerSecond);
   const actorOf = createSharedLookup((key) => authenticate(deps, `Bearer ${key}`).catch(unlessUnknown));
   const refused = createRefusedRequests(clock, lost);
-  const room = new SessionRoom(sessionBytes);
+  const memory = new SessionMemory(sessionBytes);
   const sessions = new WeakMap<Governing, Sessions>();
   const sessionsOf = (governing: Governing): Sessions => {
-    const known = sessions.get(governing) ?? createSessions(governing, room);
+    const known = sessions.get(governing) ?? createSessions(governing, memory);
     sessions.set(governing, known);
     return known;
   };
@@ -73,7 +73,7 @@ export function createHookHost({ governor, requestsPerSecond, decided, calls, lo
     const { governing } = lease.sidecar;
     const index = governing.cell.current;
     if (index === null) return noPolicy;
-    const checked = authenticateBy(index, governing.govern.clock.wall(), shown.text, workspace);
+    const checked = authenticateBy(index, governing.govern.clock.wallTime(), shown.text, workspace);
     return 'identity' in checked ? { governing, sessions: sessionsOf(governing), ...checked } : checked;
   }
 

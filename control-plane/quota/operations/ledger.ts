@@ -3,7 +3,7 @@
 // of this process, and one commit serves many messages. Waiting messages have a memory budget in bytes. One key must
 // leave as many bytes free for all others as it uses. A message without enough budget is refused, and the sidecar asks
 // again.
-import { AppError, FairRoom, type OnRecall, type QuotaAnswer, type QuotaAsk, type QuotaLink } from '@tollgate/proto/contract';
+import { AppError, FairMemory, type OnRecall, type QuotaAnswer, type QuotaAsk, type QuotaLink } from '@tollgate/proto/contract';
 import { badRequest } from '../../base/refusal.ts';
 import { asksBytes, asksProblem } from '../rules/asks-form.ts';
 import type { QuotaPolicyWatch } from '../../publish/quota-policy.ts';
@@ -56,7 +56,7 @@ const atOnce = 4;
 /** Maximum asks in one transaction. One message can contain as many. */
 const asksMax = 1_000;
 /** Memory budget for all waiting messages, of all workspaces. */
-const standardRoomBytes = 128 * 1_048_576;
+const standardMemoryBytes = 128 * 1_048_576;
 /** Maximum wait for the first policy. */
 const policyMs = 2_000;
 
@@ -64,9 +64,9 @@ const holderForm = /^[0-9a-f]{64}$/;
 
 export function createLedger(
   { pool, watchPolicy, recalls, metrics, crowded, now }: LedgerDeps,
-  roomBytes: number = standardRoomBytes,
+  memoryBytes: number = standardMemoryBytes,
 ): Ledger {
-  const room = new FairRoom<string>(roomBytes);
+  const memory = new FairMemory<string>(memoryBytes);
   const lanes = new Map<number, WaitingMessage[]>();
 
   const commit = inTurns(atOnce, async (workspaceId: number, lane: WaitingMessage[]): Promise<void> => {
@@ -117,8 +117,8 @@ export function createLedger(
         const problem = asksProblem(asks);
         if (problem !== null) throw badRequest(problem);
         const bytes = asksBytes(asks);
-        if (!room.take(asker.keyId, bytes)) throw noRoom();
-        const answered = await answerOf(asks).finally(() => room.give(asker.keyId, bytes));
+        if (!memory.take(asker.keyId, bytes)) throw tooManyAsks();
+        const answered = await answerOf(asks).finally(() => memory.give(asker.keyId, bytes));
         if ('falseClaim' in answered) {
           metrics.falseClaim();
           throw badRequest(answered.falseClaim);
@@ -140,7 +140,8 @@ export function createLedger(
   };
 }
 
-const noRoom = (): AppError => new AppError({ code: 'unavailable', publicMessage: 'too many asks of this key are waiting; ask again' });
+const tooManyAsks = (): AppError =>
+  new AppError({ code: 'unavailable', publicMessage: 'too many asks of this key are waiting; ask again' });
 
 /** Takes as many messages as fit into one transaction, at least one. */
 function takeBatch(lane: WaitingMessage[]): readonly WaitingMessage[] {

@@ -46,7 +46,7 @@ export interface Roster {
 
 interface RosterDeps extends Pick<OperationDeps, 'pool' | 'random'> {
   /** In ms since 1970. */
-  readonly wall: () => number;
+  readonly wallTime: () => number;
   /** In ms, monotonic. */
   readonly now: () => number;
   readonly log: { warn(fields: object, message: string): void };
@@ -95,7 +95,7 @@ class WrittenRoster implements Roster {
   }
 
   enters(sidecar: EnteringSidecar): ConnectedSidecar {
-    const { now, wall, random } = this.#deps;
+    const { now, wallTime, random } = this.#deps;
     const enteredAt = now();
     const place = placeOf(sidecar);
     const before = this.#present.get(place);
@@ -104,7 +104,7 @@ class WrittenRoster implements Roster {
         ...sidecar,
         streamId: makeId(random),
         controlPlane: this.#name,
-        connectedAt: new Date(wall()),
+        connectedAt: new Date(wallTime()),
         leftAt: null,
         lastNack: before?.seen.lastNack ?? null,
         status: before?.seen.status ?? null,
@@ -116,7 +116,7 @@ class WrittenRoster implements Roster {
     let statuses = 0;
     return {
       holds: ({ epoch, number }) => change(known, { held: { epoch, number } }),
-      refused: (code, message) => change(known, { lastNack: nackOf(code, message, new Date(wall())) }),
+      refused: (code, message) => change(known, { lastNack: nackOf(code, message, new Date(wallTime())) }),
       says: (status) => {
         statuses += 1;
         if (isTalkative(statuses, now() - enteredAt)) return 'status is sent more often than allowed';
@@ -154,7 +154,7 @@ class WrittenRoster implements Roster {
     this.#present.delete(place);
     // A sidecar that connected and left between two batches is not recorded.
     if (known.writtenAt === null) return;
-    change(known, { leftAt: new Date(this.#deps.wall()) });
+    change(known, { leftAt: new Date(this.#deps.wallTime()) });
     this.#gone.push(known);
     this.#crowded.add(known.seen.workspaceId);
   }

@@ -12,9 +12,9 @@
 // wait in order, and callers take turns. A message is refused after `waitMs`, when its request has ended, or
 // immediately if the waiting texts already exceed twice the budget. Bodies that were read wait in the same way for the
 // size of their values (`waitForMore`), but after the messages: requests that are already running finish first.
-import { countFields, countValues, FairRoom } from '@tollgate/proto/contract';
+import { countFields, countValues, FairMemory } from '@tollgate/proto/contract';
 
-interface RoomSizes {
+interface MemorySizes {
   readonly bytes?: number;
   readonly valueBytes?: number;
   readonly waitMs?: number;
@@ -62,25 +62,25 @@ interface Holding extends Parsing {
 const form = /^\s*application\/x-www-form-urlencoded\b/i;
 
 /** The memory budget did not have enough free space in time. */
-export class NoRoom extends Error {
+export class MemoryIsFull extends Error {
   override readonly name = 'NoRoom';
 }
 
-export class BodyRoom {
-  readonly #room: FairRoom<string>;
+export class BodyMemory {
+  readonly #memory: FairMemory<string>;
   readonly #bytes: number;
   readonly #valueBytes: number;
   readonly #waitMs: number;
   readonly #messages: Line = new Map();
   readonly #bodies: Line = new Map();
   /** Limits the texts that wait. */
-  readonly #texts: FairRoom<string>;
+  readonly #texts: FairMemory<string>;
   /** Number of messages that each caller holds. */
   readonly #holding = new Map<string, number>();
 
-  constructor({ bytes = standard.bytes, valueBytes = standard.valueBytes, waitMs = standard.waitMs }: RoomSizes = {}) {
-    this.#room = new FairRoom(bytes);
-    this.#texts = new FairRoom(2 * bytes);
+  constructor({ bytes = standard.bytes, valueBytes = standard.valueBytes, waitMs = standard.waitMs }: MemorySizes = {}) {
+    this.#memory = new FairMemory(bytes);
+    this.#texts = new FairMemory(2 * bytes);
     this.#bytes = bytes;
     this.#valueBytes = valueBytes;
     this.#waitMs = waitMs;
@@ -88,7 +88,7 @@ export class BodyRoom {
 
   /** Reserves bytes that are not read yet. False: the budget has no space. */
   take(caller: string, bytes: number): boolean {
-    return this.#room.take(caller, bytes);
+    return this.#memory.take(caller, bytes);
   }
 
   /** Reserves more bytes for a body that has reserved `held` already. False: the budget has no space yet. */
@@ -103,7 +103,7 @@ export class BodyRoom {
   }
 
   give(caller: string, bytes: number): void {
-    this.#room.give(caller, bytes);
+    this.#memory.give(caller, bytes);
     this.#letIn();
   }
 
@@ -115,14 +115,14 @@ export class BodyRoom {
 
   /**
    * Waits for memory for a text and its parsed values. Resolves with a function that releases the memory once. Rejects
-   * with `NoRoom`.
+   * with `MemoryIsFull`.
    */
   async hold(caller: string, text: Uint8Array, { signal, held = 0, ...parsing }: Holding = {}): Promise<() => void> {
     const bytes = this.parsedBytes(text, parsing);
     const take = (): boolean => this.#holdNow(caller, bytes, held);
     if (this.#messages.has(caller) || !take()) {
       const stay = { line: this.#messages, take, waitMs: this.#waitMs, textBytes: text.length, signal };
-      if (!(await this.#wait(caller, stay))) throw new NoRoom('too many bytes are being read at the same time');
+      if (!(await this.#wait(caller, stay))) throw new MemoryIsFull('too many bytes are being read at the same time');
     }
     let isHeld = true;
     return () => {
@@ -134,7 +134,7 @@ export class BodyRoom {
   }
 
   #takeMore(caller: string, bytes: number, held: number): boolean {
-    return this.#room.take(caller, bytes) || this.#room.takeAlone(caller, bytes, held + this.#bytes / 8);
+    return this.#memory.take(caller, bytes) || this.#memory.takeAlone(caller, bytes, held + this.#bytes / 8);
   }
 
   #holdNow(caller: string, bytes: number, held: number): boolean {
@@ -145,8 +145,8 @@ export class BodyRoom {
 
   /** For a caller that holds no message and has requests that may wait for this one. */
   #takeBeyondPart(caller: string, bytes: number): boolean {
-    if (this.#holding.has(caller) || !this.#room.owns(caller)) return false;
-    return this.#room.takeAlone(caller, bytes, this.#bytes - bytes);
+    if (this.#holding.has(caller) || !this.#memory.owns(caller)) return false;
+    return this.#memory.takeAlone(caller, bytes, this.#bytes - bytes);
   }
 
   #countHeld(caller: string, more: 1 | -1): void {

@@ -20,7 +20,7 @@ export class Budget {
   readonly #max: number;
   readonly #shares = new Set<Share>();
   #bytes = 0;
-  #isMakingRoom = false;
+  #isFreeing = false;
 
   constructor(max: number) {
     this.#max = max;
@@ -41,18 +41,18 @@ export class Budget {
   /** Reports that a share keeps this many more bytes (negative: fewer). */
   changed(bytes: number): void {
     this.#bytes += bytes;
-    if (this.#bytes > this.#max && !this.#isMakingRoom) this.#makeRoom();
+    if (this.#bytes > this.#max && !this.#isFreeing) this.#freeMemory();
   }
 
-  #makeRoom(): void {
-    this.#isMakingRoom = true;
+  #freeMemory(): void {
+    this.#isFreeing = true;
     const enough = this.#max * (1 - spare);
     while (this.#bytes > enough) {
       const share = largestOf(this.#shares);
       if (share === null) break;
       for (let n = 0; n < atOnce && this.#bytes > enough && share.canForget; n += 1) share.forgetOldest();
     }
-    this.#isMakingRoom = false;
+    this.#isFreeing = false;
   }
 }
 

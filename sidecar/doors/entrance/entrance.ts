@@ -3,14 +3,14 @@
 // a valid key, one entry states how many of its requests were refused.
 import type { Identity } from '../../engine/decide/call.ts';
 import type { Sidecar } from '../sidecar.ts';
-import { BodyRoom } from './body-memory.ts';
+import { BodyMemory } from './body-memory.ts';
 import { authenticate, type EntranceRefusal, noPolicy } from './key.ts';
 import type { DecisionMetrics } from '../../telemetry/decision-metrics.ts';
 import type { Log } from '../../base/log.ts';
 import { createRequestLimit, requestsPerSecondDefault } from './request-limit.ts';
 import { createRefusedRequests, type RefusedBy, refusalsLost } from './refused-requests.ts';
 import { noPins, overrideClaims, type Pins } from './pins.ts';
-import { type RoomBytes, SessionRoom } from '../sessions/session-memory.ts';
+import { type MemoryBytes, SessionMemory } from '../sessions/session-memory.ts';
 import { createSessions, type Sessions } from '../sessions/sessions.ts';
 import type { CallTracing } from '../../telemetry/tracing.ts';
 
@@ -51,7 +51,7 @@ export interface Entrance {
   /** Undefined: calls are not traced. */
   readonly tracing: CallTracing | undefined;
   /** Memory budget for everything that the endpoints read and for its parsed form. */
-  readonly bodies: BodyRoom;
+  readonly bodies: BodyMemory;
   /** The runs of all endpoints. */
   readonly sessions: Pick<Sessions, 'find'>;
   /** Called once for each request, if possible before a byte of its body is read. */
@@ -71,11 +71,11 @@ interface EntranceParts {
   readonly pins?: Pins;
   readonly tracing?: CallTracing | undefined;
   /** Absent: a budget of the standard size of a sidecar. */
-  readonly bodies?: BodyRoom;
+  readonly bodies?: BodyMemory;
 }
 
 /** Together a tenth of the memory that injection gives a sidecar. */
-export const sessionBytes: RoomBytes = { sessions: 32 * 1024 ** 2, narrowings: 16 * 1024 ** 2 };
+export const sessionBytes: MemoryBytes = { sessions: 32 * 1024 ** 2, narrowings: 16 * 1024 ** 2 };
 
 export function createEntrance({
   sidecar,
@@ -84,7 +84,7 @@ export function createEntrance({
   tracing,
   requestsPerSecond = requestsPerSecondDefault,
   pins = noPins,
-  bodies = new BodyRoom(),
+  bodies = new BodyMemory(),
 }: EntranceParts): Entrance {
   const { clock } = sidecar.govern;
   const limit = createRequestLimit(clock, requestsPerSecond);
@@ -98,11 +98,11 @@ export function createEntrance({
     metrics,
     tracing,
     bodies,
-    sessions: overrideClaims(createSessions(sidecar, new SessionRoom(sessionBytes)), pins),
+    sessions: overrideClaims(createSessions(sidecar, new SessionMemory(sessionBytes)), pins),
     enter: ({ authorization, workspace }) => {
       const index = sidecar.cell.current;
       if (index === null) return noPolicy;
-      const checked = authenticate(index, clock.wall(), authorization, workspace);
+      const checked = authenticate(index, clock.wallTime(), authorization, workspace);
       if ('status' in checked) {
         metrics.unauthenticated();
         return checked;

@@ -151,7 +151,7 @@ async function write({ governing: { spool, govern }, identity }: RefusedKey, wor
     decision: refuse('request_limit', words),
     requestId: govern.newId(),
     trace: null,
-    at: govern.clock.wall(),
+    at: govern.clock.wallTime(),
     policyAgeMs: govern.clock.now() - govern.cell.freshness.heardAt,
     inputDigest: '',
     input: null,

@@ -12,7 +12,7 @@
 import { bounds, hashKey, reasons } from '@tollgate/proto/contract';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { LRUCache } from 'lru-cache';
-import { BodyRoom } from './body-memory.ts';
+import { BodyMemory } from './body-memory.ts';
 import { retryHeader } from '../denial-body.ts';
 import type { EntranceRefusal } from './key.ts';
 import { createTurns, type TurnsDeps } from './turns.ts';
@@ -30,7 +30,7 @@ interface Sharing extends TurnsDeps {
   /** Answers a request that matches no route. */
   readonly missing: (request: FastifyRequest, reply: FastifyReply) => void;
   /** Memory budget for bodies and their parsed form. */
-  readonly bodies: BodyRoom;
+  readonly bodies: BodyMemory;
   readonly unknownBytes?: number;
   /** The caller behind a header with a valid key. Null: none. Absent: callers are remembered from earlier requests. */
   readonly whose?: (authorization: string | undefined) => string | null;
@@ -47,7 +47,7 @@ const unknownCallers = '';
 export function shareFairly(app: FastifyInstance, sharing: Sharing): void {
   const { missing } = sharing;
   const turns = createTurns(sharing);
-  const rooms = createRooms(sharing);
+  const intake = createIntake(sharing);
   const whose = sharing.whose === undefined ? remembering(app) : ofKey(sharing.whose);
   const waiting = new WeakSet<object>();
   app.decorateRequest('share', null);
@@ -65,7 +65,7 @@ export function shareFairly(app: FastifyInstance, sharing: Sharing): void {
     const caller = whose(request);
     const share: Share = { bodyLimit, bodyBytes: bodyBytesOf(request, bodyLimit), recognisedAs: null, isUnknown: false, held: null };
     request.share = share;
-    if (!request.is404 && !rooms.enter(share, caller, reply)) return refuse(request, reply);
+    if (!request.is404 && !intake.enter(share, caller, reply)) return refuse(request, reply);
     const begin = (): void => {
       if (request.is404) missing(request, reply);
       else done();
@@ -78,19 +78,19 @@ export function shareFairly(app: FastifyInstance, sharing: Sharing): void {
     });
   });
   app.addHook('preParsing', (request, reply, _payload, done) => {
-    if (rooms.read(request, reply)) done();
+    if (intake.read(request, reply)) done();
     else refuse(request, reply);
   });
   // The body is parsed after this hook.
   app.addHook('preValidation', (request, reply, done) => {
-    const found = rooms.parse(request, reply);
+    const found = intake.parse(request, reply);
     if (found === true) done();
-    else void found.then((isFound) => goOn(isFound, request, reply, done));
+    else void found.then((isFound) => proceed(isFound, request, reply, done));
   });
 }
 
 /** Continues a request that has waited for memory. */
-function goOn(isFound: boolean, request: FastifyRequest, reply: FastifyReply, done: () => void): void {
+function proceed(isFound: boolean, request: FastifyRequest, reply: FastifyReply, done: () => void): void {
   if (hasLeft(reply)) return;
   if (isFound) done();
   else refuse(request, reply);
@@ -121,7 +121,7 @@ function remembering(app: FastifyInstance): Whose {
 const shownIn = ({ headers: { authorization, cookie } }: FastifyRequest): string => hashKey(authorization ?? `cookie ${cookie ?? ''}`);
 
 /** Accounts for the bytes of request bodies. */
-interface Rooms {
+interface Intake {
   /** The request waits, and nothing of it is read. False: the budget has no space. */
   enter(share: Share, caller: string | null, reply: FastifyReply): boolean;
   /** The body is read now. False: the budget has no space. */
@@ -148,7 +148,7 @@ interface HeldBytes {
   bytes: number;
 }
 
-function createRooms({ bodies, unknownBytes: unknownMax = unknownBytes }: Sharing): Rooms {
+function createIntake({ bodies, unknownBytes: unknownMax = unknownBytes }: Sharing): Intake {
   let heldUnknown = 0;
 
   const hold = (share: Share, caller: string, bytes: number, reply: FastifyReply): HeldBytes => {

@@ -54,7 +54,7 @@ export function createCosts(purse: Purse, barred: () => Decision | null): Costs 
       const bar = barred();
       if (bar !== null) return { allowed: false, code: bar.code, reason: bar.reason, stopped: null };
       const purses = purseAndAbove(purse);
-      const amount = Math.min(most, ...purses.map(roomIn));
+      const amount = Math.min(most, ...purses.map(freeIn));
       if (amount < wanted) return shortOf(purses, wanted);
       for (const one of purses) one.held += amount;
       const reservation: CostReservation = Object.freeze({ allowed: true, cents: amount / microcents });
@@ -79,7 +79,7 @@ const unspentIn = ({ cap, usage }: Purse): number => {
   return cents === null ? Number.POSITIVE_INFINITY : Math.max(0, amountOf('maxBudgetCents', cents) - amountOf('spent', usage.spentCents));
 };
 
-const roomIn = (purse: Purse): number => Math.max(0, unspentIn(purse) - purse.held);
+const freeIn = (purse: Purse): number => Math.max(0, unspentIn(purse) - purse.held);
 
 /**
  * The run ends if the missing amount was spent, by this run or by a run above it. Reserved amounts may be released
@@ -87,7 +87,7 @@ const roomIn = (purse: Purse): number => Math.max(0, unspentIn(purse) - purse.he
  */
 function shortOf(purses: readonly Purse[], wanted: number): CostDenial {
   const isSpent = purses.some((one) => unspentIn(one) < wanted);
-  const leftIn = isSpent ? unspentIn : roomIn;
+  const leftIn = isSpent ? unspentIn : freeIn;
   const [tightest] = purses.toSorted((a, b) => leftIn(a) - leftIn(b));
   if (tightest === undefined) throw new Error('a run has a budget');
   if (isSpent) purses[0]?.usage.end('max_budget');

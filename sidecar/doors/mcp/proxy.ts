@@ -40,10 +40,10 @@ export function registerMcp(app: FastifyInstance, { servers, ...entrance }: McpP
   const programs = createProgramUpstreams({ newId: sidecar.govern.newId });
   const { clock } = sidecar.govern;
   // Registered first: on a new snapshot, callers without a valid key are disconnected before any stream is notified.
-  const callers = createCallers({ cell: sidecar.cell, wall: clock.wall });
+  const callers = createCallers({ cell: sidecar.cell, wallTime: clock.wallTime });
   const streams = createOpenStreams(sidecar.cell, servers);
   const mcpSessions = createMcpSessions((error) => app.log.error({ err: error }, 'an outcome could not be recorded'));
-  sidecar.cell.onSwap((index) => mcpSessions.keepOnly(({ keyId }) => keyStands(index, clock.wall(), keyId)));
+  sidecar.cell.onSwap((index) => mcpSessions.keepOnly(({ keyId }) => keyStands(index, clock.wallTime(), keyId)));
   const door: Door = {
     ...entrance,
     mcpSessions,

@@ -7,7 +7,7 @@ import type { Verdict } from '../../engine/govern/verdict.ts';
 import { claimedBy, type Headers, readCallerHeaders } from '../entrance/caller-headers.ts';
 import type { Entrance } from '../entrance/entrance.ts';
 import type { EntranceRefusal } from '../entrance/key.ts';
-import { NoRoom } from '../entrance/body-memory.ts';
+import { MemoryIsFull } from '../entrance/body-memory.ts';
 import { traceOfCall } from '../traced-call.ts';
 
 export interface MeshDeps extends Entrance {
@@ -57,7 +57,7 @@ interface Reading {
  * Holds memory for the parsed text while `work` runs. If there is no memory in time, the request is refused with a
  * retry delay.
  */
-export async function withRoom<T>(
+export async function withMemory<T>(
   { bodies }: MeshDeps,
   { run, text, gone, ...parsing }: Reading,
   work: () => T | Promise<T>,
@@ -67,7 +67,7 @@ export async function withRoom<T>(
   try {
     giveBack = await bodies.hold(run.claim.identity.keyId, text, { ...parsing, ...(gone === undefined ? {} : { signal: gone }) });
   } catch (error) {
-    if (!(error instanceof NoRoom)) throw error;
+    if (!(error instanceof MemoryIsFull)) throw error;
     return refused({ status: 429, code: 'request_limit', words: `${error.message}; try again later`, retryAfterMs: 1_000 });
   }
   try {
@@ -151,7 +151,7 @@ export const headersToRemove = (headers: Headers): readonly string[] =>
   Object.keys(headers).filter((name) => ours.test(name) && name !== 'x-tollgate-request-id');
 
 /** The headers of a request that its tool receives. The path is in the input already, decoded. */
-export function goingOn(headers: Headers): Headers {
+export function forwardedHeaders(headers: Headers): Headers {
   const removed = new Set([...headersToRemove(headers), ':path', ':method', ':scheme']);
   return Object.fromEntries(Object.entries(headers).filter(([name]) => !removed.has(name)));
 }

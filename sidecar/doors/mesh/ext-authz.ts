@@ -14,7 +14,17 @@ import { overrideProblem } from '../http/head.ts';
 import { readHttpInput } from '../http/input.ts';
 import { decodeHeaderValue } from '../../upstream/wire/header-values.ts';
 import { parseMessage } from '../../upstream/wire/message.ts';
-import { answering, decided, goingOn, headersToRemove, type MeshDeps, malformed, type Refusal, runOf, withRoom } from './asking.ts';
+import {
+  answering,
+  decided,
+  forwardedHeaders,
+  headersToRemove,
+  type MeshDeps,
+  malformed,
+  type Refusal,
+  runOf,
+  withMemory,
+} from './asking.ts';
 import { type CheckedRequest, readChecked, toolOfPath } from './checked-request.ts';
 import { mcpAsk } from './mcp-ask.ts';
 
@@ -39,7 +49,7 @@ async function check(deps: ExtAuthzDeps, { attributes }: CheckRequest__Output, g
     return asked.call === null ? passed(checked, null) : answered(deps, checked, { run, call: asked.call, gone });
   };
   const type = String(checked.headers['content-type'] ?? '');
-  return withRoom(deps, { run, text: checked.body ?? Buffer.alloc(0), type, most: bounds.jsonNodes, gone }, answer, refused);
+  return withMemory(deps, { run, text: checked.body ?? Buffer.alloc(0), type, most: bounds.jsonNodes, gone }, answer, refused);
 }
 
 interface Asking {
@@ -53,7 +63,7 @@ async function answered(deps: ExtAuthzDeps, checked: CheckedRequest, { run, call
   const { headers } = checked;
   const verdict = await decided(deps, {
     run,
-    call: { ...call, hidesOutput, alsoForwarded: goingOn(headers) },
+    call: { ...call, hidesOutput, alsoForwarded: forwardedHeaders(headers) },
     gone,
     forwards: false,
     headers,

@@ -9,7 +9,7 @@ import type { GovernedRun } from '../../engine/govern/run.ts';
 import type { Headers } from '../entrance/caller-headers.ts';
 import { type ClientMessage, parseMessage } from '../../upstream/wire/message.ts';
 import { parseStrict } from '../../engine/json/strict-json.ts';
-import { answering, type MeshDeps, malformed, type Refusal, runOf, withRoom } from './asking.ts';
+import { answering, type MeshDeps, malformed, type Refusal, runOf, withMemory } from './asking.ts';
 import { metadataText } from './checked-request.ts';
 import { denied, forwardedWith, mutated, refused } from './mcp-answer.ts';
 import { type GovernedAsk, goesToAll, mcpAsk } from './mcp-ask.ts';
@@ -41,7 +41,7 @@ async function checkRequest(
   if ('refusal' in found) return refused(found.refusal);
   const { run } = found;
   const text = request.mcpRequest ?? Buffer.alloc(0);
-  return withRoom(
+  return withMemory(
     deps,
     { run, text, most: bounds.jsonNodes, gone },
     () => checkOf(deps, pending, { request, run, headers, gone }),

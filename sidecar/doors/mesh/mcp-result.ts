@@ -9,7 +9,7 @@ import { isFields } from '../../upstream/wire/message.ts';
 import { listedBy } from '../../upstream/wire/methods.ts';
 import { messageNodes } from '../../upstream/wire/server-message.ts';
 import { parseStrict, type StrictJson } from '../../engine/json/strict-json.ts';
-import { type MeshDeps, malformed, type Refusal, runOf, withRoom } from './asking.ts';
+import { type MeshDeps, malformed, type Refusal, runOf, withMemory } from './asking.ts';
 import { metadataText } from './checked-request.ts';
 import { denied, mutated, refused } from './mcp-answer.ts';
 import { isShownAfterwards, mcpAsk } from './mcp-ask.ts';
@@ -26,7 +26,7 @@ export async function checkResult(deps: MeshDeps, pending: PendingResults, respo
   if (waiting !== null && 'refusal' in waiting) return refused(waiting.refusal);
   if (waiting === null || (waiting.permits === null) !== (ask.kind === 'tools')) return refused(malformed(unknownCall).refusal);
   const { run } = waiting;
-  return withRoom(deps, { run, text: mcpResponse, most: messageNodes }, () => resultOf(deps, response, waiting), unread(deps, waiting));
+  return withMemory(deps, { run, text: mcpResponse, most: messageNodes }, () => resultOf(deps, response, waiting), unread(deps, waiting));
 }
 
 /** The call has been made, so an entry records that its result was not read. */

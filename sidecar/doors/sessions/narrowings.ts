@@ -4,7 +4,7 @@
 //
 // Memory is limited in bytes, for all keys of the process together. A key may take at most as much as it leaves to all
 // others. Equal lists of a key are stored once.
-import { digestText, type FairRoom, intersectTools } from '@tollgate/proto/contract';
+import { digestText, type FairMemory, intersectTools } from '@tollgate/proto/contract';
 
 export interface Narrowings {
   /** The tools delegated to an agent of a session. Undefined: all tools. */
@@ -36,14 +36,14 @@ const nameBytes = 40;
 const noteMs = 60_000;
 
 /** The lists of one key. */
-export function createNarrowings(room: FairRoom<object>): Narrowings {
+export function createNarrowings(memory: FairMemory<object>): Narrowings {
   // Least recently used first.
   const all = new Map<string, Narrowing>();
   const lists = new Map<string, List>();
   const owner = {};
 
   const keyOf = (place: string, agent: string): string => digestText(JSON.stringify([place, agent]));
-  const give = (bytes: number): void => room.give(owner, bytes);
+  const give = (bytes: number): void => memory.give(owner, bytes);
   const drop = (key: string, { list }: Narrowing): void => {
     all.delete(key);
     list.holders -= 1;
@@ -85,7 +85,7 @@ export function createNarrowings(room: FairRoom<object>): Narrowings {
       const list = listOf(before === undefined ? tools : intersectTools(before.list.tools, tools));
       if (before?.list === list) return true;
       const more = (before === undefined ? narrowingBytes : 0) + (list.holders === 0 ? list.bytes : 0);
-      if (!room.take(owner, more)) return false;
+      if (!memory.take(owner, more)) return false;
       lists.set(list.key, list);
       list.holders += 1;
       all.set(key, { list, usedAt: now });

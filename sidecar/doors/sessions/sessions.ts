@@ -23,7 +23,7 @@ import type { Budget, Share } from '../entrance/budget.ts';
 import { createNarrowings, type Narrowings } from './narrowings.ts';
 import type { NumberFloors } from './number-floors.ts';
 import { PendingCalls } from './pending-calls.ts';
-import { cleanupMs, SessionRoom } from './session-memory.ts';
+import { cleanupMs, SessionMemory } from './session-memory.ts';
 
 export interface Session {
   readonly run: GovernedRun;
@@ -95,7 +95,7 @@ function markOf(index: Index): symbol {
 }
 
 /** `room` may be shared with the sessions of other workspaces. */
-export function createSessions(governing: Pick<Governing, 'counters' | 'govern'>, room: SessionRoom): Sessions {
+export function createSessions(governing: Pick<Governing, 'counters' | 'govern'>, room: SessionMemory): Sessions {
   const state = new SessionsState(governing, room);
   return { find: (identity, claimed) => findSession(state, identity, claimed) };
 }
@@ -104,11 +104,11 @@ export function createSessions(governing: Pick<Governing, 'counters' | 'govern'>
 class SessionsState {
   readonly counters: Governing['counters'];
   readonly govern: Governing['govern'];
-  readonly room: SessionRoom;
+  readonly room: SessionMemory;
   readonly shares = new Map<string, KeyShare>();
   readonly cleanup: (now: number) => boolean;
 
-  constructor({ counters, govern }: Pick<Governing, 'counters' | 'govern'>, room: SessionRoom) {
+  constructor({ counters, govern }: Pick<Governing, 'counters' | 'govern'>, room: SessionMemory) {
     this.counters = counters;
     this.govern = govern;
     this.room = room;
@@ -204,7 +204,7 @@ function usageOf({ counters, govern }: SessionsState, share: KeyShare, place: Pl
   return usage;
 }
 
-const numbersOf = (room: SessionRoom, share: KeyShare, place: Place): Numbers =>
+const numbersOf = (room: SessionMemory, share: KeyShare, place: Place): Numbers =>
   (place.numbers ??= createNumbers({
     above: room.floors.of(place.name),
     onGrown: (bytes) => share.grown(place, bytes),

@@ -73,7 +73,7 @@ function capDenial({ profile, index }: Caller, usage: Usage, now: number): Decis
   if (usage.toolRounds > profile.maxToolRounds)
     return cap('cap_tool_rounds', 'max_rounds', `the run has had its ${profile.maxToolRounds} rounds (maxToolRounds)`);
   if (usage.toolCalls >= profile.maxToolCalls) return callsCap(profile.maxToolCalls);
-  if (shared !== null && !shared.hasRoom(profile.maxToolCalls, now, index.settings.outage.caps !== 'deny'))
+  if (shared !== null && !shared.hasCapacity(profile.maxToolCalls, now, index.settings.outage.caps !== 'deny'))
     return sharedCap(profile.maxToolCalls, shared, now);
   if (usage.spentCents > 0 && usage.spentCents >= profile.maxBudgetCents) {
     return cap('cap_budget', 'max_budget', `the run has spent its ${profile.maxBudgetCents} cents (maxBudgetCents)`);

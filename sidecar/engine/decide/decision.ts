@@ -30,7 +30,7 @@ export interface ChargedWindow {
  */
 export interface LeasedCounter {
   readonly counter: QuotaCounter;
-  hasRoom(now: number): boolean;
+  hasCapacity(now: number): boolean;
   take(now: number): void;
   /**
    * For the call that was taken last, at `takenAt`: returns a function that puts it back, if that is still possible.
@@ -113,7 +113,7 @@ export interface SharedCalls {
    * Returns whether one more call fits into the `max` calls that all processes may make together. `mayCountAlone`:
    * applies when the ledger cannot be reached and nothing is known of the run.
    */
-  hasRoom(max: number, now: number, mayCountAlone: boolean): boolean;
+  hasCapacity(max: number, now: number, mayCountAlone: boolean): boolean;
   /** At the last check one more call fitted because only this process counts the run. */
   readonly isAlone: boolean;
   /** When the run began, as far as the ledger has reported. Infinite: it has not reported it. */

@@ -171,7 +171,7 @@ function conclude(deps: GovernDeps, { run, call, startedAt }: Judging, weighed: 
     decision,
     requestId,
     trace,
-    at: deps.clock.wall(),
+    at: deps.clock.wallTime(),
     policyAgeMs: decidedAt - deps.cell.freshness.heardAt,
     inputDigest: digest,
     input: deps.keepInput ? kept : null,

@@ -8,7 +8,7 @@ import type { OwedEntries } from './owed-entries.ts';
 
 export interface GovernDeps {
   readonly cell: Pick<PolicyCell, 'current' | 'freshness' | 'refused'>;
-  readonly clock: Pick<Clock, 'now' | 'wall'>;
+  readonly clock: Pick<Clock, 'now' | 'wallTime'>;
   readonly newId: () => string;
   /** Whether entries store inputs, or only their digests. */
   readonly keepInput: boolean;

@@ -24,7 +24,7 @@ export function outcomeEntry(deps: GovernDeps, call: DecidedCall, facts: Outcome
     decision: call.decision,
     requestId: call.requestId,
     trace: call.trace,
-    at: deps.clock.wall(),
+    at: deps.clock.wallTime(),
     policyAgeMs: deps.clock.now() - deps.cell.freshness.heardAt,
     inputDigest: call.inputDigest,
     input: null,

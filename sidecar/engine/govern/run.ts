@@ -153,7 +153,7 @@ export function rebind({ cell, clock }: GovernDeps, run: GovernedRun): { readonl
   const { caller, decidedBy } = boundOf(run);
   run.decidedBy = decidedBy;
   const expiresAt = caller.key?.expiresAt ?? null;
-  return expiresAt !== null && clock.wall() >= expiresAt ? { barred: refuse('key_revoked', 'the key has expired') } : { caller };
+  return expiresAt !== null && clock.wallTime() >= expiresAt ? { barred: refuse('key_revoked', 'the key has expired') } : { caller };
 }
 
 /** Returns the decision that denies each call of the run, whatever its tool. Null: there is no such decision. */

@@ -97,12 +97,12 @@ export class Lease implements LeasedCounter {
     this.#onStirred = onStirred;
   }
 
-  hasRoom(now: number): boolean {
+  hasCapacity(now: number): boolean {
     return (this.#left > 0 && now < this.#lookAt) || this.#look(now);
   }
 
   take(now: number): void {
-    if (!this.hasRoom(now)) throw new RangeError('no call is left of a lease');
+    if (!this.hasCapacity(now)) throw new RangeError('no call is left of a lease');
     this.#left -= 1;
     this.#made += 1;
   }
@@ -163,7 +163,7 @@ export class Lease implements LeasedCounter {
   }
 
   /** Returns the ms until calls are available. Null: never. Only for a full lease. */
-  roomAfter(now: number): number | null {
+  capacityAfter(now: number): number | null {
     return this.#fullUntil === Number.POSITIVE_INFINITY ? null : this.#fullUntil - now;
   }
 

@@ -44,7 +44,7 @@ class LeasedAllowance implements Allowance {
 
   firstFull(set: LimitSet, now: number): Full | null {
     const leases = leasesOf(this.#leases, this.#originSub, set);
-    for (let at = 0; at < leases.length; at++) if (leases[at]?.hasRoom(now) !== true) return this.#full(set, now);
+    for (let at = 0; at < leases.length; at++) if (leases[at]?.hasCapacity(now) !== true) return this.#full(set, now);
     return null;
   }
 
@@ -66,10 +66,10 @@ class LeasedAllowance implements Allowance {
     let driest: Full | null = null;
     for (const limit of limits.toReversed()) {
       const lease = this.#leases.ofLimit(this.#originSub, limit);
-      if (lease.hasRoom(now)) continue;
+      if (lease.hasCapacity(now)) continue;
       if (limit.max === 0) return { limit, retryAfterMs: null, awaits: null, dry: null };
       this.#leases.touch(lease, now);
-      if (lease.isFull(now)) return { limit, retryAfterMs: lease.roomAfter(now), awaits: null, dry: null };
+      if (lease.isFull(now)) return { limit, retryAfterMs: lease.capacityAfter(now), awaits: null, dry: null };
       dry.push(lease);
       driest ??= { limit, retryAfterMs: bounds.leaseMs, awaits: dry, dry: 'held' };
     }

@@ -7,7 +7,7 @@
 // `generation` is replaced then. The lease of a run belongs to the object that counts the run.
 import {
   bounds,
-  FairRoom,
+  FairMemory,
   type QuotaAnswer,
   type QuotaAsk,
   type QuotaCounter,
@@ -66,7 +66,7 @@ export class Leases {
   readonly tally: LeaseTally = { granted: 0, used: 0 };
   readonly #limits = new Map<string, Map<string, Lease>>();
   readonly #active = new Map<string, Lease>();
-  readonly #room: FairRoom<string>;
+  readonly #memory: FairMemory<string>;
   /** The active leases to check in the next `asks`. */
   readonly #due = new Set<Lease>();
   readonly #quiet = new Schedule<Lease>(quietStepMs);
@@ -84,11 +84,11 @@ export class Leases {
   #isReopened = false;
   #runs = 0;
 
-  /** `waitMs`: how long a call waits for calls that other processes hold. `roomBytes`: the memory budget for runs. */
-  constructor(listener: LeaseListener, waitMs: number = bounds.leaseWaitMs, roomBytes = runsBytes) {
+  /** `waitMs`: how long a call waits for calls that other processes hold. `memoryBytes`: the memory budget for runs. */
+  constructor(listener: LeaseListener, waitMs: number = bounds.leaseWaitMs, memoryBytes = runsBytes) {
     this.#listener = listener;
     this.#waitMs = waitMs;
-    this.#room = new FairRoom(roomBytes);
+    this.#memory = new FairMemory(memoryBytes);
     this.#waiting = new Waiting(waitMs, (ms, inVain) => {
       if (inVain) this.dryDenials += 1;
       listener.onWaited(ms);
@@ -137,7 +137,7 @@ export class Leases {
   /** Returns whether `touch` would return true. */
   canTouch({ isActive, counter }: Lease): boolean {
     const owner = ownerOf(counter);
-    return isActive || owner === null || this.#room.has(owner, bytesOf(counter));
+    return isActive || owner === null || this.#memory.has(owner, bytesOf(counter));
   }
 
   /**
@@ -148,7 +148,7 @@ export class Leases {
     lease.touch(now);
     if (lease.isActive) return true;
     const owner = ownerOf(lease.counter);
-    if (owner !== null && !this.#room.take(owner, bytesOf(lease.counter))) return false;
+    if (owner !== null && !this.#memory.take(owner, bytesOf(lease.counter))) return false;
     lease.isActive = true;
     this.#active.set(quotaCounterKey(lease.counter), lease);
     this.#due.add(lease);
@@ -225,7 +225,7 @@ export class Leases {
 
   #forget(lease: Lease): void {
     const owner = ownerOf(lease.counter);
-    if (owner !== null && lease.isActive) this.#room.give(owner, bytesOf(lease.counter));
+    if (owner !== null && lease.isActive) this.#memory.give(owner, bytesOf(lease.counter));
     lease.isActive = false;
     lease.forgotten();
     this.#due.delete(lease);
@@ -242,7 +242,7 @@ export class Leases {
       const lease = this.#active.get(quotaCounterKey(counter));
       if (lease === undefined) continue;
       lease.answered(number, result, now);
-      this.#waiting.retry(lease, now, () => lease.hasRoom(now) || lease.isFull(now));
+      this.#waiting.retry(lease, now, () => lease.hasCapacity(now) || lease.isFull(now));
       if (this.#waiting.countFor(lease) > 0) this.#listener.onUrgent();
     }
   }

@@ -24,13 +24,13 @@ export class SharedRunCalls implements SharedCalls {
     return this.#lease.beganAt;
   }
 
-  hasRoom(max: number, now: number, mayCountAlone: boolean): boolean {
+  hasCapacity(max: number, now: number, mayCountAlone: boolean): boolean {
     if (this.#policy !== this.#leases.policy) {
       this.#policy = this.#leases.policy;
       this.#lease.policyChanged();
     }
     this.#lease.limitTo(max);
-    const isHeld = this.#lease.hasRoom(now);
+    const isHeld = this.#lease.hasCapacity(now);
     // Calls that cannot be reported now are kept until they can be.
     this.isAlone = !isHeld && mayCountAlone && this.#isKnownHereAlone(now) && this.#leases.isGone && this.#leases.canTouch(this.#lease);
     return isHeld || this.isAlone;
@@ -46,7 +46,7 @@ export class SharedRunCalls implements SharedCalls {
 
   take(now: number): void {
     this.#leases.touch(this.#lease, now);
-    this.#isOwed = !this.#lease.hasRoom(now);
+    this.#isOwed = !this.#lease.hasCapacity(now);
     if (this.#isOwed) this.#lease.owe(now);
     else this.#lease.take(now);
   }

@@ -77,10 +77,10 @@ export class Waiting {
     this.#fresh.clear();
   }
 
-  /** Retries the calls that wait for the lease, as long as `goOn` returns that a try is worthwhile. */
-  retry(lease: LeasedCounter, now: number, goOn: () => boolean): void {
+  /** Retries the calls that wait for the lease, as long as `isWorthwhile` returns that a try is worthwhile. */
+  retry(lease: LeasedCounter, now: number, isWorthwhile: () => boolean): void {
     for (const waiter of this.#queues.get(lease) ?? []) {
-      if (!goOn()) return;
+      if (!isWorthwhile()) return;
       this.#try(waiter, false, now);
     }
   }

@@ -16,14 +16,14 @@ const numberKinds = new Set(['national_id', 'phone']);
 
 export function createValues(): Values {
   const all = new Map<string, string>();
-  let room = charactersMax;
+  let charactersLeft = charactersMax;
   return {
     all,
     add: (kind, value) => {
-      if (value.length < lengthMin || value.length > room || all.has(value)) return;
+      if (value.length < lengthMin || value.length > charactersLeft || all.has(value)) return;
       if (!numberKinds.has(kind) && !(secretKinds.has(kind) && isStrongPassword(value, lengthMin))) return;
       all.set(value, kind);
-      room -= value.length;
+      charactersLeft -= value.length;
     },
   };
 }

@@ -6,7 +6,7 @@ import type { Backlog } from '../spool/backlog.ts';
 import { isErrno } from '../spool/hold.ts';
 import type { Shipper } from './shipper.ts';
 
-export interface MakeRoomDeps<Spool> {
+export interface ShipWhenFullDeps<Spool> {
   readonly open: () => Promise<Spool>;
   /** Ships what dead processes left, in addition to this backlog. */
   readonly ship: (own: Backlog) => Pick<Shipper, 'close'>;
@@ -17,7 +17,7 @@ export interface MakeRoomDeps<Spool> {
 const tryEveryMs = 250;
 
 /** Rejects like `open`. If the cause is missing disk space, it rejects after `waitMs`. */
-export async function openWithRoom<Spool>({ open, ship, clock, log }: MakeRoomDeps<Spool>, waitMs: number): Promise<Spool> {
+export async function openWhenFull<Spool>({ open, ship, clock, log }: ShipWhenFullDeps<Spool>, waitMs: number): Promise<Spool> {
   const until = clock.now() + waitMs;
   let shipper: Pick<Shipper, 'close'> | undefined;
   try {

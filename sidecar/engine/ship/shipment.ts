@@ -247,8 +247,8 @@ class StreamShipment implements Shipment {
       lane.backlog.noteSent(last);
       const { id: spoolId, owned } = lane.backlog;
       const { secret: spoolSecret, workspaceId } = owned;
-      const hasRoom = this.#stream.write({ batch: { spoolId, spoolSecret, workspaceId, records: [...records] } });
-      if (!hasRoom) await this.#drained();
+      const hasCapacity = this.#stream.write({ batch: { spoolId, spoolSecret, workspaceId, records: [...records] } });
+      if (!hasCapacity) await this.#drained();
       if (this.#hasEnded) return;
     }
   }

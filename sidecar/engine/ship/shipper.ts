@@ -114,7 +114,7 @@ class SpoolShipper implements Shipper {
     // plane is available again.
     const maxMs = isAwaited ? Math.min(awaitedMs, reconnectMs.max) : reconnectMs.max;
     this.#backoff = createBackoff({ random, firstMs: reconnectMs.first, maxMs });
-    this.#openedAt = clock.wall();
+    this.#openedAt = clock.wallTime();
     this.#backlogs = createBacklogs(
       { adopt, clock, log, onAdopted: (backlog) => this.#shipment?.add(backlog), onRetired: (backlog) => this.#shipment?.remove(backlog) },
       { spool, adoptEveryMs },
@@ -136,24 +136,24 @@ class SpoolShipper implements Shipper {
     return {
       link: this.#link,
       ...totals,
-      oldestAgeMs: oldestAt === undefined ? 0 : Math.max(0, this.#clock.wall() - oldestAt),
+      oldestAgeMs: oldestAt === undefined ? 0 : Math.max(0, this.#clock.wallTime() - oldestAt),
       lastError: this.#lastError,
     };
   }
 
   retryNow(): void {
     this.#backoff.reset();
-    if (this.#shipment?.isOpen === false && this.#clock.wall() - this.#openedAt >= answerMs) this.#shipment.cancel();
+    if (this.#shipment?.isOpen === false && this.#clock.wallTime() - this.#openedAt >= answerMs) this.#shipment.cancel();
     this.#stopWaiting();
   }
 
   async #run(): Promise<void> {
     while (!this.#isDone()) {
       this.#setLink('connecting');
-      this.#openedAt = this.#clock.wall();
+      this.#openedAt = this.#clock.wallTime();
       const end = await this.#ship();
       this.#isRefused = refusals.includes(end.code);
-      if (end.hasProgressed || this.#clock.wall() - this.#openedAt >= this.#longestMs) this.#backoff.reset();
+      if (end.hasProgressed || this.#clock.wallTime() - this.#openedAt >= this.#longestMs) this.#backoff.reset();
       if (this.#isDone()) return;
       const waitMs = this.#isRefused ? barredMs(this.#random, this.#longestMs) : this.#backoff.next();
       this.#unopened += 1;

@@ -5,14 +5,14 @@ import type { SnapshotMessage } from './verify.ts';
 /**
  * Returns whether the snapshot contains this process's own key. A process receives the hashes of all valid keys,
  * including its own. Policy without that hash was sent to another key, possibly of another workspace that had the slug
- * before. `wall`: ms since 1970.
+ * before. `wallTime`: ms since 1970.
  */
-export function holdsKey({ entries }: Pick<SnapshotMessage, 'entries'>, key: string, wall: number): boolean {
+export function holdsKey({ entries }: Pick<SnapshotMessage, 'entries'>, key: string, wallTime: number): boolean {
   const own = hashKey(key);
   return entries.some((entry) => {
     if (!entry.key.startsWith('key/')) return false;
     const { hash, expiresAt } = readKey(entry.value);
-    return hash === own && (expiresAt === null || expiresAt > wall);
+    return hash === own && (expiresAt === null || expiresAt > wallTime);
   });
 }
 

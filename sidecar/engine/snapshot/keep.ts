@@ -43,7 +43,7 @@ export async function keepOnDisk({ cell, clock, log, isOurs }: SnapshotStorage, 
     const stored = await readSnapshotFile(path);
     if (stored === null) return;
     if (!isOurs(stored.message)) return log.warn({ path }, 'the snapshot on disk is not used: it does not hold the key of this sidecar');
-    const age = Math.max(0, clock.wall() - stored.heardAt);
+    const age = Math.max(0, clock.wallTime() - stored.heardAt);
     const offered = cell.restore(stored.message, clock.now() - age);
     if (!offered.ok) log.warn({ path, code: offered.code, problem: offered.message }, 'the snapshot on disk is not used');
   };
@@ -69,7 +69,7 @@ export async function keepOnDisk({ cell, clock, log, isOurs }: SnapshotStorage, 
   };
   const touch = setInterval(() => {
     if (!cell.freshness.connected || writing !== null) return;
-    const heardAt = clock.wall() - (clock.now() - cell.freshness.heardAt);
+    const heardAt = clock.wallTime() - (clock.now() - cell.freshness.heardAt);
     void touchSnapshotFile(path, heardAt).catch((error: unknown) =>
       log.warn({ path, err: error }, 'the age of the snapshot on disk could not be noted'),
     );

@@ -23,7 +23,7 @@ export function createAcknowledgedMark({ fs, clock }: { fs: SpoolFs; clock: Cloc
   let savedAt = -Infinity;
 
   function save(): void {
-    savedAt = clock.wall();
+    savedAt = clock.wallTime();
     if (saved === noted) return;
     bytes.writeBigInt64LE(BigInt(noted));
     bytes.writeUInt32LE(crc32(bytes.subarray(0, 8)), 8);
@@ -39,7 +39,7 @@ export function createAcknowledgedMark({ fs, clock }: { fs: SpoolFs; clock: Cloc
   return {
     note(sequence) {
       noted = sequence;
-      if (clock.wall() - savedAt >= writeEveryMs) save();
+      if (clock.wallTime() - savedAt >= writeEveryMs) save();
     },
     close() {
       save();

@@ -29,7 +29,8 @@ export async function adoptDead(
   deps: AdoptionDeps,
   { folder, workspace, max, isLeft = () => false }: AdoptionConfig,
 ): Promise<readonly Backlog[]> {
-  for (const path of await removeRemnants(folder, deps.clock.wall())) deps.log.warn({ path }, 'the remains of a spool cannot be removed');
+  for (const path of await removeRemnants(folder, deps.clock.wallTime()))
+    deps.log.warn({ path }, 'the remains of a spool cannot be removed');
   const adopted: Backlog[] = [];
   for (const spool of listSpools(folder)) {
     if (adopted.length >= max) break;

@@ -89,7 +89,7 @@ export function createBacklog(
   function noteAppended(): void {
     if (!isCaughtUp) return;
     isCaughtUp = false;
-    ages.mark(segments.last, clock.wall());
+    ages.mark(segments.last, clock.wallTime());
     listener();
   }
 

@@ -42,7 +42,7 @@ export function readTail(bytes: Buffer, first: number): TailEnd {
       if (header.isVoid) return { records: header.sequence - first, bytes: offset };
       offset += headerBytes + header.length;
       expected = header.sequence + 1;
-      if (!header.goesOn) accepted = { records: expected - first, bytes: offset };
+      if (!header.continues) accepted = { records: expected - first, bytes: offset };
       continue;
     }
     const found = findRecord(bytes, offset, expected);

@@ -3,7 +3,7 @@
 // undetected. Pure. The highest byte of that first word is always zero and JSON never has a zero byte: no record can be
 // hidden in an entry.
 //
-// Marks: `goesOn`: the record after this one was accepted or refused together with it. `isVoid`: this is no entry; the
+// Marks: `continues`: the record after this one was accepted or refused together with it. `isVoid`: this is no entry; the
 // writer of the segment states that everything from here on was refused.
 import { crc32 } from 'node:zlib';
 import { bounds } from '@tollgate/proto/contract';
@@ -28,12 +28,12 @@ export function lastIn(records: readonly SpoolRecord[]): number | undefined {
 }
 
 /** Above the highest value of `recordBytesMax`, and below the highest byte. */
-const goesOnBit = 0x80_0000;
+const continuesBit = 0x80_0000;
 const voidBit = 0x40_0000;
 
 /** Writes the header before `length` bytes of JSON that are already at `offset + headerBytes`. */
-export function writeHeader(buffer: Buffer, offset: number, length: number, sequence: number, goesOn: boolean): void {
-  writeWord(buffer, offset, goesOn ? length + goesOnBit : length, length, sequence);
+export function writeHeader(buffer: Buffer, offset: number, length: number, sequence: number, continues: boolean): void {
+  writeWord(buffer, offset, continues ? length + continuesBit : length, length, sequence);
 }
 
 // Creates no objects: this runs for every entry before its caller is answered.
@@ -58,7 +58,7 @@ export interface Header {
   /** Length and marks, as they are written. */
   readonly word: number;
   readonly length: number;
-  readonly goesOn: boolean;
+  readonly continues: boolean;
   readonly isVoid: boolean;
   readonly crc: number;
   readonly sequence: number;
@@ -70,7 +70,7 @@ export function readHeader(bytes: Buffer, offset: number): Header {
   return {
     word,
     length: lengthIn(word),
-    goesOn: (word & goesOnBit) !== 0,
+    continues: (word & continuesBit) !== 0,
     isVoid: (word & voidBit) !== 0,
     crc: bytes.readUInt32LE(offset + 4),
     sequence: bytes.readUInt32LE(offset + 8) + bytes.readUInt32LE(offset + 12) * 0x1_0000_0000,
@@ -80,7 +80,7 @@ export function readHeader(bytes: Buffer, offset: number): Header {
 /** Returns the length in a word that is at the place of a record's length. */
 export function lengthIn(word: number): number {
   // The code does not use `&`, which makes a word with its highest bit set negative.
-  return word - ((word & goesOnBit) + (word & voidBit));
+  return word - ((word & continuesBit) + (word & voidBit));
 }
 
 export function isPlausibleLength(length: number): boolean {

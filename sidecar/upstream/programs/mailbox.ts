@@ -58,7 +58,7 @@ class MessageQueue implements Mailbox {
   end(problem?: string): void {
     this.#ended ??= { problem: problem ?? null };
     this.#wake?.();
-    this.#makeRoom();
+    this.#freePlaces();
   }
 
   drop(problem: string): void {
@@ -102,13 +102,13 @@ class MessageQueue implements Mailbox {
     return this.#texts.length >= countMax || this.#load.held >= this.#load.max;
   }
 
-  #makeRoom(): void {
-    this.#load.waiting = this.#load.waiting.filter((goOn) => !goOn());
+  #freePlaces(): void {
+    this.#load.waiting = this.#load.waiting.filter((proceed) => !proceed());
   }
 
   #release(length: number): void {
     this.#load.held -= length;
-    this.#makeRoom();
+    this.#freePlaces();
   }
 
   #dropUnread(): void {

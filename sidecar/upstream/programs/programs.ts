@@ -57,7 +57,7 @@ export function createProgramUpstreams({ newId }: { readonly newId: () => string
 
   const begin = async (reach: ProgramReach, keyId: string, exchange: Exchange): Promise<Answer> => {
     const of = runningOf(reach);
-    makeRoom(of, keyId);
+    freePlaces(of, keyId);
     const id = newId();
     of.starting.push(keyId);
     try {
@@ -126,7 +126,7 @@ function end({ sessions, ending }: Running, id: string, { keyId, session }: OwnS
 }
 
 /** Ends an idle session if the limits are reached. Throws `RpcRefusal` if there is still no capacity. */
-function makeRoom(of: Running, keyId: string): void {
+function freePlaces(of: Running, keyId: string): void {
   const { programsOfKey } = upstreamBounds;
   const isFull = (): boolean => of.sessions.size + of.starting.length >= sessionsMax;
   const hasShare = (): boolean =>

@@ -45,7 +45,7 @@ export async function openSharedProgram(open: (listener: ChannelListener) => Pro
     places.delete(number);
     box.drop(notRead);
   };
-  const makeRoom = (): void => {
+  const freePlaces = (): void => {
     let unread = [...boxes.values()].reduce((sum, box) => sum + box.unread, 0);
     if (unread < unreadMax) return;
     for (const [number, box] of [...boxes].sort(([, a], [, b]) => b.unread - a.unread)) {
@@ -56,7 +56,7 @@ export async function openSharedProgram(open: (listener: ChannelListener) => Pro
   };
   const deliver = (number: number, { box }: Place, text: string): void => {
     // No reader may delay the others, because all read from the same program.
-    makeRoom();
+    freePlaces();
     if (box.isFull) drop(number, box);
     else void box.put(text);
   };

@@ -11,7 +11,7 @@ import { createPolicyClient, policyService, type Revision, type SyncRequest, typ
 import { snapshotSchemaVersion } from '@tollgate/proto/contract';
 import { fastify } from 'fastify';
 import { startSidecar } from '../../../sidecar/app/start.ts';
-import { type FollowReport, wallMs } from './said.ts';
+import { type FollowReport, wallTimeMs } from './said.ts';
 
 const [address = '', count = '', key = '', real = ''] = process.argv.slice(2);
 
@@ -31,7 +31,7 @@ const isReached = (revision: number): boolean => reached.size === wanted && [...
 
 function acknowledged(who: object, revision: number): void {
   reached.set(who, revision);
-  lastAt = wallMs();
+  lastAt = wallTimeMs();
   const open = waiting.filter((one) => isReached(one.revision));
   waiting = waiting.filter((one) => !open.includes(one));
   for (const { done } of open) done();

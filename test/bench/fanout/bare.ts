@@ -3,7 +3,7 @@
 import { type handleBidiStreamingCall, Server, ServerCredentials } from '@grpc/grpc-js';
 import { policyService, type SyncRequest__Output } from '@tollgate/proto';
 import { fastify } from 'fastify';
-import { wallMs } from './said.ts';
+import { wallTimeMs } from './said.ts';
 
 type Stream = Parameters<handleBidiStreamingCall<SyncRequest__Output, Buffer>>[0];
 
@@ -24,7 +24,7 @@ const grpc = await new Promise<number>((done, fail) =>
 const app = fastify({ bodyLimit: 64 * 1024 * 1024 });
 app.post<{ Body: { readonly bytes: string } }>('/push', async ({ body }) => {
   const bytes = Buffer.from(body.bytes, 'base64');
-  const startedAt = wallMs();
+  const startedAt = wallTimeMs();
   for (const stream of streams) stream.write(bytes);
   return { startedAt, streams: streams.size };
 });

@@ -1,10 +1,10 @@
 // The messages that the programs of the fan-out bench exchange over HTTP.
 
 /** Wall-clock ms with fractions: the clocks of processes on one machine agree. */
-export const wallMs = (): number => performance.timeOrigin + performance.now();
+export const wallTimeMs = (): number => performance.timeOrigin + performance.now();
 
 export interface FollowReport {
-  /** When the last of all streams acknowledged it, in `wallMs`. */
+  /** When the last of all streams acknowledged it, in `wallTimeMs`. */
   readonly lastAt: number;
   /** The push as received, encoded, in base64. */
   readonly bytes: string;

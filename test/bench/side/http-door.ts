@@ -58,7 +58,7 @@ async function orientation(
   const nginx = await unlessMissing(async () => loaded(await startNginx(folder, upstream, closing)));
   const envoy = await unlessMissing(async () => loaded(await startEnvoy(folder, upstream, closing)));
   const seen = await loadInTurn(ours, { nginx, envoy }, { connections: 64, rounds: 1, folder });
-  const beside = (against: string, theirs: Parameters<typeof rowOf>[2]): Row =>
+  const compare = (against: string, theirs: Parameters<typeof rowOf>[2]): Row =>
     rowOf({ id: null, name: `S3 beside ${against} at 64, CPU`, unit: cpuUnit, figure: 'cpu', against }, seen.ours, theirs);
-  return [beside('nginx, access log', seen.others.nginx), beside('Envoy, RBAC and access log', seen.others.envoy)];
+  return [compare('nginx, access log', seen.others.nginx), compare('Envoy, RBAC and access log', seen.others.envoy)];
 }

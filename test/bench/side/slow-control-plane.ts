@@ -89,8 +89,8 @@ function asker(key: string, pools: readonly Pool[]): Ask {
 }
 
 interface Cell {
-  readonly withRoom: number;
-  readonly admittedWithRoom: number;
+  readonly withCapacity: number;
+  readonly admittedWithCapacity: number;
   /** Admitted beyond the limit, over all counters. */
   readonly beyond: number;
 }
@@ -112,25 +112,25 @@ async function measureCell(limit: number, order: Order, ask: Ask): Promise<Cell>
   await Promise.all(Array.from({ length: countersAtOnce }, work));
   const sum = (of: (cell: Cell) => number): number => seen.reduce((total, cell) => total + of(cell), 0);
   return {
-    withRoom: sum(({ withRoom }) => withRoom),
-    admittedWithRoom: sum(({ admittedWithRoom }) => admittedWithRoom),
+    withCapacity: sum(({ withCapacity }) => withCapacity),
+    admittedWithCapacity: sum(({ admittedWithCapacity }) => admittedWithCapacity),
     beyond: sum(({ beyond }) => beyond),
   };
 }
 
 async function callInTurn(limit: number, tool: string, ask: Ask): Promise<Cell> {
-  let [withRoom, admitted] = [0, 0];
+  let [withCapacity, admitted] = [0, 0];
   for (let call = 0; call < callsOf(limit); call += 1) {
-    if (admitted < limit) withRoom += 1;
+    if (admitted < limit) withCapacity += 1;
     if (await ask(call, tool)) admitted += 1;
   }
-  return { withRoom, admittedWithRoom: Math.min(admitted, limit), beyond: Math.max(0, admitted - limit) };
+  return { withCapacity, admittedWithCapacity: Math.min(admitted, limit), beyond: Math.max(0, admitted - limit) };
 }
 
 async function callAtOnce(limit: number, tool: string, ask: Ask): Promise<Cell> {
   const answers = await Promise.all(Array.from({ length: callsOf(limit) }, (_, call) => ask(call, tool)));
   const admitted = answers.filter(Boolean).length;
-  return { withRoom: limit, admittedWithRoom: Math.min(admitted, limit), beyond: Math.max(0, admitted - limit) };
+  return { withCapacity: limit, admittedWithCapacity: Math.min(admitted, limit), beyond: Math.max(0, admitted - limit) };
 }
 
 interface Place {
@@ -139,14 +139,14 @@ interface Place {
   readonly order: Order;
 }
 
-function resultOf({ roundTripMs, limit, order }: Place, { withRoom, admittedWithRoom, beyond }: Cell): Result {
+function resultOf({ roundTripMs, limit, order }: Place, { withCapacity, admittedWithCapacity, beyond }: Cell): Result {
   // One call beyond the limit makes the result 0, however many were admitted.
-  const share = beyond === 0 ? admittedWithRoom / withRoom : 0;
+  const share = beyond === 0 ? admittedWithCapacity / withCapacity : 0;
   return judge('S8 admitted', {
     name: `S8 ${roundTripMs} ms to the control plane, limit ${limit}, ${order}`,
     value: share * 100,
     unit: '% of calls with room admitted',
-    baseline: `${withRoom} calls with room; ${beyond} admitted beyond the limit`,
+    baseline: `${withCapacity} calls with room; ${beyond} admitted beyond the limit`,
     ratio: share,
   });
 }

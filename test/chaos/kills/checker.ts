@@ -46,7 +46,7 @@ export interface Findings {
   readonly denied: ReadonlyMap<string, number>;
   /** Calls refused by a limit, and those of them for which the stepped window was below the limit. */
   readonly limited: number;
-  readonly limitedWithRoom: number;
+  readonly limitedWithCapacity: number;
 }
 
 export function checkEvidence(evidence: Evidence): Findings {
@@ -86,7 +86,7 @@ export function checkEvidence(evidence: Evidence): Findings {
     unanswered: preEntries.filter(({ entry }) => (byDigest.get(entry.inputDigest)?.heard ?? null) === null).length,
     denied: countBy(preEntries.filter(({ decision }) => decision === 'deny').map(({ entry }) => entry.code)),
     limited: limits.refused,
-    limitedWithRoom: limits.refusedWithRoom,
+    limitedWithCapacity: limits.refusedWithCapacity,
   };
 }
 

@@ -7,7 +7,7 @@ export interface LimitFindings {
   readonly exceeded: readonly string[];
   readonly refused: number;
   /** Refused although the window, in steps of a second, was below the limit. */
-  readonly refusedWithRoom: number;
+  readonly refusedWithCapacity: number;
 }
 
 const limitOf = (rules: Rules, { tool, entry }: StoredEntry): number =>
@@ -21,7 +21,7 @@ export function limitFindings(
   const calls = entries.filter((row) => row.entry.hookEvent === 'PreToolUse' && Number.isFinite(limitOf(rules, row)));
   const exceeded: string[] = [];
   let refused = 0;
-  let refusedWithRoom = 0;
+  let refusedWithCapacity = 0;
   for (const [counter, all] of groupBy(
     calls,
     ({ sub, tool, spoolId }) => `${sub} ${tool}${limitsHoldOver === 'all' ? '' : ` ${spoolId}`}`,
@@ -34,10 +34,10 @@ export function limitFindings(
       // It is not known where the steps of the deciding process begin.
       const since = row.ts - (windowSeconds + 1) * 1000;
       const charged = allowed.filter(({ ts }) => ts <= row.ts && ts > since).length;
-      if (charged < limitOf(rules, row)) refusedWithRoom += 1;
+      if (charged < limitOf(rules, row)) refusedWithCapacity += 1;
     }
   }
-  return { exceeded, refused, refusedWithRoom };
+  return { exceeded, refused, refusedWithCapacity };
 }
 
 /**

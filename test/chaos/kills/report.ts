@@ -6,7 +6,7 @@ const shownMax = 20;
 export function reportLines(outcome: Outcome): readonly string[] {
   const { options, findings, healed, chain, kept } = outcome;
   const violations = [...outcome.violations, ...healed.late];
-  const { answered, entries, unrecorded, lost, duplicated, unanswered, limited, limitedWithRoom } = findings;
+  const { answered, entries, unrecorded, lost, duplicated, unanswered, limited, limitedWithCapacity } = findings;
   const ms = (value: number): string => `${Math.round(value)} ms`;
   return [
     `seed               ${options.seed}`,
@@ -17,7 +17,7 @@ export function reportLines(outcome: Outcome): readonly string[] {
     `duplicated         ${duplicated}`,
     `chain              ${chain.said}`,
     `refused, by code   ${counts(findings.denied)}`,
-    `refused by limits  ${limited}, of them ${limitedWithRoom} although the stepped window had room`,
+    `refused by limits  ${limited}, of them ${limitedWithCapacity} although the stepped window had room`,
     `without a decision ${counts(outcome.barred)}; ${outcome.unanswered} requests without an answer`,
     `policy changes     ${outcome.writes} asked for`,
     `healed             all sidecars back after ${ms(healed.reconnectedMs)}, from then current everywhere after ${ms(healed.currentMs)}, entries committed again after ${ms(healed.committedMs)}, control plane found again after ${ms(healed.recoveredMs)}, all shipped after ${ms(healed.shippedMs)}`,

@@ -55,16 +55,16 @@ interface Weights {
   readonly there: number;
   readonly deny: number;
   readonly allow: number;
-  readonly noRoom: number;
+  readonly usedUp: number;
   readonly override: number;
   readonly audit: number;
 }
 
-const quiet: Weights = { there: 50, deny: 4, allow: 40, noRoom: 2, override: 4, audit: 8 };
-const denying: Weights = { there: 100, deny: 96, allow: 2, noRoom: 5, override: 2, audit: 0 };
-const overriding: Weights = { there: 100, deny: 3, allow: 96, noRoom: 0, override: 96, audit: 0 };
-const auditing: Weights = { there: 80, deny: 50, allow: 20, noRoom: 15, override: 5, audit: 85 };
-const full: Weights = { ...quiet, there: 70, noRoom: 50 };
+const quiet: Weights = { there: 50, deny: 4, allow: 40, usedUp: 2, override: 4, audit: 8 };
+const denying: Weights = { there: 100, deny: 96, allow: 2, usedUp: 5, override: 2, audit: 0 };
+const overriding: Weights = { there: 100, deny: 3, allow: 96, usedUp: 0, override: 96, audit: 0 };
+const auditing: Weights = { there: 80, deny: 50, allow: 20, usedUp: 15, override: 5, audit: 85 };
+const full: Weights = { ...quiet, there: 70, usedUp: 50 };
 
 type Layers = Readonly<Record<keyof Policy, Weights>>;
 const all = (weights: Weights): Layers => ({
@@ -98,13 +98,13 @@ const chance = <T>(percent: number, value: T): fc.Arbitrary<T | undefined> =>
 /** Enough for the calls of all endpoints in all cases. */
 const plenty = 2_000_000;
 
-const ruleOf = ({ deny, allow, noRoom, override }: Weights): fc.Arbitrary<Rule> =>
+const ruleOf = ({ deny, allow, usedUp, override }: Weights): fc.Arbitrary<Rule> =>
   fc
     .record({
       permission: fc
         .integer({ min: 0, max: 99 })
         .map((drawn) => (drawn < deny ? ('deny' as const) : drawn < deny + allow ? ('allow' as const) : undefined)),
-      rateLimit: fc.tuple(chance(noRoom, 0), chance(15, plenty)).map(([none, some]) => none ?? some),
+      rateLimit: fc.tuple(chance(usedUp, 0), chance(15, plenty)).map(([none, some]) => none ?? some),
       transform: fc.constantFrom(undefined, undefined, undefined, 'log' as const, 'redact' as const),
       override: chance(override, true as const),
     })

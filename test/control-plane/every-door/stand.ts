@@ -95,7 +95,7 @@ async function issueKey(rest: RunsRest, fields: object): Promise<{ readonly id: 
 /** The address that the sidecars connect to. */
 async function startGrpc(rest: RunsRest): Promise<string> {
   const metrics = createGrpcMetrics(new Registry());
-  const roster = createRoster({ ...rest.deps, wall: Date.now, now: () => performance.now(), log }, 'plane-1');
+  const roster = createRoster({ ...rest.deps, wallTime: Date.now, now: () => performance.now(), log }, 'plane-1');
   onTestFinished(() => roster.close());
   const { publisher, ingest, ledger } = rest;
   const grpc = await startGrpcServer(
@@ -103,7 +103,7 @@ async function startGrpc(rest: RunsRest): Promise<string> {
       publisher,
       needs: policyNeeds,
       roster,
-      wall: Date.now,
+      wallTime: Date.now,
       random: Math.random,
       metrics,
       log,

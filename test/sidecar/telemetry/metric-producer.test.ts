@@ -7,8 +7,8 @@ type CollectResult = Awaited<ReturnType<ReturnType<typeof produceFrom>['collect'
 type MetricData = CollectResult['resourceMetrics']['scopeMetrics'][number]['metrics'][number];
 
 async function produced(registry: Registry): Promise<ReadonlyMap<string, MetricData>> {
-  let wall = 1_000_500;
-  const producer = produceFrom(registry, createResource({ service: 'test', instance: 'one' }), () => (wall += 1_000));
+  let wallTime = 1_000_500;
+  const producer = produceFrom(registry, createResource({ service: 'test', instance: 'one' }), () => (wallTime += 1_000));
   const { resourceMetrics } = await producer.collect();
   return new Map(resourceMetrics.scopeMetrics.flatMap(({ metrics }) => metrics).map((one) => [one.descriptor.name, one] as const));
 }

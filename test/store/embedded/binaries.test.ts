@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { findNative } from '../../../control-plane/database/embedded/binaries.ts';
 import { type Account, canRun, startProcess } from '../../support/control-plane-process.ts';
-import { noneWorkIn, isRoot, query, stranger, usePlace } from './place.ts';
+import { noneWorkIn, isRoot, query, otherAccount, usePlace } from './place.ts';
 
 const native = findNative();
 const { place, start } = usePlace();
@@ -52,7 +52,7 @@ describe('the binaries', () => {
     const copyDir = join(place.scratch, 'copies');
     await start({ native: closed, copyDir }).then((server) => server.close());
     const [copy = ''] = await readdir(copyDir);
-    await chown(join(copyDir, copy), stranger.uid, stranger.gid);
+    await chown(join(copyDir, copy), otherAccount.uid, otherAccount.gid);
     await expect(start({ native: closed, copyDir })).rejects.toThrow(/must be a folder that belongs to the user of this process/);
     await chown(join(copyDir, copy), 0, 0);
     await chmod(copyDir, 0o777);

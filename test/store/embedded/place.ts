@@ -11,7 +11,7 @@ import { withClient } from '../../support/database.ts';
 
 const log = () => {};
 export const isRoot = process.getuid?.() === 0;
-export const stranger = { uid: 54_321, gid: 54_321 };
+export const otherAccount = { uid: 54_321, gid: 54_321 };
 
 interface Place {
   scratch: string;

@@ -8,7 +8,7 @@ import { Client, type ClientConfig, Pool } from 'pg';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import type { EmbeddedPostgres } from '../../../control-plane/database/embedded/start.ts';
 import { startProcess } from '../../support/control-plane-process.ts';
-import { noneWorkIn, isRoot, query, stranger, usePlace } from './place.ts';
+import { noneWorkIn, isRoot, query, otherAccount, usePlace } from './place.ts';
 
 const { place, start, readPid } = usePlace();
 
@@ -58,7 +58,7 @@ describe('a running server', () => {
   test.runIf(isRoot)('lets no other local user connect', async () => {
     const { connection } = await start();
     const script = `require('node:net').connect(${JSON.stringify(`${connection.host}/.s.PGSQL.5432`)}).on('error', (error) => process.exit(error.code === 'EACCES' ? 13 : 1))`;
-    const [code] = await once(spawn(process.execPath, ['-e', script], { ...stranger, cwd: '/' }), 'exit');
+    const [code] = await once(spawn(process.execPath, ['-e', script], { ...otherAccount, cwd: '/' }), 'exit');
     expect(code).toBe(13);
   });
 });

@@ -22,7 +22,7 @@ export interface Callers {
 interface PolicyAndClock {
   readonly cell: Pick<PolicyCell, 'current' | 'onSwap'>;
   /** Ms since 1970. */
-  readonly wall: () => number;
+  readonly wallTime: () => number;
 }
 
 interface Key {
@@ -34,7 +34,7 @@ interface Key {
 /** The longest delay of a timer, in ms. */
 const waitMaxMs = 2_147_483_647;
 
-export function createCallers({ cell, wall }: PolicyAndClock): Callers {
+export function createCallers({ cell, wallTime }: PolicyAndClock): Callers {
   /** Keys that have an open request. */
   const keys = new Map<string, Key>();
 
@@ -45,9 +45,9 @@ export function createCallers({ cell, wall }: PolicyAndClock): Callers {
   function look(keyId: string, key: Key): void {
     clearTimeout(key.timer);
     const index = cell.current;
-    if (index === null || !keyStands(index, wall(), keyId)) return bar(key);
+    if (index === null || !keyStands(index, wallTime(), keyId)) return bar(key);
     const expiresAt = index.keysById.get(keyId)?.expiresAt ?? null;
-    if (expiresAt !== null) key.timer = setTimeout(() => look(keyId, key), Math.min(expiresAt - wall(), waitMaxMs)).unref();
+    if (expiresAt !== null) key.timer = setTimeout(() => look(keyId, key), Math.min(expiresAt - wallTime(), waitMaxMs)).unref();
   }
 
   function add(keyId: string, gone: AbortController): Key {

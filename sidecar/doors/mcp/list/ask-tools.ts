@@ -1,6 +1,6 @@
 // Sends the proxy's own requests to a tool server: it reads the complete list of tools on behalf of the request that
 // needs it.
-import { type BodyRoom, NoRoom } from '../../entrance/body-memory.ts';
+import { type BodyMemory, MemoryIsFull } from '../../entrance/body-memory.ts';
 import type { Answer, Exchange, Send } from '../../../upstream/exchange.ts';
 import { type McpHeaders, requestHeaders } from '../../../upstream/wire/headers.ts';
 import { type ClientMessage, isFields } from '../../../upstream/wire/message.ts';
@@ -16,7 +16,7 @@ interface Asking {
   /** `params._meta` of the request that needs the list. */
   readonly meta: unknown;
   /** Memory budget for all pages together. The bytes are counted for this key. */
-  readonly room: Pick<BodyRoom, 'hold' | 'parsedBytes'>;
+  readonly memory: Pick<BodyMemory, 'hold' | 'parsedBytes'>;
   readonly keyId: string;
 }
 
@@ -40,19 +40,19 @@ export class ListRefused extends UpstreamDown {
 /** Rejects with an `UpstreamDown` if the server does not return its list. */
 export async function askTools(asking: Asking): Promise<readonly unknown[]> {
   const signal = AbortSignal.timeout(timeoutMs);
-  const { room, keyId } = asking;
+  const { memory, keyId } = asking;
   const held: (() => void)[] = [];
   let heldBytes = 0;
   const hold = async (text: string): Promise<void> => {
     const bytes = Buffer.from(text);
-    held.push(await room.hold(keyId, bytes, { most: messageNodes, signal, held: heldBytes }));
-    heldBytes += room.parsedBytes(bytes, { most: messageNodes });
+    held.push(await memory.hold(keyId, bytes, { most: messageNodes, signal, held: heldBytes }));
+    heldBytes += memory.parsedBytes(bytes, { most: messageNodes });
   };
   try {
     return await askPages(asking, signal, hold);
   } catch (error) {
     if (signal.aborted) throw new UpstreamDown('the tool server does not list its tools in time');
-    if (error instanceof NoRoom) throw new UpstreamDown(`the tools that the tool server lists were not read: ${error.message}`);
+    if (error instanceof MemoryIsFull) throw new UpstreamDown(`the tools that the tool server lists were not read: ${error.message}`);
     throw error;
   } finally {
     for (const giveBack of held) giveBack();

@@ -88,7 +88,7 @@ async function refreshCatalog({ door, asked, message, judging }: ToolCalling, na
   if (!mustKnow && era === 'legacy') return;
   const ageMaxMs = isPinned ? pinnedAgeMs : mustKnow ? null : Number.POSITIVE_INFINITY;
   const from = { send, era, headers, meta: message.params['_meta'] };
-  const ask = (): Promise<readonly unknown[]> => askTools({ ...from, room: door.bodies, keyId: identity.keyId });
+  const ask = (): Promise<readonly unknown[]> => askTools({ ...from, memory: door.bodies, keyId: identity.keyId });
   try {
     await catalog.refresh(door.sidecar.govern.clock.now(), ageMaxMs, ask);
   } catch (error) {

@@ -1,6 +1,6 @@
 // Relays a tool server's answer to the client. Each message is checked, processed and written before the next one is
 // read. Text that is not a message, or not a message that a server may send, is not forwarded.
-import { type BodyRoom, NoRoom } from '../../entrance/body-memory.ts';
+import { type BodyMemory, MemoryIsFull } from '../../entrance/body-memory.ts';
 import { type Era, isServerNotification, isServerRequest } from '../../../upstream/wire/methods.ts';
 import type { Pending } from './pending.ts';
 import { errorText, type RpcId, rpcErrors } from '../../../upstream/wire/rpc.ts';
@@ -25,7 +25,7 @@ export interface Relaying {
   readonly inSession: boolean;
   readonly signal: AbortSignal;
   /** Memory budget for what is read of the answer, counted for the caller. */
-  readonly room: Pick<BodyRoom, 'hold'>;
+  readonly memory: Pick<BodyMemory, 'hold'>;
   readonly keyId: string;
 }
 
@@ -36,7 +36,7 @@ const noAnswer = 'the tool server did not answer';
  * `UpstreamDown`.
  */
 export async function relayedText(relaying: Relaying, bytes: Uint8Array): Promise<string | null> {
-  return withRoom(relaying, bytes, async () => {
+  return withMemory(relaying, bytes, async () => {
     const message = parseServerMessage(decodeText(bytes));
     if (message?.kind !== 'response') throw new UpstreamDown('the answer of the tool server is not a JSON-RPC response');
     return treated(relaying, message);
@@ -44,9 +44,9 @@ export async function relayedText(relaying: Relaying, bytes: Uint8Array): Promis
 }
 
 /** Holds memory for the parsed message while `work` runs. Throws `UpstreamDown` if there is no memory in time. */
-async function withRoom<T>({ room, keyId, signal }: Relaying, bytes: Uint8Array, work: () => Promise<T>): Promise<T> {
-  const giveBack = await room.hold(keyId, bytes, { most: messageNodes, signal }).catch((error: unknown) => {
-    throw error instanceof NoRoom ? new UpstreamDown(`the answer of the tool server was not read: ${error.message}`) : error;
+async function withMemory<T>({ memory, keyId, signal }: Relaying, bytes: Uint8Array, work: () => Promise<T>): Promise<T> {
+  const giveBack = await memory.hold(keyId, bytes, { most: messageNodes, signal }).catch((error: unknown) => {
+    throw error instanceof MemoryIsFull ? new UpstreamDown(`the answer of the tool server was not read: ${error.message}`) : error;
   });
   try {
     return await work();
@@ -110,7 +110,7 @@ async function relayEvent(relaying: Relaying, event: SseEvent | null, writer: St
   if (event === null) return writer.write(keepAlive);
   if (event.data === null || event.data === '') return writer.write(eventText(event));
   const { data } = event;
-  const text = await withRoom(relaying, Buffer.from(data), async () => {
+  const text = await withMemory(relaying, Buffer.from(data), async () => {
     const message = parseServerMessage(data);
     if (message === null) throw new UpstreamDown('the tool server sent something that is not a JSON-RPC message');
     return message.kind === 'response' ? answeredText(relaying, event, message) : treated(relaying, message);

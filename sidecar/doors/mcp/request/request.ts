@@ -110,7 +110,7 @@ function waitFor(
     inSession: session !== null,
     signal: session === null ? signal : AbortSignal.any([signal, stop.signal]),
     abandoned: stop.signal,
-    room: door.bodies,
+    memory: door.bodies,
     keyId: asked.identity.keyId,
   };
   return { pending, relaying };

@@ -49,7 +49,7 @@ export async function handleGet(door: Door, letIn: DoorRequest): Promise<void> {
     session,
     inSession: true,
     signal,
-    room: door.bodies,
+    memory: door.bodies,
     keyId: asked.identity.keyId,
   };
   const { remove } = door.streams.add({

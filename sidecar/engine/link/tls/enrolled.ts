@@ -57,7 +57,7 @@ export function keepEnrolled(deps: EnrolledDeps, { ca, kept }: { readonly ca: st
     failures = 0;
     saidExpired = false;
     cell.take({ authorities: together(ca, authorities), own });
-    const leftMs = expiryOf(own.certificate) - clock.wall();
+    const leftMs = expiryOf(own.certificate) - clock.wallTime();
     log.info({ expiresAt: isoOf(expiryOf(own.certificate)) }, 'a certificate was issued to this sidecar');
     if (leftMs <= 0) log.warn({}, "the certificate has expired by this machine's clock, which may be ahead");
     return Math.min(Math.max(leftMs * (2 / 3 + random() / 6), renewMs.min), renewMs.max);
@@ -66,7 +66,7 @@ export function keepEnrolled(deps: EnrolledDeps, { ca, kept }: { readonly ca: st
     const waitMs = refused === 'no' ? backoff.next() : barredMs(random, refusedMs);
     failures += 1;
     const { expiresAt } = cell.credentials;
-    const isExpired = expiresAt !== null && expiresAt <= clock.wall();
+    const isExpired = expiresAt !== null && expiresAt <= clock.wallTime();
     cell.fail(isExpired ? `the certificate expired at ${isoOf(expiresAt)}, and ${problem}` : problem, refused === 'key');
     if (isPowerOfTwo(failures) || (isExpired && !saidExpired)) {
       const until = expiresAt === null ? {} : { expiresAt: isoOf(expiresAt) };

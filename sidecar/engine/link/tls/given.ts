@@ -25,7 +25,7 @@ export async function followGiven({ clock, log }: { readonly clock: Clock; reado
     if (closed) return;
     timer = clock.after(rereadMs, () => void look());
     timer.unref();
-    const why = typeof found === 'string' ? found : expiredAt(found, clock.wall());
+    const why = typeof found === 'string' ? found : expiredAt(found, clock.wallTime());
     if (typeof found !== 'string' && !isSame(found, current)) {
       cell.take(found);
       log.info({ folder, expiresAt: isoOf(found) }, 'the certificate of this sidecar was read');
@@ -67,8 +67,8 @@ const isSame = (found: Material, held: Material | null): boolean =>
   found.own?.certificate === held.own?.certificate &&
   found.own?.key === held.own?.key;
 
-function expiredAt({ own }: { readonly own: { readonly certificate: string } }, wall: number): string | null {
-  return expiryOf(own.certificate) <= wall ? `the certificate expired at ${isoOf({ own })}` : null;
+function expiredAt({ own }: { readonly own: { readonly certificate: string } }, wallTime: number): string | null {
+  return expiryOf(own.certificate) <= wallTime ? `the certificate expired at ${isoOf({ own })}` : null;
 }
 
 const isoOf = ({ own }: { readonly own: { readonly certificate: string } }): string => new Date(expiryOf(own.certificate)).toISOString();

@@ -3,7 +3,7 @@
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
-import { BodyRoom, NoRoom } from '../../../../sidecar/doors/entrance/body-memory.ts';
+import { BodyMemory, MemoryIsFull } from '../../../../sidecar/doors/entrance/body-memory.ts';
 
 const script = fileURLToPath(new URL('../../../support/many-values.ts', import.meta.url));
 
@@ -46,37 +46,37 @@ const bytes = (count: number): Buffer => Buffer.from(`"${'x'.repeat(count - 2)}"
 const values = (count: number): Buffer => Buffer.from(`[${Array.from({ length: count - 1 }, () => 0).join(',')}]`);
 
 test('a text counts as its bytes or as its values, whichever is more, and the contents of strings are not values', () => {
-  const room = new BodyRoom({ valueBytes: 10 });
-  expect(room.parsedBytes(bytes(500))).toBe(500);
-  expect(room.parsedBytes(values(500))).toBe(5_000);
-  expect(room.parsedBytes(values(500), { most: 100 })).toBe(1_000);
-  expect(room.parsedBytes(Buffer.from('a=1&b=2&c'.repeat(10)), { type: 'Application/x-www-form-urlencoded; charset=utf-8' })).toBe(210);
-  expect(room.parsedBytes(Buffer.from('{"a,[{\\",[":{"b":"]é,"}}'))).toBe(30);
+  const memory = new BodyMemory({ valueBytes: 10 });
+  expect(memory.parsedBytes(bytes(500))).toBe(500);
+  expect(memory.parsedBytes(values(500))).toBe(5_000);
+  expect(memory.parsedBytes(values(500), { most: 100 })).toBe(1_000);
+  expect(memory.parsedBytes(Buffer.from('a=1&b=2&c'.repeat(10)), { type: 'Application/x-www-form-urlencoded; charset=utf-8' })).toBe(210);
+  expect(memory.parsedBytes(Buffer.from('{"a,[{\\",[":{"b":"]é,"}}'))).toBe(30);
 });
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] }));
 afterEach(() => void vi.useRealTimers());
 
 function start() {
-  const room = new BodyRoom({ bytes: 1_000, valueBytes: 1, waitMs: 5_000 });
+  const memory = new BodyMemory({ bytes: 1_000, valueBytes: 1, waitMs: 5_000 });
   const events: string[] = [];
   const give = new Map<string, () => void>();
   const hold = (caller: string, name: string, size: number, signal?: AbortSignal): void => {
-    void room.hold(caller, bytes(size), signal === undefined ? {} : { signal }).then(
+    void memory.hold(caller, bytes(size), signal === undefined ? {} : { signal }).then(
       (giveBack) => {
         give.set(name, giveBack);
         events.push(name);
       },
-      (error: unknown) => events.push(error instanceof NoRoom ? `no room for ${name}` : String(error)),
+      (error: unknown) => events.push(error instanceof MemoryIsFull ? `no room for ${name}` : String(error)),
     );
   };
   const end = (name: string): void => give.get(name)?.();
   const turns = (): Promise<unknown> => vi.advanceTimersByTimeAsync(0);
-  return { room, events, hold, end, turns };
+  return { memory, events, hold, end, turns };
 }
 
 test('pending texts start as others end, callers in turn, and a release that is repeated counts once', async () => {
-  const { events, hold, end, turns, room } = start();
+  const { events, hold, end, turns, memory } = start();
   hold('flood', 'f1', 500);
   for (const name of ['f2', 'f3']) hold('flood', name, 450);
   await turns();
@@ -95,7 +95,7 @@ test('pending texts start as others end, callers in turn, and a release that is 
     expect(events.at(-1)).toBe(name);
     end(name);
   }
-  expect([room.take('other', 500), vi.getTimerCount()]).toEqual([true, 0]);
+  expect([memory.take('other', 500), vi.getTimerCount()]).toEqual([true, 0]);
 });
 
 test('a text larger than the budget starts while almost nothing else is held', async () => {
@@ -117,7 +117,7 @@ test('a text larger than the budget starts while almost nothing else is held', a
 });
 
 test('a text that gets no budget in time, or is cancelled, stops waiting and uses nothing', async () => {
-  const { events, hold, end, turns, room } = start();
+  const { events, hold, end, turns, memory } = start();
   const leaving = new AbortController();
   hold('a', 'first', 900);
   await turns();
@@ -130,12 +130,12 @@ test('a text that gets no budget in time, or is cancelled, stops waiting and use
   await vi.advanceTimersByTimeAsync(5_000);
   expect(events.at(-1)).toBe('no room for late');
   end('first');
-  expect([room.take('b', 500), vi.getTimerCount()]).toEqual([true, 0]);
+  expect([memory.take('b', 500), vi.getTimerCount()]).toEqual([true, 0]);
 });
 
 test('a caller that has used its share with unanswered requests still gets the answers, one after the other', async () => {
-  const { events, hold, end, turns, room } = start();
-  expect([room.take('a', 250), room.take('a', 250), room.take('a', 1)]).toEqual([true, true, false]);
+  const { events, hold, end, turns, memory } = start();
+  expect([memory.take('a', 250), memory.take('a', 250), memory.take('a', 1)]).toEqual([true, true, false]);
   hold('a', 'first answer', 400);
   hold('a', 'second answer', 400);
   await turns();
@@ -144,14 +144,14 @@ test('a caller that has used its share with unanswered requests still gets the a
   await turns();
   expect(events).toEqual(['first answer', 'second answer']);
   end('second answer');
-  room.give('a', 500);
-  expect([room.take('b', 500), vi.getTimerCount()]).toEqual([true, 0]);
+  memory.give('a', 500);
+  expect([memory.take('b', 500), vi.getTimerCount()]).toEqual([true, 0]);
 });
 
 test('a text that waits behind a cancelled one starts at once', async () => {
-  const { events, hold, turns, room } = start();
+  const { events, hold, turns, memory } = start();
   const leaving = new AbortController();
-  expect(room.take('a', 400)).toBe(true);
+  expect(memory.take('a', 400)).toBe(true);
   hold('b', 'large', 900, leaving.signal);
   hold('b', 'small', 100);
   await turns();
@@ -162,8 +162,8 @@ test('a text that waits behind a cancelled one starts at once', async () => {
 });
 
 test('pending texts have a separate budget, twice as large, and a text that exceeds it is rejected at once', async () => {
-  const { events, hold, turns, room } = start();
-  expect(room.take('other', 400)).toBe(true);
+  const { events, hold, turns, memory } = start();
+  expect(memory.take('other', 400)).toBe(true);
   for (const name of ['a1', 'a2', 'a3']) hold('a', name, 400);
   hold('b', 'b1', 400);
   await turns();
@@ -176,13 +176,13 @@ test('pending texts have a separate budget, twice as large, and a text that exce
 });
 
 test('bodies that wait for more budget are not overtaken by the same caller, and messages come before them', async () => {
-  const { events, hold, end, turns, room } = start();
+  const { events, hold, end, turns, memory } = start();
   const { signal } = new AbortController();
-  expect([room.take('a', 100), room.take('a', 100), room.take('a', 100)]).toEqual([true, true, true]);
+  expect([memory.take('a', 100), memory.take('a', 100), memory.take('a', 100)]).toEqual([true, true, true]);
   hold('b', 'first', 300);
   await turns();
-  const more = room.waitForMore('a', 100, { held: 100, signal });
-  expect(room.takeMore('a', 10, 100)).toBe(false);
+  const more = memory.waitForMore('a', 100, { held: 100, signal });
+  expect(memory.takeMore('a', 10, 100)).toBe(false);
   hold('b', 'second', 300);
   await turns();
   expect(events).toEqual(['first']);
@@ -191,21 +191,21 @@ test('bodies that wait for more budget are not overtaken by the same caller, and
   expect(events).toEqual(['first', 'second']);
   end('second');
   expect(await more).toBe(true);
-  room.give('a', 400);
-  expect([room.take('b', 500), vi.getTimerCount()]).toEqual([true, 0]);
+  memory.give('a', 400);
+  expect([memory.take('b', 500), vi.getTimerCount()]).toEqual([true, 0]);
 });
 
 test('a body that gets no budget in time stops waiting and uses nothing', async () => {
-  const { turns, room } = start();
+  const { turns, memory } = start();
   const leaving = new AbortController();
-  expect([room.take('a', 500), room.take('b', 250)]).toEqual([true, true]);
-  const late = room.waitForMore('a', 400, { held: 500, signal: leaving.signal });
+  expect([memory.take('a', 500), memory.take('b', 250)]).toEqual([true, true]);
+  const late = memory.waitForMore('a', 400, { held: 500, signal: leaving.signal });
   await vi.advanceTimersByTimeAsync(500);
   expect(await late).toBe(false);
-  const left = room.waitForMore('a', 400, { held: 500, signal: leaving.signal });
+  const left = memory.waitForMore('a', 400, { held: 500, signal: leaving.signal });
   leaving.abort();
-  expect([await left, await room.waitForMore('a', 1, { held: 500, signal: leaving.signal })]).toEqual([false, false]);
-  room.give('a', 500);
+  expect([await left, await memory.waitForMore('a', 1, { held: 500, signal: leaving.signal })]).toEqual([false, false]);
+  memory.give('a', 500);
   await turns();
-  expect([room.take('a', 375), room.take('a', 1), vi.getTimerCount()]).toEqual([true, false, 0]);
+  expect([memory.take('a', 375), memory.take('a', 1), vi.getTimerCount()]).toEqual([true, false, 0]);
 });

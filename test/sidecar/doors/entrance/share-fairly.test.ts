@@ -3,7 +3,7 @@
 import { connect } from 'node:net';
 import { fastify } from 'fastify';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { BodyRoom } from '../../../../sidecar/doors/entrance/body-memory.ts';
+import { BodyMemory } from '../../../../sidecar/doors/entrance/body-memory.ts';
 import { recognised, shareFairly } from '../../../../sidecar/doors/entrance/share-fairly.ts';
 
 interface Options {
@@ -21,7 +21,7 @@ async function start({ bodiesBytes = 1_000, unknownBytes = 1_000, isLater = fals
   let read = 0;
   shareFairly(app, {
     clock: { now: () => 0 },
-    bodies: new BodyRoom({ bytes: bodiesBytes }),
+    bodies: new BodyMemory({ bytes: bodiesBytes }),
     unknownBytes,
     missing: (_request, reply) => void reply.code(404).send({ error: 'there is none' }),
     ...(isLater ? {} : { whose: keyIn }),
@@ -168,7 +168,7 @@ test('requests without a good key share one turn', async () => {
   const app = fastify();
   const begun: string[] = [];
   shareFairly(app, {
-    bodies: new BodyRoom(),
+    bodies: new BodyMemory(),
     clock: { now: () => 0 },
     nextTurn: (run) => void turns.push(run),
     whose: keyIn,
@@ -233,7 +233,7 @@ test('a form counts by its fields, each of which is a value', async () => {
   onTestFinished(() => app.close());
   shareFairly(app, {
     clock: { now: () => 0 },
-    bodies: new BodyRoom({ bytes: 10_000, waitMs: 10 }),
+    bodies: new BodyMemory({ bytes: 10_000, waitMs: 10 }),
     missing: () => undefined,
     whose: keyIn,
   });
@@ -257,7 +257,7 @@ test('a form counts by its fields, each of which is a value', async () => {
 
 test('a body whose values do not fit in the budget waits until a request of its caller ends, and uses nothing if its caller disconnects', async () => {
   const app = fastify();
-  const bodies = new BodyRoom({ bytes: 10_000, waitMs: 600_000 });
+  const bodies = new BodyMemory({ bytes: 10_000, waitMs: 600_000 });
   shareFairly(app, { clock: { now: () => 0 }, bodies, missing: () => undefined, whose: keyIn });
   // As doors that parse a body after they reserved budget for it.
   app.removeContentTypeParser('application/json');

@@ -64,7 +64,7 @@ test('its outcome leaves one more entry, joined by the request id, without the o
   const own = run(sidecar);
   const verdict = await own.decide({ tool: 'mail.send', input: { to: 'bob' } });
   if (!verdict.allowed) throw new Error(verdict.reason);
-  sidecar.time.wall += 12;
+  sidecar.time.wallTime += 12;
   expect(await own.report(verdict, { output: { ok: true }, isError: false, durationMs: 11.6 })).toEqual({
     action: 'pass',
     output: { ok: true },
@@ -566,9 +566,9 @@ test('a revoked, refused or expired key denies, whatever was allowed before', as
   const own = run(sidecar);
   const code = async () => (await own.decide({ tool: 'mail.send', input: null })).decision.code;
   expect(await code()).toBe('allowed');
-  sidecar.time.wall = Date.UTC(2026, 5, 25, 13);
+  sidecar.time.wallTime = Date.UTC(2026, 5, 25, 13);
   expect(await code()).toBe('key_revoked');
-  sidecar.time.wall -= 1;
+  sidecar.time.wallTime -= 1;
   expect(await code()).toBe('allowed');
   sidecar.cell.refuse('this key was revoked');
   expect(await code()).toBe('key_revoked');

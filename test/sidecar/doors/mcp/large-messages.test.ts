@@ -3,7 +3,7 @@
 import { bounds } from '@tollgate/proto/contract';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { parseBody } from '../../../../control-plane/http/json-body.ts';
-import { NoRoom } from '../../../../sidecar/doors/entrance/body-memory.ts';
+import { MemoryIsFull } from '../../../../sidecar/doors/entrance/body-memory.ts';
 import { MessageTooLarge } from '../../../../sidecar/upstream/upstream.ts';
 import { messageNodes as most, parseServerMessage, readMessage } from '../../../../sidecar/upstream/wire/server-message.ts';
 import { behind, call, json, rpcOf, send } from './proxied.ts';
@@ -85,7 +85,7 @@ test.each(['application/json', 'text/event-stream'])(
     const full = vi
       .spyOn(proxied.bodies, 'hold')
       .mockResolvedValueOnce(() => undefined)
-      .mockRejectedValue(new NoRoom('too many bytes are being read at the same time'));
+      .mockRejectedValue(new MemoryIsFull('too many bytes are being read at the same time'));
     onTestFinished(() => full.mockRestore());
     const { text } = await send(proxied, 's', { body: call('echo', {}), headers: { accept: 'application/json, text/event-stream' } });
     expect(text).toContain('the answer of the tool server was not read: too many bytes are being read at the same time');
@@ -122,7 +122,7 @@ test('the pages of a list of tools stay in the memory budget together until all 
   onTestFinished(() => full.mockRestore());
   expect((await send(proxied, 's', { body: call('echo', {}) })).body.result).toEqual({ content: [] });
   expect(counts).toEqual({ held: 0, most: 3 });
-  full.mockRejectedValue(new NoRoom('too many bytes are being read at the same time'));
+  full.mockRejectedValue(new MemoryIsFull('too many bytes are being read at the same time'));
   const { text } = await send(proxied, 's', { body: call('missing', {}) });
   expect(text).toContain('the tools that the tool server lists were not read: too many bytes are being read at the same time');
 });

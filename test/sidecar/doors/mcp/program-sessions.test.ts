@@ -179,10 +179,10 @@ describe('a key that is no longer valid', () => {
 
   test('receives nothing from the moment that it expires', async () => {
     const { proxied, headers } = await behind();
-    const { wall } = proxied.sidecar.govern.clock;
-    proxied.sidecar.take({ keys: [key({ expiresAt: wall() + 300 })] });
+    const { wallTime } = proxied.sidecar.govern.clock;
+    proxied.sidecar.take({ keys: [key({ expiresAt: wallTime() + 300 })] });
     const listening = await openStream(proxied, 's', headers);
-    proxied.sidecar.time.wall += 300;
+    proxied.sidecar.time.wallTime += 300;
     expect(await listening.text).toBe('');
   });
 

@@ -5,7 +5,7 @@ import { type AddressInfo, connect } from 'node:net';
 import { createMcpHandler, type McpHttpHandler, type McpServer } from '@modelcontextprotocol/server';
 import { Agent } from 'undici';
 import { onTestFinished } from 'vitest';
-import type { BodyRoom } from '../../../../sidecar/doors/entrance/body-memory.ts';
+import type { BodyMemory } from '../../../../sidecar/doors/entrance/body-memory.ts';
 import type { ToolServer, ToolServers } from '../../../../sidecar/upstream/upstream.ts';
 import type { CallTracing } from '../../../../sidecar/telemetry/tracing.ts';
 import { createTestServer, createTestSidecar, type TestSidecar } from '../../../support/governing.ts';
@@ -102,7 +102,7 @@ export const serversOf = (...servers: readonly ToolServer[]): ToolServers => ({
 
 export interface TestProxy {
   readonly sidecar: TestSidecar;
-  readonly bodies: BodyRoom;
+  readonly bodies: BodyMemory;
   /** `http://127.0.0.1:<port>` */
   readonly origin: string;
   readonly port: number;

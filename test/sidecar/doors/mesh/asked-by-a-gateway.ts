@@ -12,7 +12,7 @@ import {
 } from '@tollgate/proto/mesh';
 import { Registry } from 'prom-client';
 import { onTestFinished } from 'vitest';
-import { BodyRoom } from '../../../../sidecar/doors/entrance/body-memory.ts';
+import { BodyMemory } from '../../../../sidecar/doors/entrance/body-memory.ts';
 import { createEntrance } from '../../../../sidecar/doors/entrance/entrance.ts';
 import type { HttpTool } from '../../../../sidecar/upstream/http-tool-definition.ts';
 import { startMesh } from '../../../../sidecar/doors/mesh/mesh.ts';
@@ -34,7 +34,7 @@ const billing: HttpTool = {
   timeoutMs: 1_000,
 };
 
-export async function startTestMesh(world: World | null = {}, requestsPerSecond = 1_000, counters?: Counters, bodies = new BodyRoom()) {
+export async function startTestMesh(world: World | null = {}, requestsPerSecond = 1_000, counters?: Counters, bodies = new BodyMemory()) {
   const sidecar = await createTestSidecar({ world, ...(counters === undefined ? {} : { counters }) });
   const failures: unknown[] = [];
   const mesh = await startMesh(

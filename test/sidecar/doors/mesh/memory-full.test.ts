@@ -1,13 +1,13 @@
 // Requests and results of other gateways that exceed the memory budget: the caller may retry, and the outcome of a call
 // is recorded as unread.
 import { expect, test } from 'vitest';
-import { BodyRoom } from '../../../../sidecar/doors/entrance/body-memory.ts';
+import { BodyMemory } from '../../../../sidecar/doors/entrance/body-memory.ts';
 import { answerOf, callOf, httpCheck, mcpRequest, mcpResponse, startTestMesh } from './asked-by-a-gateway.ts';
 
 const later = 'request_limit: too many bytes are being read at the same time; try again later';
 
 test('a message that gets no memory budget in time is rejected, and read once there is budget', async () => {
-  const bodies = new BodyRoom({ bytes: 1_000, waitMs: 1 });
+  const bodies = new BodyMemory({ bytes: 1_000, waitMs: 1 });
   const { sidecar, check, checkRequest, checkResponse, failures } = await startTestMesh({}, 1_000, undefined, bodies);
   const callNow = () => checkRequest(mcpRequest('tools/call', { name: 'create_issue', arguments: {} }));
   const permitted = await callNow();

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import type { Numbers } from '../../../../sidecar/engine/redact/index.ts';
 import { type HookRequest, readHookRequest } from '../../../../sidecar/doors/hooks/hook-request.ts';
 import { sessionBytes } from '../../../../sidecar/doors/entrance/entrance.ts';
-import { type RoomBytes, SessionRoom } from '../../../../sidecar/doors/sessions/session-memory.ts';
+import { type MemoryBytes, SessionMemory } from '../../../../sidecar/doors/sessions/session-memory.ts';
 import { createSessions, type Session } from '../../../../sidecar/doors/sessions/sessions.ts';
 import type { Permit } from '../../../../sidecar/engine/govern/verdict.ts';
 import { createTestSidecar } from '../../../support/governing.ts';
@@ -26,13 +26,13 @@ interface Finding {
   readonly sub?: string;
 }
 
-async function start(bytes: RoomBytes = sessionBytes, room = new SessionRoom(bytes)) {
+async function start(bytes: MemoryBytes = sessionBytes, memory = new SessionMemory(bytes)) {
   const sidecar = await createTestSidecar();
-  const sessions = createSessions(sidecar, room);
+  const sessions = createSessions(sidecar, memory);
   const find = (fields: object = {}, { key = 'key-1', sub = 'ann' }: Finding = {}): Session =>
     sessions.find({ sub, keyId: key }, asked(fields));
   const handed = (session: Session): readonly string[] | undefined => session.run.claim.hops.at(-1)?.handedTools;
-  return { sidecar, room, find, handed, time: sidecar.time };
+  return { sidecar, memory, find, handed, time: sidecar.time };
 }
 
 const small = { sessions: 100_000, narrowings: 100_000 };
@@ -65,7 +65,7 @@ test('numbers and caps of a session in use are kept, however many others come, a
 
 describe('after a minute without a call', () => {
   test('the usage of a named session is forgotten, because the ledger has it; pending outcomes are not', async () => {
-    const { find, room, time } = await start();
+    const { find, memory, time } = await start();
     const first = find();
     first.pending.add({ callId: 'c1', tool: 'mail.send', input: {} }, permit);
     time.now += 60_001;
@@ -73,12 +73,12 @@ describe('after a minute without a call', () => {
     const back = find();
     expect(back.run.usage).not.toBe(first.run.usage);
     expect(back.pending.take({ callId: 'c1', tool: 'mail.send', input: {} })).toMatchObject({ requestId: 'r' });
-    const { bytes } = room.budget;
+    const { bytes } = memory.budget;
     time.now += 700_000;
     find({ session_id: 'third' });
     time.now += 1_001;
     find({ session_id: 'third' });
-    expect(room.budget.bytes).toBeLessThan(bytes);
+    expect(memory.budget.bytes).toBeLessThan(bytes);
   });
 
   test('the usage of an unnamed session is kept for ten minutes, and no longer than its maximum duration', async () => {
@@ -124,7 +124,7 @@ describe('the tools that agents were delegated with', () => {
   });
 
   test('stay narrow under 200,000 sessions of one key, for that key and for others; a session over the budget is denied', async () => {
-    const { find, handed, time, room } = await start();
+    const { find, handed, time, memory } = await start();
     find({ session_id: 'mine', delegated_tools: ['a'] });
     find({ session_id: 'theirs', delegated_tools: ['b'] }, { key: 'key-2' });
     let full = 0;
@@ -137,7 +137,7 @@ describe('the tools that agents were delegated with', () => {
     expect(handed(find({ session_id: 'theirs' }, { key: 'key-2' }))).toEqual(['b']);
     // Another key still has budget, and an existing restriction can get narrower.
     expect(find({ session_id: 'new', delegated_tools: ['d'] }, { key: 'key-3' }).run.barred).toBeUndefined();
-    expect(room.budget.bytes).toBeLessThanOrEqual(sessionBytes.sessions);
+    expect(memory.budget.bytes).toBeLessThanOrEqual(sessionBytes.sessions);
   }, 60_000);
 
   test('are not stored for a caller over the budget, which is denied, and earlier ones still apply', async () => {
@@ -153,18 +153,18 @@ describe('the tools that agents were delegated with', () => {
 });
 
 test('a flood of one key uses no budget of another', async () => {
-  const { find, room } = await start(small);
+  const { find, memory } = await start(small);
   const honest = find({}, { key: 'honest' });
   emailIn(honest.run.numbers, 'ann@example.com');
   for (let at = 0; at < 5_000; at++) find({ session_id: `s${at}`, agent_name: `agent-${at}` }, { key: 'flood' });
   expect(find({}, { key: 'honest' })).toBe(honest);
-  expect(room.budget.bytes).toBeLessThanOrEqual(small.sessions);
+  expect(memory.budget.bytes).toBeLessThanOrEqual(small.sessions);
 });
 
 test('workspaces with one shared budget have its bytes together, and a workspace without requests leaves nothing in it', async () => {
   const acme = await start(small);
-  const other = await start(small, acme.room);
-  const { budget } = acme.room;
+  const other = await start(small, acme.memory);
+  const { budget } = acme.memory;
   const honest = acme.find();
   for (let at = 0; at < 2_000; at++) other.find({ session_id: `s${at}`, delegated_tools: ['a'] }, { key: `key-${at % 3}` });
   expect(budget.bytes).toBeLessThanOrEqual(small.sessions);
@@ -181,11 +181,11 @@ test('workspaces with one shared budget have its bytes together, and a workspace
   expect(budget.bytes).toBe(alone);
   const fresh = await start(small);
   fresh.find();
-  expect(alone).toBe(fresh.room.budget.bytes);
+  expect(alone).toBe(fresh.memory.budget.bytes);
 });
 
 test('whatever callers name, no more is stored than the budget allows', async () => {
-  const { room, find, time } = await start(small);
+  const { memory, find, time } = await start(small);
   const name = fc.integer({ min: 0, max: 30 }).map((n) => 'n'.repeat(n * 6 + 1));
   const call = fc.record({
     key: fc.constantFrom('a', 'b', 'c'),
@@ -205,9 +205,9 @@ test('whatever callers name, no more is stored than the budget allows', async ()
         const found = find({ session_id: session, agent_name: agent, client: { name: client }, agent_chain: chain }, { key });
         for (let n = 0; n < emails; n += 1) emailIn(found.run.numbers, `${session}-${n}@example.com`);
         for (let n = 0; n < pending; n += 1) found.pending.add({ callId: `${client}-${n}`, tool: 'mail.send', input: {} }, permit);
-        most = Math.max(most, room.budget.bytes);
+        most = Math.max(most, memory.budget.bytes);
         // The current call is kept, whatever its size is.
-        expect(room.budget.bytes).toBeLessThanOrEqual(small.sessions + 70_000);
+        expect(memory.budget.bytes).toBeLessThanOrEqual(small.sessions + 70_000);
       }
     }),
     { numRuns: 200 },
@@ -225,15 +225,15 @@ test('an unnamed session starts again at its maximum duration', async () => {
 });
 
 test('a forgotten session keeps no values for code that still holds it', async () => {
-  const { find, room } = await start(small);
+  const { find, memory } = await start(small);
   const { numbers } = find().run;
   const first = emailIn(numbers, 'ann@example.com');
   for (let at = 0; at < 500; at++) find({ session_id: `other-${at}` });
-  const { bytes } = room.budget;
+  const { bytes } = memory.budget;
   const later = Array.from({ length: 1_000 }, (_, at) => emailIn(numbers, `user-${at}@example.com`));
   expect(new Set([first, ...later]).size).toBe(1_001);
   expect(emailIn(numbers, 'ann@example.com')).not.toBe(first);
-  expect(room.budget.bytes).toBe(bytes);
+  expect(memory.budget.bytes).toBe(bytes);
 });
 
 test('the tools that an agent was delegated with apply as long as its session is used, also under a new revision', async () => {

@@ -76,13 +76,13 @@ describe('generated documents', () => {
     const index = indexEntries(compileSnapshot(source, defaults), source);
     const counters = createCounters(defaults.windowSeconds);
     const runs = new Map<string, ReturnType<typeof createRunUsage>>();
-    return calls.map(({ at, run, keyId, sub, hops, tool, rounds = 0, spendCents, unheardForMs }) => {
+    return calls.map(({ at, run, keyId, sub, hops, tool, rounds = 0, spendCents, silentForMs }) => {
       const usage = runs.get(run) ?? createRunUsage(counters, { originSub: sub, startedAt: at });
       runs.set(run, usage);
       for (let round = 0; round < rounds; round++) usage.addRound();
       if (spendCents !== undefined) usage.addCost(spendCents);
       const caller = bindCaller(index, { identity: { sub, keyId }, hops });
-      const decision = decide(caller, tool, usage, { connected: unheardForMs === undefined, heardAt: at - (unheardForMs ?? 0) }, at);
+      const decision = decide(caller, tool, usage, { connected: silentForMs === undefined, heardAt: at - (silentForMs ?? 0) }, at);
       usage.record(decision, at);
       return decision;
     });

@@ -47,18 +47,18 @@ test('whatever is lost, late, doubled, cut or dies, and however the limit change
   timeout,
 }, () => {
   let admitted = 0;
-  let lies = 0;
+  let falseClaims = 0;
   fc.assert(
     fc.property(plans, (plan) => {
       const told = playWorld(plan);
       admitted += told.admitted.length;
-      lies += told.lies.length;
+      falseClaims += told.falseClaims.length;
       expect(crowdedWindow(told, plan.windowSeconds)).toBeNull();
     }),
     options(2),
   );
   expect(admitted).toBeGreaterThan(cases * 10);
-  expect(lies).toBe(0);
+  expect(falseClaims).toBe(0);
 });
 
 test('once everything works again, calls are admitted again', { timeout }, () => {

@@ -83,12 +83,12 @@ async function play(told: readonly Step[], ledger: ReturnType<typeof startLedger
       ledger?.answer(time.now);
       ledger?.leases.endWaits(time.now + 1_000);
     }
-    const expectsRoom = delivered.filter((at) => Math.floor(time.now / 1000) - Math.floor(at / 1000) <= windowSeconds).length < max;
+    const expectsCapacity = delivered.filter((at) => Math.floor(time.now / 1000) - Math.floor(at / 1000) <= windowSeconds).length < max;
     const verdict = await recordedForCaller(sidecar, judging, leaving.signal);
     if (goes === 'once it is answered') leaving.abort();
     const isThere = goes === 'never' || goes === 'once it is answered' || (goes === 'while it waits' && !(judging instanceof Promise));
     met.add(verdict.allowed ? 'delivered' : verdict.decision.code);
-    if (isThere && ledger === null) expect(verdict.allowed).toBe(expectsRoom);
+    if (isThere && ledger === null) expect(verdict.allowed).toBe(expectsCapacity);
     if (!isThere) expect(verdict.allowed).toBe(false);
     if (verdict.allowed) delivered.push(time.now);
   }

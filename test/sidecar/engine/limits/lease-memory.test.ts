@@ -1,13 +1,13 @@
 // While the ledger is unavailable, leases cannot report what they owe or hold, so each must be kept. The memory budget
 // bounds the number of runs, and one key leaves memory for the others.
 import { describe, expect, test } from 'vitest';
-import { FairRoom } from '@tollgate/proto/contract';
+import { FairMemory } from '@tollgate/proto/contract';
 import { Leases } from '../../../../sidecar/engine/limits/leases.ts';
 import { SharedRunCalls } from '../../../../sidecar/engine/limits/shared-calls.ts';
 import { runOf } from '../../../support/lease-names.ts';
 
-function start(roomBytes?: number) {
-  const leases = new Leases({ onUrgent: () => undefined, onActive: () => undefined, onWaited: () => undefined }, 250, roomBytes);
+function start(memoryBytes?: number) {
+  const leases = new Leases({ onUrgent: () => undefined, onActive: () => undefined, onWaited: () => undefined }, 250, memoryBytes);
   leases.policyChanged({ epoch: 'e', number: 1 }, 0);
   return {
     leases,
@@ -17,7 +17,7 @@ function start(roomBytes?: number) {
 
 /** One call, as the decision and the record make it. */
 function call(calls: SharedRunCalls, now: number): 'allowed' | 'waits' | 'denied' {
-  if (!calls.hasRoom(10, now, true)) return calls.awaits(now) === null ? 'denied' : 'waits';
+  if (!calls.hasCapacity(10, now, true)) return calls.awaits(now) === null ? 'denied' : 'waits';
   calls.take(now);
   return 'allowed';
 }
@@ -79,13 +79,13 @@ test('what was reported and is no longer used is released', () => {
 
 describe('a fair budget', () => {
   test('gives one owner as much as it leaves to all others', () => {
-    const room = new FairRoom<string>(100);
-    expect(room.take('a', 50)).toBe(true);
-    expect(room.take('a', 1)).toBe(false);
-    expect(room.take('b', 25)).toBe(true);
-    expect(room.has('b', 1)).toBe(false);
-    expect(room.take('c', 12)).toBe(true);
-    room.give('a', 50);
-    expect(room.take('b', 10)).toBe(true);
+    const memory = new FairMemory<string>(100);
+    expect(memory.take('a', 50)).toBe(true);
+    expect(memory.take('a', 1)).toBe(false);
+    expect(memory.take('b', 25)).toBe(true);
+    expect(memory.has('b', 1)).toBe(false);
+    expect(memory.take('c', 12)).toBe(true);
+    memory.give('a', 50);
+    expect(memory.take('b', 10)).toBe(true);
   });
 });

@@ -57,7 +57,7 @@ export interface LeaseWorldReport {
   readonly calls: readonly number[];
   readonly admitted: readonly AdmittedCall[];
   readonly messages: number;
-  readonly lies: readonly string[];
+  readonly falseClaims: readonly string[];
 }
 
 interface Event {
@@ -84,25 +84,25 @@ export function playWorld(plan: WorldPlan): LeaseWorldReport {
   const ledgerAhead = between(1e9, 1e12);
   let stepsBackMs = 0;
   let state: CounterState = freshCounter(ledgerAhead);
-  const lies: string[] = [];
+  const falseClaims: string[] = [];
   let heard = policy;
 
   const answer = (holder: string, ask: QuotaAsk): { readonly answer: QuotaAnswer; readonly recall: readonly string[] } => {
     const { counter, number, waiting, onlySettles, settled, revision } = ask;
     const settings: CounterSettings = { kind: 'window', windowSeconds, max: heard.max };
-    const unheard = revision.number > heard.number && !onlySettles;
+    const notHeard = revision.number > heard.number && !onlySettles;
     const outcome = askLedger(
       state,
       settings,
-      { holder, number, waiting, made: null, settled, onlySettles: onlySettles || unheard },
+      { holder, number, waiting, made: null, settled, onlySettles: onlySettles || notHeard },
       now + ledgerAhead - stepsBackMs,
     );
     if ('falseClaim' in outcome) {
-      lies.push(outcome.falseClaim);
+      falseClaims.push(outcome.falseClaim);
       return { answer: { counter, number, result: { kind: 'taken' } }, recall: [] };
     }
     state = outcome.state;
-    const result = unheard ? ({ kind: 'later', askAfterMs: 30 } as const) : outcome.result;
+    const result = notHeard ? ({ kind: 'later', askAfterMs: 30 } as const) : outcome.result;
     return { answer: { counter, number, result }, recall: outcome.recall };
   };
 
@@ -277,7 +277,7 @@ export function playWorld(plan: WorldPlan): LeaseWorldReport {
     now = event.at;
     event.run();
   }
-  return { calls, admitted, messages, lies };
+  return { calls, admitted, messages, falseClaims };
 }
 
 interface Sidecar {

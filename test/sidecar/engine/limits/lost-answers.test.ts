@@ -46,7 +46,7 @@ function createWorld() {
     callAll: (answer: () => void): number => {
       let made = 0;
       for (let tries = 0; tries < 2 * max; tries += 1) {
-        if (calls.hasRoom(max, now, true)) {
+        if (calls.hasCapacity(max, now, true)) {
           calls.take(now);
           made += 1;
         } else calls.awaits(now);

@@ -60,11 +60,11 @@ function play(steps: readonly Step[]): LeaseReplay {
   let active = 0;
 
   const call = (calls: SharedRunCalls, limit: number): void => {
-    if (calls.hasRoom(limit, now, true)) return calls.take(now);
+    if (calls.hasCapacity(limit, now, true)) return calls.take(now);
     if (calls.isSpent(now)) return;
     const awaits = calls.awaits(now);
     if (awaits !== null)
-      leases.wait(awaits, now, Number.POSITIVE_INFINITY, (isLast) => (isLast || calls.hasRoom(limit, now, true) ? null : awaits));
+      leases.wait(awaits, now, Number.POSITIVE_INFINITY, (isLast) => (isLast || calls.hasCapacity(limit, now, true) ? null : awaits));
   };
   const resultOf = ({ with: kind, tokens }: Extract<Step, { kind: 'answer' }>, ask: QuotaAsk): QuotaResult => {
     if (ask.onlySettles) return { kind: 'taken' };
@@ -114,7 +114,7 @@ function play(steps: readonly Step[]): LeaseReplay {
         break;
       case 'limited': {
         const lease = leases.ofLimit('ann', { id: 'limit', max: one.max });
-        if (lease.hasRoom(now)) lease.take(now);
+        if (lease.hasCapacity(now)) lease.take(now);
         else leases.touch(lease, now);
         break;
       }

@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import { askLedger, type CounterSettings, type CounterState, freshCounter } from '../../../../control-plane/quota/rules/ledger.ts';
 import { bounds, type QuotaAnswer, type QuotaAsk, quotaCounterKey } from '../../../../proto/contract/index.ts';
 import { sessionBytes } from '../../../../sidecar/doors/entrance/entrance.ts';
-import { SessionRoom } from '../../../../sidecar/doors/sessions/session-memory.ts';
+import { SessionMemory } from '../../../../sidecar/doors/sessions/session-memory.ts';
 import { createSessions } from '../../../../sidecar/doors/sessions/sessions.ts';
 import { type JudgedCall, judge } from '../../../../sidecar/engine/govern/govern.ts';
 import { createLeasedCounters } from '../../../../sidecar/engine/limits/leased-counters.ts';
@@ -62,14 +62,14 @@ async function play(plan: Plan, isGoneWhenSlow = false) {
   };
 
   const states = new Map<string, CounterState>();
-  const lies: string[] = [];
+  const falseClaims: string[] = [];
   const answer = (holder: string, { counter, ...ask }: QuotaAsk): { readonly answer: QuotaAnswer; readonly recall: readonly string[] } => {
     const key = quotaCounterKey(counter);
     const max = Math.min(counter.kind === 'run' ? plan.cap : (plan.limit ?? 0), ask.max ?? Number.POSITIVE_INFINITY);
     const settings: CounterSettings = counter.kind === 'run' ? { kind: 'total', max } : { kind: 'window', windowSeconds: 60, max };
     const outcome = askLedger(states.get(key) ?? freshCounter(1e9 + now), settings, { ...ask, holder }, 1e9 + now);
     if ('falseClaim' in outcome) {
-      lies.push(outcome.falseClaim);
+      falseClaims.push(outcome.falseClaim);
       return { answer: { counter, number: ask.number, result: { kind: 'taken' } }, recall: [] };
     }
     states.set(key, outcome.state);
@@ -89,7 +89,7 @@ async function play(plan: Plan, isGoneWhenSlow = false) {
       },
     },
   });
-  const govern = { ...sidecar.govern, clock: { now: () => now, wall: () => now } };
+  const govern = { ...sidecar.govern, clock: { now: () => now, wallTime: () => now } };
 
   const answered: CallRecord[] = [];
   const all = Array.from({ length: plan.sidecars }, (_, place) => {
@@ -137,7 +137,7 @@ async function play(plan: Plan, isGoneWhenSlow = false) {
     leases.policyChanged({ epoch: 'e', number: 1 }, now);
     leases.opened();
     for (let time = tickMs; time < lengthMs + 10_000; time += tickMs) at(time, tick);
-    const sessions = createSessions({ counters: createLeasedCounters(leases, 60), govern }, new SessionRoom(sessionBytes));
+    const sessions = createSessions({ counters: createLeasedCounters(leases, 60), govern }, new SessionMemory(sessionBytes));
     const call = (): void => {
       const calledAt = now;
       const claimed = { sessionId: 'shared', chain: ['agent-1'], delegatedTools: null, tier: 'api', client: { name: 'test' } } as const;
@@ -172,7 +172,7 @@ async function play(plan: Plan, isGoneWhenSlow = false) {
   }
   const used = all.reduce((sum, { leases }) => sum + leases.tally.used, 0);
   const allowed = answered.filter(({ decision }) => decision === 'allow');
-  return { answered, allowed, used, lies, calls };
+  return { answered, allowed, used, falseClaims, calls };
 }
 
 const plans: fc.Arbitrary<Plan> = fc.record({
@@ -204,7 +204,7 @@ test('a control plane that answers after 0 to 3 s: a denied call has no entry th
       // A call over a used-up limit counts towards the cap. A call without an answer counts nowhere.
       const tried = told.answered.filter(({ code, isDry }) => code === 'rate_limited' && !isDry).length;
       expect(told.used).toBeLessThanOrEqual(told.allowed.length * (plan.limit === null ? 1 : 2) + tried);
-      expect(told.lies).toEqual([]);
+      expect(told.falseClaims).toEqual([]);
       allowed += told.allowed.length;
       denied += told.answered.length - told.allowed.length;
     }),

@@ -4,7 +4,7 @@ import type { LeasedCounter } from '../../../../sidecar/engine/decide/decision.t
 import { Waiting } from '../../../../sidecar/engine/limits/waiting.ts';
 import { runOf } from '../../../support/lease-names.ts';
 
-const lease: LeasedCounter = { counter: runOf('agent'), hasRoom: () => false, take: () => undefined, undoOf: () => () => undefined };
+const lease: LeasedCounter = { counter: runOf('agent'), hasCapacity: () => false, take: () => undefined, undoOf: () => () => undefined };
 
 test('10,000 calls wait, each in its queue once, and one more is decided without a wait', () => {
   const over: boolean[] = [];

@@ -9,13 +9,13 @@ import { createManualClock } from '../../../support/manual-clock.ts';
 import { silentLog } from '../../../support/silent-log.ts';
 import { acknowledgedThrough, openTestSpool, temporaryFolder } from '../../../support/spools.ts';
 
-interface LyingPlane {
+interface FalsePlane {
   readonly server: AuditServer;
   readonly spool: Awaited<ReturnType<typeof openTestSpool>>;
   readonly start: (config?: Partial<ShipperConfig>, openStream?: () => ShipStream, clock?: Clock) => Shipper;
 }
 
-async function prepare(entries: number): Promise<LyingPlane> {
+async function prepare(entries: number): Promise<FalsePlane> {
   const server = await startAuditServer();
   const spool = await openTestSpool({ folder: temporaryFolder(), segmentBytes: 4_000_000, bytesMax: 256 * 1024 ** 2 });
   for (let n = 1; n <= entries; n += 1) spool.append(JSON.stringify({ n }));

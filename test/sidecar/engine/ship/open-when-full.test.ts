@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync, utimesSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { openWithRoom } from '../../../../sidecar/engine/ship/open-when-full.ts';
+import { openWhenFull } from '../../../../sidecar/engine/ship/open-when-full.ts';
 import { silentLog } from '../../../support/silent-log.ts';
 import { adoptAll, openTestSpool, temporaryFolder } from '../../../support/spools.ts';
 
@@ -9,7 +9,7 @@ function disk(refusals: readonly (Error | undefined)[]) {
   const said: string[] = [];
   let time = 0;
   let tries = 0;
-  const opened = openWithRoom(
+  const opened = openWhenFull(
     {
       open: async () => {
         const refusal = refusals[Math.min(tries++, refusals.length - 1)];

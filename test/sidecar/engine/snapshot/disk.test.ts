@@ -16,7 +16,7 @@ import { createManualClock } from '../../../support/manual-clock.ts';
 import { agent, deltaBetween, ruleFor, snapshotMessage } from '../../../support/snapshots.ts';
 import { temporaryFolder } from '../../../support/spools.ts';
 
-const wallStart = Date.UTC(2026, 0, 1);
+const wallTimeStart = Date.UTC(2026, 0, 1);
 
 interface StartedKeeper {
   readonly cell: PolicyCell;
@@ -25,10 +25,10 @@ interface StartedKeeper {
 }
 
 /** A sidecar's start as far as the snapshot file is concerned, at a wall-clock time. `now` counts from 1,000,000. */
-async function startFrom(path: string, wall = wallStart): Promise<StartedKeeper> {
+async function startFrom(path: string, wallTime = wallTimeStart): Promise<StartedKeeper> {
   const warnings: string[] = [];
   const cell = createPolicyCell({ now: () => 1_000_000 }, 'acme');
-  const clock = { ...createManualClock(), now: () => 1_000_000, wall: () => wall };
+  const clock = { ...createManualClock(), now: () => 1_000_000, wallTime: () => wallTime };
   const log = { warn: (fields: object, message: string) => void warnings.push(`${message} ${JSON.stringify(fields)}`) };
   const keeper = await keepOnDisk({ cell, clock, log, isOurs: () => true }, path);
   onTestFinished(() => keeper.close());
@@ -39,9 +39,9 @@ test('what is written is read unchanged, with the time of the last contact with 
   const path = join(temporaryFolder(), 'new', 'folder', 'snapshot');
   const message = snapshotMessage({ revision: 9 });
   await writeSnapshotFile(path, message);
-  await touchSnapshotFile(path, wallStart + 1_000);
+  await touchSnapshotFile(path, wallTimeStart + 1_000);
   const stored = await readSnapshotFile(path);
-  expect(stored?.heardAt).toBe(wallStart + 1_000);
+  expect(stored?.heardAt).toBe(wallTimeStart + 1_000);
   expect(verifySnapshot(stored?.message ?? message, 'acme')).toEqual(verifySnapshot(message, 'acme'));
   expect(stored?.message.revision).toEqual({ epoch: 'e1', number: 9 });
 });
@@ -78,7 +78,7 @@ test('only the owner can read it, and no other file is left', async () => {
 
 test('a missing file is no snapshot and no problem; noting its age creates none', async () => {
   const path = join(temporaryFolder(), 'snapshot');
-  await touchSnapshotFile(path, wallStart);
+  await touchSnapshotFile(path, wallTimeStart);
   expect(await readSnapshotFile(path)).toBeNull();
   const { cell, warnings } = await startFrom(path);
   expect(cell.current).toBeNull();
@@ -128,7 +128,7 @@ test('an intact file with other content is not used', async () => {
 test('a sidecar starts with the snapshot on disk, at its age', async () => {
   const path = join(temporaryFolder(), 'snapshot');
   await writeSnapshotFile(path, snapshotMessage({ revision: 4 }));
-  await touchSnapshotFile(path, wallStart - 30_000);
+  await touchSnapshotFile(path, wallTimeStart - 30_000);
   const { cell, warnings } = await startFrom(path);
   expect(cell.status()).toMatchObject({ revision: 4, connected: false, ageMs: 30_000 });
   expect(warnings).toEqual([]);
@@ -142,7 +142,7 @@ test('the outage rule counts the time in which no process ran', async () => {
   } as const;
   await writeSnapshotFile(path, snapshotMessage({ settings: { outage } }));
   const decided = async (ageMs: number, tier: 'interactive' | 'api') => {
-    await touchSnapshotFile(path, wallStart - ageMs);
+    await touchSnapshotFile(path, wallTimeStart - ageMs);
     const { cell } = await startFrom(path);
     if (cell.current === null) throw new Error('nothing was restored');
     const caller = bindCaller(cell.current, { identity: { sub: 'ann', keyId: 'key-1' }, hops: [{ tier, client: 'c', agent: 'bot' }] });
@@ -158,7 +158,7 @@ test('the outage rule counts the time in which no process ran', async () => {
 test('a file from the future counts as fresh, and not for longer than a fresh one', async () => {
   const path = join(temporaryFolder(), 'snapshot');
   await writeSnapshotFile(path, snapshotMessage());
-  await touchSnapshotFile(path, wallStart + 3_600_000);
+  await touchSnapshotFile(path, wallTimeStart + 3_600_000);
   const { cell } = await startFrom(path);
   expect(cell.status().ageMs).toBe(0);
 });
@@ -278,7 +278,7 @@ test('noting the age changes only the modification time', async () => {
   await writeSnapshotFile(path, snapshotMessage());
   utimesSync(path, 1, 1);
   const before = readFileSync(path);
-  await touchSnapshotFile(path, wallStart);
+  await touchSnapshotFile(path, wallTimeStart);
   expect(readFileSync(path).equals(before)).toBe(true);
-  expect(statSync(path).mtimeMs).toBe(wallStart);
+  expect(statSync(path).mtimeMs).toBe(wallTimeStart);
 });

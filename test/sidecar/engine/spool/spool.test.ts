@@ -293,7 +293,7 @@ test('the age is that of the oldest unacknowledged record', async () => {
   const clock = createManualClock(0);
   const spool = await openTestSpool({ folder: temporaryFolder(), clock });
   for (const at of [0, 1_000, 2_000]) {
-    expect(clock.wall()).toBe(at);
+    expect(clock.wallTime()).toBe(at);
     spool.append(String(at));
     await readAll(spool.backlog);
     clock.advance(1_000);

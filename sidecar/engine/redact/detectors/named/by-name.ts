@@ -1,7 +1,7 @@
 // Finds passwords and secrets by the name before them, in any text.
 import { type Detector, foundWhole, type MatchReporter } from '../../detector.ts';
 import { valueOfName } from './assignment.ts';
-import { goesOn, isWide, nameEndAfter, nameReach, nameStartBefore } from './name-span.ts';
+import { continues, isWide, nameEndAfter, nameReach, nameStartBefore } from './name-span.ts';
 import { passwordHeads, passwordPhrases, secretHeads, secretPhrases } from './name-words.ts';
 import { bareOf, isCode, isPasswordValue, isSecretValue, isStrongPassword } from './named-value.ts';
 import { calledBy, isNameOfOne, type NameMeaning } from './names.ts';
@@ -39,7 +39,7 @@ export const secret: Detector = {
 };
 
 function findNamed(kind: 'password' | 'secret', text: string, at: number, end: number, found: MatchReporter): void {
-  if (goesOn(text, end)) return;
+  if (continues(text, end)) return;
   const nameEnd = nameEndAfter(text, end);
   const nameStart = nameStartBefore(text, at);
   if (nameStart === null || isPartOfOther(text, nameStart)) return;

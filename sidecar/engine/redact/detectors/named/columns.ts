@@ -2,7 +2,7 @@
 // is followed as long as it has findings, so each row is read once. In a stream, it is followed as far as rows are held
 // back.
 import type { Detector, MatchReporter } from '../../detector.ts';
-import { goesOn } from './name-span.ts';
+import { continues } from './name-span.ts';
 import { passwordHeads, secretHeads } from './name-words.ts';
 import { isPasswordValue, isSecretValue, isStrongPassword } from './named-value.ts';
 import { calledBy } from './names.ts';
@@ -62,7 +62,7 @@ const secrets = valuesOfKind('secret', isChosen);
 
 /** Finds the values below a heading that contains an anchor, and below the other relevant headings of its line. */
 export function findColumn(valuesOf: ValuesOf, text: string, at: number, end: number, found: MatchReporter): void {
-  if (goesOn(text, end)) return;
+  if (continues(text, end)) return;
   const delimiter = delimiterAfter(text, end) ?? delimiterBefore(text, at);
   if (delimiter === null) return;
   const lineStart = lineStartBefore(text, at);

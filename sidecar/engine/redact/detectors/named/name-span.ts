@@ -11,7 +11,7 @@ const wideFrom = 0x0d00;
 export const isWide = (code: number): boolean => code >= wideFrom && (code < 0x2000 || code >= 0x2e80);
 
 /** Returns whether a letter follows that makes the head another word: `passage`, `tokens`. */
-export function goesOn(text: string, end: number): boolean {
+export function continues(text: string, end: number): boolean {
   const code = text.charCodeAt(end);
   if (!isLetterCode(code) || isWide(text.charCodeAt(end - 1))) return false;
   return !isCapital(text.charAt(end)) || isCapital(text.charAt(end - 1));

@@ -16,7 +16,7 @@ export const digitsMax = 18;
 const groupsMax = 8;
 
 /** Returns whether more may follow the group of digits that ends at `end`. Most numbers are one short group. */
-export const mayGoOn = (text: string, end: number): boolean => separatorEnd(text, end, true) > end;
+export const mayContinue = (text: string, end: number): boolean => separatorEnd(text, end, true) > end;
 
 /** Returns the number whose first group of digits is from `at` to `end`. */
 export function readNumber(text: string, at: number, end: number): WrittenNumber {

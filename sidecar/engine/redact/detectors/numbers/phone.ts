@@ -5,14 +5,14 @@ import type { Detector } from '../../detector.ts';
 import { labelBefore } from '../context/context.ts';
 import { isDigit, isTypedRow } from './digits.ts';
 import { isInternational, isNorthAmerican, isWrittenAsAtHome } from './phone-plans.ts';
-import { digitsMax, mayGoOn, readNumber, type WrittenNumber } from './phone-written.ts';
+import { digitsMax, mayContinue, readNumber, type WrittenNumber } from './phone-written.ts';
 
 export const phone: Detector = {
   kind: 'phone',
   anchors: 'digits',
   reach: { before: 96, after: 256 },
   find: (text, at, end, found) => {
-    if (end - at > digitsMax || (end - at < digitsMin && !mayGoOn(text, end)) || text[at - 1] === '%' || !mayStart(text, at)) return;
+    if (end - at > digitsMax || (end - at < digitsMin && !mayContinue(text, end)) || text[at - 1] === '%' || !mayStart(text, at)) return;
     const written = readNumber(text, at, end);
     if (written.digits.length < digitsMin || isQuad(text, at)) return;
     const stop = written.lead === 'plus' || written.lead === 'zeros' ? internationalEnd(text, written) : null;

@@ -11,7 +11,7 @@ let callers: Callers;
 beforeEach(() => {
   vi.useFakeTimers({ now: 0 });
   cell = createPolicyCell({ now: Date.now }, 'acme');
-  callers = createCallers({ cell, wall: Date.now });
+  callers = createCallers({ cell, wallTime: Date.now });
 });
 afterEach(() => {
   vi.useRealTimers();
