@@ -22,7 +22,7 @@ const ofPrograms = {
   globalSetup: ['test/support/build.ts'],
 };
 
-// Kills at random under load: only where CI, or somebody by hand, says how many by TOLLGATE_TEST_KILLS. Alone, since the load is to
+// Kills at random under load: only where CI, or a person, says how many by TOLLGATE_TEST_KILLS. Alone, since the load is to
 // meet the kills and no other test.
 const kills = {
   ...source,
@@ -62,7 +62,7 @@ export default defineConfig({
           maxWorkers,
           isolate,
           sequence: { groupOrder: 1 },
-          // Whatever is nobody else's. Not by `exclude`, which would win over the one of a command line.
+          // All that belongs to no other project. Not by `exclude`, which would win over the one of a command line.
           include: ['test/*.test.ts', 'test/!(store|control-plane|cli|spec|e2e|trust|chaos|long)/**/*.test.ts'],
           testTimeout: 30_000,
           hookTimeout: 60_000,

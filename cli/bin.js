@@ -16,7 +16,7 @@ if (!existsSync(main)) {
   // With 2 a host does not run the call.
   process.exit(isHook ? 2 : 1);
 }
-// Process 1 of a container loses a signal that nobody listens for: until the program does, it ends here.
+// Process 1 of a container loses a signal that has no listener: until the program does, it ends here.
 if (process.pid === 1) {
   const end = () => process.exit(143);
   process.on('SIGTERM', end);

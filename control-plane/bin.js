@@ -15,7 +15,7 @@ async function runOwn() {
     process.stderr.write('tollgate-control-plane is not built yet; run: npm run build\n');
     process.exit(1);
   }
-  // Process 1 of a container loses a signal that nobody listens for: until the program does, it ends here.
+  // Process 1 of a container loses a signal that has no listener: until the program does, it ends here.
   if (process.pid === 1) {
     const end = () => process.exit(143);
     process.on('SIGTERM', end);

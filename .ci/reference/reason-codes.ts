@@ -42,7 +42,7 @@ const meanings: Readonly<Record<ReasonCode, readonly [step: string, meaning: str
   cap_tool_calls: ['4', 'the run has reached `maxToolCalls`'],
   cap_budget: ['4', 'the run has reached `maxBudgetCents`'],
   policy_denied: ['5', 'a rule denies the call; the reason names its layer and place'],
-  rate_limited: ['6', 'a rate limit has no room, or the lease that this sidecar holds is used up and no more was granted in time'],
+  rate_limited: ['6', 'a rate limit is used up, or the lease that this sidecar holds is used up and no more was granted in time'],
   request_limit: ['before 0', 'the key sends more requests, or bytes of them, than it may; one entry a second holds their number'],
   redaction_unsupported: ['7', 'policy redacts, and the door cannot replace what was found, or redaction cannot read the value'],
   audit_unavailable: ['after 7', 'the entry could not be written, and the workspace has not set `auditUnavailable: "allow"`'],

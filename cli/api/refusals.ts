@@ -39,7 +39,7 @@ export function explainRefusal({ url, keyFrom, method, path, response: { status,
         ? new Failure(`${url} knows no ${asked}; is the control plane older than this tollgate?`, lines)
         : new Failure(what, [...lines, `asked was ${asked}`]);
     case 412:
-      return new Failure(what, [...lines, 'somebody changed it in between; look at it again, then repeat the command']);
+      return new Failure(what, [...lines, 'it was changed in between; look at it again, then repeat the command']);
     case 429:
     case 503: {
       const waitMs = retryAfterMs(headers.get('retry-after'));

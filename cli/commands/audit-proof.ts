@@ -44,7 +44,9 @@ async function takeCheckpoint({ world, options, print, client }: Asked<Checkpoin
   const note = textIn(answer, 'checkpoint');
   if (output !== undefined) {
     await writeWhole(output, note);
-    print.note(`a checkpoint of ${String(answer['size'])} items is in ${output}; keep it where nobody who may write to the database can`);
+    print.note(
+      `a checkpoint of ${String(answer['size'])} items is in ${output}; keep it where no one with write access to the database can`,
+    );
   } else if (print.json) await print.lines(answer, []);
   else await writeAll(world.stdout, note);
 }

@@ -38,7 +38,7 @@ export function addAuditCommands(program: Command, cli: Cli): void {
   withFilters(group.command('query').description('entries, newest first'))
     .option('--since <time>', 'from when: ISO 8601, or before now, as 1h; without: 15m')
     .option('--limit <count>', 'how many at most; without: 200')
-    .option('--cursor <next>', 'go on where the answer before ended')
+    .option('--cursor <next>', 'continue where the previous answer ended')
     .action(act(cli, queryAudit));
   withFilters(group.command('tail').description('entries as they come, until Ctrl-C; NDJSON with --json'))
     .option('--from <id>', 'first everything after this place, which tail names when it ends; 0: all that is kept')
@@ -92,7 +92,7 @@ async function tailAudit({ world, options, print, client }: Asked<Query & { read
     await print.entry(entry, entryLine(entry, print.paint));
     last = id;
   }
-  if (last !== null) print.note(`--from ${last} goes on here`);
+  if (last !== null) print.note(`--from ${last} continues here`);
 }
 
 function entryLine(entry: Row, paint: Paint): string {

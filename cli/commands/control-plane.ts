@@ -20,8 +20,8 @@ export function addControlPlaneCommands(program: Command, cli: Cli): void {
     .action(act(cli, (asked) => passOn(asked, ['recover', ...asked.words])));
   program
     .command('restore')
-    .description('after a database was put back from a backup: have every sidecar take its policy anew; finds the database as start does')
-    .option('--force', 'also while control planes run on it; they go on with what was put back')
+    .description('after a database was put back from a backup: have every sidecar fetch its policy again; finds the database as start does')
+    .option('--force', 'also while control planes run on it; they continue with what was put back')
     .action(act<Restoring>(cli, (asked) => passOn(asked, ['restore', ...(asked.options.force === true ? ['--force'] : [])])));
 }
 

@@ -96,7 +96,7 @@ async function install({ world, words, options, print }: Asked<Options>): Promis
   if (way.kind === 'http')
     print.note('Claude Code must have the key in its environment, as TOLLGATE_KEY; while the sidecar is away it runs calls');
   if (scope === 'project' && way.kind === 'command')
-    print.note('whoever works in this folder needs tollgate on PATH, and TOLLGATE_KEY or tollgate hooks install of their own');
+    print.note('everyone who works in this folder needs tollgate on PATH, and TOLLGATE_KEY or tollgate hooks install of their own');
   for (const note of hostSettings[host].notes) print.note(note);
   print.note('tollgate doctor proves that a denial blocks');
 }

@@ -52,7 +52,7 @@ export function addPolicyCommands(program: Command, cli: Cli): void {
     .description('who changed which document, newest first')
     .option('--document <document>', 'of one document only')
     .option('--limit <count>', 'how many at most')
-    .option('--cursor <next>', 'go on where the answer before ended')
+    .option('--cursor <next>', 'continue where the previous answer ended')
     .action(act(cli, listHistory));
   group
     .command('rollback')

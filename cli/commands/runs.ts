@@ -21,7 +21,7 @@ export function addRunCommands(program: Command, cli: Cli): void {
     .description('the runs of an agent, newest first')
     .argument('<agent>', 'its id, or its name where no other agent has it')
     .option('--limit <count>', 'how many at most; without: 200')
-    .option('--cursor <next>', 'go on where the answer before ended')
+    .option('--cursor <next>', 'continue where the previous answer ended')
     .action(act(cli, listRuns));
   group.command('show').description('a run, and what was said in it').argument('<id>', 'of the run').action(act(cli, showRun));
   group.command('cancel').description('ask a run to end').argument('<id>', 'of the run').action(act(cli, cancelRun));

@@ -16,7 +16,7 @@ export function addStateCommands(program: Command, cli: Cli): void {
     .command('events')
     .description('who changed what, newest first')
     .option('--limit <count>', 'how many at most; without: 200')
-    .option('--cursor <next>', 'go on where the answer before ended')
+    .option('--cursor <next>', 'continue where the previous answer ended')
     .action(act(cli, listEvents));
   program
     .command('agents')

@@ -31,7 +31,7 @@ export async function replaceSettings(path: string, text: string, before: string
     const mode = await modeOf(target);
     if (mode !== null && !(await isWritable(target, mode)))
       throw new Failure(`${path} is read-only, and is left as it is; to have it changed: chmod u+w ${target}`);
-    if ((await readSettings(path)) !== before) throw new Failure(`${path} was written by somebody else just now, and is left; try again`);
+    if ((await readSettings(path)) !== before) throw new Failure(`${path} was just written by another program, and is left; try again`);
     await writeWhole(target, text, mode ?? 0o600);
     return folders;
   } catch (error) {

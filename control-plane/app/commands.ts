@@ -21,8 +21,8 @@ function createProgram(cli: Cli) {
     .action(act(cli, recover));
   program
     .command('restore')
-    .description('after a database was put back from a backup: have every sidecar take its policy anew; finds the database as start does')
-    .option('--force', 'also while control planes run on it; they go on with what was put back')
+    .description('after a database was put back from a backup: have every sidecar fetch its policy again; finds the database as start does')
+    .option('--force', 'also while control planes run on it; they continue with what was put back')
     .action(act(cli, restore));
   return program;
 }
@@ -50,7 +50,7 @@ async function restore({ world, options, print }: Asked<{ readonly force?: boole
   if (renewed.kind === 'refused') throw new Failure(`nothing was done: ${renewed.reason}`);
   const { before, epoch, restored } = renewed;
   await print.lines({ before, epoch, ...restored }, [`epoch ${epoch}, before ${before}`]);
-  print.note(`every sidecar of ${restored.workspaces} workspaces takes its policy anew, and goes on by what it holds until then`);
+  print.note(`every sidecar of ${restored.workspaces} workspaces fetches its policy again, and uses the one that it holds until then`);
   print.note(`entries that ${restored.spools} spools brought after the backup are missing: they show as gaps of the audit log`);
   print.note(`${restored.counters} shared limits count from nothing: what was granted in the last two seconds is not known here`);
 }

@@ -49,7 +49,7 @@ async function play(parts: RunParts): Promise<RunStopReason> {
   }
 }
 
-const continuePrompt = 'Go on.';
+const continuePrompt = 'Continue.';
 const noCall = 'Your reply ended to call tools, and no call was in it. Call a tool by its name, or answer without one.';
 
 /**

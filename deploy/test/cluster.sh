@@ -190,7 +190,7 @@ renew() {
   state=$(gate get secret tollgate-injector -o jsonpath='{.data.state\.json}' | base64 -d | node -p 'JSON.stringify({ ...JSON.parse(require("fs").readFileSync(0)), server: null })' | base64 -w0)
   gate patch secret tollgate-injector --patch "{\"data\": {\"state.json\": \"$state\"}}" && until_true 90 changed_from "$before"
 }
-begin_anew() {
+begin_again() {
   local before
   before=$(serials)
   gate patch secret tollgate-injector --type=json -p '[{"op": "remove", "path": "/data"}]'
@@ -198,7 +198,7 @@ begin_anew() {
   until_true 90 changed_from "$before" && until_true 30 injects
 }
 holds 'a new certificate of the webhook: nothing is refused meanwhile' meanwhile renew
-holds 'a new authority of the webhook, as after a leak: pods are injected again' begin_anew
+holds 'a new authority of the webhook, as after a leak: pods are injected again' begin_again
 
 # Namespaces and pods that injection must skip.
 holds 'a namespace that is spared is left alone, although it asks' is "$(made_in spared)" ''

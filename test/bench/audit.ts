@@ -217,9 +217,9 @@ async function compareIngest({ deps, actor: { workspaceId } }: Log): Promise<rea
   const timed = (name: string, { ms, ratio }: typeof copy) => ({ name, value: ms, unit: 'ms a 1,000', ratio: 1 / ratio });
   const perSecond = (ms: number): string => `${Math.round((batchRows / ms) * 1000).toLocaleString('en')} a second`;
   return [
-    judge('P9 COPY', { ...timed('P9 ingest beside COPY', copy), baseline: `COPY, ${perSecond(copy.baselineMs)}` }),
+    judge('P9 COPY', { ...timed('P9 ingest against COPY', copy), baseline: `COPY, ${perSecond(copy.baselineMs)}` }),
     judge('P9 INSERT', {
-      ...timed('P9 ingest beside INSERT', insert),
+      ...timed('P9 ingest against INSERT', insert),
       baseline: `INSERT, each committed, ${perSecond(insert.baselineMs)}`,
     }),
     orient({

@@ -61,7 +61,7 @@ test('two runs differ where a ratio differs by 10 % or more, or a row is in one 
   expect(differencesOf([row('a', 1)], [row('a', 1.1), row('b', 1)])).toEqual(['a: 1 and 1.1 (10 %)', 'b: only in the second run']);
   expect(differencesOf([orient({ ...fields, ratio: 1 })], [orient({ ...fields, ratio: 9 })])).toEqual([]);
   // Shares of all calls are compared by percentage points: 10 % of almost zero is almost zero.
-  const share = (ratio: number) => judge('S8 admitted', { ...fields, unit: '% of calls with room admitted', ratio });
+  const share = (ratio: number) => judge('S8 admitted', { ...fields, unit: '% of calls with capacity admitted', ratio });
   expect(differencesOf([share(0.001)], [share(0.004)])).toEqual([]);
   expect(differencesOf([share(0.3)], [share(0.41)])).toHaveLength(1);
 });

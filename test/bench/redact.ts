@@ -79,7 +79,7 @@ async function againstLibraries(rows: readonly Row[]): Promise<Result> {
   const secretlint = await throughput(createSecretlint(), documents);
   const other = await throughput(createOpenRedaction(), documents);
   const baseline = `openredaction, ${other.toPrecision(3)} MB/s; for orientation: secretlint, secrets only, ${secretlint.toPrecision(3)} MB/s`;
-  return judge('redaction speed, libraries', { name: 'redaction beside libraries', value, unit: 'MB/s', baseline, ratio: other / value });
+  return judge('redaction speed, libraries', { name: 'redaction against libraries', value, unit: 'MB/s', baseline, ratio: other / value });
 }
 
 /** Processes documents one after the other, for the allowed time; the first few are not counted. */

@@ -37,7 +37,7 @@ interface Way {
 
 const ways: readonly Way[] = [
   {
-    what: 'a file system without room',
+    what: 'a file system without space',
     options: { skip: !canMount() },
     prepare: () => {
       const path = folder();

@@ -182,7 +182,7 @@ describe('audit tail', () => {
     );
     await tail.printed('evil');
     const { code, out, err } = await tail.end();
-    expect({ code, err }).toEqual({ code: 0, err: '--from 3 goes on here\n' });
+    expect({ code, err }).toEqual({ code: 0, err: '--from 3 continues here\n' });
     expect(out).not.toContain('tool.1');
     expect(out).toMatch(/^2026-06-25T12:00:00.000Z {2}allow {2}tool\.2 {2}bot {2}api {2}ann {2}allowed: .*\n.* {2}deny {3}evil\\u001b/);
   });

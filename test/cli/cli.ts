@@ -40,7 +40,7 @@ const noAnswers: Prompts = {
 };
 
 function refuse(what: string): never {
-  throw new Error(`nobody expected to be asked for ${what}`);
+  throw new Error(`no question was expected, but the question was ${what}`);
 }
 
 export async function run(words: readonly string[], circumstances: Circumstances = {}): Promise<Ran> {

@@ -114,7 +114,7 @@ test('hooks that let calls through, because a program or a key over HTTP is miss
   const { cli: http } = await machine();
   await http(['hooks', 'install', 'claude-code', '--http']);
   expect(await http(['doctor'])).toMatchObject({ code: 0 });
-  expect(await http(['doctor'], { TOLLGATE_KEY: keyText('nobody') })).toMatchObject({
+  expect(await http(['doctor'], { TOLLGATE_KEY: keyText('absent') })).toMatchObject({
     code: 1,
     out: expect.stringContaining('key_revoked'),
   });

@@ -122,7 +122,7 @@ describe('policy diff and apply', () => {
       return true;
     };
     const refused = await tollgate(at(['policy', 'apply'], file(policies)), { prompts: { confirm } });
-    expect(refused).toMatchObject({ code: 1, err: expect.stringContaining('somebody changed it in between') });
+    expect(refused).toMatchObject({ code: 1, err: expect.stringContaining('it was changed in between') });
     expect((await rest.ask('GET', '/acme/admin/rolePolicies/member')).body).toEqual({});
   });
 

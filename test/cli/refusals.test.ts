@@ -173,7 +173,7 @@ describe('refusals', () => {
     [404, { error: 'there is no such path' }, ['knows no GET /acme/admin/members; is the control plane older']],
     [404, { error: 'there is no such thing' }, ['there is no such thing', 'asked was GET /acme/admin/members']],
     [409, { error: 'it is there already' }, ['tollgate: it is there already']],
-    [412, { error: 'the revision is 7' }, ['the revision is 7', 'somebody changed it in between']],
+    [412, { error: 'the revision is 7' }, ['the revision is 7', 'it was changed in between']],
     [400, { error: 'a; b', details: ['a', 'b'] }, ['GET /acme/admin/members is refused\n  a\n  b']],
     [500, { error: 'internal error' }, ['failed at GET /acme/admin/members with 500: internal error']],
   ])('%i says what is wrong, where, and what would be correct', async (status, body, words) => {

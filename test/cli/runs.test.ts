@@ -66,7 +66,7 @@ test('run names the error: no such agent, several of that name, a provider that 
   await rest.createAgent({ name: 'twin' });
   await rest.createAgent({ name: 'twin' });
   await rest.createAgent({ name: 'poor' });
-  expect(await tollgate(['run', 'nobody', 'x'])).toMatchObject({ code: 1, err: expect.stringContaining('there is no agent nobody') });
+  expect(await tollgate(['run', 'absent', 'x'])).toMatchObject({ code: 1, err: expect.stringContaining('there is no agent absent') });
   expect(await tollgate(['run', 'twin', 'x'])).toMatchObject({ code: 1, err: expect.stringContaining('several agents named twin') });
   expect(await tollgate(['run', 'poor', 'x', '--context', 'none'])).toMatchObject({ code: 1, err: expect.stringContaining('name=value') });
   expect(await tollgate(['run', 'poor', ''])).toMatchObject({ code: 1, err: expect.stringContaining('input must not be empty') });

@@ -54,9 +54,9 @@ const rows: readonly Row[] = [
   { method: 'GET', path: `${admin}/userPolicies/{uid}`, scope: 'policies.read', who: all },
   { method: 'PUT', path: `${admin}/userPolicies/{uid}`, scope: 'policies.write', who: all, body: {} },
   { method: 'DELETE', path: `${admin}/userPolicies/{uid}`, scope: 'policies.write', who: all },
-  { method: 'GET', path: `${admin}/userPolicies/somebody`, scope: 'policies.read', who: leads },
-  { method: 'PUT', path: `${admin}/userPolicies/somebody`, scope: 'policies.write', who: leads, body: {} },
-  { method: 'DELETE', path: `${admin}/userPolicies/somebody`, scope: 'policies.write', who: leads },
+  { method: 'GET', path: `${admin}/userPolicies/someone`, scope: 'policies.read', who: leads },
+  { method: 'PUT', path: `${admin}/userPolicies/someone`, scope: 'policies.write', who: leads, body: {} },
+  { method: 'DELETE', path: `${admin}/userPolicies/someone`, scope: 'policies.write', who: leads },
   { method: 'POST', path: `${admin}/explain`, scope: 'policies.read', who: all, body: question },
   { method: 'POST', path: `${admin}/explain`, scope: 'policies.read', who: leads, body: { ...question, role: undefined, sub: 'owner' } },
   { method: 'POST', path: `${admin}/redact/preview`, scope: 'policies.read', who: leads, body: { value: 'x' } },
@@ -76,11 +76,11 @@ const rows: readonly Row[] = [
   },
   { method: 'GET', path: `${admin}/members/owner`, scope: 'members.write', who: leads },
   { method: 'PATCH', path: `${admin}/members/bystander`, scope: 'members.write', who: leads, body: {} },
-  { method: 'DELETE', path: `${admin}/members/nobody`, scope: 'members.write', who: leads },
+  { method: 'DELETE', path: `${admin}/members/absent`, scope: 'members.write', who: leads },
   { method: 'GET', path: `${admin}/keys`, scope: 'keys.write', who: leads },
   { method: 'POST', path: `${admin}/keys`, scope: 'keys.write', who: leads, body: { name: 'x', scopes: ['keys.write'] } },
-  { method: 'DELETE', path: `${admin}/keys/nobody`, scope: 'keys.write', who: leads },
-  { method: 'POST', path: `${admin}/keys/nobody/rotate`, scope: 'keys.write', who: leads },
+  { method: 'DELETE', path: `${admin}/keys/absent`, scope: 'keys.write', who: leads },
+  { method: 'POST', path: `${admin}/keys/absent/rotate`, scope: 'keys.write', who: leads },
 ];
 
 let rest: Rest;

@@ -42,7 +42,7 @@ describe('create', () => {
   test('every writable field is stored as sent', async () => {
     const body = {
       name: 'Full',
-      model: 'some-model-nobody-knows',
+      model: 'some-unknown-model',
       systemPrompt: 'p'.repeat(200_000),
       description: 'd',
       icon: 'i',
@@ -126,7 +126,7 @@ describe('how often a key may write', () => {
     const ask = [
       () => fresh.ask('POST', list, { body: {}, key }),
       () => fresh.ask('PUT', `${list}/${id}`, { body: {}, key }),
-      () => fresh.ask('DELETE', `${list}/nobody`, { key }),
+      () => fresh.ask('DELETE', `${list}/absent`, { key }),
     ];
     for (let n = 0; n < 600; n += 1) expect((await ask[n % 3]?.())?.status).toBe([400, 200, 404][n % 3]);
     for (const again of ask) {
@@ -137,7 +137,7 @@ describe('how often a key may write', () => {
     expect((await fresh.ask('GET', `${list}/${id}`)).status).toBe(200);
     expect((await fresh.ask('PATCH', `${list}/${id}`, { body: { icon: 'x' }, key })).status).toBe(200);
     const admin = await fresh.keyOf('admin');
-    for (let n = 0; n < 601; n += 1) expect((await fresh.ask('DELETE', `${list}/nobody`, { key: admin })).status).toBe(404);
+    for (let n = 0; n < 601; n += 1) expect((await fresh.ask('DELETE', `${list}/absent`, { key: admin })).status).toBe(404);
     fresh.clock.now = new Date(fresh.clock.now.getTime() + 60_000);
     expect((await ask[1]?.())?.status).toBe(200);
   });
@@ -274,10 +274,10 @@ describe.each(['PUT', 'PATCH'] as const)('%s', (method) => {
 
 test('PUT ignores unknown and read-only fields and takes any model and any size', async () => {
   const id = await rest.createAgent();
-  const body = { id: 'x', createdAt: 'y', bogus: 1, model: 'unheard-of', maxToolCalls: 10_000_000 };
+  const body = { id: 'x', createdAt: 'y', bogus: 1, model: 'unknown-model', maxToolCalls: 10_000_000 };
   expect((await rest.ask('PUT', `${list}/${id}`, { body })).status).toBe(200);
   expect(await profile(id)).toMatchObject({
-    profile: { id, model: 'unheard-of', maxToolCalls: 10_000_000, createdAt: '2026-06-25T12:00:00.000Z' },
+    profile: { id, model: 'unknown-model', maxToolCalls: 10_000_000, createdAt: '2026-06-25T12:00:00.000Z' },
   });
 });
 
@@ -288,7 +288,7 @@ describe('PATCH, the validated path', () => {
     ['createdAt', { createdAt: '2026-01-01T00:00:00Z' }],
     ['constructor', { constructor: 1 }],
     ['toString', { toString: 1 }],
-    ['model', { model: 'unheard-of' }],
+    ['model', { model: 'unknown-model' }],
     ['name', { name: 'n'.repeat(201) }],
     ['systemPrompt', { systemPrompt: 'p'.repeat(100_001) }],
     ['description', { description: 'p'.repeat(10_001) }],
@@ -373,7 +373,7 @@ describe('an id that does not exist here', () => {
   test.each(requests)('%s is 404 with the same body for another workspace and for a missing agent', async (method, body) => {
     const theirs = field(await rest.ask('POST', list, { key: rest.other, body: { name: 'theirs', model: 'demo/echo' } }), 'id');
     const answers = [];
-    for (const id of [theirs, 'nobody', 'a'.repeat(3000), '%00', '__proto__', "'; drop table agent; --", '%F0%9F%99%82']) {
+    for (const id of [theirs, 'absent', 'a'.repeat(3000), '%00', '__proto__', "'; drop table agent; --", '%F0%9F%99%82']) {
       answers.push(await rest.ask(method, `${list}/${id}`, { body }));
     }
     expect(new Set(answers.map((answer) => `${answer.status} ${JSON.stringify(answer.body)}`))).toEqual(
@@ -409,7 +409,7 @@ test('a refused write raises no revision and leaves no event', async () => {
     'acme',
   ]);
   await rest.ask('POST', list, { body: { name: 'x' } });
-  await rest.ask('PUT', `${list}/nobody`, { body: {} });
+  await rest.ask('PUT', `${list}/absent`, { body: {} });
   const after = await rest.pool.query('select revision, (select count(*) from admin_event) as events from workspace where slug = $1', [
     'acme',
   ]);

@@ -28,7 +28,7 @@ describe.each(paths)('%s', (path) => {
     ['a character less', (key: string) => `Bearer ${key.slice(0, -1)}`],
     ['a character more', (key: string) => `Bearer ${key}a`],
     ['another workspace in it', (key: string) => `Bearer ${key.replace('_acme_', '_other_')}`],
-    ['a workspace that never was', (key: string) => `Bearer ${key.replace('_acme_', '_nobody_')}`],
+    ['a workspace that never was', (key: string) => `Bearer ${key.replace('_acme_', '_absent_')}`],
     ['something after it', (key: string) => `Bearer ${key} x`],
     ['an unknown one', () => `Bearer gsk_acme_${'a'.repeat(40)}`],
     ['a short one', () => 'Bearer gsk_acme_abc'],
@@ -81,7 +81,7 @@ test('a service key has the current role of its maker', async () => {
 test('another workspace in the path is 403, whether it exists or not', async () => {
   for (const path of [
     '/other/admin/workspacePolicy',
-    '/nobody/admin/workspacePolicy',
+    '/absent/admin/workspacePolicy',
     '/acm/admin/audit',
     '/ACME/admin/audit',
     '/%00/admin/audit',

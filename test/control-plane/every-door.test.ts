@@ -270,7 +270,7 @@ const classes: Readonly<Record<string, (outcome: Outcome) => boolean>> = {
   'denied by the agent type': (outcome) => isDeniedBy(outcome, 'agent-type'),
   'denied by the organisation for the user': (outcome) => isDeniedBy(outcome, 'user', 'organisation'),
   'denied by the user': (outcome) => isDeniedBy(outcome, 'user', 'self'),
-  'without room': ({ code }) => code === 'rate_limited',
+  'used up': ({ code }) => code === 'rate_limited',
   override: ({ rule }) => rule?.override === true,
   'audit mode': ({ shadow }) => shadow !== null,
   allowed: ({ decision }) => decision === 'allow',

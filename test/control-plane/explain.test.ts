@@ -189,7 +189,7 @@ describe('permission to ask', () => {
     const key = await rest.keyOf('member', ['*'], 'ann');
     expect(await statusOf({ sub: 'ann' }, key)).toBe(200);
     expect(await statusOf({ role: 'owner' }, key)).toBe(200);
-    for (const sub of ['owner', 'nobody', 'apikey:1']) expect([sub, await statusOf({ sub }, key)]).toEqual([sub, 403]);
+    for (const sub of ['owner', 'absent', 'apikey:1']) expect([sub, await statusOf({ sub }, key)]).toEqual([sub, 403]);
   });
 
   test('a service key may ask about itself', async () => {
@@ -200,7 +200,7 @@ describe('permission to ask', () => {
   test('owners and admins may ask about every member', async () => {
     const key = await rest.keyOf('admin');
     expect(await statusOf({ sub: 'ann' }, key)).toBe(200);
-    expect(await statusOf({ sub: 'nobody' }, key)).toBe(400);
+    expect(await statusOf({ sub: 'absent' }, key)).toBe(400);
     expect(await statusOf({ sub: 'olga' }, key)).toBe(400);
   });
 });

@@ -268,7 +268,7 @@ describe('keys', () => {
     const { rows } = await rest.pool.query<{ id: string }>(
       `select k.id from api_key k join workspace w on w.id = k.workspace_id where w.slug = 'other'`,
     );
-    for (const one of [id, rows[0]?.id, 'nobody', '%00', '__proto__']) {
+    for (const one of [id, rows[0]?.id, 'absent', '%00', '__proto__']) {
       expect(await rest.ask('DELETE', `${keys}/${one}`)).toMatchObject({ status: 404, body: { error: 'there is no such key' } });
       expect((await rest.ask('POST', `${keys}/${one}/rotate`)).status).toBe(404);
     }
@@ -276,7 +276,7 @@ describe('keys', () => {
   });
 
   test.each([
-    ['a uid that is no member', { uid: 'nobody' }],
+    ['a uid that is no member', { uid: 'absent' }],
     ['an expiry in the past', { expiresAt: '2020-01-01T00:00:00Z' }],
     ['an expiry that is no time', { expiresAt: 'soon' }],
     ['an unknown tier', { tier: 'nightly' }],
@@ -440,7 +440,7 @@ describe('members', () => {
     ['a uid with a colon', { uid: 'a:b' }],
     ['an empty uid', { uid: '' }],
     ['a long uid', { uid: 'u'.repeat(129) }],
-    ['no e-mail', { email: 'nobody' }],
+    ['no e-mail', { email: 'absent' }],
     ['an unknown role', { role: 'root' }],
   ])('%s is 400', async (_, fields) => {
     expect((await rest.ask('POST', members, { body: { uid: 'x', email: 'x@y.z', role: 'member', ...fields } })).status).toBe(400);

@@ -225,7 +225,7 @@ test.each<readonly [string, (grant: number) => readonly LeaseRequest[], RegExp]>
     (grant) => [greet('liar'), asks(ask({ counter: limitOf(everything, 'liar'), settled: settledBy(grant, 61) }))],
     /61 calls of grant \d+ were reported as used, but it had 1?\d/,
   ],
-])('%s: costs its own stream, and nobody else anything', async (_, messagesOf, refusal) => {
+])('%s: costs its own stream, and affects no other', async (_, messagesOf, refusal) => {
   const honest = open();
   const before = await answerOf(honest, ask({ waiting: 0 }));
   const victim = open('liar');

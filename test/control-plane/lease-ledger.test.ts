@@ -29,7 +29,7 @@ const policy: QuotaPolicy = {
   windowSeconds: 60,
   limitMax: (id) => (id === 'gone' ? null : max),
   capOf: (agentId) => (agentId === 'agent' ? 10 : null),
-  hasSubject: (sub) => sub !== 'nobody',
+  hasSubject: (sub) => sub !== 'absent',
   hasKey: (id) => id === 'key-1',
 };
 
@@ -207,7 +207,7 @@ test('counters are separate by subject, limit, run and workspace', async () => {
     tokensOf(await link.ask([ask(limit('a', 'ann'), waiting), ask(limit('a', 'bob'), waiting), ask(limit('b', 'ann'), waiting)])),
   ).toBe(3 * max);
   expect(await resultOf(link, ask(runOf('agent')))).toMatchObject({ kind: 'grant', tokens: 5, ttlMs: null });
-  expect(await resultOf(link, ask(runOf('nobody')))).toEqual({ kind: 'none' });
+  expect(await resultOf(link, ask(runOf('absent')))).toEqual({ kind: 'none' });
   await database.pool.query(
     "insert into workspace (slug, frozen, revision, created_at, raised_at) values ('apart', false, 1, now(), now())",
   );
@@ -336,7 +336,7 @@ test('a library asks only for its own subject, and a process for existing subjec
   const beyond = [limit('a', 'bob'), runOf('agent', { sub: 'bob' })];
   for (const counter of beyond) expect(await resultOf(library, ask(counter, { waiting: max }))).toMatchObject({ kind: 'later' });
   for (const counter of beyond) expect(await resultOf(process, ask(counter, { waiting: max }))).toMatchObject({ kind: 'grant' });
-  const absent = [limit('a', 'nobody'), runOf('agent', { sub: 'nobody' }), runOf('agent', { keyId: 'key-2' })];
+  const absent = [limit('a', 'absent'), runOf('agent', { sub: 'absent' }), runOf('agent', { keyId: 'key-2' })];
   for (const counter of absent) expect(await resultOf(process, ask(counter))).toMatchObject({ kind: 'later' });
   expect(replica.demanded()).toBe(5);
   const { rows } = await database.pool.query('select count(*)::int as counters from quota_counter where workspace_id = $1', [workspaceId]);

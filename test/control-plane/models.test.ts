@@ -54,7 +54,7 @@ describe('recognition', () => {
     'openai/claude-sonnet-4-5',
     'google/claude-sonnet-4-5',
     'openai/claude-haiku-4-5-20251001',
-    'nobody/gpt-5',
+    'absent/gpt-5',
     'gpt-5-20251231',
     'claude-haiku-4-5-whatever',
     'text-embedding-3-large',

@@ -107,7 +107,7 @@ describe('the redirect to the issuer', () => {
   });
 
   test('looks the same for a workspace that does not exist; for an impossible slug it is 400', async () => {
-    expect((await visit('/nobody/admin/session/oidc')).status).toBe(302);
+    expect((await visit('/absent/admin/session/oidc')).status).toBe(302);
     expect((await visit('/No-Slug/admin/session/oidc')).status).toBe(400);
   });
 
@@ -151,8 +151,8 @@ describe('the redirect to the issuer', () => {
 
   test('for a workspace that does not exist, only the slug is stored of what its sender chose', async () => {
     await rest.pool.query('delete from sign_in');
-    await visit('/nobody/admin/session/oidc?return=/long/way');
-    expect((await rest.pool.query('select workspace, return_to from sign_in')).rows).toEqual([{ workspace: 'nobody', return_to: '/' }]);
+    await visit('/absent/admin/session/oidc?return=/long/way');
+    expect((await rest.pool.query('select workspace, return_to from sign_in')).rows).toEqual([{ workspace: 'absent', return_to: '/' }]);
   });
 });
 
@@ -188,7 +188,7 @@ describe('the return from the issuer', () => {
   test.each([
     ['by their uid', { sub: 'max' }, 'max'],
     ['by both', { sub: 'max', email: 'max@acme.test', email_verified: true }, 'max'],
-    ['by their uid, with an e-mail that nobody has', { sub: 'max', email: 'else@acme.test', email_verified: true }, 'max'],
+    ['by their uid, with an unknown e-mail', { sub: 'max', email: 'else@acme.test', email_verified: true }, 'max'],
     ['by their e-mail, with a sub that can be no uid', { sub: '\u0000', email: 'ann@acme.test', email_verified: true }, 'ann'],
     ['by their verified e-mail, in any case', { sub: '00u1', email: 'ANN@Acme.Test', email_verified: true }, 'ann'],
   ])('a member is recognised %s', async (_, said, uid) => {
@@ -203,7 +203,7 @@ describe('the return from the issuer', () => {
   });
 
   test.each([
-    ['nobody', { sub: 'stranger', email: 'stranger@acme.test', email_verified: true }],
+    ['absent', { sub: 'outsider', email: 'outsider@acme.test', email_verified: true }],
     ['an e-mail that is not verified', { sub: '00u1', email: 'ann@acme.test', email_verified: false }],
     ['an e-mail of which nothing is said', { sub: '00u1', email: 'ann@acme.test' }],
     ['one member by uid and another by e-mail', { sub: 'max', email: 'ann@acme.test', email_verified: true }],
@@ -218,7 +218,7 @@ describe('the return from the issuer', () => {
     expect(answer.status).toBe(403);
     expect(errorOf(answer)).toContain('member');
     expect(cookieOf(answer, 'tollgate_session')).toBe('');
-    expect((await rest.pool.query('select 1 from member where uid in ($1, $2)', ['stranger', '00u1'])).rowCount).toBe(0);
+    expect((await rest.pool.query('select 1 from member where uid in ($1, $2)', ['outsider', '00u1'])).rowCount).toBe(0);
   });
 
   test('two members with one e-mail are 403: the answer does not say which', async () => {
@@ -244,7 +244,7 @@ describe('the return from the issuer', () => {
     claims = { sub: 'olga', email: 'olga@other.test', email_verified: true };
     const here = await signIn();
     expect(here.status).toBe(403);
-    expect((await signIn('/nobody/admin/session/oidc')).body).toEqual(here.body);
+    expect((await signIn('/absent/admin/session/oidc')).body).toEqual(here.body);
     expect((await signIn('/other/admin/session/oidc')).status).toBe(302);
   });
 });
@@ -361,7 +361,7 @@ describe('an invalid proof of identity', () => {
 
   test.each([
     ['another nonce', { nonce: 'other' }],
-    ['another audience', { aud: 'somebody-else' }],
+    ['another audience', { aud: 'another-person' }],
     ['another issuer', { iss: 'https://evil.test' }],
     ['an end in the past', { exp: 1_000 }],
   ])('a token with %s is 403', async (_, said) => {

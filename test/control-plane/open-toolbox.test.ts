@@ -66,7 +66,7 @@ test.each<readonly [readonly string[], readonly string[]]>([
     ['files.write', 'mail.read'],
     ['files.write', 'mail.read'],
   ],
-  [['mail.none', 'nobody.*'], []],
+  [['mail.none', 'absent.*'], []],
   [['file*', '*'], []],
   [[], []],
 ])('enabledTools %j are %j', async (enabledTools, names) => {

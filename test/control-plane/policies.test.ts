@@ -253,7 +253,7 @@ describe('explain', () => {
   test.each([
     ['no subject', { ...question, role: undefined }],
     ['two subjects', { ...question, sub: 'owner' }],
-    ['an unknown subject', { ...question, role: undefined, sub: 'nobody' }],
+    ['an unknown subject', { ...question, role: undefined, sub: 'absent' }],
     ['an unknown role', { ...question, role: 'root' }],
     ['an unknown tier', { ...question, tier: 'nightly' }],
     ['no tool', { ...question, tool: undefined }],

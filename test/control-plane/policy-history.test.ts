@@ -122,7 +122,7 @@ describe('pages', () => {
   );
 
   test('of documents that were never written are empty', async () => {
-    for (const document of ['role:admin', 'user:nobody:organisation', 'agent-type:x::api::'])
+    for (const document of ['role:admin', 'user:absent:organisation', 'agent-type:x::api::'])
       expect(await read(`document=${encodeURIComponent(document)}`)).toEqual({ history: [], count: 0 });
   });
 

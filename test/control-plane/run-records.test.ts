@@ -116,7 +116,7 @@ describe('a run', () => {
     await books().records.end(root, completed);
     expect(await books().records.begin({ ...child, id: makeId(randomBytes), parentRunId: root.id })).toBe(false);
     expect(await books().records.begin({ ...child, id: makeId(randomBytes), parentRunId: one })).toBe(false);
-    expect(await books().records.begin({ ...child, id: makeId(randomBytes), parentRunId: 'nobody' })).toBe(false);
+    expect(await books().records.begin({ ...child, id: makeId(randomBytes), parentRunId: 'absent' })).toBe(false);
   });
 
   test('of another workspace looks like a missing one, to read, list and cancel', async () => {

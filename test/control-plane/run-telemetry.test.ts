@@ -37,7 +37,7 @@ afterAll(async () => {
 });
 
 const traceId = '0af7651916cd43dd8448eb211c80319c';
-const secret = 'nobody-else-may-read-this';
+const secret = 'only-the-owner-may-read-this';
 
 test('its spans follow the conventions, are in the trace of the request, and hold no text of the run', async () => {
   expect((await rest.ask('POST', '/acme/admin/toolServers', { body: { name: 'files', url: server.url } })).status).toBe(200);

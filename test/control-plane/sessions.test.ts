@@ -146,7 +146,7 @@ describe('a change by cookie', () => {
     async (method) => {
       const { cookie, csrf } = await open();
       const url =
-        method === 'POST' ? '/acme/admin/keys/nobody/rotate' : method === 'DELETE' ? '/acme/admin/keys/nobody' : `${agents}/nobody`;
+        method === 'POST' ? '/acme/admin/keys/absent/rotate' : method === 'DELETE' ? '/acme/admin/keys/absent' : `${agents}/absent`;
       const body = method === 'PUT' || method === 'PATCH' ? {} : undefined;
       expect((await rest.ask(method, url, { key: null, headers: { cookie }, body })).status).toBe(403);
       expect((await rest.ask(method, url, { key: null, headers: { cookie, 'x-csrf-token': csrf }, body })).status).toBe(404);

@@ -236,14 +236,14 @@ test('one that reconnects before its broken stream was written is listed, and ot
   const second = a.enters(await entering('flapping'));
   second.left();
   const third = a.enters(await entering('flapping'));
-  const other = a.enters(await entering('beside'));
+  const other = a.enters(await entering('second'));
   await a.write();
   expect(await shown('flapping')).toMatchObject({ connected: true });
-  expect(await shown('beside')).toMatchObject({ connected: true });
+  expect(await shown('second')).toMatchObject({ connected: true });
   third.left();
   other.left();
   await a.write();
-  expect([await shown('flapping'), await shown('beside')]).toMatchObject([{ connected: false }, { connected: false }]);
+  expect([await shown('flapping'), await shown('second')]).toMatchObject([{ connected: false }, { connected: false }]);
   await Promise.all([a.close(), b.close()]);
 });
 

@@ -135,7 +135,7 @@ describe('caps', () => {
       { ...call, hookEvent: 'PostToolUse' },
       { ...call, sessionId: 'session-2', ts: at(-2000) },
       { ...call, sessionId: 'session-old', ts: at(-3_600_001) },
-      { sessionId: 'nobody’s' },
+      { sessionId: 'a missing one’s' },
     ]);
     const { caps } = await usage();
     expect(caps).toEqual([

@@ -38,10 +38,10 @@ async function makeNames(): Promise<Parameters<typeof requestOf>[1]> {
       workspace: ['acme'],
       slug: ['walked', 'other', 'Not A Slug'],
       id: [agent, field(key, 'id'), field(await rest.run(agent, { input: 'walk' }), 'id'), 'A'.repeat(20)],
-      role: ['owner', 'admin', 'member', 'guest'],
+      role: ['owner', 'admin', 'member', 'visitor'],
       key: ['hook::api::triage', 'hook::api::', 'a/b::interactive::c', 'none'],
       // Not the owner, whose key the walk uses.
-      uid: ['mia', 'nobody'],
+      uid: ['mia', 'absent'],
       name: ['github', 'files'],
     },
     properties: {
@@ -49,7 +49,7 @@ async function makeNames(): Promise<Parameters<typeof requestOf>[1]> {
       tier: ['api'],
       decision: ['allow'],
       since: ['2026-06-25T11:00:00Z'],
-      sub: ['mia', 'nobody'],
+      sub: ['mia', 'absent'],
       uid: ['mia', 'max', 'maria'],
       email: ['max@acme.test'],
       slug: ['walked'],

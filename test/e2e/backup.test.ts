@@ -145,7 +145,7 @@ test('after a dump under load is restored into a new database, the sidecar conti
   await postgres.program('createdb', '-h', postgres.folder, '-U', 'postgres', 'restored');
   await postgres.program('pg_restore', '-h', postgres.folder, '-U', 'postgres', '--exit-on-error', '--dbname=restored', dump);
   const restored = await runProgram('control-plane/bin.js', { DATABASE_URL: postgres.url('restored') }, ['restore']);
-  expect(restored).toMatchObject({ code: 0, err: expect.stringContaining('of 1 workspaces takes its policy anew') });
+  expect(restored).toMatchObject({ code: 0, err: expect.stringContaining('of 1 workspaces fetches its policy again') });
   const port = plane.grpc.split(':').at(-1) ?? '';
   const again = keep(await startControlPlane({ ...planeEnv, DATABASE_URL: postgres.url('restored'), TOLLGATE_GRPC_PORT: port }));
 

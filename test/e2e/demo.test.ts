@@ -24,7 +24,7 @@ async function runDemo(onOutput: (output: string, demo: ChildProcess) => void = 
   const temporary = mkdtempSync(join(tmpdir(), 'tollgate-e2e-'));
   onTestFinished(() => rmSync(temporary, { recursive: true, force: true }));
   // A database and a key of the user: a demo must not touch them.
-  const theirs = { DATABASE_URL: 'postgres://nobody@127.0.0.1:1/nothing', TOLLGATE_OWNER_KEY: 'theirs' };
+  const theirs = { DATABASE_URL: 'postgres://absent@127.0.0.1:1/nothing', TOLLGATE_OWNER_KEY: 'theirs' };
   const demo = spawn(process.execPath, [program], { env: { ...process.env, ...theirs, TMPDIR: temporary } });
   const family = new Set([demo.pid ?? 0]);
   let output = '';

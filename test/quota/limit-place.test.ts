@@ -43,7 +43,7 @@ const id: fc.Arbitrary<DocumentId> = fc.oneof(
 /** Returns every limit that a sidecar may find there, by its id. */
 function limitsOf(compiled: CompiledDocument): readonly (readonly [string, number])[] {
   const indexed = indexDocument(compiled);
-  const tools = ['unheard of', ...compiled.tools.map(([key]) => key)];
+  const tools = ['not listed', ...compiled.tools.map(([key]) => key)];
   const types = ['none', ...compiled.agentTypes.map(([key]) => key)];
   return tools.flatMap((tool) =>
     types.flatMap((type) =>
@@ -75,7 +75,7 @@ test.each([
   'workspace',
   'workspace ',
   'workspace defaults.api ',
-  'workspace defaults.nobody',
+  'workspace defaults.absent',
   'workspace tools["b"].api',
   'workspace tools["\\u0061"].api',
   'workspace tools["a].api',

@@ -125,6 +125,6 @@ test('the highest rates are those of the most expensive hour of a day, where the
 });
 
 test('a name that is not a model has no known rates', () => {
-  expect(ratesOf('nobody/nothing', at)).toBeNull();
-  expect(dearestRatesOf('nobody/nothing', at)).toBeNull();
+  expect(ratesOf('absent/nothing', at)).toBeNull();
+  expect(dearestRatesOf('absent/nothing', at)).toBeNull();
 });

@@ -51,7 +51,7 @@ test('a tool that is denied during the run is refused, recorded, and no longer o
 
 test.each([
   ['removed', []],
-  ['registered anew', [workspaceServer({ name: 'box', definition: 'second', tools: [] })]],
+  ['registered again', [workspaceServer({ name: 'box', definition: 'second', tools: [] })]],
 ])('a tool whose server is %s during the run is refused with an explanation, recorded, and no longer offered', async (_, servers) => {
   const scopes = [{ name: 'two', requiredScopes: ['box:read'] }];
   const running = await startRunning({

@@ -271,7 +271,7 @@ test('arguments that do not fit the schema return to the model as an error that 
   expect(end.data).toMatchObject({ stopReason: 'goal_complete', usage: { toolCallCount: 1 } });
   expect(running.toolbox.seen).toEqual([{ name: 'box.one', input: { n: 1 } }]);
   const told = running.model.requests[1]?.messages.slice(2).map((message) => (message.role === 'tool' ? message.output : ''));
-  const again = 'Put that right and call again, or go on without it.';
+  const again = 'Correct that and call again, or continue without it.';
   expect(told).toEqual([
     `The call of "box.one" was not made: call_malformed: the arguments do not fit the tool's schema: /n must be a number. ${again}`,
     `The call of "box.one" was not made: call_malformed: the arguments are not JSON. ${again} What you sent is shown in the call as "unreadable_arguments".`,
@@ -330,7 +330,7 @@ test('a reply that was cut off because others have reserved money did not end at
 test('a model that pauses is asked to continue, within its number of rounds', async () => {
   const running = await startRunning({ lines: [{ text: 'wait', finish: 'paused' }, { text: 'done' }] });
   expect((await running.run()).end.data).toMatchObject({ stopReason: 'goal_complete', output: 'done' });
-  expect(running.model.requests[1]?.messages.at(-1)).toEqual({ role: 'user', text: 'Go on.' });
+  expect(running.model.requests[1]?.messages.at(-1)).toEqual({ role: 'user', text: 'Continue.' });
   const forever = await startRunning({ state: { agents: [someAgent({ maxToolRounds: 3 })] }, lines: [{ finish: 'paused' }] });
   expect(stopReason((await forever.run()).end)).toBe('max_rounds');
   expect(forever.model.requests).toHaveLength(4);
@@ -448,7 +448,7 @@ test('a run is refused without a trace for: no such agent, another key, no such 
     return error instanceof AppError ? `${error.code}: ${error.publicMessage}` : error;
   };
   const pins = { tier: null, agent: 'other', client: null };
-  expect(await refusal({}, { agentId: 'nobody' })).toBe('not_found: there is no such agent');
+  expect(await refusal({}, { agentId: 'absent' })).toBe('not_found: there is no such agent');
   expect(await refusal({}, {}, { actor: { pins } })).toBe('forbidden: this key is for the agent "other" only');
   expect(await refusal({ state: { agents: [someAgent({ model: 'x' })] } })).toBe('bad_request: the model x is not known');
   expect(await refusal({ state: { agents: [someAgent({ suspended: true })] } })).toMatch(/^forbidden: agent_suspended/);

@@ -196,7 +196,7 @@ describe('an answer', () => {
       { a: 2, b: [1] },
     ],
     [
-      'structured content beside another text is there with it',
+      'structured content next to another text is there with it',
       { content: [text('see')], structuredContent: { a: 2 } },
       { content: [text('see')], structuredContent: { a: 2 } },
     ],
@@ -219,7 +219,7 @@ describe('an answer', () => {
         { type: 'resource_link', uri: 'file:///z', name: 'z' },
       ],
     ],
-    ['what no database can hold is mended', { content: [text('a\0b\ud800')] }, 'a\ufffdb\ufffd'],
+    ['what no database can hold is repaired', { content: [text('a\0b\ud800')] }, 'a\ufffdb\ufffd'],
   ])('%s', async (_what, result, output) => {
     expect(await answered(result)).toEqual({ output, isError: false });
   });

@@ -29,7 +29,7 @@ test('a resealed text opens by the first key alone; what the first key sealed or
     fc.property(keys, text, place, ([old = '', ...others], secret, where) => {
       const sealed = sealerOf(old).seal(secret, where);
       const resealed = sealerOf(...others, old).reseal(sealed, where);
-      if (resealed === null) throw new Error('it was not sealed anew');
+      if (resealed === null) throw new Error('it was not sealed again');
       const [first = ''] = others;
       expect(sealerOf(first).open(resealed, where)).toBe(secret);
       expect(sealerOf(old).open(resealed, where)).toBe(null);

@@ -118,7 +118,7 @@ row('PATCH /api/v1/agents/{id}', [
     when: 'for a field that is not writable',
     ask: () => rest.ask('PATCH', one(), { body: { createdAt: '2026-06-25T00:00:00Z' } }),
   },
-  { status: 400, when: 'for an unrecognized model', ask: () => rest.ask('PATCH', one(), { body: { model: 'nobody/knows' } }) },
+  { status: 400, when: 'for an unrecognized model', ask: () => rest.ask('PATCH', one(), { body: { model: 'absent/knows' } }) },
   { status: 400, when: 'for a cap out of bounds', ask: () => rest.ask('PATCH', one(), { body: { maxToolCalls: 0 } }) },
   ...unauthenticated('PATCH', one, {}),
   ...missing('PATCH', {}),

@@ -78,7 +78,7 @@ describe('role policies', () => {
       body: {},
     })),
     { status: 200, when: 'for any member', ask: () => rest.ask('GET', url, { key: member }), body: {} },
-    { status: 400, when: 'for a role that is none', ask: () => rest.ask('GET', `${list}/guest`) },
+    { status: 400, when: 'for a role that is none', ask: () => rest.ask('GET', `${list}/visitor`) },
     ...refused('GET', url),
   ]);
   row('PUT /{workspace}/admin/rolePolicies/{role}', [

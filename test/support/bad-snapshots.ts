@@ -294,7 +294,7 @@ export const badSnapshots: readonly (readonly [string, SnapshotMessage, NackCode
   ['a delegation depth of a fraction', inAgent({ maxDelegationDepth: 1.5 }), 'entry_invalid', 'maxDelegationDepth'],
   ['suspended as a number', inAgent({ suspended: 0 }), 'entry_invalid', 'suspended'],
   ['a member under another uid', withEntry('member/ann', member({ uid: 'bob' })), 'entry_invalid', 'bob'],
-  ['a member of no role', withEntry('member/ann', change(member(), { role: 'guest' })), 'entry_invalid', 'role'],
+  ['a member of no role', withEntry('member/ann', change(member(), { role: 'visitor' })), 'entry_invalid', 'role'],
   ['a member without e-mail', withEntry('member/ann', without(member(), 'email')), 'entry_invalid', 'email'],
   ['a key under another id', withEntry('key/key-1', key({ id: 'key-2' })), 'entry_invalid', 'key-2'],
   ['a key of no role', inKey({ role: 'toString' }), 'entry_invalid', 'role'],

@@ -25,8 +25,8 @@ test.each([
   ['of both', `URI:${uriOf(ofKey)}, URI:tollgate://workspace/other/key/a`, false],
   ['of a workspace whose name begins alike', 'URI:tollgate://workspace/acme-2/key/a', false],
   ['of a pod', `URI:${uriOf(ofPod)}`, true],
-  ['of somebody else', 'DNS:app, URI:spiffe://cluster.local/ns/agents/sa/default', true],
-  ['of nobody', '', true],
+  ['of another key', 'DNS:app, URI:spiffe://cluster.local/ns/agents/sa/default', true],
+  ['without a name', '', true],
   ['of a form that we do not know', 'URI:tollgate://workspace/acme', false],
   ['in quotes, as Node writes what could be several', 'URI:"tollgate://workspace/other/key/a, URI:x"', false],
 ] as const)('a certificate %s', (_, names, isGood) => {

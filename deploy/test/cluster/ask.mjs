@@ -7,7 +7,7 @@ const answer = await fetch(`${hooks}/tool-use`, {
     tool_name: 'job.run',
     tool_input: { by: process.argv[2] },
     session_id: 'job',
-    agent_name: 'somebody',
+    agent_name: 'someone',
     agent_tier: 'interactive',
   }),
 });

@@ -45,7 +45,7 @@ async function call(lane) {
   calls += 1;
   const tool = toolOf(calls);
   const input = { n: `${boot}-${calls}` };
-  const question = { tool_name: tool, tool_input: input, session_id: `${boot}-${lane}`, agent_name: 'somebody', agent_tier: 'interactive' };
+  const question = { tool_name: tool, tool_input: input, session_id: `${boot}-${lane}`, agent_name: 'someone', agent_tier: 'interactive' };
   say({ event: 'asked', ...input, tool });
   const { decision, kind, request_id: requestId } = await ask('tool-use', question);
   say({ event: 'answered', ...input, decision, kind, requestId });

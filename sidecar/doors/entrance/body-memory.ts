@@ -63,7 +63,7 @@ const form = /^\s*application\/x-www-form-urlencoded\b/i;
 
 /** The memory budget did not have enough free space in time. */
 export class MemoryIsFull extends Error {
-  override readonly name = 'NoRoom';
+  override readonly name = 'MemoryIsFull';
 }
 
 export class BodyMemory {

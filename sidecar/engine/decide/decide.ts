@@ -124,7 +124,7 @@ const dryWords = {
 } as const;
 
 const retryWords = (retryAfterMs: number | null): string =>
-  retryAfterMs === null ? '' : `; there is room again in ${Math.ceil(retryAfterMs / 1000)} s`;
+  retryAfterMs === null ? '' : `; there is capacity again in ${Math.ceil(retryAfterMs / 1000)} s`;
 
 /** Returns the decision together with what all layers would have decided if all were enforced, if that differs. */
 function withShadow(caller: Caller, tool: string, decision: Decision, { fold, limits }: ShadowPlan, usage: Usage, now: number): Decision {

@@ -60,12 +60,12 @@ export function denialOf(tool: string, requestId: string, decision: Decision, fi
 export function denialText(denial: Denial): string {
   const { tool, code, reason } = denial;
   const name = JSON.stringify(tool);
-  if (code === 'call_malformed') return `The call of ${name} was not made: ${reason}. Put that right and call again, or go on without it.`;
+  if (code === 'call_malformed') return `The call of ${name} was not made: ${reason}. Correct that and call again, or continue without it.`;
   return `The call of ${name} was not permitted: ${reason}. ${adviceOn(denial)}`;
 }
 
 function adviceOn({ kind, retryAfterMs }: Denial): string {
-  if (kind === 'terminal') return 'Trying again will not help; go on without it or tell the user.';
+  if (kind === 'terminal') return 'Trying again will not help; continue without it or tell the user.';
   return retryAfterMs === null ? 'It may be allowed later.' : `It may be allowed again in ${Math.ceil(retryAfterMs / 1000)} s.`;
 }
 

@@ -45,7 +45,7 @@ export class SentAsks {
     const [lost, ...others] = this.#lost;
     const number = wants && lost !== undefined ? lost : (this.#number += 1);
     const ask = { number, at: now, max, isUnanswered: wants };
-    // `concat` allocates no room for more: most leases have one ask.
+    // `concat` allocates no space for more: most leases have one ask.
     this.#sent = this.#sent.filter((sent) => sent.number !== number).concat(ask);
     if (wants) {
       this.#lost = others;

@@ -28,7 +28,7 @@ export async function openWhenFull<Spool>({ open, ship, clock, log }: ShipWhenFu
         if (!isErrno(error, 'ENOSPC') && !isErrno(error, 'EDQUOT')) throw error;
         if (clock.now() >= until) throw error;
         if (shipper === undefined)
-          log.warn({ error: String(error), waitMs }, 'the disk has no room for a new spool: the existing spools are shipped first');
+          log.warn({ error: String(error), waitMs }, 'the disk has no space for a new spool: the existing spools are shipped first');
         shipper ??= ship(nothing);
         await new Promise<void>((tryAgain) => void clock.after(tryEveryMs, tryAgain));
       }

@@ -28,7 +28,7 @@ export async function* benchBehind({ tree, rounds, alone }: SideOptions): AsyncG
         const row = { name, unit, figure: 'behind', against: 'the first version' } as const;
         results.push(rowOf({ id: `S2 ${withCaps ? 'with caps ' : ''}at ${at}`, ...row }, seen.ours, seen.others.first));
       }
-    return [...results, await deniedRow('S2 calls denied though all had room', ours.sidecar)];
+    return [...results, await deniedRow('S2 calls denied though all had capacity', ours.sidecar)];
   });
   yield await withClosing((closing, folder) => manySidecars(tree, folder, closing));
 }

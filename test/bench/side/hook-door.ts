@@ -38,12 +38,12 @@ export const benchHookDoor = ({ tree, rounds, alone }: SideOptions): Promise<rea
       rowOf({ id: 'S1 p50', name: 'S1 hook endpoint at 1, p50', unit: 'ms', figure: 'p50', against: opa }, one.ours, one.others.opa),
       rowOf({ id: 'S1 p90', name: 'S1 hook endpoint at 1, p90', unit: 'ms', figure: 'p90', against: opa }, one.ours, one.others.opa),
       rowOf(
-        { id: null, name: 'S1 beside Cerbos at 64, CPU', ...cpu, against: 'Cerbos, audit log to a file' },
+        { id: null, name: 'S1 against Cerbos at 64, CPU', ...cpu, against: 'Cerbos, audit log to a file' },
         many.ours,
         many.others.cerbos,
       ),
       rowOf({ id: null, name: 'S1 behind it at 64, CPU', ...behind, against: '' }, many.ours, null),
-      await deniedRow('S1 calls denied though all had room', sidecar),
+      await deniedRow('S1 calls denied though all had capacity', sidecar),
     ];
   });
 

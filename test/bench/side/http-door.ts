@@ -41,7 +41,7 @@ export const benchHttpDoor = ({ tree, rounds, alone }: SideOptions): Promise<rea
       if (connections === 1) row('S3 p50', `S3 HTTP door at ${connections}, p50`, 'ms', 'p50', seen);
     }
     if (!alone) results.push(...(await orientation(ours, loaded, { upstream: upstream.url, folder, closing })));
-    return [...results, await deniedRow('S3 calls denied though all had room', sidecar)];
+    return [...results, await deniedRow('S3 calls denied though all had capacity', sidecar)];
   });
 
 interface Around {
@@ -59,6 +59,6 @@ async function orientation(
   const envoy = await unlessMissing(async () => loaded(await startEnvoy(folder, upstream, closing)));
   const seen = await loadInTurn(ours, { nginx, envoy }, { connections: 64, rounds: 1, folder });
   const compare = (against: string, theirs: Parameters<typeof rowOf>[2]): Row =>
-    rowOf({ id: null, name: `S3 beside ${against} at 64, CPU`, unit: cpuUnit, figure: 'cpu', against }, seen.ours, theirs);
+    rowOf({ id: null, name: `S3 against ${against} at 64, CPU`, unit: cpuUnit, figure: 'cpu', against }, seen.ours, theirs);
   return [compare('nginx, access log', seen.others.nginx), compare('Envoy, RBAC and access log', seen.others.envoy)];
 }

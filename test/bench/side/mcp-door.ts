@@ -45,7 +45,7 @@ export const benchMcpDoor = ({ tree, rounds, alone }: SideOptions): Promise<read
         rowOf({ id: 'S4 calls', name: `${name}, calls`, unit: '/s', figure: 'perSecond', against }, seen.ours, seen.others.bare),
       );
     }
-    return [...results, await deniedRow('S4 calls denied though all had room', sidecar)];
+    return [...results, await deniedRow('S4 calls denied though all had capacity', sidecar)];
   });
 
 /** Returns the request after the handshake of the older revision and one call that is answered correctly. */

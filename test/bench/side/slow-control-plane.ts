@@ -145,8 +145,8 @@ function resultOf({ roundTripMs, limit, order }: Place, { withCapacity, admitted
   return judge('S8 admitted', {
     name: `S8 ${roundTripMs} ms to the control plane, limit ${limit}, ${order}`,
     value: share * 100,
-    unit: '% of calls with room admitted',
-    baseline: `${withCapacity} calls with room; ${beyond} admitted beyond the limit`,
+    unit: '% of calls with capacity admitted',
+    baseline: `${withCapacity} calls with capacity; ${beyond} admitted beyond the limit`,
     ratio: share,
   });
 }

@@ -17,7 +17,7 @@ export function reportLines(outcome: Outcome): readonly string[] {
     `duplicated         ${duplicated}`,
     `chain              ${chain.said}`,
     `refused, by code   ${counts(findings.denied)}`,
-    `refused by limits  ${limited}, of them ${limitedWithCapacity} although the stepped window had room`,
+    `refused by limits  ${limited}, of them ${limitedWithCapacity} although the stepped window had capacity`,
     `without a decision ${counts(outcome.barred)}; ${outcome.unanswered} requests without an answer`,
     `policy changes     ${outcome.writes} asked for`,
     `healed             all sidecars back after ${ms(healed.reconnectedMs)}, from then current everywhere after ${ms(healed.currentMs)}, entries committed again after ${ms(healed.committedMs)}, control plane found again after ${ms(healed.recoveredMs)}, all shipped after ${ms(healed.shippedMs)}`,

@@ -88,7 +88,7 @@ export const needingTools: readonly SuiteTool[] = [
   ),
   needing(
     'test_input_required_result_multiple_inputs',
-    { user_name: form('What is your name?', 'name'), greeting: sample('Greet somebody'), client_roots: inputRequired.listRoots() },
+    { user_name: form('What is your name?', 'name'), greeting: sample('Greet a person'), client_roots: inputRequired.listRoots() },
     (answers) => JSON.stringify(answers),
     true,
   ),

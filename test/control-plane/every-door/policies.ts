@@ -83,7 +83,7 @@ const themes = {
   'the user denies': { ...all(quiet), self: denying },
   override: { ...all(quiet), workspace: denying, role: denying, agentType: overriding },
   audit: all(auditing),
-  'no room': all(full),
+  'used up': all(full),
   open: all(quiet),
 } as const satisfies Readonly<Record<string, Layers>>;
 

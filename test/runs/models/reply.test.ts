@@ -11,7 +11,7 @@ const choices = (index: number) => [{ delta: { tool_calls: [{ index, function: {
 
 test.each<readonly [string, (at: number) => LanguageModelV3StreamPart]>([
   ['texts', (at) => ({ type: 'text-start', id: `t${at}` })],
-  ['texts that nobody began', (at) => ({ type: 'text-delta', id: `t${at}`, delta: '' })],
+  ['texts without a beginning', (at) => ({ type: 'text-delta', id: `t${at}`, delta: '' })],
   ['thoughts of one name that begin and end', (at) => ({ type: at % 2 === 0 ? 'reasoning-start' : 'reasoning-end', id: 'r' })],
   ['calls', (at) => ({ type: 'tool-call', toolCallId: `c${at}`, toolName: 'a', input: '' })],
   ['calls without a name', (at) => ({ type: 'raw', rawValue: { choices: choices(at) } })],

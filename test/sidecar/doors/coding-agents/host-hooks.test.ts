@@ -40,7 +40,7 @@ const denies = (host: HostName, text: string): boolean => hostNamed(host)?.befor
 describe.each(hosts)('%s', (host) => {
   test.each([
     ['no key', ''],
-    ['an unknown key', `Bearer ${keyText('nobody')}`],
+    ['an unknown key', `Bearer ${keyText('absent')}`],
     ['a key without the scope', `Bearer ${keyText('reader')}`],
   ])('%s is answered with a denial that the host obeys, with 200 and no entry', async (_, authorization) => {
     const { ask, sidecar, lines } = await startHosts({ ...anybody, keys: [key(), key({ id: 'reader', scopes: ['policies.read'] })] });

@@ -67,7 +67,7 @@ function start() {
         give.set(name, giveBack);
         events.push(name);
       },
-      (error: unknown) => events.push(error instanceof MemoryIsFull ? `no room for ${name}` : String(error)),
+      (error: unknown) => events.push(error instanceof MemoryIsFull ? `no memory for ${name}` : String(error)),
     );
   };
   const end = (name: string): void => give.get(name)?.();
@@ -126,9 +126,9 @@ test('a text that gets no budget in time, or is cancelled, stops waiting and use
   hold('c', 'gone', 300, AbortSignal.abort());
   leaving.abort();
   await turns();
-  expect(events).toEqual(['first', 'no room for gone', 'no room for left']);
+  expect(events).toEqual(['first', 'no memory for gone', 'no memory for left']);
   await vi.advanceTimersByTimeAsync(5_000);
-  expect(events.at(-1)).toBe('no room for late');
+  expect(events.at(-1)).toBe('no memory for late');
   end('first');
   expect([memory.take('b', 500), vi.getTimerCount()]).toEqual([true, 0]);
 });
@@ -158,7 +158,7 @@ test('a text that waits behind a cancelled one starts at once', async () => {
   expect(events).toEqual([]);
   leaving.abort();
   await turns();
-  expect(events).toEqual(['no room for large', 'small']);
+  expect(events).toEqual(['no memory for large', 'small']);
 });
 
 test('pending texts have a separate budget, twice as large, and a text that exceeds it is rejected at once', async () => {
@@ -167,9 +167,9 @@ test('pending texts have a separate budget, twice as large, and a text that exce
   for (const name of ['a1', 'a2', 'a3']) hold('a', name, 400);
   hold('b', 'b1', 400);
   await turns();
-  expect(events).toEqual(['no room for a3']);
+  expect(events).toEqual(['no memory for a3']);
   await vi.advanceTimersByTimeAsync(5_000);
-  expect(events.slice(1)).toEqual(['no room for a1', 'no room for a2', 'no room for b1']);
+  expect(events.slice(1)).toEqual(['no memory for a1', 'no memory for a2', 'no memory for b1']);
   for (const name of ['c1', 'c2']) hold('c', name, 400);
   await turns();
   expect([events.length, vi.getTimerCount()]).toEqual([4, 2]);

@@ -122,7 +122,7 @@ test('all refusals of a key, at any door, are in one entry with their number', a
 
 test('another key has its own limit, and an invalid key is not counted', async () => {
   const { ask } = await start({ keys: [key(), key({ id: 'key2' })] });
-  for (const status of [401, 401]) expect(await ask('/govern/tool-use', use, { name: 'nobody' })).toMatchObject({ status });
+  for (const status of [401, 401]) expect(await ask('/govern/tool-use', use, { name: 'absent' })).toMatchObject({ status });
   for (const name of ['key1', 'key2']) expect(await ask('/govern/tool-use', use, { name })).toMatchObject({ status: 200 });
 });
 

@@ -50,7 +50,7 @@ test.each(paths)('%s: a body that does not arrive is cut off with 408', async (p
 test.each(paths.filter((path) => !path.startsWith('/hooks/')))(
   '%s: an invalid key is refused before the body has arrived',
   async (path) => {
-    expect(await halfSent(await start(), path, keyText('nobody'))).toMatch(/^HTTP\/1\.1 401 /);
+    expect(await halfSent(await start(), path, keyText('absent'))).toMatch(/^HTTP\/1\.1 401 /);
   },
 );
 
@@ -60,7 +60,7 @@ test('a host is refused in its own format, which its body selects, and is not wa
   onTestFinished(() => app.close());
   registerHostHooks(app, createEntrance({ sidecar, log: silentLog, metrics: exportSidecar(new Registry(), sidecar) }), 50);
   const { port } = new URL(await app.listen({ host: '127.0.0.1', port: 0 }));
-  const back = await halfSent(Number(port), '/hooks/claude-code', keyText('nobody'));
+  const back = await halfSent(Number(port), '/hooks/claude-code', keyText('absent'));
   expect(back).toMatch(/^HTTP\/1\.1 200 [^]*x-tollgate-answer: deny\r\n[^]*key_revoked: the key is unknown/);
-  expect(await halfSent(Number(port), '/hooks/nobody', keyText('key1'))).toMatch(/^HTTP\/1\.1 404 /);
+  expect(await halfSent(Number(port), '/hooks/absent', keyText('key1'))).toMatch(/^HTTP\/1\.1 404 /);
 });

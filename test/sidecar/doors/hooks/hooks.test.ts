@@ -95,7 +95,7 @@ test.each([
   ['a malformed key', 401, { authorization: 'Bearer gsk_acme_short' }],
   ['another scheme', 401, { authorization: `Basic ${own}` }],
   ['two keys', 401, { authorization: `Bearer ${own}, Bearer ${own}` }],
-  ['an unknown key', 401, { authorization: `Bearer ${keyText('nobody')}` }],
+  ['an unknown key', 401, { authorization: `Bearer ${keyText('absent')}` }],
   ['a key of another workspace', 401, { authorization: `Bearer ${keyText('key1', 'other')}` }],
   ['an expired key', 401, { authorization: `Bearer ${keyText('expired')}` }],
   ['another workspace in the path', 403, { path: '/other/govern/tool-use' }],

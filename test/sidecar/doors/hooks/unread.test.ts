@@ -115,7 +115,7 @@ test('where the memory budget of a caller is used up, the answer is 200 with a d
     retryAfterMs: 1_000,
   });
   // The budget belongs to the caller, and an invalid key is answered as invalid.
-  const unknown = await post('/govern/tool-use', { tool_name: 't' }, `Bearer ${keyText('nobody')}`);
+  const unknown = await post('/govern/tool-use', { tool_name: 't' }, `Bearer ${keyText('absent')}`);
   expect(unknown.status).toBe(401);
   expect(await (await post('/govern/tool-use', { tool_name: 't' })).json()).toMatchObject({ decision: 'allow' });
   await entrance.close();

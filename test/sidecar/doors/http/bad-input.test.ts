@@ -133,7 +133,7 @@ const cases: readonly (readonly [string, string, number | null])[] = [
   // Keys.
   ['no key', raw('GET /tools/billing/x').replace(/Authorization: .*\r\n/, ''), 401],
   ['two keys', raw('GET /tools/billing/x', [`Authorization: Bearer ${own}`]), 400],
-  ['an unknown key', raw('GET /tools/billing/x').replace(own, keyText('nobody')), 401],
+  ['an unknown key', raw('GET /tools/billing/x').replace(own, keyText('absent')), 401],
   ['a key without the scope', raw('GET /tools/billing/x').replace(own, keyText('reader')), 403],
 ];
 

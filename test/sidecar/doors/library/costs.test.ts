@@ -113,7 +113,7 @@ test('a free model runs on a budget of 0, and an unregistered agent has no cap',
   const { run, sidecar } = await start(0);
   expect(run.reserveCost(0)).toMatchObject({ allowed: true, cents: 0 });
   expect(run.reserveCost(0.01)).toMatchObject({ allowed: false, stopped: 'max_budget' });
-  expect(runOf(sidecar, 'somebody').reserveCost(1_000_000)).toMatchObject({ allowed: true });
+  expect(runOf(sidecar, 'someone').reserveCost(1_000_000)).toMatchObject({ allowed: true });
 });
 
 test('a caller without permission to call cannot spend', async () => {

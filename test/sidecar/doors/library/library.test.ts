@@ -86,7 +86,7 @@ test('a denied call never reaches the tool, and gives a reason that a model can 
   const denied = await denialOf(run(sidecar).guard('mail.send', () => (called += 1))({ to: 'bob' }));
   expect(called).toBe(0);
   expect(denied.message).toBe(
-    'The call of "mail.send" was not permitted: policy_denied: the workspace denies interactive calls of "mail.send" (tools["mail.send"].interactive). Trying again will not help; go on without it or tell the user.',
+    'The call of "mail.send" was not permitted: policy_denied: the workspace denies interactive calls of "mail.send" (tools["mail.send"].interactive). Trying again will not help; continue without it or tell the user.',
   );
   expect(denied.denial).toMatchObject({ allowed: false, code: 'policy_denied', kind: 'terminal', retryAfterMs: null });
   expect(await sidecar.entries()).toMatchObject([{ hookEvent: 'PreToolUse', decision: 'deny', code: 'policy_denied' }]);
@@ -233,7 +233,7 @@ test('an input that throws when it is read is denied, and nothing passes', async
   const denied = await denialOf(run(sidecar).guard('mail.send', () => 'sent')(trap));
   expect(denied.denial).toMatchObject({ code: 'call_malformed', reason: 'call_malformed: the input cannot be read' });
   expect(denied.message).toBe(
-    'The call of "mail.send" was not made: call_malformed: the input cannot be read. Put that right and call again, or go on without it.',
+    'The call of "mail.send" was not made: call_malformed: the input cannot be read. Correct that and call again, or continue without it.',
   );
   expect(await sidecar.entries()).toMatchObject([{ code: 'call_malformed' }]);
 });

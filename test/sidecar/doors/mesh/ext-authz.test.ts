@@ -101,12 +101,12 @@ const call = rpc('tools/call', { name: 'delete_repo', arguments: { repo: 'x' } }
 
 test.each<readonly [string, number, Http]>([
   ['no key', 401, { headers: { authorization: '' } }],
-  ['an unknown key', 401, { headers: { authorization: `Bearer ${keyText('nobody')}` } }],
+  ['an unknown key', 401, { headers: { authorization: `Bearer ${keyText('absent')}` } }],
   ['two keys', 401, { headers: { authorization: `Bearer ${own},Bearer ${own}` } }],
   ['a key without the scope', 403, { headers: { authorization: `Bearer ${keyText('reader')}` } }],
   ['an unknown tier', 400, { headers: { 'x-tollgate-tier': 'root' } }],
   ['no route', 400, { route: {} }],
-  ['the path of an unknown tool', 400, { path: '/tools/nobody/x', route: {} }],
+  ['the path of an unknown tool', 400, { path: '/tools/absent/x', route: {} }],
   ['dots', 400, { path: '/a/../b', route }],
   ['escaped dots', 400, { path: '/a/%2e%2e/b', route }],
   ['an escaped slash', 400, { path: '/a%2Fb', route }],

@@ -64,7 +64,7 @@ test.each([
   "sshpass -p '‹P›' ssh host",
   'machine h login maven password ‹P›',
   'the admin password is ‹P›.',
-  'Log in as "tech" with password "‹P›" and go on',
+  'Log in as "tech" with password "‹P›" and continue',
   'Your API key is ‹S›, keep it',
   'Passwort für den Drucker: ‹P›',
   'das Passwort lautet ‹P›.',

@@ -357,14 +357,14 @@ test('spools of processes that die later are found by periodic checks', async ()
   const clock = createManualClock();
   const spool = await openTestSpool({ folder, clock });
   const other = await openTestSpool({ folder });
-  other.append('"from the neighbour"');
+  other.append('"from the other"');
   const shipper = startShipper({ spool: spool.backlog, openStream: server.openStream, clock, folder, adoptEveryMs: 60_000 });
   await shipper.reaches('connected');
   await other.close();
   while (!clock.waits.includes(60_000)) await new Promise((resolve) => setImmediate(resolve));
   clock.advance(60_000);
   await server.hasCommitted(1);
-  expect(server.committed.get(other.backlog.id)).toEqual(['1: "from the neighbour"']);
+  expect(server.committed.get(other.backlog.id)).toEqual(['1: "from the other"']);
 });
 
 test('a record that cannot be read back is shipped as lost, and counted once however often it is sent', async () => {

@@ -94,7 +94,7 @@ test('a caller that waits when the spool is closed gets an unknown result, and t
 
 test('an entry that does not need a commit first is written at once', async () => {
   const { spool } = await openRemote();
-  expect(spool.append('"aside"')).toBe(1);
+  expect(spool.append('"other"')).toBe(1);
   expect(spool.backlog.last).toBe(1);
   await spool.close();
 });
