@@ -4,6 +4,7 @@ import { buildTree } from '../support/checkout/build.ts';
 import { measureStructure, type Structure } from './static/structure.ts';
 import { openTree } from '../support/checkout/tree.ts';
 import { countWords, type WordCounts } from './words/count.ts';
+import { readExceptions } from './words/exceptions.ts';
 import { readWords } from './words/list.ts';
 import { measureWays, type Ways } from './ways/ways.ts';
 
@@ -27,7 +28,7 @@ interface MeasureOptions {
 
 export async function measure({ own, root, commit, staticOnly }: MeasureOptions, cleanup: Cleanup): Promise<Measurement> {
   const tree = openTree(root);
-  const figures = { commit, structure: measureStructure(tree), words: countWords(tree, readWords()) };
+  const figures = { commit, structure: measureStructure(tree), words: countWords(tree, readWords(), readExceptions()) };
   if (staticOnly) return { ...figures, ways: null };
   await buildTree(own, tree, cleanup);
   return { ...figures, ways: await measureWays(tree, cleanup) };

@@ -92,6 +92,7 @@ const kindTitles: Readonly<Record<Kind, string>> = {
   testNames: 'tests',
   documents: 'docs',
   scripts: 'scripts',
+  texts: 'texts',
   fileNames: 'names',
 };
 

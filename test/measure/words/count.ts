@@ -1,6 +1,7 @@
 // Counts the listed words of a tree, tests and documents included: by word, by folder and by file. Called by main.ts.
 import { posix } from 'node:path';
 import type { Tree } from '../../support/checkout/tree.ts';
+import { createRemoveExceptions, type WordException } from './exceptions.ts';
 import type { ListedWord } from './list.ts';
 import { createFindWords } from './match.ts';
 import { type Kind, kinds, listPieces, type Piece } from './texts.ts';
@@ -17,17 +18,15 @@ export interface WordCounts {
   readonly byFile: Readonly<Record<string, Readonly<Record<string, number>>>>;
 }
 
-/** The list must contain the words. */
-const isList = (path: string): boolean => path.endsWith('/measure/words/words.yaml');
-
-export function countWords(tree: Tree, list: readonly ListedWord[]): WordCounts {
+export function countWords(tree: Tree, list: readonly ListedWord[], exceptions: readonly WordException[]): WordCounts {
   const find = createFindWords(list);
+  const removeExceptions = createRemoveExceptions(exceptions);
   const [byWord, byFolder, bySecondLevel] = [new Tally(), new Tally(), new Tally()];
   const all = new Tally();
   const byFile: Record<string, Record<string, number>> = {};
   const add = (path: string, pieces: readonly Piece[]): void => {
     for (const { kind, text } of pieces) {
-      for (const word of find(text)) {
+      for (const word of find(removeExceptions(path, text))) {
         all.add('', kind);
         byWord.add(word, kind);
         byFolder.add(path.includes('/') ? (path.split('/')[0] ?? '') : '(root)', kind);
@@ -36,7 +35,7 @@ export function countWords(tree: Tree, list: readonly ListedWord[]): WordCounts 
       }
     }
   };
-  for (const path of tree.files) if (!isList(path)) add(path, listPieces(tree, path));
+  for (const path of tree.files) add(path, listPieces(tree, path));
   for (const folder of listFolders(tree)) add(`${folder}/`, [{ kind: 'fileNames', text: posix.basename(folder) }]);
   return {
     all: all.counts()[''] ?? none,
@@ -58,7 +57,7 @@ function listFolders(tree: Tree): readonly string[] {
   return [...folders].filter((folder) => !folder.split('/').includes('gen'));
 }
 
-const none: Count = { all: 0, comments: 0, strings: 0, identifiers: 0, testNames: 0, documents: 0, scripts: 0, fileNames: 0 };
+const none: Count = { all: 0, comments: 0, strings: 0, identifiers: 0, testNames: 0, documents: 0, scripts: 0, texts: 0, fileNames: 0 };
 
 class Tally {
   readonly #counts = new Map<string, Count>();

@@ -1,18 +1,18 @@
 // Splits a file into the texts that people wrote, by kind: comments, strings, identifiers, test names, documents,
-// comments of scripts. Called by count.ts.
+// comments of scripts, texts of data. Called by count.ts.
 import { extname, posix } from 'node:path';
 import type { Comment } from 'oxc-parser';
 import { isNode, type Node, parseSource, walk } from '../static/syntax.ts';
 import { isCode, isGenerated, type Tree } from '../../support/checkout/tree.ts';
-import { listComments } from './comments.ts';
+import { listOtherPieces } from './comments.ts';
 
-export const kinds = ['comments', 'strings', 'identifiers', 'testNames', 'documents', 'scripts', 'fileNames'] as const;
+export const kinds = ['comments', 'strings', 'identifiers', 'testNames', 'documents', 'scripts', 'texts', 'fileNames'] as const;
 export type Kind = (typeof kinds)[number];
 
 export const kindsDefinition =
   'comments: of code, .proto and .sql; strings: of code, without paths of imports; identifiers: of code, each place; tests: names given to ' +
-  'test, it, describe and suite; docs: Markdown, all of it; scripts: comments of shell, YAML, Python, templates and image files; names: of files and folders. ' +
-  'Not counted: generated code, JSON, SQL itself, values of YAML, and the list itself.';
+  'test, it, describe and suite; docs: Markdown, all of it; scripts: comments of shell, YAML, Python, templates and image files; texts: the rest of those, JSON and .txt; names: of files and folders. ' +
+  'Not counted: generated code, and the exceptions of test/measure/words/exceptions.yaml.';
 
 export interface Piece {
   readonly kind: Kind;
@@ -24,7 +24,7 @@ export function listPieces(tree: Tree, path: string): readonly Piece[] {
   if (isGenerated(tree, path)) return [];
   if (isCode(path)) return [name, ...piecesOfCode(path, tree.read(path))];
   if (extname(path) === '.md') return [name, { kind: 'documents', text: tree.read(path) }];
-  return [name, ...listComments(path, () => tree.read(path))];
+  return [name, ...listOtherPieces(path, () => tree.read(path))];
 }
 
 function piecesOfCode(path: string, text: string): readonly Piece[] {
