@@ -1,5 +1,6 @@
 // Checks that the links between the documents of this repository lead to an existing file and to an existing heading in
-// it, and that the paths of CONTRIBUTING.md exist. `.ci/site.ts` checks the same of the built site.
+// it, and that the paths of CONTRIBUTING.md and of ways.md exist. `.ci/site.ts` checks the same of the
+// built site.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
