@@ -26,7 +26,7 @@ const anything: Shape = {
 const preview = record(
   {
     value: anything,
-    tool: described('whose exceptions hold', text(bounds.nameLength, nameProblem)),
+    tool: described('tool whose exceptions apply', text(bounds.nameLength, nameProblem)),
     redaction: described('a draft of the section of that name; absent: as stored', redactionSection),
   },
   ['value'],

@@ -110,7 +110,7 @@ const outage = fields({
 
 const listedName: Shape = { check: text(bounds.nameLength, nameProblem).check, schema: nameSchema };
 const agentCeiling = described(
-  'what members may give agents; absent: no scope and no delegating that the agent lacks, and all else. Owners and admins are free',
+  'what members may set on agents; absent: no scopes and no delegation that the agent lacks, and everything else. It does not limit owners and admins',
   fields({
     enabledTools: list(1000, listedName),
     scopes: list(200, listedName),
