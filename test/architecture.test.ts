@@ -151,6 +151,7 @@ const pureImports: Readonly<Record<string, readonly string[]>> = {
   'node:crypto': ['createHash', 'createPublicKey', 'hash', 'KeyObject', 'timingSafeEqual', 'verify'],
   'node:net': ['BlockList', 'isIP'],
   'node:util': ['isDeepStrictEqual'],
+  'eventsource-parser': ['createParser'],
   'lru-cache': ['LRUCache'],
   re2js: ['MatcherInput', 'RE2JS', 'RE2JSException'],
   'libphonenumber-js/max/metadata': ['default'],
@@ -483,7 +484,10 @@ test('what the control plane imports of the evaluator loads nothing that listens
 test('the entry point of upstream loads no server, no metrics, no logger and no MCP client', () => {
   const { files, modules } = loadedBy('sidecar/upstream/index.ts');
   expect(files.has('sidecar/upstream/program.ts')).toBe(true);
-  expect([...modules].filter((name) => !name.startsWith('node:') && name !== 'lru-cache')).toEqual(['undici']);
+  expect([...modules].filter((name) => !name.startsWith('node:') && name !== 'lru-cache').toSorted()).toEqual([
+    'eventsource-parser',
+    'undici',
+  ]);
 });
 
 test('runs start programs of tool servers, and connect to tool servers, by sidecar/upstream only', () => {

@@ -1,4 +1,6 @@
-// Reads streamed answers: lines of NDJSON, and Server-Sent Events.
+// Reads streamed answers: lines of NDJSON, and Server-Sent Events. The library eventsource-parser is not used here. It
+// drops the ids of blocks without data, and the notes of the audit log are such blocks: their ids advance the place to
+// resume from.
 import { isRow, type Row } from './answer.ts';
 import { Failure, Outage } from '../failure.ts';
 
