@@ -1,5 +1,7 @@
 // Finds the place where a text stops being JSON. It is called only after `JSON.parse` has failed, because the messages
-// of `JSON.parse` either lack the place or quote the text.
+// of `JSON.parse` either lack the place or quote the text. It has a pattern for tokens of its own, because the steps of
+// `proto/contract/json-tokens.ts` accept more than JSON.
+import { skipBlanks } from '@tollgate/proto/contract';
 
 interface PlaceInText {
   /** From 1. */
@@ -33,14 +35,6 @@ function offsetOfError(text: string): number {
     expected = next;
   }
 }
-
-function skipBlanks(text: string, from: number): number {
-  let at = from;
-  while (isBlank(text.charCodeAt(at))) at += 1;
-  return at;
-}
-
-const isBlank = (code: number): boolean => code === 32 || code === 10 || code === 13 || code === 9;
 
 /**
  * Returns the expectation after the token, or null when the token is misplaced. Updates `open`, the list of open

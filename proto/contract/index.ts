@@ -34,6 +34,7 @@ export {
 export { ownText } from './own-text.ts';
 export { childPath, keyedPath, rulePath } from './path.ts';
 export { countFields, countValues, excessIn, tooDeep, tooManyValues } from './json-excess.ts';
+export { isBlank, scalarEnd, skipBlanks, stringEnd } from './json-tokens.ts';
 export { canonicalJson, digestText, type JsonSize, NotJson, payloadSize, quoteJson } from './canonical.ts';
 export { isPublicAddress } from './public-address.ts';
 export {

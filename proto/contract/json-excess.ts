@@ -1,5 +1,6 @@
 // Checks whether a JSON text holds more values than allowed, before it is parsed: a parsed value takes up to 210 bytes
 // (docs/design/bounds.md), and a text of brackets becomes thirty times as large as it was.
+import { stringEnd } from './json-tokens.ts';
 
 export const tooManyValues = (nodes: number): string => `has more than ${nodes} values`;
 
@@ -14,20 +15,22 @@ export function excessIn(text: string, { depth, nodes }: { readonly depth: numbe
   let level = 0;
   let opened = 0;
   let commas = 0;
-  let isString = false;
   for (let at = 0; at < text.length; at += 1) {
     const code = text.charCodeAt(at);
-    if (code === 34 /* " */) isString = !isString;
-    else if (!isString) {
-      if (code === 44 /* , */) commas += 1;
-      else if (code === 125 || code === 93 /* } ] */) level -= 1;
-      else if (code === 123 || code === 91 /* { [ */) {
-        opened += 1;
-        level += 1;
-        if (level > depth) return tooDeep(depth);
-      }
-      if (opened > nodes || commas >= nodes) return tooManyValues(nodes);
-    } else if (code === 92 /* \ */) at += 1;
+    if (code === 34 /* " */) {
+      const end = stringEnd(text, at);
+      if (end < 0) return null;
+      at = end - 1;
+    } else if (code === 44 /* , */) {
+      commas += 1;
+      if (commas >= nodes) return tooManyValues(nodes);
+    } else if (code === 125 || code === 93 /* } ] */) level -= 1;
+    else if (code === 123 || code === 91 /* { [ */) {
+      opened += 1;
+      level += 1;
+      if (level > depth) return tooDeep(depth);
+      if (opened > nodes) return tooManyValues(nodes);
+    }
   }
   return null;
 }

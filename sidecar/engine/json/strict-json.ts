@@ -2,7 +2,7 @@
 // use differences between parsers to bypass gates. Therefore everything that parsers could read differently is refused:
 // duplicate keys in an object, text after the value, bytes that are not UTF-8, numbers that a double rounds, and halves
 // of surrogate pairs. A problem text gives the position and never the content, which may be a secret.
-import { bounds, excessIn, tooDeep, tooManyValues } from '@tollgate/proto/contract';
+import { bounds, excessIn, isBlank, scalarEnd, stringEnd, tooDeep, tooManyValues } from '@tollgate/proto/contract';
 
 export type StrictJson =
   | {
@@ -120,7 +120,7 @@ function scan(text: string, limits: ScanLimits): string | null {
       continue;
     }
     const isString = code === 34; /* " */
-    const end = !isString ? scalarEnd(text, at) : spells.hasEscapes ? stringEnd(text, at) : text.indexOf('"', at + 1) + 1;
+    const end = isString ? stringEnd(text, at) : scalarEnd(text, at);
     const problem = isString
       ? stringProblem(text, { start: at, end }, isKey ? frame : undefined, spells)
       : numberProblem(text, { start: at, end }, limits);
@@ -139,24 +139,6 @@ interface Spelling {
 interface Place {
   readonly start: number;
   readonly end: number;
-}
-
-const isBlank = (code: number): boolean => code === 32 || code === 10 || code === 13 || code === 9;
-
-/** The position after the closing quote of the string that opens at `start`. */
-export function stringEnd(text: string, start: number): number {
-  for (let at = start + 1; ; at += 1) {
-    const code = text.charCodeAt(at);
-    if (code === 92 /* \ */) at += 1;
-    else if (code === 34 /* " */) return at + 1;
-  }
-}
-
-/** The position after the number or word that begins at `start`. */
-export function scalarEnd(text: string, start: number): number {
-  let end = start + 1;
-  while (end < text.length && !isBlank(text.charCodeAt(end)) && !',]}'.includes(text.charAt(end))) end += 1;
-  return end;
 }
 
 const loneSurrogate = /\p{Cs}/u;

@@ -1,6 +1,6 @@
 // Rewrites the strings and numbers of a JSON text and leaves everything else unchanged: blanks, the order of keys, and
 // digits that no number type could hold. Thus the result always is JSON of the same shape.
-import { childPath } from '@tollgate/proto/contract';
+import { childPath, isBlank, scalarEnd, stringEnd } from '@tollgate/proto/contract';
 
 export interface Leaf {
   /** Decoded. */
@@ -107,6 +107,7 @@ export function rewriteStrings(text: string, around: Pick<Leaf, 'name' | 'path'>
       case 34: {
         // "
         const end = stringEnd(text, at);
+        if (end < 0) throw new RangeError('the text to redact is not JSON');
         if (backslash !== -1 && backslash < at) backslash = text.indexOf('\\', at);
         const escaped = backslash !== -1 && backslash < end;
         const decoded = escaped ? String(JSON.parse(text.slice(at, end))) : text.slice(at + 1, end - 1);
@@ -126,7 +127,7 @@ export function rewriteStrings(text: string, around: Pick<Leaf, 'name' | 'path'>
       case 55:
       case 56:
       case 57: {
-        const end = numberEnd(text, at);
+        const end = scalarEnd(text, at);
         leaf(at, end, text.slice(at, end));
         at = end;
         break;
@@ -136,22 +137,6 @@ export function rewriteStrings(text: string, around: Pick<Leaf, 'name' | 'path'>
     }
   }
   return copied === 0 ? text : result + text.slice(copied);
-}
-
-function stringEnd(text: string, start: number): number {
-  let end = text.indexOf('"', start + 1);
-  for (; end !== -1; end = text.indexOf('"', end + 1)) {
-    let slashes = 0;
-    while (text[end - 1 - slashes] === '\\') slashes += 1;
-    if (slashes % 2 === 0) return end + 1;
-  }
-  throw new RangeError('the text to redact is not JSON');
-}
-
-function numberEnd(text: string, start: number): number {
-  let end = start + 1;
-  while (end < text.length && '0123456789+-.eE'.includes(text.charAt(end))) end += 1;
-  return end;
 }
 
 // Names of fields that label the value in the same object, the most reliable first. A later one is used only if no
@@ -250,7 +235,6 @@ function freeKey(frame: Frame, key: string): string {
   return free;
 }
 
-const isBlank = (code: number): boolean => code === 32 || code === 10 || code === 13 || code === 9;
 const closings: ReadonlyMap<number, number> = new Map(['{}', '[]', '""'].map((pair) => [pair.charCodeAt(0), pair.charCodeAt(1)]));
 
 /** Returns whether a text is a JSON object, list or string, whose strings must be examined one by one. */

@@ -1,6 +1,6 @@
 // Changes single members of a JSON text and leaves every other character unchanged. So text from a server is forwarded
 // as written, including digits that no number type can hold. The text must be JSON without duplicate keys.
-import { scalarEnd, stringEnd } from '../../engine/json/strict-json.ts';
+import { scalarEnd, skipBlanks, stringEnd } from '@tollgate/proto/contract';
 
 export interface Span {
   readonly start: number;
@@ -75,12 +75,6 @@ export function withoutMember(text: string, path: readonly string[]): string {
   const others = [...membersAt(text, holder.start)].filter(([name]) => name !== key);
   const written = others.map(([name, { start, end }]) => `${JSON.stringify(name)}:${text.slice(start, end)}`);
   return `${text.slice(0, holder.start)}{${written.join(',')}}${text.slice(holder.end)}`;
-}
-
-function skipBlanks(text: string, from: number): number {
-  let at = from;
-  while (at < text.length && ' \n\r\t'.includes(text.charAt(at))) at += 1;
-  return at;
 }
 
 /** The position after the value that begins at `start`. */
