@@ -4,6 +4,7 @@
 import { status } from '@grpc/grpc-js';
 import { AppError, bounds, codes, type ErrorCode } from '@tollgate/proto/contract';
 import { shownLines } from './refusal.ts';
+import { type SchemaError, schemaWords } from './schema-words.ts';
 import { isUnavailable, unavailableWords } from './unavailable.ts';
 
 export const httpStatus = (code: ErrorCode): number => codes[code].http;
@@ -38,20 +39,12 @@ export function refusalOf(reason: unknown, bodyBytes: number = bounds.bodyBytes)
   return frameworkRefusal(reason, bodyBytes) ?? AppError.from(reason);
 }
 
-interface SchemaProblem {
-  readonly instancePath?: string;
-  readonly message?: string;
-  readonly params?: Readonly<Record<string, unknown>>;
-}
-
 /** Handles errors of Fastify itself. They carry a status; errors of a schema also carry the places of the problems. */
 function frameworkRefusal(reason: unknown, bodyBytes: number): AppError | null {
   if (!(reason instanceof Error) || !('statusCode' in reason)) return null;
   if ('validation' in reason && Array.isArray(reason.validation)) {
     const context = 'validationContext' in reason ? String(reason.validationContext) : 'body';
-    const details = shownLines([
-      ...new Set<string>(reason.validation.map((problem: SchemaProblem) => schemaProblemLine(context, problem))),
-    ]);
+    const details = shownLines([...new Set<string>(reason.validation.map((error: SchemaError) => schemaLine(context, error)))]);
     return new AppError({ code: 'bad_request', publicMessage: details.join('; '), details });
   }
   switch (reason.statusCode) {
@@ -67,19 +60,10 @@ function frameworkRefusal(reason: unknown, bodyBytes: number): AppError | null {
   }
 }
 
-/** Builds a line such as `scopes[0] must be string` from a JSON pointer and a message. */
-function schemaProblemLine(context: string, { instancePath = '', message = 'is invalid', params = {} }: SchemaProblem): string {
-  const path = instancePath
-    .slice(1)
-    .replaceAll(/\/(\d+)(?=\/|$)/g, '[$1]')
-    .replaceAll('/', '.');
-  const extra = params['additionalProperty'];
-  const asked = context === 'querystring';
-  if (typeof extra === 'string')
-    return `${path === '' ? '' : `${path}.`}${extra.slice(0, 200)} is not a ${asked ? 'parameter' : 'field'} here`;
+/** Builds a line such as `scopes[0] must be string`. */
+function schemaLine(context: string, error: SchemaError): string {
+  if (context !== 'querystring') return schemaWords(error, context);
   // Values in a query string are text. Several values with the same name become a list.
-  if (asked && params['type'] === 'string') return `${path} must be given once`;
-  const choices = params['allowedValues'];
-  const said = Array.isArray(choices) ? `must be one of ${choices.join(', ')}` : message;
-  return `${path === '' ? context : path} ${said}`;
+  const isRepeated = error.keyword === 'type' && error.message === 'must be string';
+  return schemaWords(isRepeated ? { ...error, message: 'must be given once' } : error, context, 'parameter');
 }

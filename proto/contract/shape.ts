@@ -1,6 +1,7 @@
 // Defines once which values are permitted. A shape checks a value, names every problem with its place, and provides the
 // JSON Schema for the API document. It is a separate entry, `@tollgate/proto/shape`, which a sidecar does not load: it
-// holds only what was checked before.
+// holds only what was checked before. It is not a TypeBox schema checked by Ajv, because most of its problems are of
+// functions (names, patterns, addresses), and because the command line and `sidecar/engine/compile` load neither.
 import { bounds } from './bounds.ts';
 import { childPath, keyedPath } from './path.ts';
 

@@ -132,7 +132,7 @@ test('an unknown path is 404, a known one with another method is 405 and names t
 test('every problem of a schema is named with its place', async () => {
   const answer = await rest.ask('POST', '/acme/admin/members', { body: { uid: 1, role: 'root', extra: true } });
   expect(answer.status).toBe(400);
-  for (const place of ['email', 'uid must be string', 'role must be one of owner, admin, member', 'extra is not a field'])
+  for (const place of ['email', 'uid must be string', 'role must be "owner" or "admin" or "member"', 'extra is not a field'])
     expect(errorOf(answer)).toContain(place);
 });
 

@@ -1,5 +1,6 @@
 // Parses the two requests of the hook protocol, once and completely. Unknown fields are allowed. The first known field
-// with an error becomes the flaw. The call is denied because of it, and the entry shows it as far as possible.
+// with an error becomes the flaw. The call is denied because of it, and the entry shows it as far as possible. A schema
+// would not do: the rest of a flawed request is read too, and this is on the way of each call.
 import { bounds, childPath, isTier, nameProblem, type Tier } from '@tollgate/proto/contract';
 import type { Flaw } from '../../engine/govern/govern.ts';
 import type { ClaimedCall } from '../sessions/pending-calls.ts';
