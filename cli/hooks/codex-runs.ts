@@ -12,7 +12,7 @@ import { pathsOf } from './paths.ts';
 import type { Here } from './records.ts';
 import { readSettings } from './settings-file.ts';
 import { type Place, placesIn, statesIn } from './hook-places.ts';
-import { parseToml } from './toml.ts';
+import { parseToml } from './edit-toml.ts';
 
 interface Hooks {
   readonly scope: Scope;

@@ -4,8 +4,7 @@
 import { isRow, type Row } from '../api/answer.ts';
 import { eventKey, hookHash, stateKey } from './codex-trust.ts';
 import { placesIn, type Removal, statesIn } from './hook-places.ts';
-import { parseToml } from './toml.ts';
-import { changeStateKeys } from './toml-state-keys.ts';
+import { changeStateKeys, parseToml } from './edit-toml.ts';
 
 export interface Departure {
   /** All names of the file with the hooks; empty: the file is not known. */

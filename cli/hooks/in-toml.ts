@@ -6,7 +6,7 @@ import { installedIn, isOurs as isOurHandler } from './handler.ts';
 import { type HostFacts, type HostSettings, placesOf, timeoutSeconds, type Way } from './host.ts';
 import { type Leaves, leavesForNew, type Place, placesIn, removalsIn } from './hook-places.ts';
 import { type Handler, putTables, removeTables, type Tables } from './settings-toml.ts';
-import { behindMark, parseToml } from './toml.ts';
+import { behindMark, parseToml } from './edit-toml.ts';
 
 interface InToml extends HostFacts {
   readonly events: readonly string[];

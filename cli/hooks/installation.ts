@@ -4,12 +4,11 @@ import { realpath } from 'node:fs/promises';
 import { hosts, type HostName } from '@tollgate/proto/contract';
 import { isDeepStrictEqual } from 'node:util';
 import { Failure } from '../failure.ts';
-import { BadSettings } from './bad-settings.ts';
+import { BadSettings, readSettings, removeFolders, removeOldCopy, removeSettings, replaceSettings } from './settings-file.ts';
 import { connectionPath } from './connection.ts';
 import type { HostSettings, Installed, Scope, Way } from './host.ts';
 import { hostSettings } from './host-settings.ts';
 import { dropRecord, type Here, readRecord, writeRecord } from './records.ts';
-import { readSettings, removeFolders, removeOldCopy, removeSettings, replaceSettings } from './settings-file.ts';
 
 export interface Done {
   readonly host: HostName;

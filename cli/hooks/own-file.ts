@@ -2,7 +2,7 @@
 // overwritten nor removed.
 import type { HostName } from '@tollgate/proto/contract';
 import { commandOf, type HostFacts, type HostSettings } from './host.ts';
-import { BadSettings } from './bad-settings.ts';
+import { BadSettings } from './settings-file.ts';
 import { readHookLine } from './command-line.ts';
 import { lineProblem } from './line-problem.ts';
 import { pathsOf, platformOf } from './paths.ts';

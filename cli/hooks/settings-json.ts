@@ -3,9 +3,20 @@
 // is rejected.
 import { isDeepStrictEqual } from 'node:util';
 import { isRow, type Row } from '../api/answer.ts';
-import { BadSettings, unprovenEdit } from './bad-settings.ts';
-import { insertInto, removeFrom } from './edit-jsonc.ts';
-import { byteOrderMark, elementsOf, keyOf, memberOf, memberValue, type Node, parseJsonc, startOf, valueOf } from './jsonc.ts';
+import { BadSettings, unprovenEdit } from './settings-file.ts';
+import {
+  byteOrderMark,
+  elementsOf,
+  insertInto,
+  keyOf,
+  memberOf,
+  memberValue,
+  type Node,
+  parseJsonc,
+  removeFrom,
+  startOf,
+  valueOf,
+} from './edit-jsonc.ts';
 
 /** The wanted entry for each event. */
 export type Wanted = readonly (readonly [event: string, entry: unknown])[];

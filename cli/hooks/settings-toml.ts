@@ -4,11 +4,23 @@
 // notation. Codex identifies hooks by their position. Therefore a later install replaces our tables in place, and
 // removals are reported as in `removalsIn`.
 import { isRow, type Row } from '../api/answer.ts';
-import { BadSettings, unprovenEdit } from './bad-settings.ts';
+import { BadSettings, unprovenEdit } from './settings-file.ts';
 import { isAlone, type IsOurs, type Leaves, leavesForNew, listed, type Place, placesIn, withGroups, withoutPlace } from './hook-places.ts';
-import { replaceInline, withoutInline } from './toml-inline.ts';
-import { headMark, isMarkedHeader, withoutMarks } from './toml-marks.ts';
-import { isBlank, isToml, linesOf, newlineOf, parseToml, replaceTable, says, withoutTable } from './toml.ts';
+import {
+  headMark,
+  isBlank,
+  isMarkedHeader,
+  isToml,
+  linesOf,
+  newlineOf,
+  parseToml,
+  replaceInline,
+  replaceTable,
+  says,
+  withoutInline,
+  withoutMarks,
+  withoutTable,
+} from './edit-toml.ts';
 
 export interface Handler {
   readonly type: 'command';

@@ -7,7 +7,7 @@ import { describe, expect, test } from 'vitest';
 import { hookHash, stateKey } from '../../cli/hooks/codex-trust.ts';
 import { hostSettings } from '../../cli/hooks/host-settings.ts';
 import { placesIn } from '../../cli/hooks/hook-places.ts';
-import { parseToml } from '../../cli/hooks/toml.ts';
+import { parseToml } from '../../cli/hooks/edit-toml.ts';
 import { folder as casesFolder, recorded, startHosts } from '../sidecar/doors/coding-agents/recorded.ts';
 import { agent, key as compiledKey, keyText } from '../support/snapshots.ts';
 import { closedOrigin, folder, jsonOf, run } from './cli.ts';

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { hookHash, stateKey, trustOf } from '../../cli/hooks/codex-trust.ts';
 import { type Place, placesIn, statesIn } from '../../cli/hooks/hook-places.ts';
-import { parseToml } from '../../cli/hooks/toml.ts';
+import { parseToml } from '../../cli/hooks/edit-toml.ts';
 import { keyText } from '../support/snapshots.ts';
 import { folder, run } from './cli.ts';
 

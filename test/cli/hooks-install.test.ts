@@ -19,8 +19,8 @@ import { hookHash, stateKey } from '../../cli/hooks/codex-trust.ts';
 import { isOurLine } from '../../cli/hooks/command-line.ts';
 import { placesIn } from '../../cli/hooks/hook-places.ts';
 import { putTables, removeTables } from '../../cli/hooks/settings-toml.ts';
-import { parseToml } from '../../cli/hooks/toml.ts';
-import { parseJsonc, valueOf } from '../../cli/hooks/jsonc.ts';
+import { parseToml } from '../../cli/hooks/edit-toml.ts';
+import { parseJsonc, valueOf } from '../../cli/hooks/edit-jsonc.ts';
 import { keyText } from '../support/snapshots.ts';
 import { folder, jsonOf, run } from './cli.ts';
 
