@@ -85,7 +85,7 @@ export function createClient(world: Pick<World, 'wait' | 'version'>, config: Cli
       const waitMs = retryAfterMs(response.headers.get('retry-after')) ?? 500 * 2 ** attempt;
       if (waitMs > waitMsMax) return response;
       response.leave();
-      config.note(`${url} answered ${response.status}; asking again in ${Math.ceil(waitMs / 1_000)} s`);
+      config.note(`${url} answered ${response.status}; retrying in ${Math.ceil(waitMs / 1_000)} s`);
       await world.wait(waitMs, signal);
     }
   }
@@ -154,7 +154,7 @@ interface Asked {
 function perhapsDone({ method, path, asksOnly }: Asked): readonly string[] {
   if (method === 'GET' || asksOnly) return [];
   const look = path.includes('{workspace}') ? 'tollgate events' : 'tollgate workspace list';
-  return [`it may have been done all the same: look with ${look} before you repeat it`];
+  return [`the request may have been executed nevertheless: check with ${look} before you repeat it`];
 }
 
 async function* pieces(body: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
@@ -166,7 +166,7 @@ async function* unbroken(stream: AsyncIterable<string>, url: string): AsyncGener
   try {
     yield* stream;
   } catch (error) {
-    throw error instanceof Failure ? error : new Outage(`${url} cut the answer off before its end`, [], error);
+    throw error instanceof Failure ? error : new Outage(`${url} closed the connection before the end of its answer`, [], error);
   }
 }
 
@@ -175,7 +175,7 @@ async function readBounded(response: Received): Promise<string> {
   let size = 0;
   for await (const piece of pieces(response.body)) {
     size += piece.length;
-    if (size > answerCharsMax) throw new Failure('the answer is larger than 256 MiB; ask for less, with --limit or --since');
+    if (size > answerCharsMax) throw new Failure('the answer is larger than 256 MiB; request less with --limit or --since');
     read.push(piece);
   }
   return read.join('');
@@ -184,7 +184,9 @@ async function readBounded(response: Received): Promise<string> {
 const isOk = (status: number): boolean => status >= 200 && status < 300;
 
 const noControlPlane = (url: string, response: Received): Failure =>
-  new Failure(`${url} answered ${response.status} with what is no JSON of ours; is it the REST address of a control plane?`);
+  new Failure(
+    `${url} answered ${response.status} with a body that is not JSON of a control plane; check that it is the REST address of a control plane`,
+  );
 
 function parseJson(text: string): unknown {
   try {
@@ -197,6 +199,7 @@ function parseJson(text: string): unknown {
 /** Encodes a text from the command line as one segment of a path. */
 export function segment(text: string): string {
   // A URL would resolve these to the parent path.
-  if (text === '' || text === '.' || text === '..') throw new Failure(`${text === '' ? 'nothing' : text} is no name that can be asked for`);
+  if (text === '' || text === '.' || text === '..')
+    throw new Failure(`the name ${text === '' ? '(empty)' : text} is not valid; give a name or an id`);
   return encodeURIComponent(text);
 }

@@ -70,7 +70,8 @@ async function proveByHttp(world: World, host: HostName, way: HttpWay, input: st
   return proof.decided ? proof : { ...proof, words: [...missing, proof.words].join('; ') };
 }
 
-const noPowershell = 'neither pwsh nor powershell is on PATH, by which the host starts this hook; run tollgate doctor where one is';
+const noPowershell =
+  'the host starts this hook with pwsh or powershell, and neither is on PATH; run tollgate doctor on a machine that has one';
 
 /** Runs the code of `tollgate hook` in this process. */
 export async function proveHere(world: World, host: HostName, input: string): Promise<Proof> {
@@ -90,7 +91,7 @@ function proofOf(host: HostName, out: string, err: string, code: number): Proof 
   return {
     denied,
     decided,
-    words: decided ? 'denied by the sidecar' : first(err) || first(out).slice(0, 200) || `ended with ${code} and said nothing`,
+    words: decided ? 'denied by the sidecar' : first(err) || first(out).slice(0, 200) || `ended with code ${code} without output`,
   };
 }
 

@@ -44,7 +44,7 @@ function words(found: readonly (readonly [Place, Trust | null])[]): readonly str
       case 'untrusted':
         return [`Codex has not trusted this hook yet (${event}): open /hooks in Codex and trust it`];
       case 'changed':
-        return [`Codex has trusted this hook as it was before (${event}): open /hooks in Codex and trust it as it is now`];
+        return [`Codex has trusted an earlier form of this hook (${event}): open /hooks in Codex and trust the present form`];
       case 'disabled':
         return [`this hook is disabled in Codex (${event}): open /hooks in Codex and enable it`];
       case null:

@@ -34,13 +34,13 @@ function parse(text: string, errors: ParseError[]): Node | undefined {
   try {
     return parseTree(text, errors, { allowTrailingComma: true });
   } catch (error) {
-    if (error instanceof RangeError) throw new BadSettings(text, 0, 'it is nested too deeply');
+    if (error instanceof RangeError) throw new BadSettings(text, 0, 'the JSON is nested too deeply');
     throw error;
   }
 }
 
 const wordsOf = ({ error }: ParseError): string =>
-  `it is no JSON: ${printParseErrorCode(error)
+  `it is not JSON: ${printParseErrorCode(error)
     .replaceAll(/(?<=[a-z])(?=[A-Z])/g, ' ')
     .toLowerCase()}`;
 
@@ -49,7 +49,7 @@ function refuseTwice(text: string, node: Node): void {
   const names = new Set<string>();
   for (const child of node.children ?? []) {
     const name = node.type === 'object' ? keyOf(child) : null;
-    if (name !== null && names.has(name)) throw new BadSettings(text, child.offset, `${JSON.stringify(name)} is there twice`);
+    if (name !== null && names.has(name)) throw new BadSettings(text, child.offset, `${JSON.stringify(name)} occurs twice; keep one`);
     if (name !== null) names.add(name);
     refuseTwice(text, child);
   }

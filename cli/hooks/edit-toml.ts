@@ -14,7 +14,7 @@ export function parseToml(text: string): Row {
     const value: unknown = parse(text, { integersAsBigInt: 'asNeeded' });
     return isRow(value) ? value : {};
   } catch (error) {
-    if (error instanceof TomlError) throw new BadSettings(text, placeOf(text, error), `it is no TOML: ${firstLine(error.message)}`);
+    if (error instanceof TomlError) throw new BadSettings(text, placeOf(text, error), `it is not TOML: ${firstLine(error.message)}`);
     throw error;
   }
 }

@@ -13,7 +13,7 @@ export function headersOf({ headers = [], allowedEnvVars = [] }: HttpWay, env: R
   const valueOf = (header: string, name: string): string => {
     const value = env[name] ?? '';
     if (!allowedEnvVars.includes(name))
-      missing.push(`$${name} of the header ${header} is sent empty: "allowedEnvVars" of the hook has to name it`);
+      missing.push(`$${name} of the header ${header} is sent empty; add it to "allowedEnvVars" of the hook`);
     else if (value === '') missing.push(`$${name} of the header ${header} is not set, and is sent empty`);
     return allowedEnvVars.includes(name) ? value : '';
   };

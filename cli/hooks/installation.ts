@@ -144,7 +144,7 @@ function withPlace<T>(path: string, work: () => T): T {
   try {
     return work();
   } catch (error) {
-    if (error instanceof BadSettings) throw new Failure(`${path} cannot be edited, and is left as it is: ${error.message}`);
+    if (error instanceof BadSettings) throw new Failure(`${path} cannot be edited, and is not changed: ${error.message}`);
     throw error;
   }
 }

@@ -10,25 +10,25 @@ import type { Shell, ShellCommand } from './shell-line.ts';
  */
 export function lineProblem(host: HostName, text: string, shell: Shell): string | null {
   const start = startIn(host, text, [shell]);
-  const problem = start === null ? 'does something else than to start tollgate' : problemOf(host, start);
+  const problem = start === null ? 'does not only start tollgate' : problemOf(host, start);
   if (problem === null) return null;
   // Text that only looks like the start of a program is not used as an example.
   const line = (start ?? startIn(host, text))?.line ?? null;
   const right = line === null ? '' : `, such as ${JSON.stringify(rightLine(host, line, shell))}`;
-  return `the line ${JSON.stringify(text)} ${problem}; right is what tollgate hooks install ${host} writes${right}`;
+  return `the line ${JSON.stringify(text)} ${problem}; correct is what tollgate hooks install ${host} writes${right}`;
 }
 
 function problemOf(host: HostName, { command, before, behind, end, unknown, guard }: Start): string | null {
   if (before.length > 0) return `runs ${JSON.stringify(before.map(wordsOf).join('; '))} before tollgate`;
-  if (unknown.length > 0) return `gives tollgate ${JSON.stringify(unknown.join(' '))}, which it does not know`;
+  if (unknown.length > 0) return `gives tollgate ${JSON.stringify(unknown.join(' '))}, which are not known arguments`;
   const moved = command.redirections.find((one) => one !== '2>' && one !== '2>>');
-  if (moved !== undefined) return `takes away what tollgate reads or answers (${moved})`;
+  if (moved !== undefined) return `redirects the input or output of tollgate (${moved})`;
   if (end === '&') return 'does not wait for tollgate (&)';
   const isGuarded =
     behind.length === 0 ? guard !== 'say' || saysIt(host) : behind.length === 1 && guard === null && denies(host, behind[0]);
   if (isGuarded) return null;
   const more = behind.map((one) => `${one.joined} ${wordsOf(one)}`).join(' ');
-  return `ends with something else than what tollgate ended with: ${JSON.stringify(more)}`;
+  return `does not end with the exit code of tollgate: ${JSON.stringify(more)}`;
 }
 
 /** Copilot CLI reads only an answer, whatever the exit code. */

@@ -27,7 +27,7 @@ export function inOwnFile(host: HostName, { written, folder, ...facts }: InOwnFi
     folder,
     file: (scope, here, project) => (scope === 'user' ? pathsOf(here).join(folder(here), file) : pathsOf(here).join(project, projectFile)),
     add: (text, way) => {
-      if (text !== '' && commandOfOurs(text) === null) throw new BadSettings(text, 0, 'it is not a file of ours; move it to another name');
+      if (text !== '' && commandOfOurs(text) === null) throw new BadSettings(text, 0, 'tollgate did not write this file; rename it');
       return { text: written(commandOf(way)), made: [] };
     },
     remove: (text) => (commandOfOurs(text) === null ? text : ''),
@@ -38,7 +38,7 @@ export function inOwnFile(host: HostName, { written, folder, ...facts }: InOwnFi
       const command = commandOfOurs(text);
       if (command === null) return null;
       const shell = platformOf(on) === 'win32' ? 'cmd' : 'sh';
-      const edited = text === written(command) ? [] : ['the file is not as this tollgate writes it; run tollgate hooks install again'];
+      const edited = text === written(command) ? [] : ['the file differs from what this tollgate writes; run tollgate hooks install again'];
       const line = lineProblem(host, command, shell);
       return { way: { kind: 'command', command, shell }, gaps: line === null ? edited : [...edited, line] };
     },

@@ -102,7 +102,7 @@ const withTables = (before: Row, tables: Tables): Row =>
  * the tables can be added.
  */
 function inAnotherForm(text: string, tables: Tables): BadSettings {
-  const words = 'hooks are written here in a form that tables cannot be added to; write them as [[hooks.PreToolUse]]';
+  const words = 'tables cannot be added to hooks in this form; write them as [[hooks.PreToolUse]]';
   const lines = linesOf(text);
   let [at, found] = [0, 0];
   for (const line of lines) {

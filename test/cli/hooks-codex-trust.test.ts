@@ -206,7 +206,7 @@ describe('state in another form', () => {
     write(home, states);
     expect(await hooks('uninstall', '--project')).toMatchObject({
       code: 1,
-      err: expect.stringMatching(/config\.toml cannot be edited, and is left as it is: line 1, .*hooks\.state/),
+      err: expect.stringMatching(/config\.toml cannot be edited, and is not changed: line 1, .*hooks\.state/),
     });
     expect([read(cwd), read(home)]).toEqual([text, states]);
   });
