@@ -14,11 +14,10 @@ import { whyCodexSkips } from '../hooks/codex-runs.ts';
 import { readHookLine } from '../hooks/command-line.ts';
 import type { Scope, Way } from '../hooks/host.ts';
 import { hostSettings } from '../hooks/host-settings.ts';
-import { findProgram, isOlder, isThere, versionOf } from '../hooks/host-version.ts';
+import { findProgram, findUngoverned, isOlder, isThere, type Ungoverned, ungovernedTitles, versionOf } from '../hooks/host-version.ts';
 import { findHooks } from '../hooks/installation.ts';
 import { offSwitches } from '../hooks/off-switches.ts';
 import { lookAt, type SidecarSeen } from '../hooks/sidecar.ts';
-import { findUngoverned, type Ungoverned, ungovernedTitles } from '../hooks/ungoverned.ts';
 import { libraryKeysHere, libraryKeyWords } from '../api/library-keys.ts';
 import type { World } from '../world.ts';
 

@@ -3,9 +3,8 @@
 import type { HostName } from '@tollgate/proto/contract';
 import { isRow, type Row } from '../api/answer.ts';
 import { timeoutMs } from '../commands/hook.ts';
-import { isOurLine, readHookLine } from './command-line.ts';
+import { isOurLine, lineProblem, readHookLine } from './command-line.ts';
 import { type Installed, timeoutSeconds, type Way } from './host.ts';
-import { lineProblem } from './line-problem.ts';
 import { type OnPlatform, platformOf } from './paths.ts';
 import type { Shell } from './shell-line.ts';
 

@@ -3,12 +3,10 @@ import type { HostName } from '@tollgate/proto/contract';
 import type { Surroundings } from './connection.ts';
 import { orExit, orSay } from './command-line.ts';
 import { commandOf, type HostSettings, timeoutSeconds, type Way } from './host.ts';
-import { inJson } from './in-json.ts';
-import { inToml } from './in-toml.ts';
-import { inOwnFile } from './own-file.ts';
+import { inJson, type Wanted } from './settings-json.ts';
+import { inToml } from './settings-toml.ts';
+import { inOwnFile, pluginTexts } from './plugin-file.ts';
 import { pathsOf } from './paths.ts';
-import { pluginTexts } from './plugin-text.ts';
-import type { Wanted } from './settings-json.ts';
 import type { Shell } from './shell-line.ts';
 
 export const hostSettings: Readonly<Record<HostName, HostSettings>> = {

@@ -1,7 +1,10 @@
-// Edits the hooks that a host reads from JSON settings: adds ours, finds them, and removes them. Before a text is
-// returned, it is parsed again. Its content must be the earlier content with or without our hooks; otherwise the edit
-// is rejected.
+// Hosts that read their hooks from a JSON file, with a list for each event. Adds our hooks, finds them, and removes them.
+// Before a text is returned, it is parsed again. Its content must be the earlier content with or without our hooks;
+// otherwise the edit is rejected.
 import { isDeepStrictEqual } from 'node:util';
+import type { HostName } from '@tollgate/proto/contract';
+import { installedIn, isOurs } from './handler.ts';
+import { type HostFacts, type HostSettings, placesOf, type Way } from './host.ts';
 import { isRow, type Row } from '../api/answer.ts';
 import { BadSettings, unprovenEdit } from './settings-file.ts';
 import {
@@ -17,6 +20,37 @@ import {
   startOf,
   valueOf,
 } from './edit-jsonc.ts';
+
+interface InJson extends HostFacts {
+  readonly head?: Readonly<Record<string, unknown>>;
+  readonly entries: (way: Way) => Wanted;
+}
+
+export function inJson(host: HostName, { entries, head = {}, ...facts }: InJson): HostSettings {
+  const { title, programs, notes, before } = facts;
+  const remove = (text: string, made: readonly string[]): string => removeHooks(text, (handler) => isOurs(host, handler), made);
+  return {
+    title,
+    programs,
+    notes,
+    ...placesOf(facts),
+    add: (text, way, { made = [] } = {}) => addHooks(remove(text, made), entries(way), head),
+    remove,
+    isBare: saysNothing,
+    ours: (text) =>
+      handlersIn(text)
+        .filter(([, handler]) => isOurs(host, handler))
+        .map(([event, handler, group]) => [event, handler, isRow(group) && 'hooks' in group ? { ...group, hooks: null } : null]),
+    installed: (text, on) => {
+      const found = handlersIn(text).filter(([event]) => event === before);
+      return installedIn(
+        host,
+        found.map(([, handler, group]) => ({ handler, group })),
+        on,
+      );
+    },
+  };
+}
 
 /** The wanted entry for each event. */
 export type Wanted = readonly (readonly [event: string, entry: unknown])[];
@@ -90,10 +124,10 @@ function withHooks(before: unknown, wanted: Wanted, head: Readonly<Record<string
   return { ...head, ...root, hooks };
 }
 
-type IsOurs = (handler: unknown) => boolean;
+type IsOurHandler = (handler: unknown) => boolean;
 
 /** Removes every handler that `isOurs`, and the containers of `made` that are then empty. */
-export function removeHooks(text: string, isOurs: IsOurs, made: readonly string[]): string {
+export function removeHooks(text: string, isOurs: IsOurHandler, made: readonly string[]): string {
   if (isBlank(text)) return text;
   const blank = made.find((one) => one.startsWith(blankMark))?.slice(blankMark.length);
   const names = made.filter((one) => !one.startsWith(blankMark)).toSorted((one, other) => depthOf(other) - depthOf(one));
@@ -118,7 +152,7 @@ const depthOf = (name: string): number => (eventOf(name) === null ? (name === 'h
  * Removes our first handler, and the containers of `names` that contain nothing else; null: there is no handler of
  * ours.
  */
-function removeOne(text: string, isOurs: IsOurs, names: ReadonlySet<string>): string | null {
+function removeOne(text: string, isOurs: IsOurHandler, names: ReadonlySet<string>): string | null {
   const root = objectIn(text, parseJsonc(text), 'the file');
   const hooks = hooksIn(text, root);
   if (hooks === null) return null;
@@ -140,7 +174,7 @@ function removeOne(text: string, isOurs: IsOurs, names: ReadonlySet<string>): st
 }
 
 /** A group without another handler is removed too. */
-function placeIn(list: Node, isOurs: IsOurs): { readonly container: Node; readonly at: number } | null {
+function placeIn(list: Node, isOurs: IsOurHandler): { readonly container: Node; readonly at: number } | null {
   for (const [at, item] of elementsOf(list).entries()) {
     if (isOurs(valueOf(item))) return { container: list, at };
     const handlers = memberOf(item, 'hooks');
@@ -178,13 +212,13 @@ function isEmpty(root: unknown, name: string, isNew: boolean): boolean {
 }
 
 /** The expected remaining content, computed from the value alone. */
-function withoutOurs(root: unknown, isOurs: IsOurs): unknown {
+function withoutOurs(root: unknown, isOurs: IsOurHandler): unknown {
   if (!isRow(root) || !isRow(root['hooks'])) return root;
   const hooks = Object.entries(root['hooks']).map(([event, list]) => [event, Array.isArray(list) ? othersOf(list, isOurs) : list]);
   return { ...root, hooks: Object.fromEntries(hooks) };
 }
 
-function othersOf(list: readonly unknown[], isOurs: IsOurs): readonly unknown[] {
+function othersOf(list: readonly unknown[], isOurs: IsOurHandler): readonly unknown[] {
   return list.flatMap((item) => {
     if (isOurs(item)) return [];
     const handlers = isRow(item) ? item['hooks'] : undefined;

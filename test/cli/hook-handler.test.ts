@@ -2,7 +2,7 @@
 import type { HostName } from '@tollgate/proto/contract';
 import { describe, expect, test } from 'vitest';
 import { installedIn, isOurs, wayOf } from '../../cli/hooks/handler.ts';
-import { headersOf } from '../../cli/hooks/http-headers.ts';
+import { headersOf } from '../../cli/hooks/canary.ts';
 
 const ours = 'tollgate hook copilot-cli';
 

@@ -5,8 +5,7 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { HostName } from '@tollgate/proto/contract';
 import { describe, expect, test } from 'vitest';
-import { hookLine, isOurLine, orExit, orSay, readHookLine } from '../../cli/hooks/command-line.ts';
-import { lineProblem } from '../../cli/hooks/line-problem.ts';
+import { hookLine, isOurLine, lineProblem, orExit, orSay, readHookLine } from '../../cli/hooks/command-line.ts';
 import { parseShellLine, type Shell } from '../../cli/hooks/shell-line.ts';
 import { folder } from './cli.ts';
 

@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { describe, expect, test } from 'vitest';
-import { commandIn, pluginMark, pluginTexts } from '../../cli/hooks/plugin-text.ts';
+import { commandIn, pluginMark, pluginTexts } from '../../cli/hooks/plugin-file.ts';
 import { keyText } from '../support/snapshots.ts';
 import { folder, jsonOf, run } from './cli.ts';
 
