@@ -75,7 +75,7 @@ interface Asking {
 }
 
 /** The map has the keys that Codex gives the hooks; null: Codex did not answer. */
-export function askCodex({ program, env, cwd, timeoutMs = 5_000 }: Asking): Promise<ReadonlyMap<string, Trust> | null> {
+function askCodex({ program, env, cwd, timeoutMs = 5_000 }: Asking): Promise<ReadonlyMap<string, Trust> | null> {
   return new Promise((done) => {
     const child = spawn(program, ['app-server'], {
       env: { ...env },

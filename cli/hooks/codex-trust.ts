@@ -12,7 +12,7 @@ import { changeStateKeys, parseToml } from './edit-toml.ts';
 export type Trust = 'trusted' | 'untrusted' | 'changed' | 'disabled';
 
 /** Codex's stored name of an event, such as `pre_tool_use`. */
-export const eventKey = (event: string): string => event.replaceAll(/(?<=[a-z])(?=[A-Z])/g, '_').toLowerCase();
+const eventKey = (event: string): string => event.replaceAll(/(?<=[a-z])(?=[A-Z])/g, '_').toLowerCase();
 
 export const stateKey = (path: string, { event, group, at }: Pick<Place, 'event' | 'group' | 'at'>): string =>
   `${path}:${eventKey(event)}:${group}:${at}`;
@@ -50,7 +50,7 @@ export function trustOf(states: Row, paths: readonly string[], place: Place): Tr
   return state['trusted_hash'] === hookHash(place) ? 'trusted' : 'changed';
 }
 
-export interface Departure {
+interface Departure {
   /** All names of the file with the hooks; empty: the file is not known. */
   readonly names: readonly string[];
   readonly removals: readonly Removal[];

@@ -78,7 +78,7 @@ function optionIn(options: string, name: string): string | null {
   return inQuotes ?? plain ?? null;
 }
 
-export interface Start {
+interface Start {
   readonly line: HookLine;
   /** The offset of its program in the text. */
   readonly at: number;
@@ -93,7 +93,7 @@ export interface Start {
 }
 
 /** Null: no plain command of the line starts tollgate. */
-export function startIn(host: HostName, text: string, shells: readonly Shell[] = ['sh', 'cmd', 'powershell']): Start | null {
+function startIn(host: HostName, text: string, shells: readonly Shell[] = ['sh', 'cmd', 'powershell']): Start | null {
   for (const shell of shells) {
     const guarded = shell === 'powershell' ? powershellGuard.exec(text) : null;
     const line = guarded === null ? text : text.slice(0, guarded.index);

@@ -86,7 +86,7 @@ function eventIn(text: string, hooks: Node | null, event: string): Node | null {
 const isBlank = (text: string): boolean => text.trim() === '';
 
 /** `text` blank: there is no file yet. `head`: the other fields that the file must contain. */
-export function addHooks(text: string, wanted: Wanted, head: Readonly<Record<string, unknown>>): Edited {
+function addHooks(text: string, wanted: Wanted, head: Readonly<Record<string, unknown>>): Edited {
   let edited = isBlank(text) ? `${text.startsWith(byteOrderMark) ? byteOrderMark : ''}{}\n` : text;
   const before = valueOf(parseJsonc(edited));
   const made: string[] = isBlank(text) ? [blankMark + text] : [];
@@ -127,7 +127,7 @@ function withHooks(before: unknown, wanted: Wanted, head: Readonly<Record<string
 type IsOurHandler = (handler: unknown) => boolean;
 
 /** Removes every handler that `isOurs`, and the containers of `made` that are then empty. */
-export function removeHooks(text: string, isOurs: IsOurHandler, made: readonly string[]): string {
+function removeHooks(text: string, isOurs: IsOurHandler, made: readonly string[]): string {
   if (isBlank(text)) return text;
   const blank = made.find((one) => one.startsWith(blankMark))?.slice(blankMark.length);
   const names = made.filter((one) => !one.startsWith(blankMark)).toSorted((one, other) => depthOf(other) - depthOf(one));
@@ -242,7 +242,7 @@ function withoutEmpty(root: unknown, names: readonly string[]): unknown {
 const without = (row: Row, key: string): Row => Object.fromEntries(Object.entries(row).filter(([name]) => name !== key));
 
 /** Whether the file has no content. */
-export const saysNothing = (text: string): boolean => {
+const saysNothing = (text: string): boolean => {
   const root = isBlank(text) ? null : parseJsonc(text);
   return root === null || (root.type === 'object' && elementsOf(root).length === 0);
 };
@@ -250,7 +250,7 @@ export const saysNothing = (text: string): boolean => {
 /**
  * Returns every handler under an event, with its event and its group; without a group, the handler itself is the group.
  */
-export function handlersIn(text: string): readonly (readonly [event: string, handler: unknown, group: unknown])[] {
+function handlersIn(text: string): readonly (readonly [event: string, handler: unknown, group: unknown])[] {
   if (isBlank(text)) return [];
   const hooks = hooksIn(text, objectIn(text, parseJsonc(text), 'the file'));
   return (hooks === null ? [] : elementsOf(hooks)).flatMap((member) => {

@@ -88,14 +88,14 @@ export function inToml(host: HostName, { events, command, ...facts }: InToml): H
   };
 }
 
-export interface Handler {
+interface Handler {
   readonly type: 'command';
   readonly command: string;
   readonly timeout: number;
 }
 
 type Table = readonly [event: string, handler: Handler];
-export type Tables = readonly Table[];
+type Tables = readonly Table[];
 
 /** Puts each of `tables` in place of our table, or at the end if ours does not exist. */
 export function putTables(text: string, tables: Tables, isOurs: IsOurs): string {
