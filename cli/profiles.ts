@@ -27,7 +27,7 @@ export function profilesPath({ env, home }: Pick<World, 'env' | 'home'>): string
 }
 
 export function checkProfileName(name: string): void {
-  if (!nameForm.test(name)) throw new Failure(`a profile's name is 1 to 64 of A-Z a-z 0-9 . _ -, and ${name} is not`);
+  if (!nameForm.test(name)) throw new Failure(`a profile's name must be 1 to 64 characters of A-Z a-z 0-9 . _ -, and ${name} is not`);
 }
 
 /** Returns the profile of that name, or the current one; null when there is no current profile. */
@@ -44,7 +44,8 @@ export async function readProfile(
 export function requireProfile({ named }: Profiles, name: string): Profile {
   const profile = named.get(name);
   if (profile !== undefined) return profile;
-  const known = named.size === 0 ? 'there is none yet; make one with tollgate profile add' : `there are ${[...named.keys()].join(', ')}`;
+  const known =
+    named.size === 0 ? 'no profile exists yet; create one with tollgate profile add' : `there are ${[...named.keys()].join(', ')}`;
   throw new Failure(`there is no profile ${name}: ${known}`);
 }
 
@@ -58,7 +59,7 @@ export async function readProfiles(world: Pick<World, 'env' | 'home'>): Promise<
   try {
     // The mode is read from the open file, so that the file cannot be replaced in between.
     const { mode } = await file.stat();
-    if ((mode & 0o077) !== 0) throw new Failure(`${path} holds keys and others can read it; run: chmod 600 ${path}`);
+    if ((mode & 0o077) !== 0) throw new Failure(`${path} contains keys and other users can read it; run: chmod 600 ${path}`);
     return parse(await file.readFile('utf8'), path);
   } finally {
     await file.close();
@@ -107,6 +108,6 @@ function parseJson(text: string): unknown {
   }
 }
 
-const damaged = (path: string): Failure => new Failure(`${path} is not what tollgate wrote there; remove it and add the profiles again`);
+const damaged = (path: string): Failure => new Failure(`${path} has no valid content; remove it and add the profiles again`);
 
 const isMissing = (error: unknown): boolean => error instanceof Error && 'code' in error && error.code === 'ENOENT';

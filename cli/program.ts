@@ -23,15 +23,15 @@ import { createBaseProgram, runProgram } from './run-program.ts';
 import type { World } from './world.ts';
 
 const epilogue = `
-Where to: --url, TOLLGATE_URL, the profile's address, or http://127.0.0.1:8080. With which key: TOLLGATE_KEY or the profile's.
-Beyond this machine the address must be https, unless TOLLGATE_ALLOW_PLAINTEXT=true.
+Address: --url, TOLLGATE_URL, the address of the profile, or http://127.0.0.1:8080. Key: TOLLGATE_KEY or the key of the profile.
+An address on another machine must be https, unless TOLLGATE_ALLOW_PLAINTEXT=true.
 
 Exit codes:
   0  done
-  1  could not; standard error says what, where, and what would be right, or, where no command was named, which there are
-  2  something differs (policy diff, --dry-run, simulate); of doctor: an agent has no hooks; of start: the configuration is refused;
-     of hook: the call is denied
-  124  the time of --timeout was up, and the run is cancelled (run)
+  1  failed; standard error says what is wrong, where, and what is right; without a command it lists the commands
+  2  there are differences (policy diff, --dry-run, simulate); for doctor: an agent has no hooks; for start: the configuration is
+     invalid; for hook: the call is denied
+  124  the time limit of --timeout has passed, and the run is cancelled (run)
   130  interrupted (audit export, run)`;
 
 /** Runs one command. Returns the exit code and never throws. */
@@ -41,14 +41,14 @@ export const runCli = (words: readonly string[], world: World): Promise<ExitCode
 export function createProgram(cli: Cli): Command {
   const program = createBaseProgram(
     'tollgate',
-    'Says which agent may call which tool, for whom and how often, and proves afterwards what happened',
+    'Controls which agent may call which tool, for whom and how often, and proves what was decided',
     cli,
   )
     .option('--url <url>', "the control plane's REST address")
-    .option('--profile <name>', 'another profile than the one in use')
+    .option('--profile <name>', 'the profile to use instead of the current one')
     .option(
       '--timeout <seconds>',
-      'how long an answer may take (without: 30), and of run the whole run (without: as long as its agent may)',
+      'time limit for an answer (default: 30); for run, time limit of the whole run (default: the limit of its agent)',
     )
     .addHelpText('after', epilogue);
   addControlPlaneCommands(program, cli);

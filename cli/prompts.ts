@@ -45,7 +45,7 @@ async function answered<T>(input: Readable, output: Writable, prompt: (asking: A
   try {
     if (input.readableEnded || input.destroyed) leave();
     const answer = await prompt({ input, output, signal: left.signal });
-    if (typeof answer === 'symbol') throw new Failure('nothing is done');
+    if (typeof answer === 'symbol') throw new Failure('no answer was given; nothing was changed');
     return answer as Exclude<T, symbol>;
   } finally {
     for (const end of ends) input.off(end, leave);

@@ -23,7 +23,7 @@ export function createBaseProgram(name: string, description: string, { world }: 
   return new Command(name)
     .description(description)
     .version(world.version, '--version', 'print the version')
-    .option('--json', 'the answer as JSON on standard output')
+    .option('--json', 'print the answer as JSON on standard output')
     .configureHelp({ showGlobalOptions: true })
     .configureOutput({
       writeOut: (text) => void world.stdout.write(text),
@@ -40,7 +40,7 @@ export function createBaseProgram(name: string, description: string, { world }: 
             .join('\n  ')}\n`,
         ),
     })
-    .showHelpAfterError('  --help says what there is')
+    .showHelpAfterError('  --help lists the commands and options')
     .exitOverride();
 }
 
@@ -53,6 +53,6 @@ function linesOf(error: unknown): readonly string[] {
   // A bug of ours: print its message, not its stack.
   return [
     `tollgate: ${escapeText(error instanceof Error ? error.message : String(error))}`,
-    '  this is a mistake of tollgate itself; please report it',
+    '  this is an error in tollgate itself; please report it',
   ];
 }

@@ -17,9 +17,9 @@ function timeAt(option: string, text: string, now: Date, direction: 1 | -1): str
     const midnight = new Date(`${day}T00:00:00Z`);
     // The 30th of February would become a day in March.
     if (Number.isNaN(midnight.getTime()) || midnight.toISOString().slice(0, 10) !== day)
-      throw new Failure(`${option} ${text} is on a day that does not exist`);
+      throw new Failure(`${option} ${text} contains a day that does not exist`);
     // The tables print times in this form.
     return text.replace(/^(\S{10}) (?=\d)/, '$1T');
   }
-  throw new Failure(`${option} must be a time such as 15m, 24h or 30d, or an ISO 8601 date-time, is ${text}`);
+  throw new Failure(`${option} must be a time such as 15m, 24h or 30d, or an ISO 8601 date-time, but is ${text}`);
 }

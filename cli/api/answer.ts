@@ -35,4 +35,6 @@ export function numberIn(row: Row, name: string): number {
 export const given = (row: Row): Row => Object.fromEntries(Object.entries(row).filter(([, value]) => value !== undefined));
 
 const unexpected = (name: string, what: string): Failure =>
-  new Failure(`the control plane's answer has no ${name} that is ${what}; is it another version than this tollgate?`);
+  new Failure(
+    `the control plane's answer has no field ${name} that is ${what}; the control plane may have another version than this tollgate`,
+  );

@@ -55,40 +55,63 @@ const retriesMax = 3;
 const waitMsMax = 30_000;
 const answerCharsMax = 256 * 1024 * 1024;
 
-export function createClient(world: Pick<World, 'wait' | 'version'>, config: ClientConfig): Client {
-  const { url, key, workspace, timeoutMs } = config;
-  let answered = false;
-  const place = (path: string): string => path.replace('{workspace}', encodeURIComponent(workspace));
+const placeOf = (path: string, workspace: string): string => path.replace('{workspace}', encodeURIComponent(workspace));
 
-  async function send(method: Method, path: string, question: StreamQuestion, signal: AbortSignal): Promise<Received> {
-    const { query = {}, body, ifMatch, headers = {} } = question;
-    const search = new URLSearchParams(
-      Object.entries(given(query)).map(([name, value]): [string, string] => [name, String(value)]),
-    ).toString();
-    const target = `${url}${place(path)}${search === '' ? '' : `?${search}`}`;
-    for (let attempt = 1; ; attempt++) {
-      const response = await receive(target, {
-        method,
-        signal,
-        headers: {
-          authorization: `Bearer ${key}`,
-          'user-agent': `tollgate/${world.version}`,
-          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-          ...(ifMatch === undefined ? {} : { 'if-match': `"${ifMatch}"` }),
-          ...headers,
-        },
-        body: body === undefined ? null : JSON.stringify(body),
-      });
-      answered = true;
-      const busy = response.status === 429 || response.status === 503;
-      if (!busy || method !== 'GET' || attempt > retriesMax) return response;
-      const waitMs = retryAfterMs(response.headers.get('retry-after')) ?? 500 * 2 ** attempt;
-      if (waitMs > waitMsMax) return response;
-      response.leave();
-      config.note(`${url} answered ${response.status}; asking again in ${Math.ceil(waitMs / 1_000)} s`);
-      await world.wait(waitMs, signal);
-    }
+interface Sender {
+  readonly world: Pick<World, 'wait' | 'version'>;
+  readonly config: ClientConfig;
+  /** Called after each answer, whatever its status is. */
+  readonly answered: () => void;
+}
+
+/** Repeats a read that is answered with 429 or 503. */
+async function send(
+  { world, config, answered }: Sender,
+  method: Method,
+  path: string,
+  question: StreamQuestion,
+  signal: AbortSignal,
+): Promise<Received> {
+  const { url, key, workspace } = config;
+  const { query = {}, body, ifMatch, headers = {} } = question;
+  const search = new URLSearchParams(
+    Object.entries(given(query)).map(([name, value]): [string, string] => [name, String(value)]),
+  ).toString();
+  const target = `${url}${placeOf(path, workspace)}${search === '' ? '' : `?${search}`}`;
+  for (let attempt = 1; ; attempt++) {
+    const response = await receive(target, {
+      method,
+      signal,
+      headers: {
+        authorization: `Bearer ${key}`,
+        'user-agent': `tollgate/${world.version}`,
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...(ifMatch === undefined ? {} : { 'if-match': `"${ifMatch}"` }),
+        ...headers,
+      },
+      body: body === undefined ? null : JSON.stringify(body),
+    });
+    answered();
+    const busy = response.status === 429 || response.status === 503;
+    if (!busy || method !== 'GET' || attempt > retriesMax) return response;
+    const waitMs = retryAfterMs(response.headers.get('retry-after')) ?? 500 * 2 ** attempt;
+    if (waitMs > waitMsMax) return response;
+    response.leave();
+    config.note(`${url} answered ${response.status}; retrying in ${Math.ceil(waitMs / 1_000)} s`);
+    await world.wait(waitMs, signal);
   }
+}
+
+export function createClient(world: Pick<World, 'wait' | 'version'>, config: ClientConfig): Client {
+  const { url, workspace, timeoutMs } = config;
+  let answered = false;
+  const sender: Sender = {
+    world,
+    config,
+    answered: () => {
+      answered = true;
+    },
+  };
 
   /** Runs `exchange` within the time limit and explains network errors in words. */
   async function within<T>(asked: Asked, exchange: (signal: AbortSignal) => Promise<T>, until?: AbortSignal): Promise<T> {
@@ -106,7 +129,7 @@ export function createClient(world: Pick<World, 'wait' | 'version'>, config: Cli
 
   async function refuseUnlessOk(method: Method, path: string, response: Received): Promise<void> {
     if (isOk(response.status)) return;
-    throw explainRefusal({ ...config, method, path: place(path), response, body: parseJson(await readBounded(response)) });
+    throw explainRefusal({ ...config, method, path: placeOf(path, workspace), response, body: parseJson(await readBounded(response)) });
   }
 
   return {
@@ -114,7 +137,7 @@ export function createClient(world: Pick<World, 'wait' | 'version'>, config: Cli
     workspace,
     ask: (method, path, question = {}) =>
       within({ method, path, asksOnly: question.asksOnly === true }, async (signal) => {
-        const response = await send(method, path, question, signal);
+        const response = await send(sender, method, path, question, signal);
         await refuseUnlessOk(method, path, response);
         const body = parseJson(await readBounded(response));
         if (!isRow(body)) throw noControlPlane(url, response);
@@ -122,7 +145,7 @@ export function createClient(world: Pick<World, 'wait' | 'version'>, config: Cli
       }),
     probe: (path) =>
       within({ method: 'GET', path, asksOnly: true }, async (signal) => {
-        const response = await send('GET', path, {}, signal);
+        const response = await send(sender, 'GET', path, {}, signal);
         if (response.status >= 500 || response.status === 429) await refuseUnlessOk('GET', path, response);
         response.leave();
         return response.status;
@@ -131,7 +154,7 @@ export function createClient(world: Pick<World, 'wait' | 'version'>, config: Cli
       within(
         { method, path, asksOnly: true },
         async (signal) => {
-          const response = await send(method, path, question, signal);
+          const response = await send(sender, method, path, question, signal);
           await refuseUnlessOk(method, path, response);
           if (!streamTypes.test(response.headers.get('content-type') ?? '')) {
             response.leave();
@@ -154,7 +177,7 @@ interface Asked {
 function perhapsDone({ method, path, asksOnly }: Asked): readonly string[] {
   if (method === 'GET' || asksOnly) return [];
   const look = path.includes('{workspace}') ? 'tollgate events' : 'tollgate workspace list';
-  return [`it may have been done all the same: look with ${look} before you repeat it`];
+  return [`the request may have been executed nevertheless: check with ${look} before you repeat it`];
 }
 
 async function* pieces(body: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
@@ -166,7 +189,7 @@ async function* unbroken(stream: AsyncIterable<string>, url: string): AsyncGener
   try {
     yield* stream;
   } catch (error) {
-    throw error instanceof Failure ? error : new Outage(`${url} cut the answer off before its end`, [], error);
+    throw error instanceof Failure ? error : new Outage(`${url} closed the connection before the end of its answer`, [], error);
   }
 }
 
@@ -175,7 +198,7 @@ async function readBounded(response: Received): Promise<string> {
   let size = 0;
   for await (const piece of pieces(response.body)) {
     size += piece.length;
-    if (size > answerCharsMax) throw new Failure('the answer is larger than 256 MiB; ask for less, with --limit or --since');
+    if (size > answerCharsMax) throw new Failure('the answer is larger than 256 MiB; request less with --limit or --since');
     read.push(piece);
   }
   return read.join('');
@@ -184,7 +207,9 @@ async function readBounded(response: Received): Promise<string> {
 const isOk = (status: number): boolean => status >= 200 && status < 300;
 
 const noControlPlane = (url: string, response: Received): Failure =>
-  new Failure(`${url} answered ${response.status} with what is no JSON of ours; is it the REST address of a control plane?`);
+  new Failure(
+    `${url} answered ${response.status} with a body that is not JSON of a control plane; check that it is the REST address of a control plane`,
+  );
 
 function parseJson(text: string): unknown {
   try {
@@ -197,6 +222,7 @@ function parseJson(text: string): unknown {
 /** Encodes a text from the command line as one segment of a path. */
 export function segment(text: string): string {
   // A URL would resolve these to the parent path.
-  if (text === '' || text === '.' || text === '..') throw new Failure(`${text === '' ? 'nothing' : text} is no name that can be asked for`);
+  if (text === '' || text === '.' || text === '..')
+    throw new Failure(`the name ${text === '' ? '(empty)' : text} is not valid; give a name or an id`);
   return encodeURIComponent(text);
 }

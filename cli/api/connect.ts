@@ -34,12 +34,13 @@ export async function connect(world: World, globals: Globals, note: (text: strin
   // With both given, the profile is not read, so a broken profile causes no error.
   const profile = named !== undefined && fromEnvironment !== undefined ? null : await readProfile(world, globals.profile);
   const key = fromEnvironment ?? profile?.key;
-  if (key === undefined) throw new Failure('there is no key: set TOLLGATE_KEY, or save one with tollgate profile add <name> --url <url>');
+  if (key === undefined) throw new Failure('no key is set: set TOLLGATE_KEY, or store one with tollgate profile add <name> --url <url>');
   if (globals.profile !== undefined && fromEnvironment !== undefined)
-    note(`TOLLGATE_KEY is set and wins over the key of ${globals.profile}`);
+    note(`TOLLGATE_KEY is set and has priority over the key of ${globals.profile}`);
   const workspace = parseKey(key)?.workspace;
   const keyFrom = fromEnvironment === undefined ? `the key of profile ${profile?.name ?? ''}` : 'TOLLGATE_KEY';
-  if (workspace === undefined) throw new Failure(`${keyFrom} is no key: that is gsk_<workspace>_ and 32 to 64 letters and digits`);
+  if (workspace === undefined)
+    throw new Failure(`${keyFrom} is not a key; a key is gsk_<workspace>_ followed by 32 to 64 letters and digits`);
   const url = checkUrl(named ?? profile?.url ?? standardUrl, world.env);
   if (fromEnvironment === undefined && profile !== null && checkUrl(profile.url, world.env) !== url)
     throw new Failure(`${keyFrom} is for ${profile.url} and is not sent to ${url}; set TOLLGATE_KEY, or add a profile for that address`);
@@ -49,9 +50,10 @@ export async function connect(world: World, globals: Globals, note: (text: strin
 /** Creates a client for the operator, who manages workspaces. */
 export async function connectAsOperator(world: World, globals: Globals, note: (text: string) => void): Promise<Client> {
   const key = filled(world.env['TOLLGATE_OPERATOR_KEY']);
-  if (key === undefined) throw new Failure("workspaces need the operator's key: set TOLLGATE_OPERATOR_KEY to that of the control plane");
+  if (key === undefined)
+    throw new Failure("commands for workspaces need the operator's key: set TOLLGATE_OPERATOR_KEY to the value that the control plane has");
   // The error for a character that a header cannot contain would quote the key.
-  if (!/^[\x21-\x7e]+$/.test(key)) throw new Failure('TOLLGATE_OPERATOR_KEY must be printable characters without blanks');
+  if (!/^[\x21-\x7e]+$/.test(key)) throw new Failure('TOLLGATE_OPERATOR_KEY must contain only printable ASCII characters without spaces');
   const named = filled(globals.url) ?? filled(world.env['TOLLGATE_URL']);
   const url = checkUrl(named ?? (await readProfile(world, globals.profile))?.url ?? standardUrl, world.env);
   return createClient(world, { url, key, keyFrom: 'TOLLGATE_OPERATOR_KEY', workspace: '', timeoutMs: answerMs(globals), note });
@@ -61,12 +63,12 @@ export async function connectAsOperator(world: World, globals: Globals, note: (t
 export function checkUrl(text: string, env: World['env']): string {
   const url = URL.canParse(text) ? new URL(text) : null;
   if (url === null || (url.protocol !== 'http:' && url.protocol !== 'https:'))
-    throw new Failure(`the control plane's address must be like ${standardUrl}, and ${withoutCredentials(text)} is not`);
+    throw new Failure(`the control plane's address must have the form ${standardUrl}, and ${withoutCredentials(text)} does not`);
   if (url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '')
-    throw new Failure("the control plane's address must hold no user, password, query or fragment");
+    throw new Failure("the control plane's address must not contain a user, password, query or fragment");
   if (url.protocol === 'http:' && !isLoopback(hostOf(url)) && env['TOLLGATE_ALLOW_PLAINTEXT'] !== 'true')
     throw new Failure(
-      `${url.origin} is beyond this machine, where a key must not travel without TLS; use https, or set TOLLGATE_ALLOW_PLAINTEXT=true`,
+      `${url.origin} is on another machine, and a key must not be sent there without TLS; use https, or set TOLLGATE_ALLOW_PLAINTEXT=true`,
     );
   return `${url.origin}${url.pathname.replace(/\/+$/, '')}`;
 }
@@ -79,7 +81,7 @@ const answerMsMax = 300_000;
 export function timeoutOf({ timeout = standardTimeout }: Globals): number {
   const seconds = Number(timeout);
   if (!/^\d+(?:\.\d+)?$/.test(timeout) || seconds <= 0 || seconds > timeoutSecondsMax)
-    throw new Failure(`--timeout must be seconds, above 0 and at most ${timeoutSecondsMax}`);
+    throw new Failure(`--timeout must be a number of seconds above 0 and at most ${timeoutSecondsMax}`);
   return seconds * 1_000;
 }
 

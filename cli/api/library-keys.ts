@@ -41,4 +41,4 @@ export async function libraryKeysHere(connect: () => Promise<Client>): Promise<r
 }
 
 export const libraryKeyWords = ({ id, name }: LibraryKey): string =>
-  `key ${id} (${name}) is used by libraries alone, and need not hold what a process holds: tollgate keys narrow ${id}`;
+  `key ${id} (${name}) is used only by libraries and has more scopes than they need; run: tollgate keys narrow ${id}`;

@@ -19,27 +19,29 @@ export function explainRefusal({ url, keyFrom, method, path, response: { status,
   const asked = `${method} ${path}`;
   if (status >= 300 && status < 400)
     return new Failure(
-      `${url} sends elsewhere, to ${headers.get('location') ?? 'nowhere'}; give the control plane's own address with --url`,
+      `${url} redirects to ${headers.get('location') ?? 'no address'}; give the address of the control plane itself with --url`,
     );
   if (said === null)
-    return new Failure(`${url} answered ${status} with what is no JSON of ours; is it the REST address of a control plane?`);
+    return new Failure(
+      `${url} answered ${status} with a body that is not JSON of a control plane; check that it is the REST address of a control plane`,
+    );
   // A message that is made of its details would be printed twice.
   const lines = details.length > 1 ? details : [];
-  const what = lines.length > 0 && said === lines.join('; ') ? `${asked} is refused` : said;
+  const what = lines.length > 0 && said === lines.join('; ') ? `${asked} is rejected` : said;
   switch (status) {
     case 401:
       return new Failure(`${url} does not accept ${keyFrom}: ${what}`, [
         ...lines,
-        'a key may have been revoked, rotated or have expired; ask for a new one',
+        'the key may be revoked, rotated or expired; ask for a new one',
       ]);
     case 403:
-      return new Failure(`${keyFrom} may not do this: ${what}`, [...lines, `asked was ${asked}`]);
+      return new Failure(`${keyFrom} is not permitted to do this: ${what}`, [...lines, `the request was ${asked}`]);
     case 404:
       return said === 'there is no such path'
-        ? new Failure(`${url} knows no ${asked}; is the control plane older than this tollgate?`, lines)
-        : new Failure(what, [...lines, `asked was ${asked}`]);
+        ? new Failure(`${url} has no path ${asked}; the control plane may be older than this tollgate`, lines)
+        : new Failure(what, [...lines, `the request was ${asked}`]);
     case 412:
-      return new Failure(what, [...lines, 'it was changed in between; look at it again, then repeat the command']);
+      return new Failure(what, [...lines, 'another request has changed it meanwhile; read it again, then repeat the command']);
     case 429:
     case 503: {
       const waitMs = retryAfterMs(headers.get('retry-after'));
@@ -67,15 +69,19 @@ interface Unanswered {
 
 export function explainNetworkError(error: unknown, { url, timeoutMs, answered, perhapsDone }: Unanswered): Failure {
   if (error instanceof DOMException && error.name === 'TimeoutError')
-    return new Outage(`${url} gave no answer within ${timeoutMs / 1_000} s; --timeout <seconds> waits longer`, perhapsDone, error);
+    return new Outage(
+      `${url} did not answer within ${timeoutMs / 1_000} s; a longer limit is set with --timeout <seconds>`,
+      perhapsDone,
+      error,
+    );
   const code = codeOf(error) ?? (error instanceof Error ? codeOf(error.cause) : null);
   switch (code) {
     case null:
-      return new Outage(`${url} could not be asked: ${causeOf(error)}`, perhapsDone, error);
+      return new Outage(`${url} cannot be reached: ${causeOf(error)}`, perhapsDone, error);
     case 'ECONNREFUSED':
       return new Outage(
-        `nothing listens at ${url}`,
-        ['start a control plane with npm start or tollgate-control-plane start, or name another with --url'],
+        `no program listens at ${url}`,
+        ['start a control plane with npm start or tollgate-control-plane start, or give another address with --url'],
         error,
       );
     case 'ENOTFOUND':
@@ -84,19 +90,19 @@ export function explainNetworkError(error: unknown, { url, timeoutMs, answered, 
     case 'ECONNRESET':
     case 'EPIPE':
     case 'UND_ERR_SOCKET':
-      return new Outage(`${url} cut the connection (${code})${answered ? '' : tlsHint(url)}`, perhapsDone, error);
+      return new Outage(`${url} closed the connection (${code})${answered ? '' : tlsHint(url)}`, perhapsDone, error);
     default:
       if (tlsCodes.test(code))
         return new Failure(
           `the TLS connection to ${url} failed (${code})`,
-          ['a private authority is trusted with NODE_EXTRA_CA_CERTS=<its certificate>; a plain-text port is asked with http://'],
+          ['for a private authority, set NODE_EXTRA_CA_CERTS=<its certificate>; for a port without TLS, use http://'],
           error,
         );
       return new Outage(`${url} cannot be reached (${code})`, perhapsDone, error);
   }
 }
 
-const tlsHint = (url: string): string => (url.startsWith('http:') ? '; a TLS port that is asked with http:// does that too' : '');
+const tlsHint = (url: string): string => (url.startsWith('http:') ? '; if the port uses TLS, use https://' : '');
 
 const codeOf = (error: unknown): string | null =>
   error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : null;

@@ -16,19 +16,19 @@ const lineBytesMax = 16 * 1_048_576;
 export function addProofCommands(group: Command, cli: Cli): void {
   group
     .command('checkpoint')
-    .description('a signed checkpoint of everything that has come in, to be kept elsewhere')
-    .option('-o, --output <file>', 'write it there')
-    .option('--size <count>', 'one that was made before, of exactly so many items')
+    .description('create a signed checkpoint of all received items, to be stored elsewhere')
+    .option('-o, --output <file>', 'write it to this file')
+    .option('--size <count>', 'print an earlier checkpoint with exactly this number of items')
     .action(act(cli, takeCheckpoint));
-  group.command('keys').description('the public keys that checkpoints may be signed by').action(act(cli, listKeys));
+  group.command('keys').description('list the public keys with which checkpoints may be signed').action(act(cli, listKeys));
   group
     .command('verify')
-    .argument('<export>', 'a file of: audit export --proof')
-    .description('check an export offline: exit 0 sound, 1 something was changed, 2 it cannot be told')
-    .option('--checkpoint <file...>', 'checkpoints that you kept')
-    .option('--public-key <key...>', 'keys that checkpoints must be signed by, or files with a key a line')
-    .option('--retention-days <days>', 'how long entries are kept, where checkpoints are not to be believed')
-    .option('--before-raise <file...>', 'where retention was raised: the last checkpoint from before')
+    .argument('<export>', 'a file written by: audit export --proof')
+    .description('check an export offline: exit code 0: valid, 1: changed, 2: cannot be checked')
+    .option('--checkpoint <file...>', 'checkpoints that you have stored')
+    .option('--public-key <key...>', 'keys with which checkpoints must be signed, or files with one key per line')
+    .option('--retention-days <days>', 'retention of the entries, if the value in the checkpoints is not trusted')
+    .option('--before-raise <file...>', 'if retention was raised: the last checkpoint before that')
     .action(act(cli, verifyExport));
 }
 
@@ -45,7 +45,7 @@ async function takeCheckpoint({ world, options, print, client }: Asked<Checkpoin
   if (output !== undefined) {
     await writeWhole(output, note);
     print.note(
-      `a checkpoint of ${String(answer['size'])} items is in ${output}; keep it where no one with write access to the database can`,
+      `a checkpoint of ${String(answer['size'])} items is in ${output}; store it where no account with write access to the database can change it`,
     );
   } else if (print.json) await print.lines(answer, []);
   else await writeAll(world.stdout, note);
@@ -83,7 +83,7 @@ async function verifyExport({ words, options, print }: Asked<VerifyOptions>): Pr
       return 1;
     case 'unusable':
       await print.lines({ result: 'unusable', reason: verdict.words }, []);
-      print.note(`it cannot be told: ${verdict.words}`);
+      print.note(`cannot be checked: ${verdict.words}`);
       return 2;
   }
 }
@@ -91,9 +91,11 @@ async function verifyExport({ words, options, print }: Asked<VerifyOptions>): Pr
 async function judge(file: string, options: VerifyOptions): Promise<Verdict> {
   const { checkpoint = [], publicKey = [], beforeRaise = [], retentionDays } = options;
   if (checkpoint.length === 0 && publicKey.length === 0)
-    throw new Failure('against what? --checkpoint names a checkpoint that you kept, --public-key a key that checkpoints must be signed by');
+    throw new Failure(
+      'nothing to check against was given; give a stored checkpoint with --checkpoint, or a key of the log with --public-key',
+    );
   if (beforeRaise.length > 0 && retentionDays !== undefined)
-    throw new Failure('--before-raise believes what checkpoints say of retention, and --retention-days does not: give one of them');
+    throw new Failure('--before-raise trusts the retention in checkpoints, and --retention-days does not: give only one of them');
   const keys = (await Promise.all(publicKey.map(readKeys))).flat();
   const verifier = createVerifier({
     kept: await Promise.all(checkpoint.map(readKept)),
@@ -116,7 +118,8 @@ function daysOf(text: string | undefined): number | null {
 
 async function readKept(file: string): Promise<Kept> {
   const note = parseNote(plain(await textOf(file)));
-  if (note === null) throw new Failure(`${file} is no checkpoint of an audit log; one is made by: tollgate audit checkpoint -o ${file}`);
+  if (note === null)
+    throw new Failure(`${file} is not a checkpoint of an audit log; create one with: tollgate audit checkpoint -o ${file}`);
   return { name: file, note };
 }
 
@@ -126,10 +129,11 @@ async function readKeys(given: string): Promise<readonly LogKey[]> {
   if (own !== null) return [own];
   const lines = (await textOf(given)).split('\n').filter((line) => line.trim() !== '');
   // With an empty list of keys, every signature would be accepted.
-  if (lines.length === 0) throw new Failure(`${given} holds no public key; they are listed by: tollgate audit keys`);
+  if (lines.length === 0) throw new Failure(`${given} contains no public key; list them with: tollgate audit keys`);
   return lines.map((line) => {
     const key = parseLogKey(line.trim());
-    if (key === null) throw new Failure(`${given} holds what is no public key of an audit log; they are listed by: tollgate audit keys`);
+    if (key === null)
+      throw new Failure(`${given} contains a line that is not a public key of an audit log; list them with: tollgate audit keys`);
     return key;
   });
 }
@@ -163,7 +167,7 @@ async function* fileLines(file: string): AsyncGenerator<{ readonly line: Uint8Ar
         bytes = bytes.subarray(end + 1);
       }
       rest = bytes;
-      if (rest.length > lineBytesMax) throw new Failure(`${file} has a line of more than 16 MiB; it is no export`);
+      if (rest.length > lineBytesMax) throw new Failure(`${file} has a line of more than 16 MiB; it is not an export`);
     }
   } catch (error) {
     throw error instanceof Failure ? error : unreadable(file, error);
@@ -178,16 +182,16 @@ function linesOf(proven: Proven): readonly string[] {
   return [
     `OK  ${origin}`,
     `  items ${after + 1} to ${upTo}: ${count(entries, 'entry')}, ${count(gaps, 'gap')} (${count(lostRecords, 'record')} lost), ${count(retired, 'entry')} out of retention`,
-    isBeginning && after > 0 ? `  the ${count(after, 'item')} before are from before there was a chain` : '',
+    isBeginning && after > 0 ? `  the ${count(after, 'item')} before are older than the hash chain` : '',
     !isBeginning ? `  the ${count(after, 'item')} before are not in this export` : '',
     keptUpTo === null
-      ? '  no checkpoint of yours was given: a log cut short to an older checkpoint would not be noticed'
+      ? '  no stored checkpoint was given: a log that was shortened to an older checkpoint would not be detected'
       : keptUpTo > after || after === 0
-        ? `  up to item ${keptUpTo} it is as your checkpoint says`
-        : `  it begins where your checkpoint of ${keptUpTo} items ends, or later: what that covers is not here`,
+        ? `  up to item ${keptUpTo} it agrees with your checkpoint`
+        : `  it begins where your checkpoint of ${keptUpTo} items ends, or later: the items of that checkpoint are not in this export`,
     `  entries are kept for ${days(proven.retentionDays)}`,
     ...proven.earlierRetention.map(
-      (one) => `  they were for ${days(one.days)} before, by ${one.name}: what is from before ${one.until} had gone by then`,
+      (one) => `  before, they were kept for ${days(one.days)}, by ${one.name}: entries before ${one.until} had been removed by then`,
     ),
     proven.signaturesChecked ? '  signed by a key that you gave' : '  signatures were not checked: no --public-key was given',
   ].filter((line) => line !== '');

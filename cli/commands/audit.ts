@@ -34,32 +34,32 @@ interface Query extends Filters {
 }
 
 export function addAuditCommands(program: Command, cli: Cli): void {
-  const group = program.command('audit').description('what was decided, of which call, for whom');
-  withFilters(group.command('query').description('entries, newest first'))
-    .option('--since <time>', 'from when: ISO 8601, or before now, as 1h; without: 15m')
-    .option('--limit <count>', 'how many at most; without: 200')
-    .option('--cursor <next>', 'continue where the previous answer ended')
+  const group = program.command('audit').description('the recorded decisions: which call, for whom, and why');
+  withFilters(group.command('query').description('print entries, newest first'))
+    .option('--since <time>', 'start: ISO 8601, or a duration before now, such as 1h; default: 15m')
+    .option('--limit <count>', 'maximum number; default: 200')
+    .option('--cursor <next>', 'continue after the previous answer')
     .action(act(cli, queryAudit));
-  withFilters(group.command('tail').description('entries as they come, until Ctrl-C; NDJSON with --json'))
-    .option('--from <id>', 'first everything after this place, which tail names when it ends; 0: all that is kept')
+  withFilters(group.command('tail').description('print new entries until Ctrl-C; NDJSON with --json'))
+    .option('--from <id>', 'start after this place, which tail prints when it ends; 0: start with the oldest entry')
     .action(act(cli, tailAudit));
-  withFilters(group.command('export').description('entries as NDJSON'))
-    .option('-o, --output <file>', 'write there; what a broken or interrupted export leaves is in <file>.partial')
-    .option('--since <time>', 'from when: ISO 8601, or before now, as 7d')
-    .option('--until <time>', 'until when')
-    .option('--proof', 'everything, with its hash chain and a checkpoint, for: audit verify')
-    .option('--after <checkpoint>', 'of the proof, only what came after this checkpoint: a file, or the number of its items')
+  withFilters(group.command('export').description('write entries as NDJSON'))
+    .option('-o, --output <file>', 'write to this file; an incomplete export stays in <file>.partial')
+    .option('--since <time>', 'start: ISO 8601, or a duration before now, such as 7d')
+    .option('--until <time>', 'end: ISO 8601, or a duration before now')
+    .option('--proof', 'all entries, with the hash chain and a checkpoint, for: audit verify')
+    .option('--after <checkpoint>', 'with --proof, only items after this checkpoint: a file, or the number of its items')
     .action(act(cli, exportAudit));
   addProofCommands(group, cli);
 }
 
 const withFilters = (command: Command): Command =>
   command
-    .option('--tool <name>', 'of this tool')
-    .addOption(new Option('--decision <decision>', 'of this decision').choices(['allow', 'deny']))
-    .option('--agent <name>', 'of this agent')
-    .option('--sub <uid>', 'for this member or service key')
-    .option('--session <id>', 'of this session');
+    .option('--tool <name>', 'only this tool')
+    .addOption(new Option('--decision <decision>', 'only this decision').choices(['allow', 'deny']))
+    .option('--agent <name>', 'only this agent')
+    .option('--sub <uid>', 'only this member or service key')
+    .option('--session <id>', 'only this session');
 
 const filtersOf = ({ tool, decision, agent, sub, session }: Filters): Row => given({ tool, decision, agent, sub, session });
 
@@ -92,7 +92,7 @@ async function tailAudit({ world, options, print, client }: Asked<Query & { read
     await print.entry(entry, entryLine(entry, print.paint));
     last = id;
   }
-  if (last !== null) print.note(`--from ${last} continues here`);
+  if (last !== null) print.note(`to continue here: --from ${last}`);
 }
 
 function entryLine(entry: Row, paint: Paint): string {
@@ -128,7 +128,7 @@ async function exportAudit(asked: Asked<Query>): Promise<ExitCode> {
   } catch (error) {
     if (!signal.aborted) throw error;
     const place = output === undefined ? 'written' : `in ${output}.partial`;
-    print.note(count === 0 ? 'interrupted; nothing is written' : `interrupted; ${count} entries are ${place}`);
+    print.note(count === 0 ? 'interrupted; no entry was written' : `interrupted; ${count} entries are ${place}`);
     return 130;
   }
   print.note(`${count} entries${output === undefined ? '' : ` in ${output}`}`);

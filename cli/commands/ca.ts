@@ -7,7 +7,7 @@ import { escapeText } from '../print/escape.ts';
 export function addCaCommand(program: Command, cli: Cli): void {
   program
     .command('ca')
-    .description('the authorities by which sidecars check the control plane, as PEM; for TOLLGATE_CA')
+    .description('print the authorities with which sidecars verify the control plane, as PEM; for TOLLGATE_CA')
     .action(act(cli, showAuthorities));
 }
 

@@ -9,8 +9,8 @@ type Shell = keyof typeof scripts;
 export function addCompletionCommand(program: Command, cli: Cli): void {
   program
     .command('completion')
-    .description('what the shell offers after Tab; for bash: source <(tollgate completion bash)')
-    .addArgument(new Argument('<shell>', 'for which').choices(Object.keys(scripts)))
+    .description('print the completion script of a shell; for bash: source <(tollgate completion bash)')
+    .addArgument(new Argument('<shell>', 'the shell').choices(Object.keys(scripts)))
     .action(
       act(cli, async ({ words: [shell], print }) => {
         const script = scripts[isShell(shell) ? shell : 'bash'](treeOf(program));

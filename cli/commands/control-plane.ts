@@ -14,14 +14,14 @@ export function addControlPlaneCommands(program: Command, cli: Cli): void {
   program
     .command('recover')
     .description(
-      "where every key of a workspace's owners was lost: a new one of the first owner, alone on standard output; finds the database as start does",
+      'create a key for the first owner of a workspace, if all owners have lost their keys; it is printed alone on standard output; finds the database as start does',
     )
     .argument('<workspace>', 'its slug')
     .action(act(cli, (asked) => passOn(asked, ['recover', ...asked.words])));
   program
     .command('restore')
-    .description('after a database was put back from a backup: have every sidecar fetch its policy again; finds the database as start does')
-    .option('--force', 'also while control planes run on it; they continue with what was put back')
+    .description('after the database was restored from a backup: send the policy to every sidecar again; finds the database as start does')
+    .option('--force', 'also while control planes use it; they continue with the restored data')
     .action(act<Restoring>(cli, (asked) => passOn(asked, ['restore', ...(asked.options.force === true ? ['--force'] : [])])));
 }
 
@@ -39,7 +39,9 @@ interface ControlPlaneCommands {
 async function passOn({ world, options, print }: Asked<object>, words: readonly string[]): Promise<ExitCode> {
   const [name = ''] = words;
   requirePackage(name);
-  print.note(`tollgate ${name} is now tollgate-control-plane ${name}, a program of ${packageName}; the next version has only that`);
+  print.note(
+    `tollgate ${name} is now tollgate-control-plane ${name}, a program of ${packageName}; the next version removes tollgate ${name}`,
+  );
   const { runCommand }: ControlPlaneCommands = await import(`${packageName}/commands`);
   return runCommand(options.json === true ? ['--json', ...words] : words, world);
 }

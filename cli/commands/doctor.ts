@@ -14,11 +14,10 @@ import { whyCodexSkips } from '../hooks/codex-runs.ts';
 import { readHookLine } from '../hooks/command-line.ts';
 import type { Scope, Way } from '../hooks/host.ts';
 import { hostSettings } from '../hooks/host-settings.ts';
-import { findProgram, isOlder, isThere, versionOf } from '../hooks/host-version.ts';
+import { findProgram, findUngoverned, isOlder, isThere, type Ungoverned, ungovernedTitles, versionOf } from '../hooks/host-version.ts';
 import { findHooks } from '../hooks/installation.ts';
 import { offSwitches } from '../hooks/off-switches.ts';
 import { lookAt, type SidecarSeen } from '../hooks/sidecar.ts';
-import { findUngoverned, type Ungoverned, ungovernedTitles } from '../hooks/ungoverned.ts';
 import { libraryKeysHere, libraryKeyWords } from '../api/library-keys.ts';
 import type { World } from '../world.ts';
 
@@ -29,8 +28,11 @@ interface Options {
 export function addDoctorCommand(program: Command, cli: Cli): void {
   program
     .command('doctor')
-    .description('say which coding agents ask a sidecar here, and prove with a canary that a denial blocks them')
-    .option('--recorded <path>', 'ask as recorded inputs of hosts do too, from a folder for each host; none of them need be here')
+    .description('show which coding agents of this machine use a sidecar, and check with a test call that a denial blocks them')
+    .option(
+      '--recorded <path>',
+      'also send recorded hook inputs, from a folder with a subfolder for each host; the hosts need not be installed',
+    )
     .action(act<Options>(cli, examine));
 }
 
@@ -71,7 +73,7 @@ async function examine({ world, options, print, client }: Asked<Options>): Promi
     ...(here.length === 0 && ungoverned.length === 0 ? [noneHere] : here.flatMap(hostLines)),
     ...ungoverned.flatMap(({ title, found }) => [
       escapeText(`${title}: found by ${found}`),
-      '  there are no hooks of tollgate for it: nothing that it calls is governed by them',
+      '  tollgate has no hooks for it: its calls are not governed',
     ]),
     ...recorded.map(({ name, proof }) => escapeText(`recorded ${name}: ${proofWords(proof)}`)),
     ...libraryKeys.map((key) => escapeText(libraryKeyWords(key))),
@@ -80,7 +82,7 @@ async function examine({ world, options, print, client }: Asked<Options>): Promi
 }
 
 const titles = [...hosts.map((host) => hostSettings[host].title), ...ungovernedTitles];
-const noneHere = `none of ${titles.join(', ')} is on this machine`;
+const noneHere = `none of ${titles.join(', ')} was found on this machine`;
 
 async function examineHost(world: World, host: HostName): Promise<HostSeen> {
   const hooks: HooksSeen[] = [];
@@ -123,8 +125,8 @@ async function versionWords(world: World, host: HostName, way: Way): Promise<rea
   const now = then === null ? null : await versionOf(world, programs);
   if (then === null || now === null || now === then) return [];
   const isOff = isOlder(now, then);
-  const words = `${title} is ${now} now, and the hooks say ${then}: run tollgate hooks install ${host} again`;
-  return [{ words: isOff ? `${words}, since an older version may not heed what a newer one does` : words, isOff }];
+  const words = `${title} is ${now} now, and the hooks were installed for ${then}: run tollgate hooks install ${host} again`;
+  return [{ words: isOff ? `${words}, because an older version may ignore some answers` : words, isOff }];
 }
 
 /** Returns the host's folder in the user's home, or its program; null if neither exists. */
@@ -150,7 +152,7 @@ async function proveRecorded(world: World, folder: string): Promise<readonly Rec
     }
   }
   if (proofs.length === 0)
-    throw new Failure(`there is no recorded input of a host in ${folder}: it has a folder for each, ${hosts.join(', ')}`);
+    throw new Failure(`${folder} contains no recorded input; it must have a subfolder for each host: ${hosts.join(', ')}`);
   return proofs;
 }
 
@@ -158,7 +160,8 @@ async function inputIn(path: string): Promise<Row> {
   const value: unknown = await readFile(path, 'utf8')
     .then(JSON.parse, () => null)
     .catch(() => null);
-  if (!isRow(value) || !isRow(value['input'])) throw new Failure(`${path} holds no input of a host: {"version": …, "input": {…}}`);
+  if (!isRow(value) || !isRow(value['input']))
+    throw new Failure(`${path} is not a recorded input; its form is {"version": …, "input": {…}}`);
   return value['input'];
 }
 
@@ -197,13 +200,11 @@ function hostLines({ host, found, hooks, problems }: HostSeen): readonly string[
     ...hooks.flatMap(({ scope, path, way, version, deniesWithoutProgram, ...seen }) => [
       `  hooks of the ${scope}, by ${way}, in ${path}: ${hookWords(seen)}`,
       ...(deniesWithoutProgram === false
-        ? [`  CALLS WOULD RUN UNASKED once the program of the hook is gone: run tollgate hooks install ${host} again`]
+        ? [`  CALLS WOULD RUN WITHOUT A DECISION if the program of the hook is missing: run tollgate hooks install ${host} again`]
         : []),
       ...(version === null ? [] : [`  ${version}`]),
     ]),
-    ...(hooks.length === 0 && problems.length === 0
-      ? [`  no hooks: nothing that it calls is governed; tollgate hooks install ${host}`]
-      : []),
+    ...(hooks.length === 0 && problems.length === 0 ? [`  no hooks: its calls are not governed; run: tollgate hooks install ${host}`] : []),
     ...problems.map((problem) => `  ${problem}`),
     ...(hooks.length === 0 ? [] : notes.map((note) => `  ${note}`)),
   ].map(escapeText);
@@ -211,10 +212,10 @@ function hostLines({ host, found, hooks, problems }: HostSeen): readonly string[
 
 /** If a host does not ask, the sidecar's answer has no effect. */
 const hookWords = ({ off, proof }: Pick<HooksSeen, 'off' | 'proof'>): string =>
-  off.length === 0 ? proofWords(proof) : `CALLS WOULD RUN UNASKED: ${off.join('; ')}`;
+  off.length === 0 ? proofWords(proof) : `CALLS WOULD RUN WITHOUT A DECISION: ${off.join('; ')}`;
 
 function proofWords({ denied, decided, words, unproven }: Proof): string {
   if (unproven === true) return `NOT PROVEN: ${words}`;
-  if (decided) return 'the canary was denied, so a denial blocks';
+  if (decided) return 'the test call was denied, so a denial blocks';
   return denied ? `every call is denied: ${words}` : `A CALL WOULD RUN: ${words}`;
 }

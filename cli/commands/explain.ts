@@ -20,20 +20,20 @@ interface Question {
 export function addExplainCommand(program: Command, cli: Cli): void {
   program
     .command('explain')
-    .description('what would be decided of a call, which rules say so, and what would have to change')
+    .description('show how a call would be decided, by which rules, and which change would allow it')
     .requiredOption('--tool <name>', 'the tool')
-    .addOption(new Option('--tier <tier>', 'how the agent runs').choices(tiers).makeOptionMandatory())
-    .addOption(new Option('--sub <uid>', 'for whom: a member or service key').conflicts('role'))
-    .addOption(new Option('--role <role>', 'for whom: anybody of a role').choices(roles))
+    .addOption(new Option('--tier <tier>', 'the tier in which the agent runs').choices(tiers).makeOptionMandatory())
+    .addOption(new Option('--sub <uid>', 'the caller: a member or service key').conflicts('role'))
+    .addOption(new Option('--role <role>', 'the caller: any member with this role').choices(roles))
     .addOption(new Option('--agent-type <key>', '<client>::<tier>::<name>').conflicts(['agent', 'client']))
-    .option('--agent <name>', "the agent's name; without: one of no name")
-    .option('--client <name>', "the agent's client; without: tollgate")
+    .option('--agent <name>', 'name of the agent; default: no name')
+    .option('--client <name>', 'client of the agent; default: tollgate')
     .action(act(cli, explain));
 }
 
 async function explain({ options, print, client }: Asked<Question>): Promise<void> {
   const { tool, tier, sub, role } = options;
-  if (sub === undefined && role === undefined) throw new Failure('for whom? give --sub <uid> or --role <role>');
+  if (sub === undefined && role === undefined) throw new Failure('the caller is missing; give --sub <uid> or --role <role>');
   const agentType = options.agentType ?? agentTypeKey({ client: options.client ?? 'tollgate', tier, name: options.agent ?? '' });
   const answer = await (await client()).ask('POST', '/{workspace}/admin/explain', {
     body: given({ tool, tier, sub, role, agentType }),
@@ -41,7 +41,7 @@ async function explain({ options, print, client }: Asked<Question>): Promise<voi
   });
   await print.lines(answer, print.json ? [] : explanationLines(answer, print.paint));
   if (options.agentType === undefined && options.agent === undefined && shown(answer['reason']).startsWith('agent_unknown'))
-    print.note('name an agent with --agent');
+    print.note('the agent has no name; give one with --agent');
 }
 
 function explanationLines(answer: Row, paint: Paint): readonly string[] {

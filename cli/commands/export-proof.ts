@@ -20,10 +20,10 @@ interface Options {
 export async function exportProof({ world, options, print, client }: Asked<Options>, filters: Row): Promise<ExitCode> {
   const { output, proof, after } = options;
   const [filter] = Object.keys(filters);
-  if (proof !== true) throw new Failure('--after is for --proof');
-  if (filter !== undefined) throw new Failure(`--${filter} leaves entries out, and a proof is of all: leave out one of the two`);
+  if (proof !== true) throw new Failure('--after needs --proof');
+  if (filter !== undefined) throw new Failure(`--${filter} excludes entries, and a proof needs all entries: remove one of the two options`);
   if (output === undefined && world.stdout.isTTY === true)
-    throw new Failure('a proof is written byte for byte: name a file with -o, or use a pipe');
+    throw new Failure('a proof is not printed on a terminal: give a file with -o, or use a pipe');
   const query = after === undefined ? {} : { after: await sizeOf(after) };
   const signal = world.interruption();
   let items = -2;
@@ -42,7 +42,7 @@ export async function exportProof({ world, options, print, client }: Asked<Optio
     else await writeStream(output, copy);
   } catch (error) {
     if (!signal.aborted) throw error;
-    print.note(output === undefined ? 'interrupted' : `interrupted; what came is in ${output}.partial`);
+    print.note(output === undefined ? 'interrupted' : `interrupted; the received part is in ${output}.partial`);
     return 130;
   }
   print.note(`${items} items and their checkpoint${output === undefined ? '' : ` in ${output}`}`);
@@ -52,9 +52,9 @@ export async function exportProof({ world, options, print, client }: Asked<Optio
 async function sizeOf(after: string): Promise<number> {
   if (/^\d{1,15}$/.test(after)) return Number(after);
   const text = await readFile(after, 'utf8').catch((error: unknown) => {
-    throw new Failure(`${after} is no number, and cannot be read as a file`, [], error);
+    throw new Failure(`${after} is neither a number nor a file that can be read`, [], error);
   });
   const note = parseNote(plain(text));
-  if (note === null) throw new Failure(`${after} is no checkpoint of an audit log`);
+  if (note === null) throw new Failure(`${after} is not a checkpoint of an audit log`);
   return note.checkpoint.size;
 }

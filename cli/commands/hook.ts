@@ -38,7 +38,7 @@ export async function runHook(name: string, world: HookWorld, said: HookSaid = n
   try {
     const input = await readInput(world.stdin);
     text = input.toString('utf8');
-    if (input.length > inputBytesMax) throw new Error(`the hook's input is larger than the ${inputBytesMax} bytes that a sidecar takes`);
+    if (input.length > inputBytesMax) throw new Error(`the hook's input is larger than ${inputBytesMax} bytes, the maximum of a sidecar`);
     world.out(await askSidecar(name, input, world, said));
     return 0;
   } catch (error) {
@@ -57,7 +57,7 @@ async function askSidecar(host: string, input: Buffer, { env, home }: HookWorld,
   if ('problem' in connection) throw new Error(connection.problem);
   const { sidecar, key } = connection;
   // The error for a character that a header cannot contain would quote the key.
-  if (!/^[\x21-\x7e]+$/.test(key)) throw new Error(`${connection.keyFrom} is no key`);
+  if (!/^[\x21-\x7e]+$/.test(key)) throw new Error(`${connection.keyFrom} is not a valid key`);
   const headers = {
     authorization: `Bearer ${key}`,
     'content-type': 'application/json',
@@ -75,15 +75,15 @@ async function askSidecar(host: string, input: Buffer, { env, home }: HookWorld,
       let bytes = 0;
       response.on('data', (piece: Buffer) => {
         bytes += piece.length;
-        if (bytes > answerBytesMax) sent.destroy(new Error('answered too much'));
+        if (bytes > answerBytesMax) sent.destroy(new Error('sent an answer that is too large'));
         else pieces.push(piece);
       });
       response.on('error', failed);
       response.on('end', () => {
         const kind = response.headers[answerHeader];
         if (response.statusCode !== 200 || kind === undefined)
-          fail(new Error(`what answers at ${sidecar} (${response.statusCode ?? 0}) is no sidecar that knows ${host}`));
-        else if (!response.complete) failed(new Error('cut its answer off'));
+          fail(new Error(`the program at ${sidecar} (status ${response.statusCode ?? 0}) is not a sidecar that supports ${host}`));
+        else if (!response.complete) failed(new Error('closed the connection before the end of its answer'));
         else done({ kind: String(kind), text: Buffer.concat(pieces).toString('utf8') });
       });
     });
@@ -97,7 +97,7 @@ async function askSidecar(host: string, input: Buffer, { env, home }: HookWorld,
 
 /** A character that a header cannot contain would be sent as another character. */
 function headerText(text: string): string {
-  if (!/^[ -~]+$/.test(text)) throw new Error('the hook was installed with a name that is no plain ASCII');
+  if (!/^[ -~]+$/.test(text)) throw new Error('the name in the command of the hook is not ASCII; run tollgate hooks install again');
   return text;
 }
 
@@ -112,12 +112,12 @@ interface Answer {
  */
 async function problemIn(name: string, kind: string, text: string): Promise<string | null> {
   const says = saysSomething(text);
-  if (says === null) return 'what is no JSON object';
+  if (says === null) return 'with a body that is not a JSON object';
   if (passes.has(kind)) return null;
-  if (!changes.has(kind) || !says) return `what does not go with ${answerHeader}: ${JSON.stringify(kind.slice(0, 20))}`;
+  if (!changes.has(kind) || !says) return `with a body that contradicts ${answerHeader}: ${JSON.stringify(kind.slice(0, 20))}`;
   if (kind !== 'deny') return null;
   const { hostNamed } = await import('@tollgate/proto/hosts');
-  return hostNamed(name)?.before.denies(text) === true ? null : `a denial that ${name} would not heed`;
+  return hostNamed(name)?.before.denies(text) === true ? null : `with a denial that ${name} does not understand`;
 }
 
 const passes: ReadonlySet<string> = new Set(['allow', 'pass', 'none']);

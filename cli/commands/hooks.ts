@@ -27,31 +27,31 @@ interface HookOptions {
   readonly agent?: string;
 }
 
-const hostArgument = (): Argument => new Argument('<host>', 'whose hooks').choices(hosts);
+const hostArgument = (): Argument => new Argument('<host>', 'the coding agent').choices(hosts);
 
 export function addHookCommands(program: Command, cli: Cli): void {
   program
     .command('hook')
-    .description('what a coding agent starts before and after each call: standard input to the sidecar, its answer to standard output')
+    .description('started by a coding agent before and after each call: sends standard input to the sidecar and prints its answer')
     .addArgument(hostArgument())
-    .option('--host-version <version>', 'of the coding agent, as install asked it')
-    .option('--agent <name>', 'who calls, where the coding agent names no sub-agent of its own')
+    .option('--host-version <version>', 'the version of the coding agent, as install found it')
+    .option('--agent <name>', 'name of the caller, if the coding agent names no sub-agent')
     .action(act<HookOptions>(cli, pass));
-  const group = program.command('hooks').description('make the coding agents of this machine ask their sidecar');
+  const group = program.command('hooks').description('connect the coding agents of this machine to their sidecar');
   group
     .command('install')
-    .description("write hooks into a coding agent's settings, and keep the sidecar's address and key for them")
+    .description('add hooks to the settings of a coding agent, and store the address and key of the sidecar for them')
     .addArgument(hostArgument())
-    .option('--project', 'into the settings of the folder at hand, for everybody who works in it')
-    .option('--http', 'Claude Code asks over HTTP by itself: faster, but it runs calls while the sidecar is away')
-    .option('--agent <name>', 'whose calls these are, for policy and audit log; else that of the hooks that are there, or <host>')
-    .option('--sidecar <url>', `the sidecar's address; else TOLLGATE_SIDECAR or ${standardSidecar}`)
+    .option('--project', 'change the settings of the current folder, for all its users')
+    .option('--http', 'Claude Code sends HTTP requests itself: faster, but it runs calls while the sidecar is unreachable')
+    .option('--agent <name>', 'name of the agent in policy and audit log; default: the name in the installed hooks, or <host>')
+    .option('--sidecar <url>', `address of the sidecar; default: TOLLGATE_SIDECAR or ${standardSidecar}`)
     .action(act<Options>(cli, install));
   group
     .command('uninstall')
-    .description('take out what install wrote, and nothing else')
+    .description('remove what install added, and nothing else')
     .addArgument(hostArgument())
-    .option('--project', 'from the settings of the folder at hand')
+    .option('--project', 'change the settings of the current folder')
     .action(act<Options>(cli, uninstall));
 }
 
@@ -90,22 +90,22 @@ async function install({ world, words, options, print }: Asked<Options>): Promis
     throw error;
   });
   const off = await offSwitches(world, host);
-  await print.lines({ ...done, way, connection: kept, off }, lines(done, 'has hooks', 'has them already'));
-  for (const one of off) print.note(`calls would run unasked: ${one}`);
+  await print.lines({ ...done, way, connection: kept, off }, lines(done, 'has hooks now', 'has these hooks already'));
+  for (const one of off) print.note(`calls would run without a decision: ${one}`);
   if (kept !== null) print.note(`the sidecar's address and key are in ${kept}`);
   if (way.kind === 'http')
-    print.note('Claude Code must have the key in its environment, as TOLLGATE_KEY; while the sidecar is away it runs calls');
+    print.note('Claude Code needs the key in its environment as TOLLGATE_KEY; while the sidecar is unreachable, it runs calls');
   if (scope === 'project' && way.kind === 'command')
-    print.note('everyone who works in this folder needs tollgate on PATH, and TOLLGATE_KEY or tollgate hooks install of their own');
+    print.note('each user of this folder needs tollgate on PATH, and TOLLGATE_KEY or their own tollgate hooks install');
   for (const note of hostSettings[host].notes) print.note(note);
-  print.note('tollgate doctor proves that a denial blocks');
+  print.note('to check that a denial blocks a call, run tollgate doctor');
 }
 
 type Line = Parameters<typeof hookLine>[1];
 
 async function lineFor(world: Asked<Options>['world'], host: HostName, scope: Scope, { agent }: Options): Promise<Line> {
   const problem =
-    agent === undefined ? null : (nameProblem(agent) ?? (isQuotable(agent) ? null : 'must be plain ASCII without any of " $ ` \\ % !'));
+    agent === undefined ? null : (nameProblem(agent) ?? (isQuotable(agent) ? null : 'must be ASCII without the characters " $ ` \\ % !'));
   if (problem !== null) throw new Failure(`the agent's name ${problem}`);
   return {
     program: scope === 'project' ? 'tollgate' : world.self,
@@ -128,7 +128,7 @@ async function agentThere(world: Asked<Options>['world'], host: HostName, scope:
 
 function wayFor(host: HostName, { http }: Options, env: Asked<Options>['world']['env'], line: Line): Way {
   if (http !== true) return { kind: 'command', command: hookLine(host, line), shell: platformOf({}) === 'win32' ? 'powershell' : 'sh' };
-  if (host !== 'claude-code') throw new Failure(`${hostSettings[host].title} starts programs only; leave out --http`);
+  if (host !== 'claude-code') throw new Failure(`${hostSettings[host].title} supports only hooks that start a program; remove --http`);
   const sidecar = checkAddress(env['TOLLGATE_SIDECAR'] || standardSidecar, env);
   if (typeof sidecar !== 'string') throw new Failure(sidecar.problem);
   return { kind: 'http', url: `${sidecar}/hooks/claude-code`, agent: line.agent, hostVersion: line.hostVersion };
@@ -145,7 +145,7 @@ async function keep(world: Asked<Options>['world'], env: Asked<Options>['world']
     throw new Failure(`${connection.problem}; the key needs the scope govern: tollgate keys create laptop --scope govern`);
   const { sidecar, key } = connection;
   if (parseKey(key) === null)
-    throw new Failure(`${connection.keyFrom} is no key: that is gsk_<workspace>_ and 32 to 64 letters and digits`);
+    throw new Failure(`${connection.keyFrom} is not a key; a key is gsk_<workspace>_ followed by 32 to 64 letters and digits`);
   return keepConnection(world, { sidecar, key });
 }
 
@@ -153,10 +153,10 @@ async function uninstall({ world, words, options, print }: Asked<Options>): Prom
   const [host, scope] = [named(words), scopeOf(options)];
   const done = await uninstallHooks(world, host, scope);
   const { installed } = await findHooks(world, host, scope);
-  if (installed === null) return print.lines(done, lines(done, 'has no hooks of ours any more', 'has none of ours'));
+  if (installed === null) return print.lines(done, lines(done, 'has no hooks of tollgate any more', 'has no hooks of tollgate'));
   await print.lines(done, lines(done, 'has one more line that starts tollgate', 'has a line that starts tollgate'));
   print.note(
-    `a program of yours is started by that line too, so it is left: ${JSON.stringify(commandOf(installed.way))}; take tollgate out of it by hand`,
+    `this line also starts another program, so it is not removed: ${JSON.stringify(commandOf(installed.way))}; remove tollgate from it by hand`,
   );
 }
 

@@ -22,14 +22,14 @@ interface Options {
 export function addInjectCommand(program: Command, cli: Cli): void {
   program
     .command('inject')
-    .description('put the sidecar into pods and what makes them, as the webhook does, and write them as YAML; asks no control plane')
-    .requiredOption('-f, --file <path...>', 'YAML or JSON files, of any number of documents; - is standard input')
+    .description('add the sidecar to pods and their controllers, as the webhook does, and print them as YAML; needs no control plane')
+    .requiredOption('-f, --file <path...>', 'YAML or JSON files, each with any number of documents; - is standard input')
     .option('-s, --settings <file>', 'the settings of the webhook')
-    .option('--image <image>', 'of the sidecar, in place of what the settings say')
-    .option('--control-plane <host:port>', "the control plane's gRPC port, in place of what the settings say")
-    .option('--mode <mode>', 'native or plain, where a pod does not say it')
-    .option('--enrol <host:port>', 'where sidecars get certificates, in place of what the settings say')
-    .option('--ca <file>', 'the authorities that sidecars check the control plane by, as `tollgate ca` prints them')
+    .option('--image <image>', 'image of the sidecar; replaces the value of the settings')
+    .option('--control-plane <host:port>', 'gRPC address of the control plane; replaces the value of the settings')
+    .option('--mode <mode>', 'native or plain, for pods that do not set it')
+    .option('--enrol <host:port>', 'where sidecars get certificates; replaces the value of the settings')
+    .option('--ca <file>', 'the authorities with which sidecars verify the control plane, as `tollgate ca` prints them')
     .action(act(cli, injectFiles));
 }
 
@@ -37,7 +37,7 @@ async function injectFiles({ world, options, print }: Asked<Options>): Promise<v
   const { diff, injectDocument } = await import('@tollgate/inject');
   const settings = await settingsFrom(options);
   const manifests = (await Promise.all(options.file.map((file) => read(file, world.stdin)))).flat();
-  if (manifests.length === 0) throw new Failure(`there is nothing in ${options.file.join(', ')}`);
+  if (manifests.length === 0) throw new Failure(`there is no document in ${options.file.join(', ')}`);
   const done = manifests.map((manifest) => ({ manifest, ...injectDocument(manifest.value, settings) }));
   const problems = done.flatMap(({ manifest, outcomes }) => outcomes.flatMap((outcome) => problemLines(manifest, outcome)));
   if (problems.length > 0) throw new Failure('nothing was written', problems);
@@ -60,7 +60,7 @@ function noteLines({ name, kind, warnings }: Outcome): readonly string[] {
     case 'injected':
       return [`${name} is injected`, ...warnings.map((warning) => `${name}: ${warning}`)];
     case 'left':
-      return [`${name} is left as it is, as its label says`];
+      return [`${name} is not changed, because of its label`];
     case 'foreign':
       return warnings.map((warning) => `${name} ${warning}`);
     case 'refused':

@@ -24,28 +24,28 @@ export function addKeyCommands(program: Command, cli: Cli): void {
   const group = program.command('keys').description('keys of the workspace');
   group
     .command('create')
-    .description('issue a key, printed this once, alone on standard output')
-    .argument('<name>', 'what it is for')
-    .addOption(scopeOption('what it may do; give it once for each').makeOptionMandatory())
-    .option('--uid <uid>', 'the member it acts as; without: a service key')
-    .addOption(new Option('--tier <tier>', 'the only tier it may name').choices(tiers))
-    .option('--agent <name>', 'the only agent it may name')
-    .option('--client <name>', 'the only client it may name')
-    .option('--expires <time>', 'when it ends: ISO 8601, or from now, as 30d')
+    .description('create a key; it is printed only now, alone on standard output')
+    .argument('<name>', 'name of the key')
+    .addOption(scopeOption('a scope of the key; repeat the option for more').makeOptionMandatory())
+    .option('--uid <uid>', 'the member for whom the key acts; default: none, a service key')
+    .addOption(new Option('--tier <tier>', 'the only tier that the key may name').choices(tiers))
+    .option('--agent <name>', 'the only agent that the key may name')
+    .option('--client <name>', 'the only client that the key may name')
+    .option('--expires <time>', 'expiry: ISO 8601, or a duration from now, such as 30d')
     .action(act(cli, createKey));
-  group.command('list').description('the keys, newest first, by their last characters').action(act(cli, listKeys));
+  group.command('list').description('list the keys, newest first, with their last characters').action(act(cli, listKeys));
   group
     .command('rotate')
-    .description('give a key a new secret, printed this once; the old one stops at once')
-    .argument('<id>', 'of the key')
+    .description('give a key a new secret, which is printed only now; the old secret stops at once')
+    .argument('<id>', 'id of the key')
     .action(act(cli, rotateKey));
   group
     .command('narrow')
-    .description('take scopes away from a key, whose secret stays; without --scope: sidecar.library in the place of sidecar.sync')
-    .argument('<id>', 'of the key')
-    .addOption(scopeOption('what it may still do; give it once for each'))
+    .description('remove scopes from a key and keep its secret; without --scope: sidecar.library replaces sidecar.sync')
+    .argument('<id>', 'id of the key')
+    .addOption(scopeOption('a scope that the key keeps; repeat the option for more'))
     .action(act<Partial<Pick<NewKey, 'scope'>>>(cli, narrowKey));
-  group.command('revoke').description('end a key').argument('<id>', 'of the key').action(act(cli, revokeKey));
+  group.command('revoke').description('revoke a key; it stops at once').argument('<id>', 'id of the key').action(act(cli, revokeKey));
 }
 
 /** The option takes one scope and can be repeated, so that it does not consume the argument after it. */
@@ -63,7 +63,7 @@ async function createKey({ world, words, options, print, client }: Asked<NewKey>
   const expiresAt = expires === undefined ? undefined : timeAhead('--expires', expires, world.now());
   const body = given({ name, scopes: scope, uid, tier, agent, client: pinned, expiresAt });
   const answer = await (await client()).ask('POST', list, { body });
-  await print.secret(answer, textIn(answer, 'key'), `key ${textIn(answer, 'id')} is made, shown this once:`);
+  await print.secret(answer, textIn(answer, 'key'), `key ${textIn(answer, 'id')} is created; it is shown only now:`);
 }
 
 async function listKeys({ print, client }: Asked<object>): Promise<void> {
@@ -91,21 +91,22 @@ async function narrowKey({ words, options, print, client }: Asked<Partial<Pick<N
   const scopes = options.scope ?? (await narrowerScopes(asked, id));
   const answer = await asked.ask('PATCH', one(id), { body: { scopes } });
   await print.lines(answer, []);
-  print.note(`key ${id} has the scopes ${scopes.join(', ')} now; its secret is as it was`);
+  print.note(`key ${id} has the scopes ${scopes.join(', ')} now; its secret is unchanged`);
 }
 
 async function narrowerScopes(client: Client, id: string): Promise<readonly string[]> {
   const key = rowsIn(await client.ask('GET', list), 'keys').find((row) => row['id'] === id);
   const now = key?.['scopes'];
   if (!Array.isArray(now)) throw new Failure(`there is no key ${id}`);
-  if (!now.includes('sidecar.sync')) throw new Failure(`key ${id} has no scope sidecar.sync; say by --scope what it may still do`);
+  if (!now.includes('sidecar.sync'))
+    throw new Failure(`key ${id} does not have the scope sidecar.sync; give the scopes that it keeps with --scope`);
   return [...new Set(now.map((scope) => (scope === 'sidecar.sync' ? 'sidecar.library' : String(scope))))];
 }
 
 async function rotateKey({ words, print, client }: Asked<object>): Promise<void> {
   const [id = ''] = words;
   const answer = await (await client()).ask('POST', `${one(id)}/rotate`);
-  await print.secret(answer, textIn(answer, 'key'), `key ${id} has a new secret, shown this once; the old one has stopped:`);
+  await print.secret(answer, textIn(answer, 'key'), `key ${id} has a new secret, shown only now; the old secret has stopped:`);
 }
 
 async function revokeKey({ words, print, client }: Asked<object>): Promise<void> {

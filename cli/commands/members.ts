@@ -16,23 +16,27 @@ interface Fields {
 
 export function addMemberCommands(program: Command, cli: Cli): void {
   const group = program.command('members').description('members of the workspace');
-  const role = (): Option => new Option('--role <role>', 'what they may do').choices(roles);
+  const role = (): Option => new Option('--role <role>', 'the role, which defines the permissions').choices(roles);
   group
     .command('add')
     .description('add a member')
-    .argument('<uid>', 'how your sign-in names them')
-    .requiredOption('--email <email>', 'their e-mail')
+    .argument('<uid>', 'the user id of your sign-in')
+    .requiredOption('--email <email>', 'the e-mail address')
     .addOption(role().makeOptionMandatory())
     .action(act(cli, addMember));
-  group.command('list').description('the members').action(act(cli, listMembers));
+  group.command('list').description('list the members').action(act(cli, listMembers));
   group
     .command('set')
     .description("change a member's role or e-mail")
-    .argument('<uid>', 'who')
+    .argument('<uid>', 'the member')
     .addOption(role())
-    .option('--email <email>', 'their e-mail')
+    .option('--email <email>', 'the e-mail address')
     .action(act(cli, setMember));
-  group.command('remove').description('remove a member; their keys stop at once').argument('<uid>', 'who').action(act(cli, removeMember));
+  group
+    .command('remove')
+    .description('remove a member; all keys of the member stop at once')
+    .argument('<uid>', 'the member')
+    .action(act(cli, removeMember));
 }
 
 async function addMember({ words, options: { email, role }, print, client }: Asked<Fields>): Promise<void> {
@@ -57,7 +61,7 @@ async function listMembers({ print, client }: Asked<object>): Promise<void> {
 
 async function setMember({ words, options: { email, role }, print, client }: Asked<Fields>): Promise<void> {
   const [uid = ''] = words;
-  if (email === undefined && role === undefined) throw new Failure('there is nothing to change; give --role or --email');
+  if (email === undefined && role === undefined) throw new Failure('no change was given; give --role or --email');
   const answer = await (await client()).ask('PATCH', one(uid), { body: given({ email, role }) });
   await print.lines(answer, []);
   print.note(`${uid} is changed`);
@@ -67,5 +71,5 @@ async function removeMember({ words, print, client }: Asked<object>): Promise<vo
   const [uid = ''] = words;
   const answer = await (await client()).ask('DELETE', one(uid));
   await print.lines(answer, []);
-  print.note(`${uid} is no member any more`);
+  print.note(`${uid} is no longer a member`);
 }

@@ -30,35 +30,35 @@ export function addPolicyCommands(program: Command, cli: Cli): void {
   const group = program.command('policy').description('policies as files: workspacePolicy, rolePolicies, agentTypePolicies, userPolicies');
   group
     .command('export')
-    .description('all policy documents, as YAML; as JSON with --json or into a .json file')
-    .option('-o, --output <file>', 'write there instead of standard output')
+    .description('write all policy documents as YAML; as JSON with --json or if the file ends in .json')
+    .option('-o, --output <file>', 'write to this file instead of standard output')
     .action(act(cli, exportPolicies));
   group
     .command('diff')
-    .description('what applying the files would change; exit code 2 when something')
+    .description('show what applying the files would change; exit code 2 if there are changes')
     .requiredOption(filesFlag, filesWords)
     .action(act(cli, diffPolicies));
   group
     .command('apply')
     .description(
-      'apply the files in one transaction; a section they hold becomes the whole of that section. Asks first on a terminal; without one, as in a pipeline, it does not',
+      'apply the files in one transaction; a section in the files replaces the whole section. Asks first on a terminal; without a terminal, it does not ask',
     )
     .requiredOption(filesFlag, filesWords)
-    .option('--dry-run', 'only show what would change; exit code 2 when something')
+    .option('--dry-run', 'only show what would change; exit code 2 if there are changes')
     .option('-y, --yes', 'do not ask')
     .action(act(cli, applyPolicies));
   group
     .command('history')
-    .description('who changed which document, newest first')
-    .option('--document <document>', 'of one document only')
-    .option('--limit <count>', 'how many at most')
-    .option('--cursor <next>', 'continue where the previous answer ended')
+    .description('list changes of documents, newest first')
+    .option('--document <document>', 'only this document')
+    .option('--limit <count>', 'maximum number')
+    .option('--cursor <next>', 'continue after the previous answer')
     .action(act(cli, listHistory));
   group
     .command('rollback')
-    .description('bring the policy documents back to a revision; asks first, and without a terminal wants --yes')
+    .description('restore the policy documents of a revision; asks first; without a terminal, --yes is required')
     .argument('<revision>', 'from tollgate policy history')
-    .option('--dry-run', 'only show what would change; exit code 2 when something')
+    .option('--dry-run', 'only show what would change; exit code 2 if there are changes')
     .option('-y, --yes', 'do not ask')
     .action(act(cli, rollbackPolicies));
 }
@@ -100,10 +100,11 @@ async function applyPolicies(asked: Asked<Files & Change>): Promise<ExitCode> {
 async function rollbackPolicies(asked: Asked<Change>): Promise<ExitCode> {
   const [revision = ''] = asked.words;
   const { world, options } = asked;
-  if (!/^\d{1,15}$/.test(revision)) throw new Failure(`a revision is a number, from tollgate policy history, and ${revision} is none`);
+  if (!/^\d{1,15}$/.test(revision))
+    throw new Failure(`a revision is a number from tollgate policy history, and ${revision} is not a number`);
   if (world.prompts === null && options.yes !== true && options.dryRun !== true)
-    throw new Failure('there is no terminal to ask at; nothing is changed', [
-      `say --yes to roll back, or --dry-run to see what would change`,
+    throw new Failure('the command cannot ask without a terminal; nothing was changed', [
+      `to roll back, add --yes; to see the changes, add --dry-run`,
     ]);
   return change(asked, (client, { dryRun, ifMatch }) =>
     client.ask('POST', `${admin}/policies/rollback`, { body: { revision: Number(revision), dryRun }, asksOnly: dryRun, ...ifMatch }),
@@ -131,20 +132,21 @@ async function change({ world, options, print, client: connect }: Asked<Change>,
   if (!differs(planned)) return showDone(print, planned, true);
   const paint = paintOf(world.stderr.isTTY === true && (world.env['NO_COLOR'] ?? '') === '');
   world.stderr.write(`${diffLines(planned, paint).join('\n')}\n`);
-  if (!(await world.prompts.confirm(`Apply this to ${client.workspace} at ${client.url}?`))) throw new Failure('nothing is changed');
+  if (!(await world.prompts.confirm(`Apply this to ${client.workspace} at ${client.url}?`)))
+    throw new Failure('not confirmed; nothing was changed');
   return showDone(print, await send(client, { dryRun: false, ifMatch: { ifMatch: numberIn(planned, 'revision') } }), false);
 }
 
 async function showDryRun(print: Printer, answer: Row): Promise<ExitCode> {
   await print.lines(answer, diffLines(answer, print.paint));
   if (differs(answer)) return 2;
-  print.note('nothing differs');
+  print.note('there are no differences');
   return 0;
 }
 
 async function showDone(print: Printer, answer: Row, withDiff: boolean): Promise<ExitCode> {
   await print.lines(answer, withDiff ? diffLines(answer, print.paint) : []);
-  print.note(differs(answer) ? `applied, revision ${numberIn(answer, 'revision')}` : 'nothing differs; nothing is changed');
+  print.note(differs(answer) ? `applied, revision ${numberIn(answer, 'revision')}` : 'there are no differences; nothing was changed');
   return 0;
 }
 
@@ -158,7 +160,7 @@ async function listHistory({ options, print, client }: Asked<HistoryQuestion>): 
   const { document, limit, cursor } = options;
   const answer = await (await client()).ask('GET', `${admin}/policyHistory`, { query: { document, limit, cursor } });
   await print.table(answer, rowsIn(answer, 'history'), {
-    empty: 'no policy was ever changed',
+    empty: 'no policy was changed yet',
     columns: [
       { head: 'revision', of: (row) => row['revision'] },
       { head: 'at', of: (row) => row['at'] },

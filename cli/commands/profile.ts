@@ -10,18 +10,16 @@ import { readAll } from '../policies/policy-files.ts';
 import { checkProfileName, profilesPath, readProfiles, requireProfile, writeProfiles } from '../profiles.ts';
 
 export function addProfileCommands(program: Command, cli: Cli): void {
-  const group = program.command('profile').description('control planes and keys, by a name');
+  const group = program.command('profile').description('stored control planes and keys, each with a name');
   group
     .command('add')
-    .description(
-      'try a key and keep it; asks for the key on a terminal, without one pipe it in with --key-stdin. Give the address with --url',
-    )
-    .argument('<name>', 'what to call it')
+    .description('check a key and store it with the address of --url; asks for the key on a terminal; without a terminal, use --key-stdin')
+    .argument('<name>', 'name of the profile')
     .option('--key-stdin', 'read the key from standard input')
     .action(act(cli, addProfile));
-  group.command('list').description('the profiles, without their keys').action(act(cli, listProfiles));
-  group.command('use').description('make a profile the one in use').argument('<name>', 'its name').action(act(cli, selectProfile));
-  group.command('remove').description('forget a profile and its key').argument('<name>', 'its name').action(act(cli, removeProfile));
+  group.command('list').description('list the profiles, without their keys').action(act(cli, listProfiles));
+  group.command('use').description('select the current profile').argument('<name>', 'its name').action(act(cli, selectProfile));
+  group.command('remove').description('remove a profile and its key').argument('<name>', 'its name').action(act(cli, removeProfile));
 }
 
 async function addProfile(asked: Asked<{ readonly keyStdin?: true }>): Promise<void> {
@@ -33,7 +31,8 @@ async function addProfile(asked: Asked<{ readonly keyStdin?: true }>): Promise<v
   const profiles = await readProfiles(world);
   const key = (await readKey(asked)).trim();
   const workspace = parseKey(key)?.workspace;
-  if (workspace === undefined) throw new Failure('that is no key: one is gsk_<workspace>_ and 32 to 64 letters and digits');
+  if (workspace === undefined)
+    throw new Failure('the input is not a key; a key is gsk_<workspace>_ followed by 32 to 64 letters and digits');
   const config = { url, key, keyFrom: 'this key', workspace, timeoutMs: timeoutOf(options), note: print.note };
   await tryKey(createClient(world, config));
   const current = profiles.current ?? name;
@@ -45,7 +44,8 @@ async function addProfile(asked: Asked<{ readonly keyStdin?: true }>): Promise<v
 
 async function readKey({ world, options }: Asked<{ readonly keyStdin?: true }>): Promise<string> {
   if (options.keyStdin === true) return readAll(world.stdin);
-  if (world.prompts === null) throw new Failure('there is no terminal to ask for the key at; pipe it in and say --key-stdin');
+  if (world.prompts === null)
+    throw new Failure('the key cannot be asked for without a terminal; send it to standard input with --key-stdin');
   return world.prompts.secret('Key');
 }
 
@@ -53,10 +53,10 @@ async function readKey({ world, options }: Asked<{ readonly keyStdin?: true }>):
 async function tryKey(client: Client): Promise<void> {
   for (const path of ['/{workspace}/admin/session', '/api/v1/models', '/api/v1/agents']) {
     const status = await client.probe(path);
-    if (status === 401) throw new Failure(`${client.url} does not accept this key; it is not kept`);
+    if (status === 401) throw new Failure(`${client.url} does not accept this key; it is not stored`);
     if (status === 200 || status === 403) return;
   }
-  throw new Failure(`${client.url} does not answer as a control plane does; the key is not kept`);
+  throw new Failure(`${client.url} does not answer like a control plane; the key is not stored`);
 }
 
 async function listProfiles({ world, print }: Asked<object>): Promise<void> {

@@ -21,10 +21,10 @@ interface Task {
 export function addRunCommand(program: Command, cli: Cli): void {
   program
     .command('run')
-    .description('run an agent; its text as it comes, and with --json its result. Ctrl-C cancels the run, and so does the end of --timeout')
-    .argument('<agent>', 'its id, or its name where no other agent has it')
+    .description('run an agent and print its text; with --json its result. Ctrl-C cancels the run, and so does the end of --timeout')
+    .argument('<agent>', 'id of the agent, or its name if that is unique')
     .argument('<input>', 'the goal or instruction; - reads it from standard input')
-    .option('--context <name=value>', 'a value for its system prompt; give it once for each', contextFrom)
+    .option('--context <name=value>', 'a value for the system prompt; repeat the option for more', contextFrom)
     .action(act(cli, runAgent));
 }
 
@@ -76,13 +76,13 @@ function timeLimit(options: Globals): { readonly signal: AbortSignal; readonly c
  * words.
  */
 async function cancelled(client: Client, { id }: Begun): Promise<string> {
-  if (id === null) return 'no run had begun, or it is cancelled since its client has gone';
+  if (id === null) return 'no run had begun, or it is cancelled because the client disconnected';
   try {
     const { status } = rowIn(await client.ask('POST', `/api/v1/runs/${segment(id)}/cancel`), 'run');
     return status === 'running' || status === 'cancelled' ? `run ${id} is cancelled` : `run ${id} had ended: ${shown(status)}`;
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
-    return `run ${id} was left, which cancels it, and could not be asked to end besides: ${error.message}`;
+    return `run ${id} is cancelled because the client disconnected; the cancel request failed: ${error.message}`;
   }
 }
 
@@ -110,7 +110,7 @@ async function followRun(pieces: AsyncIterable<string>, { world, print, run }: F
     if (event === 'done') return row;
     if (!print.json) for (const line of linesOf(event, row)) world.stderr.write(`${line}\n`);
   }
-  throw new Outage('the run was cut off before its end; tollgate runs list shows what became of it');
+  throw new Outage('the connection ended before the run; tollgate runs list shows its status');
 }
 
 function linesOf(event: string, row: Row): readonly string[] {

@@ -18,13 +18,13 @@ export function addRunCommands(program: Command, cli: Cli): void {
   const group = program.command('runs').description('runs of agents');
   group
     .command('list')
-    .description('the runs of an agent, newest first')
-    .argument('<agent>', 'its id, or its name where no other agent has it')
-    .option('--limit <count>', 'how many at most; without: 200')
-    .option('--cursor <next>', 'continue where the previous answer ended')
+    .description('list the runs of an agent, newest first')
+    .argument('<agent>', 'id of the agent, or its name if that is unique')
+    .option('--limit <count>', 'maximum number; default: 200')
+    .option('--cursor <next>', 'continue after the previous answer')
     .action(act(cli, listRuns));
-  group.command('show').description('a run, and what was said in it').argument('<id>', 'of the run').action(act(cli, showRun));
-  group.command('cancel').description('ask a run to end').argument('<id>', 'of the run').action(act(cli, cancelRun));
+  group.command('show').description('show a run and its transcript').argument('<id>', 'id of the run').action(act(cli, showRun));
+  group.command('cancel').description('cancel a run').argument('<id>', 'id of the run').action(act(cli, cancelRun));
 }
 
 async function listRuns({ words, options, print, client: connect }: Asked<Pages>): Promise<void> {
@@ -64,7 +64,7 @@ function linesSaid({ role, text, toolCalls, tool, isError, output }: Row): reado
     ...(typeof text === 'string' && text !== '' ? [`${shown(role)}: ${plain(text)}`] : []),
     ...calls.map((call) => callLine(call['tool'], call['input'])),
     ...(role === 'tool' ? [resultLine(tool, isError, output)] : []),
-    ...(role === 'cut' ? ['… what came after is not kept'] : []),
+    ...(role === 'cut' ? ['… the rest was not stored'] : []),
   ];
 }
 
@@ -73,5 +73,5 @@ async function cancelRun({ words, print, client }: Asked<object>): Promise<void>
   const answer = await (await client()).ask('POST', `${one(id)}/cancel`);
   const status = textIn(rowIn(answer, 'run'), 'status');
   await print.lines(answer, []);
-  print.note(status === 'running' ? `run ${id} is asked to end` : `run ${id} has ended: ${status}`);
+  print.note(status === 'running' ? `run ${id} will end: the cancel request was accepted` : `run ${id} has ended: ${status}`);
 }

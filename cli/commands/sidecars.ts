@@ -9,7 +9,7 @@ export function addSidecarCommands(program: Command, cli: Cli): void {
   const group = program.command('sidecars').description('sidecars of the workspace');
   group
     .command('list', { isDefault: true })
-    .description('the sidecars, connected ones first: what each holds, how far it is behind, and how it is')
+    .description('list the sidecars, connected ones first: revision, lag and status')
     .action(act(cli, listSidecars));
 }
 

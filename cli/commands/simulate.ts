@@ -21,11 +21,11 @@ interface Question {
 export function addSimulateCommand(program: Command, cli: Cli): void {
   program
     .command('simulate')
-    .description('decide recorded calls again with draft policies; exit code 2 when a decision would change')
+    .description('decide recorded calls again with draft policies; exit code 2 if a decision would change')
     .requiredOption(filesFlag, filesWords)
-    .option('--since <time>', 'from when: ISO 8601, or before now, as 24h', '24h')
-    .option('--until <time>', 'until when')
-    .option('--limit <count>', 'of how many calls at most')
+    .option('--since <time>', 'start: ISO 8601, or a duration before now, such as 24h', '24h')
+    .option('--until <time>', 'end: ISO 8601, or a duration before now')
+    .option('--limit <count>', 'maximum number of calls')
     .action(act(cli, simulate));
 }
 
@@ -40,7 +40,7 @@ async function simulate({ world, options, print, client }: Asked<Question>): Pro
   const tried = numberIn(result, 'entries') > 0;
   const groups = rowsIn(result, 'groups');
   await print.table(result, groups, {
-    empty: tried ? 'no decision would change' : 'no call was recorded in this time; nothing was tried',
+    empty: tried ? 'no decision would change' : 'no call was recorded in this time; no decision was simulated',
     columns: [
       { head: 'change', of: (row) => row['change'] },
       { head: 'count', of: (row) => row['count'] },
@@ -57,7 +57,7 @@ async function simulate({ world, options, print, client }: Asked<Question>): Pro
 }
 
 function countOf(text: string): number {
-  if (!/^\d{1,9}$/.test(text)) throw new Failure(`--limit must be a number, is ${text}`);
+  if (!/^\d{1,9}$/.test(text)) throw new Failure(`--limit must be a number, but is ${text}`);
   return Number(text);
 }
 
@@ -74,7 +74,7 @@ async function readResult(pieces: AsyncIterable<string>, { stderr }: World): Pro
   if (isTTY) stderr.write('\r\u001b[2K');
   if (typeof last['error'] === 'string') throw new Failure(`the simulation failed: ${last['error']}`);
   if (!isRow(last['result']))
-    throw new Failure('the simulation was cut off before its result; run it again, of less with --limit or --since');
+    throw new Failure('the simulation ended without a result; run it again, for fewer calls with --limit or --since');
   return last['result'];
 }
 

@@ -6,25 +6,25 @@ import { act, type Asked, type Cli } from '../command.ts';
 export function addStateCommands(program: Command, cli: Cli): void {
   program
     .command('freeze')
-    .description('deny every call of the workspace, before every rule')
+    .description('deny every call of the workspace, whatever the rules are')
     .action(act(cli, brake('freeze')));
   program
     .command('unfreeze')
-    .description('take the brake off')
+    .description('end the freeze; policies decide again')
     .action(act(cli, brake('unfreeze')));
   program
     .command('events')
-    .description('who changed what, newest first')
-    .option('--limit <count>', 'how many at most; without: 200')
-    .option('--cursor <next>', 'continue where the previous answer ended')
+    .description('list changes and who made them, newest first')
+    .option('--limit <count>', 'maximum number; default: 200')
+    .option('--cursor <next>', 'continue after the previous answer')
     .action(act(cli, listEvents));
   program
     .command('agents')
     .description('agents of the workspace')
     .command('list')
-    .description('the agents, newest first')
+    .description('list the agents, newest first')
     .action(act(cli, listAgents));
-  program.command('models').description('models an agent may be given').action(act(cli, listModels));
+  program.command('models').description('list the models that an agent may have').action(act(cli, listModels));
 }
 
 const brake =
@@ -41,7 +41,7 @@ async function listEvents({ options, print, client }: Asked<{ readonly limit?: s
   const { limit, cursor } = options;
   const answer = await (await client()).ask('GET', '/{workspace}/admin/events', { query: { limit, cursor } });
   await print.table(answer, rowsIn(answer, 'events'), {
-    empty: 'nothing was ever changed',
+    empty: 'there are no changes yet',
     columns: [
       { head: 'at', of: (row) => row['at'] },
       { head: 'revision', of: (row) => row['revision'] },

@@ -18,17 +18,17 @@ export function addWorkspaceCommands(program: Command, cli: Cli): void {
     .description("workspaces of a control plane; needs the operator's key in TOLLGATE_OPERATOR_KEY");
   group
     .command('create')
-    .description("make a workspace; its owner's key is printed this once, alone on standard output")
-    .argument('<slug>', '1 to 40 of a-z 0-9 and -')
-    .requiredOption('--owner-uid <uid>', 'who owns it')
-    .requiredOption('--owner-email <email>', "the owner's e-mail")
+    .description("create a workspace; the owner's key is printed only now, alone on standard output")
+    .argument('<slug>', '1 to 40 characters of a-z 0-9 and -')
+    .requiredOption('--owner-uid <uid>', 'user id of the owner')
+    .requiredOption('--owner-email <email>', 'e-mail address of the owner')
     .action(act(cli, createWorkspace));
-  group.command('list').description('all workspaces').action(act(cli, listWorkspaces));
+  group.command('list').description('list all workspaces').action(act(cli, listWorkspaces));
   group
     .command('delete')
     .description('remove a workspace and everything in it')
-    .argument('<slug>', 'which')
-    .option('--confirm <slug>', 'the slug again; asked for on a terminal')
+    .argument('<slug>', 'the workspace')
+    .option('--confirm <slug>', 'the slug again; on a terminal, the command asks for it')
     .action(act(cli, deleteWorkspace));
 }
 
@@ -36,7 +36,7 @@ async function createWorkspace({ words, options, print, operator }: Asked<NewWor
   const [slug = ''] = words;
   const body = { slug, owner: { uid: options.ownerUid, email: options.ownerEmail } };
   const answer = await (await operator()).ask('POST', list, { body });
-  await print.secret(answer, textIn(answer, 'key'), `workspace ${slug} is made; the key of ${options.ownerUid}, shown this once:`);
+  await print.secret(answer, textIn(answer, 'key'), `workspace ${slug} is created; the key of ${options.ownerUid}, shown only now:`);
 }
 
 async function listWorkspaces({ print, operator }: Asked<object>): Promise<void> {
@@ -55,8 +55,9 @@ async function listWorkspaces({ print, operator }: Asked<object>): Promise<void>
 async function deleteWorkspace({ world, words, options, print, operator }: Asked<{ readonly confirm?: string }>): Promise<void> {
   const [slug = ''] = words;
   const client = await operator();
-  const again = options.confirm ?? (await world.prompts?.text(`Everything in ${slug} is removed for good. Its slug again`));
-  if (again === undefined) throw new Failure(`this removes everything in ${slug}; say --confirm ${slug}`);
+  const again =
+    options.confirm ?? (await world.prompts?.text(`Everything in ${slug} will be removed permanently. Type its slug to confirm`));
+  if (again === undefined) throw new Failure(`this removes everything in ${slug}; to confirm, add --confirm ${slug}`);
   if (again !== slug) throw new Failure(`the confirmation is not ${slug}; nothing is removed`);
   const answer = await client.ask('DELETE', `${list}/${segment(slug)}`, { body: { slug: again } });
   await print.lines(answer, []);

@@ -11,7 +11,6 @@ import { withoutProgram } from './command-line.ts';
 import type { HttpWay, Way } from './host.ts';
 import { hostSettings } from './host-settings.ts';
 import { findProgram } from './host-version.ts';
-import { headersOf } from './http-headers.ts';
 import type { Shell } from './shell-line.ts';
 
 export interface Proof {
@@ -70,7 +69,8 @@ async function proveByHttp(world: World, host: HostName, way: HttpWay, input: st
   return proof.decided ? proof : { ...proof, words: [...missing, proof.words].join('; ') };
 }
 
-const noPowershell = 'neither pwsh nor powershell is on PATH, by which the host starts this hook; run tollgate doctor where one is';
+const noPowershell =
+  'the host starts this hook with pwsh or powershell, and neither is on PATH; run tollgate doctor on a machine that has one';
 
 /** Runs the code of `tollgate hook` in this process. */
 export async function proveHere(world: World, host: HostName, input: string): Promise<Proof> {
@@ -90,7 +90,7 @@ function proofOf(host: HostName, out: string, err: string, code: number): Proof 
   return {
     denied,
     decided,
-    words: decided ? 'denied by the sidecar' : first(err) || first(out).slice(0, 200) || `ended with ${code} and said nothing`,
+    words: decided ? 'denied by the sidecar' : first(err) || first(out).slice(0, 200) || `ended with code ${code} without output`,
   };
 }
 
@@ -172,3 +172,32 @@ function post(url: string, headers: Readonly<Record<string, string>>, input: str
     sent.end(input);
   });
 }
+
+interface Headers {
+  readonly headers: Readonly<Record<string, string>>;
+  /** Which variable is empty and why, in words. */
+  readonly missing: readonly string[];
+}
+
+export function headersOf({ headers = [], allowedEnvVars = [] }: HttpWay, env: Readonly<Record<string, string | undefined>>): Headers {
+  const missing: string[] = [];
+  const valueOf = (header: string, name: string): string => {
+    const value = env[name] ?? '';
+    if (!allowedEnvVars.includes(name))
+      missing.push(`$${name} of the header ${header} is sent empty; add it to "allowedEnvVars" of the hook`);
+    else if (value === '') missing.push(`$${name} of the header ${header} is not set, and is sent empty`);
+    return allowedEnvVars.includes(name) ? value : '';
+  };
+  const sent = headers
+    .filter(([name]) => !ofTheBody.has(name.trim().toLowerCase()))
+    .map(([name, text]) => [
+      name,
+      text.replace(variable, (_, inBraces?: string, bare?: string) => valueOf(name, inBraces ?? bare ?? '')).replace(/[\r\n\0]/g, ''),
+    ]);
+  return { headers: { 'content-type': 'application/json', ...Object.fromEntries(sent) }, missing };
+}
+
+const variable = /\$\{([A-Z_][A-Z0-9_]*)\}|\$([A-Z_][A-Z0-9_]*)/g;
+
+/** The host computes these headers itself. */
+const ofTheBody: ReadonlySet<string> = new Set(['content-length', 'transfer-encoding']);

@@ -1,8 +1,10 @@
 // Finds out why Codex would not run our hooks although its settings contain them: Codex asks its user to trust each
-// hook first.
+// hook first. Only Codex knows for certain whether it runs a hook, and is asked with `codex app-server` (JSON lines on
+// standard input and output). If it does not answer, its settings are read instead.
+import { spawn } from 'node:child_process';
+import { createInterface } from 'node:readline';
 import { isRow, type Row } from '../api/answer.ts';
-import { askCodex } from './codex-app-server.ts';
-import { type Trust, stateKey, trustOf } from './codex-trust.ts';
+import { stateKey, type Trust, trustOf } from './codex-trust.ts';
 import { isOurs } from './handler.ts';
 import type { Scope } from './host.ts';
 import { hostSettings } from './host-settings.ts';
@@ -12,7 +14,7 @@ import { pathsOf } from './paths.ts';
 import type { Here } from './records.ts';
 import { readSettings } from './settings-file.ts';
 import { type Place, placesIn, statesIn } from './hook-places.ts';
-import { parseToml } from './toml.ts';
+import { parseToml } from './edit-toml.ts';
 
 interface Hooks {
   readonly scope: Scope;
@@ -44,7 +46,7 @@ function words(found: readonly (readonly [Place, Trust | null])[]): readonly str
       case 'untrusted':
         return [`Codex has not trusted this hook yet (${event}): open /hooks in Codex and trust it`];
       case 'changed':
-        return [`Codex has trusted this hook as it was before (${event}): open /hooks in Codex and trust it as it is now`];
+        return [`Codex has trusted an earlier form of this hook (${event}): open /hooks in Codex and trust the present form`];
       case 'disabled':
         return [`this hook is disabled in Codex (${event}): open /hooks in Codex and enable it`];
       case null:
@@ -62,4 +64,62 @@ function isTrustedFolder(here: Here, user: Row): boolean {
     const below = path.relative(folder, here.cwd);
     return isRow(project) && project['trust_level'] === 'trusted' && !below.startsWith('..') && !path.isAbsolute(below);
   });
+}
+
+interface Asking {
+  readonly program: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** The folder in which Codex would run; it determines the hooks. */
+  readonly cwd: string;
+  readonly timeoutMs?: number;
+}
+
+/** The map has the keys that Codex gives the hooks; null: Codex did not answer. */
+function askCodex({ program, env, cwd, timeoutMs = 5_000 }: Asking): Promise<ReadonlyMap<string, Trust> | null> {
+  return new Promise((done) => {
+    const child = spawn(program, ['app-server'], {
+      env: { ...env },
+      cwd,
+      stdio: ['pipe', 'pipe', 'ignore'],
+      timeout: timeoutMs,
+      killSignal: 'SIGKILL',
+    });
+    const send = (message: Row): void => void child.stdin.write(`${JSON.stringify(message)}\n`);
+    child.on('error', () => done(null));
+    child.on('close', () => done(null));
+    child.stdin.on('error', () => undefined);
+    createInterface({ input: child.stdout }).on('line', (line) => {
+      const { id, result } = messageIn(line);
+      if (id === 1) {
+        send({ method: 'initialized' });
+        send({ id: 2, method: 'hooks/list', params: { cwds: [cwd] } });
+      }
+      if (id !== 2) return;
+      done(trustsIn(result));
+      child.kill('SIGKILL');
+    });
+    send({ id: 1, method: 'initialize', params: { clientInfo: { name: 'tollgate-doctor', version: '1' } } });
+  });
+}
+
+function messageIn(line: string): Row {
+  try {
+    const message: unknown = JSON.parse(line);
+    return isRow(message) ? message : {};
+  } catch {
+    return {};
+  }
+}
+
+function trustsIn(result: unknown): ReadonlyMap<string, Trust> | null {
+  const data = isRow(result) ? result['data'] : undefined;
+  if (!Array.isArray(data)) return null;
+  const hooks = data.filter(isRow).flatMap(({ hooks: listed }) => (Array.isArray(listed) ? listed.filter(isRow) : []));
+  return new Map(hooks.flatMap((hook) => (typeof hook['key'] === 'string' ? [[hook['key'], trustIn(hook)] as const] : [])));
+}
+
+function trustIn({ enabled, trustStatus }: Row): Trust {
+  if (enabled !== true) return 'disabled';
+  if (trustStatus === 'trusted' || trustStatus === 'managed') return 'trusted';
+  return trustStatus === 'untrusted' ? 'untrusted' : 'changed';
 }

@@ -1,14 +1,18 @@
 // Determines which hooks Codex runs: the hooks that its user has trusted in their present form. Codex (0.169) stores
 // for each hook, by its file, event and position, whether it is disabled and the digest of the trusted form. A hook
 // that was changed since then is not run.
+//
+// When our hooks are removed from a file, what Codex stores about hooks there is updated: keys of our hooks are removed,
+// and keys of later hooks get their new positions.
 import { createHash } from 'node:crypto';
 import { isRow, type Row } from '../api/answer.ts';
-import type { Place } from './hook-places.ts';
+import { type Place, placesIn, type Removal, statesIn } from './hook-places.ts';
+import { changeStateKeys, parseToml } from './edit-toml.ts';
 
 export type Trust = 'trusted' | 'untrusted' | 'changed' | 'disabled';
 
 /** Codex's stored name of an event, such as `pre_tool_use`. */
-export const eventKey = (event: string): string => event.replaceAll(/(?<=[a-z])(?=[A-Z])/g, '_').toLowerCase();
+const eventKey = (event: string): string => event.replaceAll(/(?<=[a-z])(?=[A-Z])/g, '_').toLowerCase();
 
 export const stateKey = (path: string, { event, group, at }: Pick<Place, 'event' | 'group' | 'at'>): string =>
   `${path}:${eventKey(event)}:${group}:${at}`;
@@ -44,4 +48,68 @@ export function trustOf(states: Row, paths: readonly string[], place: Place): Tr
   if (state['enabled'] === false) return 'disabled';
   if (typeof state['trusted_hash'] !== 'string') return 'untrusted';
   return state['trusted_hash'] === hookHash(place) ? 'trusted' : 'changed';
+}
+
+interface Departure {
+  /** All names of the file with the hooks; empty: the file is not known. */
+  readonly names: readonly string[];
+  readonly removals: readonly Removal[];
+  /** The content of the file without the removed hooks. */
+  readonly left: Row;
+  /** The digests of all our hooks that Codex may have trusted; empty when our hooks stay. */
+  readonly hashes: ReadonlySet<string>;
+}
+
+/** `text`: the user's settings. */
+export function followDeparture(text: string, departure: Departure): string {
+  const states = statesIn(parseToml(text));
+  const moves = new Map<string, string>();
+  const own: string[] = [];
+  const gone: string[] = [];
+  for (const [key, state] of Object.entries(states)) {
+    const outcome = outcomeOf(key, state, departure);
+    if (outcome.kind === 'gone') gone.push(key);
+    else if (outcome.kind === 'ours') own.push(key);
+    else if (outcome.kind === 'kept' && outcome.key !== key) moves.set(key, outcome.key);
+  }
+  const taken = new Set(moves.values());
+  // At the position of our hook, Codex may store the trust of another hook, which has that position now.
+  gone.push(...own.filter((key) => taken.has(key) || !isTrusted(key, states[key], departure)));
+  return changeStateKeys(text, gone, moves);
+}
+
+/** `ours`: the key is at the position of a hook that is removed. */
+type Outcome = { readonly kind: 'kept'; readonly key: string } | { readonly kind: 'gone' } | { readonly kind: 'ours' };
+
+function outcomeOf(key: string, state: unknown, { names, removals, hashes }: Departure): Outcome {
+  const hash = isRow(state) ? state['trusted_hash'] : undefined;
+  const isOurs = typeof hash === 'string' && hashes.has(hash);
+  const name = names.find((one) => key.startsWith(`${one}:`));
+  if (name === undefined) return isOurs && names.length === 0 ? { kind: 'gone' } : { kind: 'kept', key };
+  if (isOurs) return { kind: 'gone' };
+  const [, event, group, at] = /^(\w+):(\d+):(\d+)$/.exec(key.slice(name.length + 1)) ?? [];
+  if (event === undefined) return { kind: 'kept', key };
+  let position: Position | null = { event, group: Number(group), at: Number(at) };
+  for (const removal of removals) position = position === null ? null : positionAfter(position, removal);
+  return position === null ? { kind: 'ours' } : { kind: 'kept', key: `${name}:${position.event}:${position.group}:${position.at}` };
+}
+
+interface Position {
+  readonly event: string;
+  readonly group: number;
+  readonly at: number;
+}
+
+/** Null: the position is the removed one. */
+function positionAfter(position: Position, { event, group, at, isAlone }: Removal): Position | null {
+  if (position.event !== eventKey(event) || position.group < group) return position;
+  if (position.group > group) return isAlone ? { ...position, group: position.group - 1 } : position;
+  if (position.at === at) return null;
+  return position.at > at ? { ...position, at: position.at - 1 } : position;
+}
+
+/** Whether the hook that has this key from now on is the hook that was trusted. */
+function isTrusted(key: string, state: unknown, { names, left }: Departure): boolean {
+  const hash = isRow(state) ? state['trusted_hash'] : undefined;
+  return placesIn(left).some((place) => names.some((name) => stateKey(name, place) === key) && hookHash(place) === hash);
 }

@@ -42,7 +42,7 @@ export function readConnection(surroundings: Surroundings): Connection | { reado
   const sidecar = checkAddress(named ?? file?.sidecar ?? standardSidecar, env);
   if (typeof sidecar !== 'string') return sidecar;
   if (fromEnvironment !== undefined) return { sidecar, key: fromEnvironment, keyFrom: 'TOLLGATE_KEY' };
-  if (file === null) return { problem: `there is no key: set TOLLGATE_KEY, or run tollgate hooks install, which keeps one in ${path}` };
+  if (file === null) return { problem: `no key is set: set TOLLGATE_KEY, or run tollgate hooks install, which stores one in ${path}` };
   if (checkAddress(file.sidecar, env) !== sidecar)
     return { problem: `the key in ${path} is for ${file.sidecar} and is not sent to ${sidecar}; set TOLLGATE_KEY` };
   return { sidecar, key: file.key, keyFrom: path };
@@ -57,13 +57,13 @@ function readFile(path: string): ConnectionFile | { readonly problem: string } |
   let text: string;
   try {
     if (process.platform !== 'win32' && (statSync(path).mode & 0o077) !== 0)
-      return { problem: `${path} holds a key and others can read it; run: chmod 600 ${path}` };
+      return { problem: `${path} contains a key and other users can read it; run: chmod 600 ${path}` };
     text = readFileSync(path, 'utf8');
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null;
     return { problem: `${path} cannot be read` };
   }
-  return parseFile(text) ?? { problem: `${path} is not what tollgate wrote there; run tollgate hooks install again` };
+  return parseFile(text) ?? { problem: `${path} has no valid content; run tollgate hooks install again` };
 }
 
 function parseFile(text: string): ConnectionFile | null {
@@ -81,12 +81,12 @@ function parseFile(text: string): ConnectionFile | null {
 export function checkAddress(text: string, env: Surroundings['env']): string | { readonly problem: string } {
   const url = URL.canParse(text) ? new URL(text) : null;
   if (url === null || (url.protocol !== 'http:' && url.protocol !== 'https:'))
-    return { problem: `the sidecar's address must be like ${standardSidecar}` };
+    return { problem: `the sidecar's address must have the form ${standardSidecar}` };
   if (url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '')
-    return { problem: "the sidecar's address must hold no user, password, query or fragment" };
+    return { problem: "the sidecar's address must not contain a user, password, query or fragment" };
   if (url.protocol === 'http:' && !isLoopbackName(url.hostname) && env['TOLLGATE_ALLOW_PLAINTEXT'] !== 'true')
     return {
-      problem: `${url.origin} is beyond this machine, where a key must not travel without TLS; use https, or set TOLLGATE_ALLOW_PLAINTEXT=true`,
+      problem: `${url.origin} is on another machine, and a key must not be sent there without TLS; use https, or set TOLLGATE_ALLOW_PLAINTEXT=true`,
     };
   return `${url.origin}${url.pathname.replace(/\/+$/, '')}`;
 }

@@ -3,9 +3,8 @@
 import type { HostName } from '@tollgate/proto/contract';
 import { isRow, type Row } from '../api/answer.ts';
 import { timeoutMs } from '../commands/hook.ts';
-import { isOurLine, readHookLine } from './command-line.ts';
+import { isOurLine, lineProblem, readHookLine } from './command-line.ts';
 import { type Installed, timeoutSeconds, type Way } from './host.ts';
-import { lineProblem } from './line-problem.ts';
 import { type OnPlatform, platformOf } from './paths.ts';
 import type { Shell } from './shell-line.ts';
 
@@ -85,11 +84,11 @@ export function installedIn(host: HostName, found: readonly Found[], on: OnPlatf
 }
 
 function lineGap(host: HostName, { command, shell = 'sh' }: Extract<Way, { kind: 'command' }>): string | null {
-  if (command === '') return `the hook has no line for the shell of this machine; run tollgate hooks install ${host} again`;
+  if (command === '') return `the hook has no command for the shell of this machine; run tollgate hooks install ${host} again`;
   return lineProblem(host, command, shell);
 }
 
-const failsOpen = 'Cursor runs the call where the hook fails: "failClosed" is not true, and must be';
+const failsOpen = 'Cursor runs the call if the hook fails, because "failClosed" is not true; set it to true';
 
 const everyTool: ReadonlySet<unknown> = new Set([undefined, null, '', '*', '.*']);
 
@@ -101,8 +100,8 @@ export function gapsIn(said: unknown): readonly string[] {
   return [
     ...(everyTool.has(matcher) ? [] : [`the hook is only for tools that match ${JSON.stringify(matcher)}`]),
     ...(condition === undefined ? [] : [`the hook is only for calls that match ${JSON.stringify(condition)}`]),
-    ...background.map((name) => `the call does not wait for the hook, which is "${name}"; take that out`),
-    ...(said['once'] === true ? ['the hook is run for the first call only, since it is "once"; take that out'] : []),
+    ...background.map((name) => `the call does not wait for the hook, which is "${name}"; remove that`),
+    ...(said['once'] === true ? ['the hook runs only for the first call, because of "once"; remove that'] : []),
   ];
 }
 
@@ -121,12 +120,12 @@ const timeLimits: Readonly<Partial<Record<HostName, { readonly names: readonly s
  */
 function timeGaps(host: HostName, handler: Row): readonly string[] {
   const { names, perSecond } = timeLimits[host] ?? { names: [], perSecond: 1 };
-  const right = `right is ${timeoutSeconds * perSecond}`;
+  const right = `correct is ${timeoutSeconds * perSecond}`;
   const needed = timeoutMs / 1_000;
   return names.flatMap((name) => {
     const limit = handler[name];
     if (limit === undefined) return [];
-    if (typeof limit !== 'number') return [`"${name}" of the hook is ${JSON.stringify(limit)} and no number; ${right}`];
+    if (typeof limit !== 'number') return [`"${name}" of the hook is ${JSON.stringify(limit)} and not a number; ${right}`];
     const seconds = limit / perSecond;
     return seconds > needed ? [] : [`the host waits ${seconds} s for the hook ("${name}": ${limit}), which may take ${needed} s; ${right}`];
   });

@@ -3,12 +3,10 @@ import type { HostName } from '@tollgate/proto/contract';
 import type { Surroundings } from './connection.ts';
 import { orExit, orSay } from './command-line.ts';
 import { commandOf, type HostSettings, timeoutSeconds, type Way } from './host.ts';
-import { inJson } from './in-json.ts';
-import { inToml } from './in-toml.ts';
-import { inOwnFile } from './own-file.ts';
+import { inJson, type Wanted } from './settings-json.ts';
+import { inToml } from './settings-toml.ts';
+import { inOwnFile, pluginTexts } from './plugin-file.ts';
 import { pathsOf } from './paths.ts';
-import { pluginTexts } from './plugin-text.ts';
-import type { Wanted } from './settings-json.ts';
 import type { Shell } from './shell-line.ts';
 
 export const hostSettings: Readonly<Record<HostName, HostSettings>> = {
@@ -20,7 +18,7 @@ export const hostSettings: Readonly<Record<HostName, HostSettings>> = {
     projectFile: '.claude/settings.json',
     before: 'PreToolUse',
     entries: (way) => events(['PreToolUse', 'PostToolUse', 'PostToolUseFailure'], { matcher: '*', hooks: [claudeHandler(way)] }),
-    notes: ['Claude Code shows its model the error of a call that failed, whatever a hook says'],
+    notes: ['Claude Code shows its model the error of a failed call, whatever a hook answers'],
   }),
   codex: inToml('codex', {
     title: 'Codex',
@@ -32,7 +30,7 @@ export const hostSettings: Readonly<Record<HostName, HostSettings>> = {
     events: ['PreToolUse', 'PostToolUse'],
     // Run by the user's own shell; on Windows by cmd.exe, which accepts the same line.
     command: (way) => orExit(commandOf(way)),
-    notes: ['Codex runs a new hook once you have reviewed it: open /hooks in Codex and trust it'],
+    notes: ['Codex runs a new hook only after you have trusted it: open /hooks in Codex'],
   }),
   cursor: inJson('cursor', {
     title: 'Cursor',
@@ -47,8 +45,8 @@ export const hostSettings: Readonly<Record<HostName, HostSettings>> = {
       ...events(['postToolUse', 'postToolUseFailure'], { command: cursorCommand(way), timeout: timeoutSeconds }),
     ],
     notes: [
-      'Cursor shows its model the output of its own tools, and the error of any that failed, whatever a hook says; only outputs of MCP tools are redacted or withheld',
-      `versions of Cursor that do not say whose an MCP tool is call it MCP:<tool>: that is <server>.<tool> ${whereKnown('has the tool')}, else mcp.<tool>`,
+      'Cursor shows its model the output of its own tools and the error of a failed tool, whatever a hook answers; only outputs of MCP tools are redacted or withheld',
+      `versions of Cursor that do not name the server of an MCP tool call it MCP:<tool>. It becomes <server>.<tool> ${whereKnown('has the tool')}; otherwise mcp.<tool>`,
     ],
   }),
   'gemini-cli': inJson('gemini-cli', {
@@ -63,7 +61,7 @@ export const hostSettings: Readonly<Record<HostName, HostSettings>> = {
         hooks: [{ name: 'tollgate', type: 'command', command: orExit(commandOf(way), shellOf(way)), timeout: timeoutSeconds * 1_000 }],
       }),
     notes: [
-      `versions of Gemini CLI that say mcp_<server>_<tool> alone mean <server>.<tool> ${whereKnown('begins that name')}, else it is what it says`,
+      `some versions of Gemini CLI send only mcp_<server>_<tool>. It becomes <server>.<tool> ${whereKnown('begins that name')}; otherwise the name stays`,
     ],
   }),
   'copilot-cli': inJson('copilot-cli', {
@@ -81,8 +79,8 @@ export const hostSettings: Readonly<Record<HostName, HostSettings>> = {
       ['postToolUseFailure', copilotHandler(way, {})],
     ],
     notes: [
-      'Copilot CLI runs the call where a hook takes longer than its time limit, and shows its model the error of a call that failed',
-      `Copilot CLI calls an MCP tool <server>-<tool>: that is <server>.<tool> ${whereKnown('begins that name')}, else rules know it as what it says`,
+      'Copilot CLI runs the call if a hook exceeds its time limit, and shows its model the error of a failed call',
+      `Copilot CLI calls an MCP tool <server>-<tool>. It becomes <server>.<tool> ${whereKnown('begins that name')}; otherwise the name stays`,
     ],
   }),
   opencode: inOwnFile('opencode', {
@@ -94,8 +92,8 @@ export const hostSettings: Readonly<Record<HostName, HostSettings>> = {
     projectFile: '.opencode/plugins/tollgate.js',
     written: pluginTexts.opencode,
     notes: [
-      'OpenCode loads plugins when it starts: restart it; with --pure or OPENCODE_PURE=1 it loads none and runs calls unasked',
-      `OpenCode calls an MCP tool <server>_<tool>: that is <server>.<tool> ${whereKnown('begins that name')}, else rules know it as what it says`,
+      'OpenCode loads plugins when it starts: restart it; with --pure or OPENCODE_PURE=1 it loads none, and calls run without a decision',
+      `OpenCode calls an MCP tool <server>_<tool>. It becomes <server>.<tool> ${whereKnown('begins that name')}; otherwise the name stays`,
     ],
   }),
   cline: inOwnFile('cline', {
@@ -107,7 +105,7 @@ export const hostSettings: Readonly<Record<HostName, HostSettings>> = {
     written: pluginTexts.cline,
     notes: [
       'Cline loads plugins when a session starts: start a new one; a decision that takes 2.5 s is a denial',
-      `Cline calls an MCP tool <server>__<tool>, with _ and 8 digits behind it where it replaced or cut: that is <server>.<tool> ${whereKnown('is written so')}, else rules know it as what it says`,
+      `Cline calls an MCP tool <server>__<tool>, followed by _ and 8 digits if it changed or shortened the name. It becomes <server>.<tool> ${whereKnown('has that form')}; otherwise the name stays`,
     ],
   }),
 };
@@ -158,7 +156,7 @@ function claudeHandler(way: Way): object {
 
 /** How a name that does not contain the server of its tool is mapped to our name. */
 function whereKnown(how: string): string {
-  return `by toolNames of the workspace policy, or where one server that ${how} is registered or stands in its rules (two are denied)`;
+  return `by toolNames of the workspace policy, or if exactly one server that ${how} is registered or is in the rules (with two, the call is denied)`;
 }
 
 function events(names: readonly string[], entry: unknown): Wanted {

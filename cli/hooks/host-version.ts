@@ -1,8 +1,9 @@
-// Finds a host's program on PATH and asks the program for its version.
+// Finds programs of hosts on PATH and asks them for their version. Also finds coding agents on this machine that cannot
+// have hooks of ours: their calls are governed in another way, or not governed.
 import { spawn } from 'node:child_process';
 import { access } from 'node:fs/promises';
 import type { World } from '../world.ts';
-import { type OnPlatform, platformOf, programPaths } from './paths.ts';
+import { type OnPlatform, pathsOf, platformOf, programPaths } from './paths.ts';
 
 type Here = Pick<World, 'env'> & OnPlatform;
 
@@ -56,4 +57,35 @@ function said(here: Here, program: string): Promise<string> {
     child.on('error', () => done(''));
     child.on('close', () => done(text));
   });
+}
+
+interface Agent {
+  readonly title: string;
+  readonly programs: readonly string[];
+  /** Its path in the user's home. */
+  readonly folder: readonly string[];
+}
+
+const agents: readonly Agent[] = [
+  { title: 'Windsurf', programs: ['windsurf'], folder: ['.codeium', 'windsurf'] },
+  { title: 'Aider', programs: ['aider'], folder: ['.aider'] },
+  { title: 'Qwen Code', programs: ['qwen'], folder: ['.qwen'] },
+];
+
+export const ungovernedTitles: readonly string[] = agents.map(({ title }) => title);
+
+export interface Ungoverned {
+  readonly title: string;
+  readonly found: string;
+}
+
+export async function findUngoverned(here: Here & Pick<World, 'home'>): Promise<readonly Ungoverned[]> {
+  const seen = await Promise.all(
+    agents.map(async ({ title, programs, folder }) => {
+      const path = pathsOf(here).join(here.home, ...folder);
+      const found = (await isThere(path)) ? path : await findProgram(here, programs);
+      return found === null ? [] : [{ title, found }];
+    }),
+  );
+  return seen.flat();
 }

@@ -4,12 +4,11 @@ import { realpath } from 'node:fs/promises';
 import { hosts, type HostName } from '@tollgate/proto/contract';
 import { isDeepStrictEqual } from 'node:util';
 import { Failure } from '../failure.ts';
-import { BadSettings } from './bad-settings.ts';
+import { BadSettings, readSettings, removeFolders, removeOldCopy, removeSettings, replaceSettings } from './settings-file.ts';
 import { connectionPath } from './connection.ts';
 import type { HostSettings, Installed, Scope, Way } from './host.ts';
 import { hostSettings } from './host-settings.ts';
 import { dropRecord, type Here, readRecord, writeRecord } from './records.ts';
-import { readSettings, removeFolders, removeOldCopy, removeSettings, replaceSettings } from './settings-file.ts';
 
 export interface Done {
   readonly host: HostName;
@@ -145,7 +144,7 @@ function withPlace<T>(path: string, work: () => T): T {
   try {
     return work();
   } catch (error) {
-    if (error instanceof BadSettings) throw new Failure(`${path} cannot be edited, and is left as it is: ${error.message}`);
+    if (error instanceof BadSettings) throw new Failure(`${path} cannot be edited, and is not changed: ${error.message}`);
     throw error;
   }
 }

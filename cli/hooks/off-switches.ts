@@ -5,12 +5,11 @@ import type { HostName } from '@tollgate/proto/contract';
 import { isRow } from '../api/answer.ts';
 import { Failure } from '../failure.ts';
 import { hostSettings } from './host-settings.ts';
-import { BadSettings } from './bad-settings.ts';
-import { parseJsonc, valueOf } from './jsonc.ts';
+import { BadSettings, readSettings } from './settings-file.ts';
+import { parseJsonc, valueOf } from './edit-jsonc.ts';
 import { pathsOf, platformOf } from './paths.ts';
 import type { Here } from './records.ts';
-import { readSettings } from './settings-file.ts';
-import { parseToml } from './toml.ts';
+import { parseToml } from './edit-toml.ts';
 
 /** Returns what in a file's text switches our hooks off, as it is written there. */
 type Look = (text: string) => readonly string[];

@@ -31,7 +31,7 @@ async function readRecords(here: Here): Promise<Row | null> {
   if (isRow(value)) return value;
   // If the file were read as empty, what was created for our hooks would never be removed.
   throw new Failure(
-    `${recordPath(here)} must be one JSON object: it says what was made for hooks of ours. Correct it, or delete it: then what hooks leave empty stays, and ${connectionPath(here)} too`,
+    `${recordPath(here)} must be one JSON object: it records what install created. Correct it, or delete it: then uninstall keeps empty containers, and ${connectionPath(here)} too`,
   );
 }
 

@@ -11,7 +11,7 @@ const bytesMax = 4 * 1024 * 1024;
 export async function readSettings(path: string): Promise<string | null> {
   try {
     const bytes = await readFile(path);
-    if (bytes.length > bytesMax) throw new Failure(`${path} is larger than ${bytesMax} bytes, and is left as it is`);
+    if (bytes.length > bytesMax) throw new Failure(`${path} is larger than ${bytesMax} bytes, and is not changed`);
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch (error) {
     if (codeOf(error) === 'ENOENT') return null;
@@ -30,8 +30,9 @@ export async function replaceSettings(path: string, text: string, before: string
     const folders = await makeFolder(dirname(target));
     const mode = await modeOf(target);
     if (mode !== null && !(await isWritable(target, mode)))
-      throw new Failure(`${path} is read-only, and is left as it is; to have it changed: chmod u+w ${target}`);
-    if ((await readSettings(path)) !== before) throw new Failure(`${path} was just written by another program, and is left; try again`);
+      throw new Failure(`${path} is read-only, and is not changed; to make it writable: chmod u+w ${target}`);
+    if ((await readSettings(path)) !== before)
+      throw new Failure(`${path} was changed by another program meanwhile, and is not changed; try again`);
     await writeWhole(target, text, mode ?? 0o600);
     return folders;
   } catch (error) {
@@ -78,7 +79,7 @@ async function targetOf(path: string): Promise<string> {
     if (next === null) return realpath(target).catch(() => target);
     target = resolve(folder, next);
   }
-  throw new Failure(`${path} is a link that leads nowhere`);
+  throw new Failure(`${path} is a link to itself or a chain of too many links`);
 }
 
 /** Null: the file does not exist. */
@@ -118,3 +119,17 @@ export async function writeWhole(path: string, text: string, mode: number): Prom
 }
 
 const codeOf = (error: unknown): string => (error instanceof Error && 'code' in error ? String(error.code) : 'unknown');
+
+/** Says why the settings of a host are left unchanged, with the place. */
+export class BadSettings extends Error {
+  override readonly name = 'BadSettings';
+
+  constructor(text: string, at: number, words: string) {
+    const before = text.slice(0, at).split('\n');
+    super(`line ${before.length}, column ${(before.at(-1) ?? '').length + 1}: ${words}`);
+  }
+}
+
+/** For the last check before a file is written: the result of an edit is not the intended one. */
+export const unprovenEdit = (text: string, at: number, what: string): BadSettings =>
+  new BadSettings(text, at, `${what} cannot be changed here without another change; edit it by hand`);

@@ -1,11 +1,56 @@
-// Edits the hooks that a host reads from JSON settings: adds ours, finds them, and removes them. Before a text is
-// returned, it is parsed again. Its content must be the earlier content with or without our hooks; otherwise the edit
-// is rejected.
+// Hosts that read their hooks from a JSON file, with a list for each event. Adds our hooks, finds them, and removes them.
+// Before a text is returned, it is parsed again. Its content must be the earlier content with or without our hooks;
+// otherwise the edit is rejected.
 import { isDeepStrictEqual } from 'node:util';
+import type { HostName } from '@tollgate/proto/contract';
+import { installedIn, isOurs } from './handler.ts';
+import { type HostFacts, type HostSettings, placesOf, type Way } from './host.ts';
 import { isRow, type Row } from '../api/answer.ts';
-import { BadSettings, unprovenEdit } from './bad-settings.ts';
-import { insertInto, removeFrom } from './edit-jsonc.ts';
-import { byteOrderMark, elementsOf, keyOf, memberOf, memberValue, type Node, parseJsonc, startOf, valueOf } from './jsonc.ts';
+import { BadSettings, unprovenEdit } from './settings-file.ts';
+import {
+  byteOrderMark,
+  elementsOf,
+  insertInto,
+  keyOf,
+  memberOf,
+  memberValue,
+  type Node,
+  parseJsonc,
+  removeFrom,
+  startOf,
+  valueOf,
+} from './edit-jsonc.ts';
+
+interface InJson extends HostFacts {
+  readonly head?: Readonly<Record<string, unknown>>;
+  readonly entries: (way: Way) => Wanted;
+}
+
+export function inJson(host: HostName, { entries, head = {}, ...facts }: InJson): HostSettings {
+  const { title, programs, notes, before } = facts;
+  const remove = (text: string, made: readonly string[]): string => removeHooks(text, (handler) => isOurs(host, handler), made);
+  return {
+    title,
+    programs,
+    notes,
+    ...placesOf(facts),
+    add: (text, way, { made = [] } = {}) => addHooks(remove(text, made), entries(way), head),
+    remove,
+    isBare: saysNothing,
+    ours: (text) =>
+      handlersIn(text)
+        .filter(([, handler]) => isOurs(host, handler))
+        .map(([event, handler, group]) => [event, handler, isRow(group) && 'hooks' in group ? { ...group, hooks: null } : null]),
+    installed: (text, on) => {
+      const found = handlersIn(text).filter(([event]) => event === before);
+      return installedIn(
+        host,
+        found.map(([, handler, group]) => ({ handler, group })),
+        on,
+      );
+    },
+  };
+}
 
 /** The wanted entry for each event. */
 export type Wanted = readonly (readonly [event: string, entry: unknown])[];
@@ -41,7 +86,7 @@ function eventIn(text: string, hooks: Node | null, event: string): Node | null {
 const isBlank = (text: string): boolean => text.trim() === '';
 
 /** `text` blank: there is no file yet. `head`: the other fields that the file must contain. */
-export function addHooks(text: string, wanted: Wanted, head: Readonly<Record<string, unknown>>): Edited {
+function addHooks(text: string, wanted: Wanted, head: Readonly<Record<string, unknown>>): Edited {
   let edited = isBlank(text) ? `${text.startsWith(byteOrderMark) ? byteOrderMark : ''}{}\n` : text;
   const before = valueOf(parseJsonc(edited));
   const made: string[] = isBlank(text) ? [blankMark + text] : [];
@@ -79,10 +124,10 @@ function withHooks(before: unknown, wanted: Wanted, head: Readonly<Record<string
   return { ...head, ...root, hooks };
 }
 
-type IsOurs = (handler: unknown) => boolean;
+type IsOurHandler = (handler: unknown) => boolean;
 
 /** Removes every handler that `isOurs`, and the containers of `made` that are then empty. */
-export function removeHooks(text: string, isOurs: IsOurs, made: readonly string[]): string {
+function removeHooks(text: string, isOurs: IsOurHandler, made: readonly string[]): string {
   if (isBlank(text)) return text;
   const blank = made.find((one) => one.startsWith(blankMark))?.slice(blankMark.length);
   const names = made.filter((one) => !one.startsWith(blankMark)).toSorted((one, other) => depthOf(other) - depthOf(one));
@@ -107,7 +152,7 @@ const depthOf = (name: string): number => (eventOf(name) === null ? (name === 'h
  * Removes our first handler, and the containers of `names` that contain nothing else; null: there is no handler of
  * ours.
  */
-function removeOne(text: string, isOurs: IsOurs, names: ReadonlySet<string>): string | null {
+function removeOne(text: string, isOurs: IsOurHandler, names: ReadonlySet<string>): string | null {
   const root = objectIn(text, parseJsonc(text), 'the file');
   const hooks = hooksIn(text, root);
   if (hooks === null) return null;
@@ -129,7 +174,7 @@ function removeOne(text: string, isOurs: IsOurs, names: ReadonlySet<string>): st
 }
 
 /** A group without another handler is removed too. */
-function placeIn(list: Node, isOurs: IsOurs): { readonly container: Node; readonly at: number } | null {
+function placeIn(list: Node, isOurs: IsOurHandler): { readonly container: Node; readonly at: number } | null {
   for (const [at, item] of elementsOf(list).entries()) {
     if (isOurs(valueOf(item))) return { container: list, at };
     const handlers = memberOf(item, 'hooks');
@@ -167,13 +212,13 @@ function isEmpty(root: unknown, name: string, isNew: boolean): boolean {
 }
 
 /** The expected remaining content, computed from the value alone. */
-function withoutOurs(root: unknown, isOurs: IsOurs): unknown {
+function withoutOurs(root: unknown, isOurs: IsOurHandler): unknown {
   if (!isRow(root) || !isRow(root['hooks'])) return root;
   const hooks = Object.entries(root['hooks']).map(([event, list]) => [event, Array.isArray(list) ? othersOf(list, isOurs) : list]);
   return { ...root, hooks: Object.fromEntries(hooks) };
 }
 
-function othersOf(list: readonly unknown[], isOurs: IsOurs): readonly unknown[] {
+function othersOf(list: readonly unknown[], isOurs: IsOurHandler): readonly unknown[] {
   return list.flatMap((item) => {
     if (isOurs(item)) return [];
     const handlers = isRow(item) ? item['hooks'] : undefined;
@@ -197,7 +242,7 @@ function withoutEmpty(root: unknown, names: readonly string[]): unknown {
 const without = (row: Row, key: string): Row => Object.fromEntries(Object.entries(row).filter(([name]) => name !== key));
 
 /** Whether the file has no content. */
-export const saysNothing = (text: string): boolean => {
+const saysNothing = (text: string): boolean => {
   const root = isBlank(text) ? null : parseJsonc(text);
   return root === null || (root.type === 'object' && elementsOf(root).length === 0);
 };
@@ -205,7 +250,7 @@ export const saysNothing = (text: string): boolean => {
 /**
  * Returns every handler under an event, with its event and its group; without a group, the handler itself is the group.
  */
-export function handlersIn(text: string): readonly (readonly [event: string, handler: unknown, group: unknown])[] {
+function handlersIn(text: string): readonly (readonly [event: string, handler: unknown, group: unknown])[] {
   if (isBlank(text)) return [];
   const hooks = hooksIn(text, objectIn(text, parseJsonc(text), 'the file'));
   return (hooks === null ? [] : elementsOf(hooks)).flatMap((member) => {

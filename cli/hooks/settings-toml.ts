@@ -1,23 +1,101 @@
-// Edits the hooks that Codex reads from config.toml. A table of ours is added to the end of each event's list, after
-// the last line with content, where Codex itself adds tables. TOML allows this unless the file writes `hooks` in
-// another form; such a file is rejected with the place. Our tables are found by the content of the file, in any
-// notation. Codex identifies hooks by their position. Therefore a later install replaces our tables in place, and
-// removals are reported as in `removalsIn`.
+// Hosts that read their hooks from a TOML file: Codex, from config.toml. A table of ours is added to the end of each
+// event's list, after the last line with content, where Codex itself adds tables. TOML allows this unless the file
+// writes `hooks` in another form; such a file is rejected with the place. Our tables are found by the content of the
+// file, in any notation. Codex identifies hooks by their position. Therefore a later install replaces our tables in
+// place, and removals are reported as in `removalsIn`.
+import type { HostName } from '@tollgate/proto/contract';
+import { followDeparture, hookHash } from './codex-trust.ts';
+import { installedIn, isOurs as isOurHandler } from './handler.ts';
+import { type HostFacts, type HostSettings, placesOf, timeoutSeconds, type Way } from './host.ts';
+import {
+  isAlone,
+  type IsOurs,
+  type Leaves,
+  leavesForNew,
+  listed,
+  type Place,
+  placesIn,
+  removalsIn,
+  withGroups,
+  withoutPlace,
+} from './hook-places.ts';
+import {
+  behindMark,
+  headMark,
+  isBlank,
+  isMarkedHeader,
+  isToml,
+  linesOf,
+  newlineOf,
+  parseToml,
+  replaceInline,
+  replaceTable,
+  says,
+  withoutInline,
+  withoutMarks,
+  withoutTable,
+} from './edit-toml.ts';
 import { isRow, type Row } from '../api/answer.ts';
-import { BadSettings, unprovenEdit } from './bad-settings.ts';
-import { isAlone, type IsOurs, type Leaves, leavesForNew, listed, type Place, placesIn, withGroups, withoutPlace } from './hook-places.ts';
-import { replaceInline, withoutInline } from './toml-inline.ts';
-import { headMark, isMarkedHeader, withoutMarks } from './toml-marks.ts';
-import { isBlank, isToml, linesOf, newlineOf, parseToml, replaceTable, says, withoutTable } from './toml.ts';
+import { BadSettings, unprovenEdit } from './settings-file.ts';
 
-export interface Handler {
+interface InToml extends HostFacts {
+  readonly events: readonly string[];
+  readonly command: (way: Way) => string;
+}
+
+/** Precedes the digest of a hook that Codex may have stored as trusted. */
+const hashMark = 'hash:';
+
+export function inToml(host: HostName, { events, command, ...facts }: InToml): HostSettings {
+  const { title, programs, notes, before } = facts;
+  const isOurs = (handler: unknown): boolean => isOurHandler(host, handler);
+  const oursIn = (text: string): readonly Place[] => placesIn(parseToml(text)).filter(({ handler }) => isOurs(handler));
+  const all: Leaves = ({ handler }) => isOurs(handler);
+  const surplus = leavesForNew(isOurs, events);
+  const hashesOf = (text: string, made: readonly string[]): ReadonlySet<string> =>
+    new Set([...made.filter((one) => one.startsWith(hashMark)).map((one) => one.slice(hashMark.length)), ...oursIn(text).map(hookHash)]);
+  const follow: NonNullable<HostSettings['follow']> = (states, { names, text, made, isReplaced }) => {
+    const hashes = isReplaced ? new Set<string>() : hashesOf(text, made);
+    const { removals, left } = removalsIn(parseToml(text), isReplaced ? surplus : all);
+    return followDeparture(states, { names, hashes, removals, left });
+  };
+  return {
+    title,
+    programs,
+    notes,
+    ...placesOf(facts),
+    add: (text, way, { names = [] } = {}) => {
+      const handler: Handler = { type: 'command', command: command(way), timeout: timeoutSeconds };
+      const tables: Tables = events.map((event) => [event, handler]);
+      return {
+        text: behindMark(text, (bare) => putTables(follow(bare, { names, text, made: [], isReplaced: true }), tables, isOurs)),
+        made: events.map((event) => hashMark + hookHash({ event, handler, table: {} })),
+      };
+    },
+    remove: (text, made, { names = [] } = {}) =>
+      behindMark(text, (bare) => removeTables(follow(bare, { names, text, made, isReplaced: false }), { leaves: all, isOurs })),
+    follow: (text, departure) => behindMark(text, (bare) => follow(bare, departure)),
+    isBare: (text) => text.trim() === '',
+    ours: (text) => oursIn(text).map(({ event, handler, table }) => [event, handler, { ...table, hooks: null }]),
+    installed: (text, on) => {
+      const found = placesIn(parseToml(text)).filter(({ event }) => event === before);
+      return installedIn(
+        host,
+        found.map(({ handler, table }) => ({ handler, group: table })),
+        on,
+      );
+    },
+  };
+}
+
+interface Handler {
   readonly type: 'command';
   readonly command: string;
   readonly timeout: number;
 }
 
 type Table = readonly [event: string, handler: Handler];
-export type Tables = readonly Table[];
+type Tables = readonly Table[];
 
 /** Puts each of `tables` in place of our table, or at the end if ours does not exist. */
 export function putTables(text: string, tables: Tables, isOurs: IsOurs): string {
@@ -90,7 +168,7 @@ const withTables = (before: Row, tables: Tables): Row =>
  * the tables can be added.
  */
 function inAnotherForm(text: string, tables: Tables): BadSettings {
-  const words = 'hooks are written here in a form that tables cannot be added to; write them as [[hooks.PreToolUse]]';
+  const words = 'tables cannot be added to hooks in this form; write them as [[hooks.PreToolUse]]';
   const lines = linesOf(text);
   let [at, found] = [0, 0];
   for (const line of lines) {

@@ -25,7 +25,7 @@ export async function lookAt(world: World): Promise<SidecarSeen> {
     const response = await fetch(`${url}/healthz`, { signal: AbortSignal.timeout(timeoutMs), redirect: 'error' });
     const body: unknown = await response.json().catch(() => null);
     if (!response.ok || !isRow(body) || !isRow(body['policy']))
-      return { url, problem: 'what answers there is no sidecar', policy: null, key };
+      return { url, problem: 'the program that answers there is not a sidecar', policy: null, key };
     const proof = await proveHere(world, 'claude-code', canaryOf('claude-code'));
     return { url, problem: proof.decided ? null : proof.words, policy: policyWords(body['policy']), key };
   } catch (error) {
@@ -37,6 +37,6 @@ export async function lookAt(world: World): Promise<SidecarSeen> {
 function policyWords({ revision, ageMs, connected }: Readonly<Record<string, unknown>>): string {
   if (typeof revision !== 'number') return 'no policy has been received';
   const seconds = typeof ageMs === 'number' ? Math.round(ageMs / 1_000) : null;
-  const heard = connected === true ? 'connected' : `the control plane was last heard from ${seconds ?? '?'} s ago`;
+  const heard = connected === true ? 'connected' : `not connected; the last message of the control plane came ${seconds ?? '?'} s ago`;
   return `policy of revision ${revision}, ${heard}`;
 }

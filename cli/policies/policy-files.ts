@@ -13,7 +13,7 @@ const filesMax = 1_000;
 /** Returns sections in the form of `policies/apply`. `paths`: files, folders, and `-` for standard input. */
 export async function readPolicies(paths: readonly string[], stdin: Readable): Promise<Row> {
   const names = (await Promise.all(paths.map(filesAt))).flat();
-  if (names.length > filesMax) throw new Failure(`there are ${names.length} files; ${filesMax} are read at most`);
+  if (names.length > filesMax) throw new Failure(`there are ${names.length} policy files, and at most ${filesMax} are read`);
   const problems: string[] = [];
   const merged = createMerge(problems);
   for (const name of names) {
@@ -44,7 +44,7 @@ function createMerge(problems: string[]) {
         claim(section, file);
         value[section] = documents;
       } else if (!isRow(documents)) {
-        problems.push(`${file}: ${section} must be a mapping, {} where there is none`);
+        problems.push(`${file}: ${section} must be a mapping; if it is empty, write {}`);
       } else {
         for (const name of Object.keys(documents)) claim(`${section}/${name}`, file);
         const before = value[section];
@@ -62,7 +62,7 @@ async function filesAt(path: string): Promise<readonly string[]> {
   if (!found.isDirectory()) return [path];
   const names = await readdir(path, { recursive: true });
   const files = names.filter((name) => /\.(?:ya?ml|json)$/i.test(name) && !name.split(/[/\\]/).some((part) => part.startsWith('.')));
-  if (files.length === 0) throw new Failure(`${path} holds no .yaml, .yml or .json file`);
+  if (files.length === 0) throw new Failure(`${path} contains no .yaml, .yml or .json file`);
   return files.toSorted().map((name) => join(path, name));
 }
 

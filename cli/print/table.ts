@@ -7,11 +7,12 @@ export interface Column {
   readonly of: (row: Row) => unknown;
 }
 
-const gap = 2;
+const gap = '  ';
+/** Separates the columns while cli-table3 draws. Cells are escaped, so that none contains it. */
+const separator = '\t';
 /** The width that a narrowed text keeps while another column can be narrowed. */
 const readable = 20;
 const narrowest = 8;
-const wide = /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{1f300}-\u{1faff}]/gu;
 
 /** `width`: the width of the terminal; null when the output is not a terminal, and nothing wraps. */
 export async function drawTable(
@@ -22,27 +23,38 @@ export async function drawTable(
   const { default: Table } = await import('cli-table3');
   const heads = columns.map(({ head }) => head);
   const cells = rows.map((row) => columns.map(({ of }) => toSecond(shown(of(row)))));
-  const natural = heads.map((head, at) => Math.max(cellsOf(head), ...cells.map((row) => cellsOf(row[at] ?? ''))));
-  const given = heads.map((head, at) => ({
-    head: cellsOf(head),
-    natural: natural[at] ?? 0,
+  const draw = (texts: readonly (readonly string[])[], colWidths: readonly number[] = []): readonly string[] => {
+    const table = new Table({
+      head: heads,
+      colWidths: [...colWidths],
+      wordWrap: colWidths.length > 0,
+      chars: { ...blank, middle: separator },
+      style: { 'padding-left': 0, 'padding-right': 0, head: [], border: [], compact: true },
+    });
+    table.push(...texts.map((row) => [...row]));
+    return table.toString().split('\n');
+  };
+  const drawn = draw(cells);
+  // Heads are ASCII: their padded length is the width that cli-table3 gave the column.
+  const given = (drawn[0] ?? '').split(separator).map((padded, at) => ({
+    head: heads[at]?.length ?? 0,
+    natural: padded.length,
     isText: cells.some((row) => / /.test((row[at] ?? '').replace(shortForm, ''))),
   }));
-  const widths = width === null ? natural : fit(given, width - gap * (heads.length - 1));
-  const table = new Table({
-    head: heads,
-    // The last column needs no gap after it.
-    colWidths: widths.map((one) => one + gap),
-    chars: blank,
-    style: { 'padding-left': 0, 'padding-right': gap, head: [], border: [], compact: true },
-  });
-  table.push(...cells.map((row) => row.map((cell, at) => wrap(cell, widths[at] ?? 0))));
-  const [head = '', ...lines] = table
-    .toString()
-    .split('\n')
-    .map((line) => line.trimEnd());
+  const needed = given.reduce((sum, { natural }) => sum + natural, gap.length * (given.length - 1));
+  const [head = '', ...lines] = (width === null || needed <= width ? drawn : narrow(width)).map((line) =>
+    line.replaceAll(separator, gap).trimEnd(),
+  );
   // The colour is added afterwards, because wrapping would count its codes.
   return [bold(head), ...lines].join('\n');
+
+  function narrow(most: number): readonly string[] {
+    const widths = fit(given, most - gap.length * (given.length - 1));
+    return draw(
+      cells.map((row) => row.map((cell, at) => breakWords(cell, widths[at] ?? 0))),
+      widths,
+    );
+  }
 }
 
 /** Formats a cell: text is escaped, a list is joined, an object is JSON, null is empty. */
@@ -57,8 +69,6 @@ const shortForm = /^\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2}Z$/;
 /** Shortens a time of the server to the second; `--json` shows all of it. */
 export const toSecond = (text: string): string => text.replace(/^(\d{4}-\d{2}-\d{2})T(\d{2}:\d{2}:\d{2})\.\d{3}Z$/, '$1 $2Z');
 
-const cellsOf = (text: string): number => Array.from(text).length + (text.match(wide)?.length ?? 0);
-
 interface Given {
   readonly head: number;
   readonly natural: number;
@@ -66,7 +76,10 @@ interface Given {
   readonly isText: boolean;
 }
 
-/** Narrows the widest text first, so that names and times stay on one line as long as possible. Heads always do. */
+/**
+ * cli-table3 does not know the width of a terminal. This narrows the widest text first, so that names and times stay on
+ * one line as long as possible. Heads always do.
+ */
 function fit(columns: readonly Given[], width: number): readonly number[] {
   const widths = columns.map(({ natural }) => natural);
   const order = columns
@@ -83,28 +96,22 @@ function fit(columns: readonly Given[], width: number): readonly number[] {
   return widths;
 }
 
-/** Returns lines of at most `width`, broken at spaces. A longer word is cut. */
-function wrap(text: string, width: number): string {
-  const lines: string[] = [];
-  let line = '';
-  for (const word of text.split(' ')) {
-    const longer = line === '' ? word : `${line} ${word}`;
-    if (cellsOf(longer) <= width) {
-      line = longer;
-      continue;
-    }
-    if (line !== '') lines.push(line);
-    line = '';
-    for (const character of word) {
-      if (line !== '' && cellsOf(line + character) > width) {
-        lines.push(line);
-        line = '';
-      }
-      line += character;
-    }
+/** cli-table3 wraps between words, and would cut a word that is longer than its column. */
+const breakWords = (text: string, width: number): string => text.replaceAll(/\S+/g, (word) => broken(word, width));
+
+function broken(word: string, width: number): string {
+  let [lines, used] = ['', 0];
+  for (const character of word) {
+    const cells = cellsOf(character);
+    if (used > 0 && used + cells > width) [lines, used] = [`${lines}\n`, 0];
+    lines += character;
+    used += cells;
   }
-  return [...lines, line].join('\n');
+  return lines;
 }
+
+/** At most this wide in a terminal: scripts after the European ones may take two cells. */
+const cellsOf = (character: string): number => (character > '\u10ff' ? 2 : 1);
 
 const blank = {
   top: '',
@@ -121,5 +128,4 @@ const blank = {
   'mid-mid': '',
   right: '',
   'right-mid': '',
-  middle: '',
 } as const;

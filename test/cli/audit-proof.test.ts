@@ -57,12 +57,12 @@ test('a kept checkpoint proves an export: whole, from a checkpoint on, and offli
   expect(sound.out).toMatch(
     /^OK {2}tollgate\.audit\/acme\/.*\n {2}items 1 to 8: 7 entries, 1 gap \(2 records lost\), 0 entries out of retention\n/,
   );
-  expect(sound.out).toContain('up to item 8 it is as your checkpoint says');
+  expect(sound.out).toContain('up to item 8 it agrees with your checkpoint');
   expect(sound.out).toContain('signed by a key that you gave');
   expect(sound.out).toContain('entries are kept for 90 days');
-  expect((await verify(log, '--public-key', keys, '--before-raise', late)).out).toContain('up to item 8 it is as your checkpoint says');
+  expect((await verify(log, '--public-key', keys, '--before-raise', late)).out).toContain('up to item 8 it agrees with your checkpoint');
   expect((await verify(tail, '--checkpoint', early)).out).toMatch(
-    /items 4 to 8:[\s\S]*checkpoint of 3 items ends, or later: what that covers is not here[\s\S]*signatures were not checked/,
+    /items 4 to 8:[\s\S]*checkpoint of 3 items ends, or later: the items of that checkpoint are not in this export[\s\S]*signatures were not checked/,
   );
   expect(jsonOf(await verify(log, '--public-key', readFileSync(keys, 'utf8').trim(), '--json'))).toMatchObject({
     result: 'sound',
@@ -104,18 +104,18 @@ test('evidence that does not suffice is exit code 2, with the reason', async () 
   const empty = join(at, 'empty');
   writeFileSync(empty, '\n');
   for (const [words, said] of [
-    [[log], 'against what?'],
-    [[log, '--public-key', empty], 'holds no public key'],
-    [[log, '--checkpoint', note, '--public-key', empty], 'holds no public key'],
+    [[log], 'nothing to check against was given'],
+    [[log, '--public-key', empty], 'contains no public key'],
+    [[log, '--checkpoint', note, '--public-key', empty], 'contains no public key'],
     [[plain, '--checkpoint', note], 'not an export of the chain'],
     [[join(at, 'none'), '--checkpoint', note], 'cannot be read (ENOENT)'],
     [[at, '--checkpoint', note], 'cannot be read (EISDIR)'],
-    [[log, '--checkpoint', log], 'is no checkpoint'],
+    [[log, '--checkpoint', log], 'is not a checkpoint'],
     [[log, '--checkpoint', join(at, 'none')], 'ENOENT'],
-    [[log, '--public-key', plain], 'no public key'],
+    [[log, '--public-key', plain], 'not a public key'],
     [[log, '--checkpoint', note, '--retention-days', 'x'], '--retention-days must be'],
-    [[log, '--checkpoint', note, '--retention-days', '9', '--before-raise', note], 'give one of them'],
-    [[log, '--checkpoint', note, '--before-raise', log], 'is no checkpoint'],
+    [[log, '--checkpoint', note, '--retention-days', '9', '--before-raise', note], 'give only one of them'],
+    [[log, '--checkpoint', note, '--before-raise', log], 'is not a checkpoint'],
   ] as const)
     expect(await verify(...words), words.join(' ')).toMatchObject({ code: 2, out: '', err: expect.stringContaining(said) });
 });
@@ -138,18 +138,18 @@ test('a proof covers everything, and is never written to a terminal', async () =
   ])
     expect(await tollgate(['audit', 'export', '--proof', ...filter])).toMatchObject({
       code: 1,
-      err: expect.stringContaining(`${filter[0]} leaves entries out`),
+      err: expect.stringContaining(`${filter[0]} excludes entries`),
     });
   expect(await tollgate(['audit', 'export', '--after', '3'])).toMatchObject({
     code: 1,
-    err: expect.stringContaining('--after is for --proof'),
+    err: expect.stringContaining('--after needs --proof'),
   });
   expect(await tollgate(['audit', 'export', '--proof'], { columns: 80 })).toMatchObject({
     code: 1,
-    err: expect.stringContaining('name a file with -o'),
+    err: expect.stringContaining('give a file with -o'),
   });
   expect(await tollgate(['audit', 'export', '--proof', '--after', '/nowhere/note'])).toMatchObject({
     code: 1,
-    err: expect.stringContaining('cannot be read'),
+    err: expect.stringContaining('is neither a number nor a file'),
   });
 });

@@ -182,7 +182,7 @@ describe('audit tail', () => {
     );
     await tail.printed('evil');
     const { code, out, err } = await tail.end();
-    expect({ code, err }).toEqual({ code: 0, err: '--from 3 continues here\n' });
+    expect({ code, err }).toEqual({ code: 0, err: 'to continue here: --from 3\n' });
     expect(out).not.toContain('tool.1');
     expect(out).toMatch(/^2026-06-25T12:00:00.000Z {2}allow {2}tool\.2 {2}bot {2}api {2}ann {2}allowed: .*\n.* {2}deny {3}evil\\u001b/);
   });
@@ -248,7 +248,7 @@ describe('audit tail', () => {
     expect(await tollgate(['audit', 'tail', '--from', 'x'])).toMatchObject({ code: 1, err: expect.stringContaining('Last-Event-ID') });
     expect(await tollgate(['audit', 'tail'], { env: { TOLLGATE_URL: await closedOrigin() } })).toMatchObject({
       code: 1,
-      err: expect.stringContaining('nothing listens at'),
+      err: expect.stringContaining('no program listens at'),
     });
   });
 });
@@ -293,7 +293,7 @@ describe('audit export', () => {
     const ended = run(['audit', 'export', '-o', path], { env: { TOLLGATE_URL: origin, TOLLGATE_KEY: rest.owner } });
     await expect.poll(() => existsSync(`${path}.partial`) && readFileSync(`${path}.partial`, 'utf8')).toContain('1');
     sent?.destroy();
-    expect(await ended).toMatchObject({ code: 1, err: expect.stringContaining('cut the answer off before its end') });
+    expect(await ended).toMatchObject({ code: 1, err: expect.stringContaining('closed the connection before the end of its answer') });
     expect({ file: readFileSync(path, 'utf8'), partial: readFileSync(`${path}.partial`, 'utf8') }).toEqual({
       file: 'older\n',
       partial: '{"id":"1"}\n',
@@ -310,7 +310,7 @@ describe('audit export', () => {
     const origin = await startShortener();
     expect(await tollgate(['audit', 'export', '-o', path], { env: { TOLLGATE_URL: origin } })).toMatchObject({
       code: 1,
-      err: expect.stringContaining('cut the answer off before its end'),
+      err: expect.stringContaining('closed the connection before the end of its answer'),
     });
     expect(existsSync(path)).toBe(false);
     // Data that had arrived and was not read yet is lost with the connection; the file holds whole lines.
@@ -382,12 +382,12 @@ describe('simulate', () => {
   });
 
   test('without recorded calls it says that nothing was tested', async () => {
-    expect(await simulate([], draft)).toEqual({ code: 0, out: '', err: 'no call was recorded in this time; nothing was tried\n' });
+    expect(await simulate([], draft)).toEqual({ code: 0, out: '', err: 'no call was recorded in this time; no decision was simulated\n' });
   });
 
   test('a simulation whose connection ends before its last chunk is an error', async () => {
     const ran = await tollgate(['simulate', '-f', '-'], { stdin: draft, env: { TOLLGATE_URL: await startShortener() } });
-    expect(ran).toMatchObject({ code: 1, out: '', err: expect.stringContaining('cut the answer off before its end') });
+    expect(ran).toMatchObject({ code: 1, out: '', err: expect.stringContaining('closed the connection before the end of its answer') });
   });
 
   test('an invalid draft is refused with the places of its errors', async () => {

@@ -7,7 +7,7 @@ import { describe, expect, test } from 'vitest';
 import { hookHash, stateKey } from '../../cli/hooks/codex-trust.ts';
 import { hostSettings } from '../../cli/hooks/host-settings.ts';
 import { placesIn } from '../../cli/hooks/hook-places.ts';
-import { parseToml } from '../../cli/hooks/toml.ts';
+import { parseToml } from '../../cli/hooks/edit-toml.ts';
 import { folder as casesFolder, recorded, startHosts } from '../sidecar/doors/coding-agents/recorded.ts';
 import { agent, key as compiledKey, keyText } from '../support/snapshots.ts';
 import { closedOrigin, folder, jsonOf, run } from './cli.ts';
@@ -51,12 +51,12 @@ test('a machine with no host is reported as that, and this is no failure', async
   const { cli } = await machine();
   const { code, out } = await cli(['doctor']);
   expect(out).toContain(
-    'none of Claude Code, Codex, Cursor, Gemini CLI, Copilot CLI, OpenCode, Cline, Windsurf, Aider, Qwen Code is on this machine',
+    'none of Claude Code, Codex, Cursor, Gemini CLI, Copilot CLI, OpenCode, Cline, Windsurf, Aider, Qwen Code was found on this machine',
   );
   expect(out).toMatch(/^sidecar http:\S+: reachable; policy of revision 1, connected; the key from TOLLGATE_KEY is good$/m);
   expect(code).toBe(0);
   const { cli: without } = await machine(await closedOrigin());
-  expect(await without(['doctor'])).toMatchObject({ code: 0, out: expect.stringContaining('nothing listens at') });
+  expect(await without(['doctor'])).toMatchObject({ code: 0, out: expect.stringContaining('no program listens at') });
 });
 
 test('with the recorded hosts it proves a denial for each', async () => {
@@ -98,7 +98,7 @@ describe.each(hosts)('%s', (host) => {
     expect(await cli(['hooks', 'install', host])).toMatchObject({ code: 0 });
     if (host === 'codex') trustHooks(home);
     const after = await cli(['doctor']);
-    expect(after.out).toContain('the canary was denied, so a denial blocks');
+    expect(after.out).toContain('the test call was denied, so a denial blocks');
     expect(after.code).toBe(0);
     expect((await sidecar.entries()).filter(({ client }) => client?.name === host).map(({ tool }) => tool)).toContain('tollgate.canary');
   });
@@ -135,13 +135,13 @@ describe('hooks that their host would not run before every call are not confirme
     ['claude-code', '.claude/settings.json', edited('"type": "command"', '"if": "Bash(rm:*)", "type": "command"'), 'Bash(rm:*)'],
     ['claude-code', '.claude/settings.json', edited('"type": "command"', '"asyncRewake": true, "type": "command"'), '"asyncRewake"'],
     ['claude-code', '.claude/settings.json', edited('"timeout": 10', '"timeout": 2'), '2 s for the hook'],
-    ['claude-code', '.claude/settings.json', edited('|| exit 2', '|| true'), 'than what tollgate ended with: "|| true"'],
-    ['claude-code', '.claude/settings.json', edited('|| exit 2', '; true'), 'than what tollgate ended with: "; true"'],
+    ['claude-code', '.claude/settings.json', edited('|| exit 2', '|| true'), 'does not end with the exit code of tollgate: "|| true"'],
+    ['claude-code', '.claude/settings.json', edited('|| exit 2', '; true'), 'does not end with the exit code of tollgate: "; true"'],
     ['claude-code', '.claude/settings.json', edited('|| exit 2', '| tee /dev/null'), '"| tee /dev/null"'],
     ['claude-code', '.claude/settings.json', edited('"command": "', '"command": "true || '), 'runs "true" before tollgate'],
-    ['gemini-cli', '.gemini/settings.json', edited('"timeout": 10000', '"timeout": 10'), 'right is 10000'],
+    ['gemini-cli', '.gemini/settings.json', edited('"timeout": 10000', '"timeout": 10'), 'correct is 10000'],
     ['copilot-cli', '.copilot/hooks/tollgate.json', edited('"timeoutSec": 10', '"timeoutSec": 1'), '"timeoutSec": 1'],
-    ['copilot-cli', '.copilot/hooks/tollgate.json', edited('"bash": "', '"bash": "true #'), 'does something else than to start tollgate'],
+    ['copilot-cli', '.copilot/hooks/tollgate.json', edited('"bash": "', '"bash": "true #'), 'does not only start tollgate'],
     ['codex', '.codex/config.toml', edited('timeout = 10', 'timeout = 3'), '3 s for the hook'],
     ['cursor', '.cursor/hooks.json', edited('"failClosed": true', '"failClosed": false'), '"failClosed" is not true'],
     ['cline', '.cline/plugins/tollgate.js', edited('hook cline', 'hook cline | cat; true #'), '"| cat ; true"'],
@@ -157,9 +157,9 @@ describe('hooks that their host would not run before every call are not confirme
     ['cursor', '.cursor/hooks.json', edited('"timeout"', '"matcher": "NeverTool", "timeout"'), '"NeverTool"'],
     ['copilot-cli', '.copilot/hooks/tollgate.json', edited('{', '{"disableAllHooks": true,'), '"disableAllHooks": true'],
     ['copilot-cli', 'project/.github/copilot/settings.json', () => '{"disableAllHooks": true}', '"disableAllHooks": true'],
-    ['opencode', '.config/opencode/plugins/tollgate.js', edited('10000', '9999'), 'the file is not as this tollgate writes it'],
+    ['opencode', '.config/opencode/plugins/tollgate.js', edited('10000', '9999'), 'the file differs from what this tollgate writes'],
     ['opencode', 'project/.opencode/plugins/tollgate.js', (text) => text, 'OPENCODE_PURE'],
-    ['cline', '.cline/plugins/tollgate.js', edited('skip: true', 'skip: false'), 'the file is not as this tollgate writes it'],
+    ['cline', '.cline/plugins/tollgate.js', edited('skip: true', 'skip: false'), 'the file differs from what this tollgate writes'],
     [
       'cline',
       '.cline/data/settings/global-settings.json',
@@ -177,7 +177,7 @@ describe('hooks that their host would not run before every call are not confirme
       writeFileSync(path, edit(before));
       if (file === '.claude/settings.json' && !edit(before).includes('hooks"')) await cli(['hooks', 'install', host]);
       const { code, out } = await cli(['doctor'], words === 'OPENCODE_PURE' ? { OPENCODE_PURE: '1' } : {});
-      expect(out).toContain('CALLS WOULD RUN UNASKED');
+      expect(out).toContain('CALLS WOULD RUN WITHOUT A DECISION');
       expect(out).toContain(words);
       expect(out).not.toContain('a denial blocks');
       expect(code).toBe(1);
@@ -202,7 +202,7 @@ describe('hooks that their host would not run before every call are not confirme
 test.each([
   ['its key is another variable', 'MY_KEY', ['MY_KEY'], { MY_KEY: key }, null],
   ['its key is not set', 'MY_KEY', ['MY_KEY'], {}, '$MY_KEY of the header Authorization is not set'],
-  ['its key is not allowed', 'TOLLGATE_KEY', [], {}, '"allowedEnvVars" of the hook has to name it'],
+  ['its key is not allowed', 'TOLLGATE_KEY', [], {}, 'sent empty; add it to "allowedEnvVars" of the hook'],
 ] as const)('a hook over HTTP is tested with the headers that it sends itself: %s', async (_, variable, allowed, more, words) => {
   const { cli, home } = await machine();
   await cli(['hooks', 'install', 'claude-code', '--http']);
@@ -231,7 +231,10 @@ describe('a line for PowerShell', () => {
   test('is not proven where PowerShell is not installed', async () => {
     const { cli } = await powershellMachine();
     const { code, out } = await cli(['doctor'], { PATH: '/nowhere' });
-    expect({ code, out }).toEqual({ code: 1, out: expect.stringContaining('NOT PROVEN: neither pwsh nor powershell is on PATH') });
+    expect({ code, out }).toEqual({
+      code: 1,
+      out: expect.stringContaining('NOT PROVEN: the host starts this hook with pwsh or powershell, and neither is on PATH'),
+    });
     expect(out).not.toContain('a denial blocks');
   });
 
@@ -244,7 +247,7 @@ line="\${4#& }"; start="\${line%%; if (*}"; [ "$line" = "$start; if (\\$LASTEXIT
 eval "$start" || exit 2`;
     writeFileSync(join(bin, 'pwsh'), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
     const { code, out } = await cli(['doctor'], { PATH: `${bin}:/usr/bin:/bin` });
-    expect({ code, out }).toEqual({ code: 0, out: expect.stringContaining('the canary was denied, so a denial blocks') });
+    expect({ code, out }).toEqual({ code: 0, out: expect.stringContaining('the test call was denied, so a denial blocks') });
     expect((await sidecar.entries()).filter(({ client }) => client?.name === 'claude-code')).not.toEqual([]);
   });
 });
@@ -262,7 +265,7 @@ describe('Codex runs what its user has trusted', () => {
       (lines: string) => lines.replace('trusted_hash', 'enabled = false\ntrusted_hash'),
       'is disabled in Codex (PreToolUse)',
     ],
-    ['it was another hook', (lines: string) => lines.replace(/sha256:../, 'sha256:00'), 'as it was before (PreToolUse)'],
+    ['it was another hook', (lines: string) => lines.replace(/sha256:../, 'sha256:00'), 'an earlier form of this hook (PreToolUse)'],
     [
       'outputs are not asked about',
       (lines: string) => lines.replace('post_tool_use:0', 'post_tool_use:1'),
@@ -304,7 +307,7 @@ describe('Codex runs what its user has trusted', () => {
     say(false, 'trusted');
     expect(await cli(['doctor'], { PATH })).toMatchObject({ code: 1, out: expect.stringContaining('is disabled in Codex') });
     say(true, 'modified');
-    expect(await cli(['doctor'], { PATH })).toMatchObject({ code: 1, out: expect.stringContaining('as it was before') });
+    expect(await cli(['doctor'], { PATH })).toMatchObject({ code: 1, out: expect.stringContaining('an earlier form of this hook') });
     writeFileSync(join(bin, 'codex'), '#!/bin/sh\nexit 1\n', { mode: 0o755 });
     expect(await cli(['doctor'], { PATH })).toMatchObject({ code: 1, out: expect.stringContaining('has not trusted') });
   });
@@ -333,7 +336,7 @@ describe('where the program of the hook is missing', () => {
       const path = hostSettings[host].file('user', { env: {}, home }, cwd);
       writeFileSync(path, readFileSync(path, 'utf8').replaceAll(/ \|\| (?:exit 2|echo '[^']*')/g, ''));
       const { code, out } = await cli(['doctor']);
-      expect(out).toContain(`once the program of the hook is gone: run tollgate hooks install ${host} again`);
+      expect(out).toContain(`if the program of the hook is missing: run tollgate hooks install ${host} again`);
       expect(code).toBe(1);
     },
   );
@@ -349,7 +352,7 @@ describe('where the program of the hook is missing', () => {
     };
     const line = 'TOLLGATE_CA="/etc/tollgate/ca.pem" tollgate hook claude-code';
     for (const out of [await lineOf(line), await lineOf(`${line} || exit 2`)]) expect(out).toContain('a denial blocks');
-    expect(await lineOf(line)).toContain('once the program of the hook is gone: run tollgate hooks install claude-code again');
+    expect(await lineOf(line)).toContain('if the program of the hook is missing: run tollgate hooks install claude-code again');
     expect(await lineOf(`${line} || exit 2`)).not.toContain('is gone');
   });
 });
@@ -365,12 +368,14 @@ test('another version of the host than the hooks were installed for is reported,
   isNow('0.70.1');
   expect(await cli(['doctor'], { PATH })).toMatchObject({
     code: 0,
-    out: expect.stringContaining('Gemini CLI is 0.70.1 now, and the hooks say 0.61.0: run tollgate hooks install gemini-cli again'),
+    out: expect.stringContaining(
+      'Gemini CLI is 0.70.1 now, and the hooks were installed for 0.61.0: run tollgate hooks install gemini-cli again',
+    ),
   });
   isNow('0.9.0');
   expect(await cli(['doctor'], { PATH })).toMatchObject({
     code: 1,
-    out: expect.stringContaining('CALLS WOULD RUN UNASKED: Gemini CLI is 0.9.0'),
+    out: expect.stringContaining('CALLS WOULD RUN WITHOUT A DECISION: Gemini CLI is 0.9.0'),
   });
 });
 
@@ -379,7 +384,7 @@ test('agents without our hooks are named', async () => {
   mkdirSync(join(home, '.codeium/windsurf'), { recursive: true });
   expect(await cli(['doctor'])).toMatchObject({
     code: 2,
-    out: expect.stringMatching(/Windsurf: found by .*\n {2}there are no hooks of tollgate/),
+    out: expect.stringMatching(/Windsurf: found by .*\n {2}tollgate has no hooks for it/),
   });
 });
 
@@ -391,6 +396,6 @@ test('a key without the scope, and settings that cannot be read, are reported wi
   const { code, out } = await cli(['doctor', '--recorded', casesFolder]);
   expect(code).toBe(1);
   expect(out).toContain('key_scope');
-  expect(out).toMatch(/settings\.json cannot be edited, and is left as it is: line 1, column \d+/);
+  expect(out).toMatch(/settings\.json cannot be edited, and is not changed: line 1, column \d+/);
   expect(out).not.toContain(key);
 });

@@ -2,7 +2,7 @@
 import type { HostName } from '@tollgate/proto/contract';
 import { describe, expect, test } from 'vitest';
 import { installedIn, isOurs, wayOf } from '../../cli/hooks/handler.ts';
-import { headersOf } from '../../cli/hooks/http-headers.ts';
+import { headersOf } from '../../cli/hooks/canary.ts';
 
 const ours = 'tollgate hook copilot-cli';
 
@@ -23,8 +23,8 @@ describe('Copilot CLI runs one of its lines', () => {
     expect(isOurs('copilot-cli', handler)).toBe(true);
     const { gaps = [] } = installedIn('copilot-cli', [{ handler, group: handler }], { platform }) ?? {};
     if (command.startsWith(ours)) expect(gaps).toEqual([]);
-    else if (command === '') expect(gaps).toEqual([expect.stringContaining('has no line for the shell of this machine')]);
-    else expect(gaps).toEqual([expect.stringContaining(`the line "${command}" does something else than to start tollgate`)]);
+    else if (command === '') expect(gaps).toEqual([expect.stringContaining('has no command for the shell of this machine')]);
+    else expect(gaps).toEqual([expect.stringContaining(`the line "${command}" does not only start tollgate`)]);
   });
 
   test('a hook without a line that starts tollgate is not ours', () => {
@@ -59,7 +59,7 @@ describe('a time limit that ends before tollgate answers', () => {
   ] as const)('of %s, "%s": %d, is reported, and %d is correct', (host, name, limit, right) => {
     const seconds = host === 'gemini-cli' ? limit / 1_000 : limit;
     expect(gapsOf(host, { [name]: limit })).toEqual([
-      `the host waits ${seconds} s for the hook ("${name}": ${limit}), which may take 4 s; right is ${right}`,
+      `the host waits ${seconds} s for the hook ("${name}": ${limit}), which may take 4 s; correct is ${right}`,
     ]);
     for (const enough of [right, undefined]) expect(gapsOf(host, { [name]: enough })).toEqual([]);
   });
@@ -69,12 +69,12 @@ describe('a time limit that ends before tollgate answers', () => {
   });
 
   test('a value that is not a number is no time limit, and is reported', () => {
-    expect(gapsOf('claude-code', { timeout: '10' })).toEqual(['"timeout" of the hook is "10" and no number; right is 10']);
+    expect(gapsOf('claude-code', { timeout: '10' })).toEqual(['"timeout" of the hook is "10" and not a number; correct is 10']);
   });
 });
 
 test.each(['async', 'asyncRewake'])('a hook that is "%s" does not block', (name) => {
-  expect(gapsOf('claude-code', { [name]: true })).toEqual([`the call does not wait for the hook, which is "${name}"; take that out`]);
+  expect(gapsOf('claude-code', { [name]: true })).toEqual([`the call does not wait for the hook, which is "${name}"; remove that`]);
   expect(gapsOf('claude-code', { [name]: false })).toEqual([]);
 });
 
@@ -102,7 +102,7 @@ describe('headers of a hook over HTTP', () => {
     const headers = { Authorization: 'Bearer $KEY', 'X-A': '${A}-$B.$a$', 'Content-Length': '1', 'X-Line': '$LINE' };
     expect(headersOf(way(headers, ['KEY', 'A', 'LINE']), { KEY: 'k', A: 'a', B: 'b', LINE: 'one\r\ntwo' })).toEqual({
       headers: { 'content-type': 'application/json', Authorization: 'Bearer k', 'X-A': 'a-.$a$', 'X-Line': 'onetwo' },
-      missing: ['$B of the header X-A is sent empty: "allowedEnvVars" of the hook has to name it'],
+      missing: ['$B of the header X-A is sent empty; add it to "allowedEnvVars" of the hook'],
     });
   });
 

@@ -5,8 +5,7 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { HostName } from '@tollgate/proto/contract';
 import { describe, expect, test } from 'vitest';
-import { hookLine, isOurLine, orExit, orSay, readHookLine } from '../../cli/hooks/command-line.ts';
-import { lineProblem } from '../../cli/hooks/line-problem.ts';
+import { hookLine, isOurLine, lineProblem, orExit, orSay, readHookLine } from '../../cli/hooks/command-line.ts';
 import { parseShellLine, type Shell } from '../../cli/hooks/shell-line.ts';
 import { folder } from './cli.ts';
 
@@ -61,28 +60,28 @@ describe('lines that block', () => {
   });
 });
 
-const right = (host: HostName) => `right is what tollgate hooks install ${host} writes, such as "tollgate hook ${host} || exit 2"`;
+const right = (host: HostName) => `correct is what tollgate hooks install ${host} writes, such as "tollgate hook ${host} || exit 2"`;
 
 describe('lines that start tollgate and do not block are ours, and are reported with the correct line', () => {
   test.each([
     ['true || tollgate hook claude-code', 'runs "true" before tollgate'],
     ['cd /shop && tollgate hook claude-code', 'runs "cd /shop" before tollgate'],
-    ['tollgate hook claude-code ; true', 'ends with something else than what tollgate ended with: "; true"'],
-    ['tollgate hook claude-code | tee x', 'ends with something else than what tollgate ended with: "| tee x"'],
-    ['tollgate hook claude-code || true', 'ends with something else than what tollgate ended with: "|| true"'],
+    ['tollgate hook claude-code ; true', 'does not end with the exit code of tollgate: "; true"'],
+    ['tollgate hook claude-code | tee x', 'does not end with the exit code of tollgate: "| tee x"'],
+    ['tollgate hook claude-code || true', 'does not end with the exit code of tollgate: "|| true"'],
     ['tollgate hook claude-code || exit 1', '"|| exit 1"'],
-    [`tollgate hook claude-code || echo '${deny}'`, 'ends with something else'],
+    [`tollgate hook claude-code || echo '${deny}'`, 'does not end with the exit code of tollgate'],
     ['tollgate hook claude-code || exit 2; true', '"|| exit 2 ; true"'],
     ['tollgate hook claude-code &', 'does not wait for tollgate (&)'],
-    ['tollgate hook claude-code > /dev/null', 'takes away what tollgate reads or answers (>)'],
-    ['tollgate hook claude-code < /dev/null || exit 2', 'takes away what tollgate reads or answers (<)'],
+    ['tollgate hook claude-code > /dev/null', 'redirects the input or output of tollgate (>)'],
+    ['tollgate hook claude-code < /dev/null || exit 2', 'redirects the input or output of tollgate (<)'],
     ['tollgate hook claude-code 2>&1', '(2>&)'],
-    ['tollgate hook claude-code --more', 'gives tollgate "--more", which it does not know'],
-    ['timeout 1 tollgate hook claude-code', 'does something else than to start tollgate'],
-    ['! tollgate hook claude-code', 'does something else than to start tollgate'],
-    ['(true && tollgate hook claude-code || exit 2', 'does something else than to start tollgate'],
-    ['# tollgate hook claude-code', 'does something else than to start tollgate'],
-    ['echo tollgate hook claude-code', 'does something else than to start tollgate'],
+    ['tollgate hook claude-code --more', 'gives tollgate "--more", which are not known arguments'],
+    ['timeout 1 tollgate hook claude-code', 'does not only start tollgate'],
+    ['! tollgate hook claude-code', 'does not only start tollgate'],
+    ['(true && tollgate hook claude-code || exit 2', 'does not only start tollgate'],
+    ['# tollgate hook claude-code', 'does not only start tollgate'],
+    ['echo tollgate hook claude-code', 'does not only start tollgate'],
   ])('%s', (text, words) => {
     expect(isOurLine('claude-code', text)).toBe(true);
     expect(lineProblem('claude-code', text, 'sh')).toContain(`the line ${JSON.stringify(text)} `);
@@ -91,7 +90,7 @@ describe('lines that start tollgate and do not block are ours, and are reported 
 
   test('the correct line is printed in full', () => {
     expect(lineProblem('codex', 'tollgate hook codex; true', 'sh')).toContain(right('codex'));
-    expect(lineProblem('codex', 'timeout 1 tollgate hook codex', 'sh')).toMatch(/right is what tollgate hooks install codex writes$/);
+    expect(lineProblem('codex', 'timeout 1 tollgate hook codex', 'sh')).toMatch(/correct is what tollgate hooks install codex writes$/);
     expect(lineProblem('gemini-cli', 'tollgate.cmd hook gemini-cli; exit 0', 'powershell')).toContain(
       'such as "& tollgate.cmd hook gemini-cli; if ($LASTEXITCODE -ne 0) { exit 2 }"',
     );

@@ -52,9 +52,9 @@ describe.each(hosts)('%s', (host) => {
   });
 
   test.each([
-    ['no server listens', closedOrigin, /cannot be reached \(ECONNREFUSED\)/],
-    ['another server answers nothing with 200', () => listening((_, answer) => answer.end()), /is no sidecar/],
-    ['another server answers 404', () => listening((_, answer) => answer.writeHead(404).end('{}')), /is no sidecar/],
+    ['nobody listens', closedOrigin, /cannot be reached \(ECONNREFUSED\)/],
+    ['somebody else answers nothing with 200', () => listening((_, answer) => answer.end()), /is not a sidecar/],
+    ['somebody else answers 404', () => listening((_, answer) => answer.writeHead(404).end('{}')), /is not a sidecar/],
     [
       'the answer is cut off',
       () =>
@@ -137,15 +137,15 @@ describe('the address and the key', () => {
 
   test.each([
     ['others can read the file', () => problemIn({}, withFile({ sidecar: 'http://127.0.0.1:1', key }, 0o644)), 'chmod 600'],
-    ['the file is damaged', () => problemIn({}, withFile('{')), 'is not what tollgate wrote there'],
-    ['there is no key', () => problemIn({}), 'there is no key'],
+    ['the file is damaged', () => problemIn({}, withFile('{')), 'has no valid content'],
+    ['there is no key', () => problemIn({}), 'no key is set'],
     [
       'the address is beyond this machine without TLS',
       () => problemIn({ TOLLGATE_SIDECAR: 'http://sidecar.test', TOLLGATE_KEY: key }),
       'without TLS',
     ],
-    ['the address is none', () => problemIn({ TOLLGATE_SIDECAR: 'sidecar', TOLLGATE_KEY: key }), 'must be like'],
-    ['the key is none', () => problemIn({ TOLLGATE_SIDECAR: 'http://127.0.0.1:1', TOLLGATE_KEY: 'a\nb' }), 'TOLLGATE_KEY is no key'],
+    ['the address is none', () => problemIn({ TOLLGATE_SIDECAR: 'sidecar', TOLLGATE_KEY: key }), 'must have the form'],
+    ['the key is none', () => problemIn({ TOLLGATE_SIDECAR: 'http://127.0.0.1:1', TOLLGATE_KEY: 'a\nb' }), 'TOLLGATE_KEY is not a'],
   ])('%s: the call is denied, with the reason', async (_, problem, words) => {
     const err = await problem();
     expect(err).toContain(words);

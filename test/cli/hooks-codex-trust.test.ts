@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { hookHash, stateKey, trustOf } from '../../cli/hooks/codex-trust.ts';
 import { type Place, placesIn, statesIn } from '../../cli/hooks/hook-places.ts';
-import { parseToml } from '../../cli/hooks/toml.ts';
+import { parseToml } from '../../cli/hooks/edit-toml.ts';
 import { keyText } from '../support/snapshots.ts';
 import { folder, run } from './cli.ts';
 
@@ -206,7 +206,7 @@ describe('state in another form', () => {
     write(home, states);
     expect(await hooks('uninstall', '--project')).toMatchObject({
       code: 1,
-      err: expect.stringMatching(/config\.toml cannot be edited, and is left as it is: line 1, .*hooks\.state/),
+      err: expect.stringMatching(/config\.toml cannot be edited, and is not changed: line 1, .*hooks\.state/),
     });
     expect([read(cwd), read(home)]).toEqual([text, states]);
   });

@@ -7,7 +7,7 @@ import { hookHash, stateKey, type Trust, trustOf } from '../../cli/hooks/codex-t
 import { isOurs as isOurHandler } from '../../cli/hooks/handler.ts';
 import { hostSettings } from '../../cli/hooks/host-settings.ts';
 import { type Place, placesIn, statesIn } from '../../cli/hooks/hook-places.ts';
-import { isToml, parseToml } from '../../cli/hooks/toml.ts';
+import { isToml, parseToml } from '../../cli/hooks/edit-toml.ts';
 
 const { codex } = hostSettings;
 const path = '/home/ann/.codex/config.toml';

@@ -19,8 +19,8 @@ import { hookHash, stateKey } from '../../cli/hooks/codex-trust.ts';
 import { isOurLine } from '../../cli/hooks/command-line.ts';
 import { placesIn } from '../../cli/hooks/hook-places.ts';
 import { putTables, removeTables } from '../../cli/hooks/settings-toml.ts';
-import { parseToml } from '../../cli/hooks/toml.ts';
-import { parseJsonc, valueOf } from '../../cli/hooks/jsonc.ts';
+import { parseToml } from '../../cli/hooks/edit-toml.ts';
+import { parseJsonc, valueOf } from '../../cli/hooks/edit-jsonc.ts';
 import { keyText } from '../support/snapshots.ts';
 import { folder, jsonOf, run } from './cli.ts';
 
@@ -85,7 +85,7 @@ describe.each(hosts)('%s', (host) => {
     const broken = host === 'codex' ? 'model = "gpt\n' : '{\n  "hooks": {"a" 1}\n}\n';
     write(user, broken);
     const isWhole = host === 'opencode' || host === 'cline';
-    const place = host === 'codex' ? 'line 1, column 13' : isWhole ? 'it is not a file of ours' : 'line 2, column 17';
+    const place = host === 'codex' ? 'line 1, column 13' : isWhole ? 'tollgate did not write this file' : 'line 2, column 17';
     expect(await hooks('install', host)).toMatchObject({ code: 1, err: expect.stringContaining(place) });
     expect(await hooks('install', host)).toMatchObject({ err: expect.stringContaining(user) });
     expect(read(user)).toBe(broken);
@@ -202,7 +202,7 @@ describe('existing content', () => {
     const { home, hooks, write, read } = machine();
     chmodSync(write('.claude/settings.json', claude), 0o444);
     const { code, err } = await hooks('install', 'claude-code');
-    expect({ code, err }).toEqual({ code: 1, err: expect.stringContaining('is read-only, and is left as it is') });
+    expect({ code, err }).toEqual({ code: 1, err: expect.stringContaining('is read-only, and is not changed') });
     expect(read('.claude/settings.json')).toBe(claude);
     expect(statSync(join(home, '.claude/settings.json')).mode & 0o777).toBe(0o444);
     expect(readdirSync(join(home, '.claude'))).toEqual(['settings.json']);
@@ -227,10 +227,10 @@ const tables = [
 const isOurs = (handler: unknown): boolean => JSON.stringify(handler) === JSON.stringify(ours);
 
 test.each([
-  ['hooks = { PreToolUse = [] }\n', 'line 1, column 1: hooks are written here'],
-  ['a = 1\n[hooks]\nPreToolUse = []\n', 'line 3, column 1: hooks are written here'],
-  ['a = 1\nhooks.PostToolUse = [\n]\n', 'line 2, column 1: hooks are written here'],
-  ['[hooks.PreToolUse]\n', 'line 1, column 1: hooks are written here'],
+  ['hooks = { PreToolUse = [] }\n', 'line 1, column 1: tables cannot be added'],
+  ['a = 1\n[hooks]\nPreToolUse = []\n', 'line 3, column 1: tables cannot be added'],
+  ['a = 1\nhooks.PostToolUse = [\n]\n', 'line 2, column 1: tables cannot be added'],
+  ['[hooks.PreToolUse]\n', 'line 1, column 1: tables cannot be added'],
   ['a = [1,\n', 'line 2, column 1'],
   ['a = """\n', 'line 1, column 5'],
   ['nonsense\n', 'line 1, column 9'],
@@ -309,7 +309,10 @@ test('a line that also starts a program of the user stays, with a message, and s
   write(path, read(path).replaceAll('|| exit 2', '&& ./mine.sh'));
   const text = read(path);
   const { code, err } = await hooks('uninstall', 'cursor');
-  expect({ code, err }).toEqual({ code: 0, err: expect.stringMatching(/is left: ".* && \.\/mine\.sh"; take tollgate out of it by hand/) });
+  expect({ code, err }).toEqual({
+    code: 0,
+    err: expect.stringMatching(/so it is not removed: ".* && \.\/mine\.sh"; remove tollgate from it by hand/),
+  });
   expect(read(path)).toBe(text);
   expect(existsSync(join(home, '.config/tollgate/sidecar.json'))).toBe(true);
 });
@@ -354,7 +357,7 @@ test('--http makes Claude Code send the request itself, with the key of its envi
   const { hooks, read } = machine();
   expect(await hooks('install', 'claude-code', '--http', '--sidecar', 'http://127.0.0.1:9191')).toMatchObject({
     code: 0,
-    err: expect.stringContaining('while the sidecar is away'),
+    err: expect.stringContaining('while the sidecar is unreachable'),
   });
   expect(valueOf(parseJsonc(read('.claude/settings.json')))).toMatchObject({
     hooks: {
@@ -372,7 +375,7 @@ test('--http makes Claude Code send the request itself, with the key of its envi
       ],
     },
   });
-  expect(await hooks('install', 'codex', '--http')).toMatchObject({ code: 1, err: expect.stringContaining('leave out --http') });
+  expect(await hooks('install', 'codex', '--http')).toMatchObject({ code: 1, err: expect.stringContaining('remove --http') });
 });
 
 test('hooks that the settings disable are installed with a message about it', async () => {
@@ -380,9 +383,9 @@ test('hooks that the settings disable are installed with a message about it', as
   write('.claude/settings.json', '{"disableAllHooks": true}');
   expect(await hooks('install', 'claude-code')).toMatchObject({
     code: 0,
-    err: expect.stringMatching(/unasked: "disableAllHooks": true in \S+settings/),
+    err: expect.stringMatching(/without a decision: "disableAllHooks": true in \S+settings/),
   });
-  expect((await hooks('install', 'gemini-cli')).err).not.toContain('unasked');
+  expect((await hooks('install', 'gemini-cli')).err).not.toContain('without a decision');
 });
 
 test.each([

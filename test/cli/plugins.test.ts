@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { describe, expect, test } from 'vitest';
-import { commandIn, pluginMark, pluginTexts } from '../../cli/hooks/plugin-text.ts';
+import { commandIn, pluginMark, pluginTexts } from '../../cli/hooks/plugin-file.ts';
 import { keyText } from '../support/snapshots.ts';
 import { folder, jsonOf, run } from './cli.ts';
 
@@ -179,7 +179,7 @@ test.each([
   mkdirSync(dirname(path), { recursive: true });
   for (const theirs of ['export const mine = 1;\n', `${pluginMark}\nconst command = "rm -rf /";\n`]) {
     writeFileSync(path, theirs);
-    expect(await hooks('install')).toMatchObject({ code: 1, err: expect.stringContaining('it is not a file of ours') });
+    expect(await hooks('install')).toMatchObject({ code: 1, err: expect.stringContaining('tollgate did not write this file') });
     expect(jsonOf(await hooks('uninstall'))).toMatchObject({ changed: false });
     expect(readFileSync(path, 'utf8')).toBe(theirs);
   }

@@ -52,8 +52,11 @@ describe('policy diff and apply', () => {
       out: diff.out,
       err: expect.stringMatching(/^applied, revision \d+\n$/),
     });
-    expect(await tollgate(at(['policy', 'diff'], path))).toEqual({ code: 0, out: '', err: 'nothing differs\n' });
-    expect(await tollgate(at(['policy', 'apply'], path))).toMatchObject({ code: 0, err: 'nothing differs; nothing is changed\n' });
+    expect(await tollgate(at(['policy', 'diff'], path))).toEqual({ code: 0, out: '', err: 'there are no differences\n' });
+    expect(await tollgate(at(['policy', 'apply'], path))).toMatchObject({
+      code: 0,
+      err: 'there are no differences; nothing was changed\n',
+    });
   });
 
   test('a change and a removal are marked as such; colour is for terminals without NO_COLOR', async () => {
@@ -104,13 +107,13 @@ describe('policy diff and apply', () => {
       },
     });
     const refused = await tollgate(at(['policy', 'apply'], path), answers(false));
-    expect(refused).toMatchObject({ code: 1, err: expect.stringContaining('tollgate: nothing is changed') });
+    expect(refused).toMatchObject({ code: 1, err: expect.stringContaining('tollgate: not confirmed; nothing was changed') });
     expect(refused.err).toContain('+ role:member');
     expect(asked).toEqual([`Apply this to acme at ${rest.origin}?`]);
     expect(await tollgate(at(['policy', 'apply'], path), answers(true))).toMatchObject({ code: 0 });
     expect(await tollgate(at(['policy', 'apply'], path), answers(true))).toMatchObject({
       code: 0,
-      err: 'nothing differs; nothing is changed\n',
+      err: 'there are no differences; nothing was changed\n',
     });
     expect(asked).toHaveLength(2);
     expect(await tollgate(at(['policy', 'apply', '--yes'], file('workspacePolicy: {}')), { prompts: {} })).toMatchObject({ code: 0 });
@@ -122,7 +125,7 @@ describe('policy diff and apply', () => {
       return true;
     };
     const refused = await tollgate(at(['policy', 'apply'], file(policies)), { prompts: { confirm } });
-    expect(refused).toMatchObject({ code: 1, err: expect.stringContaining('it was changed in between') });
+    expect(refused).toMatchObject({ code: 1, err: expect.stringContaining('another request has changed it meanwhile') });
     expect((await rest.ask('GET', '/acme/admin/rolePolicies/member')).body).toEqual({});
   });
 
@@ -210,7 +213,10 @@ describe('policy files', () => {
       code: 1,
       err: 'tollgate: there is no file /nowhere/x.yaml\n',
     });
-    expect(await tollgate(['policy', 'diff', '-f', folder()])).toMatchObject({ code: 1, err: expect.stringContaining('holds no .yaml') });
+    expect(await tollgate(['policy', 'diff', '-f', folder()])).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('contains no .yaml'),
+    });
     const [one, two] = [file('a: [', 'one.yaml'), file('b: {', 'two.yaml')];
     const { err } = await tollgate(['policy', 'diff', '-f', one, two]);
     expect(err).toContain(`  ${one}:`);
@@ -267,7 +273,7 @@ describe('policy history and rollback', () => {
     expect(await tollgate(words)).toEqual({
       code: 1,
       out: '',
-      err: 'tollgate: there is no terminal to ask at; nothing is changed\n  say --yes to roll back, or --dry-run to see what would change\n',
+      err: 'tollgate: the command cannot ask without a terminal; nothing was changed\n  to roll back, add --yes; to see the changes, add --dry-run\n',
     });
     expect(await tollgate([...words, '--yes'])).toMatchObject({ code: 0, out: '~ workspace\n    defaults.api.rateLimit: 5 → 30\n' });
     expect(await tollgate(at(['policy', 'diff'], file(policies)))).toMatchObject({ code: 0 });
@@ -299,7 +305,7 @@ workspacePolicy:
     const exported = join(folderOf, 'exported.yaml');
     expect(await tollgate(['policy', 'export', '-o', exported])).toMatchObject({ code: 0 });
     expect(readFileSync(exported, 'utf8')).toContain('employee_number: EMP-[0-9]{6}');
-    expect(await tollgate(at(['policy', 'diff'], exported))).toMatchObject({ code: 0, err: 'nothing differs\n' });
+    expect(await tollgate(at(['policy', 'diff'], exported))).toMatchObject({ code: 0, err: 'there are no differences\n' });
     expect(await tollgate(at(['policy', 'diff'], file(redacting('{ employee_number: "E[0-9]{6}" }'))))).toMatchObject({
       code: 2,
       out: '~ workspace\n    redaction.patterns.employee_number: "EMP-[0-9]{6}" → "E[0-9]{6}"\n',
@@ -348,7 +354,7 @@ describe('explain', () => {
     await rest.ask('PUT', '/acme/admin/workspacePolicy', { body: { unknownAgents: 'deny' } });
     const words = ['explain', '--tool', 'x', '--tier', 'api', '--role', 'member'];
     const nameless = await tollgate(words);
-    expect(nameless).toMatchObject({ code: 0, err: 'name an agent with --agent\n' });
+    expect(nameless).toMatchObject({ code: 0, err: 'the agent has no name; give one with --agent\n' });
     expect(nameless.out).toContain('unknownAgents: set "allow"\n');
     const named = await tollgate([...words, '--agent', 'bot']);
     expect(named).toMatchObject({ code: 0, err: '' });

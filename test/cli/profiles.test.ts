@@ -61,7 +61,7 @@ describe('profile add', () => {
   test('a key that the control plane does not accept is neither stored nor shown', async () => {
     const wrong = `gsk_acme_${'x'.repeat(40)}`;
     const refused = await add('wrong', wrong);
-    expect(refused).toMatchObject({ code: 1, err: expect.stringContaining('does not accept this key; it is not kept') });
+    expect(refused).toMatchObject({ code: 1, err: expect.stringContaining('does not accept this key; it is not stored') });
     expect(refused.err).not.toContain('xxxx');
     expect(await tollgate(['profile', 'list'])).toMatchObject({ out: '', err: expect.stringContaining('there is no profile yet') });
   });
@@ -71,8 +71,8 @@ describe('profile add', () => {
   });
 
   test.each([
-    ['what is no key', 'gsk_acme_short', 'that is no key'],
-    ['nothing', '', 'that is no key'],
+    ['what is no key', 'gsk_acme_short', 'the input is not a key'],
+    ['nothing', '', 'the input is not a key'],
   ])('%s is refused before the user is asked', async (_what, key, words) => {
     expect(await add('local', key)).toMatchObject({ code: 1, err: expect.stringContaining(words) });
   });
@@ -86,13 +86,13 @@ describe('profile add', () => {
   });
 
   test.each(['', '../up', '.hidden', 'a b', 'n'.repeat(65)])('%j is not a valid name', async (name) => {
-    expect(await add(name)).toMatchObject({ code: 1, err: expect.stringContaining("a profile's name is") });
+    expect(await add(name)).toMatchObject({ code: 1, err: expect.stringContaining("a profile's name must be") });
   });
 
   test.each([
-    ['ftp://127.0.0.1', 'must be like http://127.0.0.1:8080'],
-    ['http://user:secret@127.0.0.1:1', 'must hold no user, password'],
-    ['http://tollgate.example', 'a key must not travel without TLS'],
+    ['ftp://127.0.0.1', 'must have the form http://127.0.0.1:8080'],
+    ['http://user:secret@127.0.0.1:1', 'must not contain a user, password'],
+    ['http://tollgate.example', 'a key must not be sent there without TLS'],
   ])('%s is not a valid address for a key', async (url, words) => {
     const refused = await tollgate(['profile', 'add', 'x', '--url', url, '--key-stdin'], { stdin: rest.owner });
     expect(refused).toMatchObject({ code: 1, err: expect.stringContaining(words) });
@@ -115,7 +115,7 @@ describe('several profiles', () => {
     expect(readFileSync(path(), 'utf8')).not.toContain(rest.other);
     expect(await tollgate(['members', 'list'])).toMatchObject({
       code: 1,
-      err: expect.stringContaining('there is no key: set TOLLGATE_KEY'),
+      err: expect.stringContaining('no key is set: set TOLLGATE_KEY'),
     });
   });
 
@@ -134,7 +134,7 @@ describe('several profiles', () => {
     const env = { TOLLGATE_KEY: rest.other };
     expect((await tollgate(['members', 'list'], { env })).out).toContain('olga');
     expect((await tollgate(['members', 'list', '--profile', 'one'], { env })).err).toContain(
-      'TOLLGATE_KEY is set and wins over the key of one',
+      'TOLLGATE_KEY is set and has priority over the key of one',
     );
   });
 
@@ -165,7 +165,7 @@ describe('the file', () => {
       await add('one');
       writeFileSync(path(), text);
       const refused = await tollgate(['members', 'list']);
-      expect(refused).toMatchObject({ code: 1, err: expect.stringContaining('is not what tollgate wrote there') });
+      expect(refused).toMatchObject({ code: 1, err: expect.stringContaining('has no valid content') });
       expect(refused.err).not.toContain('gsk_');
     },
   );

@@ -39,7 +39,7 @@ test.each([
     const answer = prompts[kind]('What is it');
     await asked('What is it');
     input.write(keys);
-    await expect(answer).rejects.toThrow('nothing is done');
+    await expect(answer).rejects.toThrow('no answer was given; nothing was changed');
   }
 });
 
@@ -48,8 +48,8 @@ test('a terminal that closes cancels the question, also before it is asked', asy
   const answer = prompts.confirm('Apply this');
   await asked('Apply this');
   input.end();
-  await expect(answer).rejects.toThrow('nothing is done');
-  await expect(prompts.confirm('Again')).rejects.toThrow('nothing is done');
+  await expect(answer).rejects.toThrow('no answer was given; nothing was changed');
+  await expect(prompts.confirm('Again')).rejects.toThrow('no answer was given; nothing was changed');
 });
 
 test('after the answer no listener is left', async () => {

@@ -38,7 +38,7 @@ describe('the network', () => {
     expect(await list(origin)).toEqual({
       code: 1,
       out: '',
-      err: `tollgate: nothing listens at ${origin}\n  start a control plane with npm start or tollgate-control-plane start, or name another with --url\n`,
+      err: `tollgate: no program listens at ${origin}\n  start a control plane with npm start or tollgate-control-plane start, or give another address with --url\n`,
     });
   });
 
@@ -46,34 +46,34 @@ describe('the network', () => {
     const origin = await serve(() => undefined);
     expect(await list(origin, ['members', 'list', '--timeout', '0.05'])).toMatchObject({
       code: 1,
-      err: expect.stringContaining('gave no answer within 0.05 s; --timeout <seconds> waits longer'),
+      err: expect.stringContaining('did not answer within 0.05 s; a longer limit is set with --timeout <seconds>'),
     });
     expect(await list(origin, ['members', 'list', '--timeout', 'long'])).toMatchObject({
       code: 1,
-      err: expect.stringContaining('--timeout must be seconds'),
+      err: expect.stringContaining('--timeout must be a number of seconds'),
     });
   });
 
   test('a connection that is cut is reported as that', async () => {
     const origin = await serve((request) => request.socket.destroy());
-    expect(await list(origin)).toMatchObject({ code: 1, err: expect.stringContaining('cut the connection') });
+    expect(await list(origin)).toMatchObject({ code: 1, err: expect.stringContaining('closed the connection') });
   });
 
   test.each([
-    ['is cut', (): Promise<string> => serve((request) => request.socket.destroy()), 'cut the connection'],
-    ['is late', (): Promise<string> => serve(() => undefined), 'gave no answer within 0.2 s'],
+    ['is cut', (): Promise<string> => serve((request) => request.socket.destroy()), 'closed the connection'],
+    ['is late', (): Promise<string> => serve(() => undefined), 'did not answer within 0.2 s'],
   ])(
-    'after a write whose answer %s a message says that it may have been done, and where to look; after a read it does not',
+    'after a write whose answer %s a message says that it may have been executed, and where to look; after a read it does not',
     async (_what, lost, words) => {
       const origin = await lost();
-      const perhaps = 'it may have been done all the same: look with tollgate events';
+      const perhaps = 'the request may have been executed nevertheless: check with tollgate events';
       const dryRun = ['policy', 'apply', '--dry-run', '-f', '-'];
       for (const write of [['freeze'], ['keys', 'create', 'x', '--scope', '*'], ['members', 'remove', 'ann']])
         expect((await list(origin, [...write, '--timeout', '0.2'])).err).toMatch(new RegExp(`${words}.*\\n {2}${perhaps}`));
       for (const read of [['members', 'list'], dryRun, ['explain', '--tool', 'x', '--tier', 'api', '--role', 'member']]) {
         const { err } = await list(origin, [...read, '--timeout', '0.2'], { stdin: 'workspacePolicy: {}' });
         expect(err).toContain(words);
-        expect(err).not.toContain('may have been done');
+        expect(err).not.toContain('may have been executed');
       }
     },
   );
@@ -85,8 +85,8 @@ describe('the network', () => {
       if (asked === 1) response.writeHead(503, { 'retry-after': '0' }).end('{"error":"busy"}');
       else request.socket.destroy();
     });
-    expect((await list(origin)).err).toMatch(/cut the connection \(\w+\)\n$/);
-    expect((await list(await serve((request) => request.socket.destroy()))).err).toContain('a TLS port');
+    expect((await list(origin)).err).toMatch(/closed the connection \(\w+\)\n$/);
+    expect((await list(await serve((request) => request.socket.destroy()))).err).toContain('if the port uses TLS');
   });
 
   test('an untrusted certificate is reported with the way to trust it, and so is TLS to a plain port', needs('openssl'), async () => {
@@ -121,7 +121,7 @@ describe('the network', () => {
       err: expect.stringMatching(/TLS connection .* failed \(DEPTH_ZERO_SELF_SIGNED_CERT\)\n.*NODE_EXTRA_CA_CERTS/),
     });
     const plain = await answering(200, {});
-    expect(await list(plain.replace('http', 'https'))).toMatchObject({ code: 1, err: expect.stringContaining('asked with http://') });
+    expect(await list(plain.replace('http', 'https'))).toMatchObject({ code: 1, err: expect.stringContaining('use http://') });
   });
 });
 
@@ -135,7 +135,7 @@ describe('an answer that is not ours', () => {
     expect(await list(await answering(status, body))).toMatchObject({
       code: 1,
       out: '',
-      err: expect.stringMatching(/no JSON|has no members that is a list/),
+      err: expect.stringMatching(/not JSON|has no field members that is a list/),
     });
   });
 
@@ -148,7 +148,7 @@ describe('an answer that is not ours', () => {
     expect(await list(origin, words, { stdin: 'workspacePolicy: {}' })).toMatchObject({
       code: 1,
       out: '',
-      err: expect.stringContaining('is it the REST address of a control plane?'),
+      err: expect.stringContaining('check that it is the REST address of a control plane'),
     });
   });
 
@@ -160,7 +160,7 @@ describe('an answer that is not ours', () => {
     });
     expect(await list(await answering(307, '', { location: `${elsewhere}/x` }))).toMatchObject({
       code: 1,
-      err: expect.stringContaining(`sends elsewhere, to ${elsewhere}/x`),
+      err: expect.stringContaining(`redirects to ${elsewhere}/x`),
     });
     expect(asked).toEqual([]);
   });
@@ -169,12 +169,16 @@ describe('an answer that is not ours', () => {
 describe('refusals', () => {
   test.each([
     [401, { error: 'the key is not known' }, ['does not accept TOLLGATE_KEY: the key is not known', 'ask for a new one']],
-    [403, { error: 'members are for owners' }, ['TOLLGATE_KEY may not do this: members are for owners', 'GET /acme/admin/members']],
-    [404, { error: 'there is no such path' }, ['knows no GET /acme/admin/members; is the control plane older']],
-    [404, { error: 'there is no such thing' }, ['there is no such thing', 'asked was GET /acme/admin/members']],
+    [
+      403,
+      { error: 'members are for owners' },
+      ['TOLLGATE_KEY is not permitted to do this: members are for owners', 'GET /acme/admin/members'],
+    ],
+    [404, { error: 'there is no such path' }, ['has no path GET /acme/admin/members; the control plane may be older']],
+    [404, { error: 'there is no such thing' }, ['there is no such thing', 'the request was GET /acme/admin/members']],
     [409, { error: 'it is there already' }, ['tollgate: it is there already']],
-    [412, { error: 'the revision is 7' }, ['the revision is 7', 'it was changed in between']],
-    [400, { error: 'a; b', details: ['a', 'b'] }, ['GET /acme/admin/members is refused\n  a\n  b']],
+    [412, { error: 'the revision is 7' }, ['the revision is 7', 'another request has changed it meanwhile']],
+    [400, { error: 'a; b', details: ['a', 'b'] }, ['GET /acme/admin/members is rejected\n  a\n  b']],
     [500, { error: 'internal error' }, ['failed at GET /acme/admin/members with 500: internal error']],
   ])('%i says what is wrong, where, and what would be correct', async (status, body, words) => {
     const ran = await list(await answering(status, body));
@@ -238,13 +242,13 @@ describe('usage', () => {
   test('without a key it says how to get one', async () => {
     expect(await run(['members', 'list'], { home: folder() })).toMatchObject({
       code: 1,
-      err: expect.stringContaining('set TOLLGATE_KEY, or save one with tollgate profile add'),
+      err: expect.stringContaining('set TOLLGATE_KEY, or store one with tollgate profile add'),
     });
   });
 
   test('an invalid TOLLGATE_KEY is refused and not shown', async () => {
     const refused = await run(['members', 'list'], { env: { TOLLGATE_KEY: 'secret-secret', TOLLGATE_URL: 'http://127.0.0.1:1' } });
-    expect(refused).toMatchObject({ code: 1, err: expect.stringContaining('TOLLGATE_KEY is no key') });
+    expect(refused).toMatchObject({ code: 1, err: expect.stringContaining('TOLLGATE_KEY is not a') });
     expect(refused.err).not.toContain('secret-secret');
   });
 
@@ -252,12 +256,16 @@ describe('usage', () => {
     const refused = await run(['workspace', 'list'], {
       env: { TOLLGATE_OPERATOR_KEY: 'secret\nsecret', TOLLGATE_URL: 'http://127.0.0.1:1' },
     });
-    expect(refused).toEqual({ code: 1, out: '', err: 'tollgate: TOLLGATE_OPERATOR_KEY must be printable characters without blanks\n' });
+    expect(refused).toEqual({
+      code: 1,
+      out: '',
+      err: 'tollgate: TOLLGATE_OPERATOR_KEY must contain only printable ASCII characters without spaces\n',
+    });
   });
 
   test.each(['', '.', '..'])('%j names no key, member or workspace', async (name) => {
     const ran = await list('http://127.0.0.1:1', ['keys', 'revoke', name]);
-    expect(ran).toMatchObject({ code: 1, err: expect.stringContaining('is no name that can be asked for') });
+    expect(ran).toMatchObject({ code: 1, err: expect.stringContaining('is not valid; give a name or an id') });
   });
 
   test('a folder that cannot be written is named', async () => {
@@ -284,7 +292,7 @@ describe('usage', () => {
     expect(await run(['polcy', 'diff'])).toEqual({
       code: 1,
       out: '',
-      err: "tollgate: unknown command 'polcy'\n  (Did you mean policy?)\n  --help says what there is\n",
+      err: "tollgate: unknown command 'polcy'\n  (Did you mean policy?)\n  --help lists the commands and options\n",
     });
     expect((await run(['policy', 'aply'])).err).toMatch(/^tollgate: unknown command 'aply'\n {2}\(Did you mean apply\?\)\n {2}--help/);
     expect(await run(['audit', 'query', '--sinc', '1h'])).toMatchObject({ code: 1, err: expect.stringContaining('Did you mean --since?') });
@@ -304,14 +312,14 @@ describe('usage', () => {
     ] as const)
       expect(await list('http://127.0.0.1:1', [...words, option, '2026-02-30'])).toMatchObject({
         code: 1,
-        err: `tollgate: ${option} 2026-02-30 is on a day that does not exist\n`,
+        err: `tollgate: ${option} 2026-02-30 contains a day that does not exist\n`,
       });
   });
 
   test('--help documents the exit codes, --version says the version', async () => {
     expect(await run(['--help'])).toMatchObject({
       code: 0,
-      out: expect.stringMatching(/Exit codes:\n {2}0 {2}done\n {2}1 .*\n {2}2 {2}something differs/),
+      out: expect.stringMatching(/Exit codes:\n {2}0 {2}done\n {2}1 .*\n {2}2 {2}there are differences/),
     });
     expect(await run(['--version'])).toEqual({ code: 0, out: '0.0.0-test\n', err: '' });
   });

@@ -17,7 +17,7 @@ const operator = () => ({ env: { TOLLGATE_OPERATOR_KEY: operatorKey } });
 describe('workspace', () => {
   test("create prints the owner's key alone on standard output, list shows the workspace, delete removes it", async () => {
     const made = await tollgate(['workspace', 'create', 'fresh', '--owner-uid', 'fay', '--owner-email', 'fay@fresh.test'], operator());
-    expect(made).toMatchObject({ code: 0, out: expect.stringMatching(keyLine), err: expect.stringContaining('shown this once') });
+    expect(made).toMatchObject({ code: 0, out: expect.stringMatching(keyLine), err: expect.stringContaining('shown only now') });
     expect((await run(['members', 'list'], { env: { TOLLGATE_URL: rest.origin, TOLLGATE_KEY: made.out.trim() } })).out).toContain(
       'fay@fresh.test',
     );
@@ -114,7 +114,7 @@ describe('keys', () => {
   test('an id that does not exist is not found', async () => {
     expect(await tollgate(['keys', 'revoke', '00000000-0000-4000-8000-000000000000'])).toMatchObject({
       code: 1,
-      err: expect.stringMatching(/^tollgate: .*\n {2}asked was DELETE \/acme\/admin\/keys/),
+      err: expect.stringMatching(/^tollgate: .*\n {2}the request was DELETE \/acme\/admin\/keys/),
     });
   });
 });
@@ -147,7 +147,7 @@ describe('members', () => {
   test('a key that lacks the scope is reported with its source', async () => {
     const reader = await rest.keyOf('admin', ['agents.read'], 'reader');
     const refused = await run(['members', 'list'], { env: { TOLLGATE_URL: rest.origin, TOLLGATE_KEY: reader } });
-    expect(refused).toMatchObject({ code: 1, err: expect.stringContaining('TOLLGATE_KEY may not do this') });
+    expect(refused).toMatchObject({ code: 1, err: expect.stringContaining('TOLLGATE_KEY is not permitted to do this') });
   });
 });
 

@@ -108,16 +108,19 @@ test('keys that only libraries use are named, and can be narrowed to what librar
   follow(both, 'process');
   await roster.write();
   const named = async (): Promise<readonly string[]> =>
-    [...(await tollgate(['keys', 'list'])).err.matchAll(/key (\w+) \((\w+)\) is used by libraries alone/g)].map(([, , name]) => name ?? '');
+    [...(await tollgate(['keys', 'list'])).err.matchAll(/key (\w+) \((\w+)\) is used only by libraries/g)].map(([, , name]) => name ?? '');
   expect(await named()).toEqual(['library']);
   expect((await tollgate(['doctor'])).out).toContain(`tollgate keys narrow ${library}`);
   expect(await tollgate(['keys', 'narrow', library])).toMatchObject({
     code: 0,
     out: '',
-    err: `key ${library} has the scopes sidecar.library, govern now; its secret is as it was\n`,
+    err: `key ${library} has the scopes sidecar.library, govern now; its secret is unchanged\n`,
   });
   expect(await named()).toEqual([]);
-  expect(await tollgate(['keys', 'narrow', library])).toMatchObject({ code: 1, err: expect.stringContaining('has no scope sidecar.sync') });
+  expect(await tollgate(['keys', 'narrow', library])).toMatchObject({
+    code: 1,
+    err: expect.stringContaining('does not have the scope sidecar.sync'),
+  });
   expect(await tollgate(['keys', 'narrow', library, '--scope', 'govern'])).toMatchObject({ code: 0 });
   expect(await tollgate(['keys', 'narrow', 'nothing'])).toMatchObject({ code: 1, err: expect.stringContaining('there is no key nothing') });
   await roster.close();
