@@ -7,7 +7,7 @@ import { safeJson } from '../print/escape.ts';
 import { writeStream } from '../files.ts';
 import { type Paint, writeAll } from '../print/print.ts';
 import { linesOf, parseRow } from '../api/streams.ts';
-import { shown } from '../print/table.ts';
+import { shown } from '../print/cell.ts';
 import { tailEntries } from '../api/tail.ts';
 import { timeAgo } from '../time.ts';
 import { addProofCommands } from './audit-proof.ts';

@@ -5,7 +5,7 @@ import { given, isRow, type Row, rowIn, rowsIn } from '../api/answer.ts';
 import { act, type Asked, type Cli } from '../command.ts';
 import { Failure } from '../failure.ts';
 import type { Paint } from '../print/print.ts';
-import { shown } from '../print/table.ts';
+import { shown } from '../print/cell.ts';
 
 interface Question {
   readonly tool: string;

@@ -11,7 +11,7 @@ import { findAgent } from '../api/find-agent.ts';
 import { type Printer, writeAll } from '../print/print.ts';
 import { callLine, plain, resultLine } from '../print/run-lines.ts';
 import { eventsOf, parseRow } from '../api/streams.ts';
-import { shown } from '../print/table.ts';
+import { shown } from '../print/cell.ts';
 import type { World } from '../world.ts';
 
 interface Task {

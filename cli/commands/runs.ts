@@ -5,7 +5,7 @@ import { segment } from '../api/client.ts';
 import { act, type Asked, type Cli } from '../command.ts';
 import { findAgent } from '../api/find-agent.ts';
 import { callLine, plain, resultLine } from '../print/run-lines.ts';
-import { shown } from '../print/table.ts';
+import { shown } from '../print/cell.ts';
 
 const one = (id: string): string => `/api/v1/runs/${segment(id)}`;
 

@@ -2,7 +2,7 @@
 import type { Command } from 'commander';
 import { readAllSidecars } from '../api/all-sidecars.ts';
 import { isRow, numberIn, type Row, rowsIn } from '../api/answer.ts';
-import { toSecond } from '../print/table.ts';
+import { toSecond } from '../print/cell.ts';
 import { act, type Asked, type Cli } from '../command.ts';
 
 export function addSidecarCommands(program: Command, cli: Cli): void {

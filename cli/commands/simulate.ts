@@ -6,7 +6,7 @@ import { escapeText } from '../print/escape.ts';
 import { Failure } from '../failure.ts';
 import { readPolicies } from '../policies/policy-files.ts';
 import { rowsOf } from '../api/streams.ts';
-import { shown } from '../print/table.ts';
+import { shown } from '../print/cell.ts';
 import { timeAgo } from '../time.ts';
 import type { World } from '../world.ts';
 import { filesFlag, filesWords } from './policy.ts';

@@ -3,7 +3,7 @@
 import { type Row, rowsIn, textIn } from '../api/answer.ts';
 import { safeJson } from '../print/escape.ts';
 import type { Paint } from '../print/print.ts';
-import { shown } from '../print/table.ts';
+import { shown } from '../print/cell.ts';
 
 /** `answer`: from `policies/apply` or `rollback`. */
 export function diffLines(answer: Row, paint: Paint): readonly string[] {

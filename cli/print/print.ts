@@ -3,7 +3,7 @@
 import { once } from 'node:events';
 import type { Row } from '../api/answer.ts';
 import { escapeText, safeJson } from './escape.ts';
-import { type Column, drawTable } from './table.ts';
+import type { Column } from './table.ts';
 import type { Sink, World } from '../world.ts';
 
 export interface Paint {
@@ -49,7 +49,8 @@ export function createPrinter({ env, stdout, stderr }: Pick<World, 'env' | 'stdo
     table: async (answer, rows, { columns, empty }) => {
       if (json) return write(safeJson(answer, 2));
       if (rows.length === 0) return note(empty);
-      return write(await drawTable(rows, columns, { width, bold: paint.bold }));
+      const { drawTable } = await import('./table.ts');
+      return write(drawTable(rows, columns, { width, bold: paint.bold }));
     },
     lines: async (answer, lines) => {
       if (json) return write(safeJson(answer, 2));

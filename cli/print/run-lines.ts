@@ -1,7 +1,7 @@
 // Prints a run as lines for people. The text of a model keeps its lines, and contains nothing that a terminal would
 // interpret.
 import { escapeText, safeJson } from './escape.ts';
-import { shown } from './table.ts';
+import { shown } from './cell.ts';
 
 /** Returns a text of a model with its lines, and without control sequences for a terminal. */
 export const plain = (text: string): string =>

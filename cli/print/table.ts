@@ -1,6 +1,8 @@
 // Draws rows as a table without lines, at most as wide as the terminal. In a narrower terminal, the widest text wraps.
-import { escapeText, safeJson } from './escape.ts';
+// The printer imports it at the first table.
+import cellsOf from 'fast-string-width';
 import type { Row } from '../api/answer.ts';
+import { shortForm, shown, toSecond } from './cell.ts';
 
 export interface Column {
   readonly head: string;
@@ -11,15 +13,13 @@ const gap = 2;
 /** The width that a narrowed text keeps while another column can be narrowed. */
 const readable = 20;
 const narrowest = 8;
-const wide = /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{1f300}-\u{1faff}]/gu;
 
 /** `width`: the width of the terminal; null when the output is not a terminal, and nothing wraps. */
-export async function drawTable(
+export function drawTable(
   rows: readonly Row[],
   columns: readonly Column[],
   { width, bold }: { readonly width: number | null; readonly bold: (text: string) => string },
-): Promise<string> {
-  const { default: Table } = await import('cli-table3');
+): string {
   const heads = columns.map(({ head }) => head);
   const cells = rows.map((row) => columns.map(({ of }) => toSecond(shown(of(row)))));
   const natural = heads.map((head, at) => Math.max(cellsOf(head), ...cells.map((row) => cellsOf(row[at] ?? ''))));
@@ -29,35 +29,23 @@ export async function drawTable(
     isText: cells.some((row) => / /.test((row[at] ?? '').replace(shortForm, ''))),
   }));
   const widths = width === null ? natural : fit(given, width - gap * (heads.length - 1));
-  const table = new Table({
-    head: heads,
-    // The last column needs no gap after it.
-    colWidths: widths.map((one) => one + gap),
-    chars: blank,
-    style: { 'padding-left': 0, 'padding-right': gap, head: [], border: [], compact: true },
-  });
-  table.push(...cells.map((row) => row.map((cell, at) => wrap(cell, widths[at] ?? 0))));
-  const [head = '', ...lines] = table
-    .toString()
-    .split('\n')
-    .map((line) => line.trimEnd());
+  const [head = '', ...lines] = [heads, ...cells].flatMap((row) => drawRow(row, widths));
   // The colour is added afterwards, because wrapping would count its codes.
   return [bold(head), ...lines].join('\n');
 }
 
-/** Formats a cell: text is escaped, a list is joined, an object is JSON, null is empty. */
-export function shown(value: unknown): string {
-  if (value === null || value === undefined) return '';
-  if (Array.isArray(value)) return value.map(shown).join(', ');
-  return typeof value === 'string' ? escapeText(value) : safeJson(value);
+/** The lines of one row, as many as its tallest cell needs. */
+function drawRow(cells: readonly string[], widths: readonly number[]): readonly string[] {
+  const wrapped = cells.map((cell, at) => wrap(cell, widths[at] ?? 0));
+  return Array.from({ length: Math.max(...wrapped.map(({ length }) => length)) }, (_, line) =>
+    wrapped
+      .map((lines, at) => pad(lines[line] ?? '', (widths[at] ?? 0) + gap))
+      .join('')
+      .trimEnd(),
+  );
 }
 
-const shortForm = /^\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2}Z$/;
-
-/** Shortens a time of the server to the second; `--json` shows all of it. */
-export const toSecond = (text: string): string => text.replace(/^(\d{4}-\d{2}-\d{2})T(\d{2}:\d{2}:\d{2})\.\d{3}Z$/, '$1 $2Z');
-
-const cellsOf = (text: string): number => Array.from(text).length + (text.match(wide)?.length ?? 0);
+const pad = (text: string, width: number): string => text + ' '.repeat(Math.max(0, width - cellsOf(text)));
 
 interface Given {
   readonly head: number;
@@ -84,7 +72,7 @@ function fit(columns: readonly Given[], width: number): readonly number[] {
 }
 
 /** Returns lines of at most `width`, broken at spaces. A longer word is cut. */
-function wrap(text: string, width: number): string {
+function wrap(text: string, width: number): readonly string[] {
   const lines: string[] = [];
   let line = '';
   for (const word of text.split(' ')) {
@@ -103,23 +91,5 @@ function wrap(text: string, width: number): string {
       line += character;
     }
   }
-  return [...lines, line].join('\n');
+  return [...lines, line];
 }
-
-const blank = {
-  top: '',
-  'top-mid': '',
-  'top-left': '',
-  'top-right': '',
-  bottom: '',
-  'bottom-mid': '',
-  'bottom-left': '',
-  'bottom-right': '',
-  left: '',
-  'left-mid': '',
-  mid: '',
-  'mid-mid': '',
-  right: '',
-  'right-mid': '',
-  middle: '',
-} as const;
