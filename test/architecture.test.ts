@@ -502,6 +502,14 @@ test('the program that a host starts for every call loads nothing except Node an
   expect([...files].filter((path) => !within(path, 'proto/hosts', ...ours))).toEqual([]);
 });
 
+test('the command line and the injector load no gRPC, which @tollgate/proto brings to neither', () => {
+  const paths = [...inFolder('cli'), ...inFolder('deploy/inject')].map(({ path }) => path);
+  expect(paths.length).toBeGreaterThan(80);
+  const loaded = paths.map((path) => loadedBy(path));
+  expect(loaded.flatMap(({ modules }) => [...modules].filter((name) => name.startsWith('@grpc/')))).toEqual([]);
+  expect(loaded.flatMap(({ files }) => [...files].filter((path) => path === 'proto/index.ts' || path === 'proto/mesh.ts'))).toEqual([]);
+});
+
 /** Import cycles of all sources, imports of types included: of each at least one path round it. */
 function importCycles(): readonly string[] {
   const cycles: string[] = [];
