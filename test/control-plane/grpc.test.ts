@@ -248,8 +248,16 @@ const badBatches = [
   ['a record without content', { spoolId: spool('b'), records: [{ sequence: 1 }] }, /an entry or a loss/],
   ['no records', { spoolId: spool('b'), records: [] }, /1 to 1000 records/],
   ['1,001 records', { spoolId: spool('b'), records: recordsOf(1, 1_001) }, /1 to 1000 records/],
-  ['a loss that ends before it begins', { spoolId: spool('b'), records: [{ sequence: 2, lost: { last: 1, reason: 'torn' } }] }, /consecutive sequence numbers/],
-  ['a loss of more than there can be', { spoolId: spool('b'), records: [{ sequence: 1, lost: { last: 2e9, reason: 'torn' } }] }, /consecutive sequence numbers/],
+  [
+    'a loss that ends before it begins',
+    { spoolId: spool('b'), records: [{ sequence: 2, lost: { last: 1, reason: 'torn' } }] },
+    /consecutive sequence numbers/,
+  ],
+  [
+    'a loss of more than there can be',
+    { spoolId: spool('b'), records: [{ sequence: 1, lost: { last: 2e9, reason: 'torn' } }] },
+    /consecutive sequence numbers/,
+  ],
   [
     'a hole after a loss',
     { spoolId: spool('b'), records: [{ sequence: 1, lost: { last: 3, reason: 'torn' } }, ...recordsOf(5, 1)] },
