@@ -21,7 +21,7 @@ const inDocs = readdirSync(`${root}docs`, { recursive: true, encoding: 'utf8' })
 
 export const sources: readonly string[] = [...inDocs, ...Object.keys(outside)];
 
-/** Patterns of everything that lies next to a source and is none, so that VitePress does not look there. */
+/** Patterns of every file next to a source that is not a page, so that VitePress does not look there. */
 export const excluded: readonly string[] = ['', 'deploy/'].flatMap((folder) =>
   readdirSync(root + folder, { withFileTypes: true })
     .filter(({ name }) => !sources.some((source) => source === folder + name || source.startsWith(`${folder}${name}/`)))

@@ -58,7 +58,7 @@ export default defineConfig({
   vite: {
     plugins: [
       {
-        // The documents lie outside of this package, so Vue is not found from where they are. While pages are rendered it is
+        // The documents are outside of this package, so Vue is not found from where they are. While pages are rendered it is
         // loaded from here, once.
         name: 'vue of this package',
         enforce: 'pre',

@@ -52,9 +52,9 @@ describe.each(hosts)('%s', (host) => {
   });
 
   test.each([
-    ['nobody listens', closedOrigin, /cannot be reached \(ECONNREFUSED\)/],
-    ['somebody else answers nothing with 200', () => listening((_, answer) => answer.end()), /is not a sidecar/],
-    ['somebody else answers 404', () => listening((_, answer) => answer.writeHead(404).end('{}')), /is not a sidecar/],
+    ['nothing listens', closedOrigin, /cannot be reached \(ECONNREFUSED\)/],
+    ['another server answers nothing with 200', () => listening((_, answer) => answer.end()), /is not a sidecar/],
+    ['another server answers 404', () => listening((_, answer) => answer.writeHead(404).end('{}')), /is not a sidecar/],
     [
       'the answer is cut off',
       () =>

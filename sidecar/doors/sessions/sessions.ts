@@ -94,9 +94,9 @@ function markOf(index: Index): symbol {
   return mark;
 }
 
-/** `room` may be shared with the sessions of other workspaces. */
-export function createSessions(governing: Pick<Governing, 'counters' | 'govern'>, room: SessionMemory): Sessions {
-  const state = new SessionsState(governing, room);
+/** `memory` may be shared with the sessions of other workspaces. */
+export function createSessions(governing: Pick<Governing, 'counters' | 'govern'>, memory: SessionMemory): Sessions {
+  const state = new SessionsState(governing, memory);
   return { find: (identity, claimed) => findSession(state, identity, claimed) };
 }
 
@@ -104,15 +104,15 @@ export function createSessions(governing: Pick<Governing, 'counters' | 'govern'>
 class SessionsState {
   readonly counters: Governing['counters'];
   readonly govern: Governing['govern'];
-  readonly room: SessionMemory;
+  readonly memory: SessionMemory;
   readonly shares = new Map<string, KeyShare>();
   readonly cleanup: (now: number) => boolean;
 
-  constructor({ counters, govern }: Pick<Governing, 'counters' | 'govern'>, room: SessionMemory) {
+  constructor({ counters, govern }: Pick<Governing, 'counters' | 'govern'>, memory: SessionMemory) {
     this.counters = counters;
     this.govern = govern;
-    this.room = room;
-    this.cleanup = cleanupIn(this.shares, room.budget);
+    this.memory = memory;
+    this.cleanup = cleanupIn(this.shares, memory.budget);
   }
 }
 
@@ -121,7 +121,7 @@ function findSession(state: SessionsState, identity: Identity, claimed: CallerCl
   const index = heldBy(state.govern.cell);
   const policy = markOf(index);
   const now = state.govern.clock.now();
-  state.room.cleanUp(now);
+  state.memory.cleanUp(now);
   const share = shareOf(state, identity.keyId);
   const place = share.enter(`${identity.sub}\n${sessionId}`, sessionId !== identity.keyId, now);
   // None of these values contains a line break.
@@ -137,7 +137,7 @@ function findSession(state: SessionsState, identity: Identity, claimed: CallerCl
   const { profile } = caller;
   const maxDurationMs = profile?.maxDurationMs ?? Number.POSITIVE_INFINITY;
   const usage = usageOf(state, share, place, { of, agentId: profile?.id ?? null, maxDurationMs });
-  const numbers = numbersOf(state.room, share, place);
+  const numbers = numbersOf(state.memory, share, place);
   // A session with unchanged claims is reused, with its waiting calls and its computed state.
   const isNarrowedBy = hops.some((hop) => 'handedTools' in hop);
   const claim = isNarrowedBy ? { identity, hops } : asked;
@@ -161,13 +161,13 @@ function findSession(state: SessionsState, identity: Identity, claimed: CallerCl
   return session;
 }
 
-function shareOf({ shares, room, cleanup }: SessionsState, keyId: string): KeyShare {
+function shareOf({ shares, memory, cleanup }: SessionsState, keyId: string): KeyShare {
   const known = shares.get(keyId);
   if (known !== undefined) return known;
-  const share = new KeyShare(room.budget, room.floors, createNarrowings(room.narrowings));
+  const share = new KeyShare(memory.budget, memory.floors, createNarrowings(memory.narrowings));
   shares.set(keyId, share);
-  room.budget.add(share);
-  room.addCleanup(cleanup);
+  memory.budget.add(share);
+  memory.addCleanup(cleanup);
   return share;
 }
 
@@ -204,9 +204,9 @@ function usageOf({ counters, govern }: SessionsState, share: KeyShare, place: Pl
   return usage;
 }
 
-const numbersOf = (room: SessionMemory, share: KeyShare, place: Place): Numbers =>
+const numbersOf = (memory: SessionMemory, share: KeyShare, place: Place): Numbers =>
   (place.numbers ??= createNumbers({
-    above: room.floors.of(place.name),
+    above: memory.floors.of(place.name),
     onGrown: (bytes) => share.grown(place, bytes),
   }));
 

@@ -147,15 +147,15 @@ class ShippedBacklogs implements Backlogs {
   }
 
   async #adopt(): Promise<void> {
-    const room = adoptedMax - (this.#all.length - 1);
-    const found = room > 0 ? await this.#deps.adopt(room, (id) => this.#refused.has(id)).catch((error) => this.#adoptionFailed(error)) : [];
+    const free = adoptedMax - (this.#all.length - 1);
+    const found = free > 0 ? await this.#deps.adopt(free, (id) => this.#refused.has(id)).catch((error) => this.#adoptionFailed(error)) : [];
     for (const backlog of found) {
       this.#all = [...this.#all, backlog];
       this.#deps.onAdopted(backlog);
       this.settle(backlog);
     }
     if (this.#isStopped) return;
-    const mayBeMore = found.length >= room;
+    const mayBeMore = found.length >= free;
     this.#timer = this.#clock.after(mayBeMore ? Math.min(adoptSoonMs, this.#adoptEveryMs) : this.#adoptEveryMs, () => {
       this.#adopting = this.#adopt();
     });

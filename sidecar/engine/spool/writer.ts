@@ -118,8 +118,8 @@ function frame(state: WriterState, json: string): number {
   return state.lastFramed;
 }
 
-function finishRecord(state: WriterState, goesOn: boolean): void {
-  if (state.unfinishedAt >= 0) writeHeader(state.buffer, state.unfinishedAt, state.unfinishedLength, state.lastFramed, goesOn);
+function finishRecord(state: WriterState, continues: boolean): void {
+  if (state.unfinishedAt >= 0) writeHeader(state.buffer, state.unfinishedAt, state.unfinishedLength, state.lastFramed, continues);
   state.unfinishedAt = -1;
 }
 
@@ -147,12 +147,12 @@ function writeOut(state: WriterState): void {
 function placeFor(state: WriterState, bytes: number): Place {
   const others = state.config.othersBytes();
   const isFull = state.segments.bytes + others + bytes > state.config.bytesMax;
-  const givesRoom = state.segments.acknowledged >= state.segments.last && (others === 0 || others + bytes <= state.config.bytesMax);
-  if (isFull && !givesRoom) throw new AuditUnavailable('full', fullText(state, state.segments.bytes + others, others));
+  const freesSpace = state.segments.acknowledged >= state.segments.last && (others === 0 || others + bytes <= state.config.bytesMax);
+  if (isFull && !freesSpace) throw new AuditUnavailable('full', fullText(state, state.segments.bytes + others, others));
   // The spool or the disk is full of acknowledged records only. Beginning a new segment deletes them.
-  const wantsRoom = state.failure !== undefined && state.segments.acknowledged >= state.segments.last;
+  const needsSpace = state.failure !== undefined && state.segments.acknowledged >= state.segments.last;
   const held = state.open?.segment.bytes ?? 0;
-  if (state.open && !state.open.sealed && !isFull && (held === 0 || (!wantsRoom && held + bytes <= state.config.segmentBytes)))
+  if (state.open && !state.open.sealed && !isFull && (held === 0 || (!needsSpace && held + bytes <= state.config.segmentBytes)))
     return state.open;
   return beginSegment(state);
 }
@@ -219,8 +219,8 @@ function makeVoid(state: WriterState, place: Place): void {
 function failureOf({ failure, segments, config }: WriterState): string | undefined {
   // A full spool that has become smaller may be writable again. For a disk, only the next write shows whether it is
   // writable.
-  const hasRoomAgain = failure?.error.why === 'full' && segments.bytes + config.othersBytes() < failure.bytes;
-  return hasRoomAgain ? undefined : failure?.error.message;
+  const hasSpaceAgain = failure?.error.why === 'full' && segments.bytes + config.othersBytes() < failure.bytes;
+  return hasSpaceAgain ? undefined : failure?.error.message;
 }
 
 function close(state: WriterState): void {

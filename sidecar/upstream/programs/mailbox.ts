@@ -52,7 +52,7 @@ class MessageQueue implements Mailbox {
     this.#unread += text.length;
     this.#load.held += text.length;
     this.#wake?.();
-    return this.#isFull() ? this.#room() : Promise.resolve();
+    return this.#isFull() ? this.#space() : Promise.resolve();
   }
 
   end(problem?: string): void {
@@ -118,7 +118,7 @@ class MessageQueue implements Mailbox {
     this.#release(length);
   }
 
-  #room(): Promise<void> {
+  #space(): Promise<void> {
     return new Promise((resolve) =>
       this.#load.waiting.push(() => {
         if (this.#ended === null && this.#isFull()) return false;

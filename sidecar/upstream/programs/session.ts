@@ -95,12 +95,12 @@ class OpenSession implements ProgramSession {
     const number = numberOf(message);
     const place = number === null ? undefined : this.#requests.get(number);
     if (number === null || place === undefined) return undefined;
-    const room = place.box.put(inClientsWords(message, place));
+    const space = place.box.put(inClientsWords(message, place));
     if (message.kind === 'response') {
       this.#requests.delete(number);
       place.box.end();
     }
-    return room;
+    return space;
   }
 
   /** The program has exited. */
