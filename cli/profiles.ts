@@ -45,7 +45,7 @@ export function requireProfile({ named }: Profiles, name: string): Profile {
   const profile = named.get(name);
   if (profile !== undefined) return profile;
   const known =
-    named.size === 0 ? 'no profile exists yet; create one with tollgate profile add' : `there are ${[...named.keys()].join(', ')}`;
+    named.size === 0 ? 'no profile exists yet; create one with tollgate profile add' : `the profiles are ${[...named.keys()].join(', ')}`;
   throw new Failure(`there is no profile ${name}: ${known}`);
 }
 

@@ -41,8 +41,8 @@ function deadLinks(document: string): readonly string[] {
 const pathsIn = (text: string): readonly string[] =>
   [...text.matchAll(/`((?:\.ci|proto|sidecar|control-plane|cli|deploy|test|docs|examples)\/[\w./-]+)`/g)].map(([, path = '']) => path);
 
-test('every path that CONTRIBUTING.md names exists', () => {
-  const paths = pathsIn(readFileSync(join(root, 'CONTRIBUTING.md'), 'utf8'));
+test.each(['CONTRIBUTING.md', 'docs/design/ways.md'])('every path that %s names exists', (page) => {
+  const paths = pathsIn(readFileSync(join(root, page), 'utf8'));
   expect(paths.length).toBeGreaterThan(50);
   expect(paths.filter((path) => !existsSync(join(root, path)))).toEqual([]);
 });

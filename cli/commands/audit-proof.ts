@@ -129,7 +129,7 @@ async function readKeys(given: string): Promise<readonly LogKey[]> {
   if (own !== null) return [own];
   const lines = (await textOf(given)).split('\n').filter((line) => line.trim() !== '');
   // With an empty list of keys, every signature would be accepted.
-  if (lines.length === 0) throw new Failure(`${given} contains no public key; list them with: tollgate audit keys`);
+  if (lines.length === 0) throw new Failure(`${given} contains no public key; tollgate audit keys prints them`);
   return lines.map((line) => {
     const key = parseLogKey(line.trim());
     if (key === null)

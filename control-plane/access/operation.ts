@@ -181,7 +181,7 @@ async function requireUnchanged(
   if (changed === null) return;
   throw new AppError({
     code: 'stale_revision',
-    publicMessage: `${changed.target} was changed at revision ${changed.revision}, after revision ${since} of If-Match; read it again`,
+    publicMessage: `${changed.target} was changed at revision ${changed.revision}, after revision ${since} that If-Match names; read it again`,
   });
 }
 

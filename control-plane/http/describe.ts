@@ -37,7 +37,7 @@ export interface RouteDescription {
   /** The largest body that the route accepts; absent: the bound that all routes share. */
   readonly bodyBytes?: number;
   /**
-   * The schema of a body that `domain/` checks (it reports every problem with its place). The document shows this
+   * The schema of a body that `rules` checks (it reports every problem with its place). The document shows this
    * schema; Fastify does not check it.
    */
   readonly shownBody?: JsonSchema;

@@ -53,7 +53,7 @@ export async function addApiDocument(app: FastifyInstance, { operator, publicUrl
     refResolver: {
       buildLocalReference: (json, _base, _fragment, index) => (typeof json['$id'] === 'string' ? json['$id'] : `def-${index}`),
     },
-    // Shows bodies that `domain/` checks with the schema of `domain/`.
+    // Shows bodies that `rules` checks with the schema of `rules`.
     transform: ({ schema, url }) => {
       if (schema === undefined) return { schema, url };
       const { querystring, params, ...rest } = schema;

@@ -1,5 +1,5 @@
 // Schemas that several resources share, and the named schemas of the API document. For Fastify, the bodies of agents
-// and policies are plain objects; `domain/` validates their content and reports every problem with its place.
+// and policies are plain objects; `rules` validates their content and reports every problem with its place.
 import { bounds, layers, roles, scopes, tiers } from '@tollgate/proto/contract';
 import { documentSchema } from '@tollgate/sidecar/engine/compile';
 import Type from 'typebox';

@@ -34,7 +34,7 @@ async function untilUndisturbed<T>(tryOnce: () => Promise<T | null>, what: strin
     const done = await tryOnce();
     if (done !== null) return done;
   }
-  throw new Error(`${what} was changed by others ${triesMax} times while it was written`);
+  throw new Error(`${what} was changed by other control planes ${triesMax} times while this one wrote it`);
 }
 
 async function agreeOnHeld({

@@ -62,7 +62,7 @@ export async function conduct(deps: ConductDeps, conducted: ConductedRun): Promi
   const toolCalls = governed.toolCalls;
   const ending = records.end(run, endOf(ended, parts));
   // The caller may have stopped waiting by now. If the end of a run is lost, the run is marked as failed soon
-  // (`operations/runs/liveness/end-abandoned-runs.ts`).
+  // (`runs/operations/liveness/end-abandoned-runs.ts`).
   ending.catch((error: unknown) => deps.log.warn({ ...loggable(error), run: run.id }, 'the end of a run could not be recorded'));
   const bill = await awaitEnd(ending, clock, stop.signal)
     .catch((error: unknown) => {

@@ -1,6 +1,6 @@
 // Delivers the events of one run to its client, in order. The run waits until the previous event was taken. Therefore a
-// slow reader delays the run, and no backlog grows. A client that has disconnected delays nothing. When there is no
-// event for a while, a null event reports it.
+// slow reader delays the run, and no backlog grows. A client that has disconnected delays nothing. If there is no event
+// for a while, the client gets a null event.
 import type { RunEvent } from './events.ts';
 
 /** Null: there was no event for `quietMs`. */

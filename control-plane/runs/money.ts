@@ -1,5 +1,5 @@
 // The interface between the loop and money: an amount is reserved before a model call and settled after it. Amounts are
-// µ¢, integers of a millionth of a cent (domain/runs/money.ts).
+// µ¢, integers of a millionth of a cent (`runs/rules/money.ts`).
 import type { Account, WantedMoney } from './rules/budget.ts';
 import type { RunRef } from './rules/run.ts';
 
@@ -11,7 +11,9 @@ export type MoneyReservation =
   | { readonly kind: 'granted'; readonly reservationId: string; readonly amount: number; readonly shared: boolean }
   /** `bound` has too little left. If several have, it is the widest. */
   | { readonly kind: 'exhausted'; readonly bound: Account['kind'] }
-  /** The run is no longer active: another control plane considered this one dead, or the workspace was removed. */
+  /**
+   * The run is no longer active: another control plane took this control plane for dead, or the workspace was removed.
+   */
   | { readonly kind: 'ended' };
 
 export interface Money {

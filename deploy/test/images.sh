@@ -108,7 +108,7 @@ holds 'the newer has all that was written' names
 
 sidecar_key=$(ask "http://127.0.0.1:$rest_2/default/admin/keys" -d '{"name": "sidecar", "scopes": ["sidecar.sync"]}' | field key)
 question() { printf '{"tool_name": "a.%s", "tool_input": {"n": 1}, "session_id": "s", "agent_name": "one", "agent_tier": "api"}' "$1"; }
-allowed() { ask "http://127.0.0.1:$door/govern/tool-use" -d "$(question "$1")" | grep -q '"decision":"allow"'; }
+allowed() { ask "http://127.0.0.1:$door/govern/tool-use" -d "$(question "$1")" | grep '"decision":"allow"' >/dev/null; }
 entries() { is "$(ask "http://127.0.0.1:$rest_2/default/admin/audit?limit=100" | node -p 'JSON.parse(require("fs").readFileSync(0)).entries.map(({ tool }) => tool).sort().join()')" "$1"; }
 run_sidecar
 holds 'the sidecar is ready' ready "$door"

@@ -1,4 +1,4 @@
-// Answers to our own plugins in OpenCode and Cline, which `cli/hooks/plugin-text.ts` writes. A plugin
+// Answers to our own plugins in OpenCode and Cline, which `cli/hooks/plugin-file.ts` writes. A plugin
 // treats any other answer, or a missing one, as a denial.
 import { answerFields, isObject, sameSort, textIn } from './fields.ts';
 import type { Host } from './host.ts';

@@ -21,8 +21,8 @@ export interface Span {
 
 export interface Tracing {
   /**
-   * Runs `work` within a span. The span ends when the work ends, as an error if the work rejects. Spans nest as their
-   * work does.
+   * Runs `work` within a span. The span ends with the work, and is marked as failed if the work rejects. Work that
+   * begins inside of other work gets a nested span.
    */
   span<T>(operation: Operation, subject: string, attributes: Attributes, work: (span: Span) => Promise<T>): Promise<T>;
 }

@@ -149,5 +149,5 @@ function missing(name: string, target: CompiledTarget, own: FileServer | undefin
   const have = new Set(Object.keys(given).map((key) => (what === 'headers' ? key.toLowerCase() : key)));
   const lacks = wanted.filter((key) => !have.has(what === 'headers' ? key.toLowerCase() : key));
   if (lacks.length === 0) return null;
-  return `is sent ${lacks.map((key) => JSON.stringify(key)).join(', ')}, and there is no value for that here: it belongs to mcpServers[${JSON.stringify(name)}].${what} of the file that TOLLGATE_GATEWAY_FILE names`;
+  return `needs ${what} ${lacks.map((key) => JSON.stringify(key)).join(', ')}, and this sidecar has no value for them; set it in mcpServers[${JSON.stringify(name)}].${what} of the file that TOLLGATE_GATEWAY_FILE names`;
 }

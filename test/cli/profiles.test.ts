@@ -126,7 +126,7 @@ describe('several profiles', () => {
       ['profile', 'use', 'none'],
       ['profile', 'remove', 'none'],
     ])
-      expect(await tollgate(words)).toMatchObject({ code: 1, err: 'tollgate: there is no profile none: there are one\n' });
+      expect(await tollgate(words)).toMatchObject({ code: 1, err: 'tollgate: there is no profile none: the profiles are one\n' });
   });
 
   test('the environment takes precedence, and a message says so where a profile was named', async () => {

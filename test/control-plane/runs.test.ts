@@ -78,8 +78,8 @@ describe('a refused start leaves no run', () => {
     const id = await rest.createAgent();
     const refused: readonly (readonly [unknown, string])[] = [
       [{}, 'input is required'],
-      [{ input: '' }, 'input must not be empty or blank'],
-      [{ input: ' \n' }, 'input must not be empty or blank'],
+      [{ input: '' }, 'input must not be blank'],
+      [{ input: ' \n' }, 'input must not be blank'],
       [{ input: 3 }, 'input must be a string'],
       [{ input: 'x', context: [] }, 'context must be an object of strings'],
       [{ input: 'x', context: { a: 1, 'b c': null } }, 'context["a"] must be a string; context["b c"] must be a string'],

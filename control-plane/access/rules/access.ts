@@ -75,11 +75,11 @@ const access = {
   'sidecar.read': { scope: 'policies.read', roles: leads },
   // The authorities are not secret, so a sidecar's own key is sufficient.
   'authority.read': { scope: 'policies.read', or: 'sidecar.library', roles: anybody },
+  'event.read': { scope: 'admin.audit.read', roles: leads },
 
-  // The scope is sufficient for the audit, whatever the role.
+  // Every role may read the audit log if its key has the scope.
   'audit.read': { scope: 'admin.audit.read', roles: anybody },
   'usage.read': { scope: 'admin.audit.read', roles: anybody },
-  'event.read': { scope: 'admin.audit.read', roles: leads },
 } as const satisfies Record<string, Access>;
 
 export type Action = keyof typeof access;

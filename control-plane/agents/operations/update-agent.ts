@@ -1,5 +1,5 @@
 // PUT writes the known fields and ignores unknown ones. PATCH is the validated path. Only owners and admins can change
-// `suspended`; a member may send it back unchanged. `domain/agents/ceiling.ts` defines which other values a member can
+// `suspended`; a member may send it back unchanged. `agents/rules/ceiling.ts` defines which other values a member can
 // set. A change to values that the agent already has leaves no event, no revision and no new `updatedAt`, because
 // events are permanent and any member can write agents.
 import { type Action, isLead } from '../../access/rules/access.ts';

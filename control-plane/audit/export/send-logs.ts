@@ -72,7 +72,7 @@ async function sendSafely(deps: LogsDeps, log: BehindLog, signals: Signals): Pro
   try {
     const sent = await sendLog(deps, log, signals);
     if (sent.kind === 'sent') return setbacks.succeeded(workspaceId);
-    if (sent.kind === 'overtaken') return deps.log.info({ workspace: slug }, 'another control plane exports this audit log');
+    if (sent.kind === 'overtaken') return deps.log.info({ workspace: slug }, 'another control plane is exporting this audit log');
     const { kind, reason, words } = sent.failure;
     failed(kind);
     const againInMs = Math.round(setbacks.failed(workspaceId, sent.failure));

@@ -140,7 +140,9 @@ export interface ExportLag {
   readonly since: Date | null;
 }
 
-/** The number of workspaces whose oldest entry is looked up: those that have waited longest. */
+/**
+ * How many workspaces are checked for their oldest entry that is not sent. Those that have waited longest come first.
+ */
 const lookedAt = 20;
 
 export async function readExportLag(pool: pg.Pool): Promise<ExportLag> {

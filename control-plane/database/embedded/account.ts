@@ -21,7 +21,7 @@ export async function chooseAccount(clusterDir: string): Promise<Account> {
     if (user) return { uid: Number(user[2]), gid: Number(user[3]) };
   }
   throw new Error(
-    `PostgreSQL does not run as root and none of the accounts ${preferred.join(', ')} exists: start as another user or set DATABASE_URL.`,
+    `PostgreSQL refuses to run as root and none of the accounts ${preferred.join(', ')} exists: start as another user or set DATABASE_URL.`,
   );
 }
 

@@ -16,7 +16,7 @@ export interface SimulationQuestion {
 const dayMs = 24 * 3_600_000;
 export const simulationLimits = { standard: 100_000, max: 1_000_000 } as const;
 
-/** A number out of range is clamped. Everything else that is wrong is a problem. */
+/** A number out of range is clamped. Any other error is reported as a problem. */
 export function parseSimulation(body: Readonly<Record<string, unknown>>, now: Date): Checked<SimulationQuestion> {
   const { since, until, limit = simulationLimits.standard, ...sections } = body;
   const from = instantOf(since, new Date(now.getTime() - dayMs));

@@ -121,7 +121,7 @@ function change(cell: PolicyCell, published: PublishedView, from: RevisionName |
 
 function take(cell: PolicyCell, published: PublishedView): ReturnType<PolicyCell['offer']> {
   const { snapshot } = policyService.Sync.responseDeserialize(published.whole());
-  if (snapshot == null) throw new Error('the publisher gave no snapshot');
+  if (snapshot == null) throw new Error('the publisher returned no snapshot');
   return cell.offer(snapshot);
 }
 

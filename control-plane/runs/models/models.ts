@@ -20,7 +20,7 @@ export function createModels(catalogue: Pick<ModelCatalogue, 'find'>, providers:
   function of(model: string): { readonly name: string; readonly provider: Provider } {
     const served = catalogue.find(model);
     const provider = served === null ? undefined : providers.get(served.provider);
-    if (served === null || provider === undefined) throw new ProviderFailed(problem(model) ?? 'the model is not available any more', null);
+    if (served === null || provider === undefined) throw new ProviderFailed(problem(model) ?? 'the model is no longer available', null);
     return { name: served.name, provider };
   }
 

@@ -1,4 +1,4 @@
-// The possible and the real cost of a model call. Reservations use the highest rates (`domain/agents/rates.ts`) and
+// The possible and the real cost of a model call. Reservations use the highest rates (`agents/rules/rates.ts`) and
 // bytes, because no token is shorter than one byte. Settlement uses the real rates and tokens. Exact: sums are computed
 // in integers and rounded up once, to a µ¢.
 import type { Rate, Rates } from '../../agents/rules/rates.ts';

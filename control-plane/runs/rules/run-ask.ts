@@ -37,7 +37,7 @@ export function parseRunAsk(body: unknown): Checked<RunAsk> {
 function inputProblems(input: unknown): readonly Problem[] {
   if (input === undefined) return problem('input', 'is required');
   if (typeof input !== 'string') return problem('input', 'must be a string');
-  return input.trim() === '' ? problem('input', 'must not be empty or blank') : [];
+  return input.trim() === '' ? problem('input', 'must not be blank') : [];
 }
 
 function contextProblems(context: unknown): readonly Problem[] {

@@ -105,7 +105,7 @@ function compile(schema: Schema): ValidateFunction | null {
   const old = /draft-0[4-7]/.test(String(dialect));
   for (const Dialect of old ? [Ajv] : [Ajv2020, Ajv]) {
     try {
-      // A new instance for each schema, so that a schema cannot refer to the names of another.
+      // A new instance for each schema, so that no schema can refer to names that another schema defines.
       return new Dialect(options).compile(rest);
     } catch {}
   }

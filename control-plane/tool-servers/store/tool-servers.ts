@@ -33,7 +33,7 @@ const columns = 'name, url, program, args, secret_names, scopes, admitted, revis
 const definition = `encode(sha256(convert_to(
   json_build_array(url, program, args, secret_names, encode(substring(sealed for 12), 'hex'))::text, 'UTF8')), 'hex') as definition`;
 
-// Both values pass checks in `domain/` before they are written.
+// `rules` has checked the values before they were written.
 const areListedTools = (value: unknown): value is ListedToolServer['tools'] => Array.isArray(value) && value.every(isObject);
 const areTools = (value: unknown): value is readonly (Omit<DiscoveredTool, 'digest'> & Partial<DiscoveredTool>)[] =>
   Array.isArray(value) && value.every(isObject);

@@ -1,5 +1,6 @@
 // The hook endpoint: `POST /govern/tool-use` and `/govern/tool-output`, with or without the workspace in the path.
-// (`/hooks/<host>`, which coding agents use, is in ../hosts.) Deployed clients run the call on any answer that is not
+// (`/hooks/<host>`, which coding agents use, is in ../coding-agents.) Deployed clients run the call on any answer that
+// is not
 // 2xx. Therefore a request with a valid key is always answered with 200 and a decision, whatever is wrong with it, and
 // an entry is written. 401 and 403 report a problem of the key, and 5xx reports an outage of ours. Both contain a
 // decision too. Entries of one turn of the event loop are written together.

@@ -145,7 +145,7 @@ async function answer(forwarding: Forwarding, from: Answer, request: FastifyRequ
         return answerWhole(forwarding, reply, { tell, look: treatment.look, bytes: wholeOf(from.stream) });
       if (treatment.kind === 'pass' && length !== undefined) reply.header('content-length', length);
       void reply.send(Readable.from(streamed(from.stream, treatment.look, tell), { objectMode: false }));
-      // The reader of a stream waits for the head first.
+      // The head is sent now, because a client reads no stream before it has the head.
       if (!reply.raw.headersSent && reply.raw.writable) reply.raw.flushHeaders();
   }
 }

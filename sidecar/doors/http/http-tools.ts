@@ -101,7 +101,7 @@ function registerTool(scope: FastifyInstance, deps: HttpToolDoor, { name, tool, 
     // Only the answer itself waits for its end.
     handler: (asked, reply) => {
       const entered = asked.letIn;
-      if (entered === null) throw new Error('a request reached a tool without a key');
+      if (entered === null) throw new Error('a request without a key reached a tool');
       // The framework adds HEAD to GET.
       if (!tool.methods.some((method) => method === asked.method))
         throw new AppError({ code: 'not_found', publicMessage: `the tool does not take ${asked.method}` });

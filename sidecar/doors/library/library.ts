@@ -42,7 +42,8 @@ export interface Run {
   readonly id: string;
   /**
    * Decides one call and records the decision. Returns the verdict directly if the spool's durability is `kernel`,
-   * otherwise a promise. It also returns a promise if a limit is used up here and more of it is requested. Call the
+   * otherwise a promise. If a limit is used up in this process, it asks the control plane for more calls of it, and
+   * returns a promise. Call the
    * tool only with `permit.input`.
    */
   decide(call: ToolCall): Verdict | Promise<Verdict>;

@@ -59,7 +59,7 @@ const namesOf = (items: readonly unknown[], key: string): readonly (string | nul
 
 function filtered(text: string, field: string, isShown: readonly boolean[]): string {
   const list = memberAt(text, [field]);
-  if (list === null) throw new RangeError('a list that was read is missing');
+  if (list === null) throw new RangeError('the list was found in the text, but cannot be read from it again');
   const shown = itemsAt(text, list.start).flatMap(({ start, end }, at) => (isShown[at] === true ? [text.slice(start, end)] : []));
   return withMember(text, [field], `[${shown.join(',')}]`);
 }

@@ -70,7 +70,7 @@ interface BoundCaller {
   readonly decidedBy: DecidedBy;
 }
 
-/** Weak in both directions: an entry is freed with the snapshot or with the run. */
+/** Both keys are weak: an entry is freed when its snapshot or its run is freed. */
 const boundUnder = new WeakMap<Index, WeakMap<GovernedRun, BoundCaller>>();
 
 /** Opens a run that has used nothing yet. Throws if no policy is held. */

@@ -102,7 +102,7 @@ export class Lease implements LeasedCounter {
   }
 
   take(now: number): void {
-    if (!this.hasCapacity(now)) throw new RangeError('no call is left of a lease');
+    if (!this.hasCapacity(now)) throw new RangeError('the lease has no calls left');
     this.#left -= 1;
     this.#made += 1;
   }

@@ -1,4 +1,4 @@
-// Keeps all leases of one process, and the calls that wait for them. Pure: its owner (`sync/lease-keeper.ts`) passes
+// Keeps all leases of one process, and the calls that wait for them. Pure: its owner (`link/lease-keeper.ts`) passes
 // the time, the answers, and whether the ledger can be reached.
 //
 // States of a lease: active (it holds or wants something; `asks` handles it) or idle. An active lease is due, or quiet
@@ -26,8 +26,7 @@ import { type Retry, Waiting } from './waiting.ts';
  */
 const lateShare = 0.8;
 /**
- * A run that is forgotten and returns gets a new lease. The new lease must not repeat the numbers of the first one's
- * asks.
+ * If a forgotten run comes back, it gets a new lease. The new lease must not reuse the ask numbers of the old one.
  */
 const numbersOfRun = 2 ** 24;
 /**
@@ -75,7 +74,7 @@ export class Leases {
   readonly #waitMs: number;
   #revision: RevisionName | null = null;
   #isOpen = false;
-  /** The first stream is being opened: waiting for it is worthwhile. */
+  /** No stream was opened yet. Calls may wait for the first one. */
   #isNew = true;
   #unansweredSince: number | null = null;
   /** The last check found that no answer had arrived for too long. */

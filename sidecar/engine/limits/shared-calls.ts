@@ -51,7 +51,7 @@ export class SharedRunCalls implements SharedCalls {
     else this.#lease.take(now);
   }
 
-  /** For the call that was taken last, at `takenAt`. */
+  /** Returns the undo of the call that was taken last. `takenAt` is the time when it was taken. */
   undoOf(takenAt: number): Undo {
     return this.#isOwed ? this.#lease.undoOwed() : this.#lease.undoOf(takenAt);
   }

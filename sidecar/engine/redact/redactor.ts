@@ -161,7 +161,7 @@ function rewrite(call: Call, leaf: Leaf, nesting: number): string {
   if (!isKey && nesting < nestingMax && isJson(text)) return rewriteJson(call, text, leaf, nesting + 1);
   const meaning = meaningOf(name);
   const { isContext } = meaning;
-  // For example `{"password": {"old": …, "new": …}}`.
+  // A text inside an object that is named `password` is a password too: `{"password": {"old": …}}`.
   const named =
     meaning.named ?? (!isContext && meaningOf(outer).named === 'password' && isStrongPassword(text, outerLengthMin) ? 'password' : null);
   const context = isContext ? `${name}: ` : meaningOf(sort).isContext ? `${sort}: ` : '';

@@ -11,7 +11,7 @@ export interface Values {
 const lengthMin = 8;
 // The limit for all values together.
 const charactersMax = 8_000;
-const secretKinds = new Set(['password', 'secret', 'url_credentials', 'authorization']);
+const repeatedKinds = new Set(['password', 'secret', 'url_credentials', 'authorization']);
 const numberKinds = new Set(['national_id', 'phone']);
 
 export function createValues(): Values {
@@ -21,7 +21,7 @@ export function createValues(): Values {
     all,
     add: (kind, value) => {
       if (value.length < lengthMin || value.length > charactersLeft || all.has(value)) return;
-      if (!numberKinds.has(kind) && !(secretKinds.has(kind) && isStrongPassword(value, lengthMin))) return;
+      if (!numberKinds.has(kind) && !(repeatedKinds.has(kind) && isStrongPassword(value, lengthMin))) return;
       all.set(value, kind);
       charactersLeft -= value.length;
     },

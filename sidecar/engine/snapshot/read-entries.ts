@@ -168,7 +168,7 @@ function readDocumentId(id: Fields, key: string): DocumentId {
 
 function readTiers(value: unknown, path: string): TierRules {
   const rules = array(pair(oneOf(...tiers), readRule))(value, path);
-  if (new Set(rules.map(([tier]) => tier)).size < rules.length) throw new InvalidEntry(`${path}: names a tier twice`);
+  if (new Set(rules.map(([tier]) => tier)).size < rules.length) throw new InvalidEntry(`${path}: must not name a tier twice`);
   return rules;
 }
 
@@ -277,6 +277,6 @@ const brought: Reader<readonly [string, string]> = (value, path) => {
 
 const names: Reader<CompiledToolNames[number][1]> = (value, path) => {
   if (Array.isArray(value) && value.length > toolNamesMax)
-    throw new InvalidEntry(`${path}: must hold at most ${toolNamesMax}, holds ${value.length}`);
+    throw new InvalidEntry(`${path}: must hold at most ${toolNamesMax} names, and holds ${value.length}`);
   return namedOnce(brought)(value, path);
 };

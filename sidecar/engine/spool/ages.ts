@@ -5,7 +5,7 @@ export interface Ages {
   /** The record `sequence` was appended at `at`. */
   mark(sequence: number, at: number): void;
   acknowledge(sequence: number): void;
-  /** Returns when the first unacknowledged record was appended, or an earlier time. */
+  /** Returns the time at which the first unacknowledged record was appended, or an earlier time. */
   oldestAt(): number | undefined;
 }
 

@@ -1,5 +1,5 @@
 // The audit spool of this process. Entries are written here before a caller receives its decision, and stay until the
-// control plane has committed them. Each sidecar opens it at its start. The gateway appends entries, and the shipper
+// control plane has committed them. Each sidecar opens it at its start. `govern` appends entries, and the shipper
 // reads them.
 //
 // Each process has its own subfolder: segment files that only it writes, and a socket which shows that it lives.

@@ -1,4 +1,5 @@
-// Defines the only error with which an entry is refused. The gateway turns it into the deny `audit_unavailable`, or
+// Defines the only error with which an entry is refused. `govern/recorded.ts` turns it into the denial
+// `audit_unavailable`, or
 // counts the loss if the workspace chose to continue without audit. Every cause except `unconfirmed` means that there
 // is no entry.
 

@@ -182,7 +182,9 @@ class DatabaseBooks implements Money, RunRecords {
     }
   }
 
-  /** Works for the owner of the run, after all earlier work for this owner. Returns `gone` if the run no longer exists. */
+  /**
+   * Works for the owner of the run, after all earlier work for this owner. Returns `gone` if the run no longer exists.
+   */
   async #inTurn<T>(run: RunRef, work: (owner: RunOwner) => Promise<T>, gone: T): Promise<T> {
     const owner = await findRunOwner(this.#deps.pool, run.workspaceId, run.id);
     if (owner === null) return gone;
@@ -225,7 +227,7 @@ const askAgainMs = 250;
 
 /**
  * `weigh` is called with true for the last try, which accepts the amount that is available. Rejects with an abort error
- * when the signal is aborted. A `weigh` that is running then can still grant a reservation.
+ * when the signal is aborted. A `weigh` that has started before can still grant a reservation.
  */
 async function reservePatiently(
   weigh: (isLast: boolean) => Promise<ReserveAttempt>,

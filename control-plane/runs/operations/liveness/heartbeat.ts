@@ -1,5 +1,6 @@
 // The heartbeat of a control plane that runs agents. Once a second it writes that this process is alive, and reads
-// which of its runs must stop. A control plane without a recent heartbeat loses its runs to `end-abandoned-runs.ts`, and is
+// which of its runs must stop. A control plane without a recent heartbeat loses its runs to `end-abandoned-runs.ts`,
+// and is
 // notified of that here when it is back.
 //
 // States: beating, and closed (final). If a beat fails, this control plane only trusts its view of the other instances
@@ -31,7 +32,7 @@ interface HeartbeatDeps extends Pick<OperationDeps, 'pool' | 'random'> {
 }
 
 const standardBeatMs = 1_000;
-/** Much less than the silence after which others lose their runs. */
+/** Much less than the silence after which other control planes end the runs of this one. */
 const lateMs = 5_000;
 /** Long enough for heartbeats of other instances to arrive too. */
 const steadyBeats = 5;

@@ -11,7 +11,7 @@ interface TakeOverDeps extends Pick<OperationDeps, 'pool'> {
   readonly log: { warn(fields: object, message: string): void };
 }
 
-/** Returns a function that undoes it. Call that function when this instance has no more runs. */
+/** Returns a function that removes the folder of this instance. Call it when this instance has no more runs. */
 export async function takeOverRuns({ pool, log }: TakeOverDeps, instance: string, folder: string): Promise<() => Promise<void>> {
   try {
     const opened = await openInstanceFolder(folder, { instance, host: hostname(), randomId: randomUUID });
@@ -19,7 +19,7 @@ export async function takeOverRuns({ pool, log }: TakeOverDeps, instance: string
     await opened.forget();
     return opened.close;
   } catch (error) {
-    log.warn(loggable(error), 'the takeover of runs failed; runs of former control planes end after a while without heartbeats');
+    log.warn(loggable(error), 'the takeover of runs failed; the runs of dead control planes are ended later, when their heartbeats time out');
     return () => Promise.resolve();
   }
 }

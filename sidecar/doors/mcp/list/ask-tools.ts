@@ -51,7 +51,7 @@ export async function askTools(asking: Asking): Promise<readonly unknown[]> {
   try {
     return await askPages(asking, signal, hold);
   } catch (error) {
-    if (signal.aborted) throw new UpstreamDown('the tool server does not list its tools in time');
+    if (signal.aborted) throw new UpstreamDown('the tool server did not return the list of its tools in time');
     if (error instanceof MemoryIsFull) throw new UpstreamDown(`the tools that the tool server lists were not read: ${error.message}`);
     throw error;
   } finally {
@@ -84,7 +84,7 @@ async function askPages({ send, era, headers, meta }: Asking, signal: AbortSigna
     const result = await resultOf(await send(exchange), id, headers.sessionId !== null, hold);
     const listed = result['tools'];
     if (!Array.isArray(listed) || tools.length + listed.length > toolsMax)
-      throw new UpstreamDown('the tool server does not list its tools');
+      throw new UpstreamDown('the tool server did not return the list of its tools');
     tools.push(...(listed as readonly unknown[]));
     cursor = result['nextCursor'];
     if (typeof cursor !== 'string') return tools;
@@ -103,7 +103,7 @@ async function resultOf({ status, body }: Answer, id: string, inSession: boolean
     if (message?.kind === 'response' && message.id === id && message.holds === 'result' && isFields(message.value)) return message.value;
     if (message?.kind === 'response' && (message.id === id || message.id === null)) break;
   }
-  throw new UpstreamDown('the tool server does not list its tools');
+  throw new UpstreamDown('the tool server did not return the list of its tools');
 }
 
 async function* textsOf(body: Answer['body']): AsyncGenerator<string> {

@@ -65,7 +65,7 @@ export const listPending = (viewer: Viewer, era: Era, passing: Pending['passing'
 function filtered(viewer: Viewer, era: Era, tools: readonly unknown[], text: string): string {
   const listed = viewer.catalog.note(tools);
   const list = memberAt(text, ['result', 'tools']);
-  if (list === null) throw new RangeError('a list that was read is missing');
+  if (list === null) throw new RangeError('the list was found in the text, but cannot be read from it again');
   const shown = new Map<string, string>();
   for (const [at, { start, end }] of itemsAt(text, list.start).entries()) {
     const tool = tools[at];

@@ -52,7 +52,7 @@ async function readGiven(folder: string): Promise<Material & { readonly own: { r
     expiryOf(certificate);
   } catch {
     // Details about a wrong key must not appear in a log.
-    throw new Error(`tls.crt and tls.key in ${folder} are not a certificate and its key`);
+    throw new Error(`tls.crt and tls.key in ${folder} are not a valid certificate with its key`);
   }
   try {
     return { authorities: certificatesIn(ca).join('\n'), own: { certificate, key } };

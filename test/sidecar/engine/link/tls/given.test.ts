@@ -47,7 +47,7 @@ test('a key that does not match the certificate is not used, and reported once',
   await reread();
   await reread();
   expect(credentials.current?.own).toEqual(first);
-  expect(credentials.problem).toBe(`tls.crt and tls.key in ${folder} are not a certificate and its key`);
+  expect(credentials.problem).toBe(`tls.crt and tls.key in ${folder} are not a valid certificate with its key`);
   expect(warned).toEqual([{ problem: credentials.problem }]);
   put(folder, first);
   await reread();
