@@ -94,11 +94,10 @@ async function commitBatches(
       if (unbegun.length > 0) await deleteUnbegunSpools(client, workspaceId, unbegun);
       if (judged.arrived.length === 0) return judged;
       await makeDays(client, missingDays);
-      const linked = linkBatches(judged.fresh, start, receivedAt);
-      if (judged.fresh.some(({ items }) => items.some((item) => 'bytes' in item))) await copyEntries(client, workspaceId, linked.entries());
-      else for (const _ of linked.entries());
-      await insertGaps(client, workspaceId, linked.gaps);
-      await advanceLog(client, workspaceId, judged, linked.end());
+      const { entries, gaps, end } = linkBatches(judged.fresh, start, receivedAt);
+      if (entries.length > 0) await copyEntries(client, workspaceId, entries);
+      await insertGaps(client, workspaceId, gaps);
+      await advanceLog(client, workspaceId, judged, end);
       return judged;
     },
     'patient',
