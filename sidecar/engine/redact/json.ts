@@ -43,100 +43,122 @@ interface Frame {
 }
 
 /** `text` must be JSON: see `isJson`. `around` is the leaf that contains it, which provides a name and a path. */
-export function rewriteStrings(text: string, around: Pick<Leaf, 'name' | 'path'>, rewrite: Rewrite): string {
-  const frames: Frame[] = [];
-  const pathOf = (depth: number): string => {
-    let path = around.path();
-    for (const { step } of frames.slice(0, Math.min(depth, stepsMax))) {
+export const rewriteStrings = (text: string, around: Pick<Leaf, 'name' | 'path'>, rewrite: Rewrite): string =>
+  new Rewriting(text, around, rewrite).run();
+
+/** The state while one text is rewritten. */
+class Rewriting {
+  readonly text: string;
+  readonly around: Pick<Leaf, 'name' | 'path'>;
+  readonly rewrite: Rewrite;
+  readonly frames: Frame[] = [];
+  result = '';
+  /** `result` has what stands before this place. */
+  copied = 0;
+  /** The next backslash; -1: there is no further one; -2: it was not looked for. */
+  backslash = -2;
+  // The path of a key is that of its object, because the rewritten key is not known yet.
+  readonly keyPath = (): string => this.pathOf(this.frames.length - 1);
+  readonly leafPath = (): string => this.pathOf(this.frames.length);
+
+  constructor(text: string, around: Pick<Leaf, 'name' | 'path'>, rewrite: Rewrite) {
+    this.text = text;
+    this.around = around;
+    this.rewrite = rewrite;
+  }
+
+  run(): string {
+    const { text, frames } = this;
+    let at = 0;
+    while (at < text.length) {
+      const code = text.charCodeAt(at);
+      if (code === quote) at = this.string(at);
+      else if (code === minus || (code >= digit0 && code <= digit9)) at = this.number(at);
+      else {
+        if (code === openBrace) frames.push(newFrame(true, '', ''));
+        else if (code === openBracket) frames.push(newFrame(false, frames.at(-1)?.name ?? this.around.name, 0));
+        else if (code === closeBrace || code === closeBracket) frames.pop();
+        else if (code === comma) beginItem(frames.at(-1));
+        at += 1;
+      }
+    }
+    return this.copied === 0 ? text : this.result + text.slice(this.copied);
+  }
+
+  /** Returns the end of the string that begins there. */
+  string(at: number): number {
+    const { text } = this;
+    const end = stringEnd(text, at);
+    if (end < 0) throw new RangeError('the text to redact is not JSON');
+    if (this.backslash !== -1 && this.backslash < at) this.backslash = text.indexOf('\\', at);
+    const isEscaped = this.backslash !== -1 && this.backslash < end;
+    const decoded = isEscaped ? String(JSON.parse(text.slice(at, end))) : text.slice(at + 1, end - 1);
+    const frame = this.frames.at(-1);
+    if (frame?.expectsKey === true) this.key(frame, at, end, decoded);
+    else this.leaf(at, end, decoded);
+    return end;
+  }
+
+  /** Returns the end of the number that begins there. */
+  number(at: number): number {
+    const end = scalarEnd(this.text, at);
+    this.leaf(at, end, this.text.slice(at, end));
+    return end;
+  }
+
+  key(frame: Frame, start: number, end: number, decoded: string): void {
+    frame.name = decoded;
+    frame.expectsKey = false;
+    const rewritten = freeKey(frame, this.rewrite({ text: decoded, name: '', outer: '', sort: '', isKey: true, path: this.keyPath }));
+    frame.step = rewritten;
+    if (rewritten !== decoded) this.replace(start, end, rewritten);
+  }
+
+  leaf(start: number, end: number, decoded: string): void {
+    const { text, frames, around } = this;
+    const frame = frames.at(-1);
+    const outer = frames.at(-2)?.name ?? around.name;
+    const name = frame === undefined ? around.name : nameIn(frame, outer, text, end);
+    const sort = frame === undefined ? '' : sortIn(frame, outer, text, end, decoded);
+    const leaf = { text: decoded, name, outer: frame?.isObject === true ? outer : '', sort, isKey: false, path: this.leafPath };
+    const rewritten = this.rewrite(leaf);
+    if (rewritten !== decoded) this.replace(start, end, rewritten);
+    if (frame !== undefined) noteLabel(frame, decoded);
+  }
+
+  replace(start: number, end: number, by: string): void {
+    this.result += this.text.slice(this.copied, start) + JSON.stringify(by);
+    this.copied = end;
+  }
+
+  pathOf(depth: number): string {
+    let path = this.around.path();
+    for (const { step } of this.frames.slice(0, Math.min(depth, stepsMax))) {
       const longer = typeof step === 'number' ? `${path}[${step}]` : childPath(path, step.slice(0, stepLengthMax));
       if (longer.length > pathLengthMax) return path.endsWith('…') ? path : `${path}…`;
       path = longer;
     }
     return depth > stepsMax ? `${path}…` : path;
-  };
-  // The path of a key is that of its object, because the rewritten key is not known yet.
-  const keyPath = (): string => pathOf(frames.length - 1);
-  const leafPath = (): string => pathOf(frames.length);
-  let result = '';
-  let copied = 0;
-  let at = 0;
-  let backslash = -2;
-
-  const replace = (start: number, end: number, by: string): void => {
-    result += text.slice(copied, start) + JSON.stringify(by);
-    copied = end;
-  };
-  const key = (frame: Frame, start: number, end: number, decoded: string): void => {
-    frame.name = decoded;
-    frame.expectsKey = false;
-    const rewritten = freeKey(frame, rewrite({ text: decoded, name: '', outer: '', sort: '', isKey: true, path: keyPath }));
-    frame.step = rewritten;
-    if (rewritten !== decoded) replace(start, end, rewritten);
-  };
-  const leaf = (start: number, end: number, decoded: string): void => {
-    const frame = frames.at(-1);
-    const outer = frames.at(-2)?.name ?? around.name;
-    const name = frame === undefined ? around.name : nameIn(frame, outer, text, end);
-    const sort = frame === undefined ? '' : sortIn(frame, outer, text, end, decoded);
-    const rewritten = rewrite({ text: decoded, name, outer: frame?.isObject === true ? outer : '', sort, isKey: false, path: leafPath });
-    if (rewritten !== decoded) replace(start, end, rewritten);
-    if (frame !== undefined) noteLabel(frame, decoded);
-  };
-
-  while (at < text.length) {
-    const frame = frames.at(-1);
-    switch (text.charCodeAt(at)) {
-      case 123: // {
-        frames.push({ isObject: true, name: '', step: '', expectsKey: true, label: '', sort: '', taken: null });
-        at += 1;
-        break;
-      case 91: // [
-        frames.push({ isObject: false, name: frame?.name ?? around.name, step: 0, expectsKey: false, label: '', sort: '', taken: null });
-        at += 1;
-        break;
-      case 125: // }
-      case 93: // ]
-        frames.pop();
-        at += 1;
-        break;
-      case 44: // ,
-        if (frame?.isObject === true) frame.expectsKey = true;
-        else if (frame !== undefined && typeof frame.step === 'number') frame.step += 1;
-        at += 1;
-        break;
-      case 34: {
-        // "
-        const end = stringEnd(text, at);
-        if (end < 0) throw new RangeError('the text to redact is not JSON');
-        if (backslash !== -1 && backslash < at) backslash = text.indexOf('\\', at);
-        const escaped = backslash !== -1 && backslash < end;
-        const decoded = escaped ? String(JSON.parse(text.slice(at, end))) : text.slice(at + 1, end - 1);
-        if (frame?.expectsKey === true) key(frame, at, end, decoded);
-        else leaf(at, end, decoded);
-        at = end;
-        break;
-      }
-      case 45: // -
-      case 48:
-      case 49:
-      case 50:
-      case 51:
-      case 52:
-      case 53:
-      case 54:
-      case 55:
-      case 56:
-      case 57: {
-        const end = scalarEnd(text, at);
-        leaf(at, end, text.slice(at, end));
-        at = end;
-        break;
-      }
-      default:
-        at += 1;
-    }
   }
-  return copied === 0 ? text : result + text.slice(copied);
+}
+
+const [quote, minus, comma, digit0, digit9] = [34, 45, 44, 48, 57];
+const [openBrace, closeBrace, openBracket, closeBracket] = [123, 125, 91, 93];
+
+const newFrame = (isObject: boolean, name: string, step: string | number): Frame => ({
+  isObject,
+  name,
+  step,
+  expectsKey: isObject,
+  label: '',
+  sort: '',
+  taken: null,
+});
+
+/** A comma was read: a key, or the next item of a list, follows. */
+function beginItem(frame: Frame | undefined): void {
+  if (frame?.isObject === true) frame.expectsKey = true;
+  else if (frame !== undefined && typeof frame.step === 'number') frame.step += 1;
 }
 
 // Names of fields that label the value in the same object, the most reliable first. A later one is used only if no
