@@ -9,7 +9,7 @@ import type { World } from '../world.ts';
 export function addControlPlaneCommands(program: Command, cli: Cli): void {
   program
     .command('start')
-    .description('run the control plane until SIGTERM; configured by environment variables, see README')
+    .description('run the control plane until SIGTERM; configured by environment variables, see docs/reference/environment.md')
     .action(act(cli, (asked) => passOn(asked, ['start'])));
   program
     .command('recover')

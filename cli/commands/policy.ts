@@ -100,8 +100,7 @@ async function applyPolicies(asked: Asked<Files & Change>): Promise<ExitCode> {
 async function rollbackPolicies(asked: Asked<Change>): Promise<ExitCode> {
   const [revision = ''] = asked.words;
   const { world, options } = asked;
-  if (!/^\d{1,15}$/.test(revision))
-    throw new Failure(`${revision} is not the number of a revision; tollgate policy history lists them`);
+  if (!/^\d{1,15}$/.test(revision)) throw new Failure(`${revision} is not the number of a revision; tollgate policy history lists them`);
   if (world.prompts === null && options.yes !== true && options.dryRun !== true)
     throw new Failure('the command cannot ask without a terminal; nothing was changed', [
       `to roll back, add --yes; to see the changes, add --dry-run`,

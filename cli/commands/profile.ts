@@ -44,8 +44,7 @@ async function addProfile(asked: Asked<{ readonly keyStdin?: true }>): Promise<v
 
 async function readKey({ world, options }: Asked<{ readonly keyStdin?: true }>): Promise<string> {
   if (options.keyStdin === true) return readAll(world.stdin);
-  if (world.prompts === null)
-    throw new Failure('there is no terminal to ask for the key; send it to standard input with --key-stdin');
+  if (world.prompts === null) throw new Failure('there is no terminal to ask for the key; send it to standard input with --key-stdin');
   return world.prompts.secret('Key');
 }
 

@@ -10,7 +10,7 @@ function createProgram(cli: Cli) {
   const program = createBaseProgram('tollgate-control-plane', 'The control plane: runs it, and works on its database', cli);
   program
     .command('start')
-    .description('run the control plane until SIGTERM; configured by environment variables, see README')
+    .description('run the control plane until SIGTERM; configured by environment variables, see docs/reference/environment.md')
     .action(act(cli, start));
   program
     .command('recover')

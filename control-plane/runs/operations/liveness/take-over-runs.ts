@@ -19,7 +19,10 @@ export async function takeOverRuns({ pool, log }: TakeOverDeps, instance: string
     await opened.forget();
     return opened.close;
   } catch (error) {
-    log.warn(loggable(error), 'the takeover of runs failed; the runs of dead control planes are ended later, when their heartbeats time out');
+    log.warn(
+      loggable(error),
+      'the takeover of runs failed; the runs of dead control planes are ended later, when their heartbeats time out',
+    );
     return () => Promise.resolve();
   }
 }
