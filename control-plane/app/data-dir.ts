@@ -15,6 +15,6 @@ export function dataDirProblem(path: string): string | null {
     makeFolder(path, mode);
     return null;
   } catch (error) {
-    return `TOLLGATE_DATA_DIR is ${path}, which cannot be created: ${reasonOf(error)}`;
+    return `TOLLGATE_DATA_DIR is ${path}: ${reasonOf(error)}`;
   }
 }

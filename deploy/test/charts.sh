@@ -400,7 +400,7 @@ holds 'other settings of the injector are another pod, as they are read at its s
 refused 'sidecars by the digest of the control plane' 'set injector.settings.image' render $good 1.29.0 --set injector.enabled=true,image.digest=sha256:$(printf '0%.0s' {1..64})
 refused 'a setting of the injector that there is not' "additional properties 'imagee' not allowed" render $good 1.29.0 --set injector.settings.imagee=x
 refused 'autoscaling by nothing' 'autoscaling needs a CPU request to measure' render $good 1.29.0 --set autoscaling.enabled=true,resources.requests.cpu=null
-refused 'a port for two things' 'one port for two things: 8080, 8080' render $good 1.29.0 --set service.grpcPort=8080
+refused 'a port for two things' 'service uses one port twice: 8080, 8080' render $good 1.29.0 --set service.grpcPort=8080
 refused 'a name that Kubernetes does not take' 'fullnameOverride' render $good 1.29.0 --set fullnameOverride=My_Gate
 refused 'two authorities of your own' 'NODE_EXTRA_CA_CERTS is in variables' render $good 1.29.0 --set existingSecrets.caCertificates.name=a,variables.NODE_EXTRA_CA_CERTS=/b
 refused 'mtls by an account that all share' 'mtls would need rights' render $good 1.29.0 --set mtls.enabled=true,serviceAccount.create=false

@@ -27,7 +27,7 @@ export const isUid = (value: string): boolean => uid.test(value);
 /** Returns why a uid is not permitted, in words that follow its place. Null: it is permitted. */
 export function uidProblem(value: string): string | null {
   if (!isUid(value)) return `must be ${uidForm}`;
-  return unusableUids.has(value) ? `must not be ${[...unusableUids].join(', ')}: neither a path nor a document could name it` : null;
+  return unusableUids.has(value) ? `must not be ${[...unusableUids].join(', ')}: a path or a document cannot contain this uid` : null;
 }
 
 export const isSlug = (value: string): boolean => slug.test(value) && !reservedSlugs.has(value);

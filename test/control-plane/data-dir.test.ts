@@ -35,7 +35,7 @@ onLinux('data where no folder can be made: the start ends, and says why', { time
   expect(await exit).toBe(0);
   expect(said().match(/^ended \d+$/gm)).toEqual(['ended 2', 'ended 2', 'ended 1']);
   for (const words of [
-    'TOLLGATE_DATA_DIR is /proc/tollgate, which cannot be created: /proc takes no new folder',
+    'TOLLGATE_DATA_DIR is /proc/tollgate: /proc/tollgate cannot be created: no folder can be created in /proc',
     'the checkpoint key cannot be written to /proc/checkpoint-key.pem (ENOENT)',
     "ENOENT: no such file or directory, mkdir '/proc/postgres'",
   ])

@@ -47,6 +47,11 @@ export const parts: readonly Part[] = [
     ],
   },
   {
+    name: 'moved',
+    about: 'docs/design/moved.md: the history of each file that was moved leads to the former file',
+    command: ['node', '--import', 'tsx', 'test/long/moved.ts'],
+  },
+  {
     name: 'times',
     about: 'what takes real time: the tests of test/long',
     command: ['npx', '--no-install', 'vitest', 'run', '--project', 'long'],
