@@ -208,7 +208,7 @@ const isOk = (status: number): boolean => status >= 200 && status < 300;
 
 const noControlPlane = (url: string, response: Received): Failure =>
   new Failure(
-    `${url} answered ${response.status} but not with the JSON of a control plane; check that the URL is the REST address of a control plane`,
+    `${url} answered ${response.status}, but not with the JSON of a control plane; check that the URL is the REST address of a control plane`,
   );
 
 function parseJson(text: string): unknown {

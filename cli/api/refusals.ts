@@ -23,7 +23,7 @@ export function explainRefusal({ url, keyFrom, method, path, response: { status,
     );
   if (said === null)
     return new Failure(
-      `${url} answered ${status} but not with the JSON of a control plane; check that the URL is the REST address of a control plane`,
+      `${url} answered ${status}, but not with the JSON of a control plane; check that the URL is the REST address of a control plane`,
     );
   // A message that is made of its details would be printed twice.
   const lines = details.length > 1 ? details : [];

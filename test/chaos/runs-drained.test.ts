@@ -106,7 +106,7 @@ test('a second signal after the first one ends the process immediately; the next
   // Sent until it is handled: within a second it counts as the same signal.
   await eventually(
     async () => plane.signal('SIGINT'),
-    () => plane.log().includes('SIGINT came again'),
+    () => plane.log().includes('after a second SIGINT'),
   );
   expect(await ending).toBe(1);
   expect(await run.over).toBe('cut');

@@ -283,7 +283,7 @@ describe('policy history and rollback', () => {
   test('a revision that does not exist is refused', async () => {
     expect(await tollgate(['policy', 'rollback', 'yesterday'])).toMatchObject({
       code: 1,
-      err: expect.stringContaining('a revision is a number'),
+      err: expect.stringContaining('yesterday is not the number of a revision'),
     });
     expect(await tollgate(['policy', 'rollback', '999999', '--yes'])).toMatchObject({ code: 1 });
   });

@@ -135,7 +135,7 @@ describe('an answer that is not ours', () => {
     expect(await list(await answering(status, body))).toMatchObject({
       code: 1,
       out: '',
-      err: expect.stringMatching(/not JSON|has no field members that is a list/),
+      err: expect.stringMatching(/not with the JSON|has no field members that is a list/),
     });
   });
 
@@ -148,7 +148,7 @@ describe('an answer that is not ours', () => {
     expect(await list(origin, words, { stdin: 'workspacePolicy: {}' })).toMatchObject({
       code: 1,
       out: '',
-      err: expect.stringContaining('check that it is the REST address of a control plane'),
+      err: expect.stringContaining('check that the URL is the REST address of a control plane'),
     });
   });
 

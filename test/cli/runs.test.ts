@@ -69,7 +69,7 @@ test('run names the error: no such agent, several of that name, a provider that 
   expect(await tollgate(['run', 'absent', 'x'])).toMatchObject({ code: 1, err: expect.stringContaining('there is no agent absent') });
   expect(await tollgate(['run', 'twin', 'x'])).toMatchObject({ code: 1, err: expect.stringContaining('several agents named twin') });
   expect(await tollgate(['run', 'poor', 'x', '--context', 'none'])).toMatchObject({ code: 1, err: expect.stringContaining('name=value') });
-  expect(await tollgate(['run', 'poor', ''])).toMatchObject({ code: 1, err: expect.stringContaining('input must not be empty') });
+  expect(await tollgate(['run', 'poor', ''])).toMatchObject({ code: 1, err: expect.stringContaining('input must not be blank') });
   script = () => ({ text: 'so ', fails: new ProviderFailed('it is overloaded', 529, true) });
   expect(await tollgate(['run', 'poor', 'x'])).toMatchObject({
     code: 1,

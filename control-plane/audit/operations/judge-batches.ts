@@ -16,7 +16,7 @@ export interface FreshItems extends Pick<LockedSpool, 'keyId' | 'onlySub'> {
 /** The content of one item of the log. */
 type Item = { readonly sequence: number; readonly bytes: Uint8Array } | Gap;
 
-export interface Gap {
+interface Gap {
   readonly first: number;
   readonly last: number;
   readonly reason: string;
