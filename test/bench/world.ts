@@ -12,6 +12,7 @@ import {
   type Tier,
 } from '@tollgate/proto/contract';
 import { bindCaller } from '../../sidecar/engine/decide/bind.ts';
+import type { Claim } from '../../sidecar/engine/decide/call.ts';
 import { buildIndex } from '../../sidecar/engine/decide/build-index.ts';
 import type { Caller } from '../../sidecar/engine/decide/caller.ts';
 import { type SnapshotMessage, verifySnapshot } from '../../sidecar/engine/snapshot/verify.ts';
@@ -106,8 +107,12 @@ const entry = (name: string, value: object): { readonly key: string; readonly va
 export function layeredCaller(tools: number): Caller {
   const verified = verifySnapshot(benchSnapshot(tools), 'bench');
   if (!verified.ok) throw new Error(verified.message);
-  return bindCaller(buildIndex(verified.snapshot), {
+  const index = buildIndex(verified.snapshot);
+  const claim: Claim = {
     identity: { sub: 'ann', keyId: 'key' },
     hops: [{ tier, client: 'bench', agent: 'worker' }],
-  });
+  };
+  // From the second time on a caller is kept, with its plans, as that of a run is from its second call on.
+  bindCaller(index, claim);
+  return bindCaller(index, claim);
 }
