@@ -1,12 +1,14 @@
-// Writes a file completely or leaves it unchanged. Only its owner can read it.
+// Writes a file completely or leaves it unchanged.
+import { randomBytes } from 'node:crypto';
 import { open, rename, rm, writeFile } from 'node:fs/promises';
 import { Failure } from './failure.ts';
 
+/** Only its owner can read it. */
 export async function writeWhole(path: string, text: string): Promise<void> {
   await writeStream(path, (write) => write(text));
 }
 
-/** After a failure, the part that was written stays in `<path>.partial`. */
+/** Only its owner can read it. After a failure, the part that was written stays in `<path>.partial`. */
 export async function writeStream(path: string, produce: (write: (text: string) => Promise<void>) => Promise<void>): Promise<void> {
   const partial = `${path}.partial`;
   await rm(partial, { force: true });
@@ -24,4 +26,23 @@ export async function writeStream(path: string, produce: (write: (text: string) 
     await file.close();
   }
   await rename(partial, path);
+}
+
+/** Replaces a file that other programs read: they see the old content or the new one. After a failure nothing is left. */
+export async function replaceFile(path: string, text: string, mode: number): Promise<void> {
+  const fresh = `${path}.${randomBytes(6).toString('hex')}`;
+  try {
+    const file = await open(fresh, 'wx', mode);
+    try {
+      await file.chmod(mode);
+      await file.writeFile(text);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    await rename(fresh, path);
+  } catch (error) {
+    await rm(fresh, { force: true });
+    throw error;
+  }
 }

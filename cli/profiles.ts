@@ -1,10 +1,10 @@
 // Profiles: each has a name, a control plane and a key. They are in one file that only its owner may read. The file is
 // replaced as a whole, so a reader sees either the old or the new content.
-import { randomBytes } from 'node:crypto';
-import { chmod, mkdir, open, rename, rm } from 'node:fs/promises';
+import { chmod, mkdir, open } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { isRow } from './api/answer.ts';
 import { Failure } from './failure.ts';
+import { replaceFile } from './files.ts';
 import type { World } from './world.ts';
 
 /** A connection. In other folders, a profile is a registered agent. */
@@ -71,20 +71,7 @@ export async function writeProfiles(world: Pick<World, 'env' | 'home'>, { curren
   const folder = dirname(path);
   await mkdir(folder, { recursive: true, mode: 0o700 });
   await chmod(folder, 0o700);
-  const fresh = `${path}.${randomBytes(6).toString('hex')}`;
-  try {
-    const file = await open(fresh, 'wx', 0o600);
-    try {
-      await file.writeFile(`${JSON.stringify({ current, profiles: Object.fromEntries(named) }, null, 2)}\n`);
-      await file.sync();
-    } finally {
-      await file.close();
-    }
-    await rename(fresh, path);
-  } catch (error) {
-    await rm(fresh, { force: true });
-    throw error;
-  }
+  await replaceFile(path, `${JSON.stringify({ current, profiles: Object.fromEntries(named) }, null, 2)}\n`, 0o600);
 }
 
 function parse(text: string, path: string): Profiles {

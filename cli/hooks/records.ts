@@ -6,7 +6,8 @@ import { isRow, type Row } from '../api/answer.ts';
 import { Failure } from '../failure.ts';
 import type { World } from '../world.ts';
 import { pathsOf } from './paths.ts';
-import { makeFolder, readSettings, removeFolders, removeSettings, writeWhole } from './settings-file.ts';
+import { makeFolder, readSettings, removeFolders, removeSettings } from './settings-file.ts';
+import { replaceFile } from '../files.ts';
 
 export type Here = Pick<World, 'env' | 'home' | 'cwd'> & { readonly platform?: NodeJS.Platform };
 
@@ -65,7 +66,7 @@ export async function keepConnection(here: Here, connection: { readonly sidecar:
 
 async function writeOwn(here: Here, path: string, value: unknown): Promise<void> {
   const folders = await makeFolder(dirname(path), 0o700);
-  await writeWhole(path, `${JSON.stringify(value, null, 2)}\n`, 0o600);
+  await replaceFile(path, `${JSON.stringify(value, null, 2)}\n`, 0o600);
   if (folders.length > 0) await writeRecord(here, ownFolder, { made: [], file: false, folders });
 }
 

@@ -1,9 +1,9 @@
 // Reads and replaces a settings file of another program. The file is replaced completely or not changed, and keeps its
 // mode. A link is followed to the real file. A read-only file is left unchanged.
-import { randomBytes } from 'node:crypto';
-import { access, constants, mkdir, open, readFile, readlink, realpath, rename, rm, rmdir, stat } from 'node:fs/promises';
+import { access, constants, mkdir, readFile, readlink, realpath, rm, rmdir, stat } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { Failure } from '../failure.ts';
+import { replaceFile } from '../files.ts';
 
 const bytesMax = 4 * 1024 * 1024;
 
@@ -33,7 +33,7 @@ export async function replaceSettings(path: string, text: string, before: string
       throw new Failure(`${path} is read-only, and is not changed; to make it writable: chmod u+w ${target}`);
     if ((await readSettings(path)) !== before)
       throw new Failure(`${path} was changed by another program meanwhile, and is not changed; try again`);
-    await writeWhole(target, text, mode ?? 0o600);
+    await replaceFile(target, text, mode ?? 0o600);
     return folders;
   } catch (error) {
     if (error instanceof Failure) throw error;
@@ -99,24 +99,6 @@ const isWritable = async (path: string, mode: number): Promise<boolean> =>
     () => true,
     () => false,
   );
-
-export async function writeWhole(path: string, text: string, mode: number): Promise<void> {
-  const fresh = `${path}.${randomBytes(6).toString('hex')}`;
-  try {
-    const file = await open(fresh, 'wx', mode);
-    try {
-      await file.chmod(mode);
-      await file.writeFile(text);
-      await file.sync();
-    } finally {
-      await file.close();
-    }
-    await rename(fresh, path);
-  } catch (error) {
-    await rm(fresh, { force: true });
-    throw error;
-  }
-}
 
 const codeOf = (error: unknown): string => (error instanceof Error && 'code' in error ? String(error.code) : 'unknown');
 
