@@ -1,9 +1,10 @@
 #!/usr/bin/env node
-// Stands here, and not in dist, so that npm can link it before anything is built.
+// The program `tollgate`: loads `hook-main.js` for `tollgate hook <host>`, and `main.js` for all other commands. This
+// file is not in dist, so that npm can link it before anything is built.
 import { existsSync } from 'node:fs';
 
 const [, , command, host, ...rest] = process.argv;
-// A host waits for it at every call: it loads nothing of the other commands.
+// A host starts `tollgate hook` at every call and waits for it. Therefore no code of other commands is loaded for it.
 const isHook =
   command === 'hook' &&
   host !== undefined &&
@@ -13,15 +14,17 @@ const isHook =
 const main = new URL(isHook ? './dist/hook-main.js' : './dist/main.js', import.meta.url);
 if (!existsSync(main)) {
   process.stderr.write('tollgate is not built yet; run: npm run build\n');
-  // With 2 a host does not run the call.
+  // With exit code 2, a host does not run the call.
   process.exit(isHook ? 2 : 1);
 }
-// Process 1 of a container loses a signal that has no listener: until the program does, it ends here.
+// In a container, process 1 ignores a signal that has no listener. Until the program adds its own listener, SIGTERM
+// ends the process here.
 if (process.pid === 1) {
   const end = () => process.exit(143);
   process.on('SIGTERM', end);
   process.on('newListener', (name, listener) => {
-    // Once that one is there: without any, Node would stop hearing the signal.
+    // Removes this listener after the program's own listener is added. Without any listener, Node would not receive the
+    // signal.
     if (name === 'SIGTERM' && listener !== end) queueMicrotask(() => process.off('SIGTERM', end));
   });
 }

@@ -1,5 +1,5 @@
-// Connects a command of the tree to its implementation, which receives its words, options, a printer and, on request, a
-// client.
+// Connects a command of the tree to its implementation, which receives the arguments, the options, a printer and, on
+// request, a client.
 import type { Command } from 'commander';
 import type { Client } from './api/client.ts';
 import { connect, connectAsOperator, type Globals } from './api/connect.ts';

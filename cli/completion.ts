@@ -1,5 +1,5 @@
-// Builds completion scripts for three shells from one description of the commands. Each script finds the command that
-// the words so far name, skips options and their values, and offers the words of that command.
+// Builds completion scripts for three shells from one description of the commands. Each script finds the command from
+// the words that were typed so far, skips options and their values, and offers the words of that command.
 import type { Command, Option } from 'commander';
 
 interface Flag {
@@ -53,7 +53,7 @@ const namesWith = (tree: readonly Node[], which: (flag: Flag) => boolean): reado
 const wordsOf = ({ commands, flags, choices }: Node): string =>
   [...commands.map(({ name }) => name), ...choices, ...flags.flatMap(({ names }) => names)].join(' ');
 
-/** The `case` pattern that recognises a command's path from its words, for bash and zsh. */
+/** Returns the `case` pattern that recognises a command's path from its words, for bash and zsh. */
 const pathCases = (tree: readonly Node[]): string =>
   tree
     .filter(({ path }) => path !== '')

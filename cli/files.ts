@@ -3,12 +3,15 @@ import { randomBytes } from 'node:crypto';
 import { open, rename, rm, writeFile } from 'node:fs/promises';
 import { Failure } from './failure.ts';
 
-/** Only its owner can read it. */
+/** Writes a file that only its owner can read. */
 export async function writeWhole(path: string, text: string): Promise<void> {
   await writeStream(path, (write) => write(text));
 }
 
-/** Only its owner can read it. After a failure, the part that was written stays in `<path>.partial`. */
+/**
+ * Writes a file that only its owner can read, in several steps. After a failure, the part that was written stays in
+ * `<path>.partial`.
+ */
 export async function writeStream(path: string, produce: (write: (text: string) => Promise<void>) => Promise<void>): Promise<void> {
   const partial = `${path}.partial`;
   await rm(partial, { force: true });
@@ -28,7 +31,10 @@ export async function writeStream(path: string, produce: (write: (text: string) 
   await rename(partial, path);
 }
 
-/** Replaces a file that other programs read: they see the old content or the new one. After a failure nothing is left. */
+/**
+ * Replaces a file that other programs read: they see the old content or the new content. After a failure no temporary
+ * file remains.
+ */
 export async function replaceFile(path: string, text: string, mode: number): Promise<void> {
   const fresh = `${path}.${randomBytes(6).toString('hex')}`;
   try {

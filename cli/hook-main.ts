@@ -3,13 +3,13 @@
 import { homedir } from 'node:os';
 import { type HookSaid, runHook } from './commands/hook.ts';
 
-// Unhandled promise rejections are handled here too.
+// Node also reports unhandled promise rejections with this event.
 process.on('uncaughtException', (error) => {
   process.stderr.write(`tollgate: ${error.message}; the call is denied\n`);
   process.exit(2);
 });
 
-/** `bin.js` passes only these options, each with its value. */
+/** Reads the options about the caller. `bin.js` passes only these options, each with its value. */
 function saidIn(words: readonly string[]): HookSaid {
   const after = (name: string): string | undefined => (words.includes(name) ? words[words.indexOf(name) + 1] : undefined);
   return { hostVersion: after('--host-version') ?? null, agent: after('--agent') ?? '' };

@@ -1,5 +1,5 @@
-// What another program of commands shares with `tollgate`: its printer, its errors and its world. The program of the
-// control plane (start, restore, recover) is made with it, so that both print alike.
+// Exports what other command-line programs share with `tollgate`: its printer, its errors and its world.
+// `tollgate-control-plane` (start, restore, recover) uses them, so that both programs print in the same way.
 export { act, type Asked, type Cli, type ExitCode } from './command.ts';
 export { Failure } from './failure.ts';
 export { worldOfProcess } from './process-world.ts';

@@ -1,5 +1,6 @@
-// Reads YAML as kubectl does: several documents in a file, YAML 1.1 (so a mode is octal), and dates and times of day as
-// text. Changes are made in the existing text: comments, order and style of the rest stay.
+// Reads YAML as kubectl does: several documents in a file, YAML 1.1 (so a file mode such as 0644 is octal), and dates
+// and times of day as text. Changes are made in the existing text: comments, order and style of the rest stay. A
+// document with aliases is written as a new text if it changes.
 import type { CreateNodeOptions, Document, DocumentOptions, ParseOptions, SchemaOptions, Tags } from 'yaml';
 import type { Operation } from '@tollgate/inject';
 
@@ -54,7 +55,7 @@ export async function readManifests(
 
 function valueOf(document: Document): unknown {
   try {
-    // The value as JSON: merges are resolved, and values that only YAML has are removed.
+    // Converts the value to JSON: merges are resolved, and values that only YAML has are removed.
     return JSON.parse(JSON.stringify(document.toJS({ maxAliasCount: aliasesMax })));
   } catch {
     return undefined;

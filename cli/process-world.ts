@@ -1,13 +1,16 @@
-// The process around a program of commands: its environment, streams, terminal, clock and signals.
+// Gives a command-line program its process: environment, streams, terminal, clock and signals.
 import { homedir } from 'node:os';
 import { setTimeout } from 'node:timers/promises';
 import { createPrompts } from './prompts.ts';
 import type { World } from './world.ts';
 
-/** Called once in a process. `manifest` is the package.json of the program, which has its version. */
+/**
+ * Creates the world of this process. Call it once in a process. `manifest`: the package.json of the program, which
+ * contains its version.
+ */
 export function worldOfProcess(manifest: unknown): World {
   const { stdin, stdout, stderr } = process;
-  // A reader that closes the pipe, such as `head`, has read enough. That is not an error.
+  // A reader that closes the pipe, such as `head`, has read enough. This is not an error.
   for (const sink of [stdout, stderr])
     sink.on('error', (error: NodeJS.ErrnoException) => {
       if (error.code === 'EPIPE') process.exit(0);

@@ -1,5 +1,5 @@
-// Profiles: each has a name, a control plane and a key. They are in one file that only its owner may read. The file is
-// replaced as a whole, so a reader sees either the old or the new content.
+// Stores profiles: each has a name, a control plane and a key. They are in one file that only its owner may read. The
+// file is replaced as a whole, so a reader sees either the old or the new content.
 import { chmod, mkdir, open } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { isRow } from './api/answer.ts';
@@ -7,7 +7,7 @@ import { Failure } from './failure.ts';
 import { replaceFile } from './files.ts';
 import type { World } from './world.ts';
 
-/** A connection. In other folders, a profile is a registered agent. */
+/** How to connect to a control plane. In other folders of this project, "profile" means a registered agent. */
 export interface Profile {
   readonly url: string;
   readonly key: string;
@@ -30,7 +30,9 @@ export function checkProfileName(name: string): void {
   if (!nameForm.test(name)) throw new Failure(`a profile's name must be 1 to 64 characters of A-Z a-z 0-9 . _ -, and ${name} is not`);
 }
 
-/** Returns the profile of that name, or the current one; null when there is no current profile. */
+/**
+ * Returns the profile with this name, or the current one if no name is given. Null when there is no current profile.
+ */
 export async function readProfile(
   world: Pick<World, 'env' | 'home'>,
   name: string | undefined,
@@ -57,7 +59,7 @@ export async function readProfiles(world: Pick<World, 'env' | 'home'>): Promise<
   });
   if (file === null) return { current: null, named: new Map() };
   try {
-    // The mode is read from the open file, so that the file cannot be replaced in between.
+    // The mode is read from the open file. Otherwise the file could be replaced between the check and the reading.
     const { mode } = await file.stat();
     if ((mode & 0o077) !== 0) throw new Failure(`${path} contains keys and other users can read it; run: chmod 600 ${path}`);
     return parse(await file.readFile('utf8'), path);
@@ -86,7 +88,7 @@ function parse(text: string, path: string): Profiles {
   return { current: typeof current === 'string' && named.has(current) ? current : null, named };
 }
 
-// The parser's own message would quote the file, which contains keys.
+// Returns null for invalid JSON. The parser's error is not used, because it would quote the file, which contains keys.
 function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);

@@ -1,4 +1,4 @@
-// The whole command line: its tree of commands and its options.
+// Builds and runs the whole command line: its tree of commands and its options.
 import type { Command } from 'commander';
 import type { Cli, ExitCode } from './command.ts';
 import { addAuditCommands } from './commands/audit.ts';

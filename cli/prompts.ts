@@ -1,5 +1,5 @@
-// Asks the user at the terminal. The library is imported when there is a question. If the user leaves with Ctrl-C, Esc
-// or Ctrl-D, or the terminal closes, there is no answer, and the command does nothing.
+// Asks the user at the terminal. The library is imported only when there is a question. If the user leaves with Ctrl-C,
+// Esc or Ctrl-D, or the terminal closes, a Failure is thrown, and the command does nothing.
 import { type Readable, Writable } from 'node:stream';
 import { Failure } from './failure.ts';
 import type { Prompts } from './world.ts';
@@ -15,7 +15,7 @@ export function createPrompts(input: Readable, output: Writable): Prompts {
   return {
     secret: async (message) => {
       const { password } = await import('@clack/prompts');
-      // The length of the secret is not shown either.
+      // The empty mask also hides the length of the secret.
       return ask((asking) => password({ message, mask: '', ...asking }));
     },
     text: async (message) => {
@@ -30,8 +30,8 @@ export function createPrompts(input: Readable, output: Writable): Prompts {
 }
 
 /**
- * The library returns a symbol for Ctrl-C and for an aborted signal. It does not detect Ctrl-D and the end of the
- * input, so this function does.
+ * Returns the answer, or throws a Failure if the user leaves. The library returns a symbol for Ctrl-C and for an
+ * aborted signal. It does not detect Ctrl-D and the end of the input, so this function detects them.
  */
 async function answered<T>(input: Readable, output: Writable, prompt: (asking: Asking) => Promise<T>): Promise<Exclude<T, symbol>> {
   const left = new AbortController();
@@ -53,7 +53,10 @@ async function answered<T>(input: Readable, output: Writable, prompt: (asking: A
   }
 }
 
-/** For a terminal that reports 0 columns, the library would wrap after every character. Without a number it uses 80. */
+/**
+ * For a terminal that reports 0 columns, the library would wrap after every character. This function hides the number,
+ * and then the library uses 80.
+ */
 function withWidth(output: Writable): Writable {
   if (!('columns' in output) || output.columns !== 0) return output;
   return new Writable({ decodeStrings: false, write: (chunk, _encoding, done) => void output.write(chunk, done) });

@@ -1,4 +1,5 @@
-// What every program of commands shares: how it prints its help, and how it reports the error of a command.
+// Runs a command-line program, prints its help, and reports the error of a command. All our command-line programs share
+// this code.
 import { Command, CommanderError } from 'commander';
 import type { Cli, ExitCode } from './command.ts';
 import { Failure } from './failure.ts';
@@ -44,7 +45,10 @@ export function createBaseProgram(name: string, description: string, { world }: 
     .exitOverride();
 }
 
-/** If the output is not a terminal, the width is fixed, whatever the process itself writes to. */
+/**
+ * Returns the width of the help. If the output of `world` is not a terminal, the width is fixed, even if the process
+ * itself has a terminal.
+ */
 const helpWidth = ({ isTTY, columns }: World['stdout']): number => (isTTY === true ? (columns ?? 80) : 80);
 
 function linesOf(error: unknown): readonly string[] {

@@ -1,4 +1,4 @@
-// Parses a time on the command line: an ISO 8601 date-time, or a duration from now (`15m`, `24h`, `30d`).
+// Parses a time on the command line: an ISO 8601 date-time, or a duration before or after now (`15m`, `24h`, `30d`).
 import { Failure } from './failure.ts';
 
 const form = /^(\d{1,6})([smhdw])$/;
@@ -15,10 +15,10 @@ function timeAt(option: string, text: string, now: Date, direction: 1 | -1): str
   const [day] = /^\d{4}-\d{2}-\d{2}/.exec(text) ?? [];
   if (day !== undefined) {
     const midnight = new Date(`${day}T00:00:00Z`);
-    // The 30th of February would become a day in March.
+    // `Date` would turn the 30th of February into a day in March.
     if (Number.isNaN(midnight.getTime()) || midnight.toISOString().slice(0, 10) !== day)
       throw new Failure(`${option} ${text} contains a day that does not exist`);
-    // The tables print times in this form.
+    // The tables print times with a space in place of `T`. Such a time is accepted too.
     return text.replace(/^(\S{10}) (?=\d)/, '$1T');
   }
   throw new Failure(`${option} must be a time such as 15m, 24h or 30d, or an ISO 8601 date-time, but is ${text}`);

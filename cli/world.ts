@@ -1,5 +1,6 @@
-// What a program of commands uses of the process around it. `process-world.ts` makes it of the real process; tests pass
-// their own. Besides `hook-main.ts`, nothing else in this folder reads the environment, the clock or a stream of the process.
+// Describes what a command-line program uses of its process. `process-world.ts` creates it from the real process; tests
+// create their own. Apart from `process-world.ts` and `hook-main.ts`, nothing in this folder reads the environment, the
+// clock or a stream of the process.
 import type { Readable, Writable } from 'node:stream';
 
 export interface Sink extends Writable {
@@ -8,7 +9,8 @@ export interface Sink extends Writable {
 }
 
 /**
- * Asks the user at the terminal, on standard error. Each function throws a Failure when the user leaves with Ctrl-C.
+ * Asks the user at the terminal, on standard error. Each function throws a Failure when the user leaves, for example
+ * with Ctrl-C.
  */
 export interface Prompts {
   readonly secret: (message: string) => Promise<string>;
@@ -28,12 +30,12 @@ export interface World {
   readonly stdin: Readable;
   readonly stdout: Sink;
   readonly stderr: Sink;
-  /** Null when there is no terminal to ask at. */
+  /** Null when there is no terminal. */
   readonly prompts: Prompts | null;
   readonly now: () => Date;
   readonly random: () => number;
   /** Resolves after `ms`, or as soon as the signal is aborted. */
   readonly wait: (ms: number, signal?: AbortSignal) => Promise<void>;
-  /** From the call on, Ctrl-C and SIGTERM abort this signal instead of ending the process. */
+  /** Returns a signal. After this call, Ctrl-C and SIGTERM abort the signal and no longer end the process. */
   readonly interruption: () => AbortSignal;
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
-// Stands here, and not in dist, so that npm can link it before anything is built. It runs the commands of the control
-// plane, and passes every other command on to `tollgate`: installed hooks hold this path, and a coding agent runs the
-// call where their program is gone.
+// The program `tollgate-control-plane`. This file is not in `dist`, so that npm can link it before anything is built.
+// It runs the commands of the control plane, and passes every other command to `tollgate`. Installed hooks contain the
+// path of this file. If it did not exist, a coding agent would make the tool call without a decision.
 import { existsSync } from 'node:fs';
 
 const [, , command] = process.argv;
@@ -15,12 +15,14 @@ async function runOwn() {
     process.stderr.write('tollgate-control-plane is not built yet; run: npm run build\n');
     process.exit(1);
   }
-  // Process 1 of a container loses a signal that has no listener: until the program does, it ends here.
+  // As process 1 of a container, Node ignores a signal that has no listener. Until the program adds its own listener
+  // for SIGTERM, this listener ends the process.
   if (process.pid === 1) {
     const end = () => process.exit(143);
     process.on('SIGTERM', end);
     process.on('newListener', (name, listener) => {
-      // Once that one is there: without any, Node would stop hearing the signal.
+      // Removes `end` only after the program's listener is added. Without any listener, Node would no longer receive
+      // the signal.
       if (name === 'SIGTERM' && listener !== end) queueMicrotask(() => process.off('SIGTERM', end));
     });
   }
@@ -31,7 +33,7 @@ async function passOn() {
   try {
     await import('@tollgate/cli/bin.js');
   } catch (error) {
-    // With 2 a host does not run the call.
+    // With exit code 2, a coding agent does not make the tool call.
     const code = command === 'hook' ? 2 : 1;
     const isMissing = String(error).includes("Cannot find package '@tollgate/cli'");
     process.stderr.write(`tollgate: ${isMissing ? 'the package @tollgate/cli is not installed; run: npm ci' : error?.stack}\n`);

@@ -1,5 +1,5 @@
-// Loads the contract at run time: the service definitions for servers and the client classes for sidecars. The
-// generated types in `gen` describe their messages.
+// Loads the contract at run time. Servers use its service definitions, and sidecars use its client classes. The
+// generated types in `gen` describe the messages.
 import { createRequire } from 'node:module';
 import { dirname } from 'node:path';
 import { type ChannelCredentials, type ChannelOptions, loadPackageDefinition } from '@grpc/grpc-js';
@@ -32,7 +32,7 @@ export type { SyncRequest, SyncRequest__Output } from './gen/tollgate/v1/SyncReq
 export type { SyncResponse, SyncResponse__Output } from './gen/tollgate/v1/SyncResponse.ts';
 export { counterFrom, counterOf } from './quota-counter.ts';
 
-// The path is the same from the sources and from dist.
+// This path is the same when the code runs from the sources and when it runs from dist.
 const packageRoot = dirname(createRequire(import.meta.url).resolve('@tollgate/proto/package.json'));
 
 const definition = loadSync(['tollgate/v1/policy.proto', 'tollgate/v1/audit.proto', 'tollgate/v1/quota.proto'], {
@@ -43,7 +43,8 @@ const definition = loadSync(['tollgate/v1/policy.proto', 'tollgate/v1/audit.prot
   oneofs: true,
 });
 
-// grpc-js types a loaded package only by its names. The generated types come from the same files.
+// The types of grpc-js contain only the names in a loaded package. The generated types come from the same files, so
+// they fit.
 const loaded = loadPackageDefinition(definition) as unknown as PolicyPackage & AuditPackage & QuotaPackage;
 
 export const policyService = loaded.tollgate.v1.PolicyService.service;

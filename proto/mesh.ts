@@ -22,7 +22,7 @@ export type { CheckRequest, CheckRequest__Output } from './gen/envoy/service/aut
 export type { CheckResponse } from './gen/envoy/service/auth/v3/CheckResponse.ts';
 export type { Struct__Output } from './gen/google/protobuf/Struct.ts';
 
-// The path is the same from the sources and from dist.
+// This path is the same when the code runs from the sources and when it runs from dist.
 const packageRoot = dirname(createRequire(import.meta.url).resolve('@tollgate/proto/package.json'));
 
 const definition = loadSync(['envoy/service/auth/v3/external_auth.proto', 'agentgateway/dev/ext_mcp/ext_mcp.proto'], {
@@ -33,13 +33,14 @@ const definition = loadSync(['envoy/service/auth/v3/external_auth.proto', 'agent
   oneofs: true,
 });
 
-// grpc-js types a loaded package only by its names. The generated types come from the same files.
+// The types of grpc-js contain only the names in a loaded package. The generated types come from the same files, so
+// they fit.
 const loaded = loadPackageDefinition(definition) as unknown as ExtMcpPackage & AuthorizationPackage;
 
 export const authorizationService = loaded.envoy.service.auth.v3.Authorization.service;
 export const extMcpService = loaded.agentgateway.dev.ext_mcp.ExtMcp.service;
 
-/** Creates clients like those of Envoy and agentgateway, at `address` (`host:port`). */
+/** Creates a client like those in Envoy and agentgateway, at `address` (`host:port`). */
 export const createAuthorizationClient = (address: string, credentials: ChannelCredentials): AuthorizationClient =>
   new loaded.envoy.service.auth.v3.Authorization(address, credentials);
 

@@ -1,4 +1,4 @@
-// Converts the counter of an ask between a message and a plain value. Both programs read and write it.
+// Converts the counter of an ask from a gRPC message to a plain value, and back. Both programs use these functions.
 import type { QuotaCounter, RunOf } from './contract/index.ts';
 import type { Counter, Counter__Output } from './gen/tollgate/v1/Counter.ts';
 import type { SharedRun__Output } from './gen/tollgate/v1/SharedRun.ts';
@@ -14,13 +14,13 @@ export const counterOf = (counter: QuotaCounter): Counter =>
         },
       };
 
-/** Null: the message names no counter. */
+/** Returns the counter in a message. Null: the message names no counter. */
 export function counterFrom(message: Counter__Output | null | undefined): QuotaCounter | null {
   if (message?.limit != null) return { kind: 'limit', originSub: message.limit.originSub, id: message.limit.id };
   if (message?.run != null) return { kind: 'run', id: message.run.id, agentId: message.run.agentId, of: runFrom(message.run) };
   return null;
 }
 
-/** Null: the message does not contain it. */
+/** Returns the description of a run in a message. Null: the message does not contain it. */
 const runFrom = ({ keyId, sub, sessionId, agents }: SharedRun__Output): RunOf | null =>
   agents.length === 0 ? null : { keyId, sub, sessionId, agents };

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Stands here, and not in dist, so that npm can link it before anything is built.
+// Starts the sidecar process. This file is not in dist, so that npm can link it before anything is built.
 import { existsSync } from 'node:fs';
 
 const main = new URL('./dist/app/main.js', import.meta.url);
@@ -7,12 +7,14 @@ if (!existsSync(main)) {
   process.stderr.write('tollgate-sidecar is not built yet; run: npm run build\n');
   process.exit(1);
 }
-// Process 1 of a container loses a signal that has no listener: until the program does, it ends here.
+// In a container, process 1 ignores a signal for which it has no listener. Until the program has its own listener, this
+// one ends the process.
 if (process.pid === 1) {
   const end = () => process.exit(143);
   process.on('SIGTERM', end);
   process.on('newListener', (name, listener) => {
-    // Once that one is there: without any, Node would stop hearing the signal.
+    // This listener is removed after the program has added its own. If no listener existed in between, Node would no
+    // longer receive the signal.
     if (name === 'SIGTERM' && listener !== end) queueMicrotask(() => process.off('SIGTERM', end));
   });
 }

@@ -1,4 +1,4 @@
-// The library: a sidecar inside the agent's own process. It loads no HTTP server.
+// Exports the library: a sidecar inside the agent's own process. It loads no HTTP server.
 import { type Run, type RunOptions, startRun } from './doors/library/library.ts';
 import { AppError } from '@tollgate/proto/contract';
 import { type LinkTls, optionNames, readTls, type TlsOptions } from './engine/link/tls/options.ts';
@@ -19,24 +19,24 @@ export type { TlsOptions } from './engine/link/tls/options.ts';
 export { type Denial, denialText, type Permit, ToolDenied, type Verdict } from './engine/govern/verdict.ts';
 
 export interface ConnectOptions {
-  /** `host:port` of the control plane's gRPC. */
+  /** The gRPC address of the control plane, as `host:port`. */
   readonly controlPlane: string;
   /** A key with the scopes `sidecar.library` and `govern`. To name other users, it also needs `govern.impersonate`. */
   readonly key: string;
   /** Folder of the spool and the last good snapshot. Default `./.tollgate/sidecar`. */
   readonly spoolDir?: string;
   /**
-   * What an entry survives before `decide` answers: a kill of the process (default), a power loss, or (after the
-   * control plane has committed it) the loss of this machine. For the last it waits at most 5 s, then it denies with
-   * `audit_unavailable`.
+   * What an entry survives before `decide` answers: a kill of the process (default), a power loss, or the loss of this
+   * machine. In the last case, `decide` waits at most 5 s until the control plane has committed the entry. Then it
+   * denies with `audit_unavailable`.
    */
   readonly durability?: Durability;
   /**
-   * The maximum size of the spool in bytes, including what earlier processes left there. Beyond it calls are denied.
-   * Default 1 GiB.
+   * The maximum size of the spool in bytes, including what earlier processes left there. If the spool is full, calls
+   * are denied. Default 1 GiB.
    */
   readonly spoolBytesMax?: number;
-  /** What entries store of an input. Default `full`. */
+  /** What an entry stores of the input of a call: the whole input, or only its digest. Default `full`. */
   readonly auditInput?: 'full' | 'digest';
   /** Allows a connection beyond loopback without TLS. */
   readonly plaintext?: boolean;

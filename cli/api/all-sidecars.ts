@@ -2,7 +2,7 @@
 import { type Row, rowsIn } from './answer.ts';
 import type { Client } from './client.ts';
 
-/** Returns all pages as one answer. The newest revision is the one of the last page. */
+/** Returns all pages as one answer, with the revision of the last page, which is the newest. */
 export async function readAllSidecars(client: Client): Promise<Row> {
   const sidecars: Row[] = [];
   for (let cursor: string | undefined; ; ) {

@@ -1,5 +1,5 @@
 // Sends REST requests to a control plane. Reads that are answered with 429 or 503 are retried, at most three times.
-// Every other error answer is a Failure in words. The key is sent only in one header.
+// Every other error answer is thrown as a Failure that explains it. The key is sent only in the header `authorization`.
 import { type Row, given, isRow } from './answer.ts';
 import { Failure, Outage } from '../failure.ts';
 import { explainNetworkError, explainRefusal, retryAfterMs } from './refusals.ts';
@@ -11,7 +11,7 @@ type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 interface Question {
   readonly query?: Row;
   readonly body?: unknown;
-  /** The write succeeds only if this is still the newest revision. */
+  /** The write succeeds only if its target is unchanged since this revision. */
   readonly ifMatch?: number;
   /** The request uses POST but changes nothing. */
   readonly asksOnly?: boolean;
@@ -26,14 +26,15 @@ export interface Client {
   readonly url: string;
   readonly workspace: string;
   /**
-   * `{workspace}` in the path is replaced by the workspace of the key. Returns the answer's object; throws a Failure
-   * otherwise.
+   * Sends a request and returns the object in the answer. Throws a Failure for any other answer. `{workspace}` in the
+   * path is replaced by the workspace of the key.
    */
   readonly ask: (method: Method, path: string, question?: Question) => Promise<Row>;
-  /** Sends a GET and returns only the status. */
+  /** Sends a GET and returns only the status. Throws a Failure for 429 and for 500 or above. */
   readonly probe: (path: string) => Promise<number>;
   /**
-   * Returns the pieces of a streamed answer. The time limit applies to its beginning; the signal applies to all of it.
+   * Returns the pieces of a streamed answer. The time limit applies only to the beginning of the answer; the signal
+   * applies to the whole answer.
    */
   readonly stream: (method: Method, path: string, question?: StreamQuestion) => Promise<AsyncIterable<string>>;
 }
@@ -41,14 +42,17 @@ export interface Client {
 export interface ClientConfig {
   readonly url: string;
   readonly key: string;
-  /** The source of the key, for people. */
+  /** Where the key comes from, in words for messages. */
   readonly keyFrom: string;
   readonly workspace: string;
   readonly timeoutMs: number;
   readonly note: (text: string) => void;
 }
 
-/** The media types of streamed answers. Otherwise, another page would be read as an answer that was cut off. */
+/**
+ * The media types of streamed answers. An answer of another type is rejected: a web page, for example, would look like
+ * a stream that was cut off.
+ */
 const streamTypes = /^(?:application\/x-ndjson|text\/event-stream)\b/;
 
 const retriesMax = 3;
@@ -64,7 +68,7 @@ interface Sender {
   readonly answered: () => void;
 }
 
-/** Repeats a read that is answered with 429 or 503. */
+/** Sends a request. Repeats a read that is answered with 429 or 503. */
 async function send(
   { world, config, answered }: Sender,
   method: Method,
@@ -173,7 +177,10 @@ interface Asked {
   readonly asksOnly: boolean;
 }
 
-/** A write without a received answer may have been executed. */
+/**
+ * Returns lines that warn about a write whose answer was not received, because it may have been executed. Empty for a
+ * read.
+ */
 function perhapsDone({ method, path, asksOnly }: Asked): readonly string[] {
   if (method === 'GET' || asksOnly) return [];
   const look = path.includes('{workspace}') ? 'tollgate events' : 'tollgate workspace list';
@@ -221,7 +228,7 @@ function parseJson(text: string): unknown {
 
 /** Encodes a text from the command line as one segment of a path. */
 export function segment(text: string): string {
-  // A URL would resolve these to the parent path.
+  // In a URL, such a segment would lead to another path.
   if (text === '' || text === '.' || text === '..')
     throw new Failure(`the name ${text === '' ? '(empty)' : text} is not valid; give a name or an id`);
   return encodeURIComponent(text);

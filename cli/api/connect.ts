@@ -12,7 +12,7 @@ export interface Globals {
   readonly json?: true;
   readonly url?: string;
   readonly profile?: string;
-  /** Absent: not given. */
+  /** In seconds. Absent: the default. */
   readonly timeout?: string;
 }
 
@@ -31,7 +31,7 @@ const standardUrl = 'http://127.0.0.1:8080';
 export async function connect(world: World, globals: Globals, note: (text: string) => void): Promise<Client> {
   const named = filled(globals.url) ?? filled(world.env['TOLLGATE_URL']);
   const fromEnvironment = filled(world.env['TOLLGATE_KEY']);
-  // With both given, the profile is not read, so a broken profile causes no error.
+  // If both the address and the key are given, the profile is not read. A broken profile then causes no error.
   const profile = named !== undefined && fromEnvironment !== undefined ? null : await readProfile(world, globals.profile);
   const key = fromEnvironment ?? profile?.key;
   if (key === undefined) throw new Failure('no key is set: set TOLLGATE_KEY, or store one with tollgate profile add <name> --url <url>');
@@ -52,14 +52,15 @@ export async function connectAsOperator(world: World, globals: Globals, note: (t
   const key = filled(world.env['TOLLGATE_OPERATOR_KEY']);
   if (key === undefined)
     throw new Failure("commands for workspaces need the operator's key: set TOLLGATE_OPERATOR_KEY to the value that the control plane has");
-  // The error for a character that a header cannot contain would quote the key.
+  // For an invalid character in a header, the HTTP library throws an error that quotes the value. The key must not be
+  // shown, so it is checked here.
   if (!/^[\x21-\x7e]+$/.test(key)) throw new Failure('TOLLGATE_OPERATOR_KEY must contain only printable ASCII characters without spaces');
   const named = filled(globals.url) ?? filled(world.env['TOLLGATE_URL']);
   const url = checkUrl(named ?? (await readProfile(world, globals.profile))?.url ?? standardUrl, world.env);
   return createClient(world, { url, key, keyFrom: 'TOLLGATE_OPERATOR_KEY', workspace: '', timeoutMs: answerMs(globals), note });
 }
 
-/** Returns the address without a trailing slash. */
+/** Returns the address without a trailing slash. Throws a Failure if it is not valid. */
 export function checkUrl(text: string, env: World['env']): string {
   const url = URL.canParse(text) ? new URL(text) : null;
   if (url === null || (url.protocol !== 'http:' && url.protocol !== 'https:'))
@@ -74,7 +75,7 @@ export function checkUrl(text: string, env: World['env']): string {
 }
 
 const standardTimeout = '30';
-/** No run may last longer than this. */
+/** The maximum of `--timeout`. No run can last longer. */
 const timeoutSecondsMax = 86_400;
 const answerMsMax = 300_000;
 
@@ -85,7 +86,7 @@ export function timeoutOf({ timeout = standardTimeout }: Globals): number {
   return seconds * 1_000;
 }
 
-/** A run may have a longer time limit. The wait for any other answer is at most `answerMsMax`. */
+/** Returns how long the client waits for an answer, at most `answerMsMax`. Only a run may have a longer time limit. */
 const answerMs = (globals: Globals): number => Math.min(timeoutOf(globals), answerMsMax);
 
 const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[(.*)\]$/, '$1');

@@ -1,17 +1,20 @@
-// Finds keys with `sidecar.sync` that only libraries use. For these, `sidecar.library` is enough, and such a key is
-// worth much less to a thief.
+// Finds keys with the scope `sidecar.sync` that only libraries use. For libraries the scope `sidecar.library` is
+// enough, and a stolen key with that scope is much less useful.
 import { readAllSidecars } from './all-sidecars.ts';
 import { type Row, rowsIn } from './answer.ts';
 import type { Client } from './client.ts';
 import { Failure } from '../failure.ts';
 
-/** A sidecar stays listed for a week after it has disconnected. */
+/**
+ * A key that only libraries use. This is known from the list of sidecars, in which a sidecar stays for a week after it
+ * has disconnected.
+ */
 export interface LibraryKey {
   readonly id: string;
   readonly name: string;
 }
 
-/** `keys`: the answer of `keys list`. The result is empty if the caller must not read the sidecars. */
+/** `keys`: the answer of `keys list`. The result is empty if the sidecars cannot be read. */
 export async function findLibraryKeys(client: Client, keys: readonly Row[]): Promise<readonly LibraryKey[]> {
   const answer = await readAllSidecars(client).catch((error: unknown) => {
     if (error instanceof Failure) return { sidecars: [] };
@@ -27,8 +30,8 @@ export async function findLibraryKeys(client: Client, keys: readonly Row[]): Pro
 }
 
 /**
- * Checks the workspace that this machine is configured for. The result is empty without such a workspace, or if the key
- * lacks permission to list keys.
+ * Checks the workspace that this machine is configured for. The result is empty if there is no such workspace, or if
+ * its keys cannot be listed.
  */
 export async function libraryKeysHere(connect: () => Promise<Client>): Promise<readonly LibraryKey[]> {
   try {

@@ -25,7 +25,7 @@ export function explainRefusal({ url, keyFrom, method, path, response: { status,
     return new Failure(
       `${url} answered ${status}, but not with the JSON of a control plane; check that the URL is the REST address of a control plane`,
     );
-  // A message that is made of its details would be printed twice.
+  // If the message consists of its details, it would be printed twice.
   const lines = details.length > 1 ? details : [];
   const what = lines.length > 0 && said === lines.join('; ') ? `${asked} is rejected` : said;
   switch (status) {
@@ -52,7 +52,7 @@ export function explainRefusal({ url, keyFrom, method, path, response: { status,
   }
 }
 
-/** Null when the header is absent or a date, which the server never sends. */
+/** Returns the wait in ms; null if the header is absent or is a date. The server never sends a date. */
 export const retryAfterMs = (header: string | null): number | null =>
   header !== null && /^\d{1,9}$/.test(header) ? Number(header) * 1_000 : null;
 
@@ -61,7 +61,7 @@ const tlsCodes = /^(?:ERR_TLS_|ERR_SSL_|CERT_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED
 interface Unanswered {
   readonly url: string;
   readonly timeoutMs: number;
-  /** It has answered before, so it supports our protocol. */
+  /** Whether the server has answered before. If so, `http` or `https` in the URL is correct. */
   readonly answered: boolean;
   /** Lines to add when the request may have been executed. */
   readonly perhapsDone: readonly string[];

@@ -1,14 +1,14 @@
-// Reads streamed answers: lines of NDJSON, and Server-Sent Events. The library eventsource-parser is not used here. It
-// drops the ids of blocks without data, and the notes of the audit log are such blocks: their ids advance the place to
-// resume from.
+// Reads streamed answers: lines of NDJSON, and Server-Sent Events. The library eventsource-parser is not used here,
+// because it drops the id of a block without data. Notes of the audit log are such blocks, and the client needs their
+// ids to resume after them.
 import { isRow, type Row } from './answer.ts';
 import { Failure, Outage } from '../failure.ts';
 
 const lineCharsMax = 16 * 1024 * 1024;
 
 /**
- * Yields each whole line, without its line end. Text after the last line end is not yielded: it was cut off, or it is
- * empty.
+ * Yields each whole line, without its line end. Throws if text remains after the last line end, because the answer was
+ * cut off.
  */
 export async function* linesOf(pieces: AsyncIterable<string>): AsyncGenerator<string> {
   let rest = '';
@@ -31,7 +31,7 @@ export interface SentEvent {
   readonly event: string;
   /** Null when the block has no id. */
   readonly id: string | null;
-  /** Null when the block is only a comment. */
+  /** Null when the block has no data, for example only a comment. */
   readonly data: string | null;
   readonly comment: string | null;
 }

@@ -1,6 +1,7 @@
-// Follows the audit log. States: connecting; following (each entry moves the place to resume from); waiting (after a
-// loss of the connection, increasingly long up to a maximum), then connecting again with the last id. An error answer,
-// or a failure of the very first connection, is a Failure. The signal ends the function without an error.
+// Follows the audit log. States: connecting; following (stores the id of each entry, to resume after it); waiting
+// (after a loss of the connection, longer each time up to a maximum), then connecting again with the last id. A failure
+// of the first connection is thrown. Later, only an error that a retry cannot correct is thrown. The signal ends the
+// function without an error.
 import type { Row } from './answer.ts';
 import type { Client } from './client.ts';
 import { Outage } from '../failure.ts';
@@ -17,7 +18,9 @@ interface Following {
 
 const firstWaitMs = 250;
 const waitMsMax = 15_000;
-/** The server sends something every 15 s. After three times that without data, the connection is considered dead. */
+/**
+ * The server sends something every 15 s. If no data arrives for three times as long, the connection is considered lost.
+ */
 const silenceMsMax = 45_000;
 
 /** An entry's JSON, and the id with which to resume after it. */
@@ -45,9 +48,11 @@ export async function* tailEntries(
       });
       connected = true;
       for await (const { event, id, data, comment } of eventsOf(heard(pieces, silence))) {
-        // Notes have ids too, which advance past entries that the filters exclude.
+        // Notes have ids too. The id of a note is after the entries that the filters exclude, so they are not read
+        // again.
         last = id ?? last;
-        // The greeting alone does not prove that the stream works.
+        // The greeting `listening` alone does not prove that the stream works. The wait is reset only after something
+        // else arrives.
         if (comment !== 'listening') waitMs = firstWaitMs;
         if (comment?.startsWith('ended: ') === true) note(comment);
         if (event === 'entry' && data !== null) yield { data, id: last };
@@ -58,13 +63,14 @@ export async function* tailEntries(
       if (!(error instanceof Outage) || !connected) throw error;
       note(`${error.message}; connecting again`);
     }
-    // Full jitter, so that many clients that lost one control plane do not reconnect at the same instant.
+    // The wait is random ("full jitter"). If many clients lose the same control plane, they do not all reconnect at the
+    // same instant.
     await world.wait(world.random() * waitMs, signal);
     waitMs = Math.min(waitMs * 2, waitMsMax);
   }
 }
 
-/** Aborts after too long without data. */
+/** Yields the pieces. Aborts `silence` if no data arrives for `silenceMsMax`. */
 async function* heard(pieces: AsyncIterable<string>, silence: AbortController): AsyncGenerator<string> {
   const timer = setTimeout(() => silence.abort(), silenceMsMax);
   try {

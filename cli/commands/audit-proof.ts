@@ -1,5 +1,5 @@
-// `tollgate audit checkpoint`, `keys` and `verify`: produce what to keep of the log, and check an export against it.
-// `verify` needs no network: it reads only a file and the kept data.
+// `tollgate audit checkpoint`, `keys` and `verify`: create a checkpoint of the log, list its public keys, and check an
+// export against stored checkpoints and keys. `verify` needs no network: it reads only files.
 import { createReadStream } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import type { Command } from 'commander';
@@ -123,7 +123,7 @@ async function readKept(file: string): Promise<Kept> {
   return { name: file, note };
 }
 
-/** Accepts a key, or a file of keys. */
+/** Reads public keys. `given`: a key, or a file with one key per line. */
 async function readKeys(given: string): Promise<readonly LogKey[]> {
   const own = parseLogKey(given);
   if (own !== null) return [own];
@@ -156,7 +156,7 @@ const textOf = (file: string): Promise<string> =>
 const unreadable = (file: string, error: unknown): Failure =>
   new Failure(`${file} cannot be read (${error instanceof Error && 'code' in error ? String(error.code) : 'unknown'})`, [], error);
 
-/** Yields lines as bytes, without their line ends. A last line without a line end is torn. */
+/** Yields lines as bytes, without their line ends. `isTorn`: the last line has no line end, so it was cut off. */
 async function* fileLines(file: string): AsyncGenerator<{ readonly line: Uint8Array; readonly isTorn: boolean }> {
   let rest: Buffer = Buffer.alloc(0);
   try {

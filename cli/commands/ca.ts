@@ -1,4 +1,4 @@
-// `tollgate ca`: prints the authorities with which sidecars check the control plane.
+// `tollgate ca`: prints the certificate authorities with which sidecars verify the control plane.
 import type { Command } from 'commander';
 import { textIn } from '../api/answer.ts';
 import { act, type Asked, type Cli } from '../command.ts';

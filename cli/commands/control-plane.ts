@@ -1,5 +1,5 @@
-// `tollgate start`, `recover` and `restore` are commands of `tollgate-control-plane`. For one version they are passed on
-// to that program, in this process, with a line on standard error.
+// `tollgate start`, `recover` and `restore`: these commands now belong to the program `tollgate-control-plane`. For one
+// version, `tollgate` still accepts them: it runs that program in this process and writes a notice to standard error.
 import { createRequire } from 'node:module';
 import type { Command } from 'commander';
 import { act, type Asked, type Cli, type ExitCode } from '../command.ts';
@@ -31,7 +31,10 @@ interface Restoring {
 
 const packageName = '@tollgate/control-plane';
 
-/** `control-plane/app/commands.ts`. The command line does not depend on that package. */
+/**
+ * The part of `control-plane/app/commands.ts` that is used here. The type is repeated because the command line does not
+ * depend on that package.
+ */
 interface ControlPlaneCommands {
   readonly runCommand: (words: readonly string[], world: World) => Promise<ExitCode>;
 }

@@ -42,9 +42,12 @@ interface HooksSeen {
   /** `command` or `http`. */
   readonly way: string;
   readonly proof: Proof;
-  /** Why the host would not ask before every call, in words. */
+  /** Reasons, in words, why a call could run without a decision. */
   readonly off: readonly string[];
-  /** Whether the call is also denied when the program of the hook is missing; null: the hook starts no program. */
+  /**
+   * Whether the call is also denied when the program of the hook is missing; null: this cannot be tested, for example
+   * because the hook starts no program.
+   */
   readonly deniesWithoutProgram: boolean | null;
   /** A remark about the host's version, in words; null: no remark. */
   readonly version: string | null;
@@ -90,7 +93,7 @@ async function examineHost(world: World, host: HostName): Promise<HostSeen> {
   for (const scope of ['user', 'project'] as const) {
     try {
       const { path, text, installed } = await findHooks(world, host, scope);
-      // In the user's home folder, both scopes have the same file.
+      // In the user's home folder, both scopes have the same file. It is listed only once.
       if (installed === null || hooks.some((one) => one.path === path)) continue;
       const { way, gaps } = installed;
       const skips = host === 'codex' ? await whyCodexSkips(world, { scope, path, text }) : [];
@@ -114,7 +117,7 @@ async function examineHost(world: World, host: HostName): Promise<HostSeen> {
 
 interface VersionWords {
   readonly words: string;
-  /** This version might ignore an answer. */
+  /** The host is older than the version for which the hooks were installed, so it may ignore some answers. */
   readonly isOff: boolean;
 }
 
@@ -165,7 +168,10 @@ async function inputIn(path: string): Promise<Row> {
   return value['input'];
 }
 
-/** Events of one specific tool are excluded, because they cannot ask for another tool. */
+/**
+ * Whether the input is from an event before a call, with a field for the name of the tool. Events for one specific tool
+ * have no such field: they cannot ask for the test tool, so they are skipped.
+ */
 const isBefore = (input: Row): boolean =>
   ['toolName', 'tool_name', 'tool'].some((name) => name in input) &&
   !('toolResult' in input) &&
@@ -210,7 +216,10 @@ function hostLines({ host, found, hooks, problems }: HostSeen): readonly string[
   ].map(escapeText);
 }
 
-/** If a host does not ask, the sidecar's answer has no effect. */
+/**
+ * Describes the result for hooks. If calls could run without a decision, the sidecar's answer has no effect, so the
+ * proof is not shown.
+ */
 const hookWords = ({ off, proof }: Pick<HooksSeen, 'off' | 'proof'>): string =>
   off.length === 0 ? proofWords(proof) : `CALLS WOULD RUN WITHOUT A DECISION: ${off.join('; ')}`;
 

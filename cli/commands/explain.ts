@@ -82,7 +82,7 @@ const layerLine = (layer: Row): string =>
 /** Whether the layer has a rule about the call. */
 const speaks = ({ rule }: Row): boolean => isRow(rule) && Object.keys(rule).length > 0;
 
-/** Each way is a list of changes that are all necessary. */
+/** Returns the ways to allow the call, one line each. All changes of a way are necessary. */
 function waysOf(answer: Row): readonly string[] {
   const ways = answer['wouldAllow'];
   if (!Array.isArray(ways)) return [];

@@ -1,5 +1,5 @@
 // `tollgate audit export --proof`: exports the log as its hash chain. It is written byte for byte as received, because
-// any other form of a line would be rejected as changed.
+// `verify` rejects any other form of a line as changed.
 import { readFile } from 'node:fs/promises';
 import { parseLine, parseNote } from '@tollgate/proto/chain';
 import type { Row } from '../api/answer.ts';
@@ -16,7 +16,7 @@ interface Options {
   readonly after?: string;
 }
 
-/** `filters`: other options of the command, which a proof cannot have. */
+/** `filters`: options that exclude entries. They are not allowed with a proof. */
 export async function exportProof({ world, options, print, client }: Asked<Options>, filters: Row): Promise<ExitCode> {
   const { output, proof, after } = options;
   const [filter] = Object.keys(filters);

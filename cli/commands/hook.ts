@@ -11,28 +11,31 @@ export interface HookWorld extends Surroundings {
   readonly err: (text: string) => void;
 }
 
-/** More than the sidecar's own time limit, and less than the 10 s that the hosts' settings contain. */
+/**
+ * Time limit for the sidecar's answer. It is longer than the sidecar's own time limit, and shorter than the 10 s in the
+ * hosts' settings.
+ */
 export const timeoutMs = 4_000;
 /** The largest input that a sidecar accepts. */
 const inputBytesMax = 1024 * 1024;
 const answerBytesMax = 16 * 1024 * 1024;
 
 /**
- * `answerHeader` of the sidecar's hosts. Any program may listen at the address, and some hosts treat an empty answer as
- * an allow.
+ * A header that only a sidecar sends; the same as `answerHeader` in the sidecar's code for hosts. Any program may
+ * listen at the address, and some hosts treat an empty answer as an allow.
  */
 const answerHeader = 'x-tollgate-answer';
 
 /** The options about the caller, from the command line in the host's settings. */
 export interface HookSaid {
   readonly hostVersion: string | null;
-  /** Empty: not given. */
+  /** The name of the agent; empty: not given. */
   readonly agent: string;
 }
 
 const nothingSaid: HookSaid = { hostVersion: null, agent: '' };
 
-/** Returns the exit code. If `name` is no known host, the call is rejected as the sidecar rejects it. */
+/** Asks the sidecar and prints its answer. Returns the exit code. If `name` is not a known host, the call is denied. */
 export async function runHook(name: string, world: HookWorld, said: HookSaid = nothingSaid): Promise<number> {
   let text = '';
   try {
@@ -56,7 +59,8 @@ async function askSidecar(host: string, input: Buffer, { env, home }: HookWorld,
   const connection = readConnection({ env, home });
   if ('problem' in connection) throw new Error(connection.problem);
   const { sidecar, key } = connection;
-  // The error for a character that a header cannot contain would quote the key.
+  // For an invalid character in a header, Node throws an error that quotes the value. The key must not be shown, so it
+  // is checked here.
   if (!/^[\x21-\x7e]+$/.test(key)) throw new Error(`${connection.keyFrom} is not a valid key`);
   const headers = {
     authorization: `Bearer ${key}`,
@@ -95,7 +99,7 @@ async function askSidecar(host: string, input: Buffer, { env, home }: HookWorld,
   return text;
 }
 
-/** A character that a header cannot contain would be sent as another character. */
+/** Returns the text if a header can contain it; throws otherwise. A header would transmit other characters wrongly. */
 function headerText(text: string): string {
   if (!/^[ -~]+$/.test(text)) throw new Error('the name in the command of the hook is not ASCII; run tollgate hooks install again');
   return text;
@@ -107,8 +111,8 @@ interface Answer {
 }
 
 /**
- * Returns why a sidecar would not give this answer; null: it is valid. Hosts treat an answer that they cannot read as
- * an allow.
+ * Returns why the answer is not a valid answer of a sidecar; null: it is valid. This check is needed because hosts
+ * treat an answer that they cannot read as an allow.
  */
 async function problemIn(name: string, kind: string, text: string): Promise<string | null> {
   const says = saysSomething(text);

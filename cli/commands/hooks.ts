@@ -1,5 +1,6 @@
 // `tollgate hooks`: configures the coding agents of this machine to ask their sidecar before and after each tool call.
-// Also `tollgate hook` for this command line; hosts start that command through the shorter `hook-main.ts`.
+// Also adds the command `tollgate hook` to this command line. Hosts start that command through `hook-main.ts`, which
+// loads less code.
 import { hosts, isHost, nameProblem, parseKey, type HostName } from '@tollgate/proto/contract';
 import { Argument, type Command } from 'commander';
 import { act, type Asked, type Cli, type ExitCode } from '../command.ts';
@@ -109,15 +110,15 @@ async function lineFor(world: Asked<Options>['world'], host: HostName, scope: Sc
   if (problem !== null) throw new Failure(`the agent's name ${problem}`);
   return {
     program: scope === 'project' ? 'tollgate' : world.self,
-    // The users of a project have different versions.
+    // The users of a project may have different versions of the host.
     hostVersion: scope === 'project' ? null : await versionOf(world, hostSettings[host].programs),
     agent: agent ?? (await agentThere(world, host, scope)) ?? host,
   };
 }
 
 /**
- * Returns the agent name of the installed hooks, which is kept because rules are written for it. Hooks from before
- * 2026-11 have none (empty). Null: there are no hooks.
+ * Returns the agent name in the installed hooks. It is kept because rules refer to it. Hooks from before 2026-11 have
+ * no name, so the result is empty. Null: there are no hooks.
  */
 async function agentThere(world: Asked<Options>['world'], host: HostName, scope: Scope): Promise<string | null> {
   const { installed } = await findHooks(world, host, scope);

@@ -1,4 +1,5 @@
-// `tollgate inject`: applies the webhook's change of pods to files, with the same code. It contacts no control plane.
+// `tollgate inject`: changes pods in files as the injection webhook does, with the same code. It contacts no control
+// plane.
 import { readFile } from 'node:fs/promises';
 import type { Command } from 'commander';
 import type { InjectSettings, Outcome } from '@tollgate/inject';
@@ -48,7 +49,7 @@ async function injectFiles({ world, options, print }: Asked<Options>): Promise<v
   return writeAll(world.stdout, texts.join('---\n'));
 }
 
-/** One value is printed as it is, several as a List, which kubectl accepts. */
+/** Returns one value as it is, and several values as a `List`, which kubectl accepts. */
 const jsonOf = (values: readonly unknown[]): unknown =>
   values.length === 1 ? values[0] : { apiVersion: 'v1', kind: 'List', items: values };
 

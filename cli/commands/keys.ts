@@ -48,7 +48,10 @@ export function addKeyCommands(program: Command, cli: Cli): void {
   group.command('revoke').description('revoke a key; it stops at once').argument('<id>', 'id of the key').action(act(cli, revokeKey));
 }
 
-/** The option takes one scope and can be repeated, so that it does not consume the argument after it. */
+/**
+ * Creates the option `--scope`. It takes one scope and can be repeated. An option with a list of values would also
+ * consume the argument after it.
+ */
 function scopeOption(description: string): Option {
   const option = new Option('--scope <scope>', description).choices(scopes);
   return option.argParser((scope, before: readonly string[] | undefined) => {

@@ -122,7 +122,10 @@ const applying =
   (client, { dryRun, ifMatch }) =>
     client.ask('POST', `${admin}/policies/apply`, { body: { ...documents, dryRun }, asksOnly: dryRun, ...ifMatch });
 
-/** On a terminal: shows what would change, asks, and applies only the changes that were shown. */
+/**
+ * Applies a change of policies. On a terminal it first shows what would change and asks. Then it applies only the
+ * changes that were shown.
+ */
 async function change({ world, options, print, client: connect }: Asked<Change>, send: Send): Promise<ExitCode> {
   const client = await connect();
   if (options.dryRun === true) return showDryRun(print, await send(client, { dryRun: true }));

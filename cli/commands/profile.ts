@@ -48,7 +48,10 @@ async function readKey({ world, options }: Asked<{ readonly keyStdin?: true }>):
   return world.prompts.secret('Key');
 }
 
-/** Sends requests that every key may send. If the key lacks permission (403), it is still valid. */
+/**
+ * Tests the key with read requests until an answer shows the result. 401: the key is not valid. 403: the key is valid
+ * but lacks permission.
+ */
 async function tryKey(client: Client): Promise<void> {
   for (const path of ['/{workspace}/admin/session', '/api/v1/models', '/api/v1/agents']) {
     const status = await client.probe(path);

@@ -72,8 +72,8 @@ function timeLimit(options: Globals): { readonly signal: AbortSignal; readonly c
 }
 
 /**
- * Disconnecting also cancels a run, but a proxy in between might keep its connection open. Returns the outcome in
- * words.
+ * Cancels the run and returns the outcome in words. Disconnecting also cancels a run, but a proxy in between might keep
+ * its connection open.
  */
 async function cancelled(client: Client, { id }: Begun): Promise<string> {
   if (id === null) return 'no run had begun, or it is cancelled because the client disconnected';
@@ -92,7 +92,7 @@ interface Followed {
   readonly run: Begun;
 }
 
-/** Returns the result, which is in the last event. */
+/** Prints the events of a run until it ends. Returns the result, which is in the last event. */
 async function followRun(pieces: AsyncIterable<string>, { world, print, run }: Followed): Promise<Row> {
   let said = '';
   const say = async (delta: string): Promise<void> => {

@@ -61,7 +61,7 @@ function countOf(text: string): number {
   return Number(text);
 }
 
-/** The last line contains the result or the error. */
+/** Prints the progress and returns the result. The last line contains the result or an error; an error is thrown. */
 async function readResult(pieces: AsyncIterable<string>, { stderr }: World): Promise<Row> {
   const { isTTY = false } = stderr;
   let last: Row = {};

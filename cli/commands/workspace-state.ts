@@ -1,4 +1,4 @@
-// Commands of one request each: freezing the workspace, and lists of what the workspace contains.
+// `tollgate` commands that freeze the workspace, or list what it contains. Each sends one request.
 import type { Command } from 'commander';
 import { numberIn, rowsIn, textIn } from '../api/answer.ts';
 import { act, type Asked, type Cli } from '../command.ts';

@@ -14,12 +14,12 @@ import { findProgram } from './host-version.ts';
 import type { Shell } from './shell-line.ts';
 
 export interface Proof {
-  /** The host would not run the call. */
+  /** Whether the host would block the call. */
   readonly denied: boolean;
-  /** The sidecar denied the call. False if the hook denied it because it reached no sidecar. */
+  /** Whether the sidecar denied the call. False if the hook denied the call because it reached no sidecar. */
   readonly decided: boolean;
   readonly words: string;
-  /** The program with which the host starts the hook is not on this machine, so nothing was asked. */
+  /** The program with which the host starts the hook is not on this machine, so the sidecar was not asked. */
   readonly unproven?: true;
 }
 
@@ -43,7 +43,7 @@ const examples: Readonly<Record<HostName, Readonly<Record<string, unknown>>>> = 
 
 export const canaryOf = (host: HostName): string => JSON.stringify({ session_id: 'tollgate-doctor', cwd: '/', ...examples[host] });
 
-/** Returns a recorded input with the canary as its tool. */
+/** Returns a recorded input in which the tool is replaced by the canary, the test tool that every sidecar denies. */
 export const asCanary = (input: Readonly<Record<string, unknown>>): string =>
   JSON.stringify({ ...input, [['toolName', 'tool'].find((name) => name in input) ?? 'tool_name']: canaryTool });
 
@@ -60,7 +60,8 @@ export async function prove(world: World, host: HostName, way: Way, input: strin
 }
 
 /**
- * If the host leaves a variable empty, its key is rejected or its agent is not named. The words then list the variable.
+ * Sends the call with the headers that the host would send. If the sidecar did not deny it, the words also list the
+ * variables that are sent empty, such as the key.
  */
 async function proveByHttp(world: World, host: HostName, way: HttpWay, input: string): Promise<Proof> {
   const { headers, missing } = headersOf(way, world.env);
@@ -72,7 +73,7 @@ async function proveByHttp(world: World, host: HostName, way: HttpWay, input: st
 const noPowershell =
   'the host starts this hook with pwsh or powershell, and neither is on PATH; run tollgate doctor on a machine that has one';
 
-/** Runs the code of `tollgate hook` in this process. */
+/** Asks the sidecar with the code of `tollgate hook`, in this process. */
 export async function proveHere(world: World, host: HostName, input: string): Promise<Proof> {
   let [out, err] = ['', ''];
   const stdin = (async function* () {
@@ -83,7 +84,7 @@ export async function proveHere(world: World, host: HostName, input: string): Pr
 }
 
 function proofOf(host: HostName, out: string, err: string, code: number): Proof {
-  // If a hook ends with 2, a host obeys the exit code, whatever the hook prints.
+  // With exit code 2, the call is also denied if standard output contains a denial.
   const denied = blocks(host, { out, err, code }) || (code === 2 && hostNamed(host)?.before.denies(out) === true);
   const decided = denied && code === 0 && out.includes(canaryTool) && out.includes('call_malformed');
   const first = (text: string): string => text.trim().split('\n')[0] ?? '';
@@ -94,7 +95,10 @@ function proofOf(host: HostName, out: string, err: string, code: number): Proof 
   };
 }
 
-/** Runs the installed line with a missing program and returns the outcome; null: the line starts no program. */
+/**
+ * Runs the installed line with a missing program and returns the outcome. Null: it cannot be run here, for example
+ * because the line starts no program.
+ */
 export async function proveGone(world: World, host: HostName, way: Way): Promise<GoneProof | null> {
   const line = way.kind === 'command' ? withoutProgram(host, way.command) : null;
   if (way.kind !== 'command' || line === null || hostSettings[host].deniesByItself === true) return null;
@@ -109,14 +113,14 @@ export async function proveGone(world: World, host: HostName, way: Way): Promise
 }
 
 interface GoneProof {
-  /** The host would not run the call. */
+  /** Whether the host would block the call. */
   readonly blocks: boolean;
   readonly code: number;
 }
 
 /**
- * Judges as hosts do: a call is blocked by exit code 2 with a reason, or by exit code 0 with an answer that denies. Any
- * other end does not deny.
+ * Whether a host would block the call. It does so after exit code 2 with a reason on standard error (except Copilot
+ * CLI), and after exit code 0 with an answer that denies.
  */
 function blocks(host: HostName, { out, err, code }: Ended): boolean {
   if (code === 0) return hostNamed(host)?.before.denies(out) === true;
@@ -131,16 +135,16 @@ interface Ended {
 
 interface Started {
   readonly file: string;
-  /** Null: `file` is a line for the shell of this machine. */
+  /** The arguments of the program `file`. Null: `file` is a line for the shell of this machine. */
   readonly words: readonly string[] | null;
 }
 
-/** Returns how the host starts a line; null: its shell is not on this machine. */
+/** Returns a function that tells how the host starts a line. Null: the host's shell is not on this machine. */
 async function starterOf(world: World, host: HostName, shell: Shell = 'sh'): Promise<((line: string) => Started) | null> {
   if (shell !== 'powershell') return (line) => ({ file: line, words: null });
   const program = await findProgram(world, ['pwsh', 'powershell']);
   if (program === null) return null;
-  // Gemini CLI adds this too. Without it, PowerShell ends with 1 for any code except 0.
+  // Gemini CLI appends this text too. Without it, PowerShell ends with 1 for any exit code except 0.
   const more = host === 'gemini-cli' ? '; if ($LASTEXITCODE -ne 0) { exit $LASTEXITCODE }' : '';
   return (line) => ({ file: program, words: ['-NoProfile', '-NonInteractive', '-Command', line + more] });
 }
@@ -158,7 +162,7 @@ function start(world: World, { file, words }: Started, input: string): Promise<E
   });
 }
 
-/** Works as the host does: any status except 2xx allows the call. */
+/** Sends the request as the host does. Only an answer with status 200 can deny the call. */
 function post(url: string, headers: Readonly<Record<string, string>>, input: string): Promise<Ended> {
   return new Promise((done, fail) => {
     const send = url.startsWith('https:') ? secureRequest : request;
@@ -175,7 +179,7 @@ function post(url: string, headers: Readonly<Record<string, string>>, input: str
 
 interface Headers {
   readonly headers: Readonly<Record<string, string>>;
-  /** Which variable is empty and why, in words. */
+  /** The variables that are sent empty, each with the reason, in words. */
   readonly missing: readonly string[];
 }
 

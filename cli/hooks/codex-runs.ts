@@ -1,6 +1,6 @@
-// Finds out why Codex would not run our hooks although its settings contain them: Codex asks its user to trust each
-// hook first. Only Codex knows for certain whether it runs a hook, and is asked with `codex app-server` (JSON lines on
-// standard input and output). If it does not answer, its settings are read instead.
+// Finds out why Codex would not run our hooks although its settings contain them. Codex runs a hook only after its user
+// has trusted it. Only Codex knows for certain which hooks it runs, so it is asked with `codex app-server` (JSON lines
+// on standard input and output). If Codex does not answer, its settings are read instead.
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { isRow, type Row } from '../api/answer.ts';
@@ -37,7 +37,7 @@ export async function whyCodexSkips(here: Here, { scope, path, text }: Hooks): P
 
 const isKnown = (trust: Trust | undefined): boolean => trust !== undefined;
 
-/** Null: Codex does not read the file. */
+/** Returns the reasons in words. A trust of null means that Codex does not read the file. */
 function words(found: readonly (readonly [Place, Trust | null])[]): readonly string[] {
   const all = found.flatMap(([{ event }, trust]) => {
     switch (trust) {
@@ -56,7 +56,7 @@ function words(found: readonly (readonly [Place, Trust | null])[]): readonly str
   return [...new Set(all)];
 }
 
-/** Whether Codex trusts the folder or a parent of it. */
+/** Whether Codex trusts the current folder or a parent of it. */
 function isTrustedFolder(here: Here, user: Row): boolean {
   const path = pathsOf(here);
   const projects = isRow(user['projects']) ? Object.entries(user['projects']) : [];
@@ -74,7 +74,7 @@ interface Asking {
   readonly timeoutMs?: number;
 }
 
-/** The map has the keys that Codex gives the hooks; null: Codex did not answer. */
+/** Returns the trust of each hook, by the key that Codex uses for it. Null: Codex did not answer. */
 function askCodex({ program, env, cwd, timeoutMs = 5_000 }: Asking): Promise<ReadonlyMap<string, Trust> | null> {
   return new Promise((done) => {
     const child = spawn(program, ['app-server'], {

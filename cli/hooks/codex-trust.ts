@@ -1,9 +1,9 @@
-// Determines which hooks Codex runs: the hooks that its user has trusted in their present form. Codex (0.169) stores
-// for each hook, by its file, event and position, whether it is disabled and the digest of the trusted form. A hook
-// that was changed since then is not run.
+// Determines which hooks Codex runs: the hooks that its user has trusted in their present form. For each hook, Codex
+// (0.169) stores whether it is disabled, and the digest of the form that was trusted. The key of this data consists of
+// the file, the event and the position of the hook. Codex does not run a hook that was changed later.
 //
-// When our hooks are removed from a file, what Codex stores about hooks there is updated: keys of our hooks are removed,
-// and keys of later hooks get their new positions.
+// When our hooks are removed from a file, the stored data about the hooks of that file is updated: keys of our hooks
+// are removed, and keys of later hooks get their new positions.
 import { createHash } from 'node:crypto';
 import { isRow, type Row } from '../api/answer.ts';
 import { type Place, placesIn, type Removal, statesIn } from './hook-places.ts';
@@ -11,7 +11,7 @@ import { changeStateKeys, parseToml } from './edit-toml.ts';
 
 export type Trust = 'trusted' | 'untrusted' | 'changed' | 'disabled';
 
-/** Codex's stored name of an event, such as `pre_tool_use`. */
+/** Returns the name under which Codex stores an event, such as `pre_tool_use`. */
 const eventKey = (event: string): string => event.replaceAll(/(?<=[a-z])(?=[A-Z])/g, '_').toLowerCase();
 
 export const stateKey = (path: string, { event, group, at }: Pick<Place, 'event' | 'group' | 'at'>): string =>
@@ -20,7 +20,7 @@ export const stateKey = (path: string, { event, group, at }: Pick<Place, 'event'
 /** The timeout that Codex uses when a hook does not set one. */
 const standardSeconds = 600;
 
-/** Computed as Codex does: the digest of the fields that Codex reads of the hook, as JSON with sorted names. */
+/** Returns the digest of a hook as Codex computes it: over the fields that Codex reads, as JSON with sorted names. */
 export function hookHash({ event, handler, table }: Pick<Place, 'event' | 'handler' | 'table'>): string {
   const said: Row = isRow(handler) ? handler : {};
   const hook = {
@@ -39,8 +39,8 @@ export function hookHash({ event, handler, table }: Pick<Place, 'event' | 'handl
 }
 
 /**
- * Returns the trust that the user's settings (`states`) store for a hook in the file at any of `paths`, because a link
- * has two names.
+ * Returns whether Codex trusts a hook, from the data in the user's settings (`states`). `paths`: all paths of the file
+ * with the hook, because a file behind a link has two paths.
  */
 export function trustOf(states: Row, paths: readonly string[], place: Place): Trust {
   const state = paths.map((path) => states[stateKey(path, place)]).find(isRow);
@@ -51,7 +51,7 @@ export function trustOf(states: Row, paths: readonly string[], place: Place): Tr
 }
 
 interface Departure {
-  /** All names of the file with the hooks; empty: the file is not known. */
+  /** All paths of the file with the hooks; empty: the file is not known. */
   readonly names: readonly string[];
   readonly removals: readonly Removal[];
   /** The content of the file without the removed hooks. */
@@ -60,7 +60,7 @@ interface Departure {
   readonly hashes: ReadonlySet<string>;
 }
 
-/** `text`: the user's settings. */
+/** Updates the data about hooks in the user's settings (`text`) after hooks were removed from a file. */
 export function followDeparture(text: string, departure: Departure): string {
   const states = statesIn(parseToml(text));
   const moves = new Map<string, string>();
@@ -73,12 +73,15 @@ export function followDeparture(text: string, departure: Departure): string {
     else if (outcome.kind === 'kept' && outcome.key !== key) moves.set(key, outcome.key);
   }
   const taken = new Set(moves.values());
-  // At the position of our hook, Codex may store the trust of another hook, which has that position now.
+  // Codex may already store the trust of the hook that has the position of our hook now. Only then the key stays.
   gone.push(...own.filter((key) => taken.has(key) || !isTrusted(key, states[key], departure)));
   return changeStateKeys(text, gone, moves);
 }
 
-/** `ours`: the key is at the position of a hook that is removed. */
+/**
+ * `kept`: the data stays, under this key. `gone`: it is removed. `ours`: the key is at the position of a hook that is
+ * removed.
+ */
 type Outcome = { readonly kind: 'kept'; readonly key: string } | { readonly kind: 'gone' } | { readonly kind: 'ours' };
 
 function outcomeOf(key: string, state: unknown, { names, removals, hashes }: Departure): Outcome {
@@ -100,7 +103,7 @@ interface Position {
   readonly at: number;
 }
 
-/** Null: the position is the removed one. */
+/** Returns the position of a hook after a removal. Null: the removed hook was at this position. */
 function positionAfter(position: Position, { event, group, at, isAlone }: Removal): Position | null {
   if (position.event !== eventKey(event) || position.group < group) return position;
   if (position.group > group) return isAlone ? { ...position, group: position.group - 1 } : position;
@@ -108,7 +111,7 @@ function positionAfter(position: Position, { event, group, at, isAlone }: Remova
   return position.at > at ? { ...position, at: position.at - 1 } : position;
 }
 
-/** Whether the hook that has this key from now on is the hook that was trusted. */
+/** Whether the stored trust belongs to the hook that has this key after the removal. */
 function isTrusted(key: string, state: unknown, { names, left }: Departure): boolean {
   const hash = isRow(state) ? state['trusted_hash'] : undefined;
   return placesIn(left).some((place) => names.some((name) => stateKey(name, place) === key) && hookHash(place) === hash);

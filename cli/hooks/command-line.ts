@@ -1,13 +1,13 @@
-// The line that a host runs before and after each call: `<program> hook <host> [--host-version V] [--agent NAME]`. It
-// includes a part that denies the call if the program itself cannot be started, because no host denies then (exit code
-// 127, or 1). This file also reads such a line, in every form that any version installed, and with the changes of a
-// user. It also says whether a line blocks a call correctly: a line that starts tollgate may still run the call
+// Builds and reads the line that a host runs before and after each call: `<program> hook <host> [--host-version V]
+// [--agent NAME]`. A part of the line denies the call if the program cannot be started, because no host denies a call
+// after exit code 127 or 1. This file reads such a line in every form that any version installed, and with the changes
+// of a user. It also tells whether a line blocks a call correctly: a line that starts tollgate may still run the call,
 // whatever tollgate answers.
 import type { HostName } from '@tollgate/proto/contract';
 import { parseShellLine, type Shell, type ShellCommand, type ShellLine } from './shell-line.ts';
 
 export interface HookLine {
-  /** As a shell starts it: `"/…/node" "/…/bin.js"`, or `tollgate`. */
+  /** The program as it is written for a shell: `"/…/node" "/…/bin.js"`, or `tollgate`. */
   readonly program: string;
   readonly hostVersion: string | null;
   /** Empty: no name. */
@@ -25,13 +25,16 @@ const quoted = (text: string): string => (/^[\w.-]+$/.test(text) ? text : `"${te
 export const isQuotable = (text: string): boolean => /^[ -~]*$/.test(text) && !/["$`\\%!]/.test(text);
 
 /**
- * For hosts that read the exit code: with 2 the call is not run, with any other code it is. sh, cmd.exe, bash, zsh and
- * fish accept the line.
+ * Returns the line with a part that exits with 2 after a failure. It is for hosts that read the exit code: with 2 they
+ * do not run the call, with another error code they do. sh, cmd.exe, bash, zsh and fish accept the line.
  */
 export const orExit = (line: string, shell: Shell = 'sh'): string =>
   shell === 'powershell' ? `& ${line}; if ($LASTEXITCODE -ne 0) { exit 2 }` : `${line} || exit 2`;
 
-/** For hosts that need an answer on standard output, whatever the exit code. `answer` contains no single quote. */
+/**
+ * Returns the line with a part that prints `answer` after a failure. It is for hosts that need an answer on standard
+ * output, whatever the exit code is. `answer` contains no single quote.
+ */
 export const orSay = (line: string, answer: string, shell: Shell = 'sh'): string =>
   shell === 'powershell' ? `& ${line}; if ($LASTEXITCODE -ne 0) { '${answer}'; exit 0 }` : `${line} || echo '${answer}'`;
 
@@ -41,14 +44,14 @@ const option = String.raw`(?: --(?:host-version|agent) (?:"[^"]*"|[^\s"]+))*`;
 const guard = String.raw`(?:\s*\|\|.*|; if \(\$LASTEXITCODE -ne 0\) .*)?`;
 const form = new RegExp(String.raw`^((?:.*[\s"'/\\&(])?(?:tollgate|bin\.js)["']?) hook ([\w-]+)(${option})${guard}$`, 's');
 
-/** Null: the line does not start tollgate. */
+/** Returns the parts of a line that starts tollgate. Null: the line does not start tollgate. */
 export function readHookLine(host: HostName, text: string): HookLine | null {
   return startIn(host, text)?.line ?? readForm(host, text);
 }
 
 /**
- * Whether uninstall removes the line. A line that also starts a program of the user, before or after ours, belongs to
- * the user.
+ * Whether uninstall removes the line. It does not remove a line that also starts a program of the user, before or after
+ * tollgate.
  */
 export function isOurLine(host: HostName, text: string): boolean {
   const start = startIn(host, text);
@@ -56,12 +59,15 @@ export function isOurLine(host: HostName, text: string): boolean {
   return [...start.before, ...start.behind].every(({ words }) => isShellsOwn(words[0]?.text ?? ':'));
 }
 
-/** A line with only these commands is not worth keeping without ours. */
+/**
+ * Whether the command is a simple command of the shell. If a line contains only such commands besides tollgate,
+ * uninstall removes the whole line.
+ */
 const isShellsOwn = (name: string): boolean => ['true', ':', 'false', 'exit', 'echo', 'printf', 'cat', 'tee', 'cd'].includes(name);
 
 /**
- * Reads the installed form from the text only. This also works if a quote is not closed, or if the program only seems
- * to be started.
+ * Reads a line in the form that install writes, by its text only. This also works if a quote is not closed. It also
+ * accepts text that only looks like the start of the program.
  */
 function readForm(host: HostName, text: string): HookLine | null {
   const [, program, named, options = ''] = form.exec(text) ?? [];
@@ -80,7 +86,7 @@ function optionIn(options: string, name: string): string | null {
 
 interface Start {
   readonly line: HookLine;
-  /** The offset of its program in the text. */
+  /** The offset of the program in the text. */
   readonly at: number;
   /** The words after `hook <host>` that are not known options. */
   readonly unknown: readonly string[];
@@ -88,11 +94,14 @@ interface Start {
   readonly before: readonly ShellCommand[];
   readonly behind: readonly ShellCommand[];
   readonly end: ShellLine['end'];
-  /** What PowerShell does after a failure; null: nothing. */
+  /**
+   * What the line does in PowerShell after a failure: `exit` ends with an error code, `say` prints an answer; null:
+   * nothing.
+   */
   readonly guard: 'exit' | 'say' | null;
 }
 
-/** Null: no plain command of the line starts tollgate. */
+/** Finds the first command of the line that starts tollgate. Null: there is none, or the line is not plain. */
 function startIn(host: HostName, text: string, shells: readonly Shell[] = ['sh', 'cmd', 'powershell']): Start | null {
   for (const shell of shells) {
     const guarded = shell === 'powershell' ? powershellGuard.exec(text) : null;
@@ -118,8 +127,8 @@ const npx = /^npx(?:\.cmd|\.exe)?$/i;
 const ofPackage = /^@tollgate\/(?:cli|control-plane)(?:@[\w.-]+)?$/;
 
 /**
- * Whether a command starts tollgate by name, with Node or with npx. Only variable assignments and prefixes such as
- * `env` may precede it.
+ * Returns the program if a command starts tollgate by name, with Node or with npx; otherwise null. Only variable
+ * assignments and prefixes such as `env` may precede it.
  */
 function programIn(
   host: HostName,
@@ -135,7 +144,7 @@ function programIn(
   const [program, verb, named, ...more] = words.slice(at);
   if (program === undefined || verb?.text !== 'hook' || named?.text !== host) return null;
   const name = fileName(program.text);
-  // In a checkout, npx starts `node_modules/.bin/tollgate`, which also runs with Node.
+  // Node can also start `node_modules/.bin/tollgate`, the file that npx starts in a checkout.
   if (byNode ? name !== 'bin.js' && name !== 'tollgate' : !tollgate.test(name) && !(byNpx && ofPackage.test(program.text))) return null;
   const { agent = '', hostVersion = null, unknown } = optionsIn(more.map(({ text }) => text));
   const from = words[first]?.from ?? 0;
@@ -158,8 +167,8 @@ function optionsIn(words: readonly string[]): Options {
 }
 
 /**
- * Returns the same line with a program that does not exist; null: the line starts no program. The path may also occur
- * before that, in a variable.
+ * Returns the same line with a program that does not exist. Null: the line starts no program. The program is replaced
+ * at its offset, because the same path may occur earlier in the line, in a variable.
  */
 export function withoutProgram(host: HostName, text: string): string | null {
   const { line, at } = startIn(host, text) ?? {};
@@ -172,14 +181,14 @@ export function withoutProgram(host: HostName, text: string): string | null {
 const missingProgram = '"/nowhere/tollgate-doctor/node" "/nowhere/tollgate-doctor/bin.js"';
 
 /**
- * Returns why a line does not block a call correctly, in words. Null: the line starts tollgate and nothing else, and
- * the host receives the exit code of tollgate, or a denial instead of it.
+ * Returns, in words, why a line does not block a call correctly. Null: the line starts tollgate and nothing else, and
+ * the host receives the exit code of tollgate, or a denial if tollgate fails.
  */
 export function lineProblem(host: HostName, text: string, shell: Shell): string | null {
   const start = startIn(host, text, [shell]);
   const problem = start === null ? 'does not only start tollgate' : problemOf(host, start);
   if (problem === null) return null;
-  // Text that only looks like the start of a program is not used as an example.
+  // The message contains a correct line only if the line starts tollgate for certain.
   const line = (start ?? startIn(host, text))?.line ?? null;
   const right = line === null ? '' : `, such as ${JSON.stringify(rightLine(host, line, shell))}`;
   return `the line ${JSON.stringify(text)} ${problem}; correct is what tollgate hooks install ${host} writes${right}`;
@@ -198,7 +207,7 @@ function problemOf(host: HostName, { command, before, behind, end, unknown, guar
   return `does not end with the exit code of tollgate: ${JSON.stringify(more)}`;
 }
 
-/** Copilot CLI reads only an answer, whatever the exit code. */
+/** Whether the host reads only the answer and ignores the exit code. Only Copilot CLI does this. */
 const saysIt = (host: HostName): boolean => host === 'copilot-cli';
 
 function denies(host: HostName, command: ShellCommand | undefined): boolean {
@@ -211,7 +220,7 @@ const wordsOf = ({ words }: ShellCommand): string => words.map(({ text }) => tex
 
 function rightLine(host: HostName, line: HookLine, shell: Shell): string {
   const bare = hookLine(host, line);
-  // Their plugins deny every call that tollgate does not answer.
+  // The plugins of OpenCode and Cline deny every call that tollgate does not answer.
   if (host === 'opencode' || host === 'cline') return bare;
   return saysIt(host) ? orSay(bare, '…', shell) : orExit(bare, shell);
 }

@@ -1,6 +1,6 @@
-// Reads the address of the resident sidecar and the key for it: TOLLGATE_SIDECAR and TOLLGATE_KEY, else the file that
-// `tollgate hooks install` writes, readable by its owner only. The file's key is sent only to the file's address. This
-// code is loaded for every tool call of a host, so it imports only modules of Node.
+// Reads the address of the resident sidecar and the key for it. They come from TOLLGATE_SIDECAR and TOLLGATE_KEY, or
+// else from the file that `tollgate hooks install` writes and that only its owner can read. The file's key is sent only
+// to the file's address. This code is loaded for every tool call of a host, so it imports only modules of Node.
 import { readFileSync, statSync } from 'node:fs';
 import { type OnPlatform, pathsOf } from './paths.ts';
 
@@ -11,7 +11,7 @@ export interface Surroundings extends OnPlatform {
 }
 
 export interface Connection {
-  /** Without a trailing slash. */
+  /** The address of the sidecar, without a trailing slash. */
   readonly sidecar: string;
   readonly key: string;
   readonly keyFrom: string;
@@ -19,7 +19,7 @@ export interface Connection {
 
 export const standardSidecar = 'http://127.0.0.1:9090';
 
-/** Our configuration folder in the user's home. */
+/** Returns our configuration folder in the user's home. */
 export function configFolder(surroundings: Surroundings): string {
   const path = pathsOf(surroundings);
   const { env, home } = surroundings;
@@ -36,7 +36,7 @@ export function readConnection(surroundings: Surroundings): Connection | { reado
   const path = connectionPath(surroundings);
   const fromEnvironment = filled(env['TOLLGATE_KEY']);
   const named = filled(env['TOLLGATE_SIDECAR']);
-  // With both given, the file is not read, so a broken file causes no error.
+  // If both the address and the key are given, the file is not read. A broken file then causes no error.
   const file = fromEnvironment !== undefined && named !== undefined ? null : readFile(path);
   if (file !== null && 'problem' in file) return file;
   const sidecar = checkAddress(named ?? file?.sidecar ?? standardSidecar, env);
@@ -77,7 +77,7 @@ function parseFile(text: string): ConnectionFile | null {
   }
 }
 
-/** Returns the address without a trailing slash, or its problem. */
+/** Returns the address without a trailing slash, or the problem if it is not valid. */
 export function checkAddress(text: string, env: Surroundings['env']): string | { readonly problem: string } {
   const url = URL.canParse(text) ? new URL(text) : null;
   if (url === null || (url.protocol !== 'http:' && url.protocol !== 'https:'))

@@ -2,10 +2,10 @@
 // input is rejected with its place.
 //
 // `modify` of jsonc-parser is not used for the edits. It formats the lines around an edit again, puts a comment of the
-// user after our element, and removes comments and a trailing comma together with an element. Here only one span
-// changes, and after the removal the text is as if the element had never been there, whatever was written around it
-// meanwhile. The callers parse each edited text again with jsonc-parser, and reject it if its content is not the wanted
-// one.
+// user after our element, and removes comments and a trailing comma together with an element. The edits here change
+// only one span. After the removal of an element, the text is as if the element had never been there, even if the text
+// around it was changed in between. The callers parse each edited text again with jsonc-parser, and reject it if it
+// does not have the wanted content.
 import { createScanner, findNodeAtLocation, type Node, type ParseError, parseTree, printParseErrorCode } from 'jsonc-parser';
 import { BadSettings } from './settings-file.ts';
 
@@ -19,7 +19,7 @@ export const byteOrderMark = '\uFEFF';
 
 /** `text` may begin with the byte order mark that some editors write. The positions of nodes refer to `text`. */
 export function parseJsonc(text: string): Node {
-  // A space of the same length replaces the mark.
+  // The mark is replaced by a space, so that all offsets stay the same.
   const read = text.startsWith(byteOrderMark) ? ` ${text.slice(1)}` : text;
   const errors: ParseError[] = [];
   const root = parse(read, errors);
@@ -44,7 +44,7 @@ const wordsOf = ({ error }: ParseError): string =>
     .replaceAll(/(?<=[a-z])(?=[A-Z])/g, ' ')
     .toLowerCase()}`;
 
-/** If a name occurs twice, a host may read either value. */
+/** Throws if a name occurs twice in an object, because a host may read either value. */
 function refuseTwice(text: string, node: Node): void {
   const names = new Set<string>();
   for (const child of node.children ?? []) {
@@ -55,24 +55,24 @@ function refuseTwice(text: string, node: Node): void {
   }
 }
 
-/** Returns objects as JSON.parse creates them, whatever their names. */
+/** Returns the value of a node as JSON.parse would return it, also for a key such as `__proto__`. */
 export function valueOf(node: Node): unknown {
   if (node.type === 'array') return elementsOf(node).map(valueOf);
   if (node.type !== 'object') return node.value;
   return Object.fromEntries(elementsOf(node).map((member) => [keyOf(member), valueOf(memberValue(member) ?? member)]));
 }
 
-/** The key of a member of an object. */
+/** Returns the key of a member of an object. */
 export const keyOf = (member: Node): string => String(member.children?.[0]?.value);
 export const memberValue = (member: Node): Node | undefined => member.children?.[1];
 
-/** The members of an object, or the items of a list. */
+/** Returns the members of an object, or the items of a list. */
 export const elementsOf = (container: Node): readonly Node[] => container.children ?? [];
 
 /** Returns the value of a member. */
 export const memberOf = (node: Node, key: string): Node | undefined => findNodeAtLocation(node, [key]);
 
-/** Inserts after the last element; `key` for an object. */
+/** Inserts a value after the last element of a list or an object. `key` is only for an object. */
 export function insertInto(text: string, container: Node, value: unknown, key?: string): string {
   const newline = newlineOf(text);
   const outer = indentAt(text, startOf(container));
@@ -86,8 +86,9 @@ export function insertInto(text: string, container: Node, value: unknown, key?: 
 }
 
 /**
- * Inserts after the comments in the container, if any. The whitespace between the brackets stays, after a line of ours.
- * It is therefore restored when the element is removed, and it is gone if the file was rewritten.
+ * Inserts the first element of a container, after its comments if there are any. The whitespace between the brackets
+ * stays, after a line of ours. So it is restored when the element is removed. If another program rewrites the file,
+ * this whitespace is lost.
  */
 function insertFirst(text: string, container: Node, element: string, closing: string): string {
   const from = startOf(container) + 1;
@@ -95,7 +96,10 @@ function insertFirst(text: string, container: Node, element: string, closing: st
   return splice(text, at, at, element + closing);
 }
 
-/** Comments after the last element in its line stay after it. A trailing comma stays a trailing comma. */
+/**
+ * Inserts an element after the last one. Comments in the line of the last element stay with it. If the last element has
+ * a trailing comma, the new element gets one too.
+ */
 function insertBehind(text: string, end: number, element: string): string {
   const comma = commaBehind(text, end);
   const from = comma ?? end - 1;
@@ -105,7 +109,7 @@ function insertBehind(text: string, end: number, element: string): string {
     : splice(text, from + 1, from + 1 + said.length, `${said}${element},`);
 }
 
-/** Removes the element and the comma that joined it. */
+/** Removes an element and the comma that joins it to the next element. */
 export function removeFrom(text: string, container: Node, index: number): string {
   const elements = elementsOf(container);
   const [before, found, after] = [elements[index - 1], elements[index], elements[index + 1]];
@@ -125,8 +129,8 @@ function removeOnly(text: string, container: Node, found: Node): string {
 }
 
 /**
- * The indentation of the closing bracket when the element was written, computed from the indentation of the element's
- * lines.
+ * Returns the indentation that the closing bracket had when the element was written. It is computed from the
+ * indentation of the element's lines.
  */
 function indentAround(text: string, container: Node, found: Node): string {
   const inner = indentAt(text, startOf(found));
@@ -140,7 +144,7 @@ function removeBehind(text: string, from: number, found: Node): string {
   const blanked = text.slice(from, startOf(found));
   const between = blanked.trimEnd();
   if (own !== null) {
-    // The rest of our line must not become part of a comment.
+    // Text after our element in its line must not become part of a `//` comment.
     const isLastInLine = /^[ \t]*(?:\r?\n|$)/.test(text.slice(own + 1));
     const kept = isLastInLine || !between.includes('//') ? between : blanked;
     return splice(text, from, own + 1, kept + text.slice(endOf(found), own));
@@ -149,14 +153,17 @@ function removeBehind(text: string, from: number, found: Node): string {
   return splice(text, from, endOf(found), between.slice(0, joining) + between.slice(joining + 1));
 }
 
-/** Returns the user's comments between a removed element and the next one, each on its own line before the next one. */
+/**
+ * Returns the user's comments between a removed element and the next one, followed by the whitespace before the next
+ * one. Empty: there are no comments.
+ */
 function commentsIn(text: string, from: number, to: number): string {
   const comma = commaBehind(text, from) ?? from;
   const said = `${text.slice(from, comma)}${text.slice(comma + 1, to)}`.trim();
   return said === '' ? '' : `${said}${text.slice(text.slice(0, to).trimEnd().length, to)}`;
 }
 
-/** Returns the offset of the next comma, ignoring comments before it. */
+/** Returns the offset of the comma that follows, after comments and whitespace. Null: something else follows. */
 function commaBehind(text: string, at: number): number | null {
   const scanner = createScanner(text, true);
   scanner.setPosition(at);
@@ -164,7 +171,7 @@ function commaBehind(text: string, at: number): number | null {
   return text[scanner.getTokenOffset()] === ',' ? scanner.getTokenOffset() : null;
 }
 
-/** Returns the comments after an element that end in the line in which they begin. */
+/** Returns the comments that follow an element in its line. A comment that ends in a later line is not included. */
 function saidInLine(text: string, at: number): string {
   const scanner = createScanner(text);
   scanner.setPosition(at);

@@ -1,8 +1,9 @@
 // Reads settings in TOML with smol-toml, and edits their text in place.
 //
-// smol-toml gives no positions, and what it writes has no comments and another order. Therefore the edits are ours. A
-// span to remove or replace is searched in the text, and each candidate is proven: smol-toml must read exactly the
-// wanted content from the edited text. If no candidate is proven, the edit is rejected and nothing is written.
+// smol-toml gives no positions, and the text that it writes has no comments and another order. Therefore this file
+// edits the text itself. It searches the span to remove or replace, and proves each candidate: smol-toml must read
+// exactly the wanted content from the edited text. If no candidate is proven, the edit is rejected and nothing is
+// written.
 import { isDeepStrictEqual } from 'node:util';
 import { parse, TomlError } from 'smol-toml';
 import { isRow, type Row } from '../api/answer.ts';
@@ -40,13 +41,13 @@ function saidBy(text: string): Row | null {
 /** Returns the lines with their line ends. */
 export const linesOf = (text: string): readonly string[] => text.match(/[^\n]*\n|[^\n]+$/g) ?? [];
 
-/** An invalid text never equals the wanted content. */
+/** Whether the text has the wanted content. An invalid text never has it. */
 export const says = (text: string, wanted: Row): boolean => {
   const said = saidBy(text);
   return said !== null && isDeepStrictEqual(settled(said), settled(wanted));
 };
 
-/** Removes empty lists and tables below `hooks`, because it does not matter whether a header created one. */
+/** Removes empty lists and tables below `hooks`. A header can create them, and they make no difference. */
 function settled(root: Row): unknown {
   return plain({ ...root, hooks: pruned(root['hooks']) });
 }
@@ -76,13 +77,14 @@ export const behindMark = (text: string, edit: (text: string) => string): string
 
 type IsLine = (line: string) => boolean;
 
-/** How many lines after its first line the end of a table is searched. */
+/** The maximum number of lines of a table. The end of a table is searched only in these lines. */
 const linesMax = 200;
 
 /**
- * Returns the text without one table: it removes the fewest lines, from a line that `begins`, so that the text says
- * `wanted`. A blank line before them is removed too, and at the beginning of the text the blank line after them. The
- * blank line stays if the line after the table `sharesBlank`. Null: there is no such table.
+ * Returns the text without one table. The removed lines start at a line that `begins`, and as few lines as possible are
+ * removed until the text says `wanted`. A blank line before them is removed too. At the beginning of the text, the
+ * blank line after them is removed instead. The blank line stays if the line after the table `sharesBlank`. Null: there
+ * is no such table.
  */
 export function withoutTable(
   text: string,
@@ -96,8 +98,8 @@ export function withoutTable(
 }
 
 /**
- * Returns the text with other lines in place of one table. It replaces the fewest lines, from a line that `begins`, so
- * that the text says `wanted`.
+ * Returns the text with other lines in place of one table. The replaced lines start at a line that `begins`, and as few
+ * lines as possible are replaced until the text says `wanted`. Null: there is no such table.
  */
 export function replaceTable(
   text: string,
@@ -122,7 +124,7 @@ function spanOfTable(
   begins: (line: string) => boolean,
   isProven: (from: number, to: number) => boolean,
 ): Span | null {
-  // From the end: of two spans with the same end, the one that begins later has fewer lines.
+  // The search begins with the last line: of two spans with the same end, the one that begins later has fewer lines.
   for (const [from, line] of [...lines.entries()].toReversed()) {
     if (!begins(line)) continue;
     for (let to = from + 1; to <= Math.min(lines.length, from + linesMax); to++) {
@@ -139,16 +141,16 @@ function cut(lines: readonly string[], from: number, to: number): string {
   const before = isBlank(lines[from - 1]) ? lines.slice(0, from - 1) : lines.slice(0, from);
   const after = from === 0 && isBlank(lines[to]) ? lines.slice(to + 1) : lines.slice(to);
   const left = [...before, ...after].join('');
-  // If our last line had no newline, the line before our table had none.
+  // If our table ends the text without a newline, the text before it ended without a newline too.
   return to === lines.length && lines[to - 1]?.endsWith('\n') === false ? left.replace(/\r?\n$/, '') : left;
 }
 
 export const isBlank = (line: string | undefined): boolean => line !== undefined && line.trim() === '';
 
-// Inline: a handler of ours that was rewritten as `PreToolUse = [{ hooks = [{ type = "command", … }] }]`. A pair of
-// brackets around the command is removed, and the comma that joined it.
+// Removes or replaces a hook of ours that is written inline, such as `PreToolUse = [{ hooks = [{ type = "command", … }]
+// }]`. To remove it, a pair of brackets around the command is removed, with the comma that joins it.
 
-/** More than the number of brackets that can surround our command. */
+/** How many brackets on each side of the command are tried. Fewer brackets can surround our command. */
 const pairsMax = 12;
 
 export function withoutInline(text: string, command: string, wanted: Row): string | null {
@@ -160,7 +162,10 @@ export function withoutInline(text: string, command: string, wanted: Row): strin
   return null;
 }
 
-/** The same, with another table instead. */
+/**
+ * Replaces the inline table around our command by `table`, so that the text says `wanted`. Null: no replacement is
+ * proven.
+ */
 export function replaceInline(text: string, { command, table, wanted }: { command: string; table: string; wanted: Row }): string | null {
   for (const [from, to] of bracesAround(text, command)) {
     const replaced = text.slice(0, from) + table + text.slice(to);
@@ -174,7 +179,10 @@ const bracesAround = (text: string, command: string): readonly (readonly [from: 
     bracketsBefore(text, at).flatMap((from) => bracketsBehind(text, at).map((to) => [from, to] as const)),
   );
 
-/** Returns the offsets of the last words of the command, which are the same in every way of quoting. */
+/**
+ * Returns the offsets in the text of the words around `hook` in the command. These words are the same in every way of
+ * quoting.
+ */
 function placesOfCommand(text: string, command: string): readonly number[] {
   const words = /[\w-]+ hook [\w-]+|hook [\w-]+/.exec(command)?.[0] ?? command;
   return [...text.matchAll(new RegExp(words.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&'), 'g'))].map(({ index }) => index).slice(0, pairsMax);
@@ -189,7 +197,7 @@ const bracketsBefore = (text: string, at: number): readonly number[] =>
 const bracketsBehind = (text: string, at: number): readonly number[] =>
   [...text.slice(at).matchAll(/\}/g)].map(({ index }) => at + index + 1).slice(0, pairsMax);
 
-/** Returns the span with the comma before it, with the comma after it, and without a comma. */
+/** Returns three spans: with the comma before, with the comma after, and without a comma. */
 function withComma(text: string, from: number, to: number): readonly (readonly [number, number])[] {
   const before = /,\s*$/.exec(text.slice(0, from));
   const behind = /^\s*,\s*/.exec(text.slice(to));
@@ -200,7 +208,8 @@ function withComma(text: string, from: number, to: number): readonly (readonly [
   ];
 }
 
-// Marks: our comments after the header of a table of ours, and in versions before 2026-11 around all our tables.
+// Marks are our comments in the file. They are after the header of each table of ours. Versions before 2026-11 also
+// wrote them around all our tables.
 
 export const headMark = ' # of tollgate: `tollgate hooks uninstall codex` takes it out';
 
@@ -209,12 +218,13 @@ export const isMarkedHeader = (line: string): boolean => line.trimEnd().endsWith
 const firstMark = '# >>> tollgate: `tollgate hooks uninstall codex` removes this block';
 const ownLines: readonly string[] = [firstMark, '# <<< tollgate', headMark.trim()];
 
-/** Removes our comments that are on their own lines, and our comments at a table that is not `ours`. */
+/** Removes our comments that are on their own lines, and our comments after headers of tables that are not ours. */
 export function withoutMarks(text: string, isOurs: (table: unknown) => boolean): string {
   let lines = linesOf(text);
   // From the end, so that earlier positions stay valid.
   for (const [at, line] of [...lines.entries()].toReversed()) {
-    // If a table of ours follows the mark, the blank line before the mark belongs to that table from now on.
+    // If a table of ours follows the mark, only the mark is removed: the blank line before the mark now belongs to that
+    // table.
     if (ownLines.includes(line.trim()))
       lines = provenOr(lines, isOurs(tableAt(lines, at + 1)) ? lines.toSpliced(at, 1) : withoutLine(lines, at));
     else if (isMarkedHeader(line) && !isOurs(tableAt(lines, at))) lines = provenOr(lines, withoutTail(lines, at));
@@ -222,11 +232,14 @@ export function withoutMarks(text: string, isOurs: (table: unknown) => boolean):
   return lines.join('');
 }
 
-/** Text that looks like a comment may be part of a longer string. */
+/**
+ * Returns `without` if it has the same content as `lines`, otherwise `lines`. Text that looks like our comment may be
+ * part of a longer string.
+ */
 const provenOr = (lines: readonly string[], without: readonly string[]): readonly string[] =>
   says(without.join(''), parseToml(lines.join(''))) ? without : lines;
 
-/** Also removes the blank line that was added before the first mark. */
+/** Returns the lines without the mark at `at`. Also removes the blank line that was added before the first mark. */
 function withoutLine(lines: readonly string[], at: number): readonly string[] {
   const isFirst = lines[at]?.trim() === firstMark;
   const before = isFirst && isBlank(lines[at - 1]) ? at - 1 : at;
@@ -240,8 +253,8 @@ const withoutTail = (lines: readonly string[], at: number): readonly string[] =>
 const tableProbe = 'tollgate_probe';
 
 /**
- * Returns the table of a list of hooks that begins at the line: the table that contains a tableProbe key inserted after the
- * line.
+ * Returns the table of hooks that begins at the line. To find it, the key `tableProbe` is inserted after the line: the
+ * table that then has this key is the result.
  */
 function tableAt(lines: readonly string[], at: number): unknown {
   const line = lines[at] ?? '';
@@ -259,10 +272,10 @@ function tableAt(lines: readonly string[], at: number): unknown {
     .find((table) => isRow(table) && tableProbe in table);
 }
 
-// State keys: keys of `hooks.state` are removed or renamed, in every notation: `[hooks.state."…"]`, a line of
-// `[hooks.state]`, dotted keys, or an inline table.
+// Removes or renames keys of `hooks.state`, in every notation: `[hooks.state."…"]`, a line of `[hooks.state]`, dotted
+// keys, or an inline table.
 
-/** Throws when an edit cannot be proven. */
+/** Removes the keys in `gone` and renames the keys in `moves`. Throws when an edit cannot be proven. */
 export function changeStateKeys(text: string, gone: readonly string[], moves: ReadonlyMap<string, string>): string {
   if (gone.length === 0 && moves.size === 0) return text;
   const wanted = changedStates(parseToml(text), gone, moves);
@@ -304,7 +317,7 @@ function tokensOf(text: string, key: string): readonly Token[] {
     .filter((token) => decoded(token.written) === key && keyProbe in statesIn(saidBy(withProbe(text, token)) ?? {}));
 }
 
-/** The part of a key that is written the same in every notation. */
+/** Returns the last part of a key, with event and position. It is written the same in every notation. */
 const positionIn = (key: string): string => /(?::\w+:\d+:\d+)?$/.exec(key)?.[0] ?? '';
 
 const decoded = (written: string): string | undefined => Object.keys(saidBy(`${written} = 0`) ?? {})[0];
@@ -347,14 +360,20 @@ function withoutToken(text: string, token: Token): string | null {
   return null;
 }
 
-/** More than the entry that Codex writes for a hook contains. */
+/** How many possible ends of a pair are tried. The entry that Codex writes for a hook has fewer. */
 const endsMax = 20;
 
-/** Spans of whole lines. */
+/**
+ * Returns spans that begin at `start` and end at a line end: first at the end of the line of `behind`, then at the ends
+ * of later lines.
+ */
 const linesFrom = (text: string, start: number, behind: number): readonly Span[] =>
   [...text.slice(behind).matchAll(/\n|$/g)].slice(0, endsMax).map(({ index, 0: end }) => [start, behind + index + end.length] as const);
 
-/** The spans of a pair of an inline table: with the comma before it, with the comma after it, and without a comma. */
+/**
+ * Returns the possible spans of a pair in an inline table: with the comma before it, with the comma after it, and
+ * without a comma.
+ */
 function pairsAround(text: string, token: Token): readonly Span[] {
   const open = Math.max(text.lastIndexOf('{', token.start), text.lastIndexOf(',', token.start));
   const ends = [...text.slice(token.end).matchAll(/[,}\n]/g)].slice(0, endsMax).flatMap(({ index, 0: sign }) => {

@@ -1,5 +1,5 @@
-// Examines one hook in a host's settings: whether it is ours, how it asks, and what prevents the host from asking it
-// before every call or from blocking a call.
+// Examines one hook in a host's settings: whether it is ours, how the host asks with it, and why the host would not ask
+// before every call or would not block a call.
 import type { HostName } from '@tollgate/proto/contract';
 import { isRow, type Row } from '../api/answer.ts';
 import { timeoutMs } from '../commands/hook.ts';
@@ -8,7 +8,7 @@ import { type Installed, timeoutSeconds, type Way } from './host.ts';
 import { type OnPlatform, platformOf } from './paths.ts';
 import type { Shell } from './shell-line.ts';
 
-/** Some hosts have a separate name for each shell. */
+/** The fields that can contain the line of a hook. Some hosts have a separate field for each shell. */
 const lineNames = ['command', 'bash', 'powershell'] as const;
 
 /** Whether uninstall removes the hook, on any machine. */
@@ -18,7 +18,7 @@ export function isOurs(host: HostName, handler: unknown): boolean {
   return lineNames.some((name) => isLine(handler[name], (line) => isOurLine(host, line)));
 }
 
-/** Returns how the host asks on this machine; null: none of the hook's lines starts tollgate. */
+/** Returns how the host asks with this hook on this machine. Null: none of the hook's lines starts tollgate. */
 export function wayOf(host: HostName, handler: unknown, on: OnPlatform = {}): Way | null {
   if (!isRow(handler)) return null;
   if (typeof handler['url'] === 'string') return isOurUrl(host, handler['url']) ? httpWay(handler['url'], handler) : null;
@@ -30,7 +30,10 @@ const isOurUrl = (host: HostName, url: string): boolean => url.endsWith(`/hooks/
 
 const isLine = (value: unknown, test: (line: string) => boolean): boolean => typeof value === 'string' && test(value);
 
-/** Returns the line that the host passes to a shell on this machine (empty if it has none), and which shell that is. */
+/**
+ * Returns the line that the host passes to a shell on this machine, and that shell. The line is empty if the hook has
+ * none for it.
+ */
 function lineRun(host: HostName, handler: Row, on: OnPlatform): { readonly command: string; readonly shell: Shell } {
   const shell = shellOf(host, handler, platformOf(on));
   const names = host !== 'copilot-cli' ? ['command'] : [shell === 'powershell' ? 'powershell' : 'bash', 'command'];
@@ -63,13 +66,15 @@ function httpWay(url: string, handler: Row): Way {
 
 export interface Found {
   readonly handler: unknown;
-  /** The group that contains the handler, with its settings for all handlers in it; or the handler itself. */
+  /**
+   * The group that contains the handler; its settings apply to all its handlers. Without a group: the handler itself.
+   */
   readonly group: unknown;
 }
 
 /**
- * Of our hooks for the event before a call, returns the one that blocks, else the first one; null: there is no hook of
- * ours.
+ * Returns our hook for the event before a call: the first one that blocks correctly, otherwise the first one. Null:
+ * there is none.
  */
 export function installedIn(host: HostName, found: readonly Found[], on: OnPlatform = {}): Installed | null {
   const ours = found.flatMap(({ handler, group }) => {
@@ -92,7 +97,7 @@ const failsOpen = 'Cursor runs the call if the hook fails, because "failClosed" 
 
 const everyTool: ReadonlySet<unknown> = new Set([undefined, null, '', '*', '.*']);
 
-/** Why the host does not wait for the hook before every call, in words. */
+/** Returns, in words, why the host does not ask the hook before every call, or does not wait for it. */
 export function gapsIn(said: unknown): readonly string[] {
   if (!isRow(said)) return [];
   const { matcher, if: condition } = said;
@@ -105,7 +110,7 @@ export function gapsIn(said: unknown): readonly string[] {
   ];
 }
 
-/** Each host's names for the time limit of a hook, and how many of its units are one second. */
+/** For each host: the names of a hook's time limit, and how many of its units are one second. */
 const timeLimits: Readonly<Partial<Record<HostName, { readonly names: readonly string[]; readonly perSecond: number }>>> = {
   'claude-code': { names: ['timeout'], perSecond: 1 },
   codex: { names: ['timeout'], perSecond: 1 },
@@ -115,8 +120,9 @@ const timeLimits: Readonly<Partial<Record<HostName, { readonly names: readonly s
 };
 
 /**
- * A host runs the call if a hook takes too long. The host must therefore wait longer than `tollgate hook`, which sends
- * a denial at its own time limit. If two names are set, both are checked, whichever the host uses.
+ * Returns, in words, what is wrong with the time limit of a hook. A host runs the call if a hook takes too long. The
+ * host must therefore wait longer than `tollgate hook`, which sends a denial at its own time limit. If two names are
+ * set, both are checked.
  */
 function timeGaps(host: HostName, handler: Row): readonly string[] {
   const { names, perSecond } = timeLimits[host] ?? { names: [], perSecond: 1 };

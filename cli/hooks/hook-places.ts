@@ -1,5 +1,5 @@
-// Finds the positions of hooks in a config.toml of Codex: event, group, and position in the group. Codex identifies
-// hooks by them.
+// Finds the positions of hooks in a config.toml of Codex: event, group, and position in the group. Codex identifies a
+// hook by its position.
 import { isRow, type Row } from '../api/answer.ts';
 import { gapsIn } from './handler.ts';
 
@@ -25,7 +25,7 @@ export function placesIn(root: Row): readonly Place[] {
 
 export const listed = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
 
-/** Whether the table has no other handler and is removed with this one. */
+/** Whether the table has only this handler. Then the table is removed together with it. */
 export const isAlone = ({ table }: Place): boolean => listed(table['hooks']).length === 1;
 
 export const statesIn = (root: Row): Row => {
@@ -44,8 +44,8 @@ export interface Removal extends Pick<Place, 'event' | 'group' | 'at'> {
 }
 
 /**
- * Returns the removals in order, each with its position after the removals before it, and the content of the file after
- * all of them.
+ * Returns the removals in order, and the content of the file after all of them. The position in a removal is the
+ * position after the earlier removals.
  */
 export function removalsIn(root: Row, leaves: Leaves): { readonly removals: readonly Removal[]; readonly left: Row } {
   const removals: Removal[] = [];
@@ -59,8 +59,9 @@ export function removalsIn(root: Row, leaves: Leaves): { readonly removals: read
 }
 
 /**
- * For each event, one of our handlers stays and is replaced in place: the first one that is called for every tool or is
- * alone in its table.
+ * Returns a test for the handlers that must be removed before our new ones are written. For each event, one of our
+ * handlers stays and is replaced in place: the first one that is alone in its table, or whose table is called for every
+ * tool.
  */
 export const leavesForNew =
   (isOurs: IsOurs, events: readonly string[]): Leaves =>
@@ -77,7 +78,7 @@ export function withGroups(root: Row, event: string, change: (groups: readonly u
   return { ...root, hooks: { ...hooks, [event]: change(listed(hooks[event])) } };
 }
 
-/** A table without another handler is removed too. */
+/** Returns the content without one handler. A table that has no other handler is removed too. */
 export const withoutPlace = (root: Row, { event, group, at }: Place): Row =>
   withGroups(root, event, (groups) =>
     groups.flatMap((table, index) => {

@@ -1,4 +1,4 @@
-// Where each host reads its hooks, and what our hooks look like there.
+// Defines where each host reads its hooks, and what our hooks look like in its settings.
 import type { HostName } from '@tollgate/proto/contract';
 import type { Surroundings } from './connection.ts';
 import { orExit, orSay } from './command-line.ts';
@@ -28,7 +28,7 @@ export const hostSettings: Readonly<Record<HostName, HostSettings>> = {
     projectFile: '.codex/config.toml',
     before: 'PreToolUse',
     events: ['PreToolUse', 'PostToolUse'],
-    // Run by the user's own shell; on Windows by cmd.exe, which accepts the same line.
+    // Codex runs the line with the user's own shell, and on Windows with cmd.exe, which accepts the same line.
     command: (way) => orExit(commandOf(way)),
     notes: ['Codex runs a new hook only after you have trusted it: open /hooks in Codex'],
   }),
@@ -75,7 +75,7 @@ export const hostSettings: Readonly<Record<HostName, HostSettings>> = {
     entries: (way) => [
       ['preToolUse', copilotHandler(way, { permissionDecision: 'deny', permissionDecisionReason: programGone })],
       ['postToolUse', copilotHandler(way, { modifiedResult: { resultType: 'success', textResultForLlm: programGone } })],
-      // This hook is asked only for the audit entry. No answer changes the error.
+      // This hook exists only for the audit entry. Its answer cannot change the error.
       ['postToolUseFailure', copilotHandler(way, {})],
     ],
     notes: [
@@ -86,7 +86,7 @@ export const hostSettings: Readonly<Record<HostName, HostSettings>> = {
   opencode: inOwnFile('opencode', {
     title: 'OpenCode',
     programs: ['opencode'],
-    // The same on every platform, including Windows.
+    // The folder is the same on every platform, including Windows.
     folder: (here) => pathsOf(here).join(here.env['XDG_CONFIG_HOME'] || pathsOf(here).join(here.home, '.config'), 'opencode'),
     file: 'plugins/tollgate.js',
     projectFile: '.opencode/plugins/tollgate.js',
@@ -110,22 +110,29 @@ export const hostSettings: Readonly<Record<HostName, HostSettings>> = {
   }),
 };
 
-/** Cline reads HOME first, also on Windows, where other programs do not. */
+/**
+ * Returns the home folder that Cline uses. Cline reads HOME first, also on Windows, where other programs do not read
+ * it.
+ */
 function clineHome({ env, home }: Surroundings): string {
   const said = env['HOME']?.trim();
   return said === undefined || said === '' || said === '~' ? home : said;
 }
 
-/** For the model, if there is no other reason to show. */
+/** The reason that the model is shown if tollgate could not be started. */
 const programGone = 'outage: the program tollgate could not be started; run tollgate hooks install again';
 
 const shellOf = (way: Way): Shell => (way.kind === 'command' ? (way.shell ?? 'sh') : 'sh');
 
-/** The shell that Cursor uses on Windows is not known. There, only `failClosed` denies. */
+/**
+ * Returns the line for Cursor. It is not known which shell Cursor uses on Windows, so nothing is added to the line on
+ * Windows. There, only `failClosed` denies the call if the program fails.
+ */
 const cursorCommand = (way: Way): string => (shellOf(way) === 'sh' ? orExit(commandOf(way)) : commandOf(way));
 
 /**
- * Older versions do not treat a failed hook as a denial. Therefore the line prints this answer if the program fails.
+ * Older versions of Copilot CLI do not treat a failed hook as a denial. Therefore the line prints this answer if the
+ * program fails.
  */
 function copilotHandler(way: Way, answer: object): object {
   const said = JSON.stringify(answer);
@@ -138,7 +145,7 @@ function copilotHandler(way: Way, answer: object): object {
 }
 
 function claudeHandler(way: Way): object {
-  // Claude Code starts sh on every machine; on Windows the sh of Git.
+  // Claude Code starts sh on every machine. On Windows it starts the sh of Git.
   if (way.kind === 'command') return { type: 'command', command: orExit(way.command), timeout: timeoutSeconds };
   const { agent = '', hostVersion = null } = way;
   return {
@@ -154,7 +161,10 @@ function claudeHandler(way: Way): object {
   };
 }
 
-/** How a name that does not contain the server of its tool is mapped to our name. */
+/**
+ * Returns words for a host whose tool names do not contain the server. They explain when the server is found, so that
+ * the name becomes ours.
+ */
 function whereKnown(how: string): string {
   return `by toolNames of the workspace policy, or if exactly one server that ${how} is registered or is in the rules (with two, the call is denied)`;
 }

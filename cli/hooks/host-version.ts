@@ -22,16 +22,16 @@ export const isThere = (path: string): Promise<boolean> =>
     () => false,
   );
 
-/** Null: there is no program, or it prints no version. */
+/** Returns the version that the host's program prints. Null: there is no program, or it prints no version. */
 export async function versionOf(here: Here, names: readonly string[]): Promise<string | null> {
   const program = await findProgram(here, names);
   return program === null ? null : versionIn(await said(here, program));
 }
 
-/** The result contains no characters that a shell or a header could interpret. */
+/** Returns the version in a text. It contains no characters that a shell or a header could interpret. */
 const versionIn = (text: string): string | null => /\b\d{1,9}(?:\.\d{1,9}){1,3}(?:-[\w.]{1,40})?/.exec(text)?.[0] ?? null;
 
-/** Compares only the numbers. */
+/** Whether `version` is older than `than`. Compares only the numbers. */
 export function isOlder(version: string, than: string): boolean {
   const [a, b] = [version, than].map((text) => text.split('-')[0]?.split('.').map(Number) ?? []);
   for (const at of [0, 1, 2, 3]) {
@@ -62,7 +62,7 @@ function said(here: Here, program: string): Promise<string> {
 interface Agent {
   readonly title: string;
   readonly programs: readonly string[];
-  /** Its path in the user's home. */
+  /** The parts of the folder's path in the user's home. */
   readonly folder: readonly string[];
 }
 

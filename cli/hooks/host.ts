@@ -6,11 +6,11 @@ import type { Shell } from './shell-line.ts';
 
 export type Scope = 'user' | 'project';
 
-/** How a host asks: with a program that it starts, or over HTTP itself. */
+/** How a host asks the sidecar: with a program that it starts, or directly over HTTP. */
 export type Way =
   /**
-   * `shell`: the shell of the machine. A command to be installed does not include the part that denies if the program
-   * is missing. A command that was found includes it.
+   * `shell`: the shell of the machine. A command that is to be installed does not yet include the part that denies if
+   * the program is missing. A command that was found in settings includes it.
    */
   { readonly kind: 'command'; readonly command: string; readonly shell?: Shell } | HttpWay;
 
@@ -19,7 +19,10 @@ export interface HttpWay {
   readonly url: string;
   readonly agent?: string;
   readonly hostVersion?: string | null;
-  /** The headers as found, with variables in them, and the variables that the host replaces. */
+  /**
+   * The headers as written in the settings, with variables in them. `allowedEnvVars`: the variables that the host
+   * replaces.
+   */
   readonly headers?: readonly (readonly [name: string, value: string])[];
   readonly allowedEnvVars?: readonly string[];
 }
@@ -27,26 +30,26 @@ export interface HttpWay {
 /** Our hook as it was found in settings. */
 export interface Installed {
   readonly way: Way;
-  /** Why the host does not wait for the hook before every call, in words. */
+  /** Reasons, in words, why the host does not ask the hook before every call, or why the hook does not block a call. */
   readonly gaps: readonly string[];
 }
 
 interface Edit {
   readonly text: string;
-  /** What `remove` must know later, in its own format. */
+  /** Data that `remove` needs later, in its own format. */
   readonly made: readonly string[];
 }
 
 interface Known {
-  /** What `add` returned since the last `remove`. */
+  /** What every `add` since the last `remove` returned as `made`. */
   readonly made?: readonly string[];
-  /** All names of the file. */
+  /** All paths of the file: its own path, and the target of a link. */
   readonly names?: readonly string[];
 }
 
-/** Our hooks were removed from a file, or replaced in it. */
+/** Describes a file from which our hooks were removed, or in which they were replaced. */
 interface Departure {
-  /** All names of the file; `text` is its content before the change. */
+  /** All paths of the file; `text` is its content before the change. */
   readonly names: readonly string[];
   readonly text: string;
   readonly made: readonly string[];
@@ -57,41 +60,44 @@ export interface HostSettings {
   readonly title: string;
   /** The names of the host's program on PATH. */
   readonly programs: readonly string[];
-  /** The user's folder of the host, which exists after the host was used. */
+  /** Returns the host's folder in the user's home. The folder exists after the host was used. */
   folder(surroundings: Surroundings): string;
   file(scope: Scope, surroundings: Surroundings, project: string): string;
-  /** Replaces our hooks if there are any. */
+  /** Adds our hooks, or replaces them if there are any. */
   add(text: string, way: Way, known?: Known): Edit;
-  /** `made`: from every `add` since the last `remove`. */
+  /** Removes our hooks. `made`: what every `add` since the last `remove` returned. */
   remove(text: string, made: readonly string[], known?: Pick<Known, 'names'>): string;
   /**
-   * `text`: the user's settings. Returns them with the changed data that the host stores there about hooks in another
-   * file.
+   * Updates the user's settings (`text`): the host stores data there about hooks in another file, and our hooks in that
+   * file were removed or replaced.
    */
   follow?(text: string, departure: Departure): string;
   /** Whether the text has no content left. */
   isBare(text: string): boolean;
-  /** Returns all our hooks in the text, for comparison. If nothing would change, nothing is written. */
+  /** Returns all our hooks in the text, for comparison. If an edit would not change them, nothing is written. */
   ours?(text: string): unknown;
-  /** Returns our hook for the event before a call. */
+  /** Returns our hook for the event before a call; null: there is none. */
   installed(text: string, on?: OnPlatform): Installed | null;
-  /** The loaded plugin itself denies if the program is missing, so there is no shell line with which to prove it. */
+  /**
+   * The host loads a plugin of ours, which itself denies calls if the program is missing. No shell line exists that
+   * could prove this.
+   */
   readonly deniesByItself?: true;
   /** Further information for the user. */
   readonly notes: readonly string[];
 }
 
-/** In seconds; more than the time limit of `tollgate hook`. */
+/** The time limit of a hook, in seconds. It is longer than the time limit of `tollgate hook`. */
 export const timeoutSeconds = 10;
 
-/** The facts about every host, independent of the format of its settings. */
+/** Facts about a host that do not depend on the format of its settings. */
 export interface HostFacts extends Pick<HostSettings, 'title' | 'programs' | 'notes'> {
-  /** The environment variable for another folder, and the folder's name in the user's home. */
+  /** The environment variable that sets another folder, and the name of the standard folder in the user's home. */
   readonly home: readonly [variable: string, name: string];
-  /** The name in that folder, and in a project. */
+  /** The path of the settings file in the folder of the host. `projectFile`: its path in a project. */
   readonly file: string;
   readonly projectFile: string;
-  /** The event before a call. */
+  /** The host's name for the event before a call. */
   readonly before: string;
 }
 

@@ -37,7 +37,7 @@ export async function installHooks(here: Here, host: HostName, scope: Scope, way
   return { host, path, changed: true };
 }
 
-/** If our hooks are already as wanted, they stay in their place, whatever follows them. */
+/** Whether nothing must be written. If our hooks are already as wanted, they stay where they are in the text. */
 const isAsBefore = (settings: HostSettings, before: string, after: string): boolean =>
   after === before || (settings.ours !== undefined && isDeepStrictEqual(settings.ours(before), settings.ours(after)));
 
@@ -61,7 +61,7 @@ export async function uninstallHooks(here: Here, host: HostName, scope: Scope): 
     if (before !== null && after !== null && changed) await replaceSettings(path, after, before);
   });
   await removeOldCopy(path);
-  // The file was also created for our hooks.
+  // `known.file`: the file was created for our hooks. It is removed if it has no other content.
   if (after !== null && known.file && settings.isBare(after)) await removeSettings(path);
   await removeFolders(known.folders);
   await dropRecord(here, path, () => areInstalled(here));
@@ -75,8 +75,8 @@ interface OwnEdit {
 }
 
 /**
- * The user's settings contain what the host stores about hooks in another file. The edit is computed before anything is
- * written.
+ * Returns the edit of the user's own settings, where the host stores data about hooks in other files. Writes nothing,
+ * so that all edits are computed before the first one is written. Null: no edit is needed.
  */
 async function followInOwn(
   here: Here,
@@ -84,7 +84,7 @@ async function followInOwn(
   departure: Parameters<NonNullable<HostSettings['follow']>>[1],
 ): Promise<OwnEdit | null> {
   const path = settings.file('user', here, here.cwd);
-  // For the user's own settings, this change is part of the other edit.
+  // If the hooks are in the user's own settings, the edit of the hooks already includes this change.
   if (settings.follow === undefined || (await namesOf(path)).some((name) => departure.names.includes(name))) return null;
   const before = await readSettings(path);
   if (before === null) return null;
@@ -92,7 +92,7 @@ async function followInOwn(
   return after === before ? null : { path, before, after };
 }
 
-/** Writes both files or neither. */
+/** Writes both files. If the second one cannot be written, the first one is restored. */
 async function writeBoth<T>(own: OwnEdit | null, write: () => Promise<T>): Promise<T> {
   if (own === null) return write();
   await replaceSettings(own.path, own.after, own.before);
@@ -110,7 +110,7 @@ async function areInstalled(here: Here): Promise<boolean> {
     for (const scope of ['user', 'project'] as const) {
       const path = hostSettings[host].file(scope, here, here.cwd);
       const text = await readSettings(path).catch(() => null);
-      // A file that cannot be read may contain them.
+      // A file that cannot be read counts as a file without our hooks.
       if (text !== null && hasOurs(hostSettings[host], text)) return true;
     }
   return false;
@@ -137,7 +137,7 @@ export async function findHooks(here: Here, host: HostName, scope: Scope): Promi
   return { path, text: text ?? '', installed: text === null ? null : withPlace(path, () => hostSettings[host].installed(text)) };
 }
 
-/** Returns all names of a file. */
+/** Returns all paths of a file: its own path, and the target of a link. */
 export const namesOf = async (path: string): Promise<readonly string[]> => [...new Set([path, await realpath(path).catch(() => path)])];
 
 function withPlace<T>(path: string, work: () => T): T {

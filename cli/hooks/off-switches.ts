@@ -1,6 +1,6 @@
 // Finds the settings with which a user, a project or a machine switches off the hooks of a host, whatever hooks are
-// installed. Every file that the host reads is searched. Which file has priority is not considered, because it may be
-// another one in another folder.
+// installed. Every file that the host reads is searched. It does not matter which file has priority, because in another
+// folder another file may have priority.
 import type { HostName } from '@tollgate/proto/contract';
 import { isRow } from '../api/answer.ts';
 import { Failure } from '../failure.ts';
@@ -15,13 +15,16 @@ import { parseToml } from './edit-toml.ts';
 type Look = (text: string) => readonly string[];
 
 interface Switches {
-  /** The files of the user and of the project. */
+  /** Further settings files of the user and of the project, besides the file with our hooks. */
   readonly files: (here: Here) => readonly string[];
   readonly look: Look;
   /** The files of the machine, for all users. */
   readonly machine: (here: Here) => readonly string[];
   readonly lookAtMachine?: Look;
-  /** Environment variables that switch hooks off, if they are set for this process as they are for the host. */
+  /**
+   * Returns the environment variables that switch hooks off. Only the environment of this process is known, and the
+   * host is assumed to have the same.
+   */
   readonly environment?: (env: Here['env']) => readonly string[];
 }
 
@@ -52,7 +55,7 @@ async function lookInto(path: string, look: Look): Promise<readonly string[]> {
   }
 }
 
-/** A key with its containers, and the value that switches hooks off. */
+/** The path of a key, such as `hooks.enabled`, and the value that switches hooks off. */
 type Off = readonly [path: string, value: boolean];
 
 const inJson =

@@ -11,7 +11,7 @@ export const platformOf = ({ platform = process.platform }: OnPlatform): NodeJS.
 
 export const pathsOf = (on: OnPlatform): typeof posix => (platformOf(on) === 'win32' ? win32 : posix);
 
-/** Returns where a program with one of these names may be, in the search order of a shell. */
+/** Returns the paths where a program with one of these names may be, in the search order of a shell. */
 export function programPaths(
   names: readonly string[],
   on: OnPlatform & { readonly env: Readonly<Record<string, string | undefined>> },

@@ -1,7 +1,7 @@
-// Hosts that load a plugin (OpenCode and Cline): the whole file is ours, in a folder of the host. A file that is not ours
-// is neither overwritten nor removed. A plugin is plain JavaScript without dependencies. It starts `tollgate hook` for
-// each call and denies every call that it does not answer. The text depends only on the command, so that an edited file
-// can be recognised.
+// Writes our plugin for hosts that load plugins (OpenCode and Cline): the whole file is ours, in a folder of the host.
+// A file that is not ours is neither overwritten nor removed. A plugin is plain JavaScript without dependencies. It
+// starts `tollgate hook` for each call, and denies the call if `tollgate hook` does not answer. The text depends only
+// on the command, so that an edited file can be recognised.
 import type { HostName } from '@tollgate/proto/contract';
 import { commandOf, type HostFacts, type HostSettings } from './host.ts';
 import { BadSettings } from './settings-file.ts';
@@ -45,7 +45,7 @@ export function inOwnFile(host: HostName, { written, folder, ...facts }: InOwnFi
   };
 }
 
-/** The first line of every plugin file of ours. */
+/** The first line of each plugin file that we write. */
 export const pluginMark = '// tollgate: this file is written by `tollgate hooks install`, and removed by `tollgate hooks uninstall`.';
 
 const commandLine = /^const command = (".*");$/m;
@@ -61,7 +61,10 @@ export function commandIn(text: string): string | null {
   }
 }
 
-/** The code of both plugins: it asks, and treats everything that is not an answer as a denial. */
+/**
+ * Returns the code that both plugins share: it asks tollgate, and treats everything that is not a valid answer as a
+ * denial.
+ */
 const asking = (command: string, waitMs: number): string => `${pluginMark}
 import { spawn } from 'node:child_process';
 
@@ -225,7 +228,7 @@ export default plugin;
 
 /** More than the time limit of `tollgate hook`. */
 const opencodeWaitMs = 10_000;
-/** If a hook takes 3 s, Cline ends the whole run without informing the model. */
+/** Shorter than 3 s: if a hook takes 3 s, Cline ends the whole run without informing the model. */
 const clineWaitMs = 2_500;
 
 export const pluginTexts = {

@@ -20,7 +20,7 @@ export interface Made {
   readonly folders: readonly string[];
 }
 
-/** The record of our own folder. No settings file has this name. */
+/** The name of the record for our own folder. No settings file has this name. */
 const ownFolder = '';
 
 const recordPath = (here: Here): string => pathsOf(here).join(configFolder(here), 'hooks.json');
@@ -30,7 +30,7 @@ async function readRecords(here: Here): Promise<Row | null> {
   if (text === null) return null;
   const value = parsed(text);
   if (isRow(value)) return value;
-  // If the file were read as empty, what was created for our hooks would never be removed.
+  // If the content were ignored, what was created for our hooks would never be removed.
   throw new Failure(
     `${recordPath(here)} must be one JSON object: it records what install created. Correct it, or delete it: then uninstall keeps empty containers, and ${connectionPath(here)} too`,
   );
@@ -46,7 +46,7 @@ function parsed(text: string): unknown {
 
 const textsIn = (value: unknown): readonly string[] => (Array.isArray(value) ? value.filter((one) => typeof one === 'string') : []);
 
-/** Null: there is no record. */
+/** Returns what was created for the hooks in the file at `path`; null: there is no record. */
 export async function readRecord(here: Here, path: string): Promise<Made | null> {
   const record = (await readRecords(here))?.[path];
   return isRow(record) ? { made: textsIn(record['made']), file: record['file'] === true, folders: textsIn(record['folders']) } : null;
@@ -70,11 +70,11 @@ async function writeOwn(here: Here, path: string, value: unknown): Promise<void>
   if (folders.length > 0) await writeRecord(here, ownFolder, { made: [], file: false, folders });
 }
 
-/** Returns the records without those of files that no longer exist, such as files of a deleted project. */
+/** Returns only the records of files that still exist. For example, the files of a deleted project do not. */
 async function thatAreThere(records: Row): Promise<Row> {
   const found = await Promise.all(
     Object.entries(records).map(async ([path, record]) => {
-      // A file that cannot be read may exist.
+      // A file that cannot be read is treated as existing, so its record stays.
       const isThere = path === ownFolder || (await readSettings(path).catch(() => '')) !== null;
       return isThere ? [[path, record] as const] : [];
     }),
@@ -82,7 +82,10 @@ async function thatAreThere(records: Row): Promise<Row> {
   return Object.fromEntries(found.flat());
 }
 
-/** With the last hooks, the key and all records are removed. `isNeeded`: whether other hooks still use the key. */
+/**
+ * Removes the record of a file. If it is the last one and no other hooks need the key, the key and all records are
+ * removed. `isNeeded`: whether other hooks still use the key.
+ */
 export async function dropRecord(here: Here, path: string, isNeeded: () => Promise<boolean>): Promise<void> {
   const records = await readRecords(here);
   if (records === null) return;

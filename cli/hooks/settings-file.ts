@@ -7,7 +7,7 @@ import { replaceFile } from '../files.ts';
 
 const bytesMax = 4 * 1024 * 1024;
 
-/** Null when the file does not exist. */
+/** Returns the text of the file; null when it does not exist. */
 export async function readSettings(path: string): Promise<string | null> {
   try {
     const bytes = await readFile(path);
@@ -21,8 +21,8 @@ export async function readSettings(path: string): Promise<string | null> {
 }
 
 /**
- * `before`: the content that was read. If the file has changed since then, nothing is written. Returns the folders that
- * were created for it.
+ * Replaces the content of a file. `before`: the content that was read; if the file has changed since then, nothing is
+ * written and a Failure is thrown. Returns the folders that were created for the file.
  */
 export async function replaceSettings(path: string, text: string, before: string | null): Promise<readonly string[]> {
   try {
@@ -41,7 +41,7 @@ export async function replaceSettings(path: string, text: string, before: string
   }
 }
 
-/** Returns the folders that did not exist before, outermost first. */
+/** Creates a folder. Returns the folders that did not exist before, outermost first. */
 export async function makeFolder(folder: string, mode?: number): Promise<readonly string[]> {
   const first = await mkdir(folder, { recursive: true, ...(mode === undefined ? {} : { mode }) });
   if (first === undefined) return [];
@@ -58,7 +58,7 @@ export async function removeFolders(folders: readonly string[]): Promise<void> {
   for (const folder of folders.toReversed()) await rmdir(folder).catch(() => undefined);
 }
 
-/** A link to the file stays. */
+/** Removes the file. A link to it stays. */
 export async function removeSettings(path: string): Promise<void> {
   await rm(await targetOf(path), { force: true });
 }
@@ -70,7 +70,7 @@ export async function removeOldCopy(path: string): Promise<void> {
 
 const linksMax = 40;
 
-/** Follows the links of a path, whether the file exists or not. */
+/** Returns the real path behind the links of a path, whether the file exists or not. */
 async function targetOf(path: string): Promise<string> {
   let target = path;
   for (let links = 0; links < linksMax; links++) {
@@ -82,7 +82,7 @@ async function targetOf(path: string): Promise<string> {
   throw new Failure(`${path} is a link to itself or a chain of too many links`);
 }
 
-/** Null: the file does not exist. */
+/** Returns the permission bits of a file; null: it does not exist. */
 async function modeOf(path: string): Promise<number | null> {
   try {
     return (await stat(path)).mode & 0o777;
@@ -92,7 +92,10 @@ async function modeOf(path: string): Promise<number | null> {
   }
 }
 
-/** The mode counts even for a user who may write every file. */
+/**
+ * Whether the file may be written. A read-only mode is respected, even for a user who could write every file, such as
+ * root.
+ */
 const isWritable = async (path: string, mode: number): Promise<boolean> =>
   (mode & 0o222) !== 0 &&
   access(path, constants.W_OK).then(
@@ -102,7 +105,7 @@ const isWritable = async (path: string, mode: number): Promise<boolean> =>
 
 const codeOf = (error: unknown): string => (error instanceof Error && 'code' in error ? String(error.code) : 'unknown');
 
-/** Says why the settings of a host are left unchanged, with the place. */
+/** Tells why the settings of a host are left unchanged, with line and column. */
 export class BadSettings extends Error {
   override readonly name = 'BadSettings';
 
@@ -112,6 +115,8 @@ export class BadSettings extends Error {
   }
 }
 
-/** For the last check before a file is written: the result of an edit is not the intended one. */
+/**
+ * Returns the error for an edit whose result is not the intended one. The last check before a file is written uses it.
+ */
 export const unprovenEdit = (text: string, at: number, what: string): BadSettings =>
   new BadSettings(text, at, `${what} cannot be changed here without another change; edit it by hand`);

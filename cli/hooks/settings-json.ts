@@ -1,6 +1,6 @@
-// Hosts that read their hooks from a JSON file, with a list for each event. Adds our hooks, finds them, and removes them.
-// Before a text is returned, it is parsed again. Its content must be the earlier content with or without our hooks;
-// otherwise the edit is rejected.
+// Edits the settings of hosts that read their hooks from a JSON file, with a list for each event: adds our hooks, finds
+// them, and removes them. Before a text is returned, it is parsed again. Its content must be the earlier content with
+// or without our hooks; otherwise the edit is rejected.
 import { isDeepStrictEqual } from 'node:util';
 import type { HostName } from '@tollgate/proto/contract';
 import { installedIn, isOurs } from './handler.ts';
@@ -58,8 +58,8 @@ export type Wanted = readonly (readonly [event: string, entry: unknown])[];
 interface Edited {
   readonly text: string;
   /**
-   * What `removeHooks` must know: the names of containers that did not exist before, and after `*=` the whitespace of a
-   * file that contained nothing else.
+   * Data for `removeHooks`: the names of containers that did not exist before. If the file contained only whitespace,
+   * also `*=` and this whitespace.
    */
   readonly made: readonly string[];
 }
@@ -85,7 +85,10 @@ function eventIn(text: string, hooks: Node | null, event: string): Node | null {
 
 const isBlank = (text: string): boolean => text.trim() === '';
 
-/** `text` blank: there is no file yet. `head`: the other fields that the file must contain. */
+/**
+ * Adds our hooks. `text` is blank if the file is empty or does not exist. `head`: other fields that the file must
+ * contain.
+ */
 function addHooks(text: string, wanted: Wanted, head: Readonly<Record<string, unknown>>): Edited {
   let edited = isBlank(text) ? `${text.startsWith(byteOrderMark) ? byteOrderMark : ''}{}\n` : text;
   const before = valueOf(parseJsonc(edited));
@@ -113,7 +116,9 @@ function addHooks(text: string, wanted: Wanted, head: Readonly<Record<string, un
   return { text: edited, made };
 }
 
-/** The expected content, computed from the value alone. */
+/**
+ * Returns the content that is expected after our hooks are added. It is computed from the values, not from the text.
+ */
 function withHooks(before: unknown, wanted: Wanted, head: Readonly<Record<string, unknown>>): unknown {
   const root: Row = isRow(before) ? before : {};
   const hooks: Record<string, unknown> = { ...(isRow(root['hooks']) ? root['hooks'] : {}) };
@@ -126,7 +131,7 @@ function withHooks(before: unknown, wanted: Wanted, head: Readonly<Record<string
 
 type IsOurHandler = (handler: unknown) => boolean;
 
-/** Removes every handler that `isOurs`, and the containers of `made` that are then empty. */
+/** Removes every handler for which `isOurs` is true, and the containers of `made` that are then empty. */
 function removeHooks(text: string, isOurs: IsOurHandler, made: readonly string[]): string {
   if (isBlank(text)) return text;
   const blank = made.find((one) => one.startsWith(blankMark))?.slice(blankMark.length);
@@ -137,7 +142,8 @@ function removeHooks(text: string, isOurs: IsOurHandler, made: readonly string[]
     if (next === null) break;
     edited = next;
   }
-  // Other hooks that were added later still need the fields that we added for ours.
+  // If we created `hooks` and it still exists, other hooks were added later. They need the fields that we added, so
+  // these fields stay.
   const isNew = names.includes('hooks');
   for (const name of names) edited = removeIfEmpty(edited, name, isNew);
   const wanted = withoutEmpty(withoutOurs(valueOf(parseJsonc(text)), isOurs), names);
@@ -145,11 +151,11 @@ function removeHooks(text: string, isOurs: IsOurHandler, made: readonly string[]
   return edited.trim() === '{}' ? (blank ?? edited) : edited;
 }
 
-/** The fields that the file must contain are removed last. */
+/** The order of removal, highest first: lists of events (2), `hooks` (1), then the other fields that we added (0). */
 const depthOf = (name: string): number => (eventOf(name) === null ? (name === 'hooks' ? 1 : 0) : 2);
 
 /**
- * Removes our first handler, and the containers of `names` that contain nothing else; null: there is no handler of
+ * Removes our first handler, and the containers of `names` that have no other content. Null: there is no handler of
  * ours.
  */
 function removeOne(text: string, isOurs: IsOurHandler, names: ReadonlySet<string>): string | null {
@@ -173,7 +179,10 @@ function removeOne(text: string, isOurs: IsOurHandler, names: ReadonlySet<string
   return null;
 }
 
-/** A group without another handler is removed too. */
+/**
+ * Finds our first handler in the list. If its group has no other handler, returns the place of the group. Null: there
+ * is none.
+ */
 function placeIn(list: Node, isOurs: IsOurHandler): { readonly container: Node; readonly at: number } | null {
   for (const [at, item] of elementsOf(list).entries()) {
     if (isOurs(valueOf(item))) return { container: list, at };
@@ -198,8 +207,8 @@ function removeIfEmpty(text: string, name: string, isNew: boolean): string {
 const eventOf = (name: string): string | null => /^hooks\.(.*)$/s.exec(name)?.[1] ?? null;
 
 /**
- * A container is empty if it contains nothing. A field that the file must contain counts as empty after the last hook
- * is gone.
+ * Whether a container or a field that we added can be removed. A container must have no content. A field can be removed
+ * if `hooks` no longer exists, or if `hooks` existed before our hooks (`isNew` is false).
  */
 function isEmpty(root: unknown, name: string, isNew: boolean): boolean {
   if (!isRow(root)) return false;
@@ -211,7 +220,9 @@ function isEmpty(root: unknown, name: string, isNew: boolean): boolean {
   return isRow(value) ? Object.keys(value).length === 0 : hooks === undefined || !isNew;
 }
 
-/** The expected remaining content, computed from the value alone. */
+/**
+ * Returns the content that is expected after our hooks are removed. It is computed from the values, not from the text.
+ */
 function withoutOurs(root: unknown, isOurs: IsOurHandler): unknown {
   if (!isRow(root) || !isRow(root['hooks'])) return root;
   const hooks = Object.entries(root['hooks']).map(([event, list]) => [event, Array.isArray(list) ? othersOf(list, isOurs) : list]);

@@ -1,6 +1,6 @@
-// Hosts that read their hooks from a TOML file: Codex, from config.toml. A table of ours is added to the end of each
-// event's list, after the last line with content, where Codex itself adds tables. TOML allows this unless the file
-// writes `hooks` in another form; such a file is rejected with the place. Our tables are found by the content of the
+// Edits the settings of hosts that read their hooks from a TOML file: Codex, with config.toml. A table of ours is added
+// to the end of each event's list, after the last line with content, where Codex itself adds tables. A file that writes
+// `hooks` in a form that does not permit this is rejected with the place. Our tables are found by the content of the
 // file, in any notation. Codex identifies hooks by their position. Therefore a later install replaces our tables in
 // place, and removals are reported as in `removalsIn`.
 import type { HostName } from '@tollgate/proto/contract';
@@ -43,7 +43,7 @@ interface InToml extends HostFacts {
   readonly command: (way: Way) => string;
 }
 
-/** Precedes the digest of a hook that Codex may have stored as trusted. */
+/** The prefix, in `made`, of the digest of a hook that Codex may have stored as trusted. */
 const hashMark = 'hash:';
 
 export function inToml(host: HostName, { events, command, ...facts }: InToml): HostSettings {
@@ -97,7 +97,7 @@ interface Handler {
 type Table = readonly [event: string, handler: Handler];
 type Tables = readonly Table[];
 
-/** Puts each of `tables` in place of our table, or at the end if ours does not exist. */
+/** For each event, replaces our table by the new one, or adds the new one at the end if there is none of ours. */
 export function putTables(text: string, tables: Tables, isOurs: IsOurs): string {
   const events = tables.map(([event]) => event);
   let edited = removeTables(text, { leaves: leavesForNew(isOurs, events), isOurs });
@@ -146,7 +146,7 @@ function joined(body: string, rest: string, tables: Tables): string {
   const newline = newlineOf(body + rest);
   const ours = tables.flatMap(([event, handler]) => linesFor(event, handler)).join(newline);
   if (body === '') return `${ours}${newline}${isBlank(linesOf(rest)[0]) ? newline : ''}${rest}`;
-  // If the last line has no newline, our last line has none either.
+  // If the text does not end with a newline, the text with our tables does not either.
   return body.endsWith('\n') ? `${body}${newline}${ours}${newline}${rest}` : `${body}${newline}${ours}`;
 }
 
@@ -164,8 +164,8 @@ const withTables = (before: Row, tables: Tables): Row =>
   tables.reduce((root, [event, handler]) => withGroups(root, event, (groups) => [...groups, { hooks: [handler] }]), before);
 
 /**
- * Returns an error at the line that prevents adding our tables: of the lines that name hooks, the last one before which
- * the tables can be added.
+ * Returns an error at the line that prevents adding our tables. Of the lines that name hooks, this is the last one
+ * before which our tables could still be added.
  */
 function inAnotherForm(text: string, tables: Tables): BadSettings {
   const words = 'tables cannot be added to hooks in this form; write them as [[hooks.PreToolUse]]';
@@ -200,7 +200,7 @@ function withoutHandler(text: string, place: Place): string {
   const left = withoutTable(text, {
     begins: isAlone(place) ? isHeaderOf(place.event) : isHeaderOf(place.event, 'hooks'),
     wanted,
-    // Install puts one blank line before all our tables.
+    // Install puts only one blank line before all our tables. It stays while another table of ours follows.
     sharesBlank: isMarkedHeader,
   });
   const edited = left ?? withoutInline(text, commandIn(place.handler), wanted);
@@ -218,6 +218,6 @@ const isHeaderOf = (...names: readonly string[]) => {
   return (line: string): boolean => header.test(line);
 };
 
-/** Quotes any text for TOML. */
+/** Returns any text as a TOML string. */
 const quoteToml = (text: string): string =>
   text.includes("'") || /[\u0000-\u001f\u007f]/.test(text) ? JSON.stringify(text).replaceAll('\u007f', '\\u007f') : `'${text}'`;

@@ -1,12 +1,12 @@
 // Splits the line that a host passes to a shell into its commands, if the line is plain: words, quotes, redirections
-// and the operators between commands. The function is pure. It runs nothing and treats a variable as text. For a line
-// with anything else the result is null, and the caller must report that.
+// and the operators between commands. Pure: it runs nothing, and treats a variable as text. If the line contains
+// anything else, the result is null, and the caller must report that.
 
 /** The shell that reads the line. `cmd` is the shell of Windows. */
 export type Shell = 'sh' | 'cmd' | 'powershell';
 
 interface Word {
-  /** Without its quotes. */
+  /** The word without its quotes. */
   readonly text: string;
   /** The offsets in the line, including the quotes. */
   readonly from: number;
@@ -24,19 +24,22 @@ export interface ShellCommand {
 
 export interface ShellLine {
   readonly commands: readonly ShellCommand[];
-  /** The operator after the last command: `&`, `;`. */
+  /** The operator after the last command, such as `&` or `;`; null: none. */
   readonly end: string | null;
 }
 
 interface Grammar {
   readonly joints: RegExp;
   readonly redirection: RegExp;
-  /** The character that makes the next character a plain one. */
+  /** The escape character: the character after it has no special meaning. */
   readonly escape: string;
-  /** The quote character that quotes its whole content literally. */
+  /** The quote character between which every character is literal. */
   readonly literal: string;
   readonly comment: boolean;
-  /** What begins a group or a command in the place of a word. `beyondInQuotes`: the same between double quotes. */
+  /**
+   * Matches what is not allowed in a plain line: the start of a group, or of a command in a word. `beyondInQuotes`:
+   * what is not allowed between double quotes.
+   */
   readonly beyond: RegExp;
   readonly beyondInQuotes: RegExp;
 }
@@ -73,10 +76,12 @@ const grammars: Readonly<Record<Shell, Grammar>> = {
 
 const keywords: ReadonlySet<string> = new Set(['!', '{', '}', 'if', 'for', 'while', 'until', 'case', 'function', 'time', '[[']);
 
-/** The limit of cmd.exe. */
+/** The maximum length of a line for cmd.exe. */
 const charactersMax = 8_191;
 
-/** Null: the line contains more than plain commands, has an open quote, or is too long. */
+/**
+ * Splits a line into its commands. Null: the line contains more than plain commands, has an open quote, or is too long.
+ */
 export function parseShellLine(line: string, shell: Shell): ShellLine | null {
   if (line.length > charactersMax) return null;
   const grammar = grammars[shell];
@@ -89,7 +94,8 @@ export function parseShellLine(line: string, shell: Shell): ShellLine | null {
     if (!isEmpty) commands.push({ ...command, joined });
     const joint = matchAt(grammar.joints, line, command.to);
     if (joint === null) return { commands, end: isEmpty ? joined : null };
-    // Before the first command, the only operator is the `&` with which PowerShell starts a quoted program.
+    // An empty command is allowed before a newline, before `;`, and before the `&` with which PowerShell starts a
+    // quoted program.
     const isCall = isEmpty && shell === 'powershell' && joint === '&';
     if (isEmpty && !isCall && joint !== '\n' && joint !== ';') return null;
     if (!isEmpty) joined = joint === '\n' || joint === '\r\n' ? ';' : joint;
@@ -161,12 +167,15 @@ function readQuoted(line: string, from: number, grammar: Grammar): { readonly te
   return null;
 }
 
-/** sh keeps a backslash before any other character: `"C:\node.exe"`. cmd has no escape between quotes. */
+/**
+ * Whether the escape character applies to `next` between double quotes. In sh, a backslash before any other character
+ * stays, as in `"C:\node.exe"`. In cmd there is no escape between quotes.
+ */
 const escapedInQuotes = ({ escape }: Grammar, next: string): boolean => (escape === '\\' ? /["$`\\\n]/.test(next) : escape === '`');
 
 const isBlank = (sign: string | undefined): boolean => sign === ' ' || sign === '\t';
 
-/** An escaped newline does not end the line. */
+/** Returns the offset after spaces, tabs and escaped newlines. An escaped newline does not end the line. */
 function skipBlanks(line: string, from: number, { escape }: Grammar): number {
   let at = from;
   for (;;) {

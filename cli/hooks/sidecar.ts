@@ -9,7 +9,7 @@ export interface SidecarSeen {
   readonly url: string | null;
   /** Null: there is no problem. */
   readonly problem: string | null;
-  /** The policy that the sidecar decides by, in words. */
+  /** The policy with which the sidecar decides, in words. */
   readonly policy: string | null;
   /** The source of the key. */
   readonly key: string | null;

@@ -5,7 +5,7 @@ import { safeJson } from '../print/escape.ts';
 import type { Paint } from '../print/print.ts';
 import { shown } from '../print/table.ts';
 
-/** `answer`: from `policies/apply` or `rollback`. */
+/** Returns the changes as lines for people. `answer`: from `policies/apply` or `rollback`. */
 export function diffLines(answer: Row, paint: Paint): readonly string[] {
   const changes = rowsIn(answer, 'changes').flatMap((change) => documentLines(change, paint));
   const overrides = answer['overrides'] === undefined ? [] : rowsIn(answer, 'overrides');

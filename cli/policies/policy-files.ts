@@ -10,7 +10,10 @@ import { parsePolicyText } from './policy-text.ts';
 const fileBytesMax = 4 * 1024 * 1024;
 const filesMax = 1_000;
 
-/** Returns sections in the form of `policies/apply`. `paths`: files, folders, and `-` for standard input. */
+/**
+ * Reads the files and returns their sections in the form that `policies/apply` accepts. `paths`: files, folders, and
+ * `-` for standard input.
+ */
 export async function readPolicies(paths: readonly string[], stdin: Readable): Promise<Row> {
   const names = (await Promise.all(paths.map(filesAt))).flat();
   if (names.length > filesMax) throw new Failure(`there are ${names.length} policy files, and at most ${filesMax} are read`);
@@ -29,7 +32,7 @@ export async function readPolicies(paths: readonly string[], stdin: Readable): P
   return merged.value;
 }
 
-/** Stores which file contains each document. */
+/** Merges the contents of files. Adds a problem for each document that is in two files. */
 function createMerge(problems: string[]) {
   const value: Record<string, unknown> = {};
   const from = new Map<string, string>();
@@ -55,7 +58,10 @@ function createMerge(problems: string[]) {
   return { value, add };
 }
 
-/** Returns a file as it is. For a folder, returns the YAML and JSON files in it and its subfolders, sorted by name. */
+/**
+ * Returns the path of a file as it is. For a folder, returns the paths of the YAML and JSON files in it and its
+ * subfolders, sorted by name.
+ */
 async function filesAt(path: string): Promise<readonly string[]> {
   if (path === '-') return [path];
   const found = await stat(path).catch(unreadable(path));
@@ -73,7 +79,7 @@ const unreadable =
     throw new Failure(code === 'ENOENT' ? `there is no file ${path}` : `${path} cannot be read (${code})`, [], error);
   };
 
-/** Reads at most `fileBytesMax`; throws a Failure beyond that. */
+/** Reads standard input. Throws a Failure if it is larger than `fileBytesMax`. */
 export async function readAll(stdin: Readable): Promise<string> {
   const chunks: Buffer[] = [];
   let size = 0;

@@ -1,6 +1,6 @@
 // Parses one policy file to its value, or to every problem as `file:line:column: words`. JSON is parsed as YAML, so
-// that both have places. Aliases are bounded. Values that JSON cannot represent, or would read differently, are
-// rejected.
+// that its problems have line and column too. The number of aliases is limited. Values that JSON cannot represent, or
+// would read differently, are rejected.
 import type { Document, LineCounter, Scalar } from 'yaml';
 import { isRow, type Row } from '../api/answer.ts';
 
@@ -29,7 +29,7 @@ export async function parsePolicyText(file: string, text: string): Promise<Parse
   const value = toValue(document);
   if (value === null) return { problems: [`${file} holds aliases of themselves, or that repeat more than ${aliasesMax} times over`] };
   if (!isRow(value)) return { problems: [at(0, `must be a mapping of ${sections.join(', ')}`)] };
-  // `revision` is part of the answer of GET …/admin/policies.
+  // The answer of GET …/admin/policies also contains `revision`, which is not a section.
   const { revision: _, ...content } = value;
   return { value: content };
 }
@@ -39,7 +39,7 @@ const placeOf = (file: string, lines: LineCounter, offset: number): string => {
   return `${file}:${line}:${col}`;
 };
 
-/** Null when aliases would make the value endless or too large. */
+/** Returns the value of the document; null when aliases would make it endless or too large. */
 function toValue(document: Document.Parsed): unknown {
   try {
     const value: unknown = document.toJS({ maxAliasCount: aliasesMax });
@@ -52,7 +52,7 @@ function toValue(document: Document.Parsed): unknown {
 
 type Say = (offset: number, message: string) => string;
 
-/** Finds keys and values that YAML allows and we do not. */
+/** Finds keys and values that YAML allows but policies do not. */
 function findStrange(yaml: typeof import('yaml'), document: Document.Parsed, at: Say): readonly string[] {
   const problems: string[] = [];
   const say = (node: { readonly range?: readonly [number, number, number] | null }, message: string): void =>

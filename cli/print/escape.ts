@@ -7,7 +7,10 @@ const short: Readonly<Record<string, string>> = { '\n': '\\n', '\r': '\\r', '\t'
 
 export const escapeText = (text: string): string => text.replaceAll(unsafe, (character) => short[character] ?? escapeUnits(character));
 
-/** The JSON has the same value. Characters that JSON would not escape are written as `\uXXXX`. */
+/**
+ * Returns JSON with the same value that is safe for a terminal: characters that JSON.stringify would not escape are
+ * written as `\uXXXX`.
+ */
 export const safeJson = (value: unknown, indent?: number): string =>
   (JSON.stringify(value, null, indent) ?? 'null').replaceAll(unsafeInJson, escapeUnits);
 

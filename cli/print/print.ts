@@ -23,7 +23,7 @@ interface View {
 export interface Printer {
   /** Whether `--json` was given. */
   readonly json: boolean;
-  /** For results. */
+  /** Colours for the results on standard output. */
   readonly paint: Paint;
   /** Prints the answer with `--json`, otherwise its rows as a table, or `empty` without rows. */
   readonly table: (answer: unknown, rows: readonly Row[], view: View) => Promise<void>;
@@ -64,7 +64,7 @@ export function createPrinter({ env, stdout, stderr }: Pick<World, 'env' | 'stdo
   };
 }
 
-/** Resolves when the stream can accept more. */
+/** Writes a text. Resolves when the stream can accept more. */
 export async function writeAll(sink: Sink, text: string): Promise<void> {
   if (!sink.write(text)) await once(sink, 'drain');
 }

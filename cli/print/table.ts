@@ -1,4 +1,5 @@
-// Draws rows as a table without lines, at most as wide as the terminal. In a narrower terminal, the widest text wraps.
+// Draws rows as a table without border lines, at most as wide as the terminal. In a narrower terminal, the widest text
+// wraps.
 import { escapeText, safeJson } from './escape.ts';
 import type { Row } from '../api/answer.ts';
 
@@ -10,11 +11,11 @@ export interface Column {
 const gap = '  ';
 /** Separates the columns while cli-table3 draws. Cells are escaped, so that none contains it. */
 const separator = '\t';
-/** The width that a narrowed text keeps while another column can be narrowed. */
+/** The width below which a text column is not narrowed while another column can still be narrowed. */
 const readable = 20;
 const narrowest = 8;
 
-/** `width`: the width of the terminal; null when the output is not a terminal, and nothing wraps. */
+/** `width`: the width of the terminal; null: the output is not a terminal, so nothing wraps. */
 export async function drawTable(
   rows: readonly Row[],
   columns: readonly Column[],
@@ -72,13 +73,13 @@ export const toSecond = (text: string): string => text.replace(/^(\d{4}-\d{2}-\d
 interface Given {
   readonly head: number;
   readonly natural: number;
-  /** A cell contains words, between which it can wrap. */
+  /** Whether a cell of this column contains several words, between which it can wrap. */
   readonly isText: boolean;
 }
 
 /**
- * cli-table3 does not know the width of a terminal. This narrows the widest text first, so that names and times stay on
- * one line as long as possible. Heads always do.
+ * Returns the width of each column, because cli-table3 does not know the width of the terminal. The widest text is
+ * narrowed first, so that names and times stay on one line as long as possible. Heads always stay on one line.
  */
 function fit(columns: readonly Given[], width: number): readonly number[] {
   const widths = columns.map(({ natural }) => natural);
@@ -96,7 +97,7 @@ function fit(columns: readonly Given[], width: number): readonly number[] {
   return widths;
 }
 
-/** cli-table3 wraps between words, and would cut a word that is longer than its column. */
+/** Breaks long words. cli-table3 wraps only between words, and would cut a word that is longer than its column. */
 const breakWords = (text: string, width: number): string => text.replaceAll(/\S+/g, (word) => broken(word, width));
 
 function broken(word: string, width: number): string {
@@ -110,7 +111,10 @@ function broken(word: string, width: number): string {
   return lines;
 }
 
-/** At most this wide in a terminal: scripts after the European ones may take two cells. */
+/**
+ * Returns the maximum width of a character in a terminal. Characters of scripts after the European ones may take two
+ * cells.
+ */
 const cellsOf = (character: string): number => (character > '\u10ff' ? 2 : 1);
 
 const blank = {

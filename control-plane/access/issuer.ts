@@ -1,5 +1,5 @@
-// An OpenID Connect issuer, over the network: code flow with PKCE, state and nonce. Tokens are verified with the
-// issuer's own keys. Discovery runs at the first use, and again after a failure.
+// Communicates with an OpenID Connect issuer over the network: code flow with PKCE, state and nonce. Tokens are
+// verified with the issuer's own keys. Discovery runs at the first use, and again after a failure.
 //
 // States: unknown → discovering (calls in the meantime wait for the same answer) → known, or unknown again.
 import { AppError, isLoopback } from '@tollgate/proto/contract';
@@ -65,7 +65,7 @@ function discover({ issuer, clientId, clientSecret, timeoutMs = 5_000 }: IssuerS
   });
 }
 
-/** Sends the secret in the way that the issuer requests. The default is by header, as the protocol defines. */
+/** Sends the client secret in the way that the issuer requests. The default is a header, as the protocol defines. */
 function bySecret(secret: string): oidc.ClientAuth {
   const [basic, post] = [oidc.ClientSecretBasic(secret), oidc.ClientSecretPost(secret)];
   return (server, client, body, headers) => {
@@ -75,7 +75,7 @@ function bySecret(secret: string): oidc.ClientAuth {
   };
 }
 
-/** Permits plain http only to this machine, whatever endpoints an issuer names. */
+/** Permits plain http only to this machine, even if the issuer names other endpoints. */
 const fetchSafely: oidc.CustomFetch = (url, options) => {
   const { protocol, hostname } = new URL(url);
   if (protocol !== 'https:' && !isLoopback(hostname.replace(/^\[|\]$/g, '')))
@@ -83,7 +83,7 @@ const fetchSafely: oidc.CustomFetch = (url, options) => {
   return fetch(url, { ...options, body: options.body ?? null, signal: options.signal ?? null });
 };
 
-/** Reads the identity from the token. If the token has no e-mail, it asks the issuer's userinfo endpoint. */
+/** Reads the identity from the token. If the token has no e-mail, the issuer's userinfo endpoint is asked. */
 async function identityOf(
   configured: oidc.Configuration,
   tokens: oidc.TokenEndpointResponse & oidc.TokenEndpointResponseHelpers,
@@ -95,7 +95,10 @@ async function identityOf(
   return identityFrom(asks ? await oidc.fetchUserInfo(configured, tokens.access_token, sub) : claims);
 }
 
-/** Codes for an answer that does not prove the identity. All other failures are due to the issuer or the network. */
+/**
+ * Error codes for an answer that does not prove the identity. The causes of all other failures are the issuer or the
+ * network.
+ */
 const unproven: ReadonlySet<string> = new Set([
   'OAUTH_INVALID_RESPONSE',
   'OAUTH_JWT_CLAIM_COMPARISON_FAILED',

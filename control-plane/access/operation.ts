@@ -1,9 +1,9 @@
-// The common part of all operations. An operation is one verb. Only actors that `access` permits can use it. It knows
-// its own action, so an edge can refuse before it reads a body. A write is one transaction: it raises the revision
-// (this also locks out other writes of the workspace), makes the change, and writes an admin event that names the
-// actor. Only `writeOperation` leaves a revision and an admin event. `readOperation` and `previewOperation` change
-// nothing. `effectOperation` changes what has no revision (runs, tool servers outside of this system), or calls a write
-// for the rest.
+// Checks access for all operations, and runs each write in a transaction. An operation is one verb. Only actors that
+// `access` permits can use it. An operation knows its own action, so REST and gRPC can refuse a request before they
+// read its body. A write is one transaction: it raises the revision (this also locks out other writes of the
+// workspace), makes the change, and writes an admin event that names the actor. Only `writeOperation` leaves a revision
+// and an admin event. `readOperation` and `previewOperation` change nothing. `effectOperation` changes things that have
+// no revision (runs, tool servers outside of this system); for other changes it calls a write.
 import { AppError, type Needs } from '@tollgate/proto/contract';
 import type { PolicyDefaults } from '@tollgate/sidecar/engine/compile';
 import type pg from 'pg';
@@ -25,7 +25,10 @@ import type { Notary } from '../audit/operations/notary.ts';
 
 export interface OperationDeps {
   readonly pool: pg.Pool;
-  /** For reads that can be slow. However many of them run, `pool` keeps its connections for everything else. */
+  /**
+   * Connections for reads that can be slow. Slow reads never use the connections of `pool`, so these stay free for
+   * everything else.
+   */
   readonly readingPool: pg.Pool;
   /** Notifies live streams of new entries. */
   readonly heads: HeadWatch;
@@ -40,12 +43,13 @@ export interface OperationDeps {
   readonly reach: Reach;
   readonly discover: Discover;
   /**
-   * Encrypts secrets of tenants and the key of our authority. Null if the operator has not configured a key for that.
+   * Encrypts secrets of tenants and the private key of our certificate authority. Null if the operator has not
+   * configured a key for this encryption.
    */
   readonly sealer: Sealer | null;
   /**
-   * The authorities, as PEM, that sidecars use to verify this control plane. Throws a refusal if there are none, or if
-   * they are temporarily not available.
+   * Returns the certificate authorities, as PEM, with which sidecars verify this control plane. Throws a refusal if
+   * there are none, or if they are temporarily not available.
    */
   readonly authorities: () => Promise<string>;
   /** Signs checkpoints of the audit log. */
@@ -59,7 +63,7 @@ export interface Operation<I, R> {
   (deps: OperationDeps, actor: Actor, input: I, circumstances?: Circumstances): Promise<R>;
 }
 
-/** The conditions of a call, in addition to its input. */
+/** Optional conditions of a call, in addition to its input. */
 interface Circumstances {
   /** The write succeeds only if its targets are unchanged since this revision. */
   readonly ifMatch?: number | null;
@@ -78,11 +82,11 @@ export interface Write {
   readonly now: Date;
   /** The revision that this write creates. */
   readonly revision: number;
-  /** See `Circumstances`. */
+  /** See `force` of `Circumstances`. */
   readonly force: boolean;
 }
 
-/** The author's data for the history of what the write changes. */
+/** Returns who made a write, and when. It is stored in the history of the changed documents. */
 export const authorship = ({ revision, actor, now }: Pick<Write, 'revision' | 'actor' | 'now'>): Authorship => ({
   revision,
   sub: actor.sub,
@@ -109,12 +113,12 @@ function checkedOperation<I, R>(
   return Object.assign(checked, { action });
 }
 
-/** Changes nothing, here or elsewhere. */
+/** For operations that change nothing, neither in this system nor outside of it. */
 export const readOperation = checkedOperation;
 
 /**
- * Has an effect that no revision records: on rows here without a revision, on external systems, or through a separate
- * write.
+ * For operations whose own effect has no revision: they change rows without a revision, change external systems, or
+ * call a separate write.
  */
 export const effectOperation = checkedOperation;
 
@@ -139,7 +143,7 @@ export function writeOperation<I, R extends object>(
   });
 }
 
-/** Returns what the write would answer, from a read-only transaction. The revision in the result is the present one. */
+/** Returns what a write would answer, from a read-only transaction. The revision in the result is the present one. */
 export function previewOperation<I, R extends object>(
   action: Action,
   run: (write: Write, input: I) => Promise<OperationResult<R>>,
@@ -169,8 +173,8 @@ async function requireUnchanged(
   targets: readonly string[],
   { since, present }: Span,
 ): Promise<void> {
-  // A caller cannot have read a future revision. The revision is from another workspace, or the database was restored
-  // to an older state.
+  // The caller cannot have read this revision, because it does not exist yet. It is from another workspace, or the
+  // database was restored to an older state.
   if (since > present) {
     throw new AppError({
       code: 'stale_revision',
@@ -185,9 +189,7 @@ async function requireUnchanged(
   });
 }
 
-/**
- * Reads the actor in the state that earlier writes left. It may have been removed or demoted while this write waited.
- */
+/** Reads the actor again. While this write waited, an earlier write may have removed the actor or lowered its role. */
 async function stillActor(client: pg.PoolClient, asker: Actor, now: Date): Promise<Actor> {
   const actor = await findActor(client, asker.credential, now);
   if (actor === null) throw unauthenticated('the API key or session was revoked or has expired');

@@ -70,7 +70,7 @@ const agentFromRow = (row: AgentRow): Agent => ({
   updatedAt: row.updated_at,
 });
 
-/** Newest first. Lists agents with these ids, or all agents. */
+/** Lists agents, newest first. `ids`: only these agents; null: all agents. */
 export async function listAgents(db: Queryable, workspaceId: number, ids: readonly string[] | null = null): Promise<readonly Agent[]> {
   const { rows } = await db.query<AgentRow>(
     `select ${columns} from agent where workspace_id = $1 and ${among('id', '$2')} order by created_at desc, position desc`,
@@ -85,8 +85,9 @@ export async function findAgent(db: Queryable, workspaceId: number, id: string):
 }
 
 /**
- * The number of agents and the total size of their texts and lists, in bytes. Fields from which policy is compiled
- * count as JSON, because they are sent in this form. For the other fields only the length is measured.
+ * Returns the number of agents and the total size of their texts and lists, in bytes. For fields from which policy is
+ * compiled, the size is that of their JSON, because they are sent in this form. For the other fields only the length is
+ * measured.
  */
 export async function measureAgents(db: Queryable, workspaceId: number): Promise<{ readonly count: number; readonly bytes: number }> {
   const lengths = ['to_json(name)::text', 'array_to_json(enabled_tools)::text', 'array_to_json(scopes)::text']

@@ -28,7 +28,7 @@ interface ChoreDeps extends OperationDeps {
 /** The job, and the log message if it fails. */
 type Chore = readonly [run: () => Promise<unknown>, failed: string];
 
-/** Rejects if there is no partition for today, because then no entry can be recorded. */
+/** Starts the periodic jobs. Rejects if there is no partition for today, because then no entry can be recorded. */
 export async function startChores(deps: ChoreDeps, retentionDays: number, undo: Undo): Promise<void> {
   const { log, isExporting, resealChore } = deps;
   const oldRuns: Chore = [() => removeOldRuns(deps, retentionDays), 'old runs were not removed'];

@@ -1,6 +1,6 @@
-// The commands of the control plane's own program: `tollgate-control-plane start`, `recover` and `restore`. They are for
-// the operator, on a machine that can reach the database directly. They print as `tollgate` does, whose printer and errors
-// they use.
+// The commands of the control plane's own program: `tollgate-control-plane start`, `recover` and `restore`. They are
+// for the operator, on a machine that can reach the database directly. They use the printer and the errors of
+// `tollgate`, so both programs print in the same way.
 import { act, type Asked, type Cli, createBaseProgram, type ExitCode, Failure, runProgram, type World } from '@tollgate/cli';
 
 /** Runs one command. Returns the exit code and never throws. */
@@ -27,7 +27,7 @@ function createProgram(cli: Cli) {
   return program;
 }
 
-// Each command imports its work only when it runs: the help of a command does not load the servers.
+// Each command imports its code only when it runs. So the help of a command does not load the servers.
 
 async function start({ world }: Asked<object>): Promise<ExitCode> {
   const { runControlPlane } = await import('./main.ts');

@@ -10,8 +10,8 @@ import { callMsDefault } from '../runs/mcp/reach.ts';
 const port = (name: string, describe: string, fallback: number) => integer({ name, describe, fallback, min: 0, max: 65_535 });
 
 /**
- * A quarter of the hooks that one replica can answer. A flood of requests with one key leaves time for the other
- * callers.
+ * The default limit for each key: a quarter of the hooks that one replica can answer. If one key sends a flood of
+ * requests, there is still time for the other callers.
  */
 const hooksPerSecondDefault = 250;
 
@@ -277,7 +277,7 @@ export const configSchema = {
 
 export type Config = ConfigOf<typeof configSchema>;
 
-/** Checks that variables which need each other are set together. */
+/** Checks that the variables for sign-in, which need each other, are set together. */
 export function signInProblems({ publicUrl, oidcIssuer, oidcClientId, oidcClientSecret }: Config): readonly string[] {
   if (oidcIssuer === null) {
     const idle = [oidcClientId !== null && 'TOLLGATE_OIDC_CLIENT_ID', oidcClientSecret !== null && 'TOLLGATE_OIDC_CLIENT_SECRET'];
@@ -322,7 +322,10 @@ export const secretKeysIn = (text: string): readonly string[] => text.split(',')
 
 const secretKeysMax = 10;
 
-/** Names each key by its position only. The message must not contain any part of a key. */
+/**
+ * Returns why the secret keys are not valid; null: they are valid. The message names a key by its position only and
+ * must not contain any part of a key.
+ */
 function secretKeysProblem(value: string): string | null {
   const keys = secretKeysIn(value);
   const least = 'at least 32 characters';
@@ -348,7 +351,7 @@ export const serverNamesIn = (text: string): readonly string[] => text.split(','
 export function serverNamesProblem(value: string): string | null {
   const label = '[a-z0-9_](?:[-a-z0-9_]{0,61}[a-z0-9_])?';
   const dnsName = new RegExp(`^(?=.{1,253}$)${label}(?:\\.${label})*$`, 'i');
-  // A text that looks like an IPv4 address but is not a valid address is not a valid name either.
+  // A text that looks like an IPv4 address but is not a valid address is not accepted as a name either.
   const isName = (name: string): boolean => (isIP(name) === 0 ? dnsName.test(name) && !/(?:^|\.)\d+$/.test(name) : !name.includes('%'));
   const names = serverNamesIn(value);
   const wrong = names.find((name) => !isName(name));
@@ -357,7 +360,8 @@ export function serverNamesProblem(value: string): string | null {
 }
 
 /**
- * Checks what models need in addition to their own variables: the keys that endpoints name, and a key for each address.
+ * Checks what models need in addition to their own variables: each base URL needs a key, and the variables that
+ * endpoints name for their keys must be set.
  */
 export function modelProblems(config: Config, env: Readonly<Record<string, string | undefined>>): readonly string[] {
   const idle = [

@@ -1,5 +1,5 @@
-// Chooses the database of this program: the database of `DATABASE_URL`, or the embedded one. The embedded one runs
-// until `undo` stops it.
+// Chooses the database of this program: the database that `DATABASE_URL` names, or the embedded one. The embedded
+// database runs until `undo` stops it.
 import { resolve } from 'node:path';
 import type pg from 'pg';
 import type { Config } from './config.ts';

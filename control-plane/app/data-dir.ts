@@ -9,7 +9,7 @@ import { reasonOf } from '../base/loggable.ts';
  */
 const mode = 0o755;
 
-/** Null: the folder exists. */
+/** Creates the folder. Returns why it cannot be created; null: the folder exists. */
 export function dataDirProblem(path: string): string | null {
   try {
     makeFolder(path, mode);

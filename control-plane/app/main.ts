@@ -1,5 +1,5 @@
-// The composition root: environment → configuration → wiring → listen → drain. `npm start` and
-// `tollgate-control-plane start` run `start`. A signal stops it.
+// Starts the control plane and stops it: environment → configuration → wiring → listen → drain. This file connects all
+// parts (composition root). `npm start` and `tollgate-control-plane start` run it. A signal stops it.
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -123,7 +123,7 @@ interface StartContext {
   readonly signal: AbortSignal;
 }
 
-/** Returns null when everything listens, otherwise the reason why it does not. */
+/** Starts all parts. Returns null when everything listens, otherwise the reason why it does not. */
 async function start({ config, env, undo, log, telemetry, registry, signal }: StartContext): Promise<string | null> {
   log.debug({ config: printableConfig(configSchema, config) }, 'configuration');
   const signing = openSigningKey(config);
@@ -207,7 +207,7 @@ async function start({ config, env, undo, log, telemetry, registry, signal }: St
 
 const problem = (what: string, why: string | null | undefined): readonly string[] => (why == null ? [] : [`${what}: ${why}`]);
 
-/** The models that agents can run on, with the providers that are configured. */
+/** Returns the models that agents can run on, with the providers that are configured. */
 function modelsOf(catalogue: OperationDeps['catalogue'], { config, env }: Pick<StartContext, 'config' | 'env'>, undo: Undo): Models {
   const providers = createProviders(settingsFrom(config, env), {
     wait: (ms, until) => delay(ms, undefined, { signal: until }),
@@ -218,15 +218,17 @@ function modelsOf(catalogue: OperationDeps['catalogue'], { config, env }: Pick<S
   return createModels(catalogue, providers.byName);
 }
 
-/** The key that signs checkpoints of the audit log. Makes the data folder if something is to be stored in it. */
+/**
+ * Returns the key that signs checkpoints of the audit log. Creates the data folder if something is to be stored in it.
+ */
 function openSigningKey({ databaseUrl, dataDir, checkpointKeyFile }: Config): ReturnType<typeof readNotaryKey> {
-  // If database and key are elsewhere, only runs need the folder, and they report it themselves.
+  // If database and key are elsewhere, only runs need the data folder, and they report problems with it themselves.
   const problem = databaseUrl === null || checkpointKeyFile === null ? dataDirProblem(resolve(dataDir)) : null;
   if (problem !== null) return { problem };
   return checkpointKeyFile === null ? openNotaryKey(join(resolve(dataDir), 'checkpoint-key.pem')) : readNotaryKey(checkpointKeyFile);
 }
 
-/** Which tool servers may be reached, and how their tools are listed. */
+/** Returns which tool servers may be reached, and how their tools are listed. */
 function toolServersOf({ config, env }: Pick<StartContext, 'config' | 'env'>): Pick<OperationDeps, 'reach' | 'discover'> {
   const { allowPrivateToolServers, toolCommands, toolTimeoutMs } = config;
   const rules = { allowPrivate: allowPrivateToolServers === 'true', commands: parseCommands(toolCommands) };
@@ -240,7 +242,7 @@ interface Addresses {
   readonly enrol: string | null;
 }
 
-/** This output is for people and scripts, on standard output. The log uses standard error. */
+/** Prints the addresses on standard output, for people and scripts. The log uses standard error. */
 function announce({ rest, grpc, enrol }: Addresses, ownerKey: string | null): void {
   process.stdout.write(
     `Tollgate control plane\n  REST  ${rest}\n  gRPC  ${grpc}\n${enrol === null ? '' : `  enrolment  https://${enrol}\n`}`,

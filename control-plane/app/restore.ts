@@ -1,5 +1,5 @@
-// `tollgate-control-plane restore` does what a database needs after it was restored from a backup, before sidecars make
-// decisions with it. It finds the database in the same way as `start`.
+// `tollgate-control-plane restore` prepares a database that was restored from a backup, before sidecars make decisions
+// with it. It finds the database in the same way as `start`.
 import { randomBytes } from 'node:crypto';
 import { type EpochRenewal, renewEpoch } from '../database/operations/renew-epoch.ts';
 import { migrate } from '../database/migrate.ts';
@@ -14,7 +14,10 @@ interface RestoreOptions {
   readonly note: (line: string) => void;
 }
 
-/** Also refused if the configuration is wrong or the database cannot be reached. */
+/**
+ * Prepares the restored database. The result is also a refusal if the configuration is wrong or the database cannot be
+ * reached.
+ */
 export const restoreDatabase = (
   env: Readonly<Record<string, string | undefined>>,
   { force, wait, note }: RestoreOptions,

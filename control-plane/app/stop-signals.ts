@@ -1,4 +1,4 @@
-// Detects when the process must stop. A terminal and npm each pass Ctrl-C on, so the signal arrives twice. Signals
+// Detects when the process must stop. A terminal and npm both pass Ctrl-C on, so the signal arrives twice. Signals
 // within one second count as one. A later signal means that the user does not want to wait.
 type Signals = Pick<NodeJS.Process, 'on' | 'off'>;
 

@@ -13,7 +13,7 @@ interface WireAuditExportDeps extends Pick<ExporterDeps, 'pool' | 'readingPool' 
   readonly registry: Registry;
 }
 
-/** Null: the configuration does not ask for an export. */
+/** Null: the configuration contains no export. */
 export function wireAuditExport({ config, registry, ...deps }: WireAuditExportDeps, undo: Undo): Exporter | null {
   if (config.auditExportEndpoint === null) return null;
   const collector = createCollector(collectorFrom(config.auditExportEndpoint, config.auditExportHeaders), Date.now);

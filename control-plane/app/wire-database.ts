@@ -1,4 +1,4 @@
-// Builds what all parts do with the database: connects it, brings it to the schema of this version, and opens the pools and
+// Prepares the database for all parts: connects to it, brings it to the schema of this version, and opens the pools and
 // the watch on the audit log.
 import type { Pool, PoolConfig } from 'pg';
 import type { Logger } from 'pino';
@@ -18,7 +18,10 @@ interface DatabaseDeps {
 export interface Database {
   readonly connection: PoolConfig;
   readonly pool: Pool;
-  /** For reads that can be slow. However many of them run, `pool` keeps its connections for everything else. */
+  /**
+   * Connections for reads that can be slow. Slow reads never use the connections of `pool`, so these stay free for
+   * everything else.
+   */
   readonly readingPool: Pool;
   readonly heads: HeadWatch;
 }

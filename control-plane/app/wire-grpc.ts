@@ -25,7 +25,7 @@ interface GrpcDeps extends OperationDeps, Pick<PolicyParts, 'publisher' | 'ledge
   readonly log: Logger;
 }
 
-/** Rejects with `AddressTaken` if another program has the port. */
+/** Starts the server. Rejects with `AddressTaken` if another program has the port. */
 export async function wireGrpc(deps: GrpcDeps, undo: Undo): Promise<GrpcServer> {
   const { config, publisher, ledger, needs, ingest, tls, metrics, registry, log } = deps;
   const roster = createRoster({ ...deps, wallTime: Date.now, now: () => performance.now(), log }, `${hostname()}-${process.pid}`);

@@ -1,4 +1,4 @@
-// Builds the REST API and listens. What callers have started can finish when the program stops.
+// Builds the REST API and listens. When the program stops, requests and runs that callers have started can finish.
 import type { Issuer } from '../access/rules/sign-in.ts';
 import { createIssuer } from '../access/issuer.ts';
 import type { Undo } from '../base/undo.ts';
@@ -17,7 +17,7 @@ interface HttpDeps extends Omit<AppDeps, 'config' | 'issuer' | 'streamBounds'> {
   readonly runner: Runner;
 }
 
-/** Returns its address. Rejects with `AddressTaken` if another program has the port. */
+/** Returns the address of the REST API. Rejects with `AddressTaken` if another program has the port. */
 export async function wireHttp({ runner, ...deps }: HttpDeps, undo: Undo): Promise<string> {
   const { config } = deps;
   const app = createApp({ ...deps, streamBounds, issuer: issuerOf(config) });

@@ -19,8 +19,8 @@ interface WireInjectorDeps {
   readonly config: Config;
   readonly env: Env;
   /**
-   * The current authorities, as PEM, that sidecars use to verify this control plane. Null: this control plane does not
-   * provide TLS itself.
+   * Returns the current certificate authorities, as PEM, with which sidecars verify this control plane. Null: this
+   * control plane does not provide TLS itself.
    */
   readonly authorities?: (() => Promise<string>) | null;
   readonly registry: Registry;
@@ -29,7 +29,7 @@ interface WireInjectorDeps {
 
 const drainMs = 5_000;
 
-/** The injector is null if the configuration does not ask for one. */
+/** Builds and starts the injector. It is null if the configuration contains no injector. */
 export async function wireInjector(
   { config, env, authorities = null, registry, log }: WireInjectorDeps,
   undo: Undo,

@@ -1,4 +1,5 @@
-// Builds the way of policy to sidecars: the watch on revisions, the publisher, and the ledger of limits, which follows the policy.
+// Builds the parts that bring policy to sidecars: the watch on revisions, the publisher, and the ledger of limits,
+// which follows the policy.
 import type { Logger } from 'pino';
 import type { OperationDeps } from '../access/operation.ts';
 import type { Undo } from '../base/undo.ts';

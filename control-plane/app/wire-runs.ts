@@ -1,5 +1,6 @@
-// Builds what runs agents, for main.ts and for tests: the run books and the heartbeat on the database, the governor on
-// the publisher and the audit log, models and tools. It adds steps to `undo` for everything that it starts.
+// Builds what runs agents, for main.ts and for tests: the run books and the heartbeat, which use the database; the
+// governor, which uses the publisher and the audit log; models and tools. It adds steps to `undo` for everything that
+// it starts.
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { systemClock } from '@tollgate/sidecar/engine';
@@ -45,7 +46,7 @@ export interface RunsDeps extends OperationDeps {
   readonly registry: Registry;
   readonly models: Models;
   readonly tracing: Tracing;
-  /** Traces calls that hooks ask about. Absent: they are not traced. */
+  /** Traces the calls that hooks ask about. Absent: these calls are not traced. */
   readonly calls?: CallTracing;
   readonly log: {
     info(fields: object, message: string): void;
@@ -56,8 +57,8 @@ export interface RunsDeps extends OperationDeps {
 
 export interface RunsConfig {
   /**
-   * Folder where entries of tool calls wait for the audit log. It has a subfolder for each database, because workspaces
-   * of other databases can have the same names.
+   * The folder where entries of tool calls wait for the audit log. It has a subfolder for each database, because
+   * workspaces of different databases can have the same names.
    */
   readonly spoolFolder: string;
   readonly atOnce: number;
@@ -70,7 +71,7 @@ export interface RunsConfig {
 export interface Runs {
   readonly startRun: StartRun;
   readonly hooks: HookHost;
-  /** Must be closed before anything that it uses is undone. */
+  /** Must be closed before the parts that it uses. */
   readonly runner: Runner;
 }
 
@@ -115,7 +116,7 @@ export async function wireRuns(
   );
   exportGovernor(registry, governor);
   undo.push(() => governor.close(shipMs));
-  // Without a writable folder there are no runs, and everything else works. Each run is refused with the reason.
+  // If the spool folder is not writable, each run is refused with the reason, and everything else works.
   await governor
     .adopt()
     .catch((error: unknown) =>

@@ -32,8 +32,8 @@ export interface Tls {
   /** Null: gRPC is in plain text. */
   readonly grpc: GrpcTls | null;
   /**
-   * The authorities, as PEM, that sidecars use to verify this control plane. Throws a refusal if there are none, or if
-   * they are temporarily not available.
+   * Returns the certificate authorities, as PEM, with which sidecars verify this control plane. Throws a refusal if
+   * there are none, or if they are temporarily not available.
    */
   readonly authorities: () => Promise<string>;
   /** The port where sidecars enrol. Null: there is no such port, or it does not listen yet. */
@@ -87,7 +87,7 @@ function ownMaterial({ config, pool, clock }: TlsDeps, sealer: OperationDeps['se
   return createOwnMaterial({ find: () => maintainAuthorities({ pool, clock, sealer }, ownTerms), names, terms: ownTerms, now: clock });
 }
 
-/** Returns the name of the host if it is valid in a certificate. */
+/** Returns the name of the host if it is valid in a certificate, otherwise nothing. */
 const ownHostname = (): readonly string[] => (serverNamesProblem(hostname()) === null ? [hostname()] : []);
 
 interface Enrolment {

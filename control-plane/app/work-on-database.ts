@@ -12,7 +12,7 @@ import { type Undo, undoAll } from '../base/undo.ts';
 
 interface DatabaseRefusal {
   readonly kind: 'refused';
-  /** Why nothing was done. */
+  /** The reason why nothing was done. */
   readonly reason: string;
 }
 
@@ -24,8 +24,8 @@ interface Database {
 }
 
 /**
- * Also refused if the configuration is wrong or the database cannot be reached. `note` receives additional lines for
- * the user.
+ * Runs `work` on the database. The result is also a refusal if the configuration is wrong or the database cannot be
+ * reached. `note` receives additional lines for the user.
  */
 export async function workOnDatabase<T>(
   env: Readonly<Record<string, string | undefined>>,

@@ -11,7 +11,7 @@ const surrogate = /\p{Cs}/gu;
 
 const suspiciousEscape = /\\u(?:0000|d[89a-f])/i;
 
-/** Whether `cleanJson` would accept all characters of the value whose JSON is `text`. */
+/** `text` is the JSON of a value. Returns whether `cleanJson` would accept all characters of this value. */
 export const isCleanText = (text: string): boolean => !suspiciousEscape.test(text);
 
 /**
@@ -29,7 +29,7 @@ export function cleanJson(value: unknown, marks: Set<string>, depth = 0): unknow
     return null;
   }
   if (Array.isArray(value)) return value.map((item) => cleanJson(item, marks, depth + 1));
-  // Built from entries, so that a key such as `__proto__` stays a normal key.
+  // `Object.fromEntries` is used, so that a key such as `__proto__` stays a normal key.
   return Object.fromEntries(Object.entries(value).map(([key, child]) => [cleanText(key, marks), cleanJson(child, marks, depth + 1)]));
 }
 

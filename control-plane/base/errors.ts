@@ -9,7 +9,7 @@ import { isUnavailable, unavailableWords } from './unavailable.ts';
 
 export const httpStatus = (code: ErrorCode): number => codes[code].http;
 
-/** The gRPC status that ends a stream. */
+/** Returns the gRPC status that ends a stream. */
 export function grpcStatusOf(reason: unknown): { readonly code: status; readonly details: string } {
   const { code, publicMessage } = refusalOf(reason);
   return { code: status[codes[code].grpc], details: publicMessage };
@@ -26,7 +26,10 @@ export const errorBody = ({ publicMessage, details }: AppError): ErrorBody => ({
   ...(details.length > 0 ? { details } : {}),
 });
 
-/** `bodyBytes`: the maximum body size of the route that rejected a body as too large. */
+/**
+ * Returns the refusal for a thrown value. `bodyBytes`: the maximum body size of the route that rejected a body as too
+ * large.
+ */
 export function refusalOf(reason: unknown, bodyBytes: number = bounds.bodyBytes): AppError {
   if (reason instanceof AppError) return reason;
   if (isUnavailable(reason))
@@ -39,7 +42,10 @@ export function refusalOf(reason: unknown, bodyBytes: number = bounds.bodyBytes)
   return frameworkRefusal(reason, bodyBytes) ?? AppError.from(reason);
 }
 
-/** Handles errors of Fastify itself. They carry a status; errors of a schema also carry the places of the problems. */
+/**
+ * Returns the refusal for an error of Fastify itself, or null for another error. Fastify's errors have a status. Errors
+ * of a schema also have the places of the problems.
+ */
 function frameworkRefusal(reason: unknown, bodyBytes: number): AppError | null {
   if (!(reason instanceof Error) || !('statusCode' in reason)) return null;
   if ('validation' in reason && Array.isArray(reason.validation)) {

@@ -2,10 +2,10 @@
 // wait together and then run as one group. If no work of a key is running, an input starts without waiting for more
 // inputs. Keys take turns, one group each.
 //
-// States of a lane, which exists for a key while inputs of it are waiting: in turn (a group is running, new inputs can
-// arrive) → waiting for a turn → in turn … → deleted. If a group fails for a reason that does not concern all of it, it
-// is split: each input runs alone, in the same order and before later inputs. One wrong input then does not make other
-// inputs fail.
+// States of the queue of a key, which exists while inputs of the key wait: in turn (a group is running, new inputs can
+// arrive) → waiting for a turn → in turn … → deleted. A group can fail for a reason that does not concern all of its
+// inputs. Then it is split: each input runs alone, in the same order and before later inputs. One wrong input then does
+// not make other inputs fail.
 import { inTurns } from './turns.ts';
 
 export interface GroupRules<A, R> {
@@ -13,13 +13,13 @@ export interface GroupRules<A, R> {
   /** Maximum number of groups at the same time, over all keys. */
   readonly atOnce: number;
   /**
-   * Returns a function that is called for one input after the other: does this input still fit into the group? The
-   * first input is always included, whatever the result.
+   * Returns a function that is called for one input after the other. It returns whether the input still fits into the
+   * group. The first input is always included, whatever the function returns.
    */
   readonly openGroup: () => (input: A) => boolean;
   /** Processes all inputs or none. Returns one result for each input, in the same order. */
   readonly run: (inputs: readonly A[]) => Promise<readonly R[]>;
-  /** Whether each input would also fail alone for this reason. */
+  /** Returns whether each input would also fail alone for this reason. */
   readonly failsAll: (reason: unknown) => boolean;
 }
 

@@ -6,8 +6,8 @@ const firstMs = Date.parse('0001-01-01T00:00:00.000Z');
 const lastMs = Date.parse('9999-12-31T23:59:59.999Z');
 
 /**
- * Returns the instant, or null if the text is not a valid one. Without an offset: UTC. A blank is read as the `+` that
- * it was before the query string was decoded.
+ * Returns the instant, or null if the text is not a valid date-time. A text without an offset is in UTC. A blank before
+ * the offset is read as `+`, because the decoding of the query string replaced the `+` by a blank.
  */
 export function parseInstant(text: string): Date | null {
   const parts = form.exec(text);
@@ -15,13 +15,16 @@ export function parseInstant(text: string): Date | null {
   const [, year, month, day, hour = '00', minute = '00', second = '00', fraction = ''] = parts;
   const date = `${year}-${month}-${day}`;
   const local = new Date(`${date}T${hour}:${minute}:${second}.${fraction.padEnd(3, '0').slice(0, 3)}Z`);
-  // The 30th of February would become a day in March.
+  // JavaScript would convert the 30th of February to a day in March.
   if (Number.isNaN(local.getTime()) || local.toISOString().slice(0, 10) !== date) return null;
   const instant = new Date(local.getTime() - offsetMs(text));
   return isInstant(instant.getTime()) ? instant : null;
 }
 
-/** This program has no ISO 8601 form for year 0, and years after 9999 need a sign. The database accepts neither. */
+/**
+ * Returns whether a time is in the years 1 to 9999. This program has no ISO 8601 form for year 0, and years after 9999
+ * need a sign. The database accepts neither.
+ */
 export const isInstant = (ms: number): boolean => ms >= firstMs && ms <= lastMs;
 
 export const instantWords = 'must be an ISO 8601 date-time such as 2026-06-25T12:00:00Z';

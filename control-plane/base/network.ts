@@ -1,18 +1,18 @@
-// The network of a connection, for limits: an IPv4 address, or the first half of an IPv6 address, which identifies one
-// customer of a provider.
+// Determines the network of a connection, for limits. It is an IPv4 address, or the first half of an IPv6 address,
+// which identifies one customer of a provider.
 import { isIP } from 'node:net';
 
 /** `address`: in the format of a socket. */
 export function networkOf(address: string): string {
   const [bare = ''] = address.split('%');
-  // An IPv4 connection on a dual-stack socket.
+  // This is an IPv4 connection on a dual-stack socket.
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(bare)?.[1];
   if (mapped !== undefined) return mapped;
   return isIP(bare) === 6 ? `${groupsOf(bare).slice(0, 4).join(':')}::/64` : bare;
 }
 
 function groupsOf(address: string): readonly string[] {
-  // The WHATWG form, without dotted notation at the end.
+  // `URL` converts the address to its WHATWG form, which has no part in dotted notation at its end.
   const [head = '', tail] = new URL(`http://[${address}]`).hostname.slice(1, -1).split('::');
   const [first, last] = [head, tail ?? ''].map((part) => (part === '' ? [] : part.split(':')));
   const written = [...(first ?? []), ...(last ?? [])];

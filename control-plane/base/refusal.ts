@@ -15,13 +15,13 @@ export function refuseIfAny(problems: readonly Problem[]): void {
 /** A request can contain 90,000 mistakes, each as long as the request. These limits keep the answer readable. */
 const shownMax = { lines: 100, line: 500, message: 400 } as const;
 
-/** Returns some of the lines, and how many more there are. */
+/** Returns the first lines, and how many more there are. */
 export const shownLines = (lines: readonly string[]): readonly string[] => [
   ...lines.slice(0, shownMax.lines).map((line) => cut(line, shownMax.line)),
   ...(lines.length > shownMax.lines ? [`and ${lines.length - shownMax.lines} more`] : []),
 ];
 
-/** The message has priority over the full path. */
+/** Returns the line of a problem. If it is too long, the path is cut before the message. */
 function lineOf({ path, message }: Problem): string {
   const said = cut(message, shownMax.message);
   return `${cut(path, shownMax.line - 1 - said.length)} ${said}`;
@@ -29,10 +29,13 @@ function lineOf({ path, message }: Problem): string {
 
 const cut = (text: string, max: number): string => (text.length <= max ? text : `${text.slice(0, max - 1)}…`);
 
-/** A refusal that names every problem with its place. */
+/** Returns a refusal that names every problem with its place. */
 export const invalid = (problems: readonly Problem[]): AppError => placed('bad_request', problems);
 
-/** A refusal of a write that would weaken a stricter setting of a higher authority. It names the places. */
+/**
+ * Returns a refusal of a write that would weaken a stricter setting of a higher authority. The refusal names the
+ * places.
+ */
 export const looser = (problems: readonly Problem[]): AppError => placed('forbidden', problems);
 
 export const badRequest = (publicMessage: string): AppError => new AppError({ code: 'bad_request', publicMessage });

@@ -1,8 +1,9 @@
-// Describes an error of a JSON Schema in words: the place, then what would be right. It is the one table from the kinds
-// of these errors to texts, for bodies and parameters of REST and for arguments of tools. It quotes no values.
+// Describes an error of a JSON Schema in words: the place, then what would be right. It does so for bodies and
+// parameters of REST and for arguments of tools, so that these errors have the same texts everywhere. It quotes no
+// values.
 import { childPath } from '@tollgate/proto/contract';
 
-/** What this code reads of an error of Ajv. */
+/** The parts of an Ajv error that this code reads. */
 export interface SchemaError {
   readonly instancePath?: string;
   readonly keyword?: string;
@@ -34,7 +35,7 @@ export function schemaWords({ instancePath = '', keyword, message, params = {} }
   }
 }
 
-/** In the form of `oneOf` in `@tollgate/proto/shape`. */
+/** Lists the values as `oneOf` in `@tollgate/proto/shape` does. */
 const eitherOf = (values: unknown): string =>
   (Array.isArray(values) ? values : [])
     .map((one) => JSON.stringify(one))

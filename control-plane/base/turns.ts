@@ -1,5 +1,5 @@
-// Limits how much runs at the same time. `inTurns` and `inTurnsByKey` let a few calls run while the others wait, in
-// order of arrival. `createSeats` never makes a caller wait: it refuses.
+// Limits how many calls run at the same time. `inTurns` and `inTurnsByKey` let a few calls run while the others wait,
+// in order of arrival. `createSeats` never makes a caller wait: it refuses.
 
 /** How many calls may wait, and the error for the next one. Without a queue, any number may wait. */
 interface Queue {
@@ -49,7 +49,10 @@ export function inTurnsByKey<A, R>(keyOf: (input: A) => unknown, run: (input: A)
 
 /** A limited number of seats for each key and in total. */
 export interface Seats<K> {
-  /** Returns a function that frees the seat, or whether the key or all keys together have used up the seats. */
+  /**
+   * Returns a function that frees the seat. If there is no free seat, returns whether the key or all keys together have
+   * used up the seats.
+   */
   take(key: K): { readonly leave: () => void } | { readonly taken: 'by the key' | 'by all' };
 }
 

@@ -1,9 +1,12 @@
 // Determines which failures of PostgreSQL are temporary: the same request can succeed later without a change.
 import pg from 'pg';
 
-/** SQLSTATE codes, or the first characters of a whole class. The database serves no client at this time. */
+/**
+ * SQLSTATE codes, or the first characters of a whole class of codes. With these codes, the database serves no client at
+ * this time.
+ */
 const awayStates = ['08', '57P', '53', '58', '25006'];
-/** The database serves other clients. This transaction was in conflict with another one. */
+/** SQLSTATE codes of a transaction that was in conflict with another one. The database still serves other clients. */
 const crossedStates = ['40001', '40P01', '55P03', '57014'];
 const networkCodes = new Set([
   'ECONNREFUSED',
@@ -23,19 +26,19 @@ const networkCodes = new Set([
 const sayings =
   /^(?:timeout expired|timeout exceeded when trying to connect|Query read timeout|Connection terminated|Client has encountered a connection error|Client was closed)/;
 
-/** By SQLSTATE: the database answers but accepts no writes. */
+/** Messages by SQLSTATE, for a database that answers but accepts no writes. */
 const words: Readonly<Record<string, string>> = {
   '53100': 'the disk of the database is full',
   '25006': 'the database is read-only',
 };
 
-/** The message for the caller about an unavailable database. */
+/** Returns the message for the caller about an unavailable database. */
 export const unavailableWords = (reason: unknown): string =>
   (reason instanceof pg.DatabaseError ? words[reason.code ?? ''] : undefined) ?? 'the database cannot be reached';
 
 export const isUnavailable = (reason: unknown): boolean => meets(reason, [...awayStates, ...crossedStates]);
 
-/** Whether every other request would fail in the same way now. */
+/** Returns whether every other request would fail now in the same way. */
 export const isAway = (reason: unknown): boolean => meets(reason, awayStates);
 
 function meets(reason: unknown, states: readonly string[]): boolean {

@@ -37,8 +37,9 @@ interface Bounds {
 }
 
 /**
- * Bounds of both servers of this kind. A client sends its request immediately after it connects. Clients behind one
- * address, such as that of a NAT, do not all send at the same time.
+ * Bounds of both servers of this kind. The times are short, because a client sends its request immediately after it
+ * connects. A network needs few connections, because clients behind one address, such as that of a NAT, do not all send
+ * at the same time.
  */
 export const standardBounds = {
   handshakeMs: 5_000,
@@ -119,7 +120,8 @@ async function close(server: Server, ms: number): Promise<void> {
 
 function send(response: ServerResponse, { status, body, headers = {} }: Reply): void {
   const bytes = Buffer.from(JSON.stringify(body));
-  // If the body was not read to its end, the server does not read the rest.
+  // With these two statuses, a part of the body may be unread. The connection is closed, so that the server does not
+  // read the rest.
   const more = status === 413 || status === 503 ? { connection: 'close' } : {};
   response.writeHead(status, { 'content-type': 'application/json', 'content-length': bytes.length, ...headers, ...more }).end(bytes);
 }
@@ -144,11 +146,15 @@ export function createBodyBudget(bytesMax: number): BodyBudget {
   };
 }
 
-/** Small enough for each connection to hold one body of this size. */
+/**
+ * A body up to this size is read even if the memory budget is used up. It is small enough for each connection to hold
+ * one such body.
+ */
 const smallBytes = 65_536;
 
 /**
- * Null: the body is larger than `bytesMax`. A large body is rejected when other bodies have used up the memory budget.
+ * Returns null if the body is larger than `bytesMax`. A large body is rejected when other bodies have used up the
+ * memory budget.
  */
 export async function readBody(request: IncomingMessage, bytesMax: number, budget: BodyBudget | null = null): Promise<string | null> {
   const pieces: Buffer[] = [];

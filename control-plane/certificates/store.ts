@@ -21,7 +21,7 @@ export async function lockAuthorities(client: pg.PoolClient): Promise<void> {
   await client.query('select pg_advisory_xact_lock($1)', [authorityLock]);
 }
 
-/** The oldest one first. */
+/** Lists the authorities, the oldest first. */
 export async function listAuthorities(db: Queryable): Promise<readonly StoredAuthority[]> {
   const { rows } = await db.query<{ certificate: string; sealed_key: Buffer; made_at: Date }>(
     'select certificate, sealed_key, made_at from authority order by made_at, id',
@@ -41,13 +41,16 @@ export async function insertAuthority(
   ]);
 }
 
-/** False if another process has replaced the key. */
+/** Replaces the sealed key of an authority. Returns false if another process has replaced it first. */
 export async function updateSealedKey(db: Queryable, { sealedKey }: StoredAuthority, resealedKey: Uint8Array): Promise<boolean> {
   const { rowCount } = await db.query('update authority set sealed_key = $2 where sealed_key = $1', [sealedKey, resealedKey]);
   return rowCount === 1;
 }
 
-/** Compares with both clocks. A clock that is ahead must not delete authorities that are still used. */
+/**
+ * Deletes authorities that have expired by both clocks, that of this process and that of the database. A clock that is
+ * ahead must not delete authorities that are still used.
+ */
 export async function deleteExpiredAuthorities(db: Queryable, now: Date): Promise<void> {
   await db.query('delete from authority where expires_at < least($1, now())', [now]);
 }

@@ -1,9 +1,9 @@
-// The single row that describes this database.
+// Reads and writes the single row that describes this database.
 import type pg from 'pg';
 import type { Queryable } from './transaction.ts';
 
 export interface Deployment {
-  /** Random. It changes when a database is restored. */
+  /** A random name. It changes when a database is restored. */
   readonly epoch: string;
   /** The first epoch of the database. Names of files for this database use it. */
   readonly firstEpoch: string;
@@ -12,15 +12,15 @@ export interface Deployment {
   readonly needs: readonly string[];
 }
 
-/** Works on a database of any version, and on a database of another program. */
+/** Returns whether the table exists. Works on a database of any version, and on a database of another program. */
 export async function hasTable(db: Queryable, name: 'deployment' | 'run_instance'): Promise<boolean> {
   const { rows } = await db.query<{ there: boolean }>('select to_regclass($1) is not null as there', [name]);
   return rows[0]?.there === true;
 }
 
 /**
- * An arbitrary number. A process that starts, or that writes what not every program understands, holds this lock until
- * its transaction ends. The others wait.
+ * An arbitrary number. A process holds this lock until its transaction ends when it starts, or when it writes something
+ * that older programs do not understand. Other such processes wait.
  */
 const startLock = 7_605_511;
 
@@ -49,7 +49,7 @@ export async function updateEpoch(db: Queryable, epoch: string): Promise<void> {
   await db.query('update deployment set first_epoch = coalesce(first_epoch, epoch), epoch = $1', [epoch]);
 }
 
-/** From now on, programs without these capabilities do not start on this database. */
+/** Stores that programs need these capabilities. From now on, programs without them do not start on this database. */
 export async function raiseNeeds(db: Queryable, needs: readonly string[]): Promise<void> {
   await db.query(
     `update deployment set needs = array(select distinct unnest(needs || $1::text[]) order by 1) where not needs @> $1::text[]`,

@@ -8,21 +8,21 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { runner } from 'node-pg-migrate';
 import { Client, type PoolConfig } from 'pg';
 
-/** Resolved from the package's root, because dist/ contains no SQL. */
+/** Returns the folder of the migrations. It is resolved from the package's root, because dist/ contains no SQL. */
 const folder = () => join(createRequire(import.meta.url).resolve('@tollgate/control-plane/package.json'), '../database/migrations');
 
 const lockNotAvailable = '55P03';
 /**
- * A schema change waits for readers of the table, such as a backup, and all other queries wait behind it. Therefore it
- * stops waiting before the timeout of those queries (`pool.ts`) ends.
+ * The maximum time that a schema change waits for a table. It waits for readers of the table, such as a backup, and all
+ * other queries wait behind it. Therefore it stops waiting before the timeout of those queries (`pool.ts`) ends.
  */
 const lockMs = 700;
 const againMs = 1_000;
-/** Enough for some minutes, the possible time of an update. */
+/** The maximum number of tries. They take some minutes, which is enough for the time of an update. */
 const triesMax = 150;
 /**
- * The lock number of the migration runner, so that versions without this constant also wait for it. The session that
- * already holds the lock can take it again.
+ * The lock number that the migration runner uses by default. Versions without this constant therefore wait for the same
+ * lock. The runner can take the lock again, because its session already has it.
  */
 const lockValue = 7_241_865_325_823_964;
 

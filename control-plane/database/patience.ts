@@ -49,7 +49,10 @@ export async function readPatiently<T>(pool: pg.Pool, read: (client: pg.PoolClie
 }
 
 interface PoolProbe {
-  /** The signal is aborted with the failure of the probe as its reason. */
+  /**
+   * Calls `run` with a signal. If the database no longer answers, the signal is aborted. Its reason is the failure of
+   * the probe.
+   */
   unlessSilent<T>(run: (silence: AbortSignal) => Promise<T>): Promise<T>;
 }
 
@@ -98,7 +101,10 @@ const tooMany = (): AppError =>
     retryAfterSeconds: 1,
   });
 
-/** Uses a separate connection. A full pool says nothing about the database, and a refused connection is an answer. */
+/**
+ * Checks whether the database answers; null: it does. The check uses a separate connection, because a full pool says
+ * nothing about the database. An error that PostgreSQL itself sends counts as an answer.
+ */
 async function probe(options: pg.ClientConfig): Promise<Error | null> {
   const client = new pg.Client({ ...options, connectionTimeoutMillis: probeMs });
   client.on('error', ignore);
@@ -112,7 +118,9 @@ async function probe(options: pg.ClientConfig): Promise<Error | null> {
   }
 }
 
-/** After the abort, the result of `work` is ignored. */
+/**
+ * Settles as `work` does, or rejects when `silence` is aborted first. After the abort, the result of `work` is ignored.
+ */
 function orSilence<T>(silence: AbortSignal, work: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     const give = (): void => reject(silence.reason);

@@ -28,8 +28,8 @@ export function createPool(connection: pg.PoolConfig, log: PoolLog, max: number 
     max,
     ...connection,
   });
-  // A connection that is closed while it is created emits an error before its user can listen. The next query on it
-  // fails anyway.
+  // If a connection is closed while it is created, it emits an error before its user can listen. The error is ignored,
+  // because the next query on the connection fails anyway.
   pool.on('connect', (client) => void client.on('error', () => undefined));
   // Logs only the message, because the error contains the whole client with its credentials.
   pool.on('error', (error) => log.warn({ reason: error.message }, 'an idle connection to PostgreSQL broke'));

@@ -1,17 +1,18 @@
-// Resets what a restored copy of a database must not use, and marks it as restored.
+// Resets the data that a restored copy of a database must not use, and marks the copy as restored.
 import type { Queryable } from './transaction.ts';
 
 export interface RestoredState {
   readonly workspaces: number;
-  /** Spools of sidecars that may have sent more than the copy contains. */
+  /** The number of spools. Their sidecars may have sent more than the copy contains. */
   readonly spools: number;
-  /** Shared limits whose counts were from the time of the copy. */
+  /** The number of shared limits that were reset, because their counts were from the time of the copy. */
   readonly counters: number;
 }
 
 /**
- * Grants that were made after the copy was taken are unknown to it. They expire after two seconds at most, so their
- * counters start again from zero. What a spool sent after the copy is recorded as a gap of its own kind.
+ * Marks all spools as restored, and deletes all counters of shared limits. The copy does not know the grants that were
+ * made after it was taken. These grants expire after at most two seconds, so the counters can start again from zero.
+ * Records that a spool sent after the copy was taken are recorded as a gap with a reason of its own.
  */
 export async function markRestored(db: Queryable): Promise<RestoredState> {
   const { rows } = await db.query<{ workspaces: string; spools: string; counters: string }>(

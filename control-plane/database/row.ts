@@ -7,5 +7,5 @@ export function rowIs<T>(is: (value: unknown) => value is T, value: unknown): T 
   return value;
 }
 
-/** SQL: the column is one of the texts of a parameter, or the parameter is null. */
+/** Returns SQL: the column is one of the texts of a parameter, or the parameter is null. */
 export const among = (column: string, parameter: string): string => `(${parameter}::text[] is null or ${column} = any(${parameter}))`;

@@ -6,7 +6,8 @@ import pg from 'pg';
 export type Queryable = Pick<pg.Pool, 'query'> | Pick<pg.PoolClient, 'query'>;
 
 /**
- * `patient` is for background work, which may wait long for locks. Its slow queries must be made with `patientQuery`.
+ * `patient` is for background work, which may wait long for locks. A slow query of this kind must be made with
+ * `patientQuery`.
  */
 type Kind = 'write' | 'read' | 'patient';
 

@@ -1,13 +1,13 @@
 // The edge of `AuditService`. It stores the batches of one sidecar one after the other, and acknowledges them after
 // their commit.
 //
-// States: greeted (credit sent) → idle ⇄ ingesting (later batches queue; the queue is limited by the granted credit, by
-// the number of batches and by the bytes of their messages; above these limits nothing is read) ⇄ unread (the sidecar
-// has not read the acknowledgements; no batch is stored until it has). A batch that cannot be accepted is refused, and
-// the stream continues with batches of other spools. If the database is not available, or the memory budget of the key
-// is used up, the stream ends with UNAVAILABLE: the sidecar keeps its unacknowledged records and reconnects. If the key
-// is no longer valid, the stream ends with UNAUTHENTICATED. If the sidecar sends an invalid message, or more than its
-// limits, the stream ends with INVALID_ARGUMENT.
+// States: greeted (credit sent) → idle ⇄ ingesting (later batches wait in a queue; the queue is limited by the granted
+// credit, by the number of batches and by the bytes of their messages; while the queue is full, nothing is read) ⇄
+// unread (the sidecar has not read the acknowledgements; no batch is stored until it reads them). A batch that cannot
+// be accepted is refused, and the stream continues with batches of other spools. If the database is not available, or
+// the memory budget of the key is used up, the stream ends with UNAVAILABLE: the sidecar keeps its unacknowledged
+// records and reconnects. If the key is no longer valid, the stream ends with UNAUTHENTICATED. If the sidecar sends an
+// invalid message, or more than its limits, the stream ends with INVALID_ARGUMENT.
 import { hash } from 'node:crypto';
 import { type ServerDuplexStream, status } from '@grpc/grpc-js';
 import { auditService, type Batch__Output, type ShipRequest__Output, type ShipResponse } from '@tollgate/proto';
@@ -35,20 +35,27 @@ export interface AuditEdgeDeps extends KeyWatch {
 }
 
 /**
- * Twice the maximum credit. It is possible that the sidecar does not yet know of a lower credit. After a spool is
- * refused, it also sends records of other spools while records of the refused spool are still queued.
+ * The maximum number of queued records: twice the maximum credit. A sidecar can send more than its credit for two
+ * reasons. It may not yet know of a lower credit. After one of its spools is refused, it sends records of other spools
+ * while records of the refused spool are still queued.
  */
 const queuedRecordsMax = 2 * bounds.auditCreditRecords;
-/** One batch that is being stored, the next one, and a reserve. */
+/** Enough for one batch that is being stored, the next one, and a reserve. */
 const queuedBytesMax = 4 * bounds.auditBatchBytes;
 const queuedBatchesMax = 64;
 /** The memory of a batch and of each of its records as objects, in addition to the bytes of their message. */
 const batchBytes = 1_024;
 const recordBytes = 256;
-/** A sidecar ships its own spool and those of processes that died. Each spool costs a permanent row. */
+/**
+ * The maximum number of spools of a stream. A sidecar ships its own spool and those of processes that died. Each spool
+ * costs a permanent row.
+ */
 const spoolsMax = 1_000;
 
-/** `bytes` is the size of the whole message. Kept parts can be views that keep the whole message in memory. */
+/**
+ * `bytes` is the size of the whole message. It is counted, because a kept part can be a view that keeps the whole
+ * message in memory.
+ */
 export type WeighedRequest = ShipRequest__Output & { readonly bytes: number };
 
 export const decodeShipRequest = (encoded: Buffer): WeighedRequest => ({
@@ -58,7 +65,7 @@ export const decodeShipRequest = (encoded: Buffer): WeighedRequest => ({
 
 interface QueuedBatch {
   readonly spoolId: string;
-  /** The first sequence. */
+  /** The sequence of the first record; undefined: the batch has no records. */
   readonly first: number | undefined;
   /** The number of records that wait to be stored. */
   readonly records: number;
@@ -86,7 +93,7 @@ class AuditStream {
   readonly #leaveKey: () => void;
   readonly #queue: QueuedBatch[] = [];
   readonly #spools = new Set<string>();
-  /** Of all batches that are not stored yet, also of the one that is being stored. */
+  /** The number of records in all batches that are not stored yet, including the batch that is being stored. */
   #queuedRecords = 0;
   #queuedBytes = 0;
   /** The last credit that was sent; 0 before the hello. */
@@ -169,7 +176,7 @@ class AuditStream {
   async #store(next: QueuedBatch): Promise<void> {
     const { spoolId, records, bytes } = next;
     try {
-      // The bytes are held until the batch is stored, even if the stream has ended in the meantime.
+      // The bytes stay reserved until the batch is stored, even if the stream has ended in the meantime.
       const ingested = await this.#ingest(next).finally(() => this.#place.give(bytes));
       this.#queuedRecords -= records;
       this.#queuedBytes -= bytes;
@@ -227,7 +234,7 @@ class AuditStream {
   }
 }
 
-/** `bytes`: the size of its message. */
+/** `bytes`: the size of the message that contained the batch. */
 function queuedFrom(batch: Batch__Output, bytes: number, workspaceId: number, deliverer: Deliverer): QueuedBatch {
   const { spoolId, records } = batch;
   const problem = batchProblem(batch);

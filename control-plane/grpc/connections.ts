@@ -33,7 +33,7 @@ export interface Connections {
    * ended.
    */
   letIn(peer: string): () => void;
-  /** Accepts no more connections, and cuts those that have not ended after a moment. */
+  /** Accepts no more connections. After a moment, cuts the connections that have not ended. */
   close(): void;
 }
 
@@ -64,7 +64,7 @@ export async function listenForConnections(
   const accept = (socket: Socket): void => {
     const { remoteAddress = '', remotePort = 0 } = socket;
     const peer = peerOf(remoteAddress, remotePort);
-    // The earlier connection from the same address is not completely closed yet.
+    // Another connection from the same address and port is not completely closed yet.
     if (open.has(peer)) return void socket.destroy();
     if (open.size >= bounds.all) return refuse(socket, 'connections');
     const seat = seats.take(networkOf(remoteAddress));
@@ -96,7 +96,7 @@ export async function listenForConnections(
   };
 }
 
-/** The name that grpc-js gives to the peer of a stream. */
+/** Returns the name that grpc-js gives to the peer of a stream. */
 const peerOf = (address: string, port: number): string => `${address}:${port}`;
 
 /** Measures how long one connection has had no authenticated stream. */

@@ -1,7 +1,7 @@
 // Limits what the audit streams of a process hold between arrival and commit. A slow database therefore costs a bounded
-// amount of memory, however many sidecars there are. The credit of each stream is its share. The number of streams of a
-// workspace and of a key is limited. All waiting batches have a common memory budget in bytes, and one key must leave
-// as many bytes free for all others as it uses.
+// amount of memory, however many sidecars there are. All streams share a fixed number of records, and the credit of a
+// stream is its share. The number of streams of a workspace and of a key is limited. All waiting batches have a common
+// memory budget in bytes. One key must leave as many bytes free for all others as it uses.
 import { bounds, FairMemory } from '@tollgate/proto/contract';
 import type { Actor } from '../access/rules/actor.ts';
 import { createStreamSeats, type SeatBounds, seatBounds } from './stream-seats.ts';
@@ -16,14 +16,20 @@ export interface IntakePlace {
 }
 
 export interface Intake {
-  /** Returns a place for a stream, or whether the key or the workspace has used up its places. */
+  /**
+   * Returns a place for a stream. If there is no free place, returns whether the key or the workspace has used up its
+   * places.
+   */
   open(actor: Pick<Actor, 'workspaceId' | 'keyId'>): IntakePlace | { readonly taken: 'key' | 'workspace' };
   /** How many unacknowledged records a stream can have now. */
   readonly credit: number;
 }
 
 interface IntakeBounds extends SeatBounds {
-  /** Records of all streams together, as long as each stream has its minimum. */
+  /**
+   * The maximum number of unacknowledged records of all streams together. It can be exceeded, because each stream gets
+   * at least `streamRecordsMin`.
+   */
   readonly records: number;
   readonly streamRecordsMin: number;
   /** Bytes of waiting batches on all streams. */

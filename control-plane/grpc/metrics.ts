@@ -8,7 +8,7 @@ import type { QuotaMetrics } from '../quota/operations/ledger.ts';
 export interface GrpcMetrics {
   connected(): void;
   disconnected(): void;
-  /** In ms since the revision was raised. */
+  /** `ms`: the time since the revision was raised. */
   sent(ms: number): void;
   acknowledged(ms: number): void;
   refused(code: string): void;
@@ -25,12 +25,16 @@ export interface GrpcMetrics {
 }
 
 /**
- * Too many connections; too many unauthenticated connections in total, or from one network; or no valid key within the
- * time limit.
+ * Why a connection was refused. `connections`: there are too many. `strangers`: there are too many unauthenticated
+ * connections in total. `network`: there are too many unauthenticated connections from one network. `no_key`: there was
+ * no valid key within the time limit.
  */
 export type ConnectionRefusal = 'connections' | 'strangers' | 'network' | 'no_key';
 
-/** Connected sidecars by how many revisions they are behind. They are counted when the metrics are read. */
+/**
+ * Exports the number of connected sidecars, by how many revisions they are behind. They are counted when the metrics
+ * are read.
+ */
 export const exportRoster = (registry: Registry, count: () => ReadonlyMap<string, number>): Gauge<'revisions'> =>
   new Gauge({
     name: 'tollgate_sidecars_by_lag',

@@ -13,7 +13,7 @@ export interface PeerEnd {
   readonly details: string;
 }
 
-/** Null: the stream may continue. */
+/** Returns why the stream must end; null: it may continue. */
 export function peerProblem(stream: Peer, workspace: string): PeerEnd | null {
   const certificate = stream.getAuthContext().sslPeerCertificate;
   if (certificate === undefined) return { code: status.UNAUTHENTICATED, details: 'the connection has no client certificate' };
@@ -21,11 +21,11 @@ export function peerProblem(stream: Peer, workspace: string): PeerEnd | null {
   return problem === null ? null : { code: status.UNAUTHENTICATED, details: problem };
 }
 
-/** This is not a refusal. A client that reconnects with its present certificate is accepted. */
+/** This end is not a refusal. A client that reconnects with its present certificate is accepted. */
 const expired: PeerEnd = { code: status.UNAVAILABLE, details: 'the client certificate has expired; connect again with another' };
 const timerMaxMs = 2 ** 31 - 1;
 
-/** Calls `end` when the certificate has expired. Returns a function that cancels this. */
+/** Calls `end` when the client certificate has expired. Returns a function that cancels this call. */
 export function atExpiry(stream: Peer, wallTime: () => number, end: (how: PeerEnd) => void): () => void {
   const until = Date.parse(stream.getAuthContext().sslPeerCertificate?.valid_to ?? '');
   const leftMs = Number.isFinite(until) ? until - wallTime() : 0;

@@ -1,8 +1,8 @@
 // The edge of `PolicyService`: one `SyncStream` for each sidecar, from hello to its end.
 //
-// States: greeted (hello read, followed) → waiting (a push is unanswered; newer revisions replace `next`) ⇄ answered.
-// Sent and acknowledged revisions are tracked in `pushes.ts`. A stream whose key is no longer valid is ended with
-// UNAUTHENTICATED.
+// States: greeted (the hello was read, and the stream follows the revisions of its workspace) → waiting (a push is
+// unanswered; newer revisions replace `next`) ⇄ answered. Sent and acknowledged revisions are tracked in `pushes.ts`. A
+// stream whose key is no longer valid is ended with UNAUTHENTICATED.
 import { type ServerDuplexStream, status } from '@grpc/grpc-js';
 import { type Hello__Output, policyService, type SyncRequest__Output } from '@tollgate/proto';
 import { bounds, needable, type Needs, type RevisionName } from '@tollgate/proto/contract';
@@ -34,7 +34,7 @@ export const encodeSyncResponse = (response: Encodable): Buffer =>
   'encoded' in response ? response.encoded : policyService.Sync.responseSerialize(response);
 
 interface PolicyStreamLimits {
-  /** Limits the streams, because each can have a snapshot in flight that the sidecar never reads. */
+  /** Limits the number of streams, because each stream can have a snapshot in flight that the sidecar never reads. */
   readonly seats: StreamSeats;
 }
 
@@ -49,13 +49,13 @@ export function serveSync(deps: PolicyEdgeDeps & PolicyStreamLimits, stream: Syn
 type Hello = NonNullable<SyncRequest__Output['hello']>;
 type Nack = NonNullable<SyncRequest__Output['nack']>;
 
-/** What a stream has from its hello on. */
+/** The state that a stream has after its hello. */
 interface Greeted {
   readonly sidecarId: string;
   readonly form: SidecarForm;
   readonly present: ConnectedSidecar;
   readonly pushes: Pushes;
-  /** When the following began, by `wallTime`. */
+  /** When the stream began to follow the revisions of its workspace, by `wallTime`. */
   readonly followedAt: number;
   /** When the sidecar is asked to move to another control plane, by `wallTime`. */
   readonly moveAt: number;
@@ -69,7 +69,7 @@ class PolicyStream {
   #greeted: Greeted | null = null;
   #unfollow: (() => void) | null = null;
   #heartbeat: NodeJS.Timeout | null = null;
-  /** The epoch of the revision at which the key was authenticated; later that of the last offered revision. */
+  /** The epoch of the revision at which the key was authenticated; later the epoch of the last offered revision. */
   #epoch: string;
   #expiresAt: number | null = null;
   /** The number of heartbeats since the unanswered push. */
@@ -162,13 +162,13 @@ class PolicyStream {
     if (greeted === null) return;
     const actor = this.#actor;
     if (published.epoch !== this.#epoch) {
-      // The key was authenticated with another copy of the database than the one that is held here. Both will soon be
-      // the same.
+      // This revision is from another copy of the database than the copy with which the key was authenticated. After a
+      // moment, this process also has the revision of the other copy.
       if (!greeted.pushes.offered) return this.#end(status.UNAVAILABLE, 'the database was restored; connect again');
       this.#epoch = published.epoch;
     }
-    // This revision is older than the one at which the key was authenticated, so it can lack the key. A newer one will
-    // follow.
+    // This revision is older than the one at which the key was authenticated, so it may not contain the key. A newer
+    // revision will follow.
     else if (this.#epoch === actor.epoch && published.revision < actor.revision) return;
     const key = live.keyOf(actor.keyId);
     if (key === undefined || key.hash !== actor.credential.hash || !mayServe(key, greeted.form))
@@ -216,7 +216,7 @@ class PolicyStream {
     if (this.#unanswered > bounds.answerMs / bounds.heartbeatMs)
       return this.#end(status.DEADLINE_EXCEEDED, `revision ${waitsFor} was not answered within ${bounds.answerMs / 1000} s`);
     this.#noticeAhead(greeted);
-    // A sidecar that does not read gets no more messages. It notices the missing heartbeats.
+    // A sidecar that does not read gets no more messages. It notices that the heartbeats are missing.
     if (this.#stream.writableNeedDrain) return;
     if (now >= greeted.moveAt) this.#stream.write({ move: {} });
     this.#sendHeartbeat();
@@ -228,8 +228,8 @@ class PolicyStream {
   }
 
   /**
-   * For a moment, the sidecar can know a revision from another control plane that is not known here. If this lasts
-   * longer, the database was set back.
+   * Warns if the sidecar has a revision that is newer than every revision known here. For a moment this is normal,
+   * because another control plane may have sent the revision. If it lasts longer, the database was set back.
    */
   #noticeAhead({ sidecarId }: Greeted): void {
     const newest = this.#deps.publisher.live(this.#actor.workspaceId);
@@ -243,7 +243,10 @@ class PolicyStream {
     );
   }
 
-  /** Revisions that were raised before this stream followed are not counted in the latency. */
+  /**
+   * Returns the time since the revision was raised, in ms. Returns null if it was raised before this stream began to
+   * follow: it is then not counted in the latency.
+   */
   #sinceRaised(raisedAt: number, followedAt: number): number | null {
     return raisedAt >= followedAt ? this.#deps.wallTime() - raisedAt : null;
   }

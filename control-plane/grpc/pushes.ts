@@ -3,9 +3,9 @@
 // sent with the next push.
 //
 // States: idle (the last offered revision is answered), and waiting (a push is unanswered; `next` is the newest
-// revision that was offered since). A delta starts from what the sidecar holds: first the revision of its hello, later
-// the last one that it acknowledged. If it refuses a delta, or does not accept `unchanged`, it is sent the whole
-// snapshot once. If it refuses that, nothing is sent until the next revision.
+// revision that was offered since). A delta starts from the revision that the sidecar holds: first the revision of its
+// hello, later the last revision that it acknowledged. If the sidecar refuses a delta or an `unchanged`, the whole
+// snapshot is sent once. If the sidecar also refuses the snapshot, nothing is sent until the next revision.
 import type { Revision__Output, SyncRequest__Output, SyncResponse } from '@tollgate/proto';
 import type { RevisionName } from '@tollgate/proto/contract';
 import type { PublishedView } from '../publish/publisher.ts';
@@ -19,12 +19,12 @@ export type Answer = { readonly revision: Revision__Output | null | undefined } 
 type HeldSnapshot = Pick<NonNullable<SyncRequest__Output['hello']>, 'held' | 'heldHash' | 'capabilities'>;
 
 export interface Pushes {
-  /** Whether a revision was offered yet. */
+  /** Whether any revision was offered. */
   readonly offered: boolean;
   /** The number of the unanswered revision; null: there is no unanswered push. */
   readonly waitsFor: number | null;
   offer(published: PublishedView): void;
-  /** Returns the answered revision and when it was raised, or what is wrong with the answer. */
+  /** Returns the answered revision and when it was raised. If the answer is wrong, returns the problem. */
   answered(answer: Answer): (RevisionName & { readonly raisedAt: number }) | { readonly problem: string };
 }
 
@@ -56,7 +56,7 @@ class RevisionPushes implements Pushes {
     this.#write = write;
     this.#takesDeltas = capabilities.includes('deltas');
     this.#base = held ?? null;
-    // A copy, because the original buffer keeps its whole message in memory.
+    // The hash is copied, because the original buffer keeps its whole message in memory.
     this.#hash = Buffer.from(heldHash);
   }
 
@@ -88,7 +88,7 @@ class RevisionPushes implements Pushes {
     this.#sent = null;
     if ('code' in answer) this.#resend(was, answer.code);
     else {
-      // Equal to the answer's hash, which would keep its message in memory.
+      // The hash of the answer is equal, but its buffer would keep the whole message of the answer in memory.
       this.#hash = was.hash;
       this.#base = { epoch: was.epoch, number: was.number };
       this.#sendNext();
@@ -98,7 +98,7 @@ class RevisionPushes implements Pushes {
 
   #send(published: PublishedView, wholly: boolean): void {
     const { epoch, revision: number, raisedAt } = published;
-    // The sidecar has received a newer revision elsewhere. That revision will arrive here too.
+    // The sidecar has received a newer revision from another control plane. That revision will arrive here too.
     if (this.#base !== null && this.#base.epoch === epoch && this.#base.number > number) return;
     const pushed = { epoch, number, hash: published.hash, raisedAt };
     if (!wholly && published.hash.equals(this.#hash)) {
@@ -117,7 +117,7 @@ class RevisionPushes implements Pushes {
     if (upcoming !== null) this.#send(upcoming, false);
   }
 
-  /** Sends the whole snapshot after a refusal that it can repair. */
+  /** Sends the whole snapshot if it can repair the refusal. Otherwise sends the next revision, if there is one. */
   #resend(was: SentRevision, code: string): void {
     // The whole snapshot would be refused for the same reason.
     if (code === 'revision_backwards' || code === 'schema_unsupported' || code === 'wrong_workspace') return this.#sendNext();

@@ -1,9 +1,9 @@
 // Converts messages of `QuotaService` to and from the plain values of the ledger. A missing value becomes a text that
-// the form check rejects, so that one place reports all problems.
+// the later form check rejects, so that all problems are reported in one place.
 import { type Answer, type Ask__Output, counterFrom, counterOf, type LeaseResponse } from '@tollgate/proto';
 import { type QuotaAnswer, type QuotaAsk, type QuotaCounter, type QuotaResult, unreachable } from '@tollgate/proto/contract';
 
-/** Null if a message lacks a value that each ask must have. */
+/** Returns null if one of the `asks` has no counter or no revision. */
 export function asksFrom(asks: readonly Ask__Output[]): readonly QuotaAsk[] | null {
   const read = asks.map(askFrom);
   return read.every((ask) => ask !== null) ? read : null;
@@ -15,7 +15,7 @@ function askFrom({ counter, number, waiting, onlySettles, revision, max, made, s
   return { counter: counted, number, waiting, onlySettles, revision, max: max ?? null, made: made ?? null, settled };
 }
 
-/** The asker knows the subject and key of its run, so they are not sent back. */
+/** The sidecar knows the subject and key of its run, so they are not sent back. */
 const named = (counter: QuotaCounter): QuotaCounter => (counter.kind === 'run' ? { ...counter, of: null } : counter);
 
 export const recallOf = (counters: readonly QuotaCounter[]): LeaseResponse => ({

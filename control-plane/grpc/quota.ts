@@ -1,9 +1,9 @@
-// The edge of `QuotaService`: answers the asks of one sidecar, one message after the other.
+// The edge of `QuotaService`: answers the requests for leases (`asks`) of one sidecar, one message after the other.
 //
 // States: opened → greeted (its holder is known, recalls are forwarded) ⇄ answering (nothing is read until the answer
-// is written and sent). A malformed message, or one that cannot be true, ends the stream with INVALID_ARGUMENT and
-// changes nothing. If the database is not available, the stream ends with UNAVAILABLE. If the key is no longer valid,
-// it ends with UNAUTHENTICATED. The number of streams of a workspace and of a key is limited.
+// is written and sent). A malformed message, or a message with impossible claims, ends the stream with INVALID_ARGUMENT
+// and changes nothing. If the database is not available, the stream ends with UNAVAILABLE. If the key is no longer
+// valid, it ends with UNAUTHENTICATED. The number of streams of a workspace and of a key is limited.
 import { hash } from 'node:crypto';
 import { once } from 'node:events';
 import { Metadata, type ServerDuplexStream, status } from '@grpc/grpc-js';
@@ -94,7 +94,7 @@ class QuotaStream {
         { workspaceId, keyId, onlySub: onlySubOf(this.#actor), holder: hash('sha256', holderSecret) },
         (counters) => this.#recall(counters),
       );
-      // Tells the sidecar that its asks will be read, before it sends the first one.
+      // The metadata tells the sidecar, before it sends its first `asks`, that they will be read.
       this.#stream.sendMetadata(new Metadata());
     } catch (error) {
       this.#fail(error);

@@ -1,8 +1,10 @@
-// A paused stream of Node continues to read until sixteen messages wait in it. With messages of 2 MB this is much
-// memory, and it is not counted.
+// Stops a paused stream of Node from reading ahead. By default, it continues to read until sixteen messages wait in it.
+// With messages of 2 MB this is much memory, and it is not counted.
 import type { Readable } from 'node:stream';
 
-/** From now on, a paused stream reads nothing more, except one message whose reading had already begun. */
+/**
+ * Changes the stream: while it is paused, it reads nothing more, except one message whose reading had already begun.
+ */
 export function readOnlyWhileFlowing(stream: Pick<Readable, '_read' | 'isPaused' | 'on'>): void {
   const read = stream._read.bind(stream);
   let isDue = false;

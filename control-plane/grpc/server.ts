@@ -42,14 +42,14 @@ export interface GrpcTls {
 interface GrpcAddress {
   readonly host: string;
   readonly port: number;
-  /** Null: in plain text. */
+  /** Null: connections are not encrypted. */
   readonly tls?: GrpcTls | null;
   readonly bounds?: ConnectionBounds;
 }
 
 /**
- * A sidecar has one stream on each of its connections. A client with more streams, such as a proxy, must open another
- * connection.
+ * The maximum number of streams of one connection. A sidecar has one stream on each of its connections. A client with
+ * more streams, such as a proxy, must open another connection.
  */
 const streamsOfConnection = 100;
 
@@ -63,7 +63,7 @@ export async function startGrpcServer(
   { host, port, tls = null, bounds: ofConnections = connectionBounds }: GrpcAddress,
 ): Promise<GrpcServer> {
   const deps = { ...given, isTls: tls !== null, letIn: (peer: string) => connections.letIn(peer) };
-  // grpc-js also throws everything that it would print.
+  // Turns off the log of grpc-js, because everything in it is also thrown.
   setLogVerbosity(logVerbosity.NONE);
   const intake = createIntake();
   const seats = createStreamSeats();
@@ -113,7 +113,8 @@ export async function startGrpcServer(
 }
 
 /**
- * Does not wait for streams, because they are open as long as sidecars run. Unacknowledged records stay in the sidecar.
+ * Closes the server without waiting for streams, because they are open as long as sidecars run. Unacknowledged records
+ * stay in the sidecar.
  */
 function closeServer(server: Server): Promise<void> {
   return new Promise((resolve) => {

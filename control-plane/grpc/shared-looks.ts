@@ -10,7 +10,7 @@ interface Look {
 
 /** How long an answer is reused. It adds to the time until a revocation takes effect. */
 const servesMs = 1_000;
-/** Maximum number of keys. Above it, some keys are queried again. */
+/** Maximum number of keys whose answers are kept. If there are more, some keys are checked again earlier. */
 const looksMax = 10_000;
 
 /** `now` is in ms, from any start point. */

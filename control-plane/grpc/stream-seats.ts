@@ -4,7 +4,10 @@ import type { Actor } from '../access/rules/actor.ts';
 import { createSeats } from '../base/turns.ts';
 
 export interface StreamSeats {
-  /** Returns a function that frees the seat, or whether the key or the workspace has used up its seats. */
+  /**
+   * Returns a function that frees the seat. If there is no free seat, returns whether the key or the workspace has used
+   * up its seats.
+   */
   take(actor: Pick<Actor, 'workspaceId' | 'keyId'>): { readonly leave: () => void } | { readonly taken: 'key' | 'workspace' };
 }
 
@@ -13,7 +16,10 @@ export interface SeatBounds {
   readonly ofKey: number;
 }
 
-/** For each service. A fleet shares one key. For a moment it needs twice the seats, when its streams move. */
+/**
+ * The bounds of each service. A fleet of sidecars shares one key. When its streams move to other control planes, it
+ * needs twice the seats for a moment.
+ */
 export const seatBounds: SeatBounds = { ofWorkspace: 10_000, ofKey: 5_000 };
 
 export function createStreamSeats({ ofWorkspace, ofKey }: SeatBounds = seatBounds): StreamSeats {

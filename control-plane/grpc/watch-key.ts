@@ -5,7 +5,7 @@ import { mayServe, onlySubOf } from '../sidecars/rules/forms.ts';
 import { loggable } from '../base/loggable.ts';
 
 export interface KeyWatch {
-  /** Null if the key that opened the stream is no longer valid. */
+  /** Returns null if the key that opened the stream is no longer valid. */
   readonly stillStands: (actor: Actor) => Promise<Actor | null>;
   readonly log: { warn(fields: object, message: string): void };
 }
@@ -13,7 +13,10 @@ export interface KeyWatch {
 /** A revocation takes effect within five seconds: this interval, and the time for the database to answer. */
 const lookMs = 2_500;
 
-/** `onFallen` is called with the reason, in words for the caller, until the returned function is called. */
+/**
+ * Calls `onFallen` when the key is no longer valid or has lost permissions. `details` is the reason, in words for the
+ * caller. The returned function ends the checks.
+ */
 export function watchKey({ stillStands, log }: KeyWatch, actor: Actor, onFallen: (details: string) => void): () => void {
   const look = async (): Promise<void> => {
     try {
@@ -22,8 +25,8 @@ export function watchKey({ stillStands, log }: KeyWatch, actor: Actor, onFallen:
       else if (!mayServe(now, 'library') || onlySubOf(now) !== onlySubOf(actor))
         onFallen('the permissions of this key have changed; connect again');
     } catch (error) {
-      // A database that is not available stores nothing and grants nothing. The next check will show the state of the
-      // key.
+      // The stream stays open, because a database that is not available stores nothing and grants nothing. The next
+      // check will show the state of the key.
       log.warn({ err: loggable(error), workspace: actor.slug }, 'it could not be checked whether a key is still valid');
     }
   };

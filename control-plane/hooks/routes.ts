@@ -1,5 +1,5 @@
 // Routes for hooks. Hook clients call them before and after a tool call, with a key of scope `govern`. A sidecar
-// process serves the same protocol; its code documents what each answer means.
+// process serves the same protocol; the code of the sidecar documents what each answer means.
 import { bounds, reasons } from '@tollgate/proto/contract';
 import { type HookRoutes, registerHooks } from '@tollgate/sidecar/hooks';
 import type { FastifyInstance, FastifySchema } from 'fastify';
@@ -105,7 +105,10 @@ function schemaOf(hook: Hook, inWorkspace: boolean): FastifySchema {
   return { ...schema, response: denying(schema.response, refusals[hook]) };
 }
 
-/** Malformed requests do not get these statuses here. */
+/**
+ * The statuses for malformed requests. Hook routes do not answer with them, because with a valid key such a request
+ * gets a decision with status 200.
+ */
 const decided = ['400', '413', '415'];
 
 /** Adds the decision to the schema of every error answer. */

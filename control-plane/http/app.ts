@@ -32,7 +32,10 @@ import { addSimulateRoute } from '../policies/routes/simulate.ts';
 import { addUsageRoute } from '../audit/routes/usage.ts';
 import { addWorkspaceRoutes } from '../workspaces/routes.ts';
 
-/** 8192 characters fit the longest agent-type key with every character escaped. The default of 100 would answer 414. */
+/**
+ * 8192 characters fit the longest agent-type key with every character escaped. With its default of 100, Fastify would
+ * answer 414.
+ */
 const pathParameterMax = 8192;
 const requestTimeoutMs = 30_000;
 
@@ -47,13 +50,15 @@ export function createApp(deps: AppDeps): FastifyInstance {
     // connections only every 30 s.
     http: { headersTimeout: requestTimeoutMs / 2, connectionsCheckingInterval: requestTimeoutMs / 10 },
     routerOptions: { maxParamLength: pathParameterMax },
-    // The API rejects invalid input. It must not drop or convert it.
+    // The API rejects invalid input. It must not remove or convert any of it.
     ajv: { customOptions: { removeAdditional: false, coerceTypes: false, useDefaults: false, allErrors: true, keywords: [shownKeyword] } },
     frameworkErrors: (error, _request, reply) => void sendRefusal(reply, refusalOf(error)),
-    // We answer these requests ourselves, because hook clients make the tool call when they receive 503.
+    // This code answers requests itself while the server closes. Fastify would answer 503, and hook clients make the
+    // tool call when they receive 503.
     return503OnClosing: false,
   });
-  // A request spends most of its time here waiting for the database.
+  // A caller may start two requests in each turn, because a request spends most of its time here waiting for the
+  // database.
   shareFairly(app, {
     missing: answerMissing(app),
     clock: { now: () => deps.clock().getTime() },

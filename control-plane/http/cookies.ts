@@ -13,8 +13,8 @@ type Options = Required<Pick<CookieSerializeOptions, 'path' | 'maxAge' | 'httpOn
 const isSecure = (publicUrl: string | null): boolean => publicUrl?.startsWith('https:') ?? false;
 
 /**
- * Over https, the prefix `__Host-` makes browsers accept the cookie only from this exact host. Another host under the
- * same domain cannot set it.
+ * Returns the name of the session cookie. Over https, the prefix `__Host-` makes browsers accept the cookie only from
+ * this exact host. Another host under the same domain cannot set it.
  */
 export const sessionCookieOf = (publicUrl: string | null): string => `${isSecure(publicUrl) ? '__Host-' : ''}tollgate_session`;
 

@@ -126,7 +126,7 @@ function success(answers: RouteDescription['answers'], also: RouteDescription['a
   };
 }
 
-/** The error codes of requests that fail after they have begun. */
+/** The error codes of requests that can fail after they have begun. */
 const begun = ['upstream_failed', 'internal', 'unavailable'] as const satisfies readonly ErrorCode[];
 
 const withHeaders = (responses: Readonly<Record<string, object>>, headers: RouteDescription['headers']): object =>

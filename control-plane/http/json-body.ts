@@ -18,7 +18,8 @@ export function parseBody(bytes: Uint8Array, nodesMax: number): unknown {
 }
 
 /**
- * This function lets a body pass that is only nested too deeply: the later walk over the values names the exact place.
+ * Rejects a body with too many values. A body that is only nested too deeply passes: `refuseUnstorable` rejects it
+ * later and names the exact place.
  */
 function refuseExcess(text: string, nodes: number): void {
   if (excessIn(text, { depth: Number.POSITIVE_INFINITY, nodes }) === null) return;

@@ -1,10 +1,10 @@
 // Finds the place where a text stops being JSON. It is called only after `JSON.parse` has failed, because the messages
-// of `JSON.parse` either lack the place or quote the text. It has a pattern for tokens of its own, because the steps of
-// `proto/contract/json-tokens.ts` accept more than JSON.
+// of `JSON.parse` either lack the place or quote the text. It has its own pattern for tokens, because
+// `proto/contract/json-tokens.ts` accepts more than JSON.
 import { skipBlanks } from '@tollgate/proto/contract';
 
 interface PlaceInText {
-  /** From 1. */
+  /** The first line is 1. */
   readonly line: number;
   readonly column: number;
 }
@@ -12,7 +12,7 @@ interface PlaceInText {
 const token =
   /[ \t\n\r]*(?:([{}[\],:])|("(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*")|(-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null))/y;
 
-/** The tokens that may follow. In an object, a key precedes each value. */
+/** The tokens that are allowed next. In an object, a key precedes each value. */
 type ExpectedToken = 'value' | 'value or ]' | 'key' | 'key or }' | ':' | 'end of value';
 
 export function placeOfError(text: string): PlaceInText {
@@ -37,7 +37,7 @@ function offsetOfError(text: string): number {
 }
 
 /**
- * Returns the expectation after the token, or null when the token is misplaced. Updates `open`, the list of open
+ * Returns what is expected after the token, or null when the token is misplaced. Updates `open`, the list of open
  * brackets.
  */
 function step(expected: ExpectedToken, found: string, open: string[]): ExpectedToken | null {

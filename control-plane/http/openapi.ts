@@ -79,8 +79,8 @@ export async function addApiDocument(app: FastifyInstance, { operator, publicUrl
       agent: { disabled: true },
     },
   });
-  // The page is third-party code. This header makes the browser block every load from and every request to other
-  // servers.
+  // The page is third-party code. This header makes the browser block everything that the page loads from other servers
+  // or sends to them.
   app.addHook('onSend', async (request, reply) => {
     if (request.url.startsWith('/docs')) void reply.header('Content-Security-Policy', ownOriginOnly);
   });

@@ -1,5 +1,6 @@
 // Connects a route to its operation. The caller is checked before the body is read: 401 for an unknown caller, then 403
-// for the wrong workspace or an action that the caller must not perform. Only then is the request checked (400).
+// for the wrong workspace or an action that the caller must not perform. After that, the request itself is checked
+// (400).
 import { recognised } from '@tollgate/sidecar/hooks';
 import type { FastifyInstance, FastifyRequest, FastifySchema, HTTPMethods } from 'fastify';
 import type { Static, TSchema } from 'typebox';
@@ -36,7 +37,7 @@ export interface RequestSource<S extends RouteSchema, I, R> extends RouteDescrip
   readonly schema: S;
   readonly input: (asked: CheckedRequest<S>) => I;
   /**
-   * Called after the actor is known to have access and before the body is read. `params`: the parameters of the path.
+   * Called before the body is read, when it is known that the actor has access. `params`: the parameters of the path.
    */
   readonly admit?: (actor: Actor, params: TypeOf<S, 'params'>) => void;
 }
@@ -68,7 +69,7 @@ export function addRoute<const S extends RouteSchema, I, R>(app: FastifyInstance
   });
 }
 
-/** Returns the options that every route needs before its handler, and `actorOf`, which gives the handler the actor. */
+/** Returns the options that every route needs, and `actorOf`, with which a handler gets the actor. */
 export function joined<S extends RouteSchema, I, R>(deps: AppDeps, route: RequestSource<S, I, R>) {
   const checked: FastifySchema = route.schema;
   return {
@@ -110,7 +111,7 @@ export function recognising(
   };
 }
 
-/** The slug in a governance path; null for paths without one, such as the agents' paths. */
+/** Returns the workspace slug in the path. Returns null if the path has none, such as the agents' paths. */
 function pathWorkspace(params: unknown): string | null {
   return typeof params === 'object' && params !== null && 'workspace' in params ? String(params.workspace) : null;
 }

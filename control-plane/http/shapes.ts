@@ -8,7 +8,7 @@ import { runStatuses } from '../runs/rules/run.ts';
 import { isObject, type JsonSchema } from '@tollgate/proto/shape';
 import { stopReasons } from '../runs/operations/start-run.ts';
 
-/** Accepts one of these strings. */
+/** Returns a schema that accepts one of these strings. */
 export const oneOf = <const T extends string>(values: readonly T[]) => Type.Unsafe<T>({ type: 'string', enum: [...values] });
 
 export const roleShape = oneOf(roles);
@@ -18,7 +18,7 @@ export const anyObject = Type.Object({}, { additionalProperties: true });
 /** The keyword with which a schema names another schema that the document shows instead. Validation ignores it. */
 export const shownKeyword = 'shown';
 
-/** A text of a path or query string that our code parses. The document shows `schema` for it. */
+/** Returns the schema of a text in a path or query string that our code parses. The document shows `schema` for it. */
 export const shownAs = (schema: JsonSchema) => Type.String({ [shownKeyword]: schema });
 
 export const pageLimit = shownAs({
@@ -69,7 +69,7 @@ export const orNull = (schema: JsonSchema): JsonSchema => ({ anyOf: [schema, { t
 export const listOf = (items: JsonSchema): JsonSchema => ({ type: 'array', items });
 export const mapOf = (values: JsonSchema): JsonSchema => ({ type: 'object', additionalProperties: values });
 
-/** Every key of `properties` is required; the keys of `optional` are not. */
+/** Returns the schema of an object. Every key of `properties` is required; the keys of `optional` are not. */
 export const object = (
   properties: Readonly<Record<string, JsonSchema>>,
   optional: Readonly<Record<string, JsonSchema>> = {},
@@ -81,13 +81,13 @@ export const object = (
 
 const revision: JsonSchema = { ...integer, description: "the workspace's revision that this write made" };
 
-/** `{ok: true, …}`. */
+/** Returns the schema of `{ok: true, …}`. */
 export const okAnd = (
   properties: Readonly<Record<string, JsonSchema>> = {},
   optional: Readonly<Record<string, JsonSchema>> = {},
 ): JsonSchema => object({ ok: { const: true }, ...properties }, optional);
 
-/** `{ok: true, revision, …}`: the answer to a write. */
+/** Returns the schema of `{ok: true, revision, …}`, which is the answer to a write. */
 export const written = (
   properties: Readonly<Record<string, JsonSchema>> = {},
   optional: Readonly<Record<string, JsonSchema>> = {},
@@ -370,7 +370,7 @@ export const toolRef = refOf(tool);
 export const toolServerRef = refOf(toolServer);
 export const listedToolServerRef = refOf(listedToolServer);
 
-/** The sections of all policy documents at once. */
+/** Returns the schemas of the sections of a policy set, which contains all policy documents. */
 export const policySet = (shown: (document: JsonSchema) => JsonSchema): Readonly<Record<string, JsonSchema>> => ({
   workspacePolicy: shown(workspacePolicyRef),
   rolePolicies: { ...mapOf(shown(policyRef)), description: 'by role' },

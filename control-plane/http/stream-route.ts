@@ -18,7 +18,7 @@ interface StreamRoute<S extends RouteSchema, I, T> extends RequestSource<S, I, A
 /** The time that a stream has to send its last items when the server stops. */
 const lastWordsMs = 1_000;
 
-/** Like `addRoute`, for an operation that yields items until it ends or the client disconnects. */
+/** Adds a route like `addRoute`, for an operation that yields items until it ends or the client disconnects. */
 export function addStream<const S extends RouteSchema, I, T>(app: FastifyInstance, deps: StreamDeps, route: StreamRoute<S, I, T>): void {
   const { method, url, operation, input, frame, answers } = route;
   const { actorOf, ...options } = joined(deps, { ...route, refusals: [...(route.refusals ?? []), 'rate_limited'] });
@@ -74,7 +74,7 @@ interface StreamedAnswer<T> {
   readonly items: AsyncIterable<T>;
   readonly frame: (item: T) => string;
   readonly mediaType: string;
-  /** When this signal is aborted, an end before the last item is not an error. */
+  /** When this signal is aborted, the stream may end before its last item, and this is not an error. */
   readonly signal: AbortSignal;
 }
 
@@ -84,8 +84,8 @@ export function sendStream<T>(
   { items, frame, mediaType, signal }: StreamedAnswer<T>,
 ): FastifyReply {
   void reply.type(mediaType).header('Cache-Control', 'no-store').header('X-Accel-Buffering', 'no');
-  // A kept-alive connection would outlive the stream and delay a stop. `Connection: close` is not used: with it, a
-  // client accepts a body without its last chunk as complete.
+  // The connection is ended with the stream. If it were kept alive, it would outlive the stream and delay a stop.
+  // `Connection: close` is not used: with it, a client accepts a body without its last chunk as complete.
   reply.raw.once('finish', () => request.raw.socket.end());
   const unread = (): void => {
     request.log.info({ route: request.routeOptions.url, workspace: actor.slug }, 'a stream was cut off: its client does not read');
@@ -124,7 +124,7 @@ async function* framed<T>(items: AsyncIterable<T>, frame: (item: T) => string, {
   }
 }
 
-/** Fastify logs nothing about an answer that has begun. */
+/** Logs an answer that failed after it had begun, because Fastify does not log it. */
 function logBroken(request: FastifyRequest, error: unknown): void {
   const { code, cause } = refusalOf(error);
   const level = code === 'internal' ? 'error' : code === 'unavailable' ? 'warn' : 'info';

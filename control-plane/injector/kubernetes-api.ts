@@ -1,5 +1,5 @@
-// The few Kubernetes API requests of a control plane, sent with the service account of its pod. The token is read for
-// each request, and the authorities of the API server for each connection, because the kubelet replaces both.
+// Sends the few requests of a control plane to the Kubernetes API, with the service account of its pod. The token is
+// read for each request, and the authorities of the API server for each connection, because the kubelet replaces both.
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';

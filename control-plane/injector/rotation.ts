@@ -1,5 +1,5 @@
-// Determines which certificates the webhook has at a given time: the authorities with which API servers check it, and
-// one server certificate, which all control planes share.
+// Determines which certificates the webhook has at a given time: the authorities with which API servers verify it, and
+// one server certificate. All control planes share them.
 import {
   aliveAt,
   type Authority,
@@ -28,7 +28,7 @@ interface At {
   readonly terms: Terms;
 }
 
-/** Returns what must be held now; the same object `held` if nothing changes. */
+/** Returns the certificates that the webhook must have now. Returns the same object `held` if nothing changes. */
 export function advance(held: HeldCertificates, { now, dnsNames, terms }: At): HeldCertificates {
   const alive = aliveAt(held.authorities, now);
   const authorities = needsNew(alive, now) ? [...alive, newAuthority('Tollgate injector', { now, terms })] : alive;
@@ -37,5 +37,5 @@ export function advance(held: HeldCertificates, { now, dnsNames, terms }: At): H
   return server === held.server && isSame ? held : { authorities, server };
 }
 
-/** The certificates with which API servers check the webhook. */
+/** Returns the certificates with which API servers verify the webhook. */
 export const bundleOf = ({ authorities }: HeldCertificates): readonly string[] => authorities.map(({ certificate }) => certificate);

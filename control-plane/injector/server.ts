@@ -14,7 +14,10 @@ import {
 import type { Pair } from '../certificates/x509/certificate.ts';
 import { type Answer, answerReview, type Ground, malformed } from './admission.ts';
 
-/** etcd accepts objects of half this size. A review may contain two objects. */
+/**
+ * The maximum size of a review, which may contain two objects. etcd accepts no object that is larger than half of this
+ * size.
+ */
 const bodyBytesMax = 8 * 1024 * 1024;
 const bounds = { ...standardBounds, idleMs: 75_000 };
 /**
@@ -66,7 +69,7 @@ async function answer(request: IncomingMessage, reviewing: ReviewSettings, budge
   return answerReview(review, await groundOf(reviewing));
 }
 
-/** Authorities change while this process runs. */
+/** Returns the settings with the current authorities, because authorities change while this process runs. */
 async function groundOf({ settings, ownNamespace, authorities = null }: ReviewSettings): Promise<Ground> {
   if (authorities === null || settings.enrol === null || settings.ca !== null) return { settings, ownNamespace };
   return { settings: { ...settings, ca: await authorities() }, ownNamespace };

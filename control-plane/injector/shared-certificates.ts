@@ -1,6 +1,6 @@
 // Manages the certificates that all control planes of a cluster share. They are stored in a Secret, and each change is
 // based on the version that was read. A certificate is used only after its authority is in the webhook's configuration,
-// so that every API server can check it. Authorities leave that bundle only after they have expired.
+// so that every API server can verify it. Authorities are removed from the configuration only after they have expired.
 
 import type { Kubernetes } from './kubernetes-api.ts';
 import { lifeOf, type Server, type Terms } from '../certificates/x509/authorities.ts';
@@ -28,7 +28,7 @@ export async function shareCertificates(deps: SharedCertificatesDeps): Promise<S
   return held.server;
 }
 
-/** `tryOnce` returns null when another control plane made a change first. */
+/** Repeats `tryOnce` until it succeeds. `tryOnce` returns null when another control plane made a change first. */
 async function untilUndisturbed<T>(tryOnce: () => Promise<T | null>, what: string): Promise<T> {
   for (let tries = 0; tries < triesMax; tries += 1) {
     const done = await tryOnce();
@@ -104,7 +104,7 @@ async function publishBundle({ kubernetes, name, now }: SharedCertificatesDeps, 
   if (changes.length === 0) return true;
   const version = isObject(metadata) ? metadata['resourceVersion'] : undefined;
   const patched = await kubernetes.ask('PATCH', path, [{ op: 'test', path: '/metadata/resourceVersion', value: version }, ...changes]);
-  // A failed test is answered with 409 or 422.
+  // Kubernetes answers 409 or 422 when the `test` of the patch failed, because the configuration has changed.
   if (patched.status === 409 || patched.status === 422) return null;
   if (patched.status !== 200) throw refused('change', `MutatingWebhookConfiguration ${name}`, patched.status);
   return true;

@@ -1,15 +1,19 @@
-// Records which entries were touched after which revision, for a limited number of revisions. Additional keys only cost
-// the sidecar bytes. A missing key would result in a wrong hash, and the whole snapshot would have to be sent.
+// Records which entries were touched at which revision, for the most recent revisions. An additional key only adds some
+// bytes to a delta. A missing key would cause a wrong hash in the sidecar, so that the whole snapshot would have to be
+// sent.
 import type { TouchedEntry } from '../workspaces/rules.ts';
 
 export interface ChangeLog {
-  /** The keys that were touched after that revision; null if this is no longer known. */
+  /** Returns the keys that were touched after `revision`; null if they are no longer known. */
   keysAfter(revision: number): ReadonlySet<string> | null;
-  /** The keys must be in the order of revisions, and not before those that are already added. */
+  /**
+   * Adds touched keys. They must be in the order of their revisions, and must not be older than the keys that were
+   * added before.
+   */
   add(touched: readonly TouchedEntry[]): void;
 }
 
-/** A delta with more keys than this is not useful. */
+/** The number of keys that the log keeps. A delta with more keys is not useful. */
 const standardKeysMax = 20_000;
 
 export function createChangeLog(since: number, initial: readonly TouchedEntry[], keysMax = standardKeysMax): ChangeLog {
@@ -17,7 +21,7 @@ export function createChangeLog(since: number, initial: readonly TouchedEntry[],
   let log: TouchedEntry[] = [];
   const add = (touched: readonly TouchedEntry[]): void => {
     for (const one of touched) log.push(one);
-    // This runs rarely, so the cost for each call is small.
+    // The log is shortened only when it has twice as many keys as needed, so the average cost of a call is small.
     if (log.length <= 2 * keysMax) return;
     from = log[log.length - keysMax - 1]?.revision ?? from;
     log = log.slice(firstAfter(log, from));

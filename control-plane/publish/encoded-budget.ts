@@ -1,12 +1,14 @@
-// Limits the encoded bytes of views, of all workspaces together. Without it, 200 views of one large policy would use
-// all memory of a process. The oldest encoded data is evicted first, and is encoded again at the next request.
+// Limits the memory for the encoded views of all workspaces together. Without this limit, 200 views of one large policy
+// would use all memory of a process. The oldest encoded data is evicted first, and is encoded again at the next
+// request.
 
 export interface EncodedBudget {
   /**
-   * Sets the bytes that `owner` holds now. Above the maximum, other owners are evicted, the longest unchanged first.
+   * Records how many bytes `owner` holds now. If the sum is above the maximum, other owners are evicted, beginning with
+   * the one that has not changed for the longest time.
    */
   keep(owner: EncodedOwner, bytes: number): void;
-  /** `owner` no longer holds anything. */
+  /** Records that `owner` no longer holds any data. */
   drop(owner: EncodedOwner): void;
 }
 

@@ -1,15 +1,15 @@
-// The entries of one workspace by their keys, with the hash and the size of all of them. The cost of a change depends
-// only on the changed entries.
+// Holds entries of one workspace by key, with the hash and the size of all of them together. The cost of a change
+// depends only on the changed entries.
 import { snapshotHash, snapshotHashAfter } from '@tollgate/proto/contract';
 import type { SnapshotEntry } from '@tollgate/sidecar/engine/compile';
 
 export interface EntrySet {
   readonly entries: ReadonlyMap<string, SnapshotEntry>;
   readonly hash: Buffer;
-  /** Approximate size on the wire. */
+  /** Approximate size of all entries in a message. */
   readonly bytes: number;
   /**
-   * Sets the present entries for these keys. Keys without an entry in `entries` are removed. Returns the keys whose
+   * Sets the current entries for these keys. Keys without an entry in `entries` are removed. Returns the keys whose
    * value has changed.
    */
   replace(keys: Iterable<string>, entries: readonly SnapshotEntry[]): readonly string[];

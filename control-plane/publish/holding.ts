@@ -1,6 +1,6 @@
-// One workspace as the publisher holds it, at its newest revision: the state from which it was compiled, its entries,
-// and its recent changes. For a new revision, only the touched entries are read and compiled. The result is the same as
-// that of a full compile.
+// Holds one workspace for the publisher at its newest revision: the state from which it was compiled, its entries, and
+// its recent changes. For a new revision, only the touched entries are read and compiled. The result is equal to that
+// of a full compile.
 import { documentKey } from '@tollgate/proto/contract';
 import {
   compileParts,
@@ -19,17 +19,17 @@ import { type ChangeLog, createChangeLog } from './change-log.ts';
 import { createEntrySet, type EntrySet } from './entry-set.ts';
 
 /**
- * The state from which the newest revision was compiled. It is live: a holder of it sees the next revision as soon as
- * that is offered.
+ * The state from which the newest revision was compiled. It is live: after a newer revision was read, the same object
+ * shows that revision.
  */
 export interface LiveWorkspace {
   readonly workspace: string;
   readonly epoch: string;
   readonly revision: number;
-  /** Newest first. */
+  /** The agents, newest first. */
   readonly agents: readonly Agent[];
   readonly servers: readonly WorkspaceServer[];
-  /** By `documentKey`. */
+  /** Returns the document with this `documentKey`. */
   documentOf(key: string): PolicyDocument | undefined;
   agentOf(id: string): Agent | undefined;
   /** Finds a valid key. */
@@ -41,7 +41,7 @@ type Parts = Readonly<Record<ViewPart | 'serversForLibrary', Omit<EntrySet, 'rep
 
 export interface HeldWorkspace extends LiveWorkspace {
   readonly parts: Parts;
-  /** The keys that were touched after that revision; null if this is no longer known. */
+  /** Returns the keys that were touched after `revision`; null if they are no longer known. */
   keysAfter(revision: number): ReturnType<ChangeLog['keysAfter']>;
   change(read: Changes): void;
 }
@@ -117,18 +117,18 @@ class CompiledWorkspace implements HeldWorkspace {
     const seen = new Set(touched.flatMap((one) => withDependents(one, [])).map(({ key }) => key));
     this.#keep(state, seen);
     const changed = this.#compile(state, seen);
-    // If revisions were skipped, an entry can be equal to its state before them but different in between. A sidecar
-    // that holds one of the skipped revisions needs this entry too.
+    // If revisions were skipped, an entry may have changed and changed back. Then it is not in `changed`, but a sidecar
+    // that holds one of the skipped revisions needs it.
     const between = state.revision > before + 1 ? all.filter(({ revision }) => revision > before) : [];
     this.#log.add([...between, ...changed.map((key) => ({ key, revision: state.revision }))]);
   }
 
-  /** Replaces the touched rows. */
+  /** Stores the new state and replaces the touched rows. */
   #keep(state: WorkspaceState, touched: ReadonlySet<string>): void {
     this.#now = state;
     const of = touchedOf(touched);
     replaceIn(this.#documents, of('document/'), state.documents, ({ id }) => documentKey(id));
-    // New entries come last.
+    // `state.agents` begins with the newest agent, but in the table the newest agent comes last.
     this.#agents.replace(of('agent/'), state.agents.toReversed(), ({ id }) => id);
     replaceIn(this.#keys, of('key/'), state.keys, ({ id }) => id);
     this.#servers.replace(of('server/'), state.servers, ({ name }) => name);
@@ -162,7 +162,7 @@ class CompiledWorkspace implements HeldWorkspace {
     return [...changed, ...changedServers];
   }
 
-  /** Only the workspace's document, because no other document affects settings and servers. */
+  /** Returns only the workspace's document, because no other document affects settings and servers. */
   #settingDocuments(): WorkspaceState['documents'] {
     return [this.#documents.get('workspace')].flatMap((stored) => stored ?? []);
   }
@@ -173,11 +173,11 @@ class CompiledWorkspace implements HeldWorkspace {
   }
 }
 
-/** The touched key, with the keys of everything else that is compiled from it. */
+/** Returns the touched key, together with the keys of everything else that is compiled from it. */
 const withDependents = (one: TouchedEntry, servers: readonly string[]): readonly TouchedEntry[] =>
   one.key === 'document/workspace' ? [one.key, 'settings', ...servers].map((key) => ({ ...one, key })) : [one];
 
-/** Returns the names after a prefix. */
+/** Returns the touched keys that begin with a prefix, without the prefix. */
 const touchedOf =
   (touched: ReadonlySet<string>) =>
   (prefix: string): readonly string[] =>
@@ -198,7 +198,7 @@ function replaceIn<T>(map: Map<string, T>, touched: readonly string[], rows: rea
   for (const [key, row] of now) map.set(key, row);
 }
 
-/** Rows in the order in which they were added. The lists are created when they are requested. */
+/** Creates a table of rows, in the order in which they were added. Its lists are created when they are requested. */
 function createTable<T>() {
   const map = new Map<string, T>();
   let list: readonly T[] | null = null;

@@ -1,5 +1,5 @@
-// One view of a revision in its wire format: the whole snapshot, or a delta from an earlier revision. It is encoded
-// once, at the first request.
+// Encodes one view of a revision for sending: as the whole snapshot, or as a delta from an earlier revision. Each of
+// them is encoded once, at the first request.
 import { policyService, type SyncResponse } from '@tollgate/proto';
 import { policyNeeds, type RevisionName, snapshotSchemaVersion } from '@tollgate/proto/contract';
 import type { View } from './view.ts';
@@ -15,13 +15,13 @@ export interface PublishedView {
   /** When the revision was raised, in ms since 1970. */
   readonly raisedAt: number;
   /**
-   * A `SyncResponse` with the whole snapshot. `whole` and `delta` can be called until a newer revision is offered;
-   * after that they throw.
+   * Returns a `SyncResponse` with the whole snapshot. `whole` and `delta` can be called until a newer revision is
+   * offered; after that they throw.
    */
   whole(): Buffer;
   /**
-   * A `SyncResponse` with the delta from that revision to this one. Null if the changes are not known, if that revision
-   * is not earlier, or if the delta is larger than the whole snapshot.
+   * Returns a `SyncResponse` with the delta from `from` to this revision. Null if the changes are not known, if `from`
+   * is not earlier than this revision, or if the delta is larger than the whole snapshot.
    */
   delta(from: RevisionName): Buffer | null;
   /** Frees the encoded data. Do not use this object afterwards. */
@@ -29,12 +29,12 @@ export interface PublishedView {
 }
 
 /**
- * Maximum number of cached deltas. If more sidecars each have a different revision, some deltas are encoded again. This
- * also happens if all deltas together are larger than the whole snapshot.
+ * Maximum number of cached deltas. When there are more deltas, or all of them together are larger than the whole
+ * snapshot, the cache is emptied. The deltas are then encoded again when they are requested.
  */
 const deltasMax = 100;
 
-/** Without a memory budget, all encoded data is kept. */
+/** Used when no memory budget is given. It keeps all encoded data. */
 const unbounded: EncodedBudget = { keep: () => undefined, drop: () => undefined };
 
 export function publishView(holding: HeldWorkspace, view: View, raisedAt: number, needs = policyNeeds, budget = unbounded): PublishedView {

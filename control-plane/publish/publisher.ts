@@ -1,9 +1,9 @@
-// Decides which revision each sidecar should have. For each workspace, a board holds the newest compiled revision while
-// a sidecar follows it. For a raised revision, the touched entries are read and compiled once, encoded once for each
-// view, and offered to every follower.
+// Decides which revision each sidecar should have. Each workspace that a sidecar follows has a board, which holds the
+// newest compiled revision. When a revision is raised, the touched entries are read and compiled once, encoded once for
+// each view, and offered to every follower.
 //
 // States of a board: idle (the newest revision is held), reading (a read is running), and reading again (a revision was
-// raised in the meantime, so another read follows). A failed read is retried after a second.
+// raised during the read, so another read follows). A failed read is retried after a second.
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Needs, policyNeeds, type RevisionName } from '@tollgate/proto/contract';
 import type { PolicyDefaults } from '@tollgate/sidecar/engine/compile';
@@ -19,16 +19,19 @@ export type { LiveWorkspace, PublishedView };
 
 export interface Follower {
   readonly view: View;
-  /** Offers the newest revision, and the state from which it was compiled. Called again for every newer one. */
+  /** Receives the newest revision, and the state from which it was compiled. Called again for every newer revision. */
   offer(published: PublishedView, live: LiveWorkspace): void;
-  /** The workspace was removed. No more revisions will be offered. */
+  /** Called when the workspace was removed. No more revisions will be offered. */
   gone(): void;
 }
 
 export interface Publisher extends RevisionListener {
-  /** Offers the current revision as soon as it is read, then every newer one, until the returned function is called. */
+  /**
+   * Offers the current revision to the follower as soon as it is read, and then every newer revision, until the
+   * returned function is called.
+   */
   follow(workspaceId: number, follower: Follower): () => void;
-  /** A followed workspace, at the newest known revision; otherwise null. */
+  /** Returns the workspace at its newest known revision; null if it has no follower or was not read yet. */
   live(workspaceId: number): LiveWorkspace | null;
   close(): void;
 }
@@ -61,7 +64,10 @@ interface Board {
 }
 
 const retryMs = 1_000;
-/** Maximum number of views of one revision. Above it, some views are built again. */
+/**
+ * Maximum number of cached views of one revision. When there are more, all are dropped and built again when they are
+ * needed.
+ */
 const viewsMax = 200;
 const standardEncodedBytesMax = 256 * 1_048_576;
 
@@ -159,12 +165,12 @@ class BoardPublisher implements Publisher {
       board.restored ||= restored;
       throw error;
     });
-    // The workspace was removed before the watch noticed it.
+    // The workspace was removed, and the watch has not noticed it yet.
     if (now === null) return false;
     const { epoch, revision } = now.state;
     if (revision < wanted && board.wanted === wanted) {
-      // The wanted revision belonged to the epoch before, except if the database was set back without `tollgate
-      // restore`.
+      // Normally the wanted revision belonged to the previous epoch. If the epoch has not changed, the database was set
+      // back without `tollgate restore`.
       if (epoch === holding?.epoch)
         this.#deps.log.warn(
           { workspaceId, revision, wanted },
@@ -172,7 +178,8 @@ class BoardPublisher implements Publisher {
         );
       board.wanted = revision;
     }
-    // Cleared until the new state is complete. If the change fails, the whole workspace is read again.
+    // The held state is cleared until the new state is complete. If the change fails, the whole workspace is read
+    // again.
     board.holding = null;
     dropViews(board);
     if (now.kind === 'changes') holding?.change(now);

@@ -1,5 +1,5 @@
-// What the ledger of leases must know of policy, at the newest revision that this control plane has received. This is
-// the only place where leases and the publisher meet.
+// Gives the ledger of leases the policy that it needs, at the newest revision that this control plane has received.
+// Only this module connects the leases with the publisher.
 import type { RevisionName } from '@tollgate/proto/contract';
 import { compileAgent, type PolicyDefaults } from '@tollgate/sidecar/engine/compile';
 import { subjectOf } from '../access/rules/key.ts';
@@ -9,11 +9,11 @@ import type { LiveWorkspace, Publisher } from './publisher.ts';
 export interface QuotaPolicy {
   readonly revision: RevisionName;
   readonly windowSeconds: number;
-  /** The maximum number of calls in a window; null if there is no such limit. */
+  /** Returns the maximum number of calls in a window; null if there is no limit with this id. */
   limitMax(id: string): number | null;
-  /** The maximum number of tool calls of a run of that agent; null if there is no such agent. */
+  /** Returns the maximum number of tool calls of a run of that agent; null if there is no such agent. */
   capOf(agentId: string): number | null;
-  /** Whether such a member exists, or for `apikey:<id>` such a key. */
+  /** Whether a member with this uid exists. For `apikey:<id>`: whether a valid key with this id exists. */
   hasSubject(sub: string): boolean;
   hasKey(id: string): boolean;
 }

@@ -1,5 +1,5 @@
-// The content of a workspace for sidecars of one view, built from its parts. Its hash and its size need only a few
-// additions.
+// Builds the content of a workspace for the sidecars of one view from the parts of the workspace. The hash and the size
+// are computed from those of the parts, without reading every entry.
 import { isEntryKnown, type Needs, policyNeeds, snapshotHash, snapshotHashOfParts } from '@tollgate/proto/contract';
 import { byKey, type SnapshotEntry } from '@tollgate/sidecar/engine/compile';
 import { keyForLibrary, loweredEntry, ownPeople, seesPeople, type View, viewPartOf } from './view.ts';
@@ -8,14 +8,14 @@ import type { HeldWorkspace } from './holding.ts';
 
 export interface ViewParts {
   readonly hash: Buffer;
-  /** Approximate size on the wire. */
+  /** Approximate size of all entries in a message. */
   readonly bytes: number;
   /** All entries, sorted by key. */
   entries(): readonly SnapshotEntry[];
   /** Whether the view can contain an entry with that key. */
   mayHold(key: string): boolean;
   get(key: string): SnapshotEntry | undefined;
-  /** The key of an entry that decides which other entries the view contains. */
+  /** The key of an entry that decides which other entries the view contains; null: there is no such entry. */
   readonly decisive: string | null;
 }
 
@@ -27,7 +27,10 @@ export function viewPartsOf(holding: HeldWorkspace, view: View, needs = policyNe
   return lacks.length === 0 ? parts : loweredParts(parts, new Set(lacks), needs);
 }
 
-/** For sidecars of an older version. They are rare, so the view is built from all entries at each revision. */
+/**
+ * Returns the view for sidecars of an older version, which lack some capabilities. Such sidecars are rare, so their
+ * view is built from all entries at each revision.
+ */
 function loweredParts(parts: ViewParts, lacks: ReadonlySet<string>, needs: Needs): ViewParts {
   const entries = parts.entries().flatMap((entry) => loweredEntry(entry, lacks, needs) ?? []);
   const byName = new Map(entries.map((entry) => [entry.key, entry]));

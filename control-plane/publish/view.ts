@@ -1,6 +1,6 @@
-// Determines which entries of a workspace one sidecar can hold. A process decides for any caller and holds everything.
-// A library is part of the agent. It holds no key hashes, only its own key, only the members that its key can name, and
-// no address of a tool server.
+// Determines which entries of a workspace one sidecar can hold. A sidecar that is a process of its own decides for any
+// caller and holds everything. A sidecar that is a library is part of the agent. It holds only its own key and no hash
+// of a key, only the members that its key can name, and no address of a tool server.
 import { type CompiledDocument, type CompiledServer, hasScope, isEntryKnown, loweredDocument, type Needs } from '@tollgate/proto/contract';
 import type { SnapshotEntry, WorkspaceKey } from '@tollgate/sidecar/engine/compile';
 
@@ -9,11 +9,14 @@ export type View = ({ readonly form: 'process' } | { readonly form: 'library'; r
   readonly lacks?: readonly string[];
 };
 
-/** A name for the view. Sidecars with the same name hold the same bytes. */
+/** Returns a name for the view. Sidecars whose views have the same name hold the same bytes. */
 export const viewKey = (view: View): string =>
   [view.form === 'process' ? 'process' : `library/${view.keyId}`, ...(view.lacks ?? [])].join(' ');
 
-/** Visibility is defined by part. A library sees some parts completely, and only single entries of others. */
+/**
+ * The entries of a workspace are divided into parts. A library sees some parts completely, and only single entries of
+ * other parts.
+ */
 export type ViewPart = 'common' | 'people' | 'keys' | 'servers';
 
 export function viewPartOf(key: string): ViewPart {
@@ -25,18 +28,23 @@ export function viewPartOf(key: string): ViewPart {
 /** Whether a library with that key can decide for any subject. */
 export const seesPeople = (own: WorkspaceKey | undefined): boolean => own !== undefined && hasScope(own.scopes, 'govern.impersonate');
 
-/** The keys of the entries of people that any other library sees. The entries need not exist. */
+/**
+ * Returns the keys of the entries of people that a library sees if `seesPeople` is false. These entries need not exist.
+ */
 export const ownPeople = (own: WorkspaceKey | undefined): readonly string[] =>
   own === undefined || own.uid === null
     ? []
     : [`member/${own.uid}`, ...['organisation', 'self'].map((part) => `document/user:${own.uid}:${part}`)];
 
-/** A library calls no server. It sees only which tools require scopes; null: it sees nothing of this server. */
+/**
+ * Returns the entry of a server for a library. A library calls no server, so it sees only which tools require scopes.
+ * Null: no tool requires scopes, so the library sees nothing of this server.
+ */
 export function serverForLibrary({ name, tools }: CompiledServer): SnapshotEntry | null {
   return tools.length === 0 ? null : { key: `server/${name}`, value: Buffer.from(JSON.stringify({ name, tools }), 'utf8') };
 }
 
-/** The library's own key without the hash. The library knows the secret and does not need the hash. */
+/** Returns the library's own key without its hash. The library knows the secret and does not need the hash. */
 export function keyForLibrary(entry: SnapshotEntry, id: string): SnapshotEntry {
   const compiled: unknown = JSON.parse(entry.value.toString('utf8'));
   return {
@@ -45,11 +53,11 @@ export function keyForLibrary(entry: SnapshotEntry, id: string): SnapshotEntry {
   };
 }
 
-/** The entry for a sidecar that lacks some capabilities; null: it is not sent. */
+/** Returns the entry in the form for a sidecar that lacks some capabilities; null: the entry is not sent. */
 export function loweredEntry(entry: SnapshotEntry, lacks: ReadonlySet<string>, needs: Needs): SnapshotEntry | null {
   if (!isEntryKnown(entry.key, lacks, needs)) return null;
   if (!entry.key.startsWith('document/')) return entry;
-  // Our own document, written by `compileDocument`.
+  // `compileDocument` has written this document, so its type is known.
   const document = JSON.parse(entry.value.toString('utf8')) as CompiledDocument;
   return { key: entry.key, value: Buffer.from(JSON.stringify(loweredDocument(document, lacks, needs)), 'utf8') };
 }

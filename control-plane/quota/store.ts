@@ -1,12 +1,15 @@
-// Stores the rows of the ledger. A process that answers asks locks its rows in the order of their keys, which prevents
+// Stores the rows of the ledger. A process locks the rows that it needs in the order of their keys, which prevents
 // deadlocks.
 import type pg from 'pg';
 import type { CounterState } from './rules/ledger.ts';
 import type { Queryable } from '../database/transaction.ts';
 
-/** Received by `watch-revisions.ts` of every replica: the holders whose grants are recalled. This is only a hint. */
+/**
+ * The channel for recalls of grants. `watch-revisions.ts` of every control plane receives them. A recall is only a
+ * hint.
+ */
 export const recallChannel = 'tollgate_recall';
-/** PostgreSQL accepts less than 8,000 bytes. */
+/** The maximum size of one recall. PostgreSQL accepts less than 8,000 bytes. */
 export const recallBytesMax = 7_900;
 
 interface LockedCounter {
@@ -36,8 +39,8 @@ export async function lockCounters(client: pg.PoolClient, workspaceId: number, k
 }
 
 /**
- * Inserts rows for counters that have none, if the workspace exists. Each row has the id of the key whose share it
- * counts for, or null.
+ * Inserts rows for counters that have none, if the workspace exists. Each item of `counters` is the key of the row, and
+ * the id of the API key that has created the counter, or null.
  */
 export async function insertCounters(
   db: Queryable,
@@ -59,7 +62,7 @@ export interface KeyPlace {
   readonly keyId: string;
 }
 
-/** Keys that have created `max` counters or more. */
+/** Returns the API keys that have created `max` counters or more. */
 export async function listCrowdedKeys(db: Queryable, max: number): Promise<readonly (KeyPlace & { readonly counters: number })[]> {
   const { rows } = await db.query<{ workspace: string; key: string; counters: string }>(
     `select workspace_id as workspace, key_id as key, count(*) as counters from quota_counter
@@ -70,8 +73,8 @@ export async function listCrowdedKeys(db: Queryable, max: number): Promise<reado
 }
 
 /**
- * Deletes at most `limit` of the counters in a key's share, the longest unused first. Counters with a grant, and
- * counters that would be kept for longer than `spareMs`, are not deleted. Returns the number of deleted rows.
+ * Deletes at most `limit` of the counters that an API key has created, the longest unused first. Counters with a grant,
+ * and counters that would be kept for longer than `spareMs`, are not deleted. Returns the number of deleted rows.
  */
 export async function deleteUnusedCounters(
   db: Queryable,
@@ -96,7 +99,7 @@ export interface WrittenCounter {
   readonly keptUntilMs: number;
 }
 
-/** The rows must be locked. */
+/** Writes the states of counters. Their rows must be locked. */
 export async function writeCounters(client: pg.PoolClient, workspaceId: number, counters: readonly WrittenCounter[]): Promise<void> {
   await client.query(
     `update quota_counter set state = written.state, kept_until = to_timestamp(written.kept_until_ms / 1000.0)
@@ -112,8 +115,8 @@ export async function writeCounters(client: pg.PoolClient, workspaceId: number, 
 }
 
 /**
- * Deletes at most `limit` rows that no longer count anything, and returns their number. It skips rows that others have
- * locked.
+ * Deletes at most `limit` rows that no longer count anything, and returns their number. It skips rows that other
+ * transactions have locked.
  */
 export async function deleteSpentCounters(db: Queryable, limit: number): Promise<number> {
   const { rowCount } = await db.query(
@@ -125,7 +128,7 @@ export async function deleteSpentCounters(db: Queryable, limit: number): Promise
   return rowCount ?? 0;
 }
 
-/** Notifies all replicas. */
+/** Sends recalls to all control planes. */
 export async function notifyRecalls(db: Queryable, payloads: readonly string[]): Promise<void> {
   await db.query('select pg_notify($1, payload) from unnest($2::text[]) as payload', [recallChannel, payloads]);
 }

@@ -24,13 +24,13 @@ export interface BeginDeps extends Pick<RunParts, 'rates'> {
   readonly workbench: WorkbenchDeps;
   readonly records: Pick<RunRecords, 'begin'>;
   /**
-   * Throws `rate_limited` when the user's remaining money of the day is less than `least` µ¢, the minimum cost of the
-   * first model call.
+   * Throws `rate_limited` when less than `least` µ¢ of the user's money for the day remains. `least` is the minimum
+   * cost of the first model call.
    */
   readonly admit: (caller: Pick<Actor, 'workspaceId' | 'sub'>, least: number) => Promise<void>;
   /**
-   * Returns the tools of the workspace's servers that these names and wildcards match. `held`: returns the servers in
-   * the policy that is held at the time of the call.
+   * Opens those tools of the workspace's servers that match the names and wildcards in `enabledTools`. `held` returns
+   * the servers of the policy that is held when `held` is called.
    */
   readonly openToolbox: (workspaceId: number, enabledTools: readonly string[], held: () => readonly WorkspaceServer[]) => Promise<Toolbox>;
   readonly newId: () => string;
@@ -65,7 +65,8 @@ interface BeginRun {
   /** Rejects with `AppError` when the run is refused. */
   root(actor: Actor, ask: AgentAsk, sidecar: WorkspaceSidecar): Promise<RunBeginning>;
   /**
-   * Begins a run of another agent below `above`. Returns a text for the agent above when the other agent cannot run.
+   * Begins a run of another agent below `above`. If the other agent cannot run, returns the reason as a text for the
+   * agent above.
    */
   below(above: RunNode, task: Task): Promise<RunBeginning | string>;
 }
@@ -107,7 +108,7 @@ export function createBeginRun(
     return begun;
   }
 
-  /** Null when the run above has ended. */
+  /** Opens the tools and records the beginning of the run. Returns null when the run above has ended. */
   async function begin(node: RunNode, parentRunId: string | null, request: unknown): Promise<RunBeginning | null> {
     const { run, agent, governed, sub, sidecar } = node;
     const toolbox = await deps.openToolbox(run.workspaceId, agent.enabledTools, () => sidecar.state?.servers ?? []);
@@ -140,7 +141,7 @@ export function createBeginRun(
   return { root, below };
 }
 
-/** The request in the form in which it is stored. */
+/** Returns the request in the form in which it is stored. */
 function requestOf(governed: GovernedAgentRun, { input, context, stream }: RunAsk): unknown {
   const kept = Object.entries(context).map(([key, value]) => [governed.kept(key), governed.kept(value)] as const);
   return {

@@ -1,5 +1,5 @@
-// Conducts one run from its beginning to its end, for a root run or a run below another. It enforces the time limit,
-// emits the events and keeps the records. The run ends exactly once: with a result, or as failed.
+// Conducts one run from its beginning to its end. It can be a root run or a run below another run. This module enforces
+// the time limit, emits the events and keeps the records. The run ends exactly once: with a result, or as failed.
 import { setMaxListeners } from 'node:events';
 import { centsFromMicrocents } from './rules/money.ts';
 import type { RunHalt, RunProgress, RunRef } from './rules/run.ts';
@@ -29,13 +29,13 @@ export interface ConductedRun extends RunBeginning {
   readonly emit: (event: RunEvent) => Promise<void>;
 }
 
-/** Expects a run that has begun in the records, and ends it there. Rejects with `AppError`. */
+/** Conducts a run whose beginning is already recorded, and records its end. Rejects with `AppError`. */
 export async function conduct(deps: ConductDeps, conducted: ConductedRun): Promise<RunResult> {
   const { clock, watch, records } = deps;
   const { node, workbench } = conducted;
   const { run, governed, stop, agent, conversationId, sidecar } = node;
   const startedAt = clock.now();
-  // Every call in flight adds a listener.
+  // Every call in progress adds a listener. Without a higher maximum, Node would print a warning.
   setMaxListeners(10_000, stop.signal);
   const conversation = createConversation();
   const timer = clock.after(governed.caps.maxDurationMs, () => stop.abort(new RunStopped('max_duration')));
@@ -61,8 +61,8 @@ export async function conduct(deps: ConductDeps, conducted: ConductedRun): Promi
   const durationMs = Math.round(clock.now() - startedAt);
   const toolCalls = governed.toolCalls;
   const ending = records.end(run, endOf(ended, parts));
-  // The caller may have stopped waiting by now. If the end of a run is lost, the run is marked as failed soon
-  // (`runs/operations/liveness/end-abandoned-runs.ts`).
+  // The caller may have stopped waiting by now. If the end of the run cannot be recorded,
+  // `runs/operations/liveness/end-abandoned-runs.ts` soon marks the run as failed.
   ending.catch((error: unknown) => deps.log.warn({ ...loggable(error), run: run.id }, 'the end of a run could not be recorded'));
   const bill = await awaitEnd(ending, clock, stop.signal)
     .catch((error: unknown) => {
@@ -119,7 +119,7 @@ function partsOf(deps: ConductDeps, conducted: ConductedRun, conversation: RunPa
   };
 }
 
-/** A slow reader delays the run, but not beyond the end of the run. */
+/** Emits an event. A slow reader delays the run only until the run ends. */
 async function tell(event: RunEvent, emit: ConductedRun['emit'], signal: AbortSignal): Promise<void> {
   try {
     await untilAborted(emit(event), signal);
@@ -182,14 +182,14 @@ function failureOf(error: unknown): AppError {
 // waits for the result.
 
 /**
- * How long to wait for the record after the run's deadline, in ms. Recording continues after that, but the caller here
- * is not notified of it.
+ * How long to wait for the record after the run's deadline or a cancel, in ms. Recording continues after that, but the
+ * caller no longer waits for it.
  */
 const recordMs = 1_500;
 
 /**
- * Resolves as `ending` does. Rejects when that takes longer than `recordMs` after the run reached its deadline or was
- * cancelled.
+ * Returns the result of `ending`. Rejects when `ending` takes longer than `recordMs` after the run reached its deadline
+ * or was cancelled.
  */
 async function awaitEnd<T>(ending: Promise<T>, clock: Clock, signal: AbortSignal): Promise<T> {
   const late = new AbortController();

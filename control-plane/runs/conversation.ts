@@ -1,5 +1,6 @@
-// Stores the conversation of a run: the exact messages for the model, and the kept messages, redacted as policy says.
-// Both are bounded. A full conversation accepts no more tool output, and the kept part is cut.
+// Stores the conversation of a run in two forms: the exact messages for the model, and the messages for the records,
+// redacted as policy says. Both have a maximum size. When the first form is full, further tool outputs are left out.
+// When the second form is full, the rest is cut off.
 import { bounds } from '@tollgate/proto/contract';
 import type { ModelMessage, ModelReply, TokenUsage } from './model.ts';
 
@@ -19,16 +20,16 @@ type KeptMessage =
       readonly decision: 'allow' | 'deny';
       readonly reason: string;
       readonly isError: boolean;
-      /** The output after `shortValue`. */
+      /** The output as `shortValue` has shortened it. */
       readonly output: unknown;
     }
-  /** There was more than is kept. */
+  /** The last item when further messages were not kept. */
   | { readonly role: 'cut' };
 
 export interface Conversation {
   readonly messages: readonly ModelMessage[];
   readonly kept: readonly KeptMessage[];
-  /** Its beginning, for code that writes it repeatedly. */
+  /** Returns the beginning of `kept`. It is small enough to be written to the records in each round. */
   keptSoFar(): readonly KeptMessage[];
   /** UTF-8 bytes of the messages as JSON. */
   readonly bytes: number;
@@ -50,7 +51,7 @@ export interface Conversation {
 
 const messagesBytesMax = 16 * 1_048_576;
 const keptBytesMax = 8 * 1_048_576;
-/** The beginning is written to the records in each round. */
+/** The maximum size, in bytes, of the part that `keptSoFar` returns. It is written to the records in each round. */
 const soFarBytesMax = 1_048_576;
 const keptItemBytesMax = 64 * 1024;
 const full = 'This output was left out: the conversation is as long as it may be.';
@@ -61,7 +62,7 @@ export function createConversation(): Conversation {
   const messages: ModelMessage[] = [];
   const kept: KeptMessage[] = [];
   let keptBytes = 0;
-  /** How many of the kept messages belong to the beginning. */
+  /** How many of the kept messages `keptSoFar` returns. */
   let early = 0;
   let isCut = false;
   let bytes = 0;
@@ -136,7 +137,7 @@ export function shortValue(value: unknown): unknown {
   return Buffer.byteLength(text) <= keptItemBytesMax ? value : { cut: true, begins: beginning(text, keptItemBytesMax) };
 }
 
-/** Cuts only between whole characters. */
+/** Returns the first `bytes` bytes of the text, without an incomplete character at the end. */
 function beginning(text: string, bytes: number): string {
   return new TextDecoder().decode(Buffer.from(text).subarray(0, bytes), { stream: true });
 }

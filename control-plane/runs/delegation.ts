@@ -1,6 +1,6 @@
 // Offers other agents as tools: one `agents.<name>` for each agent of the workspace that this run may delegate to. The
-// call is decided like any other. Then the other agent runs below this run, with no more tools, scopes and money than
-// the chain has.
+// call is decided like any other call. Then the other agent runs below this run, with no more tools, scopes and money
+// than the chain has.
 import { nameProblem } from '@tollgate/proto/contract';
 import type { Agent } from '../agents/rules/agent.ts';
 import { isObject } from '@tollgate/proto/shape';
@@ -62,7 +62,8 @@ export function agentTools(
 }
 
 /**
- * Uses the agent's name if it is valid in a tool name and no other agent has it as name or id. Otherwise uses its id.
+ * Returns the name of the tool for each agent. It contains the agent's name if that is valid in a tool name and no
+ * other agent has it as name or id. Otherwise it contains the agent's id.
  */
 function toolNamesOf(agents: readonly Agent[]): ReadonlyMap<Agent, string> {
   const taken = new Map<string, number>();

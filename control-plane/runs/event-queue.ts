@@ -1,6 +1,6 @@
-// Delivers the events of one run to its client, in order. The run waits until the previous event was taken. Therefore a
-// slow reader delays the run, and no backlog grows. A client that has disconnected delays nothing. If there is no event
-// for a while, the client gets a null event.
+// Delivers the events of one run to its client, in order. The run waits until the client has taken the previous event.
+// Therefore a slow reader delays the run, and events do not accumulate. A client that has disconnected delays nothing.
+// If there is no event for a while, the client gets a null event.
 import type { RunEvent } from './events.ts';
 
 /** Null: there was no event for `quietMs`. */
@@ -33,7 +33,7 @@ export function createEventQueue(gone: AbortSignal, quietMs = standardQuietMs): 
   };
   gone.addEventListener('abort', leave, { once: true });
 
-  /** False: there was no wake-up for `quietMs`. */
+  /** Waits for a change. Resolves with false when nothing has changed for `quietMs`. */
   const wait = (): Promise<boolean> =>
     new Promise((done) => {
       const timer = setTimeout(() => done(false), quietMs);

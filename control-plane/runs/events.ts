@@ -1,4 +1,4 @@
-// The events of a run for its stream: six kinds, in the order of the decisions.
+// Defines the six kinds of events that a run sends on its stream.
 
 export type RunEvent =
   | { readonly kind: 'text'; readonly data: { readonly delta: string } }
@@ -28,8 +28,8 @@ export interface GovernanceEvent {
 }
 
 /**
- * The reasons why a run ends; those of the loop come first. `max_output`: the reply reached the longest length of its
- * model. `refused`: the model refused to continue its reply.
+ * The reasons why a run ends without an error. `max_output`: the reply reached the maximum length of its model.
+ * `refused`: the model refused to continue its reply.
  */
 export const stopReasons = [
   'goal_complete',

@@ -1,6 +1,6 @@
 // The loop of a run: it alternates model calls and tool calls until the model requests no more tools, or until a cap,
-// the budget, a cancel or an error ends it. Every end except an error is a stop reason. The caps are those of the
-// sidecar's decision: the call that reaches a cap is denied, and the run ends with that round.
+// the budget, a cancel or an error ends it. Every end except an error has a stop reason. The sidecar enforces the caps
+// when it decides a call: the call that reaches a cap is denied, and the run ends after that round.
 
 import type { RunStopReason } from './events.ts';
 import type { RequestedCall } from './model.ts';
@@ -10,12 +10,12 @@ import type { RunParts } from './run-parts.ts';
 import { RunStopped } from './stopped.ts';
 import { shownArguments } from './tools/call-arguments.ts';
 
-/** Throws `RunStopped` of kind `ended`, and every other error. */
+/** Returns the stop reason. Throws `RunStopped` of kind `ended`, and every error that is not a `RunStopped`. */
 export async function runLoop(parts: RunParts): Promise<RunStopReason> {
   try {
     return await play(parts);
   } catch (error) {
-    // Work in flight failed because the run was stopped, whatever its error says.
+    // If the run was stopped, this is the reason why work in progress failed, whatever its error says.
     const stopped: unknown = parts.signal.aborted ? parts.signal.reason : error;
     if (stopped instanceof RunStopped && stopped.stop !== 'ended') return stopped.stop;
     throw stopped;
@@ -44,7 +44,8 @@ async function play(parts: RunParts): Promise<RunStopReason> {
       conversation.say({ role: 'user', text: finish === 'paused' ? continuePrompt : noCall });
     }
     if (governed.stopped !== null) return governed.stopped;
-    // Calls that are refused before the cap check, for example because the tool does not exist, never reach a cap.
+    // Some calls are refused before the caps are checked, for example because the tool does not exist. Such calls never
+    // reach a cap, so the rounds are also limited here.
     if (round > governed.caps.maxToolRounds) return 'max_rounds';
   }
 }
@@ -69,7 +70,7 @@ function stopReasonOf({ finish, clamped }: Reply): RunStopReason {
   return 'goal_complete';
 }
 
-/** The call as the model sees it in the next round. */
+/** Returns the call as the model sees it in the next round. */
 const shownAgain = (call: RequestedCall): RequestedCall => ({ ...call, arguments: shownArguments(call.arguments) });
 
 /**

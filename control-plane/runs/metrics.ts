@@ -1,5 +1,5 @@
-// Counts the runs of this process, how they ended, and what they cost. It wraps the records and the money of runs. Runs
-// that another control plane left behind are not counted.
+// Counts the runs of this process, how they ended, and what they cost. It wraps the records and the money of runs.
+// Abandoned runs of other control planes are not counted.
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import { centsFromMicrocents } from './rules/money.ts';
 import { type RunProgress, type RunRef, runKey, type ToldProgress } from './rules/run.ts';
@@ -14,7 +14,7 @@ export interface CountedModel {
 
 export interface RunMetricsDeps {
   readonly registry: Registry;
-  /** Null: the model is not known here. */
+  /** Returns a model as it appears in labels; null: the model is not known here. */
   readonly find: (model: string) => CountedModel | null;
   /** Milliseconds since an arbitrary start. */
   readonly now: () => number;
@@ -27,14 +27,17 @@ interface CountedRun {
   completionTokens: number;
 }
 
-/** The largest number of models in labels. Further models share the label `other`. */
+/** The maximum number of models in labels. All other models share the label `other`. */
 const modelsMax = 100;
 const other: CountedModel = { provider: 'other', model: 'other' };
 
 export interface RunCounts {
-  /** The same records, with counting of runs and tokens added. */
+  /** Returns records that also count runs and tokens. */
   readonly countRuns: (records: RunRecords) => RunRecords;
-  /** The same money, with counting of what is spent added. Its model is known for runs that `countRuns` has counted. */
+  /**
+   * Returns a `Money` that also counts what is spent. The model in the label is known only for runs that `countRuns`
+   * has counted.
+   */
   readonly countSpend: (money: Money) => Money;
 }
 
@@ -146,7 +149,7 @@ function createCounters(registry: Registry) {
   };
 }
 
-/** Administrators choose the models from a long list, so the number of labels needs a bound. */
+/** Limits the number of models in labels, because administrators choose the models from a long list. */
 function boundedModels(find: RunMetricsDeps['find']): (model: string) => CountedModel {
   const known = new Set<string>();
   return (name) => {

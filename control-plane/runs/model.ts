@@ -1,12 +1,12 @@
-// The interface between the loop and a model of any provider.
+// Defines the interface between the loop and a model of any provider.
 
 export interface ModelRequest {
-  /** The name in the agent's profile; it is a recognised model. */
+  /** The name of the model in the agent's profile. It is always a recognised model. */
   readonly model: string;
   readonly system: string;
   readonly messages: readonly ModelMessage[];
   readonly tools: readonly OfferedTool[];
-  /** The remaining budget allows no more output tokens. */
+  /** The maximum number of output tokens that the remaining budget allows. */
   readonly maxOutputTokens: number;
   readonly signal: AbortSignal;
   /**
@@ -25,8 +25,9 @@ export interface ModelReply {
   readonly text: string;
   readonly toolCalls: readonly RequestedCall[];
   /**
-   * The reply in pieces, for a provider that must be shown more of it than text and calls: the model's thoughts and the
-   * provider's own marks. They are kept in memory only, and sent only to the provider that they came from.
+   * The reply in pieces, with the model's thoughts and the provider's own marks. It is present if the provider must
+   * receive more than the text and the calls in the next request. Pieces are kept in memory only, and are sent only to
+   * the provider that they came from.
    */
   readonly pieces?: readonly ReplyPiece[];
 }
@@ -34,39 +35,39 @@ export interface ModelReply {
 /** `mark` is extra data of the provider about the piece, in the provider's own form; absent: none. */
 export type ReplyPiece =
   | { readonly kind: 'thought'; readonly text: string; readonly mark?: unknown }
-  /** The next `length` UTF-16 units of the reply's text. */
+  /** The next `length` UTF-16 code units of the reply's text. */
   | { readonly kind: 'text'; readonly length: number; readonly mark?: unknown }
-  /** The next of the reply's calls. */
+  /** The next call of the reply. */
   | { readonly kind: 'call'; readonly mark?: unknown };
 
 /** A call as the model requested it. */
 export interface RequestedCall {
-  /** The provider's id of the call, unique in the reply. */
+  /** The provider's id of the call. It is unique in the reply. */
   readonly callId: string;
   readonly alias: string;
-  /** The JSON text that the model wrote; it may be invalid. In a request it is always the JSON of an object. */
+  /** The JSON text that the model wrote; it may be invalid. In a `ModelRequest` it is always the JSON of an object. */
   readonly arguments: string;
 }
 
 export interface OfferedTool {
-  /** A name that providers accept: 1 to 64 of `A-Za-z0-9_-`. */
+  /** A name that providers accept: 1 to 64 characters of `A-Za-z0-9_-`. */
   readonly alias: string;
   readonly description: string;
-  /** The JSON Schema of an object. */
+  /** The JSON Schema of the input, which is always an object. */
   readonly inputSchema: Readonly<Record<string, unknown>>;
 }
 
 export type ModelEvent =
   | { readonly kind: 'text'; readonly delta: string }
   /**
-   * Always the last event. `usage` is null when the provider does not report it. The call then costs what was reserved
-   * for it.
+   * Always the last event. `usage` is null when the provider does not report it. In that case the call costs the amount
+   * that was reserved for it.
    */
   | ({ readonly kind: 'reply'; readonly usage: TokenUsage | null; readonly finish: Finish } & ModelReply);
 
 /**
- * `length`: the reply was cut off at its longest length. `refused`: the model, or a filter of its provider, refused to
- * continue. `paused`: the provider expects a request to continue.
+ * `length`: the reply was cut off because it reached its maximum length. `refused`: the model, or a filter of its
+ * provider, refused to continue. `paused`: the provider expects another request, which continues the reply.
  */
 export type Finish = 'stop' | 'tool_calls' | 'length' | 'refused' | 'paused';
 
@@ -81,18 +82,24 @@ export interface TokenUsage {
 }
 
 export interface Models {
-  /** Null when a provider is configured for a recognised model; else the reason, in words for the caller. */
+  /**
+   * Returns null when a provider is configured for the model; otherwise the reason why the model cannot be used, in
+   * words for the caller.
+   */
   problem(model: string): string | null;
-  /** The longest reply of a recognised model in tokens, if known; else a length that every model supports. */
+  /**
+   * Returns the maximum length of a reply of a recognised model, in tokens. If it is not known, returns a length that
+   * every model supports.
+   */
   outputLimit(model: string): number;
   /**
-   * Streams one reply. Throws `ProviderFailed` after retries. Rejects with the signal's reason when the signal is
-   * aborted.
+   * Streams one reply. Throws `ProviderFailed` if the provider still fails after the retries. Rejects with the signal's
+   * reason when the signal is aborted.
    */
   reply(request: ModelRequest): AsyncIterable<ModelEvent>;
 }
 
-/** A failure of a provider, in words that contain no key and nothing that the provider was sent. */
+/** A failure of a provider, in words that contain no key and nothing of the request. */
 export class ProviderFailed extends Error {
   override readonly name = 'ProviderFailed';
   readonly status: number | null;

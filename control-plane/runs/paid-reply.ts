@@ -12,15 +12,18 @@ import { RunStopped } from './stopped.ts';
 import { systemPrompt } from './system-prompt.ts';
 
 export type Reply = Extract<ModelEvent, { kind: 'reply' }> & {
-  /** So little money is left that the reply could have fewer tokens than the limit allows. */
+  /**
+   * Whether the maximum length of the reply was reduced because too little money is left. False if other runs have only
+   * reserved the missing money.
+   */
   readonly clamped: boolean;
   /** The tools that the model could call. */
   readonly offered: readonly OfferedTool[];
 };
 
 /**
- * The largest reply, regardless of the budget and the model's limit. Other runs of the user need to reserve money too,
- * and a reply that is cut off costs the whole reservation.
+ * The maximum length of a reply in tokens, even if the budget and the model allow more. Other runs of the user need to
+ * reserve money too, and a reply that is interrupted costs the whole reservation.
  */
 const outputTokensMost = 32_768;
 /**
@@ -61,8 +64,8 @@ export async function replyPaid(parts: RunParts): Promise<Reply> {
 }
 
 /**
- * What must be reserved, in µ¢, for the first model call of a run with this input, whatever tools it is offered; 0 for
- * a free model.
+ * Returns how much the first model call of a run with this input must reserve at least, in µ¢; 0 for a free model. The
+ * size of the offered tools is not included.
  */
 export function leastOf(
   rates: RunParts['rates'],
@@ -83,7 +86,9 @@ interface Bill {
   failure: unknown;
 }
 
-/** The provider did not accept the request, or refused every attempt so far. That is not billed. */
+/**
+ * Whether the provider did not accept the request, or refused every attempt so far. In both cases nothing is billed.
+ */
 const wasRefused = ({ received, underWay, failure }: Bill): boolean =>
   !received && (!underWay || (failure instanceof ProviderFailed && !failure.billed));
 
@@ -126,7 +131,7 @@ function receiveReply(
         await emit({ kind: 'text', data: { delta: next.value.delta } });
       }
     } finally {
-      // Not awaited: the stream may be the part that does not react.
+      // This is not awaited, because the stream itself may not react.
       stream.return?.().catch(() => undefined);
     }
   });
@@ -135,7 +140,7 @@ function receiveReply(
 function billed(reply: Extract<ModelEvent, { kind: 'reply' }>, bill: Bill, { conversation }: RunParts, span: Span): typeof reply {
   const { usage, finish } = reply;
   bill.usage = usage;
-  // Counted before the settlement, which may fail.
+  // The tokens are counted before the cost is settled, because the settlement may fail.
   if (usage !== null) conversation.count(usage);
   span.set({ 'gen_ai.response.finish_reasons': [finish] });
   if (usage !== null) span.set({ 'gen_ai.usage.input_tokens': usage.inputTokens, 'gen_ai.usage.output_tokens': usage.outputTokens });

@@ -1,10 +1,10 @@
-// The records of a run: its beginning, its progress and its end.
+// Defines the interface to the records of a run: its beginning, its progress and its end.
 import type { RunProgress, RunRef, ToldProgress } from './rules/run.ts';
 
 export interface NewRun extends RunRef {
   readonly agentId: string;
   readonly agentName: string;
-  /** The user whose daily cap pays: the caller of the root run, `originSub` in entries. */
+  /** The user whose daily cap pays for the run: the caller of the root run. Entries name it as `originSub`. */
   readonly sub: string;
   readonly parentRunId: string | null;
   readonly model: string;
@@ -16,7 +16,7 @@ export interface NewRun extends RunRef {
 
 export interface RunEnd extends RunProgress {
   readonly status: 'completed' | 'failed' | 'cancelled';
-  /** The API's name of the reason; null for a failed run. */
+  /** The name of the stop reason in the API; null for a failed run. */
   readonly stopReason: string | null;
   readonly output: string;
   /** The error in words for the caller; null unless the run failed. */
@@ -26,16 +26,19 @@ export interface RunEnd extends RunProgress {
 }
 
 export interface RunRecords {
-  /** False when the parent is no longer running: the run must not begin. */
+  /**
+   * Records the beginning of a run. Returns false when the parent is no longer running. In that case the run must not
+   * begin.
+   */
   begin(run: NewRun): Promise<boolean>;
   /**
-   * For clients that read an active run. It is not awaited. What could not be written is written by the next update or
-   * by the end.
+   * Records the progress, for clients that read an active run. The run does not wait for the write. If a write fails,
+   * the next update or the end of the run writes its content.
    */
   update(run: RunRef, progress: ToldProgress): void;
   /**
-   * Ends the run; unsettled reservations count as spent. Retries until the database answers. Returns the cost of the
-   * run and all runs below it, or null when the run had already ended (`ended` of `reserve`).
+   * Records the end of the run; unsettled reservations count as spent. Retries until the database answers. Returns the
+   * cost of the run and all runs below it, or null when the run had already ended (`reserve` reports this as `ended`).
    */
   end(run: RunRef, end: RunEnd): Promise<{ readonly spent: number } | null>;
 }

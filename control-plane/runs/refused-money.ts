@@ -1,5 +1,6 @@
 // Counts how often money was refused to runs, by the bound with too little left: the day of a user, the budget of a run
-// above, or the run's own budget. A refusal by the day is also counted when a run is about to begin.
+// above, or the run's own budget. When a run is refused before it begins because of the user's day, this is also
+// counted.
 import { AppError } from '@tollgate/proto/contract';
 import { Counter, type Registry } from 'prom-client';
 import type { Money } from './money.ts';
@@ -8,9 +9,9 @@ import type { RunnerDeps } from './runner.ts';
 type Admit = RunnerDeps['admit'];
 
 export interface RefusalCounts {
-  /** The same money, with counting of refusals added. */
+  /** Returns a `Money` that also counts refusals. */
   readonly countRefusals: (money: Money) => Money;
-  /** The same check, with counting of refusals by the day added. */
+  /** Returns a check that also counts refusals because of the user's day. */
   readonly countRefusedDays: (admit: Admit) => Admit;
 }
 

@@ -1,6 +1,6 @@
-// Plays the tool calls of one round. The calls are read, then decided in the order of the request, then made in
-// parallel. Every call has one `governance` event before its one `tool_result`, and an answer for the model, whatever
-// its outcome.
+// Makes the tool calls of one round. The calls are read, then decided in the order of the request, then made in
+// parallel. Whatever the outcome of a call, it has one `governance` event, then one `tool_result` event, and an answer
+// for the model.
 import { type Denial, denialOf, denialText, type Permit } from '@tollgate/sidecar/engine';
 import type { Span } from '@tollgate/sidecar/telemetry';
 import { loggable } from '../base/loggable.ts';
@@ -26,20 +26,22 @@ interface Answer {
   readonly kept: unknown;
 }
 
-/** The part of an answer that remains after its event: the text for the model, and the value for the record. */
+/**
+ * The part of an answer that is kept after its event was emitted: the text for the model, and the value for the record.
+ */
 interface ToldAnswer extends Pick<Answer, 'decided' | 'isError'> {
   readonly text: string;
   readonly kept: unknown;
 }
 
-/** For one round: the bytes, as JSON, of outputs that were emitted but that the reader has not taken. */
+/** Counts the bytes, as JSON, of the outputs of one round that were emitted but that the reader has not taken yet. */
 interface PendingOutputs {
   bytes: number;
 }
 
 /**
- * Calls run in parallel, and a tool may output 1 MiB. Beyond this bound, the reader receives the same shortened text as
- * the model.
+ * The maximum number of bytes in `PendingOutputs`. Calls run in parallel, and a tool may output 1 MiB. Above this
+ * maximum, the reader receives the same shortened text as the model.
  */
 const untoldBytesMax = 32 * 1_048_576;
 
@@ -101,7 +103,10 @@ function answer(parts: RunParts, decided: DecidedCall, untold: PendingOutputs): 
     .then((answered) => tellAnswer(parts, answered, untold));
 }
 
-/** Not an async function, because that would keep the whole output in memory until the reader has taken the event. */
+/**
+ * This is not an async function, because an async function would keep the whole output in memory until the reader has
+ * taken the event.
+ */
 function tellAnswer(parts: RunParts, { decided, isError, output, kept }: Answer, untold: PendingOutputs): Promise<ToldAnswer> {
   const told: ToldAnswer = { decided, isError, text: outputText(output), kept: shortValue(kept) };
   const bytes = Buffer.byteLength(JSON.stringify(output) ?? '');
@@ -144,7 +149,10 @@ async function made(parts: RunParts, decided: DecidedCall, permit: Permit, span:
 const called = (parts: RunParts, { tool, input }: Permit, span: Span): Promise<ToolResult> =>
   parts.workbench.call(tool, input, { signal: parts.signal, trace: span.headers() }).catch((error: unknown) => failed(parts, tool, error));
 
-/** A tool that was cut off, or a bug of ours. The call was permitted, so its outcome is recorded too. */
+/**
+ * Returns the result of a permitted call that was interrupted by the end of the run, or that failed because of a bug of
+ * ours. The call was permitted, so its outcome is recorded too.
+ */
 function failed({ signal, log }: RunParts, tool: string, error: unknown): ToolResult {
   if (signal.aborted) return { output: 'The run ended before the tool answered.', isError: true };
   log.warn({ ...loggable(error), tool }, 'a tool call failed within the control plane');

@@ -18,7 +18,7 @@ import { departureOf, sendStream } from '../http/stream-route.ts';
 
 const params = Type.Object({ id: Type.String() });
 const one = '/api/v1/runs/:id';
-/** Set on every answer of a run that has begun, also before the first event and when the run failed. */
+/** This header is set on every answer for a run that has begun, also before the first event and when the run failed. */
 const runIdHeader = 'X-Tollgate-Run-Id';
 const stream = {
   mediaType: 'text/event-stream',
@@ -119,7 +119,8 @@ too many active runs;
   });
 }
 
-// These characters do not end a line here, but they do for clients that split lines as JavaScript does.
+// In a stream of events, these characters do not end a line. But clients that split lines as JavaScript does would end
+// a line there, so they are escaped.
 const awkward = /[\u007f-\u009f\u2028\u2029]/g;
 const escaped = (one: string): string => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`;
 

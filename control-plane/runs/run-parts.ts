@@ -1,4 +1,4 @@
-// The parts that the code of one run shares.
+// Defines the parts that the code of one run shares.
 import type { TraceIds } from '@tollgate/proto/contract';
 import type { Clock, Log } from '@tollgate/sidecar/engine';
 import type { Tracing } from '@tollgate/sidecar/telemetry';
@@ -14,7 +14,7 @@ import type { Workbench } from './tools/workbench.ts';
 /** Rates in µ¢ per token; null when a model is not recognised. */
 interface RateTable {
   of(model: string): Rates | null;
-  /** The highest price of a token while a run lasts. */
+  /** Returns the highest rates that can apply while a run lasts; null when the model is not recognised. */
   dearestOf(model: string): Rates | null;
 }
 
@@ -38,6 +38,6 @@ export interface RunParts {
   readonly note: () => void;
   /** Resolves when the next event can be emitted, or when the run ends. */
   readonly emit: (event: RunEvent) => Promise<void>;
-  /** Aborted with a `RunStopped`. */
+  /** Aborted when the run must stop. Its reason is a `RunStopped`. */
   readonly signal: AbortSignal;
 }

@@ -14,15 +14,15 @@ import { RunStopped } from './stopped.ts';
 import type { ToolResult } from './tools/tool.ts';
 
 /**
- * How many runs may be active below one root, and below all roots of this process. Roots are counted where they are
- * started.
+ * `each`: how many runs may be active below one root run. `all`: how many runs may be active below all root runs of
+ * this process. The root runs themselves are limited where they are started.
  */
 export const belowBounds = { each: 64, all: 1_000 } as const;
 
 export interface RunnerDeps extends Omit<ConductDeps, 'models'>, Omit<BeginDeps, 'models' | 'records'> {
   readonly governor: Pick<Governor, 'lease'>;
   readonly models: Models;
-  /** Places for runs below others, by conversation. `belowBounds` gives their number. */
+  /** The places for runs below other runs. `take` reserves one for a conversation. `belowBounds` gives their number. */
   readonly seatsBelow: {
     take(conversationId: string): { readonly leave: () => void } | { readonly taken: 'by the key' | 'by all' };
   };
@@ -37,20 +37,20 @@ interface EventSink {
 
 interface StartedRun {
   readonly id: string;
-  /** Rejects with `AppError`, after the `error` event was emitted. */
+  /** The result of the run. Rejects with `AppError`, after the `error` event was emitted. */
   readonly finished: Promise<RunResult>;
 }
 
 export interface Runner {
   /** Resolves when the run has begun. Rejects with `AppError` when the run is refused. */
   start(actor: Actor, ask: AgentAsk, sink: EventSink): Promise<StartedRun>;
-  /** How many runs are active, including those below others. */
+  /** How many runs are active, including runs below other runs. */
   readonly running: number;
   /** Lets runs finish until the deadline, then cancels them. */
   close(deadlineMs: number): Promise<void>;
 }
 
-/** How long, in ms, runs that were cancelled at a stop may take to end. */
+/** When this process stops, the remaining runs are cancelled. This is how long, in ms, they may take to end. */
 const cancelledMs = 600;
 
 const fullBelow = `The task was not started: ${belowBounds.each} agents already work for this run. Delegate it again when one of them has answered.`;
@@ -82,7 +82,8 @@ class ProcessRunner implements Runner {
         begun.node,
         this.#playRoot(begun, ask, sink).finally(() => lease.release()),
       );
-      // The caller may handle a rejection later.
+      // The caller may handle a rejection later. Until then, this handler prevents that Node reports an unhandled
+      // rejection.
       finished.catch(() => undefined);
       return { id: begun.node.run.id, finished };
     } catch (error) {
@@ -95,7 +96,8 @@ class ProcessRunner implements Runner {
     this.#draining = true;
     await this.#waitForRuns(deadlineMs);
     for (const stop of this.#going.keys()) stop.abort(new RunStopped('cancelled'));
-    // A tool server or a database that does not respond must not delay the stop.
+    // This wait is limited, because a tool server or a database that does not respond must not delay the stop of this
+    // process.
     await this.#waitForRuns(cancelledMs);
   }
 
@@ -112,12 +114,12 @@ class ProcessRunner implements Runner {
       (data): RunEvent => ({ kind: 'done', data }),
       (error: unknown): RunEvent => ({ kind: 'error', data: { error: AppError.from(error).publicMessage } }),
     );
-    // The run has ended, whether or not a client receives the event.
+    // If the client does not receive the event, this is ignored, because the run has ended anyway.
     await untilAborted(emit(last), signal).catch(() => undefined);
     return playing;
   }
 
-  /** Returns the outcome of another agent below `above`, as the result of a tool. */
+  /** Runs the task with another agent below `above`. Returns the outcome as the result of a tool. */
   async #runTask(above: RunNode, task: Task, signal: AbortSignal): Promise<ToolResult> {
     const seat = this.#deps.seatsBelow.take(above.conversationId);
     if ('taken' in seat) return failed(seat.taken === 'by the key' ? fullBelow : fullInAll);

@@ -2,7 +2,7 @@
 // quotes on a line of its own. A value cannot end the line, the quotes or the section, so it cannot look like an
 // instruction of ours.
 
-/** Escapes every line break, quote and angle bracket. */
+/** Returns the text in quotes. Every line break, quote and angle bracket in it is escaped. */
 const quoted = (text: string): string =>
   JSON.stringify(text).replaceAll(/[<>\u007f-\u009f\u2028\u2029]/g, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`);
 

@@ -1,5 +1,5 @@
-// The sidecars of a workspace, as recorded by the control planes to which they are connected. Where control planes must
-// agree on a time, it is the database's time.
+// Stores the sidecars of a workspace. Each control plane records the sidecars that are connected to it. If control
+// planes must agree on a time, the time of the database is used.
 import type { RevisionName } from '@tollgate/proto/contract';
 import { type ListedSidecar, presence, type SidecarPosition, type SidecarSeen } from './rules/sidecar.ts';
 import { rowIs } from '../database/row.ts';
@@ -61,8 +61,8 @@ const valuesOf = ({ held, lastNack, status, ...seen }: SidecarSeen): readonly un
 
 const names = columns.map(([name]) => name).join(', ');
 const arrays = columns.map(([, type], at) => `$${at + 1}::${type}[]`).join(', ');
-// From this column on, a value from an earlier stream of the same start is kept if the new one is null, because it is
-// still the last value that the sidecar sent.
+// In this column and all later ones, a null does not overwrite the value from an earlier stream of the same start. That
+// value is still the last one that the sidecar sent.
 const firstSaid = columns.findIndex(([name]) => name === 'nack_code');
 const updates = columns
   .map(([name], at) => `${name} = ${at >= firstSaid ? `coalesce(excluded.${name}, s.${name})` : `excluded.${name}`}`)
@@ -98,12 +98,15 @@ export async function deleteGoneSidecars(db: Queryable, workspaceId: number, kep
   );
 }
 
-/** Also deletes sidecars whose control plane died before it could record that they left. */
+/**
+ * Deletes the sidecars that no control plane has seen for this number of days. This includes sidecars whose control
+ * plane died before it could record that they left.
+ */
 export async function deleteSidecarsUnseen(db: Queryable, days: number): Promise<void> {
   await db.query("delete from sidecar where seen_at < clock_timestamp() - $1 * interval '1 day'", [days]);
 }
 
-/** The names of connected sidecars that lack one of the capabilities, sorted. */
+/** Returns the names of connected sidecars that lack at least one of these capabilities, sorted. */
 export async function listLackingSidecars(db: Queryable, workspaceId: number, needs: readonly string[]): Promise<readonly string[]> {
   const { rows } = await db.query<{ sidecar_id: string }>(
     `select distinct sidecar_id from sidecar where workspace_id = $1 and ${isThere('$3')} and not capabilities ?& $2::text[] order by 1`,
@@ -147,14 +150,16 @@ export interface SidecarList {
 
 interface SidecarsWanted {
   readonly limit: number;
-  /** Only sidecars after this position. */
+  /** Lists only sidecars after this position. Null: lists from the beginning. */
   readonly after: SidecarPosition | null;
 }
 
 /** The order that `SidecarPosition` defines. */
 const order = 'not s.connected, s.sidecar_id, -extract(epoch from s.connected_at), s.boot_id, s.key_id';
 
-/** The time by which a sidecar is behind starts when the revision after its own was created. */
+/**
+ * Returns a page of sidecars. A sidecar counts as behind from the moment when the revision after its own was created.
+ */
 export async function listSidecars(db: Queryable, workspaceId: number, { limit, after }: SidecarsWanted): Promise<SidecarList> {
   const { rows: newest } = await db.query<{ epoch: string; revision: string }>(
     'select deployment.epoch, workspace.revision from workspace cross join deployment where workspace.id = $1',

@@ -27,7 +27,7 @@ import {
 const list = '/:workspace/admin/toolServers';
 const one = `${list}/:name`;
 const params = workspaceAnd('name');
-/** Each discovery connects to an address, or starts a program, that a tenant chose. */
+/** The limit exists because each discovery connects to an address, or starts a program, that a tenant chose. */
 const discoveriesPerMinute = 30;
 const found = written({ name: text, tools: listOf(toolRef) });
 
@@ -101,7 +101,7 @@ function addRoutesOfOne(app: FastifyInstance, deps: AppDeps): void {
   });
 }
 
-/** Discovers the tools of a server again, and admits them. */
+/** Adds the routes that discover the tools of a server again, and that admit them. */
 function addRoutesOfTools(app: FastifyInstance, deps: AppDeps, limitDiscoveries: (actor: Actor) => void): void {
   addRoute(app, deps, {
     method: 'POST',
@@ -140,7 +140,7 @@ function addRoutesOfTools(app: FastifyInstance, deps: AppDeps, limitDiscoveries:
 const shownTools = ({ server, revision }: { readonly server: ToolServer; readonly revision: number }): object =>
   ok({ revision, name: server.name, tools: toolsOf(server) });
 
-/** Shows only the names of headers and environment variables, never their values. */
+/** Returns a server as answers show it: with the names of headers and environment variables, without their values. */
 function shownServer(server: ToolServer | ListedToolServer): object {
   const { name, target, discoveredAt, createdAt } = server;
   const place =

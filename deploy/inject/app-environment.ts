@@ -1,6 +1,6 @@
-// Adds the environment variables of the app's containers: the address of their sidecar and the key for it. They are
-// added before the container's own variables, which may therefore use them (`$(TOLLGATE_MCP_URL)/github`). They never
-// replace a variable of the container.
+// Adds environment variables to the app's containers: the address of their sidecar and the key for it. They are added
+// before the container's own variables, which may therefore use them (`$(TOLLGATE_MCP_URL)/github`). They never replace
+// a variable of the container.
 import type { Container, Variable } from './pod.ts';
 import type { PodSettings } from './settings.ts';
 

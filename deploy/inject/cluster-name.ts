@@ -1,6 +1,6 @@
 // Checks names that Kubernetes accepts.
 
-/** Returns the problem of the name of a Secret, a claim or a volume; null: it is valid. */
+/** Returns the problem with the name of a Secret, a PersistentVolumeClaim or a volume. Null: the name is valid. */
 export const clusterNameProblem = (value: string): string | null =>
   /^[a-z0-9](?:[-a-z0-9.]*[a-z0-9])?$/.test(value) && value.length <= 253
     ? null

@@ -5,7 +5,10 @@ import { containerName, statusAnnotation, volumePrefix } from './status.ts';
 import type { InjectSettings } from './settings.ts';
 import type { PodSettings } from './settings.ts';
 
-/** Far more than a node runs. A page of variables is added to each container. */
+/**
+ * The maximum number of containers in a pod, which is far more than a node runs. The limit exists because injection
+ * adds variables to each container.
+ */
 const containersMax = 1_000;
 
 interface PlacedContainer {
@@ -13,7 +16,7 @@ interface PlacedContainer {
   readonly path: string;
 }
 
-/** `pod`: without anything that was injected before. */
+/** Returns all reasons why the pod cannot get a sidecar. The pod must not contain anything that was injected before. */
 export function conflictsOf({ spec }: Pod, wanted: PodSettings, { metricsPort }: Pick<InjectSettings, 'metricsPort'>): readonly Problem[] {
   const containers = containersOf(spec);
   if (containers.length > containersMax) return problem('spec.containers', `must be at most ${containersMax}, with init containers`);
@@ -48,7 +51,9 @@ const containersOf = ({ initContainers, containers }: Pod['spec']): readonly Pla
   ...containers.map((container, at) => ({ container, path: `spec.containers[${at}]` })),
 ];
 
-/** Kubernetes rejects repeated names too, but this code identifies our container by its name. */
+/**
+ * Kubernetes rejects repeated names too. They are checked here because this code identifies our container by its name.
+ */
 function repeatedNames(containers: readonly PlacedContainer[]): readonly Problem[] {
   const seen = new Set<string>();
   return containers.flatMap(({ container: { name }, path }) => {
@@ -72,7 +77,10 @@ function portConflicts({ container, path }: PlacedContainer, port: number, words
   );
 }
 
-/** A pod may mount a volume that does not exist yet. Injection would then give the app a volume of the sidecar. */
+/**
+ * Finds mounts of a volume whose name has our prefix. A pod may mount a volume that does not exist yet. Injection would
+ * create it, and the app would then mount a volume of the sidecar.
+ */
 function mountConflicts({ container, path }: PlacedContainer): readonly Problem[] {
   return (container.volumeMounts ?? []).flatMap(({ name }, at) =>
     name.startsWith(volumePrefix)
@@ -93,7 +101,8 @@ function spoolConflicts(containers: readonly PlacedContainer[], volumes: readonl
   const isSpool = ({ name, persistentVolumeClaim: claim }: NamedRow): boolean =>
     spool.kind === 'volume' ? name === spool.volume : spool.kind === 'claim' && isObject(claim) && claim['claimName'] === spool.claim;
   const spools = new Set(volumes.filter(isSpool).map(({ name }) => name));
-  // The volume may come from a template of the StatefulSet, which the pod does not show.
+  // The volume may come from `volumeClaimTemplates` of the StatefulSet. The template of the pod does not list such a
+  // volume.
   if (spool.kind === 'volume') spools.add(spool.volume);
   return containers.flatMap(({ container, path }) =>
     (container.volumeMounts ?? [])

@@ -1,5 +1,5 @@
-// Injects into all objects of Kubernetes that create pods: their template is handled like a pod. For a List, each item
-// is handled.
+// Injects into all Kubernetes objects that create pods. The pod template in such an object is handled like a pod. In a
+// List, each item is handled.
 import { isObject, problem, type Problem } from '@tollgate/proto/shape';
 import { inject } from './inject.ts';
 import type { Row } from './pod.ts';
@@ -8,7 +8,7 @@ import { statusAnnotation } from './status.ts';
 
 /** The outcome for one document, or for one item of a list. */
 export interface Outcome {
-  /** `Deployment/web`; an object without a name is called by its kind. */
+  /** For example `Deployment/web`. For an object without a name, only its kind. */
   readonly name: string;
   readonly kind: 'injected' | 'left' | 'foreign' | 'refused';
   readonly problems: readonly Problem[];
@@ -49,7 +49,7 @@ export function injectDocument(value: unknown, settings: InjectSettings, path = 
 
 const unknownMaker = 'may make pods in a way that is not known here, and is left as it is; the webhook injects them';
 
-/** Whether an object of an unknown kind, such as a rollout, may create pods. */
+/** Returns whether an object of an unknown kind, such as a rollout, may create pods. */
 function mayMakePods({ spec }: Row): boolean {
   return isObject(spec) && ['template', 'jobTemplate', 'podTemplate', 'containers'].some((field) => isObject(spec[field]));
 }
@@ -62,7 +62,7 @@ function injectList(list: Row, items: readonly unknown[], settings: InjectSettin
   };
 }
 
-/** Items of a PodList and the like may omit their kind. */
+/** Adds the kind to an item that omits it. Items of typed lists, such as a PodList, may do this. */
 function typed(item: unknown, { kind, apiVersion }: Row): unknown {
   const kindOfItems = String(kind).slice(0, -'List'.length);
   return isObject(item) && item['kind'] === undefined && kindOfItems !== '' ? { apiVersion, kind: kindOfItems, ...item } : item;
@@ -81,7 +81,10 @@ function injectAt(value: Row, place: readonly string[], settings: InjectSettings
   return { value: replace(value, place, done.pod), outcomes: [{ name, kind: 'injected', problems: [], warnings: done.warnings }] };
 }
 
-/** Finds labels and annotations on the workload that belong on its pods. On the workload they have no effect. */
+/**
+ * Returns a problem for each label and annotation that is on the workload but belongs on its pods. On the workload it
+ * has no effect.
+ */
 function misplacedProblems({ metadata }: Row, path: string, at: string): readonly Problem[] {
   return ['labels', 'annotations'].flatMap((field) => {
     const map = isObject(metadata) ? metadata[field] : undefined;

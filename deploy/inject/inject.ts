@@ -1,5 +1,5 @@
-// Injects a sidecar into a pod. The webhook and `tollgate inject` both call this function. The function is idempotent:
-// a pod that was injected before is changed to the result of an injection now.
+// Injects a sidecar into a pod. The webhook and `tollgate inject` both call `inject`. It is idempotent: for a pod that
+// was injected before, the result is the same as for the original pod.
 import type { Problem } from '@tollgate/proto/shape';
 import { type PointedContainer, pointAtSidecar } from './app-environment.ts';
 import { conflictsOf } from './conflicts.ts';
@@ -41,7 +41,7 @@ function put(pod: Pod, wanted: PodSettings, settings: InjectSettings): Pod {
   const { spec } = pod;
   const isNative = wanted.mode === 'native';
   const sidecar = sidecarOf(wanted, settings);
-  // With a plain sidecar, init containers end before the sidecar starts.
+  // With a plain sidecar, init containers end before the sidecar starts. So they get no variables that point to it.
   const init: readonly PointedContainer[] = (spec.initContainers ?? []).map((container) =>
     isNative ? pointAtSidecar(container, wanted) : { container, added: [] },
   );

@@ -1,5 +1,5 @@
-// Computes the difference of two JSON values as a JSON Patch (RFC 6902), which an admission webhook answers. Lists with
-// named items are compared by name, so that an additional container is one operation.
+// Computes the difference of two JSON values as a JSON Patch (RFC 6902), the format in which an admission webhook
+// answers. Lists with named items are compared by name, so that an additional container is one operation.
 import { isDeepStrictEqual } from 'node:util';
 import { isObject } from '@tollgate/proto/shape';
 
@@ -7,7 +7,7 @@ export type Operation =
   | { readonly op: 'add' | 'replace'; readonly path: string; readonly value: unknown }
   | { readonly op: 'remove'; readonly path: string };
 
-/** Applied to `before` in order, the operations result in `after`. */
+/** Returns the operations. If they are applied to `before` in this order, the result is `after`. */
 export function diff(before: unknown, after: unknown, path = ''): readonly Operation[] {
   if (isDeepStrictEqual(before, after)) return [];
   if (isObject(before) && isObject(after)) return diffObjects(before, after, path);
@@ -29,8 +29,8 @@ function diffObjects(before: Members, after: Members, path: string): readonly Op
 }
 
 /**
- * Null: the names are in another order, or the lists have no names and differ in length. The whole list is then
- * replaced.
+ * Returns null if the lists cannot be compared item by item: their names are in another order, or they have no names
+ * and differ in length. The caller then replaces the whole list.
  */
 function diffLists(before: readonly unknown[], after: readonly unknown[], path: string): readonly Operation[] | null {
   const from = namesOf(before);
@@ -53,7 +53,7 @@ function diffLists(before: readonly unknown[], after: readonly unknown[], path: 
     const was = placeBefore.get(to[at] ?? '');
     return was === undefined ? [{ op: 'add', path: childOf(path, at), value }] : diff(before[was], value, childOf(path, at));
   });
-  // The last removal comes first, so that the indexes of the others stay valid.
+  // The last item is removed first, so that the indexes of the other removed items stay valid.
   return [...removed.toReversed(), ...placed];
 }
 
@@ -62,7 +62,10 @@ function namesOf(list: readonly unknown[]): readonly string[] | null {
   return names.length === list.length && new Set(names).size === names.length ? names : null;
 }
 
-/** A map, because the author of the pod determines the length of the lists. */
+/**
+ * Returns the position of each name. It is a map, because searches in a list would be slow: the author of the pod
+ * determines its length.
+ */
 const placesOf = (names: readonly string[]): ReadonlyMap<string, number> => new Map(names.map((name, at) => [name, at]));
 
 const childOf = (path: string, key: string | number): string => `${path}/${String(key).replaceAll('~', '~0').replaceAll('/', '~1')}`;

@@ -1,5 +1,5 @@
-// A pod as injection reads it. The fields that injection reads have the form that Kubernetes requires. All other fields
-// are copied unchanged.
+// Defines a pod as injection reads it. The fields that injection reads have the form that Kubernetes requires. All
+// other fields are copied unchanged.
 import { isObject, type Problem, problem } from '@tollgate/proto/shape';
 
 export type Row = Readonly<Record<string, unknown>>;

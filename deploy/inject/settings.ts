@@ -1,5 +1,6 @@
-// The platform's settings for all injected sidecars: the settings file of the webhook and of `tollgate inject` has the
-// same form. A pod sets the rest in its annotations (`wanted.ts`); `PodSettings` is what applies to one pod.
+// Defines the platform's settings, which apply to all injected sidecars. The webhook and `tollgate inject` read them
+// from a file of the same form. A pod sets other settings in its annotations (`wanted.ts`). `PodSettings` contains the
+// settings that apply to one pod.
 import type { Tier } from '@tollgate/proto/contract';
 import { entries, fields, integer, isObject, oneOf, type Problem, problem, record, type Shape, text } from '@tollgate/proto/shape';
 import { clusterNameProblem } from './cluster-name.ts';
@@ -15,7 +16,10 @@ export interface InjectSettings {
   readonly mode: Mode;
   /** The port on which sidecars listen, on the loopback address of their pod. */
   readonly port: number;
-  /** Secrets of the pod's own namespace. Each contains its key under `key`. */
+  /**
+   * The names of Secrets in the pod's own namespace: one with the key of the sidecar, one with the key for the app.
+   * Each Secret contains its key under `key`.
+   */
   readonly sidecarKeySecret: string;
   readonly agentKeySecret: string;
   readonly spool: Exclude<SpoolKind, 'pvc'>;
@@ -24,21 +28,21 @@ export interface InjectSettings {
   readonly user: number;
   /** How long a sidecar continues after the containers of the app have ended. */
   readonly drainSeconds: number;
-  /** The address from which sidecars get their certificates, `host:port`; null: none. */
+  /** The address from which sidecars get their certificates, `host:port`. Null: sidecars request no certificates. */
   readonly enrol: string | null;
   /**
-   * The authorities with which sidecars check the control plane, as PEM; for the webhook, the current ones. Null: those
-   * of their machine.
+   * The authorities with which sidecars verify the control plane, as PEM. The webhook uses the control plane's current
+   * ones. Null: sidecars use the authorities of their machine.
    */
   readonly ca: string | null;
-  /** A Secret of the pod's namespace with tls.crt, tls.key and ca.crt, instead of the two fields above. */
+  /** A Secret of the pod's namespace with tls.crt, tls.key and ca.crt. It is used instead of `enrol` and `ca`. */
   readonly certificateSecret: string | null;
   /** The port on which each sidecar exports its metrics, outside of the pod's loopback; null: none. */
   readonly metricsPort: number | null;
   /** How long a sidecar may wait for policy before it is restarted, in seconds. */
   readonly startSeconds: number;
   readonly resources: Readonly<Record<string, Readonly<Record<string, string>>>>;
-  /** Additional variables of the sidecar. */
+  /** Additional environment variables of the sidecar. */
   readonly environment: Readonly<Record<string, string>>;
 }
 
@@ -49,16 +53,21 @@ export type Spool =
   /** A volume that the pod has, for example from a StatefulSet's `volumeClaimTemplates`. */
   | { readonly kind: 'volume'; readonly volume: string };
 
-/** The settings of one pod: its annotations, and the platform's settings where it has none. */
+/**
+ * The settings of one pod. They come from its annotations, or from the platform's settings if an annotation is missing.
+ */
 export interface PodSettings {
   readonly mode: Mode;
   readonly port: number;
-  /** Null: the caller or its key names the agent. */
+  /** The agent that the sidecar pins. Null: the caller or its key names the agent. */
   readonly agent: string | null;
   readonly tier: Tier | null;
   readonly keySecret: string;
   readonly sidecarKeySecret: string;
-  /** Null: the sidecar uses only what the control plane defines. */
+  /**
+   * The Secret with the sidecar's gateway file. Null: the sidecar has no such file, and uses only what the control
+   * plane defines.
+   */
   readonly gatewaySecret: string | null;
   readonly spool: Spool;
 }
@@ -83,7 +92,9 @@ const defaults: Omit<InjectSettings, 'image' | 'controlPlane'> = {
   environment: {},
 };
 
-/** The variables that injection itself sets for a sidecar. The key is never a plain value. */
+/**
+ * The variables that injection itself sets for a sidecar. `TOLLGATE_KEY` refers to a Secret and is never a plain value.
+ */
 const ownVariables = new Set(
   'CONTROL_PLANE KEY SIDECAR_HOST SIDECAR_PORT SPOOL_DIR SIDECAR_ID GATEWAY_FILE PIN_AGENT PIN_TIER CA ENROL TOKEN_FILE TLS_DIR METRICS_PORT'
     .split(' ')
@@ -154,7 +165,7 @@ export function readSettings(value: unknown): { readonly settings: InjectSetting
   const noImage = isObject(given) && !Object.hasOwn(given, 'image') ? problem('image', `is required: ${published}`) : [];
   const problems = [...noImage, ...shape.check(given, '')];
   if (problems.length > 0 || !isObject(given)) return { problems: problems.map(named) };
-  // `shape` has checked every field.
+  // `shape` has checked all fields.
   const settings = { ...defaults, ...given } as InjectSettings;
   const clashes = clashesIn(settings);
   return clashes.length > 0 ? { problems: clashes } : { settings };
@@ -170,7 +181,7 @@ function clashesIn({ enrol, ca, certificateSecret, port, metricsPort }: InjectSe
   ];
 }
 
-/** The problems of settings that must be complete when a pod is injected. */
+/** Returns the problems with settings that must be complete when a pod is injected. */
 export const missingIn = ({ enrol, ca }: InjectSettings): readonly Problem[] =>
   enrol !== null && ca === null ? problem('ca', 'is required with enrol: the authorities that `tollgate ca` prints') : [];
 

@@ -49,7 +49,7 @@ function gatewayOf({ gatewaySecret }: PodSettings): { readonly mounts: readonly 
   if (gatewaySecret === null) return { mounts: [], volumes: [] };
   return {
     mounts: [{ name: gatewayName, mountPath: gatewayFolder, readOnly: true }],
-    // 0444, because the sidecar is not root and no other container mounts the volume.
+    // Every user can read the file (0444), because the sidecar is not root. No other container mounts the volume.
     volumes: [{ name: gatewayName, secret: { secretName: gatewaySecret, defaultMode: 0o444 } }],
   };
 }
@@ -64,7 +64,8 @@ function variablesOf(wanted: PodSettings, settings: InjectSettings, link: Values
   const { agent, tier } = wanted;
   const values: Values = {
     TOLLGATE_CONTROL_PLANE: settings.controlPlane,
-    // Default values are set too, because a Service with a matching name would add a variable of its own.
+    // Variables with default values are set too. Otherwise Kubernetes would set a variable of the same name if a
+    // Service has a matching name.
     TOLLGATE_SIDECAR_HOST: '127.0.0.1',
     TOLLGATE_SIDECAR_PORT: String(wanted.port),
     TOLLGATE_SPOOL_DIR: spoolFolder,
@@ -82,12 +83,16 @@ function variablesOf(wanted: PodSettings, settings: InjectSettings, link: Values
   ];
 }
 
-/** In values, Kubernetes replaces `$(NAME)` by another variable, such as the key, and `$$` by `$`. */
+/**
+ * Escapes a value, because Kubernetes replaces `$(NAME)` in values by another variable, such as the key, and `$$` by
+ * `$`.
+ */
 const literal = (value: string): string => value.replaceAll('$', () => '$$');
 
 /**
- * No container of the app starts before policy has arrived. A native sidecar has a startup probe for this. The kubelet
- * starts a plain sidecar first and ends it together with the others; there, the lifecycle hooks wait.
+ * Returns the fields that make the app's containers wait until policy has arrived. A native sidecar has a startup
+ * probe. A plain sidecar has lifecycle hooks: the kubelet starts it first and waits for `postStart`. The kubelet ends a
+ * plain sidecar together with the other containers, so `preStop` waits while they end.
  */
 function startOf({ mode, port }: PodSettings, { startSeconds, drainSeconds }: InjectSettings): Row {
   if (mode === 'native')
@@ -126,8 +131,8 @@ const asking = (port: number, path: string): Script => [
 
 const node = (...script: Script): readonly string[] => ['node', '-e', script.join('')];
 
-// What a sidecar needs for its own TLS with the control plane: a token with which it requests certificates, or
-// certificates in a Secret that another program renews. No other container mounts these volumes.
+// Defines what a sidecar needs for its own TLS with the control plane. This is either a token with which it requests
+// certificates, or certificates in a Secret that another program renews. No other container mounts these volumes.
 
 interface Link {
   readonly variables: Readonly<Record<string, string | null>>;
@@ -139,7 +144,9 @@ const tokenName = `${volumePrefix}token`;
 const tokenFolder = '/var/run/secrets/tollgate';
 const tlsName = `${volumePrefix}tls`;
 const tlsFolder = '/var/run/secrets/tollgate-tls';
-/** In seconds. The kubelet's minimum is 600. It makes a new token when four fifths of the lifetime have passed. */
+/**
+ * In seconds. The kubelet's minimum is 600. The kubelet makes a new token when four fifths of the lifetime have passed.
+ */
 const token = { audience: 'tollgate', expirationSeconds: 3_600, path: 'token' };
 
 function linkOf({ enrol, ca, certificateSecret }: InjectSettings): Link {
@@ -147,7 +154,7 @@ function linkOf({ enrol, ca, certificateSecret }: InjectSettings): Link {
     return {
       variables: { TOLLGATE_TLS_DIR: tlsFolder },
       mounts: [{ name: tlsName, mountPath: tlsFolder, readOnly: true }],
-      // 0444, because the sidecar is not root and no other container mounts the volume.
+      // Every user can read the files (0444), because the sidecar is not root. No other container mounts the volume.
       volumes: [{ name: tlsName, secret: { secretName: certificateSecret, defaultMode: 0o444 } }],
     };
   const trusted = { TOLLGATE_CA: ca };
@@ -155,20 +162,21 @@ function linkOf({ enrol, ca, certificateSecret }: InjectSettings): Link {
   return {
     variables: { TOLLGATE_ENROL: enrol, TOLLGATE_TOKEN_FILE: `${tokenFolder}/${token.path}`, ...trusted },
     mounts: [{ name: tokenName, mountPath: tokenFolder, readOnly: true }],
-    // The kubelet narrows the mode to 0600 if all containers have the same user, or to a group with fsGroup.
+    // The kubelet restricts this mode itself: to 0600 if all containers have the same user, or to a group if the pod
+    // sets `fsGroup`.
     volumes: [{ name: tokenName, projected: { defaultMode: 0o444, sources: [{ serviceAccountToken: token }] } }],
   };
 }
 
-// The volume of a sidecar's spool. It contains undelivered entries. What they survive depends on the kind of volume:
-//   emptyDir  a restart of the sidecar, but not of the pod
-//   hostPath  the pod: the next sidecar of the workspace on that node ships the remaining entries
-//   a claim   the node, if the claim can move
+// The volume of a sidecar's spool. It contains undelivered entries. The kind of volume determines what these entries
+// survive. `emptyDir`: a restart of the sidecar, but not the end of the pod. `hostPath`: the end of the pod, because
+// the next sidecar of the workspace on that node ships the remaining entries. A claim: the loss of the node, if the
+// claim can move to another node.
 
 const spoolFolder = '/var/lib/tollgate';
 const spoolName = `${volumePrefix}spool`;
 
-/** Returns the volumes to add, and the name to mount. */
+/** Returns the volumes to add, and the name of the volume to mount. */
 function spoolVolume(spool: Spool, settings: InjectSettings): { readonly volumes: readonly NamedRow[]; readonly name: string } {
   if (spool.kind === 'volume') return { volumes: [], name: spool.volume };
   return { volumes: [{ name: spoolName, ...sourceOf(spool, settings) }], name: spoolName };
@@ -178,7 +186,8 @@ function sourceOf(spool: Exclude<Spool, { readonly kind: 'volume' }>, settings: 
   switch (spool.kind) {
     case 'emptyDir':
       return { emptyDir: { sizeLimit: settings.spoolSizeLimit } };
-    // A missing folder is not created, because it would belong to root and no sidecar could write to it.
+    // Kubernetes does not create a missing folder for this type. A folder that it created would belong to root, and no
+    // sidecar could write to it.
     case 'hostPath':
       return { hostPath: { path: settings.spoolHostPath, type: 'Directory' } };
     case 'claim':

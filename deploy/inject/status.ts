@@ -1,7 +1,7 @@
-// The changes of injection, stored in the pod as an annotation, so that they can be undone before a new injection. A
-// pod that was injected before, by this version or another, becomes as if it had never been injected. A name in the
-// annotation is treated as ours only if it has the form of our names. Therefore an annotation cannot make this code
-// remove another variable or volume.
+// Stores the changes of an injection in an annotation of the pod, and undoes them before a new injection. A pod that
+// was injected before, by this version or another, becomes as if it had never been injected. A name in the annotation
+// counts as ours only if it has the form of our names. Therefore a false annotation cannot make this code remove
+// another variable or volume.
 import { keyedPath } from '@tollgate/proto/contract';
 import { fields, integer, isObject, list, type Problem, problem, record, type Shape, text } from '@tollgate/proto/shape';
 import { isVariableForApps } from './app-environment.ts';
@@ -14,12 +14,12 @@ export const defaultContainerAnnotation = 'kubectl.kubernetes.io/default-contain
 
 export interface Status {
   readonly format: 1;
-  /** The variables that were added, by container. */
+  /** The names of the variables that were added, by container. */
   readonly environment: Readonly<Record<string, readonly string[]>>;
   readonly volumes: readonly string[];
-  /** `was` is absent when the pod did not set the field. */
+  /** `was`: the value before the injection. It is absent if the pod did not set the field. */
   readonly graceSeconds: { readonly was?: number; readonly now: number };
-  /** Whether the annotation that tells kubectl the default container was added. */
+  /** Whether injection added the annotation that tells kubectl which container is the default. */
   readonly defaultContainer: boolean;
 }
 
@@ -47,7 +47,7 @@ const shape = record(
   ['format', 'environment', 'volumes', 'graceSeconds', 'defaultContainer'],
 );
 
-/** Null: nothing was injected. */
+/** Returns the stored changes. Null: nothing was injected. */
 export function readStatus(metadata: Metadata | undefined): { readonly status: Status | null } | { readonly problems: readonly Problem[] } {
   const written = metadata?.annotations?.[statusAnnotation];
   if (written === undefined) return { status: null };
@@ -56,7 +56,7 @@ export function readStatus(metadata: Metadata | undefined): { readonly status: S
   const path = keyedPath('metadata.annotations', statusAnnotation);
   if (problems.length > 0)
     return { problems: problem(path, 'is not a value that tollgate writes; remove it, and everything that was injected') };
-  // `shape` has checked every field.
+  // `shape` has checked all fields.
   return { status: value as Status };
 }
 
@@ -82,7 +82,10 @@ export function undo(pod: Pod, status: Status | null): Pod {
   return { ...pod, metadata: undoMetadata(pod.metadata ?? {}, status), spec: undoGrace(undone, status) };
 }
 
-/** If a list contained only added items, the pod did not have it. */
+/**
+ * Returns a list of the pod without the added items. If only added items were in the list, the list is removed, because
+ * the pod did not have it before.
+ */
 function kept(field: string, before: readonly unknown[] | null | undefined, left: readonly unknown[]): Row {
   if (before === undefined) return {};
   const isUntouched = before === null || before.length === left.length;
@@ -99,7 +102,7 @@ function undoContainer(container: Container, { environment }: Status): Container
   return { ...rest, ...kept('env', env, left) };
 }
 
-/** A value that was changed after the injection stays. */
+/** Restores the grace period. If it was changed after the injection, it stays unchanged. */
 function undoGrace(spec: PodSpec, { graceSeconds: { was, now } }: Status): PodSpec {
   if (spec.terminationGracePeriodSeconds !== now) return spec;
   const { terminationGracePeriodSeconds: _, ...rest } = spec;

@@ -1,5 +1,5 @@
-// Reads the settings of a pod from labels and annotations with the prefix `tollgate.dev/`. An unknown name is a
-// problem: a misspelt name must not cause an agent to be governed as another agent, or not to be governed.
+// Reads the settings of a pod from labels and annotations with the prefix `tollgate.dev/`. An unknown name is reported
+// as a problem. Otherwise, because of a misspelt name, an agent could be governed as another agent, or not at all.
 import { isTier, keyedPath, nameProblem, tiers } from '@tollgate/proto/contract';
 import { isObject, type Problem, problem } from '@tollgate/proto/shape';
 import { clusterNameProblem } from './cluster-name.ts';
@@ -31,7 +31,7 @@ const annotations: Readonly<Record<string, (value: string) => string | null>> = 
   'spool-volume': clusterNameProblem,
 };
 
-/** Whether the pod opts out of injection, whatever its namespace says and whatever else the pod contains. */
+/** Returns whether the pod opts out of injection, whatever its namespace says and whatever else the pod contains. */
 export function isLeftAlone(pod: unknown): boolean {
   const metadata = isObject(pod) ? pod['metadata'] : undefined;
   const labels = isObject(metadata) ? metadata['labels'] : undefined;

@@ -1,8 +1,9 @@
-// Canonical JSON by RFC 8785: keys sorted by UTF-16 code units, no white space, numbers as ECMAScript writes them. The
-// chain is computed over this form, so any program with such a writer can verify it. The input must be a result of
-// `JSON.parse` without unpaired surrogates. The result is null if the value is deeper than `depthMax`, or contains a
-// number that no double can represent (1e400). Pure. It is on the hot path of storing entries. For this reason it is
-// separate from `canonicalJson` of the contract, which writes the same text for all other values, and throws.
+// Writes canonical JSON by RFC 8785: keys are sorted by UTF-16 code units, there is no white space, and numbers are
+// written as in ECMAScript. The chain is computed over this form, so any program that can write it can verify the
+// chain. The input must be a result of `JSON.parse` without unpaired surrogates. The result is null if the value is
+// deeper than `depthMax`, or contains a number that no double can represent (1e400). Pure. This code is separate from
+// `canonicalJson` of the contract for speed, because every stored entry needs it. `canonicalJson` writes the same text,
+// but throws where this code returns null.
 import { quoteJson } from '../contract/index.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -15,7 +16,7 @@ function write(value: unknown, levels: number): string | null {
   if (typeof value === 'boolean') return String(value);
   if (typeof value !== 'object' || value === null) return 'null';
   if (levels <= 0) return null;
-  // JSON has no other objects.
+  // In parsed JSON, an object is either an array or has fields.
   return Array.isArray(value) ? writeArray(value, levels - 1) : writeFields(value as Fields, levels - 1);
 }
 
@@ -39,13 +40,16 @@ function writeFields(fields: Fields, levels: number): string | null {
   return `{${text}}`;
 }
 
-/** Values that are written in addition to an object's own fields, or in their place: the key, and the value as JSON. */
+/**
+ * Additional fields, by key, with the value as JSON. They are written together with an object's own fields, and replace
+ * own fields with the same key.
+ */
 type Stated = ReadonlyMap<string, string>;
 
 /**
- * Writes two texts in one pass: canonical JSON of the fields and of what is `stated`, and the same without the keys in
- * `apart`. Null if a field is too deep, or a number is invalid. `stated` must always have the same keys. It takes
- * precedence over fields of the same name.
+ * Returns two texts, written in one pass. `all`: canonical JSON of the fields and of `stated`. `kept`: the same without
+ * the keys in `apart`. A field in `stated` replaces a field with the same name. Null: a field is too deep, or a number
+ * is invalid. All calls must pass the same keys in `stated`.
  */
 export function writeTwice(
   fields: Fields,
@@ -66,7 +70,7 @@ export function writeTwice(
 
 interface Member {
   readonly key: string;
-  /** `"key":` */
+  /** The key as JSON, followed by a colon: `"key":` */
   readonly prefix: string;
 }
 
@@ -76,8 +80,8 @@ interface Order {
 }
 
 /**
- * Objects of entries have few shapes, so their sorted order is cached by their keys in the present order. The size of
- * the cache is fixed, whatever callers send.
+ * Caches the sorted order of keys. The objects of entries have few different lists of keys, so a list in its present
+ * order identifies the sorted order. The size of the cache is fixed, whatever callers send.
  */
 const orders: (Order | undefined)[] = Array.from({ length: 256 });
 const statedOrders: (Order | undefined)[] = Array.from({ length: 64 });

@@ -1,14 +1,14 @@
-// A signed checkpoint states how many items a log contains and the value of its chain. The text is that of a C2SP
-// tlog-checkpoint in a signed note, except that the hash is the chain's value and not the root of a tree. With a stored
-// checkpoint, anyone can verify later that nothing up to that point was changed. Two additional lines state when it was
-// made and how long entries are kept.
+// Defines signed checkpoints. A checkpoint states how many items a log contains and the value of its chain. The text is
+// that of a C2SP tlog-checkpoint in a signed note, with one difference: the hash is the chain's value and not the root
+// of a tree. With a stored checkpoint, anyone can verify later that nothing up to that point was changed. Two
+// additional lines state when the checkpoint was made and how long entries are kept.
 import { createPublicKey, hash, type KeyObject, verify } from 'node:crypto';
 
 export interface Checkpoint {
-  /** The log: `tollgate.audit/<workspace>/<log id>`. It is also the name of the log's keys. */
+  /** The name of the log: `tollgate.audit/<workspace>/<log id>`. The log's keys have the same name. */
   readonly origin: string;
   readonly size: number;
-  /** The value after that many items, 64 hex digits. */
+  /** The chain's value after `size` items, 64 hex digits. */
   readonly chain: string;
   /** ISO 8601 with milliseconds, UTC. */
   readonly madeAt: string;
@@ -51,7 +51,7 @@ const idBytes = 4;
 const idOf = (name: string, publicKey: Uint8Array): string =>
   hash('sha256', Buffer.concat([Buffer.from(`${name}\n`), ed25519, publicKey]), 'hex').slice(0, 2 * idBytes);
 
-/** The note of the checkpoint, signed with the key whose raw public key is given. */
+/** Returns the checkpoint as a signed note. `publicKey`: the raw public key that belongs to `sign`. */
 export function signedNote(checkpoint: Checkpoint, publicKey: Uint8Array, sign: (body: string) => Uint8Array): string {
   const { origin } = checkpoint;
   const body = bodyOf(checkpoint);
@@ -66,7 +66,7 @@ const form =
   /^(tollgate\.audit\/[a-z0-9-]{1,40}\/[0-9a-f]{32})\n(0|[1-9]\d{0,15})\n([A-Za-z0-9+/]{43}=)\ntime (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z)\nretention ([1-9]\d{0,4})\n$/;
 const signatureForm = /^— (\S{1,200}) ([A-Za-z0-9+/]+={0,2})$/;
 
-/** Null if the text is not a checkpoint of this format. */
+/** Parses a note. Null: the text is not a checkpoint of this format. */
 export function parseNote(text: string): Note | null {
   const split = text.indexOf('\n\n');
   if (split < 0 || !text.endsWith('\n')) return null;
@@ -79,7 +79,8 @@ export function parseNote(text: string): Note | null {
   if (origin === undefined || base64 === undefined || madeAt === undefined || signatures.includes(null)) return null;
   const chain = Buffer.from(base64, 'base64').toString('hex');
   const checkpoint = { origin, size: Number(size), chain, madeAt, retentionDays: Number(retention) };
-  // The comparison rejects unused base64 bits that are not zero. The date check rejects days that do not exist.
+  // The comparison rejects base64 text with unused bits that are not zero. The date check rejects days that do not
+  // exist.
   if (bodyOf(checkpoint) !== body || Number.isNaN(Date.parse(madeAt))) return null;
   return { checkpoint, body, signatures: signatures.filter((one) => one !== null) };
 }
@@ -91,11 +92,11 @@ function signatureOf(line: string): Signature | null {
   return { name, keyId: bytes.subarray(0, idBytes).toString('hex'), bytes: bytes.subarray(idBytes) };
 }
 
-/** `name+id+base64`, the format of a verifier's key in C2SP's signed notes. */
+/** Returns `name+id+base64`, the format of a verifier's key in C2SP's signed notes. */
 export const logKeyText = (origin: string, publicKey: Uint8Array): string =>
   `${origin}+${idOf(origin, publicKey)}+${Buffer.concat([ed25519, publicKey]).toString('base64')}`;
 
-/** Null if the text is not such a key. */
+/** Parses a key in the format of `logKeyText`. Null: the text is not such a key. */
 export function parseLogKey(text: string): LogKey | null {
   const [, name, id, base64] = /^([^+\s]{1,200})\+([0-9a-f]{8})\+([A-Za-z0-9+/]+=*)$/.exec(text) ?? [];
   const bytes = Buffer.from(base64 ?? '', 'base64');
@@ -111,7 +112,7 @@ const publicKeyFrom = (raw: Uint8Array): KeyObject =>
   createPublicKey({ key: Buffer.concat([spkiPrefix, raw]), format: 'der', type: 'spki' });
 
 /**
- * The given key that signed the note for its own log. Null if no given key signed it, or if a signature that names a
+ * Returns the given key that signed the note for its own log. Null: no given key signed it, or a signature that names a
  * given key is invalid.
  */
 export function signerOf({ checkpoint, body, signatures }: Note, keys: readonly LogKey[]): LogKey | null {

@@ -1,6 +1,6 @@
-// The lines of an export of the chain: one for each item, one before them and one after them. Each line is canonical
-// JSON. An export therefore has only one form, and any changed byte is detected. Pure. The export writes the lines, and
-// the verifier reads them.
+// Writes and parses the lines of an export of the chain: one line for each item, one line before them and one after
+// them. Each line is canonical JSON. An export therefore has only one form, and any changed byte is detected. Pure. The
+// export writes the lines, and the verifier reads them.
 import { canonicalOf } from './canonical.ts';
 import type { ShownGap } from './link.ts';
 
@@ -10,15 +10,21 @@ export interface Heading {
   readonly origin: string;
   /** The number of items before the first item of this export. */
   readonly after: number;
-  /** The chain's value at that point. */
+  /** The chain's value before the first item of this export. */
   readonly chain: string;
-  /** The checkpoint at that point if everything before it is out of retention; otherwise empty. */
+  /**
+   * The checkpoint that ends where this export begins. It is empty if not everything before the export is out of
+   * retention.
+   */
   readonly checkpoint: string;
 }
 
 export const format = 'tollgate audit chain v1';
 
-/** The data that the chain needs of an entry that is out of retention while items before it are kept. */
+/**
+ * What an export contains of an entry that is out of retention. The chain needs this data, because items before the
+ * entry are still kept.
+ */
 interface Retired {
   readonly ts: string;
   readonly digest: string;
@@ -37,7 +43,7 @@ export type Line =
   | (Item & { readonly kind: 'retired'; readonly retired: Retired })
   | { readonly kind: 'checkpoint'; readonly note: string };
 
-/** `canonical`: the entry as every answer shows it. */
+/** `canonical`: canonical JSON of the entry, in the form in which every answer shows it. */
 export const entryLine = ({ n, chain }: Item, canonical: string): string => `{"chain":"${chain}","entry":${canonical},"n":${n}}`;
 export const gapLine = ({ n, chain }: Item, canonical: string): string => `{"chain":"${chain}","gap":${canonical},"n":${n}}`;
 export const retiredLine = ({ n, chain }: Item, { ts, digest }: Retired): string =>
@@ -48,7 +54,7 @@ export const checkpointLine = (note: string): string => canonicalOf({ checkpoint
 /** More than the depth of any entry. */
 const depthMax = 128;
 
-/** Null if the text is not a valid line of an export. */
+/** Parses a line. Null: the text is not a valid line of an export. */
 export function parseLine(text: string): Line | null {
   const value = parse(text);
   if (!isFields(value) || canonicalOf(value, depthMax) !== text) return null;

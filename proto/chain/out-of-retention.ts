@@ -1,17 +1,18 @@
-// Checks which items an export may omit because they are out of retention: items that are older than the retention in
-// its last checkpoint permits. If the retention was raised later, items are also accepted that had already been removed
-// according to a signed checkpoint from before that. Part of the verifier. Pure.
+// Checks which items an export may omit because they are out of retention. The last checkpoint of the export states the
+// retention, and older items may be missing. If the retention was raised, a signed checkpoint from before states the
+// earlier, shorter retention. Items that were already out of that retention when the checkpoint was made may be missing
+// too. Part of the verifier. Pure.
 //
 // Only the verifier's own checkpoints can prove the earlier retention. Everything that the control plane knows is in
 // the database, and a person who can write there can restore any earlier content.
 import type { Checkpoint, Kept } from './checkpoint.ts';
 
-/** An earlier retention, before it was raised, under which items are omitted. */
+/** A retention that applied before it was raised, and under which the export omits items. */
 export interface EarlierRetention {
   /** The name of the checkpoint that states it. */
   readonly name: string;
   readonly days: number;
-  /** No younger item was out of retention when the checkpoint was made. ISO 8601. */
+  /** Items after this time were still in retention when the checkpoint was made. ISO 8601. */
   readonly until: string;
 }
 
@@ -21,20 +22,23 @@ interface Before {
 }
 
 export interface OutOfRetention {
-  /** Item `n`, or everything up to it, is omitted. No part of it is younger than `ts`. */
+  /** Records that the export omits item `n`, or all items up to it. None of these items is younger than `ts`. */
   leftOut(n: number, ts: string): void;
   readonly isAny: boolean;
-  /** `days`: how long entries are kept. */
+  /**
+   * Returns the time of an omitted item that is too young. If there is none, returns the earlier retentions that permit
+   * the omitted items. `days`: how long entries are kept.
+   */
   judge(last: Checkpoint, days: number): { readonly tooYoung: string } | { readonly earlier: readonly EarlierRetention[] };
 }
 
 const dayMs = 86_400_000;
-/** An export can take long, and retention continues in the meantime. */
+/** Tolerance for a long export: more items go out of retention while it runs. */
 const slackMs = 3_600_000;
 
 const untilOf = (madeAt: string, days: number): string => new Date(Date.parse(madeAt) - days * dayMs + slackMs).toISOString();
 
-/** `kept`: all checkpoints that were given to the verifier. */
+/** `kept`: all checkpoints that were given to the verifier, including `beforeRaise`. */
 export function createOutOfRetention(beforeRaise: readonly Kept[], kept: readonly Kept[]): OutOfRetention {
   const befores = beforeRaise.map((one) => beforeOf(one, kept));
   const youngestOf = new Map<Before | null, string>();
@@ -56,8 +60,8 @@ export function createOutOfRetention(beforeRaise: readonly Kept[], kept: readonl
 }
 
 /**
- * If another earlier checkpoint states more days, the retention had been lowered. The longer retention applies, because
- * it had been promised.
+ * Returns the retention before it was raised. If another checkpoint from the same time or earlier states more days, the
+ * retention had been lowered in between. The longer retention applies, because the log had promised it.
  */
 function beforeOf({ name, note: { checkpoint } }: Kept, kept: readonly Kept[]): Before {
   const { size, madeAt, retentionDays } = checkpoint;

@@ -29,7 +29,7 @@ export interface Proven {
   readonly origin: string;
   /** The chain begins with this export. There is no proof for items from before the chain. */
   readonly isBeginning: boolean;
-  /** The items after this number, up to and including `upTo`. */
+  /** The export proves the items after this number, up to and including `upTo`. */
   readonly after: number;
   readonly upTo: number;
   readonly entries: number;
@@ -43,7 +43,7 @@ export interface Proven {
   readonly keptUpTo: number | null;
   readonly signaturesChecked: boolean;
   readonly checkpoint: Checkpoint;
-  /** How long entries are kept, and the earlier retention under which items are omitted. */
+  /** How long entries are kept, in days, and the earlier retentions under which items are omitted. */
   readonly retentionDays: number;
   readonly earlierRetention: readonly EarlierRetention[];
 }
@@ -51,7 +51,7 @@ export interface Proven {
 interface Verifier {
   /** Returns the verdict as soon as there is one. */
   take(line: Uint8Array): Verdict | null;
-  /** Call after the last line. `isTorn`: the data after it has no line end. */
+  /** Returns the verdict after the last line. `isTorn`: more data follows the last line, without a line end. */
   end(isTorn: boolean): Verdict;
 }
 
@@ -126,7 +126,8 @@ class ChainVerifier implements Verifier {
         return refused(`${name} is of another log: ${note.checkpoint.origin}; the export is of ${this.#heading.origin}`);
       if (this.#keys.length > 0 && signerOf(note, this.#keys) === null) return refused(`${name} is not signed by a key that you gave`);
     }
-    // Checkpoints from before the retention was raised that end before the start of the export prove nothing about it.
+    // A checkpoint from before the retention was raised may end before the start of the export. It then proves nothing
+    // about the export.
     const { after } = this.#heading;
     this.#anchors = this.#anchors.filter((one) => one.note.checkpoint.size >= after || !this.#beforeRaise.includes(one));
     return this.#checkBase(this.#heading) ?? this.#checkAnchors();
@@ -143,7 +144,7 @@ class ChainVerifier implements Verifier {
       return unusable(
         `the export begins after item ${after}, and ${oldest.name} covers ${oldest.note.checkpoint.size}; export again with --after ${oldest.name}`,
       );
-    // Otherwise, after a removal of items at the start, an export that begins later would look valid.
+    // Without this check, items at the start could be removed, and an export that begins after them would look valid.
     if (oldest?.note.checkpoint.size !== after)
       return unusable(
         `the export begins after item ${after}: it does not contain the items before, and no checkpoint that you gave ends there; export again without --after`,
@@ -259,7 +260,8 @@ class ChainVerifier implements Verifier {
         `an item of ${judged.tooYoung} is left out as out of retention, which is ${days} days: it was removed, ` +
           'or it went out of retention before retention was raised; for that case, give the last checkpoint from before the raise with --before-raise',
       );
-    // Without signatures, the day and the retention are only the claim of the author of the file.
+    // Without verified signatures, the author of the file could have invented the time and the retention of the
+    // checkpoint.
     if (this.#keys.length === 0) return unusable('items are left out as out of retention; this can be checked only with --public-key');
     this.#earlierRetention = judged.earlier;
     return null;

@@ -1,5 +1,6 @@
-// Writes canonical JSON: the same value gives the same text on every machine. Keys are sorted by code units and there
-// are no blanks; otherwise it is as JSON.stringify would write it. Digests of inputs and outputs are computed over it.
+// Writes canonical JSON: the same value gives the same text on every machine. Keys are sorted by code units, and there
+// are no blanks. Otherwise the text is the same as that of JSON.stringify. The digests of inputs and outputs are
+// computed over this text.
 import { hash } from 'node:crypto';
 import { bounds } from './bounds.ts';
 
@@ -13,13 +14,13 @@ export class NotJson extends Error {
 
 /** The maximum size of a value. */
 export interface JsonSize {
-  /** Of its canonical JSON. */
+  /** The maximum length of its canonical JSON. */
   readonly characters: number;
-  /** The number of values, including nested ones. */
+  /** The maximum number of values, including nested ones. */
   readonly nodes: number;
 }
 
-/** For a tool's input, or a body with its surrounding fields. */
+/** The maximum size of a tool's input, or of a body with its surrounding fields. */
 export const payloadSize: JsonSize = { characters: bounds.payloadCharacters, nodes: bounds.jsonNodes };
 
 /** Throws `NotJson` if the value is deeper or larger than the bounds, or cannot be written as JSON. */
@@ -36,7 +37,7 @@ export const digestText = (canonical: string): string => hash('sha256', canonica
 // Characters that JSON writes unchanged between quotes.
 const plain = /^[ !#-[\]-~]*$/;
 
-/** Like `JSON.stringify` for a text, but several times faster if nothing needs an escape. */
+/** Returns the same text as `JSON.stringify`, but several times faster if nothing needs an escape. */
 export const quoteJson = (text: string): string => (text.length < 1_000 && plain.test(text) ? `"${text}"` : JSON.stringify(text));
 
 interface Seen {

@@ -1,6 +1,6 @@
 // Defines what versions of the programs understand beyond the first version. Each program names its capabilities when
-// it connects. If policy needs a capability that the other program lacks, the policy is lowered for it: a rule is sent
-// as a denial, and an entry of an unknown kind is not sent. Pure.
+// it connects. If policy needs a capability that the other program lacks, that program receives a stricter policy: a
+// rule is sent as a denial, and an entry of an unknown kind is not sent. Pure.
 import type { CompiledDocument, Rule, TierRules } from './snapshot.ts';
 
 /** The capabilities of this version, as a hello names them. */
@@ -8,13 +8,13 @@ export const capabilities: readonly string[] = ['deltas', 'agent-ceiling', 'outa
 
 /** The capability that is needed to understand each part of policy. Null: every version understands it. */
 export interface Needs {
-  /** By the field of a rule. */
+  /** Keys: the fields of a rule. */
   readonly rule: Readonly<Record<string, string | null>>;
-  /** By the text before the `/` in an entry's key. */
+  /** Keys: the text before the `/` in an entry's key. */
   readonly entry: Readonly<Record<string, string | null>>;
   /**
-   * By the path of a setting in the workspace document, as `section.field`. A program that lacks the capability ignores
-   * the setting.
+   * Keys: the path of a setting in the workspace document, as `section.field`. A program that lacks the capability
+   * ignores the setting.
    */
   readonly setting: Readonly<Record<string, string | null>>;
 }
@@ -31,7 +31,10 @@ export const needable = ({ rule, entry, setting }: Needs): readonly string[] => 
   ...new Set([...Object.values(rule), ...Object.values(entry), ...Object.values(setting)].filter((need) => need !== null)),
 ];
 
-/** A field that is not in the table needs a capability of its own name, which no program has. */
+/**
+ * Returns the capability for a field. A field that is not in the table needs a capability with the field's own name,
+ * which no program has.
+ */
 const needOf = (table: Needs['rule'], name: string): string | null => (Object.hasOwn(table, name) ? (table[name] ?? null) : name);
 
 /** Returns the capabilities that are needed to understand a rule, as it is stored or compiled. */
@@ -39,10 +42,7 @@ export function needsOfRule(rule: object, { rule: table }: Needs): readonly stri
   return Object.keys(rule).flatMap((field) => needOf(table, field) ?? []);
 }
 
-/**
- * Returns the capabilities that are needed to apply the settings of a workspace document, for the settings that it
- * contains.
- */
+/** Returns the capabilities that are needed to apply the settings that a workspace document contains. */
 export const needsOfSettings = (document: object, { setting }: Needs): readonly string[] =>
   Object.entries(setting).flatMap(([path, need]) => {
     const said = path.split('.').reduce<unknown>((of, field) => Object(of)[field], document);
@@ -50,8 +50,9 @@ export const needsOfSettings = (document: object, { setting }: Needs): readonly 
   });
 
 /**
- * Returns the rule for a program that lacks some capabilities. If the rule needs one of them, it denies and makes no
- * exception. The understood fields stay, because an exception elsewhere may remove only the denial.
+ * Returns the rule in the form for a program that lacks some capabilities. If the rule needs one of them, the result is
+ * a denial without `override`. The fields that the program understands stay: an exception elsewhere may remove the
+ * denial, and then these fields still apply.
  */
 export function loweredRule(rule: Rule, lacks: (need: string) => boolean, needs: Needs): Rule {
   const isKnown = ([field]: readonly [string, unknown]): boolean => !needsOfRule({ [field]: true }, needs).some(lacks);
@@ -60,7 +61,7 @@ export function loweredRule(rule: Rule, lacks: (need: string) => boolean, needs:
   return { ...Object.fromEntries(fields.filter((field) => isKnown(field) && field[0] !== 'override')), permission: 'deny' };
 }
 
-/** Lowers all rules of the document in the same way. */
+/** Returns the document with all its rules in the form of `loweredRule`. */
 export function loweredDocument(document: CompiledDocument, lacks: ReadonlySet<string>, needs: Needs): CompiledDocument {
   const lowered = (rule: Rule): Rule => loweredRule(rule, (need) => lacks.has(need), needs);
   const tierRules = (rules: TierRules): TierRules => rules.map(([tier, rule]) => [tier, lowered(rule)]);

@@ -36,9 +36,12 @@ export type ErrorCode = keyof typeof codes;
 
 interface AppErrorFields {
   readonly code: ErrorCode;
-  /** What a caller may read. It never holds a secret, a stack, or a value of the caller (only its place). */
+  /**
+   * The text that a caller may read. It never contains a secret, a stack trace, or a value that the caller sent. It may
+   * contain the place of such a value.
+   */
   readonly publicMessage: string;
-  /** The places, one line each, if there are several. */
+  /** The place of each problem, one line each, if there are several problems. */
   readonly details?: readonly string[];
   /** Seconds until a retry makes sense. */
   readonly retryAfterSeconds?: number;

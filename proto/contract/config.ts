@@ -78,7 +78,7 @@ const isServiceLink = (name: string, value: string | undefined): boolean =>
 
 /**
  * Returns the configuration, or every problem, each with the name of its variable. `others`: the variables of the other
- * program, so that both may share an environment.
+ * program. They are accepted, so that both programs may share an environment.
  */
 export function readConfig<S extends ConfigSchema>(
   schema: S,
@@ -88,7 +88,8 @@ export function readConfig<S extends ConfigSchema>(
   const problems: string[] = [];
   const config: Record<string, unknown> = {};
   for (const [field, variable] of Object.entries(schema)) {
-    // A Service called `tollgate-metrics` sets TOLLGATE_METRICS_PORT, which is then not a setting of Tollgate.
+    // A Service called `tollgate-metrics` makes Kubernetes set TOLLGATE_METRICS_PORT. That value is not a setting of
+    // Tollgate and is ignored.
     const raw = isServiceLink(variable.name, env[variable.name]) ? undefined : env[variable.name];
     const parsed = variable.parse(raw);
     if ('problem' in parsed)

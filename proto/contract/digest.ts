@@ -1,4 +1,4 @@
-// Defines the digests that both programs must compute in the same way.
+// Defines the digests that control plane and sidecars must compute in the same way.
 import { createHash } from 'node:crypto';
 
 const modulus = 1n << 256n;
@@ -17,13 +17,14 @@ interface Hashed {
 }
 
 /**
- * Returns the sum modulo 2²⁵⁶ of the entries' digests, big-endian. Thus a change of one entry rehashes only that entry.
+ * Returns the sum modulo 2²⁵⁶ of the entries' digests, big-endian. So after a change of one entry, only that entry is
+ * hashed again.
  */
 export const snapshotHash = (entries: Iterable<Hashed>): Buffer => bytesOf(sumOf(entries) % modulus);
 
 /**
- * Returns the hash of a snapshot after some entries were removed and others were added. `hash` is the hash before. Only
- * these entries are hashed.
+ * Returns the hash of a snapshot after some entries were removed and others were added. `hash` is the hash before the
+ * change. Only the removed and added entries are hashed.
  */
 export const snapshotHashAfter = (hash: Buffer, gone: Iterable<Hashed>, come: Iterable<Hashed>): Buffer =>
   bytesOf((((numberOf(hash) - sumOf(gone) + sumOf(come)) % modulus) + modulus) % modulus);

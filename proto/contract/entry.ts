@@ -1,12 +1,12 @@
 // Defines one entry of the audit log, as a sidecar writes it to its spool and ships it. The control plane adds `id`
-// (`<spool id>-<sequence>`) and `receivedAt`. An absent optional field has no meaning.
+// (`<spool id>-<sequence>`) and `receivedAt`. An optional field is absent if it does not apply.
 import type { DenyCode, ReasonCode } from './reasons.ts';
 import type { Layer, Part, Role, Tier, Transform } from './words.ts';
 
 export interface EntryRule {
   readonly layer: Layer | 'default';
   readonly part?: Part;
-  /** The place in that layer's document, e.g. `tools["github.*"].api`. */
+  /** The place of the rule in the layer's document, e.g. `tools["github.*"].api`. */
   readonly path: string;
   readonly revision: number;
   /** Present if the rule applies because of an explicit exception. */
@@ -37,15 +37,18 @@ export interface AuditEntry {
   readonly agentType: string;
   readonly role: Role | '';
   readonly sub: string;
-  /** The key of the request. If it named another user, its own subject is not `sub`. */
+  /** The key of the request. If the request named another user, `sub` is that user, and not the key's own subject. */
   readonly keyId: string;
   readonly userEmail: string;
   readonly sessionId: string;
-  /** Unique to a call. It links the two entries of the call. */
+  /** The id of the call. The call's two entries, from before and after it, have the same id. */
   readonly requestId: string;
-  /** The trace that the call is part of. Its caller may name any trace. */
+  /** The trace that the call is part of. A caller may name any trace, so this is not proof. */
   readonly traceId?: string;
-  /** In that trace: the span of the call if the deciding process created one, otherwise the span of its caller. */
+  /**
+   * The span in the trace `traceId`: the span of the call if the deciding process created one, otherwise the span of
+   * the caller.
+   */
   readonly spanId?: string;
   /** ISO 8601 with milliseconds, UTC: when the call was decided. */
   readonly ts: string;
@@ -55,11 +58,11 @@ export interface AuditEntry {
   readonly chain?: readonly string[];
   readonly runChain?: readonly string[];
   readonly parentProfileId?: string;
-  /** The chain is what an authenticated caller claimed, and not what Tollgate observed. */
+  /** `chain` is what an authenticated caller claimed. Tollgate did not observe it. */
   readonly chainClaimed?: true;
   readonly epoch: string;
   readonly revision: number;
-  /** The time since the last message of the control plane when this was decided, in ms. */
+  /** The time in ms from the last message of the control plane to the decision. */
   readonly policyAgeMs: number;
   readonly outage?: true;
   readonly rule?: EntryRule;
@@ -77,7 +80,7 @@ export interface AuditEntry {
   /** The input after the transform, cut at 8 KiB. */
   readonly input?: unknown;
   readonly inputCut?: true;
-  /** From parsed to decided, in µs. */
+  /** The time from the parsed request to the decision, in µs. */
   readonly latencyUs?: number;
   readonly outcome?: {
     readonly isError: boolean;

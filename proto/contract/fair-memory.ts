@@ -19,7 +19,7 @@ export class FairMemory<Owner> {
     return this.#owned.has(owner);
   }
 
-  /** Returns false if there is no space; nothing is taken then. */
+  /** Takes bytes for the owner. Returns false, and takes nothing, if there is no space. */
   take(owner: Owner, bytes: number): boolean {
     if (!this.has(owner, bytes)) return false;
     this.#add(owner, bytes);
@@ -27,8 +27,8 @@ export class FairMemory<Owner> {
   }
 
   /**
-   * Takes an amount that may be larger than an owner's share, or than the whole budget. It succeeds if at most
-   * `besides` bytes are taken.
+   * Takes an amount that may be larger than an owner's share, or than the whole budget. Returns false, and takes
+   * nothing, if more than `besides` bytes are already taken.
    */
   takeAlone(owner: Owner, bytes: number, besides: number): boolean {
     if (this.#taken > besides) return false;

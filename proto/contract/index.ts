@@ -1,4 +1,5 @@
-// Everything here is pure and shared by both programs: no clock, no I/O, no logger, nothing asynchronous.
+// Exports the contract that control plane and sidecars share. Everything here is pure: no clock, no I/O, no logger,
+// nothing asynchronous.
 export { isLoopback } from './address.ts';
 export { bounds, capBounds } from './bounds.ts';
 export {

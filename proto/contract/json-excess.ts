@@ -1,5 +1,6 @@
-// Checks whether a JSON text holds more values than allowed, before it is parsed: a parsed value takes up to 210 bytes
-// (docs/design/bounds.md), and a text of brackets becomes thirty times as large as it was.
+// Checks whether a JSON text contains more values, or is nested more deeply, than permitted. This happens before the
+// text is parsed, because a parsed value takes up to 210 bytes (docs/design/bounds.md). A text that consists of
+// brackets needs thirty times its size after parsing.
 import { stringEnd } from './json-tokens.ts';
 
 export const tooManyValues = (nodes: number): string => `has more than ${nodes} values`;
@@ -7,8 +8,8 @@ export const tooManyValues = (nodes: number): string => `has more than ${nodes} 
 export const tooDeep = (depth: number): string => `is nested deeper than ${depth}`;
 
 /**
- * Returns the problem in words that follow the value's name. Null: the text holds no more values, or is not JSON. Each
- * opening bracket counts as a value, and so does the value before each comma.
+ * Returns the problem, in words that follow the name of the value. Null: the text is within the limits, or is not JSON.
+ * Each opening bracket counts as a value, and so does the value before each comma.
  */
 export function excessIn(text: string, { depth, nodes }: { readonly depth: number; readonly nodes: number }): string | null {
   if (text.length <= nodes) return null;
@@ -35,7 +36,10 @@ export function excessIn(text: string, { depth, nodes }: { readonly depth: numbe
   return null;
 }
 
-/** Returns the maximum number of values if the text is JSON in UTF-8. It counts in the same way. */
+/**
+ * Returns an upper limit of the number of values, if the text is JSON in UTF-8. It counts brackets and commas in the
+ * same way as `excessIn`.
+ */
 export function countValues(text: Uint8Array): number {
   let values = 1;
   let isString = false;
@@ -49,7 +53,7 @@ export function countValues(text: Uint8Array): number {
   return values;
 }
 
-/** Returns the maximum number of fields of a form, written as `a=1&b=2`. */
+/** Returns an upper limit of the number of fields of a form, written as `a=1&b=2`. */
 export function countFields(text: Uint8Array): number {
   let fields = 1;
   for (const code of text) if (code === 38 /* & */) fields += 1;

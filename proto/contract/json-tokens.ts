@@ -1,16 +1,16 @@
-// Finds where the tokens of a JSON text end. All code that reads JSON text without parsing it takes its steps from here.
-// The text need not be JSON.
+// Finds where the tokens of a JSON text end. All code that reads JSON text without parsing it uses these functions. The
+// text may be invalid JSON.
 
 export const isBlank = (code: number): boolean => code === 32 || code === 10 || code === 13 || code === 9;
 
-/** The position of the next character that is not blank, from `start` on. */
+/** Returns the position of the next character that is not blank, from `start` on. */
 export function skipBlanks(text: string, start: number): number {
   let at = start;
   while (isBlank(text.charCodeAt(at))) at += 1;
   return at;
 }
 
-/** The position after the closing quote of the string that opens at `start`. -1: the string does not end. */
+/** Returns the position after the closing quote of the string that opens at `start`. -1: the string does not end. */
 export function stringEnd(text: string, start: number): number {
   for (let end = text.indexOf('"', start + 1); end !== -1; end = text.indexOf('"', end + 1)) {
     let slashes = 0;
@@ -20,7 +20,7 @@ export function stringEnd(text: string, start: number): number {
   return -1;
 }
 
-/** The position after the number or word that begins at `start`. */
+/** Returns the position after the number or word that begins at `start`. */
 export function scalarEnd(text: string, start: number): number {
   let at = start + 1;
   for (; at < text.length; at += 1) {

@@ -1,10 +1,10 @@
-// Defines why a sidecar refuses a snapshot or a delta. It continues with what it held. After a refused delta, with any
-// code, the control plane sends the whole snapshot.
+// Defines the codes with which a sidecar refuses a snapshot or a delta. The sidecar continues with the policy that it
+// already holds. If it refuses a delta, the control plane sends the whole snapshot, whatever the code is.
 export const nackCodes = [
   'schema_unsupported',
   'wrong_workspace',
   'hash_mismatch',
-  // Only for a delta: it does not start from what is held.
+  // Only for a delta: it is not based on the policy that the sidecar holds.
   'wrong_base',
   'revision_backwards',
   'entry_invalid',

@@ -1,13 +1,18 @@
-// Defines what a valid name is, and which names a key matches. Names are equal only if all code units are equal.
+// Defines what a valid name is, and which names a key of a list or document matches, such as `github.*`. Names are
+// equal only if all code units are equal.
 import { bounds } from './bounds.ts';
 import { isTier, type Tier } from './words.ts';
 
-// C = control, format, surrogate, private use, unassigned. Only the first two and lone surrogates are refused.
+// Refuses control characters (Cc), format characters (Cf) and unpaired surrogates (Cs). Private-use and unassigned
+// characters are permitted.
 const refused = /[\p{Cc}\p{Cf}\p{Cs}]/u;
 const blankEnd = /^\s|\s$/u;
 const uid = /^[A-Za-z0-9_.@|-]{1,128}$/;
 const uidForm = '1 to 128 of A-Z a-z 0-9 _ . @ | -';
-/** A segment of a path cannot be `.` or `..`, and a key of an accepted JSON body cannot be `__proto__`. */
+/**
+ * A uid is used as a segment of a path, which cannot be `.` or `..`, and as a key of a JSON body, which cannot be
+ * `__proto__`.
+ */
 const unusableUids: ReadonlySet<string> = new Set(['__proto__', '.', '..']);
 const slug = /^[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?$/;
 const reservedSlugs = new Set('api admin govern mcp tools hooks console docs healthz readyz metrics openapi'.split(' '));
@@ -33,7 +38,8 @@ export function uidProblem(value: string): string | null {
 export const isSlug = (value: string): boolean => slug.test(value) && !reservedSlugs.has(value);
 
 /**
- * `github.*` matches names that begin with `github.`; `*` alone and `git*` are ordinary names. Null: an ordinary name.
+ * Returns the prefix of a wildcard: `github.` for `github.*`, which matches names that begin with `github.`. Null: the
+ * key is an ordinary name, such as `*` alone or `git*`.
  */
 export const wildcardPrefix = (key: string): string | null => (wildcardEnd.test(key) ? key.slice(0, -1) : null);
 
@@ -57,7 +63,7 @@ export interface AgentType {
   readonly name: string;
 }
 
-/** `<client>::<tier>::<name>`. The name may be empty. */
+/** Returns `<client>::<tier>::<name>`. The name may be empty. */
 export const agentTypeKey = ({ client, tier, name }: AgentType): string => `${client}::${tier}::${name}`;
 
 /** Returns the three parts of an agent-type key, split at its first two `::`. Null: it is not such a key. */

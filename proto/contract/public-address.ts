@@ -1,6 +1,7 @@
-// Defines to which addresses a tenant may have a Tollgate process connect: those of the public internet. Addresses in
-// IANA's special-purpose registries are refused, and those that clouds use for metadata. Of IPv6 only global unicast is
-// allowed, so that no IPv4 address passes in an IPv6 form (mapped, NAT64, 6to4, Teredo).
+// Checks whether a Tollgate process may connect to an address that a tenant chose. Only addresses of the public
+// internet are permitted. Addresses in IANA's special-purpose registries are refused, and so are addresses that clouds
+// use for metadata. Of IPv6 only global unicast is permitted, so that no IPv4 address passes in an IPv6 form (mapped,
+// NAT64, 6to4, Teredo).
 import { BlockList, isIP } from 'node:net';
 
 const refused = new BlockList();

@@ -1,19 +1,22 @@
-// Defines the asks of a sidecar to the ledger of leases, and the answers: the messages of
-// `proto/tollgate/v1/quota.proto` as plain values. That file describes each field. Code at both ends converts the
-// messages. The ledger and its holders use only these values.
+// Defines, as plain values, the asks that a sidecar sends to the ledger of leases, and the ledger's answers. They
+// correspond to the messages in `proto/tollgate/v1/quota.proto`, which describes each field. Code at both ends converts
+// between messages and values. The ledger and the holders of leases use only these values.
 import { digestText } from './canonical.ts';
 import type { RevisionName } from './revision.ts';
 
-/** Which run is counted: the calls of one key, subject, session and chain of agents. */
+/** Identifies the run that is counted: the calls of one key, subject, session and chain of agents. */
 export interface RunOf {
   readonly keyId: string;
   readonly sub: string;
   readonly sessionId: string;
-  /** By id, or by name if there is no such agent; from root to caller. */
+  /**
+   * The agents of the chain, from root to caller. Each is given by its id, or by its name if no such agent is
+   * registered.
+   */
   readonly agents: readonly string[];
 }
 
-/** 64 hex digits. */
+/** Returns the id of a run: 64 hex digits. */
 export const runIdOf = ({ keyId, sub, sessionId, agents }: RunOf): string => digestText(JSON.stringify([keyId, sub, sessionId, agents]));
 
 /** What is counted, within one workspace. */
@@ -38,11 +41,11 @@ export interface QuotaAsk {
   readonly waiting: number;
   readonly onlySettles: boolean;
   readonly revision: RevisionName;
-  /** The limit by that revision. Null: the ask does not contain it. */
+  /** The limit according to the policy `revision`. Null: the ask does not contain it. */
   readonly max: number | null;
   /**
-   * For a run, if the ledger may have been reset: the calls that its holder knows were made. Null: the ledger does not
-   * need it.
+   * Only for a run, if the ledger may have been reset: the number of calls that the holder knows were made. Null: the
+   * ledger does not need it.
    */
   readonly made: number | null;
   readonly settled: readonly SettledGrant[];
@@ -52,17 +55,17 @@ export interface QuotaGrant {
   readonly kind: 'grant';
   readonly id: number;
   readonly tokens: number;
-  /** From when the sidecar sent the ask. Null: until it is settled. */
+  /** The lifetime of the grant, from when the sidecar sent the ask. Null: the grant is valid until it is settled. */
   readonly ttlMs: number | null;
   readonly max: number;
   readonly shared: boolean;
-  /** For a run: how long ago it was asked for first. Null: unknown. */
+  /** For a run: the time in ms since the ledger first received an ask for it. Null: unknown. */
   readonly ageMs: number | null;
 }
 
 export type QuotaResult =
   | QuotaGrant
-  /** `roomAfterMs` null: never. */
+  /** `roomAfterMs`: the time until calls are available again. Null: never. */
   | { readonly kind: 'full'; readonly roomAfterMs: number | null; readonly shared: boolean }
   | { readonly kind: 'later'; readonly askAfterMs: number }
   | { readonly kind: 'none' }
@@ -74,20 +77,25 @@ export interface QuotaAnswer {
   readonly result: QuotaResult;
 }
 
-/** How a holder reaches the ledger, by a stream or within one process. */
+/** The connection from a holder of leases to the ledger, by a stream or within one process. */
 export interface QuotaLink {
   /**
-   * Returns the answers in the order of the asks. Rejects if the ledger cannot be reached; then it is unknown what the
-   * ledger did.
+   * Returns the answers in the order of the asks. Rejects if the ledger cannot be reached. The ledger may or may not
+   * have handled the asks then.
    */
   ask(asks: readonly QuotaAsk[]): Promise<readonly QuotaAnswer[]>;
   close(): void;
 }
 
-/** Other processes wait for these counters: settle at once what is not needed. */
+/**
+ * Called when other processes wait for these counters. The receiver settles at once the grants that it does not need.
+ */
 export type OnRecall = (counters: readonly QuotaCounter[]) => void;
 
-/** Returns the same text for the same counter, with any characters in its names. */
+/**
+ * Returns a text that identifies the counter, whatever characters its names contain. The same counter always has the
+ * same text.
+ */
 export const quotaCounterKey = (counter: QuotaCounter): string =>
   counter.kind === 'limit'
     ? JSON.stringify(['limit', counter.originSub, counter.id])

@@ -1,5 +1,5 @@
-// The closed list of reasons. `decisionReason` is one of these codes, a colon, and words for people. `terminal`: the
-// same call will be refused again until something is changed. `retry`: it may pass later.
+// Defines all reasons of decisions. `decisionReason` consists of one of these codes, a colon, and words for people.
+// `terminal`: the same call will be refused again until something is changed. `retry`: the call may be permitted later.
 export const reasons = {
   allowed: null,
   workspace_frozen: 'terminal',
@@ -39,6 +39,9 @@ export type DenyKind = 'terminal' | 'retry';
 
 export const isReasonCode = (value: string): value is ReasonCode => Object.hasOwn(reasons, value);
 
-/** The mark at the beginning of a reason if layers in audit mode would have decided otherwise. */
+/**
+ * The marks at the beginning of a reason. A mark states what layers in audit mode would have decided, if that differs
+ * from the decision.
+ */
 export const shadowMarks = ['would_allow', 'would_deny', 'would_throttle', 'would_redact', 'would_log'] as const;
 export type ShadowMark = (typeof shadowMarks)[number];

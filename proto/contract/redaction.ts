@@ -34,17 +34,22 @@ export interface CompiledRedaction {
   readonly patterns: readonly (readonly [string, string])[];
   /** SHA-256 in hex of values that are kept unchanged. */
   readonly allow: readonly string[];
-  /** Kinds, including own ones, that calls of a tool keep; by tool name or wildcard. */
+  /**
+   * For each tool name or wildcard, the kinds that are not redacted in calls of the tool. The workspace's own kinds can
+   * be included.
+   */
   readonly exceptions: readonly (readonly [string, readonly string[]])[];
 }
 
-/** A workspace that adapts nothing. */
+/** The value for a workspace that does not adapt redaction. */
 export const plainRedaction: CompiledRedaction = { off: [], patterns: [], allow: [], exceptions: [] };
 
-/** Used if a payload was replaced as a whole, because it would have required too much work. */
+/**
+ * The kind of a finding if a payload was replaced as a whole, because searching it would have required too much work.
+ */
 export const overBudgetKind = 'over_budget';
 
-/** The maximum number of each that a workspace may have. */
+/** The maximum numbers of patterns, allowed values and exceptions in a workspace. */
 export const redactionBounds = { patterns: 50, allow: 1_000, exceptions: 1_000 } as const;
 
 const ownKind = /^[a-z][a-z0-9_]{0,39}$/;

@@ -1,4 +1,5 @@
-// Why a control plane accepts nothing of a spool: the codes of `Refused` in `tollgate/v1/audit.proto`.
+// Lists the reasons why a control plane accepts nothing of a spool. They are the codes of `Refused` in
+// `tollgate/v1/audit.proto`.
 export const refusedCodes = [
   /** The spool was started with another secret. */
   'wrong_secret',

@@ -1,7 +1,7 @@
 // Defines once which values are permitted. A shape checks a value, names every problem with its place, and provides the
-// JSON Schema for the API document. It is a separate entry, `@tollgate/proto/shape`, which a sidecar does not load: it
-// holds only what was checked before. It is not a TypeBox schema checked by Ajv, because most of its problems are of
-// functions (names, patterns, addresses), and because the command line and `sidecar/engine/compile` load neither.
+// JSON Schema for the API document. Shapes have their own entry point, `@tollgate/proto/shape`. A sidecar does not load
+// it, because its values were checked before. TypeBox schemas and Ajv are not used for two reasons. Most checks here
+// are functions (names, patterns, addresses). And the command line and `sidecar/engine/compile` load neither library.
 import { bounds } from './bounds.ts';
 import { childPath, keyedPath } from './path.ts';
 
@@ -40,7 +40,7 @@ export const integer = (min: number, max: number): Shape => ({
   schema: { type: 'integer', minimum: min, maximum: max },
 });
 
-/** An object with only these fields, all optional. */
+/** Returns the shape of an object with only these fields, all optional. */
 export const fields = (shapes: Readonly<Record<string, Shape>>): Shape => ({
   check: (value, path) => {
     if (!isObject(value)) return problem(path, 'must be an object');
@@ -61,11 +61,11 @@ interface Keys {
   readonly problem: (key: string) => string | null;
   readonly schema: JsonSchema;
   readonly max: number;
-  /** Uses `path["key"]` even if the key looks like a field. */
+  /** Writes the path of a child as `path["key"]`, even if the key looks like a field. */
   readonly inBrackets?: true;
 }
 
-/** An object with free keys. */
+/** Returns the shape of an object with arbitrary keys. */
 export const entries = (keys: Keys, shape: Shape): Shape => ({
   check: (value, path) => {
     if (!isObject(value)) return problem(path, 'must be an object');
@@ -80,7 +80,7 @@ export const entries = (keys: Keys, shape: Shape): Shape => ({
   schema: { type: 'object', maxProperties: keys.max, propertyNames: keys.schema, additionalProperties: shape.schema },
 });
 
-/** A string of at most `max` characters for which `say` returns null. */
+/** Returns the shape of a string of at most `max` characters. `say` returns the problem with a string, or null. */
 export const text = (max: number, say: (value: string) => string | null): Shape => ({
   check: (value, path) => {
     const wrong =
@@ -103,7 +103,7 @@ export const list = (max: number, item: Shape): Shape => ({
   schema: { type: 'array', maxItems: max, items: item.schema },
 });
 
-/** An object with only these fields; the `required` ones must be present. */
+/** Returns the shape of an object with only these fields. The `required` fields must be present. */
 export const record = (shapes: Readonly<Record<string, Shape>>, required: readonly string[]): Shape => ({
   check: (value, path) => {
     if (!isObject(value)) return problem(path === '' ? 'body' : path, 'must be an object');
@@ -124,7 +124,7 @@ export const record = (shapes: Readonly<Record<string, Shape>>, required: readon
   },
 });
 
-/** One of several shapes; `choose` returns the shape for a value. */
+/** Returns a shape that is one of several. `choose` returns the shape for a value. */
 export const either = (choose: (value: unknown) => Shape, ...all: readonly Shape[]): Shape => ({
   check: (value, path) => choose(value).check(value, path),
   schema: { anyOf: all.map(({ schema }) => schema) },

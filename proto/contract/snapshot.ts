@@ -1,6 +1,6 @@
-// Defines what a snapshot's entries hold, as JSON. The control plane compiles them. A sidecar verifies every field
-// before it uses an entry (`sidecar/engine/snapshot/verify.ts`). Lists of pairs are used where an object would have free keys.
-// Thus no name is special, and equal content has equal bytes.
+// Defines what a snapshot's entries contain, as JSON. The control plane compiles them. A sidecar verifies every field
+// before it uses an entry (`sidecar/engine/snapshot/verify.ts`). Where an object would have arbitrary keys, a list of
+// pairs is used. So no name has a special meaning, and equal content has equal bytes.
 import type { CompiledRedaction } from './redaction.ts';
 import type { CompiledToolNames } from './tool-names.ts';
 import type { Part, Permission, Role, Tier, Transform } from './words.ts';
@@ -9,14 +9,14 @@ export const snapshotSchemaVersion = 1;
 
 export interface Rule {
   readonly permission?: Permission;
-  /** Calls in any window. 0 allows none. */
+  /** The maximum number of calls in any window of `windowSeconds`. 0 permits no calls. */
   readonly rateLimit?: number;
   readonly transform?: Transform;
   /** An exception by an owner or admin: what this rule sets replaces the values of broader layers. */
   readonly override?: true;
 }
 
-/** In the order of `tiers`. A tier without a rule is left out. */
+/** The rules of the tiers, in the order of `tiers`. A tier without a rule is left out. */
 export type TierRules = readonly (readonly [Tier, Rule])[];
 
 export type DocumentId =
@@ -32,11 +32,11 @@ export interface CompiledDocument {
   readonly defaults: TierRules;
   /** By tool name or wildcard, sorted by key. */
   readonly tools: readonly (readonly [string, TierRules])[];
-  /** Only in user documents; by agent-type key, sorted. */
+  /** The rules by agent-type key, sorted. Only user documents have such rules. */
   readonly agentTypes: readonly (readonly [string, TierRules])[];
 }
 
-/** Entry key `settings`. It is always present. */
+/** The settings of the workspace. Entry key `settings`. This entry is always present. */
 export interface CompiledSettings {
   readonly workspace: string;
   /** 32 hex digits that are never reused. The slug may be reused. */
@@ -46,21 +46,21 @@ export interface CompiledSettings {
   /** Length of a rate limit's window, in seconds. */
   readonly windowSeconds: number;
   readonly unknownAgents: Permission;
-  /** What to do with a call that cannot be recorded. */
+  /** Whether a call that cannot be recorded is allowed or denied. */
   readonly auditUnavailable: Permission;
   readonly outage: {
     readonly maxStalenessSeconds: number;
     readonly then: Readonly<Record<Tier, 'deny' | 'last_known'>>;
     /**
-     * `deny`: while the ledger cannot be reached, no call is counted towards a cap by this process alone. Absent: calls
-     * are counted in this way.
+     * Whether this process may count calls towards a cap alone while it cannot reach the ledger. `deny`: it may not.
+     * Absent: it may.
      */
     readonly caps?: 'deny';
   };
   readonly redaction: CompiledRedaction;
-  /** In addition to the built-in tables of the hosts' names. */
+  /** The workspace's mapping from hosts' tool names to our names. */
   readonly toolNames: CompiledToolNames;
-  /** `pinned`: a tool whose definition was not admitted is not called through doors that see definitions. */
+  /** `pinned`: doors that see a tool's definition call the tool only if this definition was admitted. */
   readonly toolDefinitions: 'any' | 'pinned';
 }
 
@@ -87,46 +87,47 @@ export interface CompiledMember {
   readonly role: Role;
 }
 
-/** Entry key `key/<id>`. A key that is revoked, or whose member left, is not in the snapshot. */
+/** Entry key `key/<id>`. Revoked keys and keys of members who left are not in the snapshot. */
 export interface CompiledKey {
   readonly id: string;
-  /** SHA-256 in hex. Empty for a library, which already knows its own key and receives no other. */
+  /** SHA-256 of the key, in hex. Empty for a library, which already knows its own key and receives no other key. */
   readonly hash: string;
   readonly scopes: readonly string[];
   /** The member that a personal key acts as. Null for a service key. */
   readonly uid: string | null;
   /** The role of the member, or for a service key the role of the member who made it. */
   readonly role: Role;
-  /** Milliseconds since 1970. Null: never. */
+  /** The time at which the key expires, in ms since 1970. Null: it never expires. */
   readonly expiresAt: number | null;
-  /** What the key pins, whatever a caller claims. */
+  /** The values that the key sets, whatever a caller claims. Null: the key does not set the value. */
   readonly pins: { readonly tier: Tier | null; readonly agent: string | null; readonly client: string | null };
 }
 
 /**
- * Entry key `server/<name>`: a registered server. A library receives only servers with tools that require scopes, and
- * of these servers only those tools.
+ * Entry key `server/<name>`: a registered server. A library receives only the tools that require scopes, and only the
+ * servers that have such tools.
  */
 export interface CompiledServer {
   readonly name: string;
-  /** Which scopes an agent needs for its tools. A tool that is not listed requires none. */
+  /** The scopes that an agent needs for the server's tools. A tool that is not listed requires none. */
   readonly tools: readonly { readonly name: string; readonly requiredScopes: readonly string[] }[];
-  /** Null in a library, and from an older control plane. */
+  /** Null in a library, and if an older control plane sent the entry. */
   readonly target: CompiledTarget | null;
   /** The admitted definitions: digests as `toolDefinitionDigest` computes them, by tool, sorted. */
   readonly admitted: readonly (readonly [tool: string, digest: string])[];
 }
 
 /**
- * Where a server is, with the names of the headers or variables that it additionally receives. Their values are
- * secrets, and never in a snapshot.
+ * The address or program of a server, and the names of the headers or variables that the server additionally receives.
+ * Their values are secrets and are never in a snapshot.
  */
 export type CompiledTarget =
   | { readonly kind: 'url'; readonly url: string; readonly headers: readonly string[] }
   | { readonly kind: 'command'; readonly program: string; readonly args: readonly string[]; readonly env: readonly string[] };
 
 /**
- * `workspace`, `role:<role>`, `agent-type:<key>`, `user:<uid>:<part>`: names a document in keys, reasons and counters.
+ * Returns the name of a document in keys, reasons and counters: `workspace`, `role:<role>`, `agent-type:<key>`,
+ * `user:<uid>:<part>`.
  */
 export function documentKey(id: DocumentId): string {
   switch (id.layer) {

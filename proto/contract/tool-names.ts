@@ -1,5 +1,5 @@
-// Lists the coding agents that send requests by their own hooks, and defines how a workspace adds to the tables that
-// map their tool names to ours. The doors are `sidecar/doors/coding-agents`.
+// Lists the coding agents whose own hooks send requests to a sidecar, and maps their tool names to ours, as a workspace
+// defines it. The doors for these agents are in `sidecar/doors/coding-agents`.
 import { nameProblem, wildcardPrefix } from './names.ts';
 
 /** The programs whose hooks a sidecar answers, at `/hooks/<host>`. */
@@ -9,17 +9,18 @@ export type HostName = (typeof hosts)[number];
 export const isHost = (value: unknown): value is HostName => (hosts as readonly unknown[]).includes(value);
 
 /**
- * Part of a workspace's settings in the snapshot: for each host, in the order of `hosts`, its names with ours, sorted.
+ * Part of a workspace's settings in the snapshot. For each host, in the order of `hosts`: pairs of the host's name for
+ * a tool and our name, sorted.
  */
 export type CompiledToolNames = readonly (readonly [HostName, readonly (readonly [theirs: string, ours: string])[]])[];
 
-/** A workspace that adds nothing. */
+/** The value for a workspace that maps no names. */
 export const plainToolNames: CompiledToolNames = [];
 
-/** How many names of each host a workspace may have. */
+/** The maximum number of names that a workspace may map for each host. */
 export const toolNamesMax = 1_000;
 
-/** Returns why a host's name cannot be mapped to this name of ours. Null: it can. */
+/** Returns why the host's name `theirs` cannot be mapped to our name `ours`. Null: it can be mapped. */
 export function broughtNameProblem(theirs: string, ours: string): string | null {
   const problem = nameProblem(ours);
   if (problem !== null) return problem;
@@ -31,13 +32,15 @@ export function broughtNameProblem(theirs: string, ours: string): string | null 
 
 export interface BroughtName {
   readonly ours: string;
-  /** How many characters at its end are as the host wrote them. 0 if one name is mapped to one name. */
+  /**
+   * How many characters at the end of `ours` are copied from the host's name. 0 if the table maps exactly this name.
+   */
   readonly kept: number;
 }
 
 /**
- * Looks up `theirs` in the table: its exact name, otherwise the longest wildcard that matches its beginning. Null: the
- * table has no match.
+ * Looks up `theirs` in the table. An exact name is preferred. Otherwise the longest wildcard that matches its beginning
+ * is used. Null: the table has no match.
  */
 export function broughtName(table: ReadonlyMap<string, string>, theirs: string): BroughtName | null {
   const exact = table.get(theirs);

@@ -1,5 +1,5 @@
-// Defines what the name, the address and the headers of a tool server may be, wherever it is defined: at the control
-// plane, or in a sidecar's gateway file.
+// Checks the name, the address and the headers of a tool server. The same rules apply to servers of the control plane
+// and to servers in a sidecar's gateway file.
 
 const serverName = /^[a-z0-9][a-z0-9-]{0,62}$/;
 const headerName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}$/;
@@ -13,14 +13,16 @@ const ownHeader =
 export const isServerName = (text: string): boolean => serverName.test(text);
 export const serverNameWords = 'must be 1 to 63 of a-z 0-9 and -, not - first';
 
-// Each function returns the problem in words that follow the place, or null if there is no problem.
+// Each function below returns the problem in words that follow the place, or null if there is no problem.
 
 export const headerNameProblem = (name: string): string | null =>
   !headerName.test(name) ? 'is not the name of a header' : ownHeader.test(name) ? 'is a header that the connection itself sets' : null;
 
 export const headerValueProblem = (value: string): string | null => (headerValue.test(value) ? null : 'must hold no control character');
 
-/** `plainHttp`: whether plain HTTP is allowed. */
+/**
+ * Returns the problem with the URL of a server. Null: there is no problem. `plainHttp`: whether plain HTTP is allowed.
+ */
 export function serverUrlProblem(value: string, plainHttp: boolean): string | null {
   if (!URL.canParse(value)) return 'must be a URL';
   const { protocol, username, password, hash } = new URL(value);
@@ -30,7 +32,7 @@ export function serverUrlProblem(value: string, plainHttp: boolean): string | nu
   return hash !== '' || value.includes('#') ? 'must have no fragment' : null;
 }
 
-/** For `TOLLGATE_TOOL_COMMANDS`: programs separated by commas. */
+/** Parses `TOLLGATE_TOOL_COMMANDS`: programs separated by commas. */
 export const parseCommands = (text: string | null): readonly string[] => text?.split(',').map((one) => one.trim()) ?? [];
 
 export const commandsProblem = (text: string): string | null =>

@@ -1,6 +1,6 @@
-// The variables of both programs and of the command line, and those that injection sets for an app, so that one
-// environment can serve all: each program refuses variables that are not in this list. A test keeps the list equal to
-// the schemas, to what the command line reads and to what injection sets.
+// Lists the variables of both programs and of the command line, and those that injection sets for an app. Each program
+// refuses a variable that is not in this list. So one environment can contain the variables of all programs. A test
+// checks that the list matches the schemas, what the command line reads, and what injection sets.
 export const programVariables: readonly string[] = [
   'TOLLGATE_ALLOW_PLAINTEXT',
   'TOLLGATE_ALLOW_PRIVATE_TOOL_SERVERS',

@@ -5,11 +5,11 @@ export type Tier = (typeof tiers)[number];
 export const roles = ['owner', 'admin', 'member'] as const;
 export type Role = (typeof roles)[number];
 
-/** Broad to specific. */
+/** From the broadest layer to the most specific one. */
 export const layers = ['workspace', 'role', 'agent-type', 'user'] as const;
 export type Layer = (typeof layers)[number];
 
-/** The two authors of a user document: the member for themselves, and owners and admins. */
+/** The two parts of a user document. `organisation`: owners and admins write it. `self`: the member writes it. */
 export const parts = ['organisation', 'self'] as const;
 export type Part = (typeof parts)[number];
 
@@ -36,11 +36,14 @@ export const isTier = (value: unknown): value is Tier => (tiers as readonly unkn
 export const isRole = (value: unknown): value is Role => (roles as readonly unknown[]).includes(value);
 export const isScope = (value: unknown): value is Scope => (scopes as readonly unknown[]).includes(value);
 
-/** Returns whether a key with these scopes may do what `scope` names. A process may do all that a library may. */
+/**
+ * Returns whether a key with these scopes permits what `scope` names. A key for a process also permits everything that
+ * a key for a library permits.
+ */
 export const hasScope = (granted: readonly string[], scope: Scope): boolean =>
   granted.includes('*') || granted.includes(scope) || (scope === 'sidecar.library' && granted.includes('sidecar.sync'));
 
-/** For the end of a `switch` over a union: it does not compile while a case is missing. */
+/** For the end of a `switch` over a union. The code does not compile while a case is missing. */
 export function unreachable(value: never): never {
   throw new Error(`unreachable: ${JSON.stringify(value)}`);
 }

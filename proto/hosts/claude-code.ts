@@ -1,6 +1,6 @@
-// Claude Code: `http` or `command` hooks. It runs the call on any failure of a hook, so every refusal is a regular
-// answer. It accepts a replaced output only if it has the same shape as `tool_response`. Otherwise it rejects it, and
-// the model receives the original output.
+// Reads and answers the hooks of Claude Code (`http` or `command`). If a hook fails in any way, Claude Code runs the
+// call. Therefore every refusal is sent as a regular answer. Claude Code accepts a replaced output only if it has the
+// same shape as `tool_response`. Otherwise it rejects the replacement, and the model receives the original output.
 import { cursor } from './cursor.ts';
 import { fieldsOf, isObject, sameSort } from './fields.ts';
 import type { Host, HostEvent } from './host.ts';
@@ -13,7 +13,7 @@ export const claudeCode: Host = {
   before: {
     allow: () => '{}',
     takes: (_event, changed) => isObject(changed),
-    // There is no permissionDecision, so the user's own rules decide whether the user is asked.
+    // The answer has no permissionDecision, so the user's own rules decide whether the user is asked.
     change: (_event, changed) => JSON.stringify({ hookSpecificOutput: { hookEventName: 'PreToolUse', updatedInput: changed } }),
     deny: (_reason, advice) => denyPreToolUse(advice),
     denies: deniesPreToolUse,
@@ -30,8 +30,8 @@ export const claudeCode: Host = {
 };
 
 /**
- * Cursor also runs Claude Code's hooks, with its own input. It respects a denial in this format. Other answers are not
- * reliable.
+ * Adapts an event of Cursor, which also runs Claude Code's hooks, with its own input. Cursor respects a denial in
+ * Claude Code's format. Whether it respects other answers is not certain.
  */
 function inCursor(event: HostEvent): HostEvent {
   if (event.phase === 'before') return { ...event, replacesInput: false };
@@ -41,18 +41,19 @@ function inCursor(event: HostEvent): HostEvent {
 const updated = (output: unknown): string =>
   JSON.stringify({ hookSpecificOutput: { hookEventName: 'PostToolUse', updatedToolOutput: output } });
 
-// A long output has a copy on disk, and Claude Code shows that copy instead of this text.
+// These fields refer to a copy of a long output on disk. Claude Code would show that copy instead of the replaced
+// output.
 const copies = new Set(['persistedOutputPath', 'persistedOutputSize']);
 const withoutCopies = (output: unknown): unknown =>
   isObject(output) && Object.keys(output).some((key) => copies.has(key))
     ? Object.fromEntries(Object.entries(output).filter(([key]) => !copies.has(key)))
     : output;
 
-// Words that describe the shape and contain nothing of the content.
+// The values of these fields describe the shape of an output, and contain nothing of its content.
 const shapeKeys = new Set(['type', 'mode', 'status']);
 const shapeWord = /^[a-z_]{1,32}$/;
 
-/** The same shape, with every text replaced by the reason. */
+/** Returns a value of the same shape, with every text replaced by the reason. */
 function withheld(value: unknown, reason: string, key: string): unknown {
   if (typeof value === 'string') return value === '' || (shapeKeys.has(key) && shapeWord.test(value)) ? value : reason;
   if (Array.isArray(value)) return value.map((item) => withheld(item, reason, ''));

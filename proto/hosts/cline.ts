@@ -1,5 +1,6 @@
-// Cline: a plugin of ours, which forwards the arguments of its hooks `beforeTool` and `afterTool`. A server's tool is
-// named `<server>__<tool>`. If characters were replaced or cut, `_` and a digest of 8 characters follow.
+// Reads and answers the hooks of Cline. A plugin of ours forwards the arguments of the hooks `beforeTool` and
+// `afterTool`. A server's tool is named `<server>__<tool>`. If Cline replaced characters or cut the name, it appends
+// `_` and a digest of 8 characters.
 import { fieldsOf, textIn, unreadable } from './fields.ts';
 import type { Host, HostCall, HostEvent } from './host.ts';
 import { pluginAnswers } from './plugin-answers.ts';
@@ -31,7 +32,7 @@ function callIn(body: unknown): HostCall | string {
   if (sessionId === null) return 'has no conversationId';
   return {
     tool,
-    // The joint may be missing in a name that was cut.
+    // If the name was cut, the joint `__` may be missing.
     server: tool.includes('__') || tool.length === writtenMax ? { kind: 'joined', text: tool, joint: '__' } : null,
     input: fields.get('input') ?? {},
     sessionId,

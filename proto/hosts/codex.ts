@@ -1,6 +1,7 @@
-// Codex: command hooks. Empty standard output allows the call. Codex treats an `ask`, a bare `allow` and a denial
-// without a reason as errors and then runs the call. It accepts a replaced input from 0.169.0 on. An older version
-// would run the call with the original input, so the input is not replaced if the version is unknown.
+// Reads and answers the command hooks of Codex. Empty standard output allows the call. Codex treats an `ask`, an
+// `allow` without a new input, and a denial without a reason as errors, and then runs the call. It accepts a replaced
+// input from 0.169.0 on. An older version would run the call with the original input, so the input is not replaced if
+// the version is unknown.
 import { isObject } from './fields.ts';
 import type { Host } from './host.ts';
 import { deniesPreToolUse, denyPreToolUse, readToolUse } from './pre-tool-use.ts';
@@ -11,7 +12,7 @@ export const codex: Host = {
   read: (body, _parse, version = null) => readToolUse(body, version !== null && takesInputs(version), version),
   before: {
     allow: () => '',
-    // For its own tools Codex reads `command`, which must exist.
+    // Codex reads the field `command` in the input of its own tools, so `command` must stay a text.
     takes: ({ call: { input } }, changed) =>
       isObject(changed) && (!isObject(input) || typeof input['command'] !== 'string' || typeof changed['command'] === 'string'),
     change: (_event, changed) =>
@@ -35,7 +36,7 @@ const block = (reason: string): string => JSON.stringify({ decision: 'block', re
 const versionForm = /^(\d{1,6})\.(\d{1,6})\.(\d{1,6})(-[0-9A-Za-z.-]+)?$/;
 const firstThatTakes = [0, 169, 0] as const;
 
-/** A pre-release version is older than its release. */
+/** Returns whether this version accepts a replaced input. A pre-release version is older than its release. */
 function takesInputs(version: string): boolean {
   const [, ...parts] = versionForm.exec(version) ?? [];
   const isBeforeRelease = parts[3] !== undefined;

@@ -1,7 +1,8 @@
-// Copilot CLI: command hooks. Its own event format has field names in camel case and no event name. The format that it
-// shares with an editor is read too. Empty standard output allows the call. If a hook exits with a code other than 0,
-// older versions continue with the call, so a refusal is written to the output with exit code 0. For a failed call it
-// sends only the error, to `postToolUseFailure`, and shows that error to its model whatever the answer is.
+// Reads and answers the command hooks of Copilot CLI. Its own event format has field names in camel case and no event
+// name. The format that it shares with an editor is read too. Empty standard output allows the call. If a hook exits
+// with a code other than 0, older versions run the call. Therefore a refusal is written to the output with exit code 0.
+// For a failed call, Copilot CLI sends only the error, to `postToolUseFailure`. It shows that error to its model,
+// whatever the answer is.
 import { answerFields, type Fields, fieldsOf, isObject, parsedText, textIn, unreadable, valueIn } from './fields.ts';
 import type { Host, HostCall, HostEvent, ParseText } from './host.ts';
 
@@ -51,7 +52,7 @@ function read(body: unknown, parse: ParseText): HostEvent {
 function callIn(fields: Fields, parse: ParseText): HostCall | string {
   const tool = textIn(fields, 'toolName', 'tool_name');
   if (tool === null) return 'has a toolName that is no text';
-  // Before version 1 it sent no session id. All its sessions then count as one.
+  // Copilot CLI sends no session id before version 1. All sessions of such versions count as one.
   const sessionId = textIn(fields, 'sessionId', 'session_id') ?? 'copilot-cli';
   return {
     tool,

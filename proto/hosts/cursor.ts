@@ -1,6 +1,6 @@
-// Cursor: command hooks, which we install with `failClosed: true`. A missing answer is then a failure, so an allow is
-// written explicitly. Cursor replaces outputs of MCP tools only. It shows outputs of its own tools to the model
-// whatever a hook answers.
+// Reads and answers the command hooks of Cursor, which we install with `failClosed: true`. With this setting, Cursor
+// treats a missing answer as a failure, so an allow is written explicitly. Cursor replaces outputs of MCP tools only.
+// It shows outputs of its own tools to the model, whatever a hook answers.
 import { answerFields, type Fields, fieldsOf, isObject, parsedText, textIn, unreadable, valueIn } from './fields.ts';
 import type { AfterEvent, Host, HostCall, HostEvent, ParseText } from './host.ts';
 
@@ -70,7 +70,7 @@ function callIn(fields: Fields, name: string, parse: ParseText): HostCall | stri
   };
 }
 
-/** Events of a single tool do not name it. */
+/** The tool of each event that exists for a single tool. Such an event does not name the tool. */
 const toolOf: Readonly<Record<string, string>> = {
   beforeShellExecution: 'Shell',
   afterShellExecution: 'Shell',
@@ -84,8 +84,8 @@ function inputIn(fields: Fields, name: string, parse: ParseText): unknown {
 }
 
 /**
- * `MCP:<tool>`, or `MCP:<server>:<tool>` in older versions. Newer versions give the server in a separate field.
- * Otherwise the server is unknown.
+ * Returns the server of an MCP tool. The tool is named `MCP:<tool>`, or `MCP:<server>:<tool>` in older versions. Newer
+ * versions give the server in a separate field. In all other cases the server is unknown.
  */
 function serverIn(fields: Fields, tool: string): HostCall['server'] {
   const bare = tool.replace(/^MCP:/, '');

@@ -1,7 +1,8 @@
-// Gemini CLI: command hooks. It merges a replaced input over the model's arguments. A key that redaction renamed would
-// remain next to its redacted form, so such an input is not accepted. An output is replaced by a denial with the new
-// text as its reason, which the model reads as an error. The protocol has no way to replace a result (up to version
-// 0.61 it appends to the original, or runs another tool), and some versions read nothing else of the answer.
+// Reads and answers the command hooks of Gemini CLI. Gemini CLI adds the fields of a replaced input to the model's
+// arguments. A key that redaction renamed would therefore stay next to its redacted form, so such an input is not
+// accepted. To replace an output, the answer is a denial with the new text as its reason, which the model reads as an
+// error. The protocol cannot replace a result: up to version 0.61 it appends to the original, or runs another tool.
+// Some versions read nothing else of the answer.
 import { answerFields, type Fields, fieldsOf, isObject, textIn, unreadable } from './fields.ts';
 import type { Host, HostCall, HostEvent } from './host.ts';
 import { joinedIn, ownerSaid } from './mcp-names.ts';
@@ -37,7 +38,7 @@ export const geminiCli: Host = {
 
 const deny = (reason: string): string => JSON.stringify({ decision: 'deny', reason });
 
-/** The part of a tool's response that the model reads. */
+/** Returns the part of a tool's response that the model reads, as text. */
 function modelText(response: unknown): string {
   const content = isObject(response) ? (response['llmContent'] ?? response) : response;
   const text = typeof content === 'string' ? content : JSON.stringify(content);
@@ -76,7 +77,10 @@ function callIn(fields: Fields): HostCall | string {
   };
 }
 
-/** Versions join the two names differently and also give them separately. */
+/**
+ * Returns the server of a tool. Versions of Gemini CLI join the names of server and tool in different ways. Some
+ * versions also send the two names separately.
+ */
 function serverIn(fields: Fields, tool: string): HostCall['server'] {
   const context = fieldsOf(fields.get('mcp_context'));
   const [server, name] = [textIn(context, 'server_name'), textIn(context, 'tool_name')];

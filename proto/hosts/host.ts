@@ -1,27 +1,32 @@
-// A host is a coding agent that calls hooks before and after each tool call. Its input is read to an event, and its
-// answer is text in exactly the host's format. The code is pure and uses no packages: `tollgate hook` loads it for each
-// call, to refuse in the host's format if there is no sidecar.
+// Defines what a host is: a coding agent that calls hooks before and after each tool call. The host's input is read to
+// an event, and the answer is text in exactly the host's format. The code is pure and uses no packages, because
+// `tollgate hook` loads it for each call. It needs the code to refuse in the host's format if there is no sidecar.
 import type { HostName, Tier } from '../contract/index.ts';
 
 /** The MCP server of a tool, as far as a host reports it. */
 export type ToolOwner =
-  /** Both in their original spelling. */
+  /** Server and tool are both in their original spelling. */
   | { readonly kind: 'exact'; readonly name: string; readonly tool: string }
-  /** The server in its original spelling, the tool in the host's spelling. */
+  /** The server is in its original spelling, and the tool is in the host's spelling. */
   | { readonly kind: 'named'; readonly name: string; readonly tool: string }
   /**
-   * A server and a tool in the host's spelling, in one text. Both may contain the joint. Or it is a tool of the host
-   * itself.
+   * One text that contains server and tool in the host's spelling, with a joint between them. Each name may contain the
+   * joint too. The text can also be the name of a tool of the host itself.
    */
   | ({ readonly kind: 'joined'; readonly or?: JoinedNames } & JoinedNames)
   /**
-   * An unknown server's tool. With a `joint`, the server's name precedes the tool, unless the joint is part of the
-   * tool's own name.
+   * A tool whose server is unknown. With a `joint`, `tool` contains the server's name before the joint, unless the
+   * joint is part of the tool's own name.
    */
   | { readonly kind: 'unnamed'; readonly tool: string; readonly joint: ':' | null }
-  /** The host's data about the server contradicts its name for the tool. `names` are the possible names. */
+  /**
+   * What the host reports about the server contradicts the host's name for the tool. `names` are the possible names.
+   */
   | { readonly kind: 'disputed'; readonly names: readonly string[] }
-  /** A host tool sends a request to the server in its input. `method` is the MCP method. */
+  /**
+   * A tool of the host that sends an MCP request to a server. The tool's input names the server. `method` is the MCP
+   * method.
+   */
   | { readonly kind: 'method'; readonly server: string; readonly method: string };
 
 export interface JoinedNames {
@@ -29,7 +34,7 @@ export interface JoinedNames {
   readonly joint: '-' | '_' | '__' | ':';
 }
 
-/** A call in the host's terms. */
+/** A call as the host describes it. */
 export interface HostCall {
   /** The host's name for the tool. */
   readonly tool: string;
@@ -40,15 +45,15 @@ export interface HostCall {
   /** The host's id for the call. */
   readonly callId: string | null;
   readonly tier: Tier;
-  /** The kind of sub-agent that calls. Empty for the agent that the user talks to. */
+  /** The kind of sub-agent that makes the call. Empty: the agent that the user talks to makes it. */
   readonly agent: string;
-  /** The version of the host. */
+  /** The version of the host. Null: it is unknown. */
   readonly version: string | null;
 }
 
 export interface BeforeEvent {
   readonly phase: 'before';
-  /** In the host's spelling. */
+  /** The name of the event, in the host's spelling. */
   readonly name: string;
   readonly call: HostCall;
   /** Whether the answer may replace the input. */
@@ -75,7 +80,7 @@ export type HostEvent =
   /** An event about a call that cannot be read, so it is refused. `problem` follows the words `the hook's input`. */
   | { readonly phase: 'unreadable'; readonly after: boolean; readonly problem: string };
 
-/** The answer to a host, and its meaning. */
+/** The answer to a host (`text`), and its meaning (`kind`). */
 export interface Answered {
   readonly kind: 'allow' | 'change' | 'deny' | 'pass' | 'block' | 'none';
   readonly text: string;
@@ -88,29 +93,29 @@ export interface Host {
   /** Display name. */
   readonly title: string;
   /**
-   * `parse` parses an argument list given as JSON in a text, or returns the text itself. `version` is the host's
-   * version, if it was given outside the event.
+   * Reads the body of a hook request. `parse` parses a text that contains arguments as JSON, or returns the text
+   * itself. `version` is the host's version, if it was given outside the event.
    */
   read(body: unknown, parse: ParseText, version?: string | null): HostEvent;
   readonly before: {
     allow(): string;
-    /** Whether the host accepts this value in place of the input. */
+    /** Returns whether the host accepts this value in place of the input. */
     takes(event: BeforeEvent, changed: unknown): boolean;
     change(event: BeforeEvent, changed: unknown): string;
-    /** `reason` is for the user and `advice` for the model. Neither is empty. */
+    /** Returns a denial. `reason` is for the user and `advice` for the model. Neither is empty. */
     deny(reason: string, advice: string): string;
-    /** Whether an answer denies, for tests that a hook works. */
+    /** Returns whether an answer denies. This is used to test whether a hook works. */
     denies(answer: string): boolean;
   };
   readonly after: {
     pass(): string;
     takes(event: AfterEvent, changed: unknown): boolean;
     change(event: AfterEvent, changed: unknown): string;
-    /** `output` absent: it could not be read. */
+    /** Returns an answer that withholds the output. `output` is absent if it could not be read. */
     block(reason: string, output?: unknown): string;
   };
   /** The answer to an event that is not about a call. */
   readonly neutral: string;
-  /** The exit code of `tollgate hook` when it had to refuse without a sidecar. */
+  /** The exit code of `tollgate hook` when it refuses because no sidecar answered. */
   readonly refusalExitCode: { readonly before: 0 | 2; readonly after: 0 | 2 };
 }

@@ -1,5 +1,5 @@
-// The hosts with hooks that a sidecar answers, by name, and the refusal in each host's format when no decision was
-// possible.
+// Exports the hosts whose hooks a sidecar answers, by name. Also builds a refusal in each host's format, for an event
+// about which no decision was possible.
 import { claudeCode } from './claude-code.ts';
 import { cline } from './cline.ts';
 import { codex } from './codex.ts';
@@ -16,18 +16,21 @@ const byName: ReadonlyMap<string, Host> = new Map(all.map((host) => [host.name, 
 
 export const hostNamed = (name: string): Host | null => byName.get(name) ?? null;
 
-/** A tool that every sidecar denies to every host, whatever the policy. A call of it shows whether a denial blocks. */
+/**
+ * The name of a tool that every sidecar denies to every host, whatever the policy is. A call of this tool shows whether
+ * the host respects a denial.
+ */
 export const canaryTool = 'tollgate.canary';
 
 /**
- * Set on each answer of a sidecar to a hook: `allow`, `deny`, and so on. It identifies the sidecar, because an empty
- * answer could come from any server.
+ * The header that each answer of a sidecar to a hook has, with the kind of the answer: `allow`, `deny`, and so on. The
+ * header shows that a sidecar has answered, because any server could send an empty answer.
  */
 export const answerHeader = 'x-tollgate-answer';
 
 /**
- * The event in a host's input. If the input is not JSON, its text is searched for the phase, so it can be refused in
- * the right format.
+ * Returns the event in a host's input. If the input is not JSON, its text is searched for the phase, so that the event
+ * can be refused in the right format.
  */
 export function readEvent(host: Host, text: string): HostEvent {
   try {
@@ -37,14 +40,17 @@ export function readEvent(host: Host, text: string): HostEvent {
   }
 }
 
-/** Only for the format of a refusal, never for a decision. */
+/**
+ * Returns an event for an input that could not be read. It is used only for the format of a refusal, never for a
+ * decision.
+ */
 export const unreadText = (text: string, problem: string): HostEvent => ({
   phase: 'unreadable',
   after: /"hook_event_name"\s*:\s*"(?:[Pp]ost|[Aa]fter|tool\.execute\.after")|"(?:toolResult|tool_result|tool_response)"\s*:/.test(text),
   problem,
 });
 
-/** The answer for an event about which no decision was possible. */
+/** Returns the answer for an event about which no decision was possible. */
 export function refuseEvent(host: Host, event: HostEvent, reason: string): string {
   switch (event.phase) {
     case 'before':

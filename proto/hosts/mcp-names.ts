@@ -1,10 +1,10 @@
-// Compares the MCP server that a host reports with the host's name for the tool. `tollgate hook` loads this file too,
-// so it uses no packages.
+// Compares the MCP server that a host reports with the host's name for the tool. This file uses no packages, because
+// `tollgate hook` loads it too.
 import { type Fields, fieldsOf, textIn } from './fields.ts';
 import type { ToolOwner } from './host.ts';
 
 const mcpPrefix = 'mcp__';
-/** Lengths at which Codex cuts a name. If the server's name is long, no joint is left. */
+/** Lengths at which Codex cuts a name. If the server's name is long, the cut name contains no joint. */
 const cutLengthsOfCodex: readonly number[] = [64, 128];
 
 /**
@@ -20,8 +20,8 @@ export function joinedIn(tool: string): Extract<ToolOwner, { readonly kind: 'joi
 }
 
 /**
- * The owner of a tool if the host also reports the server. The reported server counts only if it agrees with the tool's
- * name.
+ * Returns the server and tool if the host also reports the server. The reported server is accepted only if it agrees
+ * with the tool's name.
  */
 export function ownerNamed(server: string, tool: string): ToolOwner {
   const joined = joinedIn(tool);
@@ -29,7 +29,7 @@ export function ownerNamed(server: string, tool: string): ToolOwner {
   const { text } = joined;
   const written = writtenServers(server).filter((one) => text.startsWith(`${one}__`) && text.length > one.length + 2);
   const [named, another] = new Set(written.map((one) => text.slice(one.length + 2)));
-  // A `_` at the end of the server may belong to either name.
+  // A `_` after the server's name may belong to the server's name or to the tool's name.
   if (named !== undefined && another !== undefined) return { kind: 'disputed', names: [`${server}.${named}`, `${server}.${another}`] };
   if (named !== undefined) return { kind: 'named', name: server, tool: named };
   const joint = text.indexOf('__', 1);
@@ -37,8 +37,8 @@ export function ownerNamed(server: string, tool: string): ToolOwner {
 }
 
 /**
- * The possible spellings of a server: unchanged, or with `_` for characters that tool names do not allow. A run of
- * these characters may become one `_`.
+ * Returns the possible spellings of a server: unchanged, or with `_` for characters that tool names do not allow.
+ * Several such characters in a row may become one `_`.
  */
 function writtenServers(server: string): readonly string[] {
   const replaced = server.replace(/[^A-Za-z0-9_-]/g, '_');
@@ -51,7 +51,10 @@ const letters = (text: string): string => text.replace(/[^A-Za-z0-9]+/g, '_').re
 const geminiCutMin = 60;
 const sharedLetters = 16;
 
-/** For a host that reports both names and a joined name, which its versions build differently. */
+/**
+ * Returns the server and tool for a host that reports both names and also a joined name. Versions of the host build the
+ * joined name in different ways.
+ */
 export function ownerSaid(server: string, name: string, tool: string): ToolOwner {
   const written = letters(tool);
   const agrees = [name, `${server}_${name}`, `mcp_${server}_${name}`].map(letters).some((one) => one === written || isCut(one, tool));
@@ -63,7 +66,7 @@ const isCut = (whole: string, tool: string): boolean =>
   whole.length >= geminiCutMin - 1 &&
   letters(tool).slice(0, sharedLetters) === whole.slice(0, sharedLetters);
 
-/** Host tools that send a server a request other than a tool call. */
+/** Tools of hosts that send a server another request than a tool call, each with the MCP method of this request. */
 const methods: ReadonlyMap<string, string> = new Map([
   ['ReadMcpResourceTool', 'resources/read'],
   ['ListMcpResourcesTool', 'resources/list'],
@@ -72,7 +75,10 @@ const methods: ReadonlyMap<string, string> = new Map([
   ['list_mcp_resource_templates', 'resources/templates/list'],
 ]);
 
-/** Null: the tool asks no server, or all servers. */
+/**
+ * Returns the request that a tool of the host sends to a server. Null: the tool sends no request, or sends it to all
+ * servers.
+ */
 export function methodIn(tool: string, input: Fields): ToolOwner | null {
   const method = methods.get(tool);
   // Hosts ignore blanks around the name.
@@ -80,5 +86,5 @@ export function methodIn(tool: string, input: Fields): ToolOwner | null {
   return method === undefined || server === '' ? null : { kind: 'method', server, method };
 }
 
-/** Reads `mcp_server` of Claude Code. */
+/** Returns the server's name in `mcp_server`, a field of Claude Code. */
 export const serverSaid = (fields: Fields): string | null => textIn(fieldsOf(fields.get('mcp_server')), 'name');

@@ -1,6 +1,6 @@
-// OpenCode: a plugin of ours, which forwards the arguments of its hooks `tool.execute.before` and `tool.execute.after`.
-// A call that throws reaches no hook afterwards. Its error is forwarded at the next request to the model. A server's
-// tool is named `<server>_<tool>`.
+// Reads and answers the hooks of OpenCode. A plugin of ours forwards the arguments of the hooks `tool.execute.before`
+// and `tool.execute.after`. If a call throws, OpenCode does not call the second hook. The plugin then forwards the
+// error at the next request to the model. A server's tool is named `<server>_<tool>`.
 import { fieldsOf, isObject, textIn, unreadable } from './fields.ts';
 import type { Host, HostCall, HostEvent } from './host.ts';
 import { methodIn } from './mcp-names.ts';
@@ -37,7 +37,7 @@ function callIn(body: unknown): HostCall | string {
     input,
     sessionId,
     callId: textIn(fields, 'callID'),
-    // A sub-agent has its own session.
+    // A sub-agent has its own session, which has a parent.
     tier: textIn(fields, 'parentID') === null ? 'interactive' : 'subagent',
     agent: '',
     version: null,

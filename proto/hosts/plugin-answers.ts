@@ -1,5 +1,5 @@
-// Answers to our own plugins in OpenCode and Cline, which `cli/hooks/plugin-file.ts` writes. A plugin
-// treats any other answer, or a missing one, as a denial.
+// Writes the answers to our plugins in OpenCode and Cline. `cli/hooks/plugin-file.ts` writes these plugins. A plugin
+// treats any other answer, or a missing answer, as a denial.
 import { answerFields, isObject, sameSort, textIn } from './fields.ts';
 import type { Host } from './host.ts';
 

@@ -1,4 +1,4 @@
-// The format that Claude Code and Codex share: events about a call, and denials.
+// Reads and writes the format that Claude Code and Codex share: events about a call, and denials.
 import { answerFields, type Fields, fieldsOf, textIn, tierOf, unreadable, valueIn } from './fields.ts';
 import type { HostCall, HostEvent, ToolOwner } from './host.ts';
 import { joinedIn, methodIn, ownerNamed, serverSaid } from './mcp-names.ts';

@@ -1,8 +1,8 @@
-// Defines how the process's log serializes errors: type, message, code and stack. Other fields are left out, because
-// errors of parsers also carry the bytes that they could not read, which are part of a caller's data.
+// Defines how the process's log serializes errors: type, message, code and stack. Other fields are left out: errors of
+// parsers also contain the bytes that could not be parsed, which are part of a caller's data.
 export const logSerializers = { err: (error: unknown): unknown => loggedError(error, 0) };
 
-// The limit is needed because a cause may be the error itself.
+// The number of causes is limited, because an error may be its own cause.
 const causesMax = 5;
 
 function loggedError(error: unknown, depth: number): unknown {

@@ -1,4 +1,5 @@
-// Runs the process form, for agents in any language: environment → configuration → sidecar → listen → drain.
+// Runs a sidecar as a process, for agents in any language. Steps: environment → configuration → sidecar → listen →
+// drain.
 import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { isLoopback, isTier, parseCommands, programVariables, readConfig } from '@tollgate/proto/contract';
@@ -22,7 +23,7 @@ import { logSerializers } from './log-serializers.ts';
 import { startSidecar } from './start.ts';
 import { readTelemetrySettings, startTelemetry, type Telemetry } from '../telemetry/index.ts';
 
-/** The maximum time for open requests to end. */
+/** How long the process waits for open requests when it ends. */
 const drainMs = 5_000;
 
 process.exitCode = await run();
@@ -57,13 +58,16 @@ async function run(): Promise<number> {
     return await serve({ ...config, key: config.key, tls: link.tls, telemetry, registry }, gateway.file, stopped.signal);
   } finally {
     await telemetry.close();
-    // Data that is still being sent to a collector must not block the exit. A connection without an answer must not
-    // block it either.
+    // Two things must not delay the exit: data that is still being sent to a collector, and a connection without an
+    // answer.
     setTimeout(() => process.exit(), 100).unref();
   }
 }
 
-/** The operator must fix a folder that cannot be written, for example if a container mounts nothing there. */
+/**
+ * Returns why the sidecar did not start. If it cannot write to the spool folder, the text tells the operator what to
+ * fix. For example, the container may mount nothing at this path.
+ */
 function whyNotStarted(error: unknown, spoolDir: string): string {
   const { cause } = error instanceof Error ? error : {};
   const code = cause instanceof Error && 'path' in cause && 'code' in cause ? String(cause.code) : '';
@@ -72,7 +76,7 @@ function whyNotStarted(error: unknown, spoolDir: string): string {
     : messageOf(error);
 }
 
-/** The file is read once, at start: problems are reported before the process listens. */
+/** Reads the gateway file once, at start, so that problems are reported before the process listens. */
 function readGateway(path: string | null): ReturnType<typeof readGatewayFile> {
   if (path === null) return { file: noGatewayFile };
   let bytes: Uint8Array;
@@ -144,7 +148,7 @@ async function serve({ telemetry, registry, ...config }: Serving, file: GatewayF
   } catch (error) {
     return complain([messageOf(error)]);
   } finally {
-    // Connections that are still open then, with or without a request, are closed.
+    // After `drainMs`, connections that are still open are closed, with or without a request.
     const timer = setTimeout(() => app.server.closeAllConnections(), drainMs);
     await Promise.all([app.close(), mesh?.close(drainMs)]);
     clearTimeout(timer);
@@ -159,7 +163,10 @@ function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** This is a function declaration, because `run` is awaited above, before a constant below would have a value. */
+/**
+ * This must be a function declaration. `run` is awaited at the top of the file, when a constant at this place would
+ * have no value yet.
+ */
 function pinsOf({ pinAgent, pinTier }: SidecarConfig): Pins {
   return { agent: pinAgent, tier: isTier(pinTier) ? pinTier : null };
 }

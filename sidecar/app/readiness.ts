@@ -1,5 +1,5 @@
-// Answers whether a sidecar can serve, and why not. `start.ts` creates it, and reports each change of the link, of its
-// certificate and of the policy.
+// Answers whether a sidecar can serve, and why not. `start.ts` creates it, and reports each change of the link, of the
+// link's certificate and of the policy.
 import { AppError } from '@tollgate/proto/contract';
 import type { Clock } from '../base/clock.ts';
 import type { Spool } from '../engine/spool/spool.ts';
@@ -20,7 +20,7 @@ export class Readiness {
   /** Replaced when the sidecar begins to follow its control plane. */
   follower: Follower = { problem: 'not connected yet', told: false, close: () => undefined };
   readonly #deps: ReadinessDeps;
-  /** The callers that wait for policy. */
+  /** Functions that are called at each change, for callers that wait for policy. */
   readonly #listeners = new Set<() => void>();
 
   constructor(deps: ReadinessDeps) {
@@ -41,7 +41,10 @@ export class Readiness {
     ];
   }
 
-  /** Resolves when the best policy that is available now is held, or at the time-out if any is held. */
+  /**
+   * Resolves when the sidecar holds the best policy that is available now. At the time-out, resolves if the sidecar
+   * holds any policy, and rejects if it holds none.
+   */
   async ready(timeoutMs: number): Promise<void> {
     if (!this.#holdsBest()) await this.#changedToBest(timeoutMs);
     if (this.#deps.cell.current === null) throw this.#noPolicy(timeoutMs);
@@ -62,8 +65,8 @@ export class Readiness {
   }
 
   /**
-   * When the control plane has reported what is current, or cannot be reached, no better policy than the held one is
-   * available.
+   * Returns whether no better policy than the held one is available now. This is true if the control plane has reported
+   * which policy is current, or if it cannot be reached.
    */
   #holdsBest(): boolean {
     const problem = this.#linkProblem();
@@ -79,7 +82,10 @@ export class Readiness {
     });
   }
 
-  /** A problem of the certificate is the cause of one of the link, so it is reported instead. */
+  /**
+   * Returns the problem of the link. A problem of the certificate is returned instead, because it is the cause of the
+   * link's problem.
+   */
   #linkProblem(): string | null {
     const { linkCredentials, clock } = this.#deps;
     const { problem } = this.follower;

@@ -24,17 +24,23 @@ import { Readiness } from './readiness.ts';
 
 export interface SidecarOptions {
   readonly form: 'process' | 'library';
-  /** `host:port` of the control plane's gRPC. */
+  /** The control plane's gRPC address, `host:port`. */
   readonly controlPlane: string;
   readonly key: string;
-  /** Plain text beyond loopback. */
+  /** Whether plain text is permitted beyond loopback. */
   readonly plaintext: boolean;
-  /** Absent or null: TLS beyond loopback with the machine's own authorities, and no certificate of this sidecar. */
+  /**
+   * Absent or null: beyond loopback, the sidecar uses TLS with the authorities of its machine and presents no
+   * certificate.
+   */
   readonly tls?: LinkTls | null;
   readonly spoolDir: string;
   readonly durability: Durability;
   readonly spoolBytesMax: number;
-  /** How long a call waits for calls of a limit that other processes hold, in ms. Absent: `bounds.leaseWaitMs`. */
+  /**
+   * How long a call waits, in ms, while other processes hold the remaining calls of a limit. Absent:
+   * `bounds.leaseWaitMs`.
+   */
   readonly leaseWaitMs?: number;
   readonly keepInput: boolean;
   readonly sidecarId: string | null;
@@ -43,7 +49,7 @@ export interface SidecarOptions {
 
 const sweepMs = 10_000;
 const closeDeadlineMs = 5_000;
-/** The maximum wait for a full disk to have free space. */
+/** How long the sidecar waits until a full disk has free space. */
 const diskWaitMs = 10_000;
 
 export async function startSidecar(options: SidecarOptions): Promise<Sidecar> {
@@ -62,7 +68,8 @@ export async function startSidecar(options: SidecarOptions): Promise<Sidecar> {
   });
   const sweeper = setInterval(() => engine.sweep(), sweepMs);
   sweeper.unref();
-  // The snapshot file of a library is identified by its key in the file name.
+  // The snapshot file of a library has a digest of the key in its name, so it always belongs to this key. The snapshot
+  // of a process must contain the key.
   const isOurs = (message: SnapshotMessage): boolean => form === 'library' || holdsKey(message, options.key, clock.wallTime());
   const keeper = await keepOnDisk({ cell, clock, log, isOurs }, join(folder, snapshotName(options, workspace)));
   const readiness = new Readiness({ cell, clock, spool: engine.spool, linkCredentials, controlPlane: options.controlPlane });
@@ -84,13 +91,14 @@ export async function startSidecar(options: SidecarOptions): Promise<Sidecar> {
       onTaken: () => keeper.save(),
       readStatus: () => statusOf(sidecar, version),
       onRefused: () => keeper.drop(),
-      // The control plane is available again, so the backoff waits are ended.
+      // The control plane is available again, so retries that wait for their backoff start now.
       onOpen: () => engine.retryNow(),
       onState: () => readiness.changed(),
     },
     { sidecarId, bootId: randomBytes(8).toString('hex'), form: form === 'process' ? 'FORM_PROCESS' : 'FORM_LIBRARY' },
   );
-  // Without a certificate there is no connection that could report a refused key, or anything else.
+  // Without a certificate there is no connection, so no stream can report that the key is refused. This code reports it
+  // instead.
   const onCredentials = (): void => {
     if (linkCredentials?.keyRefused === true) {
       cell.refuse(linkCredentials.problem ?? 'no certificate is issued for this key');
@@ -103,7 +111,9 @@ export async function startSidecar(options: SidecarOptions): Promise<Sidecar> {
   return sidecar;
 }
 
-/** Checks what is in the options before anything is started that would have to be stopped. */
+/**
+ * Checks names in the options first. A problem is found before anything is started that would have to be stopped again.
+ */
 function checkedNames({ key, sidecarId, controlPlane }: SidecarOptions): { readonly workspace: string; readonly sidecarId: string } {
   const workspace = parseKey(key)?.workspace;
   if (workspace === undefined)
@@ -174,7 +184,7 @@ function sidecarOf({ cell, engine, readiness, linkCredentials, close }: SidecarP
   };
 }
 
-/** What the sidecar reports to the control plane. */
+/** Returns the status that the sidecar reports to the control plane. */
 function statusOf(sidecar: Sidecar, version: string): Status {
   const { records, bytes, oldestAgeMs, refusedSpools, refusedRecords } = sidecar.shipping();
   const { unrecorded, outageDecisions } = sidecar;
@@ -182,7 +192,10 @@ function statusOf(sidecar: Sidecar, version: string): Status {
   return { ...ofSpool, refusedSpools, refusedRecords, unrecorded, outageDecisions, version };
 }
 
-/** One file for each view: the view of a library depends on its key, and that of a process does not. */
+/**
+ * Returns the name of the snapshot file. Each view of the policy has its own file: the view of a library depends on its
+ * key, and the view of a process does not.
+ */
 function snapshotName({ form, key }: SidecarOptions, workspace: string): string {
   const view = form === 'process' ? 'process' : createHash('sha256').update(key).digest('hex').slice(0, 16);
   return `snapshot-${workspace}-${view}`;

@@ -1,16 +1,16 @@
-// Defines time for the parts of a sidecar. It is passed in, so that tests can control it. A part declares only what it
-// uses of it.
+// Defines the clock and the timers that the parts of a sidecar use. The clock is passed in, so that tests can control
+// the time. Each part declares only the functions that it uses.
 
 export interface Timer {
   cancel(): void;
-  /** This timer does not keep the process alive. */
+  /** Permits the process to end while this timer is running. */
   unref(): void;
 }
 
 export interface Clock {
-  /** Ms. It never goes backwards. */
+  /** Returns a time in ms that never goes backwards. */
   now(): number;
-  /** Ms since 1970. */
+  /** Returns the time of day, in ms since 1970. */
   wallTime(): number;
   after(ms: number, run: () => void): Timer;
 }

@@ -1,9 +1,9 @@
-// Replaces a file atomically: after a kill at any moment it has its old or its new content. A temporary file in the
-// same folder is written, synced and renamed.
+// Replaces a file atomically. If the process is killed at any moment, the file has either its old or its new content.
+// The new content is written to a temporary file in the same folder, synced and renamed.
 import { randomBytes } from 'node:crypto';
 import { open, rename, rm } from 'node:fs/promises';
 
-/** Writes `parts` one after the other; mode 600. */
+/** Writes `parts` to the file, one after the other. The file has mode 600. */
 export async function replaceFile(path: string, parts: Iterable<Uint8Array | string>): Promise<void> {
   const temporary = `${path}.${randomBytes(6).toString('hex')}`;
   try {

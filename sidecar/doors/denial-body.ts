@@ -10,7 +10,7 @@ export interface DenialAnswer {
   readonly body: { readonly error: string; readonly decision: object };
 }
 
-/** The `retry-after` header, if a time is known, in whole seconds. */
+/** Returns the `retry-after` header in whole seconds, if a time is known. */
 export const retryHeader = (ms: number | null | undefined): Readonly<Record<string, string>> =>
   ms == null ? {} : { 'retry-after': String(Math.max(1, Math.ceil(ms / 1000))) };
 
@@ -36,7 +36,7 @@ export function denialAnswer(denial: Denial): DenialAnswer {
   };
 }
 
-/** The body for a request that received no policy decision. */
+/** Returns the body of the answer to a request that received no policy decision. */
 export const refusalBody = (code: DenyCode, words: string, retryAfterMs?: number): DenialAnswer['body'] => ({
   error: words,
   decision: {
@@ -47,7 +47,7 @@ export const refusalBody = (code: DenyCode, words: string, retryAfterMs?: number
   },
 });
 
-/** The body for an output that is withheld. */
+/** Returns the body of the answer if an output is withheld. */
 export const blockedBody = ({ reason }: Decision, requestId: string): object => ({
   error: `The output was withheld: ${reason}`,
   decision: { action: 'block', reason, request_id: requestId },

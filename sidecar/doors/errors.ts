@@ -1,5 +1,5 @@
-// Selects the part of an error that a caller may read. Errors of Fastify and our own errors describe what is wrong with
-// a request. Any other error is a bug, and its text stays in the log.
+// Selects the text of an error that a caller may read. Errors of Fastify and our own errors describe what is wrong with
+// a request. Any other error is a bug, and its text is written only to the log.
 import { AppError, codes } from '@tollgate/proto/contract';
 import type { FastifyError } from 'fastify';
 

@@ -1,5 +1,5 @@
-// The HTTP server of the process: all endpoints for agents except the mesh endpoints, plus health and metrics for
-// operators. `buildServer` builds it, and `main.ts` runs it.
+// Builds the HTTP server of the process, with all endpoints for agents except the mesh endpoints, plus health and
+// metrics for operators. `main.ts` runs it.
 import { bounds } from '@tollgate/proto/contract';
 import {
   type FastifyBaseLogger,
@@ -27,7 +27,7 @@ interface ServerParts {
   readonly entrance: Entrance;
   readonly registry: Registry;
   readonly log: FastifyBaseLogger;
-  /** By name. */
+  /** The HTTP tools, by name. */
   readonly httpTools?: ReadonlyMap<string, HttpTool>;
   /** The tool servers behind the MCP proxy. Absent: there is no MCP proxy. */
   readonly toolServers?: ToolServers;
@@ -54,10 +54,11 @@ export function buildServer({
     // Log lines do not identify single requests, so no request needs its own logger.
     childLoggerFactory: (logger) => logger,
     requestTimeout: requestTimeoutMs,
-    // If `headersTimeout` is longer than `requestTimeout`, Node swaps the two. By default Node checks only every 30 s.
+    // If `headersTimeout` is longer than `requestTimeout`, Node exchanges the two values. By default Node checks these
+    // timeouts only every 30 s.
     http: { headersTimeout: requestTimeoutMs / 2, connectionsCheckingInterval: requestTimeoutMs / 10 },
     keepAliveTimeout: 75_000,
-    // Requests that arrive during shutdown are answered normally, because deployed clients run the call on a 503.
+    // Requests that arrive during shutdown are answered normally. Clients in use make the call if they receive a 503.
     return503OnClosing: false,
     routerOptions: { maxParamLength: 1_000 },
     ajv: { customOptions: { removeAdditional: false, coerceTypes: false } },

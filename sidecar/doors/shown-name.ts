@@ -4,7 +4,7 @@ import { bounds, nameProblem } from '@tollgate/proto/contract';
 
 const cutMark = '…';
 
-/** A valid name is returned unchanged. */
+/** Returns the name in a form that can be shown. A valid name is returned unchanged. */
 export function shownName(name: string): string {
   if (nameProblem(name) === null) return name;
   let shown = '';

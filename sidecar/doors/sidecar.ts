@@ -6,19 +6,19 @@ import type { LeaseKeeper } from '../engine/link/lease-keeper.ts';
 
 export interface Sidecar extends Governing {
   shipping(): ShipperStatus;
-  /** What is held of limits that other processes use too. */
+  /** The leases of limits that other processes use too. */
   readonly leasing: Pick<LeaseKeeper, 'status' | 'onWaited'>;
-  /** The credentials of the link. Null: it has no credentials of its own. */
+  /** The credentials of the link to the control plane. Null: it has no credentials of its own. */
   readonly linkCredentials: Pick<LinkCredentials, 'expiresAt'> | null;
-  /** Decisions made by a policy that is older than the outage rule allows. */
+  /** The number of decisions that were made by a policy older than the outage rule allows. */
   readonly outageDecisions: number;
-  /** Returns why it cannot serve. Empty: it can serve. */
+  /** Returns the reasons why the sidecar cannot serve. Empty: it can serve. */
   notReady(): readonly string[];
   /**
-   * Resolves when policy is held: the control plane's if it answers, otherwise the one on disk. Rejects after
-   * `timeoutMs`.
+   * Resolves when the sidecar has a policy. This is the control plane's policy if the control plane answers, otherwise
+   * the one on disk. Rejects after `timeoutMs`.
    */
   ready(timeoutMs: number): Promise<void>;
-  /** Ships what it can within the deadline. The rest stays on disk for a later process. */
+  /** Ships as many entries as possible within the deadline, in ms. The rest stays on disk for a later process. */
   close(deadlineMs?: number): Promise<void>;
 }

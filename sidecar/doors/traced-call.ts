@@ -12,7 +12,7 @@ export const traceOfCall = (span: CallSpan | undefined, headers: Headers): Trace
 // invalid.
 const form = /^(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-[0-9a-f]{2}(-.*)?$/;
 
-/** `headers` are request headers with names in lower case, or `_meta`. */
+/** Returns the trace that the headers name. `headers` are request headers with names in lower case, or `_meta`. */
 export function traceNamedBy({ traceparent }: Headers): TraceIds | null {
   if (typeof traceparent !== 'string') return null;
   const [, traceId, spanId, more] = form.exec(traceparent) ?? [];

@@ -1,6 +1,7 @@
-// The engine: what governs calls, wherever it runs. It decides by the policy in `policy`, leases limits from a ledger, writes an entry of
-// every decision to a spool, and ships the spool to an audit log. A sidecar opens one over its connection to the control plane. A control
-// plane opens one for the runs of a workspace, over the ledger and the audit log of its own process.
+// The engine governs calls, wherever it runs. It decides by the policy in `policy`, leases limits from a ledger, writes
+// an entry of every decision to a spool, and ships the spool to an audit log. A sidecar opens an engine that uses its
+// connection to the control plane. A control plane opens one for the runs of a workspace, which uses the ledger and the
+// audit log of its own process.
 import type { Clock } from '../base/clock.ts';
 import type { GovernDeps, Governing } from './govern/governing.ts';
 import { createOwedEntries } from './govern/owed-entries.ts';
@@ -23,9 +24,9 @@ export interface EngineOptions {
   readonly log: Log;
   readonly random: () => number;
   readonly newId: () => string;
-  /** Holds the policy. Nothing is offered to it before the engine is open. */
+  /** Holds the policy. It must not receive a policy before the engine is open. */
   readonly policy: PolicyCell;
-  /** The policy as calls see it. Absent: `policy` itself. */
+  /** The policy that calls use. Absent: `policy` itself. */
   readonly seen?: GovernDeps['cell'];
   /** Opens the link to the ledger of limits. */
   readonly quota: OpenQuota;
@@ -36,40 +37,40 @@ export interface EngineOptions {
   /** The slug of the workspace. */
   readonly workspace: string;
   readonly durability: Durability;
-  /** What the spool may take on disk, in bytes, with the spools of earlier processes. */
+  /** The maximum size of the spool on disk, in bytes, including the spools of earlier processes. */
   readonly spoolBytesMax: number;
   /** How long `openEngine` waits for space on a full disk, in ms. */
   readonly diskWaitMs: number;
-  /** The name that the audit log has for this process. */
+  /** The name of this process in the audit log. */
   readonly sidecarId: string;
   /** Whether entries keep inputs, or only their digests. */
   readonly keepInput: boolean;
-  /** How long a call waits for calls of a limit that others hold, in ms. Absent: `bounds.leaseWaitMs`. */
+  /** How long a call waits for calls of a limit that other processes hold, in ms. Absent: `bounds.leaseWaitMs`. */
   readonly leaseWaitMs?: number;
 }
 
 export interface Engine extends Pick<Governing, 'counters' | 'govern' | 'durability' | 'owed'> {
   readonly spool: Pick<Spool, 'append' | 'appendAsync' | 'failure'>;
   readonly leasing: Pick<LeaseKeeper, 'status' | 'onWaited'>;
-  /** Decisions by a policy that is older than the outage rule of the workspace allows. */
+  /** The number of decisions by a policy that is older than the outage rule of the workspace allows. */
   readonly outageDecisions: number;
   shipping(): ShipperStatus;
-  /** True: no limit counts a call, and every entry has been shipped. */
+  /** True: no limit counts any call, and every entry has been shipped. */
   readonly isSettled: boolean;
-  /** Removes what no limit counts any more. Call it every ten seconds. */
+  /** Removes counts that no limit needs any more. Call it every ten seconds. */
   sweep(): void;
-  /** Connects to ledger and audit log at once, instead of after the backoff. */
+  /** Connects to the ledger and the audit log at once, without waiting for the backoff. */
   retryNow(): void;
-  /** Ships what it can within the deadline. The rest stays on disk for a later process. */
+  /** Ships as many entries as possible within the deadline. The rest stays on disk for a later process. */
   close(deadlineMs: number): Promise<void>;
 }
 
-/** Shadow limits count in windows of this length until the first policy says another. */
+/** The window of shadow limits, in seconds, until the first policy sets another length. */
 const windowSeconds = 60;
-/** Leases that are not returned within this time end by themselves. */
+/** The maximum time to return leases when the engine closes. A lease that is not returned expires by itself. */
 const leaseDeadlineMs = 500;
 
-/** Rejects where no spool can be opened. */
+/** Opens an engine with its spool. Rejects if no spool can be opened. */
 export async function openEngine(options: EngineOptions): Promise<Engine> {
   const { clock, log, random, policy, folder, workspace, durability, sidecarId, leaseWaitMs: waitMs } = options;
   const leaseKeeper = keepLeases({

@@ -1,5 +1,5 @@
-// Exports what the control plane uses to govern its own runs: the parts of a sidecar, for a process that has policy and
-// the audit log itself. The decisions, the entries and the spool are those of every sidecar.
+// Exports the parts of a sidecar that the control plane uses to govern its own runs. The control plane has policy and
+// the audit log in its own process, but its decisions, entries and spool work as in every sidecar.
 export { type Clock, systemClock } from '../base/clock.ts';
 export { bindCaller } from './decide/bind.ts';
 export type { Claim, Hop } from './decide/call.ts';

@@ -1,4 +1,5 @@
-// Starts a sidecar process for the example, as `tollgate-sidecar` does, with its tool servers in a gateway file.
+// Starts a sidecar process for an example, as `tollgate-sidecar` does. The tool servers of the sidecar are in a gateway
+// file.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -13,7 +14,7 @@ export interface SidecarProcess {
   stop(): Promise<void>;
 }
 
-// The same from the sources and from dist.
+// This path is correct for the sources and for `dist`.
 const program = fileURLToPath(new URL('../bin.js', import.meta.resolve('@tollgate/sidecar')));
 
 export async function startSidecar(gateway: object): Promise<SidecarProcess> {
@@ -29,7 +30,7 @@ export async function startSidecar(gateway: object): Promise<SidecarProcess> {
     TOLLGATE_GATEWAY_FILE: file,
     TOLLGATE_LOG_LEVEL: 'error',
   };
-  // What is said to the example is no setting of a sidecar.
+  // These variables are settings of the examples and not of a sidecar.
   Reflect.deleteProperty(env, 'TOLLGATE_REST');
   Reflect.deleteProperty(env, 'TOLLGATE_GRPC');
   const child = spawn(process.execPath, [program], { env, stdio: ['ignore', 'pipe', 'inherit'] });
@@ -49,7 +50,7 @@ export async function startSidecar(gateway: object): Promise<SidecarProcess> {
   throw new Error('the sidecar ended before it listened');
 }
 
-/** It listens before it holds policy. */
+/** Waits until the sidecar holds policy. The sidecar listens before that. */
 async function untilReady(url: string): Promise<void> {
   for (let tries = 0; tries < 500; tries++) {
     const answer = await fetch(`${url}/readyz`);

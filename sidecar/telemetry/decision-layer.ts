@@ -1,4 +1,4 @@
-// Returns as a label which layer of policy decided: a closed set.
+// Returns which layer of policy decided, as a label. The set of labels is fixed.
 import type { EntryRule } from '@tollgate/proto/contract';
 import type { Decision } from '../engine/decide/decision.ts';
 

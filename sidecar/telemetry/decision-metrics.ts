@@ -1,18 +1,18 @@
-// Counts decisions, by the same names in every process: in a sidecar, and in a control plane for its own runs and the
-// hooks that it answers. No label contains text of a caller.
+// Counts decisions. The metrics have the same names in every process: in a sidecar, and in a control plane, which
+// counts its own runs and the hooks that it answers. No label contains text of a caller.
 import { Counter, Histogram, type Registry } from 'prom-client';
 import type { Decision } from '../engine/decide/decision.ts';
 import { layerOf } from './decision-layer.ts';
 
-/** A decision was made and recorded, in `ms` milliseconds. */
+/** Called when a decision was made and recorded, which took `ms` milliseconds. */
 export type DecisionListener = (decision: Decision, ms: number) => void;
 
 /** What the doors of a process report. */
 export interface DecisionMetrics {
   readonly decided: DecisionListener;
-  /** A request without a valid key. */
+  /** Counts a request without a valid key. */
   unauthenticated(): void;
-  /** A request beyond the request limit of its key. */
+  /** Counts a request beyond the request limit of its key. */
   throttled(): void;
 }
 

@@ -1,4 +1,4 @@
-// Logs whether the collector accepts what it is sent. A change is logged once, and not again while it lasts.
+// Logs when the collector stops or starts to accept data. Each change is logged only once.
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Signal } from './settings.ts';
 
@@ -9,16 +9,17 @@ export interface TelemetryLog {
 
 export interface Health {
   readonly sayTo: (log: TelemetryLog) => void;
-  /** Returns a function that receives, for each export, whether it was accepted. */
+  /** Returns a function to call with the result of each export. */
   told(signal: Signal): ExportListener;
 }
 
-/** Why it was not accepted. Null: it was accepted. */
+/** Receives why an export was not accepted. Null: it was accepted. */
 export type ExportListener = (problem: string | null) => void;
 
 export function createHealth(): Health {
   let log: TelemetryLog | null = null;
-  // An export starts in the context of unrelated work. This context keeps it out of that work's trace.
+  // The result of an export may arrive in the context of unrelated work. The log line is written in this context
+  // instead, so it does not become part of that work's trace.
   const outside = AsyncLocalStorage.snapshot();
   return {
     sayTo: (to) => {
@@ -63,8 +64,8 @@ export function reportExports<Items, Result extends ExportOutcome, T extends Exp
 }
 
 /**
- * Returns nothing of the collector's answer, which may repeat a header. An error without a code has a message of the
- * SDK.
+ * Returns why an export failed. The text never contains a part of the collector's answer, which may repeat a header. An
+ * error without a code comes from the SDK, so its message can be used.
  */
 function reasonOf(error: Error | undefined): string {
   const code = error !== undefined && 'code' in error ? error.code : undefined;

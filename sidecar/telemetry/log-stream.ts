@@ -19,10 +19,13 @@ type Fields = Readonly<Record<string, unknown>>;
 
 const isFields = (value: unknown): value is Fields => typeof value === 'object' && value !== null && !Array.isArray(value);
 
-// Fields of the process, which the resource already contains.
+// Fields that describe the process. The resource already contains them.
 const ofResource = new Set(['pid', 'hostname']);
 
-/** The trace of the current span is not set here: the logger reads it from the active context. */
+/**
+ * Returns the log record for a line. The trace of the current span is not set here: the logger reads it from the active
+ * context.
+ */
 export function recordOf(line: string): LogRecord {
   const fields = parsed(line);
   if (fields === null) return { severityNumber: SeverityNumber.INFO, severityText: 'INFO', body: line.trimEnd() };
@@ -45,7 +48,7 @@ function parsed(line: string): Fields | null {
   }
 }
 
-/** The level numbers of pino, from `trace` up. */
+/** Returns the OpenTelemetry severity for a level number of pino. */
 function severityOf(level: unknown): Pick<LogRecord, 'severityNumber' | 'severityText'> {
   const [, severityNumber, severityText] = severities.find(([least]) => Number(level) >= least) ?? severities[3];
   return { severityNumber, severityText };

@@ -17,7 +17,10 @@ type Sample = MetricValue<string> & Partial<MetricValueWithName<string>>;
 
 const scope = { name: 'tollgate' };
 
-/** `wallTime`: ms. The registry must not be older than the producer. */
+/**
+ * `wallTime`: returns ms since 1970. All metrics get the creation time of the producer as their start time. Therefore
+ * the registry must not be older than the producer.
+ */
 export function produceFrom(registry: Registry, resource: Resource, wallTime: () => number): MetricProducer {
   const startTime = timeOf(wallTime());
   return {
@@ -37,7 +40,7 @@ interface Between {
   readonly endTime: HrTime;
 }
 
-/** Returns no metric if it has no value yet, or has an unsupported type. */
+/** Returns an empty list if the metric has no value yet, or has an unsupported type. */
 function metricOf({ name, help, type, values }: MetricObjectWithValues<MetricValue<string>>, between: Between): readonly MetricData[] {
   const descriptor = { name, description: help, unit: unitOf(name), valueType: ValueType.DOUBLE };
   const common = { descriptor, aggregationTemporality: AggregationTemporality.CUMULATIVE };
@@ -68,7 +71,10 @@ const pointsOf = (values: readonly Sample[], between: Between): DataPoint<number
 
 const attributesOf = (labels: Labels): Attributes => Object.fromEntries(Object.entries(labels).map(([key, value]) => [key, String(value)]));
 
-/** Counts have no unit: a Prometheus-compatible collector names a gauge with unit 1 a ratio. */
+/**
+ * Returns the unit of a metric. Counts have no unit, because a Prometheus-compatible collector would name a gauge with
+ * unit 1 a ratio.
+ */
 const unitOf = (name: string): string => (/_seconds(?:_total)?$/.test(name) ? 's' : /_bytes(?:_total|_max)?$/.test(name) ? 'By' : '');
 
 function histogramsOf(name: string, values: readonly Sample[], between: Between): DataPoint<Histogram>[] {

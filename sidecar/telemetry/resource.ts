@@ -5,7 +5,7 @@ import { readVersion } from '../base/version.ts';
 
 export interface Identity {
   readonly service: string;
-  /** Identifies this one among all running instances. */
+  /** Distinguishes this process from all other running instances. */
   readonly instance: string;
 }
 

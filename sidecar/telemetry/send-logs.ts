@@ -1,5 +1,5 @@
-// Sends log lines to a collector. A bounded number of lines that it does not accept are kept for it, and the rest are
-// dropped.
+// Sends log lines to a collector. A bounded number of lines wait to be sent. Further lines are dropped, and so are the
+// lines of a failed export.
 import { OTLPLogExporter } from '@opentelemetry/exporter-logs-otlp-http';
 import type { Resource } from '@opentelemetry/resources';
 import { BatchLogRecordProcessor, LoggerProvider } from '@opentelemetry/sdk-logs';

@@ -1,5 +1,5 @@
-// Sends spans to a collector. Spans that it does not accept in time are dropped. The SDK reads sampler, limits and
-// headers.
+// Sends spans to a collector. Spans that the collector does not accept in time are dropped. The SDK itself reads the
+// settings for sampler, limits and headers.
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
 import type { Resource } from '@opentelemetry/resources';
 import { BatchSpanProcessor, NodeTracerProvider } from '@opentelemetry/sdk-trace-node';

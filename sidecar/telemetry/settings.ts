@@ -15,7 +15,7 @@ type Env = Readonly<Record<string, string | undefined>>;
 const spoken = 'http/json';
 const metricIntervalMs = 60_000;
 
-/** Nothing is sent until an endpoint is configured. */
+/** Returns the settings, or all problems. If no endpoint is configured, nothing is sent. */
 export function readTelemetrySettings(env: Env): { readonly settings: TelemetrySettings } | { readonly problems: readonly string[] } {
   const off = { settings: { on: new Set<Signal>(), metricIntervalMs } };
   if (env['OTEL_SDK_DISABLED']?.toLowerCase() === 'true') return off;
@@ -48,7 +48,7 @@ const exporterOf = (signal: Signal): string => `OTEL_${signal.toUpperCase()}_EXP
 const isAsked = (env: Env, signal: Signal): boolean =>
   env[exporterOf(signal)] !== 'none' && endpointsOf(signal).some((name) => (env[name] ?? '').trim() !== '');
 
-/** An address may hold a password, so the message does not repeat it. */
+/** Returns the problems of the addresses. An address may contain a password, so the message does not repeat it. */
 function endpointProblems(env: Env, signal: Signal): readonly string[] {
   return endpointsOf(signal).flatMap((name) => {
     const value = (env[name] ?? '').trim();

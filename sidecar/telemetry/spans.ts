@@ -21,12 +21,13 @@ export interface Spans {
   readonly tracing: Tracing;
   readonly calls: CallTracing;
   /**
-   * Runs the work as part of the trace that the headers of a request name. If they name none, it starts a new trace.
+   * Runs the work as part of the trace that the headers of a request name. If they name none, the work starts a new
+   * trace.
    */
   readonly inTrace: <T>(headers: Readonly<Record<string, unknown>>, work: () => T) => T;
 }
 
-/** Uses the registered context manager and propagation. */
+/** Creates spans with `tracer`. Uses the context manager and the propagation that are registered in OpenTelemetry. */
 export function createSpans(tracer: Tracer): Spans {
   return {
     tracing: {
@@ -92,7 +93,10 @@ function callSpan(span: ApiSpan, parent: Context): CallSpan {
   };
 }
 
-/** A span that is not sampled cannot be found in a collector. The span of a remote caller may exist there. */
+/**
+ * Returns the ids of the span if it is sampled: otherwise a collector does not have it. For a span that is not sampled,
+ * returns the ids of its remote caller's span, which may exist in a collector. Null: there are no ids.
+ */
 function idsOf(span: ApiSpan, parent: Context): TraceIds | null {
   const around = trace.getSpanContext(parent);
   const found = span.isRecording() ? span.spanContext() : around?.isRemote === true ? around : undefined;

@@ -12,19 +12,20 @@ import { untraced } from './tracing.ts';
 
 export interface Telemetry {
   readonly tracing: Tracing;
-  /** Absent: calls are not traced. */
+  /** Present only if calls are traced. */
   readonly calls?: CallTracing;
   /**
-   * Runs the work as part of the trace that the headers of a request name. If they name none, it starts a new trace.
+   * Runs the work as part of the trace that the headers of a request name. If they name none, the work starts a new
+   * trace.
    */
   readonly inTrace: <T>(headers: Readonly<Record<string, unknown>>, work: () => T) => T;
   /** Returns the stream for the log: standard error, and also the collector if logs are sent there. */
   readonly logTo: (stderr: LogStream) => LogStream;
-  /** Sets the log for messages that a collector does not accept data, and that it accepts data again. */
+  /** Sets the log that receives a message when a collector stops accepting data, and when it accepts data again. */
   readonly sayTo: (log: TelemetryLog) => void;
   /**
-   * Sends the pending data, for a few seconds at most. False: some data was still being sent then. Nothing is sent
-   * after it.
+   * Sends the pending data, for a few seconds at most. Resolves with false if some data was still being sent at the end
+   * of this time. Data that is created after `close` is not sent.
    */
   close(): Promise<boolean>;
 }

@@ -15,41 +15,47 @@ export interface Span {
   /** Marks the work of the span as failed, although nothing was thrown. `type`: the kind of failure, in one word. */
   fail(type: string): void;
   headers(): TraceHeaders;
-  /** For entries: its own ids if it is recorded, otherwise those of the parent span. Null: there are no ids. */
+  /**
+   * The ids that entries store: its own ids if the span is recorded, otherwise those of a remote parent span. Null:
+   * there are no ids.
+   */
   readonly trace: TraceIds | null;
 }
 
 export interface Tracing {
   /**
    * Runs `work` within a span. The span ends with the work, and is marked as failed if the work rejects. Work that
-   * begins inside of other work gets a nested span.
+   * begins inside other work gets a nested span.
    */
   span<T>(operation: Operation, subject: string, attributes: Attributes, work: (span: Span) => Promise<T>): Promise<T>;
 }
 
-/** `gen_ai.operation.name`. A span is named by it and by its subject. */
+/** The value of `gen_ai.operation.name`. The name of a span consists of the operation and the subject. */
 export type Operation = 'invoke_agent' | 'chat' | 'execute_tool';
 
 const nothing: Span = { set: () => undefined, fail: () => undefined, headers: () => ({}), trace: null };
 
 export const untraced: Tracing = { span: (_operation, _subject, _attributes, work) => work(nothing) };
 
-/** For the doors of a sidecar. It is present only if calls are traced. */
+/** Traces calls at the doors of a sidecar. It is present only if calls are traced. */
 export interface CallTracing {
   /** Begins the span of one governed call, in the trace that the caller's headers name. */
   begin(tool: string, headers: Readonly<Record<string, unknown>>): CallSpan;
 }
 
 export interface CallSpan {
-  /** A denial ends the span. */
+  /** Adds the decision to the span. A denial ends the span. */
   decided(verdict: Verdict, run: Pick<GovernedRun, 'decidedBy'>): void;
-  /** For the request to the tool. */
+  /** Returns the trace headers for the request to the tool. */
   headers(): TraceHeaders;
-  /** For entries: its own ids if it is recorded, otherwise those that its caller named. Null: there are no ids. */
+  /**
+   * The ids that entries store: its own ids if the span is recorded, otherwise those that its caller named. Null: there
+   * are no ids.
+   */
   readonly trace: TraceIds | null;
   /**
-   * Ends the span with the outcome of a permitted call. Absent: the outcome is reported in another place, or not
-   * reported. Only the first call has an effect.
+   * Ends the span with the outcome of a permitted call. Without `outcome`, the outcome is reported in another place, or
+   * not at all. Only the first call has an effect.
    */
   end(outcome?: CallOutcome): void;
 }

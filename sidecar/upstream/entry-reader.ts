@@ -4,17 +4,17 @@ import { childPath, keyedPath } from '@tollgate/proto/contract';
 
 export interface EntryReader {
   readonly problems: readonly string[];
-  /** Null: it is not an object, and a problem is stored. */
+  /** Returns the value as an object. Null: it is not an object, and a problem is stored. */
   object(value: unknown, path: string): Readonly<Record<string, unknown>> | null;
   /** Stores a problem for each field that is not in `allowed`. */
   only(fields: Readonly<Record<string, unknown>>, path: string, allowed: readonly string[]): void;
   /**
-   * The text with its variables replaced. Null: it is not a text, or a variable is not set. `check` tests the result,
-   * and its problem text must quote nothing.
+   * Returns the text with its variables replaced. Null: the value is not a text, a variable is not set, or `check` has
+   * a problem. `check` tests the result. Its problem text must not quote the result.
    */
   text(value: unknown, path: string, check?: (text: string) => string | null): string | null;
   texts(value: unknown, path: string): readonly string[];
-  /** An object of texts. Absent: empty. */
+  /** Reads an object whose values are texts. If `value` is undefined, the result is empty. */
   named(
     value: unknown,
     path: string,
@@ -30,7 +30,7 @@ export function createEntryReader(env: Readonly<Record<string, string | undefine
   const problems: string[] = [];
   const report = (path: string, words: string): void => void problems.push(`${path === '' ? 'the file' : path} ${words}`);
 
-  /** The value of a reference, or its problem. */
+  /** Returns the value of a reference, or its problem. */
   const valueOf = (whole: string, name: string): { readonly value: string } | { readonly problem: string } => {
     if (!whole.endsWith('}') || !variableName.test(name))
       return { problem: 'has a "${" that does not begin a variable: "${NAME}", of letters, digits and _' };

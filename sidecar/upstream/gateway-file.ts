@@ -32,7 +32,7 @@ export type FileServer =
       readonly cwd: string | null;
       readonly admitted: Texts | null;
     }
-  /** Values for a server that the control plane defines. */
+  /** The values of headers and variables for a server that the control plane defines. */
   | { readonly kind: 'values'; readonly headers: Texts; readonly env: Texts };
 
 export interface GatewayFile {
@@ -91,7 +91,7 @@ function readServer(reader: EntryReader, fields: Fields, path: string): FileServ
 }
 
 function readUrlServer(reader: EntryReader, fields: Fields, path: string): FileServer | null {
-  // Clients write `type` next to a url.
+  // The field `type` is accepted, because MCP clients write it next to a `url`.
   reader.only(fields, path, ['type', 'url', 'headers', 'toolDefinitions']);
   const type = fields['type'] ?? 'http';
   if (type !== 'http' && type !== 'streamable-http')
@@ -130,8 +130,8 @@ const readEnv = (reader: EntryReader, fields: Fields, path: string): Texts =>
   });
 
 /**
- * Digests that this sidecar's operator admits, for a server that no control plane knows. Null: the control plane's
- * digests apply.
+ * Reads the digests that this sidecar's operator admits, for a server that no control plane knows. Null: the file has
+ * none, so the digests of the control plane apply.
  */
 function readAdmitted(reader: EntryReader, fields: Fields, path: string): Texts | null {
   if (fields['toolDefinitions'] === undefined) return null;

@@ -1,7 +1,7 @@
-// `fetch` for one tool server of a tenant. It connects only to the server's own origin, and by the rules of
-// `public-only.ts` for addresses. Therefore neither a changed DNS entry nor a redirect leads to internal addresses. It
-// follows no redirect, takes no compressed answer, and stops reading when the answers exceed their bound. It stores the
-// reason of a failure in plain words, because the MCP client wraps thrown errors in other words.
+// Implements `fetch` for one tool server of a tenant. It connects only to the server's own origin, and only to
+// addresses that `public-only.ts` allows. Therefore neither a changed DNS entry nor a redirect leads to internal
+// addresses. It follows no redirect, takes no compressed answer, and stops reading when the answers exceed their bound.
+// It stores the reason of a failure in plain words, because the MCP client wraps thrown errors in other words.
 import { fetch, Headers, Response } from 'undici';
 import { headProblem, unpacked } from './http-upstream.ts';
 import { AddressRefused, type AddressRules, createAgent, literalAddressProblem } from './public-only.ts';
@@ -17,14 +17,18 @@ export interface Trouble {
 
 export interface GuardedFetch {
   readonly fetch: (url: string | URL, init?: RequestInit) => Promise<globalThis.Response>;
-  /** The first failure that ends the connection, else the last passing failure. */
+  /**
+   * Returns the first failure that ended the connection. If there is none, returns the last failure that concerned a
+   * single request. Null: there is no failure.
+   */
   readonly trouble: () => Trouble | null;
   readonly close: () => Promise<void>;
 }
 
 /**
- * The bound with `all` applies to all answers of one connection together, for a connection with a single purpose: many
- * short answers cost as much to read as a long one. With `each` it applies to every answer separately.
+ * The maximum number of bytes of answers. With `all` it applies to all answers of one connection together. This is for
+ * a connection with a single purpose: many short answers cost as much to read as a long one. With `each` it applies to
+ * every answer separately.
  */
 const answerBytesMax = 4 * 1_048_576;
 export type AnswerBound = 'all' | 'each';
@@ -69,12 +73,12 @@ export function createGuardedFetch(origin: string, rules: AddressRules, bound: A
     fetch: async (to, init = {}) => {
       const url = new URL(to);
       refuseUrl(url);
-      // Both types describe the same values: one is Node's own, the other is the package's.
+      // The `RequestInit` of Node and the one of the package `undici` describe the same values.
       const given = init as { readonly headers?: Record<string, string> };
       const headers = { ...Object.fromEntries(new Headers(given.headers)), ...unpacked };
       const request = { ...given, headers, redirect: 'manual', dispatcher: agent } as const;
       const response = await fetch(url, request).catch((reason: unknown) => {
-        // `fetch` reports every failure of a connection as its own error.
+        // `fetch` throws an error of its own for every failed connection. The original error is its `cause`.
         throw reason instanceof Error && reason.cause instanceof UpstreamDown ? end(reason.cause) : reason;
       });
       const problem = headProblem(response.status, response.headers.get('content-encoding'));

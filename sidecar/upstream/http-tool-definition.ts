@@ -4,18 +4,18 @@ import { headerNameProblem, headerValueProblem, serverUrlProblem } from '@tollga
 import type { EntryReader } from './entry-reader.ts';
 
 export interface HttpTool {
-  /** `http://host:port`. */
+  /** The origin of the server, such as `http://host:port`. */
   readonly origin: string;
   /** The prefix of the path of every request. Empty, or begins with a slash and does not end with one. */
   readonly basePath: string;
-  /** Our own headers, in lower case. They replace those of a caller. */
+  /** The headers that we send, with names in lower case. They replace a caller's headers with the same names. */
   readonly headers: Readonly<Record<string, string>>;
-  /** The caller's headers that are forwarded, in lower case. They are part of the input. */
+  /** The names of the caller's headers that are forwarded, in lower case. These headers are part of the input. */
   readonly forwardHeaders: readonly string[];
   readonly methods: readonly Method[];
   /** True: its calls are named `name.METHOD`, so a rule can distinguish reads from writes. */
   readonly nameByMethod: boolean;
-  /** Timeout until its server begins an answer. */
+  /** Timeout until the server begins its answer, in ms. */
   readonly timeoutMs: number;
 }
 
@@ -24,7 +24,7 @@ type Method = (typeof methods)[number];
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Null: there is a problem, which the reader keeps. */
+/** Returns the HTTP tool. Null: there is a problem, which the reader stores. */
 export function readHttpTool(reader: EntryReader, fields: Fields, path: string): HttpTool | null {
   reader.only(fields, path, ['url', 'headers', 'forwardHeaders', 'methods', 'nameByMethod', 'timeoutMs']);
   const url = reader.text(fields['url'], `${path}.url`, urlProblem);
@@ -46,13 +46,14 @@ export function readHttpTool(reader: EntryReader, fields: Fields, path: string):
 const urlProblem = (text: string): string | null =>
   serverUrlProblem(text, true) ?? (new URL(text).search === '' ? null : 'must not have a query');
 
-// Statements about a caller are only for us, and our own headers are set last.
+// The gateway file must not name these headers. `x-tollgate-*` makes statements about a caller, which are only for us.
+// The proxy itself sets the others.
 const ours = /^(?:x-tollgate-.*|expect|content-encoding|content-type)$/i;
 
 const ownHeaderProblem = (name: string): string | null =>
   headerNameProblem(name) ?? (ours.test(name) ? 'is a header that the proxy itself sets' : null);
 
-// A caller's key or session is only for us and must never reach a tool's server.
+// These headers are never forwarded. A caller's key or session is only for us and must never reach a tool's server.
 const neverForwarded = /^(?:authorization|cookie|x-forwarded-.*|forwarded|via|x-real-ip|accept-encoding)$/i;
 
 function readForwardHeaders(reader: EntryReader, fields: Fields, path: string): readonly string[] {

@@ -35,10 +35,10 @@ export const sendOverHttp =
 const lowerCase = (headers: Readonly<Record<string, string>>): Record<string, string> =>
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
 
-/** Why an answer with this head is not read. Null: it is read. */
+/** Returns why an answer with this status and encoding is not read. Null: it is read. */
 export function headProblem(status: number, encoding: string | null | undefined): string | null {
   if (status >= 300 && status < 400) return `answered with a redirect (${status}), and redirects are not followed`;
-  // A packed answer would take many times its size when unpacked.
+  // A compressed answer could be many times larger after decompression.
   return (encoding ?? 'identity') === 'identity' ? null : 'answered in an encoding that was not asked for';
 }
 
@@ -64,7 +64,7 @@ async function answerOf({ statusCode: status, headers, body }: Dispatcher.Respon
   return { status, headers: kept, body: type === 'application/json' && bytes.length > 0 ? { kind: 'json', bytes } : { kind: 'none' } };
 }
 
-/** The body, if it arrived completely with its head, as small answers do. Null: more may follow. */
+/** Returns the body if it arrived completely together with its head, as small answers do. Null: more may follow. */
 function wholeOf(body: Dispatcher.ResponseData['body'], length: string | undefined): Uint8Array | null {
   if (length === undefined || body.readableLength === 0 || body.readableLength !== Number(length)) return null;
   const bytes: unknown = body.read();

@@ -1,5 +1,5 @@
 // Splits the output of a program into lines. A line may arrive in any number of pieces and is copied once. If a line
-// exceeds the limit, reading ends before more of it is held.
+// exceeds the limit, reading ends with an error, and no more of the line is stored.
 
 export class LineTooLong extends Error {
   override readonly name = 'LineTooLong';
@@ -7,7 +7,7 @@ export class LineTooLong extends Error {
 
 const newline = 0x0a;
 
-/** Lines without their line ends. Blank lines are skipped, and text after the last line end is not a line. */
+/** Yields lines without their line ends. Blank lines are skipped, and text after the last line end is not a line. */
 export async function* linesOf(chunks: AsyncIterable<Uint8Array>, bytesMax: number): AsyncGenerator<Uint8Array> {
   let held: Uint8Array[] = [];
   let bytes = 0;

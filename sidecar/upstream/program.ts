@@ -1,7 +1,7 @@
-// Runs a program that uses MCP on its standard streams, behind the proxy of a sidecar and in a run of a control plane
-// alike. It is started once for each opened channel, because a session has state that must not be shared. It receives its configured variables, and those of ours that any program needs.
-// Its standard error is discarded, because it may contain data that the program received. It leads its own process
-// group, so its child processes end with it.
+// Runs a program that uses MCP on its standard streams, behind the proxy of a sidecar or in a run of a control plane.
+// The program is started once for each opened channel, because a session has state that must not be shared. It receives
+// its configured variables, and those of our variables that any program needs. Its standard error is discarded, because
+// it may contain data that the program received. It leads its own process group, so its child processes end with it.
 //
 // States of a channel: starting → open → ending (its input is closed; SIGTERM follows after `endMs`, and SIGKILL
 // `killMs` later) → gone (its group is killed, its remaining output is delivered, then `closed` is called once).
@@ -20,7 +20,7 @@ export interface Command {
 
 export interface StartDeps {
   readonly clock: Pick<Clock, 'after'>;
-  /** What `programEnvironment` gives. The variables of the command are added, and override these. */
+  /** The result of `programEnvironment`. The variables of the command are added to these, and override them. */
   readonly env: Readonly<Record<string, string>>;
   /** The largest line that is read. Default: `upstreamBounds.messageBytes`. */
   readonly messageBytes?: number;
@@ -29,19 +29,19 @@ export interface StartDeps {
 export interface StartedProgram {
   readonly channel: Channel;
   readonly pid: number | undefined;
-  /** Whether it has written a line. */
+  /** Returns whether the program has written a line. */
   hasSpoken(): boolean;
-  /** False: it is being ended or has exited, and no message reaches it. */
+  /** Returns whether the program can still receive messages. False: it is being ended or has exited. */
   isOpen(): boolean;
-  /** Ends it as `channel.close` does, with SIGTERM after `afterMs`. */
+  /** Ends the program as `channel.close` does, with SIGTERM after `afterMs`. */
   end(afterMs: number): void;
 }
 
 /** How long a program may run after its input was closed, in ms. Then it gets SIGTERM. */
 const endMs = 500;
-/** How long after SIGTERM it gets SIGKILL, in ms. */
+/** How long after SIGTERM the program gets SIGKILL, in ms. */
 const killMs = 1_000;
-/** Time to read the remaining output after the exit, because the reader may be slow. */
+/** The maximum time to deliver the remaining output after the exit, in ms. The receiver of the output may be slow. */
 const lastWordsMs = 1_000;
 
 /** Variables that any program needs. */
@@ -53,7 +53,7 @@ export function programEnvironment(ours: Readonly<Record<string, string | undefi
   return Object.fromEntries(values.flatMap(([name, value]) => (value === undefined || value.startsWith('()') ? [] : [[name, value]])));
 }
 
-/** Resolves when the program runs. Rejects with an `UpstreamDown`. */
+/** Starts a program. Resolves when the program runs. Rejects with an `UpstreamDown`. */
 export function startProgram(deps: StartDeps, command: Command, listener: ChannelListener): Promise<StartedProgram> {
   return new Promise((resolve, reject) => {
     const fail = (error: unknown): void => reject(new UpstreamDown(startProblem(error), { cause: error }));
@@ -67,7 +67,7 @@ export function startProgram(deps: StartDeps, command: Command, listener: Channe
       child.once('error', fail);
       child.once('spawn', () => resolve(new RunningProgram(child, listener, deps)));
     } catch (error) {
-      // Arguments that are too long, for example.
+      // `spawn` itself throws if, for example, the arguments are too long.
       fail(error);
     }
   });
@@ -91,12 +91,12 @@ class RunningProgram implements StartedProgram {
   readonly #reading: Promise<void>;
   #hasSpoken = false;
   #isGone = false;
-  /** The reason why we end it. The program's own exit status is then not reported. */
+  /** The reason why we end the program. If it is set, the program's own exit status is not reported. */
   #problem: string | null = null;
-  /** No more output can come from it. */
+  /** True: no more output of the program can be read. */
   #isSilent = false;
   #timers: readonly Timer[] = [];
-  /** Whether we have sent it a signal. */
+  /** True: we have sent a signal to the program. */
   #isForced = false;
 
   constructor(child: ChildProcess, listener: ChannelListener, { clock, messageBytes = upstreamBounds.messageBytes }: StartDeps) {
@@ -156,7 +156,10 @@ class RunningProgram implements StartedProgram {
     this.#closeInput(afterMs);
   }
 
-  /** The program should end by itself then. If it does not, it gets signals. */
+  /**
+   * Closes the program's input. The program should then end by itself. If it does not end within `afterMs`, it gets
+   * signals.
+   */
   #closeInput(afterMs = endMs): void {
     if (this.#isGone || this.#timers.length > 0) return;
     this.#stdin.end();
@@ -184,7 +187,7 @@ class RunningProgram implements StartedProgram {
     this.#isGone = true;
     for (const timer of this.#timers) timer.cancel();
     const words = (this.#problem ??= this.#endOf(code, killedBy));
-    // Kills its child processes too, which could otherwise keep its streams open.
+    // Kills the program's child processes, which could otherwise keep its streams open.
     this.#signal('SIGKILL');
     this.#stdin.destroy();
     void this.#outputRead().then(() => {

@@ -1,14 +1,14 @@
 // Manages the programs of one tool server. The number of concurrent programs is limited, and each belongs to the
-// channel that opened it. A program without messages in either direction for `idleMs` is ended. A program that exits
-// before its first message is not restarted immediately, because it would probably exit again. Each such start makes
-// the next delay longer, and a program that sends a message resets the delay. A caller that asks during the delay
-// receives the remaining time.
+// channel that opened it. A program without messages in either direction for `idleMs` is ended. A start fails if the
+// program exits before its first message. After the second failed start in a row, the next start is delayed, because it
+// would probably fail too. Each further failed start makes the delay longer, and a program that sends a message resets
+// the delay. A caller that asks during the delay receives the remaining time.
 import type { Clock, Timer } from '../base/clock.ts';
 import { type Channel, type ChannelListener, UpstreamDown, upstreamBounds } from './upstream.ts';
 import { type Command, type StartDeps, type StartedProgram, startProgram } from './program.ts';
 
 export interface Programs {
-  /** Rejects with an `UpstreamDown`. */
+  /** Starts a program. Rejects with an `UpstreamDown`. */
   open(listener: ChannelListener): Promise<Channel>;
   /** Ends all programs. Resolves when they have exited. No program can be opened afterwards. */
   close(): Promise<void>;
@@ -18,9 +18,11 @@ export interface ProgramDeps extends Pick<StartDeps, 'env'> {
   readonly clock: Pick<Clock, 'now' | 'after'>;
 }
 
-/** Longer than any call without messages should take. */
+/** After this time without messages, in ms, a program is ended. No call should be silent for so long. */
 const idleMs = 3_600_000;
-/** Doubled with each failed start after the second. */
+/**
+ * The delay after the second failed start in a row, in ms. It is doubled with each further failed start, up to `max`.
+ */
 const waitMs = { first: 1_000, max: 30_000 } as const;
 
 export function createPrograms(deps: ProgramDeps, command: Command, max: number = upstreamBounds.programs): Programs {
@@ -30,8 +32,8 @@ export function createPrograms(deps: ProgramDeps, command: Command, max: number 
 class ServerPrograms implements Programs {
   readonly #running = new Set<Channel>();
   /**
-   * Programs that were asked to end and have not exited yet. They count against the limit only when there are `max` of
-   * them.
+   * Programs that were asked to end and have not exited yet. They have a limit of their own: no program is started
+   * while there are `max` of them.
    */
   readonly #ending = new Set<Channel>();
   #opening = 0;

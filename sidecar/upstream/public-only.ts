@@ -1,6 +1,6 @@
-// Connections to servers that a workspace has defined, of the proxy of a sidecar and of the runs of a control plane. The
-// address must be public at the time of the connection, so neither a changed DNS result nor an address in a URL leads
-// into the private network.
+// Makes connections to servers that a workspace has defined, for the proxy of a sidecar and for the runs of a control
+// plane. The address must be public at the time of the connection, so neither a changed DNS result nor an address in a
+// URL leads into the private network.
 import { lookup } from 'node:dns/promises';
 import { isIP, type LookupFunction } from 'node:net';
 import { callbackify } from 'node:util';
@@ -23,28 +23,36 @@ export interface AddressRules {
   readonly resolve: Resolve;
 }
 
-/** We refuse to connect to the address. Every other `UpstreamDown` is a failure of the server. */
+/**
+ * The connection is refused because the address is not allowed. Every other `UpstreamDown` is a failure of the server.
+ */
 export class AddressRefused extends UpstreamDown {}
 
 const notPublic = 'is not at a public address; TOLLGATE_ALLOW_PRIVATE_TOOL_SERVERS=true would allow it';
-// A single text for both causes, because it must not reveal which internal names exist.
+// The text is the same for both causes, because it must not reveal which internal names exist.
 const notPublicName =
   'is not at a public address, or has a name that does not resolve; TOLLGATE_ALLOW_PRIVATE_TOOL_SERVERS=true would allow private ones';
 
-/** For an address in the URL no name is resolved, so the address is checked here. */
+/**
+ * Returns a problem if the host in the URL is itself an address that is not public. Null: there is no problem. No name
+ * is resolved for such a URL, so the address is checked here.
+ */
 export function literalAddressProblem(url: URL): string | null {
   const host = url.hostname.replace(/^\[|\]$/g, '');
   return isIP(host) !== 0 && !isPublicAddress(host) ? notPublic : null;
 }
 
-/** Its connections fail with an `UpstreamDown` if the name has no address, or one that is not allowed. */
+/**
+ * Creates an HTTP agent. Its connections fail with an `UpstreamDown` if the name has no address, or has an address that
+ * is not allowed.
+ */
 export function createAgent({ allowPrivate, resolve }: AddressRules): Agent {
   const refusal = (): UpstreamDown =>
     allowPrivate ? new UpstreamDown('has a name that does not resolve') : new AddressRefused(notPublicName);
   const findAddresses = callbackify(async (hostname: string): Promise<readonly Address[]> => {
     const all = await resolve(hostname).catch(() => []);
     if (all.length === 0) throw refusal();
-    // One private address is enough for a refusal, because the connection may use any of them.
+    // One private address is enough for a refusal, because the connection may use any of the addresses.
     if (!allowPrivate && !all.every(({ address }) => isPublicAddress(address))) throw refusal();
     return all;
   });

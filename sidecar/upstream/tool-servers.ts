@@ -1,11 +1,12 @@
 // Finds the tool servers behind this sidecar by name, and how to reach each: those of the gateway file, and those that
 // the control plane defines. The file has priority. The control plane's definitions come with every snapshot, so
 // changes apply as fast as rule changes. A snapshot never contains the values of headers and variables, which are in
-// the file. It represents the wishes of a workspace and not of this sidecar's operator. Therefore its programs are
-// started only if `TOLLGATE_TOOL_COMMANDS` names them, and its addresses must be public.
+// the file. A snapshot expresses what a workspace wants, and not what this sidecar's operator wants. Therefore the
+// programs of a snapshot are started only if `TOLLGATE_TOOL_COMMANDS` names them. The addresses of a snapshot must be
+// public, if the operator does not allow private ones.
 //
 // States: a server remains the same object while its definition is unchanged. When the definition changes or
-// disappears, the server ends with all its programs, and a new object replaces it.
+// disappears, the server ends with all its programs. For a changed definition, a new object replaces it.
 import type { CompiledServer, CompiledTarget } from '@tollgate/proto/contract';
 import { serverUrlProblem } from '@tollgate/proto/contract';
 import type { Index } from '../engine/decide/build-index.ts';
@@ -17,7 +18,7 @@ import { createAgent, literalAddressProblem, type Resolve } from './public-only.
 interface UpstreamRules {
   /** Allows plain HTTP and addresses that are not public. */
   readonly allowPrivate: boolean;
-  /** Programs that the control plane may have started here. */
+  /** The programs that this sidecar may start for the control plane. */
   readonly commands: readonly string[];
 }
 
@@ -28,7 +29,7 @@ export interface UpstreamDeps extends ProgramDeps {
 }
 
 export interface Upstreams extends ToolServers {
-  /** Applies a new snapshot: ends servers that it no longer defines, or defines differently. */
+  /** Applies a new snapshot: ends servers that the snapshot no longer defines, or defines differently. */
   follow(index: Index): void;
   /** Ends every program and connection. */
   close(): Promise<void>;
@@ -38,8 +39,8 @@ interface HeldServer extends ToolServer {
   readonly definition: string;
   admitted: ToolServer['admitted'];
   /**
-   * The snapshot of `admitted`, while the server is held. Null: the server has ended, and only open connections
-   * reference it.
+   * The snapshot that `admitted` comes from, while the server is in use. Null: the server has ended, and only open
+   * connections reference it.
    */
   index: Index | null;
   readonly end: () => Promise<void>;
@@ -113,7 +114,7 @@ export function createUpstreams({ file, rules, resolve, ...programs }: UpstreamD
   };
 }
 
-/** Null: no server of that name is defined, or the name is an HTTP tool here. */
+/** Returns the definition of a server. Null: no server of that name is defined, or the name is an HTTP tool here. */
 function targetOf(file: GatewayFile, index: Index, name: string): Target | null {
   const own = file.mcpServers.get(name);
   if (own !== undefined && own.kind !== 'values') return own;
@@ -128,7 +129,10 @@ function admittedOf(file: GatewayFile, index: Index, name: string): ToolServer['
   return new Map(said === null ? theirs : Object.entries(said));
 }
 
-/** The reason why the operator of this sidecar does not permit access to it. */
+/**
+ * Returns why the settings of this sidecar do not permit a program or an address that the control plane defines. Null:
+ * they permit it.
+ */
 function targetProblem(target: CompiledTarget, { allowPrivate, commands }: UpstreamRules): string | null {
   if (target.kind === 'command')
     return commands.includes(target.program) ? null : 'is a program that TOLLGATE_TOOL_COMMANDS of this sidecar does not name';
@@ -140,7 +144,10 @@ function targetProblem(target: CompiledTarget, { allowPrivate, commands }: Upstr
 const valuesOf = (own: FileServer | undefined): Extract<FileServer, { kind: 'values' }> =>
   own?.kind === 'values' ? own : { kind: 'values', headers: {}, env: {} };
 
-/** A problem text if values are missing: the control plane lists their names, but the file has no values for them. */
+/**
+ * Returns a problem if values are missing: the control plane lists the names of the values, but the file does not
+ * contain them. Null: no value is missing.
+ */
 function missing(name: string, target: CompiledTarget, own: FileServer | undefined): string | null {
   const [what, wanted, given] =
     target.kind === 'url'

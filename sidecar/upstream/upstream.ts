@@ -1,14 +1,17 @@
-// Interfaces between the MCP proxy and the tool servers behind it. `tool-servers.ts` reads the definitions (file,
-// snapshot) and starts programs. The proxy decides about each message before a server receives it.
+// Defines the interfaces between the MCP proxy and the tool servers behind it. `tool-servers.ts` reads the definitions
+// (file, snapshot) and starts programs. The proxy decides about each message before a server receives it.
 import type { Dispatcher } from 'undici';
 import type { Index } from '../engine/decide/build-index.ts';
 
 export interface ToolServers {
-  /** The server of that name for callers governed by this snapshot. Null: there is no such server. */
+  /** Returns the server of that name, for callers that are governed by this snapshot. Null: there is no such server. */
   find(index: Index, name: string): ToolServer | null;
 }
 
-/** The same object is returned while the definition is unchanged, because running state is stored by it. */
+/**
+ * A tool server. `find` returns the same object while the definition is unchanged, because the state of running
+ * programs is stored by this object.
+ */
 export interface ToolServer {
   /** The name in the policy: its tool `t` is `<name>.t`. */
   readonly name: string;
@@ -26,8 +29,8 @@ export type Reach =
       /** The server's own credentials. They override the client's headers. */
       readonly headers: Readonly<Record<string, string>>;
       /**
-       * If a workspace, and not this sidecar's operator, configured the address, connects only to public addresses. It
-       * refuses others with an `UpstreamDown`.
+       * Makes the connections. It connects only to public addresses if a workspace configured the address (and not this
+       * sidecar's operator) and private ones are not allowed. It refuses others with an `UpstreamDown`.
        */
       readonly dispatcher: Dispatcher;
     }
@@ -38,28 +41,32 @@ export type Reach =
     }
   | {
       readonly kind: 'unreachable';
-      /** What is missing and where to configure it, for a 503. */
+      /** Why the server cannot be reached and where to configure this. It is the text of an answer with status 503. */
       readonly problem: string;
     };
 
-/** JSON-RPC in both directions, one message at a time, in order. */
+/** A connection to a program. It carries JSON-RPC in both directions, one message at a time, in order. */
 export interface Channel {
   /**
-   * Sends one message as JSON text without a line break. Resolves when it is passed on. Rejects with an `UpstreamDown`.
+   * Sends one message as JSON text without a line break. Resolves when the message was written to the program. Rejects
+   * with an `UpstreamDown`.
    */
   send(message: string): Promise<void>;
-  /** Ends the program. `closed` is called when it has exited. May be called repeatedly. */
+  /** Ends the program. `closed` is called when the program has exited. May be called repeatedly. */
   close(): void;
 }
 
 export interface ChannelListener {
   /**
-   * Receives one message as written, of at most `upstreamBounds.messageBytes`, or of less if the channel was opened with
-   * a smaller limit. A longer message ends the channel. The
-   * channel reads nothing more until the returned promise has settled, so a flood waits in the program and not here.
+   * Receives one message exactly as the program wrote it. Its maximum size is `upstreamBounds.messageBytes`, or less if
+   * the channel was opened with a smaller limit. A longer message ends the channel. The channel reads nothing more
+   * until the returned promise has settled, so a flood of messages waits in the program and not here.
    */
   message(bytes: Uint8Array): void | Promise<void>;
-  /** No more messages come, and `closed` is called after the program has exited. Called at most once, as `closed`. */
+  /**
+   * The program is being ended: it receives no more messages. `closed` is called after it has exited. Called at most
+   * once, with the same reason as `closed`.
+   */
   ending?(problem: string): void;
   /** The channel is closed. Called once, with a reason without secrets, such as `exited with 1`. */
   closed(problem: string): void;
@@ -80,8 +87,8 @@ export const upstreamBounds = {
   programsOfKey: 8,
   connectMs: 10_000,
   /**
-   * Timeout until a server begins to answer. Some servers answer only after their work is done. A client that does not
-   * wait ends it earlier.
+   * Timeout until a server begins to answer. Some servers answer only after their work is done. A client that stops
+   * waiting ends the request earlier.
    */
   headersMs: 1_800_000,
 } as const;

@@ -30,15 +30,16 @@ export async function authenticateRequest(
   if (authorization !== undefined || cookie === undefined) return authenticate(deps, authorization);
   const actor = isToken(cookie) ? await actorOf(deps, 'session', hashToken(cookie)) : null;
   if (actor === null) throw unauthenticated('the session is unknown or has ended; sign in again');
-  // A browser sends the cookie for any page. Only our own pages can read the value for the header.
+  // A browser also sends the cookie with requests that pages of other sites cause. Only our own pages can read the
+  // value of the header.
   if (!changesNothing.has(method) && !isCsrfOf(cookie, csrf ?? ''))
     throw forbidden('a change with a session cookie needs the header X-CSRF-Token; its value is `csrf` of GET /{workspace}/admin/session');
   return actor;
 }
 
 /**
- * Authenticates by key only. `authorization` is the unchanged header. Throws `unauthenticated`, which never says which
- * of the reasons applies.
+ * Authenticates by key only. `authorization` is the unchanged header. Throws `unauthenticated`, which never tells why
+ * the key is not valid.
  */
 export async function authenticate(deps: AuthenticateDeps, authorization: string | undefined): Promise<Actor> {
   const key = bearer.exec(authorization ?? '')?.[1];
@@ -48,7 +49,7 @@ export async function authenticate(deps: AuthenticateDeps, authorization: string
   return actor;
 }
 
-/** Null if the text is not a valid key of a workspace at this moment. */
+/** Returns the actor of a key. Null if the text is not a valid key of a workspace at this moment. */
 async function actorOfKey(deps: AuthenticateDeps, key: string): Promise<Actor | null> {
   const parsed = parseKey(key);
   if (parsed === null) return null;
@@ -60,13 +61,13 @@ const actorOf = ({ pool, clock }: AuthenticateDeps, kind: Actor['credential']['k
   findActor(pool, { kind, hash }, clock());
 
 /**
- * Reads the current state of an actor that was authenticated before. Used for connections that stay open. Null if its
- * credential is no longer valid.
+ * Reads the current state of an actor that was authenticated before. Used for connections that stay open. Null if the
+ * actor's credential is no longer valid.
  */
 export const stillStands = ({ pool, clock }: AuthenticateDeps, { credential }: Actor): Promise<Actor | null> =>
   findActor(pool, credential, clock());
 
-/** The slug in a path must be that of the key or session. */
+/** Throws `forbidden` if the key or session is not of the workspace that the path names. */
 export function requireWorkspace({ slug, credential }: Actor, named: string): void {
   if (slug !== named) throw forbidden(`this ${credential.kind} belongs to a different workspace`);
 }

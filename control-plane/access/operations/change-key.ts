@@ -1,5 +1,5 @@
-// Revokes, rotates and narrows keys. Sessions that were opened with a key end when its secret ends. Only owners can
-// change keys that belong to an owner.
+// Revokes, rotates and narrows keys. When the secret of a key stops working, the sessions that were opened with the key
+// end too. Only owners can change keys that belong to an owner.
 import { hasScope, type Scope } from '@tollgate/proto/contract';
 import { isAtMost } from '../rules/access.ts';
 import { type ApiKey, isId, makeSecret } from '../rules/key.ts';
@@ -31,7 +31,7 @@ export const rotateKey = writeOperation('key.rotate', async (write, id: string) 
   const key = await touchable(write, id);
   if (key.expiresAt !== null && key.expiresAt <= now)
     throw conflict('the key has expired, and a new secret would not extend it; issue another key');
-  // The member that rotates a key holds it afterwards.
+  // The member who rotates a key knows its new secret. So the member must have the permissions of the key.
   requireScopes(actor, key.scopes);
   requireBounds(actor, key);
   const secret = makeSecret(deps.random, actor.slug);

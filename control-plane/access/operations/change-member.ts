@@ -1,7 +1,7 @@
 // Changes and removes members. A workspace always keeps an owner, and only owners can change owners. An actor that
 // raises a role or changes an e-mail must have all permissions that the member could have afterwards
-// (`requireMembership`). Keys for the member that were made by a member of a lower role are revoked when the role
-// rises. A session that was possibly opened through an e-mail ends when the e-mail changes.
+// (`requireMembership`). When a member's role rises, the member's keys whose secret was shown to a person with a lower
+// role are revoked. When an e-mail changes, the sessions that were possibly opened through the old e-mail end.
 import { documentKey, type Part, parts, type Role } from '@tollgate/proto/contract';
 import { isAtMost } from '../rules/access.ts';
 import { checkEmail, type Member } from '../rules/member.ts';

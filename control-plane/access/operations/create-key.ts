@@ -14,7 +14,7 @@ import { type Write, writeOperation } from '../operation.ts';
 export interface NewKey {
   readonly name: string;
   readonly scopes: readonly Scope[];
-  /** Makes the key a personal key of that member. */
+  /** If given, the key is a personal key of this member. */
   readonly uid?: string | undefined;
   readonly tier?: Tier | undefined;
   readonly agent?: string | undefined;

@@ -1,5 +1,5 @@
 // Opens console sessions, for a key or for a member. If the key is revoked or the member is removed at the same time,
-// the opening either waits for that and is refused, or the new session is ended by it.
+// no session remains: either the opening waits and is refused, or the revocation or removal ends the new session.
 import type pg from 'pg';
 import type { Actor } from '../rules/actor.ts';
 import { makeId } from '../rules/key.ts';
@@ -13,13 +13,13 @@ import type { OperationDeps } from '../operation.ts';
 type SessionDeps = Pick<OperationDeps, 'pool' | 'clock' | 'random'>;
 
 export interface OpenSession {
-  /** For the cookie. No other component receives it. */
+  /** The token for the cookie. It is used for nothing else. */
   readonly token: string;
   readonly csrf: string;
   readonly expiresAt: Date;
 }
 
-/** The session has the key's scopes, pins and role, and ends with the key. */
+/** Opens a session for a key. The session has the key's scopes, pins and role, and ends with the key. */
 export function openSession(
   deps: SessionDeps,
   { credential, keyId, workspaceId }: Pick<Actor, 'credential' | 'keyId' | 'workspaceId'>,
@@ -31,7 +31,7 @@ export function openSession(
   });
 }
 
-/** Runs in the caller's transaction. */
+/** Creates a session in the caller's transaction. */
 export async function insertFresh(
   { clock, random }: SessionDeps,
   client: pg.PoolClient,

@@ -5,7 +5,7 @@ import { findMember, listMembers as listStored } from '../store/members.ts';
 import type { Queryable } from '../../database/transaction.ts';
 import { readOperation } from '../operation.ts';
 
-/** Throws `not_found`. */
+/** Returns a member; throws `not_found` if it does not exist. */
 export async function requireMember(db: Queryable, workspaceId: number, uid: string): Promise<Member> {
   const member = isUid(uid) ? await findMember(db, workspaceId, uid) : null;
   if (member === null) throw notFound('there is no such member');

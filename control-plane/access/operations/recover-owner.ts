@@ -1,6 +1,6 @@
-// Creates a key with all scopes for an owner of a workspace, without a key of a member. A person who can write to the
+// Creates a key with all scopes for an owner of a workspace. The caller needs no key. A person who can write to the
 // database asks for it on the command line; it is not part of the API. An admin event records it, and running control
-// planes are notified as of any other write.
+// planes are notified as after any other write.
 
 import { makeId, makeSecret, ownersKey } from '../rules/key.ts';
 import { hasTable } from '../../database/deployment.ts';
@@ -14,15 +14,15 @@ import type { OperationDeps } from '../operation.ts';
 
 export type OwnerRecovery =
   | { readonly kind: 'recovered'; readonly id: string; readonly uid: string; readonly key: string }
-  /** Nothing was done, for this reason. */
+  /** `refused`: nothing was done, for this reason. */
   | { readonly kind: 'refused'; readonly reason: string };
 
 const refused = (reason: string): OwnerRecovery => ({ kind: 'refused', reason });
 
-/** The subject in the event, because no member's key made the change. */
+/** The name of the actor in the event. No member's key made the change. */
 const operator = 'operator';
 
-/** Creates the key for the oldest owner. */
+/** Creates the key for the owner who was added first. */
 export async function recoverOwner(
   { pool, random, clock }: Pick<OperationDeps, 'pool' | 'random' | 'clock'>,
   workspace: string,

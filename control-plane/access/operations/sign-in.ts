@@ -85,8 +85,8 @@ function requireIssuer({ issuer }: SignInDeps): Issuer {
 const issuersFault: ReadonlySet<string> = new Set(['server_error', 'temporarily_unavailable']);
 
 /**
- * Handles the error that the issuer sends instead of a code. The error is repeated only if it has the form that the
- * protocol defines.
+ * Throws a refusal if the issuer has sent an error instead of a code. The name of the error is repeated only if it has
+ * the form that the protocol defines.
  */
 function refuseIfRefused(error: string | null): void {
   if (error === null) return;

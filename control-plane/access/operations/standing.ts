@@ -1,5 +1,5 @@
-// For long answers: checks whether the caller may still receive them. A revoked key, an ended session, a removed member
-// or a lost role takes effect within `recheckMs` and the time of one query.
+// Checks during long answers whether the caller may still receive them. A revoked key, an ended session, a removed
+// member or a lost role takes effect within `recheckMs` and the time of one query.
 import { type Action, requireAccess } from '../rules/access.ts';
 import type { Actor } from '../rules/actor.ts';
 import { unauthenticated } from '../../base/refusal.ts';
@@ -8,7 +8,10 @@ import type { OperationDeps } from '../operation.ts';
 
 export const recheckMs = 2_000;
 
-/** Call this before each item. It throws the refusal. It does no query until the last check is `everyMs` old. */
+/**
+ * Returns a function to be called before each item. It throws a refusal if the caller may no longer receive the answer.
+ * It queries the database only if the last check is at least `everyMs` old.
+ */
 export function createStanding(
   deps: Pick<OperationDeps, 'pool' | 'clock'>,
   asker: Actor,

@@ -1,5 +1,5 @@
-// Console sessions: a client exchanges a key for a cookie that scripts cannot read. A session changes nothing in the
-// workspace.
+// Console sessions: a client exchanges a key for a cookie that scripts cannot read. Opening and ending a session
+// changes no other data of the workspace.
 import { roles, scopes } from '@tollgate/proto/contract';
 import type { FastifyInstance } from 'fastify';
 import { csrfOf } from '../rules/session.ts';

@@ -12,7 +12,10 @@ import { describe } from '../../http/describe.ts';
 import { createRateLimit } from '../../base/rate-limit.ts';
 import { inWorkspace } from '../../http/shapes.ts';
 
-/** Each sign-in uses a database row for ten minutes, and any client may begin one without authentication. */
+/**
+ * Limit for each address. It is needed because each sign-in uses a database row for ten minutes, and any client may
+ * begin one without authentication.
+ */
 const signInsPerMinute = 30;
 const tag = 'Access';
 const refusals = ['not_found', 'forbidden', 'upstream_failed'] as const;

@@ -29,7 +29,7 @@ const access = {
   'agent.delete': { scope: 'agents.write', roles: anybody },
   'run.start': { scope: 'agents.write', roles: anybody },
   // The content of a run is as private as its entries in the audit log. A key that explicitly names the audit scope can
-  // read it. A `*` is not sufficient, because most keys have it.
+  // read the runs of others. The scope `*` is not sufficient, because most keys have it.
   'run.read': { scope: 'agents.read', or: 'admin.audit.read', roles: anybody, others: leads },
   'run.cancel': { scope: 'agents.write', roles: anybody, others: leads },
 
@@ -85,8 +85,8 @@ const access = {
 export type Action = keyof typeof access;
 
 /**
- * The scopes of a session that depends on a member and not on a key: everything that the role permits. The only
- * exception is the audit, which is for sessions of owners and admins.
+ * Returns the scopes of a session that depends on a member and not on a key: everything that the role permits. The only
+ * exception is the audit log: only sessions of owners and admins can read it.
  */
 export function scopesOfMember(role: Role): readonly string[] {
   if (isLead(role)) return ['*'];
@@ -107,7 +107,9 @@ export function requireAccess(actor: Actor, action: Action): void {
   if (!needed.roles.includes(actor.role)) throw forbidden(`only ${listed(needed.roles)} may do this`);
 }
 
-/** For actions that a member can do for themselves, and only some roles can do for others. */
+/**
+ * Checks an action that a member can do for themselves, and that only some roles can do for others. Throws `forbidden`.
+ */
 export function requireAccessTo(actor: Actor, action: Action, uid: string): void {
   const { others }: Access = access[action];
   if (actor.uid === uid || others === undefined || others.includes(actor.role)) return;

@@ -16,10 +16,13 @@ export interface Actor {
   readonly slug: string;
   /** The database's epoch at the time of the authentication. */
   readonly epoch: string;
-  /** The workspace's revision at the same time. */
+  /** The workspace's revision at the time of the authentication. */
   readonly revision: number;
   readonly credential: Credential;
-  /** The key, also for a session that depends on a key. `session:<session id>` if the session depends on a member. */
+  /**
+   * The id of the key; for a session that depends on a key, the id of that key. `session:<session id>` if the session
+   * depends on a member.
+   */
   readonly keyId: string;
   /** The uid of a personal key's member; `apikey:<key id>` for a service key. */
   readonly sub: string;

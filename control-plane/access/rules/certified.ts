@@ -1,6 +1,6 @@
-// Reads from a client's certificate whom it names: a URI among its alternative names. Pure.
-//   tollgate://workspace/<slug>/key/<key id>             for a client that used a key
-//   tollgate://cluster/ns/<namespace>/sa/<service account>/pod/<name>
+// Reads the identity of a client from a URI in its certificate's alternative names. The URI is
+// `tollgate://workspace/<slug>/key/<key id>` for a client that used a key, and
+// `tollgate://cluster/ns/<namespace>/sa/<service account>/pod/<name>` for a pod. Pure.
 import { isSlug } from '@tollgate/proto/contract';
 
 export type CertifiedPeer =
@@ -12,7 +12,7 @@ const keyForm = /^tollgate:\/\/workspace\/([a-z0-9-]{1,40})\/key\/([A-Za-z0-9_-]
 /** DNS labels and subdomains, as in names of Kubernetes. */
 const podForm = /^tollgate:\/\/cluster\/ns\/([a-z0-9-]{1,63})\/sa\/([a-z0-9.-]{1,253})\/pod\/([a-z0-9.-]{1,253})$/;
 
-/** Throws if a part is not a valid name. */
+/** Returns the URI of an identity. Throws if a part is not a valid name. */
 export function uriOf(certified: CertifiedPeer): string {
   const uri =
     certified.kind === 'key'
@@ -31,8 +31,9 @@ export function parseUri(uri: string): CertifiedPeer | null {
 }
 
 /**
- * Why a key of this workspace must not be used with a certificate of these names, in Node's format (`URI:…, DNS:…`);
- * null: it can be used. A certificate without a name of ours, such as those of other issuers, can be used with any key.
+ * Returns why a key of this workspace must not be used with a client certificate; null: it can be used.
+ * `alternativeNames`: the names in the certificate, in Node's format (`URI:…, DNS:…`). A certificate without a name of
+ * ours, for example one of another issuer, can be used with any key.
  */
 export function certificateProblem(alternativeNames: string, workspace: string): string | null {
   // Node puts quotes around a name that could be read as several names.

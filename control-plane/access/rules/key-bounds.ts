@@ -4,11 +4,11 @@ import type { KeyPins } from './key.ts';
 
 export interface KeyBounds {
   readonly pins: KeyPins;
-  /** Null: never. */
+  /** When the key expires; null: never. */
   readonly expiresAt: Date | null;
 }
 
-/** Fills values that are missing in `asked` with those of `giver`. */
+/** Returns the bounds of `asked`. Missing values are taken from `giver`. */
 export const inheritBounds = ({ pins, expiresAt }: KeyBounds, asked: KeyBounds): KeyBounds => ({
   pins: {
     tier: asked.pins.tier ?? pins.tier,
@@ -20,7 +20,7 @@ export const inheritBounds = ({ pins, expiresAt }: KeyBounds, asked: KeyBounds):
 
 const pinNames = ['tier', 'agent', 'client'] as const satisfies readonly (keyof KeyPins)[];
 
-/** The bound of `giver` that `given` would exceed, in words; or null. */
+/** Returns, in words, the bound of `giver` that `given` would exceed; null: none. */
 export function brokenBound(giver: KeyBounds, given: KeyBounds): string | null {
   const pin = pinNames.find((name) => giver.pins[name] !== null && given.pins[name] !== giver.pins[name]);
   if (pin !== undefined) return `its pin of ${pin} to ${JSON.stringify(giver.pins[pin])}`;

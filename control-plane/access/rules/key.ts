@@ -1,4 +1,4 @@
-// Keys: how a key is made, and what is stored of it. The key itself is shown once and never stored.
+// Defines how a key is made, and what is stored of it. The key itself is shown once and never stored.
 import { hashKey, nameProblem, type Tier } from '@tollgate/proto/contract';
 import { problem, type Problem } from '@tollgate/proto/shape';
 
@@ -8,7 +8,7 @@ export interface KeyPins {
   readonly client: string | null;
 }
 
-/** A pin that no call can match would make a useless key. */
+/** Checks that calls can match the pins. Otherwise the key would be useless. */
 export function checkPins({ agent, client }: Pick<KeyPins, 'agent' | 'client'>): readonly Problem[] {
   const wrongAgent = agent === null ? null : nameProblem(agent);
   const wrongClient = client === null ? null : (nameProblem(client) ?? (client.includes('::') ? 'must hold no "::"' : null));
@@ -20,7 +20,7 @@ export interface ApiKey {
   readonly name: string;
   readonly last4: string;
   readonly scopes: readonly string[];
-  /** The member that it acts as; null for a service key. */
+  /** The member that the key acts as; null for a service key. */
   readonly uid: string | null;
   readonly madeBy: string;
   readonly pins: KeyPins;
@@ -43,7 +43,10 @@ const secretLength = 40;
 const idLength = 20;
 const idForm = /^[A-Za-z0-9]{20}$/;
 
-/** Each character is equally likely: bytes above the last whole multiple of the alphabet are discarded. */
+/**
+ * Returns random text in which each character is equally likely. To achieve this, bytes of `limit` and above are
+ * discarded.
+ */
 function randomText(random: RandomBytes, length: number): string {
   const limit = 256 - (256 % letters.length);
   let text = '';
@@ -66,10 +69,10 @@ export function makeSecret(random: RandomBytes, slug: string): FreshSecret {
 
 export const secretOf = (key: string): FreshSecret => ({ key, hash: hashKey(key), last4: key.slice(-4) });
 
-/** The subject that a key acts as. */
+/** Returns the subject that a key acts as. */
 export const subjectOf = (id: string, uid: string | null): string => uid ?? `apikey:${id}`;
 
-/** A personal key of an owner, with all scopes and without expiry. */
+/** Returns a personal key of an owner, with all scopes and without expiry. */
 export const ownersKey = (
   id: string,
   name: string,

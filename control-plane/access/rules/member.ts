@@ -1,4 +1,4 @@
-// The members of a workspace.
+// Defines a member of a workspace, and checks uids and e-mails.
 import { type Role, uidProblem } from '@tollgate/proto/contract';
 import type { Problem } from '@tollgate/proto/shape';
 

@@ -1,4 +1,5 @@
-// Signs in with an OpenID Connect issuer: what is requested from an issuer, and which parts of its answers are used.
+// Defines the data of a sign-in with an OpenID Connect issuer: what is sent to the issuer, what is stored, and which
+// parts of its answers are used.
 import { isUid } from '@tollgate/proto/contract';
 import type { RandomBytes } from './key.ts';
 import { checkEmail } from './member.ts';
@@ -6,8 +7,8 @@ import { hashToken, makeToken } from './session.ts';
 
 export const signInMs = 10 * 60_000;
 /**
- * The maximum number of stored sign-ins, of all workspaces, because every client that reaches the port can begin one.
- * The oldest is deleted when another one begins.
+ * The maximum number of stored sign-ins, over all workspaces. It is needed because every client that reaches the port
+ * can begin a sign-in. Above it, the oldest sign-in is deleted when another one begins.
  */
 export const signInsMax = 10_000;
 
@@ -15,7 +16,7 @@ export const signInsMax = 10_000;
 export interface SignInSecrets {
   readonly state: string;
   readonly nonce: string;
-  /** The verifier of PKCE. */
+  /** The PKCE verifier. */
   readonly verifier: string;
   /** Stored in a cookie. It proves that the returning browser is the one that began the sign-in. */
   readonly browser: string;
@@ -25,7 +26,7 @@ export interface SignInSecrets {
 export interface SignIn {
   readonly stateHash: string;
   readonly browserHash: string;
-  /** A slug, whether such a workspace exists or not. */
+  /** The slug of the workspace, whether the workspace exists or not. */
   readonly workspace: string;
   readonly verifier: string;
   readonly nonce: string;
@@ -35,13 +36,13 @@ export interface SignIn {
 
 /** The identity that the issuer confirms, as far as it can match a member. */
 export interface Identity {
-  /** Null if it cannot be a uid. */
+  /** The subject at the issuer; null if it cannot be a uid. */
   readonly sub: string | null;
   /** Null if the issuer has not verified it, or if it is not an e-mail address. */
   readonly email: string | null;
 }
 
-/** `claims` come from the issuer and can contain anything. */
+/** Reads the identity from the claims of a token. They come from the issuer and can contain anything. */
 export function identityFrom({ sub, email, email_verified: verified }: Readonly<Record<string, unknown>>): Identity {
   return {
     sub: typeof sub === 'string' && isUid(sub) ? sub : null,
@@ -53,7 +54,10 @@ export function identityFrom({ sub, email, email_verified: verified }: Readonly<
 export interface Issuer {
   /** The URL where the browser signs in. */
   authorizationUrl(secrets: SignInSecrets): Promise<URL>;
-  /** `answer`: the query with which the browser returned. Throws `forbidden` if it does not prove the identity. */
+  /**
+   * Returns the identity that the issuer confirms. `answer`: the query with which the browser returned. Throws
+   * `forbidden` if the answer does not prove the identity.
+   */
   identify(
     answer: URLSearchParams,
     expected: { readonly state: string; readonly nonce: string; readonly verifier: string },
@@ -72,7 +76,10 @@ export const signInOf = (
   rest: Pick<SignIn, 'workspace' | 'returnTo' | 'expiresAt'>,
 ): SignIn => ({ stateHash: hashToken(state), browserHash: hashToken(browser), verifier, nonce, ...rest });
 
-/** Printable ASCII, because browsers drop control characters and read a backslash as a slash. */
+/**
+ * A path of printable ASCII characters without a backslash: browsers drop control characters, and read a backslash as a
+ * slash.
+ */
 const localPathForm = /^\/(?!\/)[!-[\]-~]{0,2047}$/;
 
 /** Whether a browser that follows the path stays on this origin. */

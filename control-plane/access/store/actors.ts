@@ -1,6 +1,6 @@
 // Finds the actor of a key or a session at an instant. Both depend on a member: the member that the key acts as, or
-// else the member who made the key, or the member that an issuer recognised. Without that member, and without its key,
-// a credential is invalid.
+// else the member who made the key, or the member that an issuer recognised. A credential is invalid if this member, or
+// the key of a session, is not valid any more.
 import { isRole } from '@tollgate/proto/contract';
 import { scopesOfMember } from '../rules/access.ts';
 import type { Actor, Credential } from '../rules/actor.ts';
@@ -64,8 +64,8 @@ function actorFromRow(kind: Credential['kind'], row: ActorRow): Actor {
 }
 
 /**
- * Null if no credential with that hash is valid at `now`: it is unknown, revoked, rotated, ended or expired, or its
- * member no longer exists.
+ * Returns the actor. Null if no credential with this hash is valid at `now`: it is unknown, revoked, rotated, ended or
+ * expired, or its member no longer exists.
  */
 export async function findActor(db: Queryable, { kind, hash }: Pick<Credential, 'kind' | 'hash'>, now: Date): Promise<Actor | null> {
   const { rows } = await db.query<ActorRow>(selects[kind], [hash, now]);

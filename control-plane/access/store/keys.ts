@@ -65,7 +65,7 @@ export async function insertKey(db: Queryable, workspaceId: number, key: ApiKey,
   );
 }
 
-/** `by`: the member who receives the new secret. */
+/** Replaces the secret of a key. `by`: the member who receives the new secret. */
 export async function replaceSecret(db: Queryable, workspaceId: number, id: string, secret: FreshSecret, by: string): Promise<void> {
   await db.query('update api_key set hash = $3, last4 = $4, secret_by = $5 where workspace_id = $1 and id = $2', [
     workspaceId,
@@ -84,7 +84,9 @@ export async function revokeKey(db: Queryable, workspaceId: number, id: string, 
   await db.query('update api_key set revoked_at = $3 where workspace_id = $1 and id = $2 and revoked_at is null', [workspaceId, id, at]);
 }
 
-/** Locks the key against changes until the transaction ends. False if no unrevoked key has this hash. */
+/**
+ * Locks the key against changes until the transaction ends. Returns false if no key has this hash, or if it is revoked.
+ */
 export async function holdKey(db: Queryable, hash: string): Promise<boolean> {
   const { rowCount } = await db.query('select 1 from api_key where hash = $1 and revoked_at is null for share', [hash]);
   return rowCount === 1;
@@ -128,8 +130,8 @@ export async function revokeKeysFromBelow(db: Queryable, workspaceId: number, ui
 const standing = `api_key k join member m on m.workspace_id = k.workspace_id and m.uid = coalesce(k.uid, k.made_by)`;
 
 /**
- * For the compiler: all keys that are not revoked and whose member still exists. Lists keys with these ids, or all
- * keys.
+ * Lists keys for the compiler: those that are not revoked and whose member still exists. `ids`: only these keys; null:
+ * all keys.
  */
 export async function listStandingKeys(
   db: Queryable,

@@ -21,7 +21,7 @@ const memberFromRow = (row: MemberRow): Member => ({
   createdAt: row.created_at,
 });
 
-/** Lists members with these uids, or all members. */
+/** Lists the members with these uids; null: all members. */
 export async function listMembers(db: Queryable, workspaceId: number, uids: readonly string[] | null = null): Promise<readonly Member[]> {
   const { rows } = await db.query<MemberRow>(
     `select ${columns} from member where workspace_id = $1 and ${among('uid', '$2')} order by uid`,
@@ -35,7 +35,8 @@ export async function findMember(db: Queryable, workspaceId: number, uid: string
   return rows[0] === undefined ? null : memberFromRow(rows[0]);
 }
 
-// The collation "C" folds only ASCII letters. No other letter can then become a letter of another person's address.
+// With the collation "C", `lower` changes only ASCII letters. No other letter can then become a letter of another
+// person's address.
 const sameEmail = (parameter: string): string => `lower(email collate "C") = lower(${parameter}::text collate "C")`;
 
 /**

@@ -12,7 +12,7 @@ export interface NewSession {
   readonly createdAt: Date;
 }
 
-/** Deletes the oldest sessions of the same key or member if their number would exceed the maximum. */
+/** Stores a session. If there would be too many, deletes the oldest sessions of the same key or member. */
 export async function insertSession(db: Queryable, workspaceId: number, session: NewSession): Promise<void> {
   const { id, hash, on, expiresAt, createdAt } = session;
   const [keyId, uid] = 'keyId' in on ? [on.keyId, null] : [null, on.uid];
@@ -37,19 +37,19 @@ export async function deleteSession(db: Queryable, hash: string): Promise<void> 
 }
 
 /**
- * Call after the key was changed. A session that is created at the same time waits for the key's lock, and is therefore
- * visible here.
+ * Deletes the sessions of a key. Call this after the key was changed: a session that is created at the same time waits
+ * for the key's lock, and is therefore visible here.
  */
 export async function deleteSessionsOfKey(db: Queryable, workspaceId: number, keyId: string): Promise<void> {
   await db.query('delete from session where workspace_id = $1 and key_id = $2', [workspaceId, keyId]);
 }
 
-/** Deletes sessions that an issuer opened. Call after the member was changed. */
+/** Deletes the member's sessions that were opened through an issuer. Call this after the member was changed. */
 export async function deleteSessionsOnMember(db: Queryable, workspaceId: number, uid: string): Promise<void> {
   await db.query('delete from session where workspace_id = $1 and uid = $2', [workspaceId, uid]);
 }
 
-/** Deletes sessions of the member and sessions of the member's keys. Call after the keys were revoked. */
+/** Deletes the sessions of the member and of the member's keys. Call this after the keys were revoked. */
 export async function deleteSessionsOfMember(db: Queryable, workspaceId: number, uid: string): Promise<void> {
   await db.query(
     `delete from session where workspace_id = $1 and (uid = $2 or key_id in

@@ -3,8 +3,8 @@ import { type SignIn, signInsMax } from '../rules/sign-in.ts';
 import type { Queryable } from '../../database/transaction.ts';
 
 /**
- * Deletes the oldest sign-ins above the maximum. Therefore no client can stop others from signing in by starting many
- * sign-ins.
+ * Stores a sign-in and deletes the oldest ones above the maximum. New sign-ins are never refused, so a client that
+ * starts many of them does not stop others from signing in.
  */
 export async function insertSignIn(db: Queryable, signIn: SignIn): Promise<void> {
   const { stateHash, browserHash, workspace, verifier, nonce, returnTo, expiresAt } = signIn;
@@ -18,7 +18,9 @@ export async function insertSignIn(db: Queryable, signIn: SignIn): Promise<void>
   );
 }
 
-/** Null if that browser has no such sign-in, or if it was already used. */
+/**
+ * Returns a sign-in and deletes it. Null if this browser has no such sign-in, or if it was already used or has expired.
+ */
 export async function takeSignIn(
   db: Queryable,
   { stateHash, browserHash }: Pick<SignIn, 'stateHash' | 'browserHash'>,

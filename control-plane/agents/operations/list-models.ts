@@ -1,4 +1,4 @@
 import { readOperation } from '../../access/operation.ts';
 
-/** The catalogue with current prices. It is the same for every workspace. */
+/** Returns the catalogue with current prices. It is the same for every workspace. */
 export const listModels = readOperation('agent.read', async ({ catalogue, clock }) => catalogue.list(clock()));

@@ -9,8 +9,8 @@ const { inWorkspace, bytesInWorkspace } = agentBounds;
 
 /**
  * Throws `conflict` if the write makes the agents too many or too large. A change that does not make its agent larger
- * always passes. A workspace that is above its bounds, because an older version wrote it, can therefore be reduced
- * again. `before`: null for a new agent.
+ * is always accepted. So if an older version stored more than the bounds permit, the workspace can be reduced again.
+ * `before`: null for a new agent.
  */
 export async function requireCapacity(
   { client, workspaceId }: Pick<Write, 'client' | 'workspaceId'>,
@@ -29,6 +29,9 @@ export async function requireCapacity(
   }
 }
 
-/** Measures the same fields as `measureAgents`. Caps and switches are not included, so they can always be changed. */
+/**
+ * Returns the size of the fields that `measureAgents` also measures. Caps and switches are not included, so they can
+ * always be changed.
+ */
 const sizeOf = ({ name, model, systemPrompt, description, icon, enabledTools, scopes }: AgentFields): number =>
   Buffer.byteLength(JSON.stringify([name, model, systemPrompt, description, icon, enabledTools, scopes]));

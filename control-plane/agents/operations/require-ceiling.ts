@@ -1,4 +1,4 @@
-// A member cannot set fields of an agent above what the workspace permits to members.
+// Checks that a member sets no field of an agent above what the workspace permits to members.
 import { isLead } from '../../access/rules/access.ts';
 import type { AgentFields } from '../rules/agent.ts';
 import { aboveCeiling } from '../rules/ceiling.ts';

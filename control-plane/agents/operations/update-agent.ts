@@ -1,7 +1,8 @@
-// PUT writes the known fields and ignores unknown ones. PATCH is the validated path. Only owners and admins can change
-// `suspended`; a member may send it back unchanged. `agents/rules/ceiling.ts` defines which other values a member can
-// set. A change to values that the agent already has leaves no event, no revision and no new `updatedAt`, because
-// events are permanent and any member can write agents.
+// Changes agents. PUT writes the known fields and ignores unknown ones. PATCH also checks the bounds of values and
+// rejects unknown fields. Only owners and admins can change `suspended`; a member may send it back unchanged.
+// `agents/rules/ceiling.ts` defines which other values a member can set. If the agent already has all values, nothing
+// is written: no event, no revision and no new `updatedAt`. The reason is that events are permanent and any member can
+// write agents.
 import { type Action, isLead } from '../../access/rules/access.ts';
 import type { Actor } from '../../access/rules/actor.ts';
 import { type Agent, type AgentFields, checkAgentPatch, checkAgentUpdate } from '../rules/agent.ts';
@@ -33,7 +34,7 @@ const changeBy = (action: Action, check: (body: unknown, deps: OperationDeps) =>
     return { result: {}, target, detail: { fields: Object.keys(fields) } };
   });
 
-/** Compares as JSON, in which `-0` is `0`, because that is the stored form. */
+/** Whether both agents would be stored in the same form. JSON is compared, because `-0` is stored as `0`. */
 const isSame = (before: Agent, after: Agent): boolean => JSON.stringify(before) === JSON.stringify(after);
 
 function requireBrake(actor: Actor, before: Agent, { suspended = before.suspended }: Partial<AgentFields>): void {

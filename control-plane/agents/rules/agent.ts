@@ -1,5 +1,5 @@
-// Agent profiles: their fields, the rules for each field in a create, a PUT and a PATCH, and the form in which a
-// profile is shown.
+// Defines agent profiles: their fields, the rules for each field in a create, a PUT and a PATCH, and the form in which
+// a profile is shown.
 import { bounds, capBounds, childPath, nameProblem } from '@tollgate/proto/contract';
 import { type Checked, isObject, type JsonSchema, type Problem } from '@tollgate/proto/shape';
 
@@ -18,9 +18,9 @@ export interface AgentFields {
   readonly maxToolRounds: number;
   readonly delegatable: boolean;
   readonly canDelegate: boolean;
-  /** Null: unset. */
+  /** Null: not set, so there is no limit. */
   readonly maxDelegationDepth: number | null;
-  /** Specific to this product: every call and run of a suspended agent is denied. */
+  /** True: every call and run of the agent is denied. This field is specific to this product. */
   readonly suspended: boolean;
 }
 
@@ -30,7 +30,10 @@ export interface Agent extends AgentFields {
   readonly updatedAt: Date;
 }
 
-/** For one workspace. Each control plane with a follower of the workspace holds all of its agents in memory. */
+/**
+ * The maximum number and total size of the agents in one workspace. A control plane that follows the workspace keeps
+ * all its agents in memory.
+ */
 export const agentBounds = { inWorkspace: 10_000, bytesInWorkspace: 32 * 1_048_576 } as const;
 
 const agentDefaults = {
@@ -51,11 +54,11 @@ const agentDefaults = {
 
 type Test = (value: unknown) => string | null;
 
-/** `type` always applies. `bound` applies to PATCH only, and is checked only for values of the right type. */
+/** The test `type` always applies. The test `bound` applies to PATCH only, and only to values of the right type. */
 interface FieldRule {
   readonly type: Test;
   readonly bound: Test;
-  /** Both tests in JSON Schema: the part of `type`, and what `bound` adds. */
+  /** Both tests in JSON Schema. `bound` contains only what it adds to `type`. */
   readonly schema: { readonly type: JsonSchema; readonly bound: JsonSchema };
   readonly description: string;
 }
@@ -174,7 +177,7 @@ const isField = (key: string): key is keyof AgentFields => Object.hasOwn(rules, 
 
 const problemsOf = (path: string, message: string | null): readonly Problem[] => (message === null ? [] : [{ path, message }]);
 
-/** For a create: unknown and read-only fields are ignored, and absent fields get their defaults. */
+/** Checks the body of a create. Unknown and read-only fields are ignored, and absent fields get their defaults. */
 export function checkNewAgent(body: unknown): Checked<AgentFields> {
   const checked = checkAgentUpdate(body);
   const missing = ['name', 'model'].flatMap((key) =>
@@ -185,12 +188,14 @@ export function checkNewAgent(body: unknown): Checked<AgentFields> {
   return name === undefined || model === undefined ? { problems: missing } : { value: { ...agentDefaults, ...checked.value, name, model } };
 }
 
-/** For a PUT: each present field is written, and unknown and read-only fields are ignored. */
+/** Checks the body of a PUT. Each present field is written, and unknown and read-only fields are ignored. */
 export function checkAgentUpdate(body: unknown): Checked<Partial<AgentFields>> {
   return checkFields(body, (key, value) => (isField(key) ? rules[key].type(value) : null));
 }
 
-/** For a PATCH, the validated path: no unknown field, every value within its bounds, and a recognised model. */
+/**
+ * Checks the body of a PATCH. It must have no unknown field, only values within their bounds, and a recognised model.
+ */
 export function checkAgentPatch(body: unknown, recognises: (model: string) => boolean): Checked<Partial<AgentFields>> {
   return checkFields(body, (key, value) => {
     if (!isField(key)) return `is not a writable field; the writable fields are ${fieldNames.join(', ')}`;
@@ -210,7 +215,7 @@ function checkFields(body: unknown, check: (key: string, value: unknown) => stri
   return { value: Object.fromEntries(Object.entries(body).filter(([key]) => isField(key))) };
 }
 
-/** A profile as the API shows it. An unset depth is absent. */
+/** Returns a profile as the API shows it. A depth that is not set is absent. */
 export function profileOf({ maxDelegationDepth, createdAt, updatedAt, ...agent }: Agent): Record<string, unknown> {
   return {
     ...agent,

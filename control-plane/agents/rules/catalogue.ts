@@ -1,19 +1,19 @@
-// The catalogue of all models on which agents can run here: those of the price data and the demo, and those that the
-// operator's own endpoints serve. A model of an endpoint is known only by its full name, `provider/name`. Its price
-// there takes precedence over the price data.
+// Builds the catalogue of all models on which agents can run here: those of the price data and the demo, and those that
+// the operator's own endpoints serve. A model of an endpoint is known only by its full name, `provider/name`. A price
+// that is configured for an endpoint takes precedence over the price data.
 import { listModels, type PricedModel, type ServedModel, servedBy } from './models.ts';
 import type { ConfiguredModel, ModelEndpoint } from './model-endpoints.ts';
 import { dearestRatesOf, type Rates, ratesFromPrice, ratesOf } from './rates.ts';
 
 export interface ModelCatalogue {
   recognises(name: string): boolean;
-  /** Null for a name that is not recognised. */
+  /** Returns the model with this name; null if the name is not recognised. */
   find(name: string): ServedModel | null;
-  /** Sorted by id, with prices at `at`. */
+  /** Returns all models, sorted by id, with prices at `at`. */
   list(at: Date): readonly PricedModel[];
-  /** The price of a recognised model's tokens at `at`; null for a name that is not recognised. */
+  /** Returns the prices of a model's tokens at `at`; null if the name is not recognised. */
   ratesOf(name: string, at: Date): Rates | null;
-  /** The highest price from `at` on, within the maximum duration of a run. */
+  /** Returns the highest prices between `at` and the end of the longest possible run. */
   dearestRatesOf(name: string, at: Date): Rates | null;
 }
 

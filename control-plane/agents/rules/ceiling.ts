@@ -1,13 +1,14 @@
-// Limits what a member can set in an agent. Without it, the requirements of owners and admins for agents (scopes,
-// delegation) would have no effect, because every person who can write agents could give them everything. Pure.
+// Limits what a member can set in an agent. Owners and admins can require scopes or the permission to delegate from an
+// agent. Without this limit, such requirements would have no effect, because every person who can write agents could
+// give them everything. Pure.
 import { namesTool } from '@tollgate/proto/contract';
 import type { AgentCeiling } from '@tollgate/sidecar/engine/compile';
 import type { Problem } from '@tollgate/proto/shape';
 import type { AgentFields } from './agent.ts';
 
 /**
- * Lists every field that a member's write would set above the ceiling, with both values. `before`: the agent before the
- * write, or null for a new one.
+ * Returns every field that a member's write would set above the ceiling, with both values. `before`: the agent before
+ * the write, or null for a new one.
  */
 export function aboveCeiling(before: AgentFields | null, after: AgentFields, ceiling: AgentCeiling): readonly Problem[] {
   const free = { scopes: before?.scopes ?? [], canDelegate: before?.canDelegate ?? false };

@@ -1,5 +1,5 @@
-// OpenAI-compatible endpoints that the operator configures in `TOLLGATE_MODEL_ENDPOINTS`. They never contain a key. An
-// endpoint names the environment variable that holds its key.
+// Checks and parses the OpenAI-compatible endpoints that the operator configures in `TOLLGATE_MODEL_ENDPOINTS`. They
+// never contain a key. An endpoint names the environment variable that contains its key.
 import { isLoopback } from '@tollgate/proto/contract';
 import { isObject } from '@tollgate/proto/shape';
 import type { Price } from './models.ts';
@@ -10,9 +10,9 @@ export interface ModelEndpoint {
   readonly baseUrl: string;
   /** Null: the endpoint needs no key. */
   readonly keyVariable: string | null;
-  /** The longest reply of its models; null: the known value of each model by its name. */
+  /** The length of the longest reply of its models, in tokens; null: the known value for the name of each model. */
   readonly maxOutputTokens: number | null;
-  /** In addition to the models of the catalogue. */
+  /** Models that the endpoint serves in addition to the models of the catalogue. */
   readonly models: readonly ConfiguredModel[];
 }
 
@@ -48,13 +48,15 @@ const modelFields: Fields = {
 const endpointFields: Fields = {
   provider: { test: isText(/^[a-z0-9][a-z0-9-]{0,39}$/), required: true },
   baseUrl: { test: (value) => typeof value === 'string', required: true },
-  // A variable with our prefix is one of this program, or a mistake.
+  // A name with our prefix is a variable of this program, or a mistake. It is not accepted.
   keyVariable: { test: isText(/^(?!TOLLGATE_)[A-Za-z_][A-Za-z0-9_]{0,99}$/) },
   maxOutputTokens: { test: isCount },
   models: { test: (value) => Array.isArray(value) && value.length <= modelsMax },
 };
 
-/** Why the text is not a valid list of endpoints, or null. It names places and never values. */
+/**
+ * Returns why the text is not a valid list of endpoints; null: it is valid. The message names places and never values.
+ */
 export function modelEndpointsProblem(text: string): string | null {
   const list = parsed(text);
   if (!Array.isArray(list) || list.length > endpointsMax) return `must be a JSON list of at most ${endpointsMax} endpoints`;
@@ -67,7 +69,7 @@ export function modelEndpointsProblem(text: string): string | null {
   return twice === undefined ? null : `names ${twice} twice`;
 }
 
-/** Parses a text without a problem. */
+/** Returns the endpoints in the text. The list is empty if there is no text, or if the text has a problem. */
 export function parseModelEndpoints(text: string | null): readonly ModelEndpoint[] {
   if (text === null || modelEndpointsProblem(text) !== null) return [];
   // The text has passed the test of every field.
@@ -81,7 +83,10 @@ export function parseModelEndpoints(text: string | null): readonly ModelEndpoint
   }));
 }
 
-/** A key is sent only over TLS, or only within this machine. */
+/**
+ * Returns why the URL is not valid for an endpoint; null: it is valid. With a key (`keyed`), it must use TLS or stay
+ * within this machine.
+ */
 export function baseUrlProblem(text: string, keyed: boolean): string | null {
   const form = `must be a URL of ${keyed ? 'https, or of http on loopback' : 'http or https'}, without user, password, query and fragment`;
   if (!URL.canParse(text)) return form;

@@ -1,4 +1,4 @@
-// The models on which agents can run, with their prices. Data: a model is recognised by `provider/name`, by its name
+// Provides the models on which agents can run, with their prices. A model is recognised by `provider/name`, by its name
 // alone if only one provider has it, and by either form with a release date appended. Prices are those of the package
 // version that `package.json` pins. Nothing is fetched.
 import { calcPrice, findProvider, type ModelInfo, type ModelPrice } from '@pydantic/genai-prices';
@@ -6,11 +6,14 @@ import { calcPrice, findProvider, type ModelInfo, type ModelPrice } from '@pydan
 export interface Price {
   readonly inputCentsPerMillionTokens: number;
   readonly outputCentsPerMillionTokens: number;
-  /** Absent: input that is read from a cache has the normal input price. */
+  /** The price of input that is read from a cache. Absent: the normal input price. */
   readonly cachedInputCentsPerMillionTokens?: number;
-  /** Absent: input that is written to a cache has the normal input price. */
+  /** The price of input that is written to a cache. Absent: the normal input price. */
   readonly cacheWriteCentsPerMillionTokens?: number;
-  /** The prices here are those of the lowest tier at this time. A long input costs more, or prices differ by hour. */
+  /**
+   * True: a long input costs more, or prices differ by hour. The prices here are then those of the lowest tier at this
+   * time.
+   */
   readonly tiered?: true;
 }
 
@@ -20,9 +23,9 @@ interface Model {
   readonly provider: string;
   /** The name that the provider and the price data use. */
   readonly name: string;
-  /** Other names by which it is recognised, each also with the provider as a prefix. */
+  /** Other names of the model. Each is also recognised with the provider as a prefix. */
   readonly aliases: readonly string[];
-  /** In tokens. */
+  /** The size of the context window, in tokens. */
   readonly contextWindow?: number;
   readonly deprecated?: true;
 }
@@ -35,12 +38,12 @@ interface Source {
   readonly provider: string;
   /** The provider's id in the price data. */
   readonly dataId: string;
-  /** Matches names of other providers' models that it resells. */
+  /** Matches the names of models that this provider resells for other providers. These models are left out. */
   readonly resells?: RegExp;
 }
 
-// Providers that make models. A provider that only hosts models of others is configured as an OpenAI-compatible
-// endpoint.
+// The providers that make models. A provider that only hosts models of others is not listed here: it is configured as
+// an OpenAI-compatible endpoint.
 const sources: readonly Source[] = [
   { provider: 'anthropic', dataId: 'anthropic' },
   { provider: 'openai', dataId: 'openai' },
@@ -60,12 +63,12 @@ const noConversation =
   /audio|davinci|embed|image|live|moderation|ocr|realtime|safeguard|transcribe|tts|turbo-instruct|voice|voxtral|whisper|^(?:ada|babbage|curie)$/;
 const plainName = /^[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?$/;
 const released = /^(?:[a-z]+\/)?[a-z0-9.-]+-(?:\d{8}|\d{4}-\d{2}-\d{2})$/;
-/** The date does not affect which model a name means, only its price. */
+/** Any date. It does not affect which model a name means, only the price. */
 const someDay = new Date('2100-01-01T00:00:00Z');
 
 const quote = (dataId: string, name: string, at: Date) => calcPrice({}, name, { providerId: dataId, timestamp: at });
 
-/** The names that a model's data lists explicitly. */
+/** Returns the names that a model's data lists explicitly. */
 function spelledNames({ id, match }: ModelInfo): readonly string[] {
   const alternatives = 'or' in match ? match.or : [match];
   const equal = alternatives.flatMap((one) => ('equals' in one ? [one.equals] : []));
@@ -74,7 +77,7 @@ function spelledNames({ id, match }: ModelInfo): readonly string[] {
 
 function modelsOf({ provider, dataId, resells }: Source): readonly Model[] {
   return (findProvider({ providerId: dataId })?.models ?? []).flatMap((data) => {
-    // Some names in the data resolve to another model.
+    // Some names in the data resolve to another model. They are left out.
     const aliases = spelledNames(data).filter((name) => quote(dataId, name, someDay)?.model.id === data.id);
     const [name] = aliases;
     if (name === undefined || noConversation.test(data.id) || resells?.test(data.id) === true) return [];
@@ -92,7 +95,7 @@ function modelsOf({ provider, dataId, resells }: Source): readonly Model[] {
   });
 }
 
-/** Null if the data has no price for text. */
+/** Returns the price of a model; null if the data has no price for text. */
 function priceFrom(dataId: string, name: string, at: Date): Price | null {
   const quoted = quote(dataId, name, at);
   const price = quoted?.model_price ?? {};
@@ -111,7 +114,8 @@ function priceFrom(dataId: string, name: string, at: Date): Price | null {
 }
 
 /**
- * Converts dollars, at the lowest tier. Rounded to a millionth of a cent, which removes the error of binary fractions.
+ * Converts a price in dollars to cents, for the lowest tier. It is rounded to a millionth of a cent, which removes the
+ * error of binary fractions.
  */
 const centsOf = (price: ModelPrice[string]): number | null =>
   price === undefined ? null : Math.round((typeof price === 'number' ? price : price.base) * 1e8) / 1e6;
@@ -142,7 +146,7 @@ function makeCatalogue(): Catalogue {
   return { models, byName: new Map(models.flatMap((model) => namesOf(model).map((name) => [name, model] as const))) };
 }
 
-/** Sorted by id. A name that several providers have is not an alias of any model. */
+/** Returns the models sorted by id. A name that several providers have is not an alias of any model. */
 function catalogueOf(all: readonly Model[]): readonly Model[] {
   const counts = new Map<string, number>();
   for (const alias of all.flatMap(({ aliases }) => aliases)) counts.set(alias, (counts.get(alias) ?? 0) + 1);
@@ -155,12 +159,15 @@ function namesOf({ id, provider, aliases }: Model): readonly string[] {
   return [id, ...aliases.flatMap((alias) => [alias, `${provider}/${alias}`])];
 }
 
-/** The model that a name means, or null. */
+/** Returns the model that a name means, or null. */
 function findModel(name: string): Model | null {
   return catalogue().byName.get(name) ?? (released.test(name) ? findReleased(name) : null);
 }
 
-/** For a name such as `claude-haiku-4-5-20251001`. The price data defines of which model it is a release. */
+/**
+ * Finds the model of a name with a release date, such as `claude-haiku-4-5-20251001`. The price data defines which
+ * model the release belongs to.
+ */
 function findReleased(text: string): Model | null {
   const [name = '', provider = null] = text.split('/').reverse();
   const found = sources
@@ -172,8 +179,8 @@ function findReleased(text: string): Model | null {
 export const isRecognisedModel = (name: string): boolean => findModel(name) !== null;
 
 /**
- * Returns the model that a name means, and the name for requests to the provider: a release or another name, as it was
- * written.
+ * Returns the model that a name means. `name` in the result is for requests to the provider. If a release or another
+ * name was given, it stays as it was written.
  */
 export function servedBy(name: string): ServedModel | null {
   const model = findModel(name);
@@ -182,7 +189,7 @@ export function servedBy(name: string): ServedModel | null {
   return { id, provider, name: name.startsWith(`${provider}/`) ? name.slice(provider.length + 1) : name };
 }
 
-/** The price of a recognised model at `at`; null for a name that is not recognised. */
+/** Returns the price of a recognised model at `at`; null for a name that is not recognised. */
 export function priceOf(name: string, at: Date): Price | null {
   const model = findModel(name);
   if (model === null) return null;
@@ -191,7 +198,7 @@ export function priceOf(name: string, at: Date): Price | null {
 }
 
 /**
- * The price data at that time, in dollars. `hourly`: prices differ by hour. Null for a model without price data: the
+ * Returns the price data at `at`, in dollars. `hourly`: prices differ by hour. Null for a model without price data: the
  * demo, or an unknown name.
  */
 export function quoteOf(name: string, at: Date): { readonly prices: ModelPrice; readonly hourly: boolean } | null {
@@ -205,7 +212,7 @@ export function quoteOf(name: string, at: Date): { readonly prices: ModelPrice; 
 export const pricesLastMs = 30 * 60_000;
 let listed: { readonly from: number; readonly models: readonly PricedModel[] } | null = null;
 
-/** All models sorted by id, with prices at `at`. */
+/** Returns all models sorted by id, with prices at `at`. */
 export function listModels(at: Date): readonly PricedModel[] {
   const from = Math.floor(at.getTime() / pricesLastMs) * pricesLastMs;
   if (listed?.from !== from) listed = { from, models: priceAll(new Date(from)) };

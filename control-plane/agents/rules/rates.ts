@@ -17,7 +17,7 @@ export interface Rates {
   readonly output: Rate;
 }
 
-/** The price of a recognised model's tokens at `at`; null for a name that is not recognised. */
+/** Returns the prices of a model's tokens at `at`; null if the name is not recognised. */
 export function ratesOf(name: string, at: Date): Rates | null {
   const quoted = quoteOf(name, at);
   if (quoted !== null) return ratesFromData(quoted.prices);
@@ -25,10 +25,13 @@ export function ratesOf(name: string, at: Date): Rates | null {
   return price === null ? null : ratesFromPrice(price);
 }
 
-/** No run lasts longer. A call that begins now is billed within this time. */
+/**
+ * The time from now to the end of the longest possible run, in steps of half an hour, in ms. A call that begins now is
+ * billed within this time.
+ */
 const ahead = Array.from({ length: 49 }, (_, turn) => turn * pricesLastMs);
 
-/** The highest price from `at` on, within the maximum duration of a run. */
+/** Returns the highest prices between `at` and the end of the longest possible run. */
 export function dearestRatesOf(name: string, at: Date): Rates | null {
   if (quoteOf(name, at)?.hourly !== true) return ratesOf(name, at);
   return ahead
@@ -36,7 +39,7 @@ export function dearestRatesOf(name: string, at: Date): Rates | null {
     .reduce<Rates | null>((most, rates) => (most === null ? rates : dearerOf(most, rates)), null);
 }
 
-/** For a model that is not in the price data. */
+/** Returns the rates of a model that is not in the price data. */
 export function ratesFromPrice(price: Price): Rates {
   const { inputCentsPerMillionTokens: input, outputCentsPerMillionTokens: output } = price;
   return {
@@ -47,7 +50,7 @@ export function ratesFromPrice(price: Price): Rates {
   };
 }
 
-/** Recognised models have prices for input and output. */
+/** Returns the rates of a recognised model. Its data always has prices for input and output. */
 function ratesFromData(prices: ModelPrice): Rates {
   const input = rateFrom(prices['input_mtok']) ?? flat(0);
   return {
@@ -60,7 +63,10 @@ function ratesFromData(prices: ModelPrice): Rates {
 
 const flat = (base: number): Rate => ({ base, tiers: [] });
 
-/** Dollars per million tokens, times 100, are µ¢ per token. Rounded to remove the error of binary fractions. */
+/**
+ * Converts dollars per million tokens to µ¢ per token (a factor of 100). Rounded to remove the error of binary
+ * fractions.
+ */
 const rateOf = (dollars: number): number => Math.round(dollars * 1e8) / 1e6;
 
 function rateFrom(price: ModelPrice[string]): Rate | null {

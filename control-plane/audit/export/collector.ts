@@ -1,6 +1,7 @@
-// A collector over OTLP/HTTP: sends one POST and interprets the answer. Redirects are not followed, because the headers
-// would be sent along. Messages about failures contain nothing from the headers, from a body, or from the query of an
-// address.
+// Sends logs to a collector over OTLP/HTTP: sends one POST and interprets the answer. Redirects are not followed,
+// because the headers would be sent to the new address too. The `reason` of a failure contains nothing from our
+// headers, from a body, or from the query of an address. `words` contains the collector's own message, without our
+// secrets.
 import { STATUS_CODES } from 'node:http';
 import { Agent, type Dispatcher, request } from 'undici';
 import type { ExportFailure } from '../rules/exported.ts';
@@ -15,12 +16,12 @@ export interface CollectorSettings {
 
 type Answer =
   | { readonly kind: 'taken'; readonly rejected: number; readonly why: string }
-  /** Smaller requests may be accepted. */
+  /** The collector may accept smaller requests. */
   | { readonly kind: 'too large' }
   | { readonly kind: 'failed'; readonly failure: ExportFailure };
 
 export interface Collector {
-  /** Rejects if it is aborted. */
+  /** Sends one request and returns the collector's answer. Rejects if `signal` is aborted. */
   post(body: string, signal: AbortSignal): Promise<Answer>;
   close(): Promise<void>;
 }
@@ -28,7 +29,7 @@ export interface Collector {
 const answerBytesMax = 64 * 1024;
 const connectMs = 10_000;
 const wordsMax = 200;
-/** Shorter texts are words such as `Basic`. */
+/** The minimum length of a part of a header that counts as a secret. Shorter parts are words such as `Basic`. */
 const secretMin = 7;
 
 /** `wallTime`: ms since 1970, for dates in answers of a collector. */
@@ -36,7 +37,7 @@ export function createCollector({ endpoint, headers, answerMs }: CollectorSettin
   const secrets = Object.values(headers)
     .flatMap((value) => [value, ...value.split(' ')])
     .filter(({ length }) => length >= secretMin);
-  // A collector can repeat the headers in its answer.
+  // Removes our secrets from a text, because a collector can repeat the headers in its answer.
   const withoutSecrets = (text: string): string => secrets.reduce((left, secret) => left.replaceAll(secret, '***'), text);
   const agent = new Agent({ connect: { timeout: Math.min(connectMs, answerMs) } });
   return {
@@ -75,9 +76,9 @@ function failureFrom(error: unknown, lateMs: number | null): ExportFailure {
   return { kind: 'unreachable', reason: `the collector could not be reached (${code})`, ...nothing };
 }
 
-/** Null: the body is longer than the answer of a collector, and was not read to its end. */
+/** Returns the text of a body. Null: the body is longer than any answer of a collector, and was not read to its end. */
 async function textOf(body: Dispatcher.ResponseData['body']): Promise<string | null> {
-  // If the body is abandoned before its end, no other listener receives its error.
+  // If the body is not read to its end, no other code listens for its errors, and an error would end the process.
   body.on('error', () => undefined);
   const chunks: Buffer[] = [];
   let bytes = 0;
@@ -103,7 +104,7 @@ function answerFrom({ statusCode, headers }: CollectorAnswer, body: string | nul
     },
   });
   if (statusCode >= 200 && statusCode < 300) {
-    // Such an answer does not come from a collector but from another server, which has stored nothing.
+    // An answer that is too long comes from another server and not from a collector. That server has stored nothing.
     if (body === null) return failed('refused', `, with more than ${answerBytesMax / 1024} KiB; a collector does not answer like this`);
     const type = String(headers['content-type'] ?? '');
     return isForPeople(type, body)
@@ -115,10 +116,13 @@ function answerFrom({ statusCode, headers }: CollectorAnswer, body: string | nul
   return failed(statusCode >= 502 && statusCode <= 504 ? 'unavailable' : 'refused');
 }
 
-/** The message of the OpenTelemetry Collector for requests above its `max_request_body_size`, instead of 413. */
+/**
+ * Matches the message of the OpenTelemetry Collector for requests above its `max_request_body_size`. It sends this
+ * message instead of 413.
+ */
 const tooLarge = /\brequest body too large\b/i;
 
-/** A web page, or text such as `ok` of a health endpoint. */
+/** Whether the answer is for people: a web page, or text such as `ok` of a health endpoint. */
 const isForPeople = (type: string, body: string): boolean =>
   /^text\/html\b/i.test(type) || (/^text\//i.test(type) && body.trim() !== '' && parse(body) === null);
 
@@ -133,7 +137,7 @@ const wordsIn = (body: string): string => shortened(parse(body)?.['message']);
 
 const shortened = (value: unknown): string => (typeof value === 'string' ? value.replaceAll(/[^\x21-\x7e]+/g, ' ').slice(0, wordsMax) : '');
 
-/** Null: the body is not JSON. */
+/** Parses JSON. Null: the body is not JSON. */
 function parse(body: string): Readonly<Record<string, unknown>> | null {
   try {
     return { ...Object(JSON.parse(body)) };
@@ -142,7 +146,7 @@ function parse(body: string): Readonly<Record<string, unknown>> | null {
   }
 }
 
-/** The header is a number of seconds, or a date. */
+/** Returns the time to wait, in ms. The header is a number of seconds, or a date. Null: there is no valid header. */
 function retryAfterIn(header: string | string[] | undefined, wallTime: () => number): number | null {
   if (typeof header !== 'string') return null;
   if (/^\d{1,9}$/.test(header)) return Number(header) * 1000;

@@ -7,7 +7,7 @@ import { recordOf, requestOf } from './records.ts';
 
 const recordsMax = 1_000;
 const bytesMaxStandard = 4 * 1_048_576;
-/** The size of a request is never reduced below this limit. */
+/** The maximum size of a request is never reduced below this limit. */
 const bytesMaxLeast = 64 * 1024;
 
 interface Part {
@@ -15,7 +15,10 @@ interface Part {
   readonly records: readonly string[];
 }
 
-/** Remembers the accepted request size of the collector for the lifetime of this process. */
+/**
+ * Creates the function that delivers pages. It remembers the request size that the collector accepts, for the lifetime
+ * of this process.
+ */
 export function createDelivery(collector: Pick<Collector, 'post'>): Deliver {
   let bytesMax = bytesMaxStandard;
 

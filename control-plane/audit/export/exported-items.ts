@@ -9,7 +9,9 @@ import type { BehindLog } from '../store/audit-export.ts';
 export interface Place {
   readonly position: number;
   readonly chain: string | null;
-  /** No item of this log was exported before. Items that are out of retention by now do not count as lost. */
+  /**
+   * True: no item of this log was exported before. Items that are already out of retention then do not count as lost.
+   */
   readonly isFirst: boolean;
 }
 
@@ -20,7 +22,7 @@ export interface FollowedItems {
   readonly place: Place;
 }
 
-/** `items` are all stored items after `place` and up to `upTo`. */
+/** Converts the items of one page. `items` are all stored items after `place` and up to `upTo`. */
 export function follow(log: BehindLog, place: Place, { items, upTo }: Page, noticedAt: string): FollowedItems {
   const followed: ExportedItem[] = [];
   let { position, chain, isFirst } = place;
@@ -52,7 +54,10 @@ interface Page {
   readonly upTo: number;
 }
 
-/** At the start of the chain, and where a checkpoint gives it, the value is known without the items before. */
+/**
+ * Returns the chain value at a position. At the start of the chain, and where a checkpoint contains it, the value is
+ * known without the earlier items.
+ */
 function valueAt({ origin, beginsAfter, keptAfter, keptChain }: BehindLog, position: number, chain: string | null): string | null {
   if (position === beginsAfter) return valueBefore(origin, beginsAfter);
   return chain ?? (position === keptAfter ? keptChain : null);

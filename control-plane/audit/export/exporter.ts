@@ -1,8 +1,9 @@
-// Sends every audit log to a collector, at least once. One of all control planes sends; the others are on standby.
+// Sends every audit log to a collector, at least once. Only one control plane sends at a time; the others are on
+// standby.
 //
 // States: standby (asks for the lease each second), sending (renews the lease), ending (pending work may finish for a
 // moment) and ended. A lease that is not renewed expires, and another control plane continues from the stored cursors.
-// A control plane that was frozen in the meantime detects the takeover when it tries to move a cursor.
+// A control plane that was frozen in the meantime detects this when it tries to move a cursor.
 import { setTimeout as delay } from 'node:timers/promises';
 import { loggable, reasonOf } from '../../base/loggable.ts';
 import type { Deliver } from '../rules/exported.ts';
@@ -26,21 +27,23 @@ interface ExportMetrics {
 export interface ExporterDeps extends Pick<OperationDeps, 'pool' | 'readingPool' | 'clock' | 'random'> {
   readonly deliver: Deliver;
   readonly metrics: ExportMetrics;
-  /** In ms, monotonic. */
+  /** A monotonic clock, in ms. */
   readonly now: () => number;
   readonly log: ExportLog;
 }
 
 export interface Exporter {
-  /** The value of the last read. */
+  /** How far the export is behind, at the time of the last read. */
   readonly lag: ExportLag;
   readonly isSending: boolean;
-  /** Problems, in words for people; empty if there are none. It knows only the failures of this control plane. */
+  /** Problems, in words for people; empty if there are none. Failures of other control planes are not known here. */
   problems(): readonly string[];
   close(): Promise<void>;
 }
 
-/** Of the connections for slow reads. The other connections are left for people. */
+/**
+ * The maximum number of connections for slow reads that the export uses. The other connections stay free for people.
+ */
 const readersMax = 2;
 
 type SentLog = { readonly workspaceId: number; readonly slug: string };

@@ -2,7 +2,10 @@
 import type { SetbackPace } from './setbacks.ts';
 
 export interface Pace extends SetbackPace {
-  /** How long a control plane that no longer responds keeps the others from sending. */
+  /**
+   * The duration of the lease. If a sending control plane no longer responds, the others must wait this long before one
+   * of them sends.
+   */
   readonly leaseMs: number;
   readonly renewMs: number;
   /** How often the sending control plane looks for new items. */
@@ -10,7 +13,7 @@ export interface Pace extends SetbackPace {
   readonly lagMs: number;
   /** Entries that wait longer cause a warning, whichever control plane sends. */
   readonly lateMs: number;
-  /** Maximum time for pending work at the end. */
+  /** Maximum time for pending work when the exporter closes. */
   readonly closeMs: number;
 }
 

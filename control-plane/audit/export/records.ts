@@ -21,7 +21,10 @@ interface RecordContent {
   readonly trace?: Fields;
 }
 
-/** `isBrief`: without large parts, for a collector that does not accept the full record. */
+/**
+ * Returns the log record of an item. `isBrief`: without large parts, for a collector that does not accept the full
+ * record.
+ */
 export function recordOf(log: ExportedLog, item: ExportedItem, isBrief = false): string {
   const shown = shownOf(log, item, isBrief);
   const [number, text] = severities[shown.severity];
@@ -33,7 +36,7 @@ export function recordOf(log: ExportedLog, item: ExportedItem, isBrief = false):
   );
 }
 
-/** The body of a request with such records. */
+/** Returns the body of a request with these records. */
 export function requestOf(log: ExportedLog, records: readonly string[]): string {
   const resource = attributesText({ 'service.name': 'tollgate-audit', 'tollgate.workspace': log.workspace });
   return (
@@ -74,14 +77,20 @@ function shownOf(log: ExportedLog, item: ExportedItem, isBrief: boolean): Record
 
 type Entry = Extract<ExportedItem, { kind: 'entry' }>;
 
-/** Maximum length; the full text is in the body. The cut can split a surrogate pair. */
+/**
+ * Maximum length of a text in the attributes; the full text is in the body. The cut can split a surrogate pair, and
+ * then the remaining half is removed.
+ */
 const textMax = 512;
 const text = (value: unknown): string | undefined =>
   typeof value === 'string' && value !== '' ? value.slice(0, textMax).replace(/\p{Cs}$/u, '') : undefined;
 const number = (value: unknown): number | undefined => (typeof value === 'number' ? value : undefined);
 const fieldsOf = (value: unknown): Fields => (typeof value === 'object' && value !== null ? { ...value } : {});
 
-/** Uses names of OpenTelemetry if there is one for the value, and our own names otherwise. */
+/**
+ * Returns the record of an entry. Attributes have the names of OpenTelemetry where these exist, and our own names
+ * otherwise.
+ */
 function shownEntry({ ts, entry }: Entry, isBrief: boolean): RecordContent {
   const rule = fieldsOf(entry['rule']);
   const outcome = fieldsOf(entry['outcome']);
@@ -120,7 +129,10 @@ function shownEntry({ ts, entry }: Entry, isBrief: boolean): RecordContent {
   };
 }
 
-/** Longer values are replaced by their digest. Unknown fields from sidecars are limited in number and key length. */
+/**
+ * Limits of a brief record. Longer values are replaced by their digest. The number of fields and the length of their
+ * keys are limited, because sidecars can send unknown fields.
+ */
 const brief = { valueMax: 600, keyMax: 64, fieldsMax: 100 };
 const payloads = new Set(['input', 'output', 'raw']);
 
@@ -169,7 +181,7 @@ const nanosOf = (instant: string): string => {
   return Number.isFinite(ms) && ms > 0 ? `${ms}000000` : '0';
 };
 
-/** The trace of the call, if the entry contains it. */
+/** Returns the trace of the call as JSON; empty if the entry contains no trace. */
 function traceText({ traceId, spanId }: Readonly<Record<string, unknown>>): string {
   const isId = (value: unknown, digits: number): value is string =>
     typeof value === 'string' && value.length === digits && /^[0-9a-f]+$/.test(value) && !/^0+$/.test(value);

@@ -29,14 +29,14 @@ export type SendResult =
   | { readonly kind: 'failed'; readonly failure: ExportFailure };
 
 export interface Signals {
-  /** Start no further page. */
+  /** If aborted, no further page is started. */
   readonly stop: AbortSignal;
-  /** Also stop pages that are being sent. The call then rejects. */
+  /** If aborted, pages that are being sent are stopped too, and the call rejects. */
   readonly cut: AbortSignal;
 }
 
 const pageItems = 500;
-/** Lets other logs have their turn. */
+/** The maximum number of pages for one log in its turn. Then other logs have their turn. */
 const pagesMax = 16;
 
 export async function sendLog(deps: SendDeps, log: BehindLog, { stop, cut }: Signals): Promise<SendResult> {
@@ -50,7 +50,7 @@ export async function sendLog(deps: SendDeps, log: BehindLog, { stop, cut }: Sig
       const next = await readPage(deps, log, place);
       if (next === null) return { kind: 'overtaken' };
       const sending = sendPage(deps, log, { from: place, ...next }, { after: last, cut });
-      // This promise is awaited later, or never if an earlier page failed.
+      // If an earlier page fails, this promise is never awaited. Its error must then not be reported as unhandled.
       sending.catch(() => undefined);
       [before, last, place] = [last, sending, next.place];
     }
@@ -60,12 +60,12 @@ export async function sendLog(deps: SendDeps, log: BehindLog, { stop, cut }: Sig
   }
 }
 
-/** Null: the log no longer exists. */
+/** Reads the next page. Null: the log no longer exists. */
 async function readPage({ pool, readingPool, clock, read }: SendDeps, log: BehindLog, place: Place): Promise<FollowedItems | null> {
   const { workspaceId, head } = log;
   const after = place.position;
-  // Positions have no gaps, except where items were removed. The near upper bound prevents a query plan that reads the
-  // whole backlog for one page.
+  // Positions have no gaps, except where items were removed. So the next page is usually below this upper bound.
+  // Without the bound, a query plan could read the whole backlog for one page.
   const near = await read(readingPool, workspaceId, { after, upTo: Math.min(head, after + pageItems) }, pageItems);
   const items = near.length > 0 ? near : await read(readingPool, workspaceId, { after, upTo: head }, pageItems);
   // An empty page means that there are no more items up to the head. The head was committed before this read.
@@ -73,7 +73,8 @@ async function readPage({ pool, readingPool, clock, read }: SendDeps, log: Behin
   const noticedAt = clock().toISOString();
   const followed = follow(log, place, page, noticedAt);
   if (followed.items.every(({ kind }) => kind !== 'missing')) return followed;
-  // Retention may have dropped items since the log was read, or the workspace was removed.
+  // Some items are missing. Retention may have dropped them since the log was read, or the workspace may have been
+  // removed.
   const present = await findLog(pool, log);
   return present === null ? null : follow(present, place, page, noticedAt);
 }

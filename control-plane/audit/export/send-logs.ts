@@ -1,5 +1,6 @@
-// Sends all logs that are behind, a few at a time, the log that was served longest ago first. It runs until it is
-// stopped. It works without pause while there are items to send; otherwise it checks the heads periodically.
+// Sends all logs that are behind, a few at a time. The log that has waited longest since its last turn is first. It
+// runs until it is stopped. It works without pause while there are items to send; otherwise it checks the heads
+// periodically.
 import { loggable } from '../../base/loggable.ts';
 import { type BehindLog, listBehind } from '../store/audit-export.ts';
 import { type SendDeps, sendLog, type Signals } from './send-log.ts';
@@ -33,7 +34,7 @@ export async function sendLogs(deps: LogsDeps, signals: Signals, lookMs: number)
     for (const log of behind.slice(0, free)) {
       const sending = sendSafely(deps, log, signals).finally(() => {
         busy.delete(log.workspaceId);
-        // The log may be behind again, or another log may be waiting.
+        // Checks again at once: this log may be behind again, or another log may be waiting.
         wake();
       });
       busy.set(log.workspaceId, sending);

@@ -4,16 +4,16 @@
 import type { ExportFailure, FailureKind } from '../rules/exported.ts';
 
 export interface SetbackPace {
-  /** Doubles with each failure. */
+  /** The time to wait after a first failure. It doubles with each further failure. */
   readonly againMs: number;
   readonly againMsMax: number;
   readonly refusedMs: number;
-  /** The maximum, even if the collector asks for more. */
+  /** The longest time that a collector can ask us to wait. */
   readonly retryAfterMsMax: number;
 }
 
 interface Clock {
-  /** In ms, monotonic. */
+  /** A monotonic clock, in ms. */
   readonly now: () => number;
   readonly random: () => number;
 }
@@ -30,18 +30,18 @@ export interface Setbacks {
   areAllBarred(): boolean;
   /** Workspaces whose logs must not be tried now. */
   barred(): readonly number[];
-  /** Returns how long the next try waits. */
+  /** Records a failure. Returns the time until the next try, in ms. */
   failed(workspaceId: number, failure: ExportFailure): number;
   succeeded(workspaceId: number): void;
   /** Problems, one line each, for people; empty if there are none. */
   problems(): readonly string[];
-  /** Called when another control plane sends now. */
+  /** Forgets all failures. Called when this control plane stops sending. */
   clear(): void;
 }
 
 /**
- * After this time, the setback of a log that was not tried again is forgotten. For example, the log may no longer
- * exist.
+ * If a log is not tried again for this time after its wait has ended, its setback is forgotten. For example, the log
+ * may no longer exist.
  */
 const forgetMs = 600_000;
 

@@ -2,7 +2,7 @@
 import { isLoopback } from '@tollgate/proto/contract';
 import type { CollectorSettings } from './collector.ts';
 
-/** Headers that the protocol sets, and headers that would break a request. */
+/** Headers that must not be configured: the protocol sets them, or they would break a request. */
 const taken = new Set(['content-type', 'content-length', 'content-encoding', 'transfer-encoding', 'host', 'connection', 'accept']);
 const answerMs = 30_000;
 
@@ -19,7 +19,10 @@ export const isPlaintextBeyond = (endpoint: string): boolean => {
   return protocol === 'http:' && !isLoopback(hostname.replace(/^\[|\]$/g, ''));
 };
 
-/** `name=value` pairs separated by commas, with percent-encoded values, as in `OTEL_EXPORTER_OTLP_HEADERS`. */
+/**
+ * Returns why the headers are not valid; null: they are valid. Their form is `name=value` pairs separated by commas,
+ * with percent-encoded values, as in `OTEL_EXPORTER_OTLP_HEADERS`.
+ */
 export function headersProblem(value: string): string | null {
   const parsed = parsePairs(value);
   if (parsed === null)

@@ -1,6 +1,6 @@
 // Makes checkpoints of a log: on each request, and in a periodic job if there are new items. A checkpoint is refused if
-// the log does not continue from the earlier ones, for example after a rollback. Our own code never shrinks or changes
-// the log.
+// the log does not continue from its earlier checkpoints, for example because the database was rolled back. Our own
+// code never shrinks or changes the log.
 import { type Checkpoint, logKeyText, signedNote } from '@tollgate/proto/chain';
 import { conflict, notFound } from '../../base/refusal.ts';
 import { findCheckpoint, findStray, listKeys, listUnsigned, openLog, type StoredLog, writeCheckpoint } from '../store/audit-chain.ts';
@@ -19,7 +19,7 @@ export interface SignedLog {
   readonly note: string;
 }
 
-/** Signs everything that has arrived so far. */
+/** Signs a checkpoint of everything that has arrived so far. */
 export async function signLog({ pool, clock, notary }: SigningDeps, workspaceId: number): Promise<SignedLog> {
   const log = await openLog(pool, workspaceId);
   const { origin, ingest: size, chain } = log;
@@ -30,7 +30,7 @@ export async function signLog({ pool, clock, notary }: SigningDeps, workspaceId:
   const checkpoint = { origin, size, chain, madeAt: madeAt.toISOString(), retentionDays: notary.retentionDays };
   const note = signedNote(checkpoint, notary.publicKey, notary.sign);
   const newest = await findCheckpoint(pool, workspaceId);
-  // Another control plane may have signed a larger log since this log was read.
+  // Another control plane may have signed a larger log since this log was read. Therefore the log is read again.
   const isBehind = newest !== null && newest.size > size && newest.size > (await openLog(pool, workspaceId)).ingest;
   if (isBehind || !(await writeCheckpoint(pool, workspaceId, { size, chain, madeAt, note }, notary.publicKey)))
     throw conflict(
@@ -44,7 +44,7 @@ export const makeCheckpoint = effectOperation('audit.read', async (deps, { works
   return shownCheckpoint(checkpoint.size, note);
 });
 
-/** Reads an earlier checkpoint of exactly `size` items. `size`: null for the newest one. */
+/** Returns a stored checkpoint of exactly `size` items, or the newest one if `size` is null. */
 export const readCheckpoint = effectOperation('audit.read', async ({ pool }, { workspaceId }, size: string | null) => {
   const wanted = size === null ? null : sizeFrom('size', size);
   const found = await findCheckpoint(pool, workspaceId, wanted ?? undefined);
@@ -55,7 +55,7 @@ export const readCheckpoint = effectOperation('audit.read', async ({ pool }, { w
 
 const shownCheckpoint = (size: number, note: string) => ({ size, checkpoint: note });
 
-/** The keys that can sign checkpoints of this log. */
+/** Lists the keys that can sign checkpoints of this log. */
 export const listLogKeys = effectOperation('audit.read', async ({ pool, clock, notary }, { workspaceId }, _input: null) => {
   const { origin } = await openLog(pool, workspaceId);
   const stored = await listKeys(pool);

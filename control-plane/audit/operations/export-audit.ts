@@ -10,7 +10,7 @@ import { createStanding } from '../../access/operations/standing.ts';
 
 type Entry = Readonly<Record<string, unknown>>;
 
-/** In the order in which entries arrived, oldest first. */
+/** Exports entries in the order in which they arrived, oldest first. */
 export const exportAudit = readOperation('audit.read', async (deps, actor, parameters: Readonly<Record<string, unknown>>, { signal }) => {
   const query = accepted(parseExportQuery(parameters));
   const upTo = await readHead(deps.pool, actor.workspaceId);
@@ -33,7 +33,7 @@ async function* entriesUpTo(upTo: number, { deps, actor, query, signal }: Export
       signal?.throwIfAborted();
       yield entry;
     }
-    // This check also runs when the filters match no entry of the page.
+    // The caller is also checked when the filters match no entry of the page.
     await requireStanding();
     signal?.throwIfAborted();
     after = reached;

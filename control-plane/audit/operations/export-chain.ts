@@ -40,8 +40,8 @@ interface Export {
 }
 
 /**
- * `after` is the size of a checkpoint that the caller has; null: export everything that is kept. The lines have no line
- * ending.
+ * Exports the chain as lines without line ends. `after` is the size of a checkpoint that the caller has; null: export
+ * everything that is kept.
  */
 export const exportChain = effectOperation('audit.read', async (deps, actor, after: string | null, { signal }) => {
   const asked = after === null ? 0 : sizeFrom('after', after);
@@ -52,7 +52,10 @@ export const exportChain = effectOperation('audit.read', async (deps, actor, aft
   return linesOf(given, await readBase(given, asked));
 });
 
-/** The requested start can be out of retention or before the chain. Then the export begins where the log begins. */
+/**
+ * Returns the start of an export. If the requested start is out of retention or before the chain, the export begins
+ * where the log begins.
+ */
 async function readBase({ deps, actor, signed: { log } }: Export, asked: number): Promise<Base> {
   const { keptAfter, beginsAfter, origin } = log;
   const size = Math.max(asked, keptAfter);
@@ -86,7 +89,8 @@ async function* linesOf({ deps, actor, signed, signal }: Export, base: Base): As
     for (const item of items) {
       await requireStanding();
       signal?.throwIfAborted();
-      // An item that was removed from the database is missing here. A check of the export shows its place.
+      // An item is missing here. Either it went out of retention, and `requireKept` throws, or it was removed from the
+      // database. Then a check of the export shows where.
       if (item.ingest !== at + 1) await requireKept(deps, actor, at + 1);
       chain = valueAfter(chain, item);
       at = item.ingest;
@@ -99,7 +103,9 @@ async function* linesOf({ deps, actor, signed, signal }: Export, base: Base): As
   yield checkpointLine(note);
 }
 
-/** An item that went out of retention during the export is not a sign of tampering. */
+/**
+ * Throws if an item went out of retention during the export. A missing item of this kind is not a sign of tampering.
+ */
 async function requireKept({ pool }: OperationDeps, { workspaceId }: Actor, ingest: number): Promise<void> {
   const { keptAfter }: StoredLog = await openLog(pool, workspaceId);
   if (ingest > keptAfter) return;

@@ -19,10 +19,10 @@ interface IngestDeps extends Pick<OperationDeps, 'pool' | 'clock'> {
   readonly committed?: (records: number) => void;
 }
 
-/** A higher number would take connections from all other work. */
+/** How many groups are committed at the same time. A higher number would take connections from all other work. */
 const atOnce = 4;
 
-/** One instance for all streams of a process. */
+/** Returns the function that stores batches. Use one instance for all streams of a process. */
 export function createIngest(deps: IngestDeps): (batch: AuditBatch) => Promise<IngestResult> {
   return inGroups({
     keyOf: ({ workspaceId }: AuditBatch) => workspaceId,
@@ -35,7 +35,10 @@ export function createIngest(deps: IngestDeps): (batch: AuditBatch) => Promise<I
 
 const bytesOf = ({ content }: ShippedRecord): number => ('entry' in content ? content.entry.length : content.lost.length);
 
-/** A group is not larger than the maximum size of one batch. */
+/**
+ * Returns a function that tells whether the next batch still fits into a group. A group is not larger than the maximum
+ * size of one batch.
+ */
 function openGroup(): (batch: AuditBatch) => boolean {
   let count = 0;
   let bytes = 0;
@@ -47,9 +50,9 @@ function openGroup(): (batch: AuditBatch) => boolean {
 }
 
 /**
- * Nearly all entries belong to a day that has a partition. Therefore missing days are determined only after a commit
- * failed for a missing day, and once more if retention dropped the day in the meantime. This is done only for a single
- * batch, because creating a day can take long or fail.
+ * Commits a single batch. Nearly all entries belong to a day that has a partition. Therefore missing days are searched
+ * and created only after a commit has failed because of a missing day. If retention drops the day in between, this is
+ * done once more. It is done only for a single batch, because creating a day can take long or fail.
  */
 async function commitAlone(deps: IngestDeps, batches: readonly AuditBatch[]): Promise<readonly IngestResult[]> {
   const commitWithDays = (error: unknown): Promise<readonly IngestResult[]> => {
@@ -71,7 +74,7 @@ const spanOf = (batches: readonly AuditBatch[]): { readonly first: number; reado
   last: Math.max(...batches.map(({ records }) => records.at(-1)?.sequence ?? 0)),
 });
 
-/** Commits all batches of one workspace, or none. Creates those days of `findDays` that are missing. */
+/** Commits all batches of one workspace, or none. Creates the missing days among the days that `findDays` returns. */
 async function commitBatches(
   { pool, clock, committed }: IngestDeps,
   batches: readonly AuditBatch[],

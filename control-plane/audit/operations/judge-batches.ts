@@ -24,12 +24,13 @@ interface Gap {
 
 const neverArrived = 'never arrived';
 /**
- * These records had arrived and were acknowledged. They were lost when the database was restored from an older backup.
+ * The reason of a gap for records that had arrived and were acknowledged. They were lost when the database was restored
+ * from an older backup.
  */
 const setBack = 'newer than the backup that was restored';
 const cameAgain = 'came again with other bytes, which were refused';
 const reasonMax = 500;
-/** A database can be far behind a spool, but no spool reaches this distance. */
+/** The maximum number of sequences by which a spool can be ahead of the database. No spool reaches it. */
 const sequencesAheadMax = 1_000_000_000;
 const hashBytes = 32;
 
@@ -48,11 +49,11 @@ interface BatchJudgement {
 interface LockedWorkspaceLog {
   readonly workspace: LockedWorkspace;
   readonly spools: ReadonlyMap<string, LockedSpool>;
-  /** Of spools of which some records arrive again. */
+  /** The stored hashes of the spools that send some records again. */
   readonly sent: readonly SentRun[];
 }
 
-/** Whether a part of the batch arrived before. In this case `sent` of its spool is needed. */
+/** Returns whether a part of the batch arrived before. In this case, `judgeBatches` needs the `sent` of its spool. */
 export const comesAgain = ({ records }: AuditBatch, spool: LockedSpool | undefined): boolean =>
   (records[0]?.sequence ?? 0) <= (spool?.stored ?? 0);
 
@@ -101,8 +102,9 @@ function refusalOf(batch: AuditBatch, spool: LockedSpool, workspace: LockedWorks
   if (spool.secretHash !== null && spool.secretHash !== batch.secretHash) return 'wrong_secret';
   if (!isOfWorkspace(batch, workspace)) return 'other_workspace';
   const first = batch.records[0]?.sequence ?? 0;
-  // For an unknown spool, earlier records may be out of retention. For a known spool, records cannot be missing without
-  // a cause.
+  // The first batch of an unknown spool may begin at a later sequence, because earlier records may be out of retention.
+  // In a known spool, no record may be missing. An exception is a spool whose records were lost when the database was
+  // restored.
   const ahead = first - spool.stored - 1;
   return (spool.stored > 0 && !spool.restored && ahead > 0) || ahead > sequencesAheadMax ? 'hole' : null;
 }
@@ -116,7 +118,9 @@ function isOfWorkspace({ begunFor, records }: AuditBatch, { randomId, createdAt 
   return !records.some(({ content }) => 'entry' in content && claimedTime(content.entry) < createdAt.getTime());
 }
 
-/** The time that the entry claims, in ms since 1970, however old. NaN if the entry has none. */
+/**
+ * Returns the time that the entry claims, in ms since 1970, however old it is. Returns NaN if the entry has no time.
+ */
 function claimedTime(bytes: Uint8Array): number {
   try {
     return Date.parse(String(Object(JSON.parse(Buffer.from(bytes).toString('utf8'))).ts));
@@ -126,8 +130,8 @@ function claimedTime(bytes: Uint8Array): number {
 }
 
 /**
- * The first accepted batch determines the owner of the spool. The owner of a spool that is older than secrets is
- * unknown.
+ * Returns the spool with its owner. The first accepted batch determines the owner. If the spool was begun before spools
+ * had secrets, its owner is unknown.
  */
 const ownedBy = ({ secretHash, deliverer }: AuditBatch, spool: LockedSpool): LockedSpool =>
   spool.secretHash === null
@@ -135,7 +139,7 @@ const ownedBy = ({ secretHash, deliverer }: AuditBatch, spool: LockedSpool): Loc
     : // If the key was narrowed later, its spools are restricted, too.
       { ...spool, onlySub: spool.onlySub ?? (spool.keyId === deliverer.keyId ? deliverer.onlySub : null) };
 
-/** The part of a record after `stored`. Of a loss, this can be a part of it. */
+/** Returns the part of a record after the sequence `stored`. A loss that begins before it is shortened. */
 function partBeyond(record: ShippedRecord, stored: number): readonly ShippedRecord[] {
   if (lastOf(record) <= stored) return [];
   return [record.sequence > stored ? record : { ...record, sequence: stored + 1 }];
@@ -156,8 +160,8 @@ function runsOf(spoolId: string, records: readonly ShippedRecord[]): readonly Se
 }
 
 /**
- * The range of the entries that arrived before with different bytes, from the first to the last of them. Null: there
- * are no such entries.
+ * Returns the range of the entries that arrived before with different bytes, from the first of them to the last.
+ * Returns null if there are no such entries.
  */
 function findConflict({ spoolId, records }: AuditBatch, { stored }: LockedSpool, sent: readonly SentRun[]): Gap | null {
   const runs = sent.filter((run) => run.spoolId === spoolId);
@@ -178,7 +182,8 @@ function hashAt(runs: readonly SentRun[], sequence: number): Buffer | null {
 }
 
 /**
- * In the order of their sequences, including the losses that the sidecar reports and the gaps that it does not report.
+ * Returns the items in the order of their sequences. They include the losses that the sidecar reports and a gap that it
+ * does not report.
  */
 function itemsOf(stored: number, fresh: readonly ShippedRecord[], missing: string): readonly Item[] {
   const first = fresh[0]?.sequence ?? 0;

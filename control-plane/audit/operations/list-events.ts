@@ -5,13 +5,13 @@ export type { AdminEvent, EventPosition } from '../store/events.ts';
 
 interface EventQuery {
   readonly limit: number;
-  /** `next` of the previous page. */
+  /** The `next` of the previous page; null: the first page. */
   readonly before: EventPosition | null;
 }
 
 export const eventIdOf = ({ revision, position }: EventPosition): string => `${revision}.${position}`;
 
-/** Admin events (actor and change), newest first. */
+/** Lists admin events (actor and change), newest first. */
 export const listEvents = readOperation('event.read', async ({ pool }, actor, { limit, before }: EventQuery) => {
   const found = await listStored(pool, actor.workspaceId, limit + 1, before);
   const events = found.slice(0, limit);

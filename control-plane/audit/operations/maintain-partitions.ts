@@ -24,7 +24,10 @@ import { isUnavailable } from '../../base/unavailable.ts';
 import type { OperationDeps } from '../../access/operation.ts';
 
 const dayMs = 24 * 3_600_000;
-/** Entries are accepted up to a year late. A spool that returns after this time is a copy. */
+/**
+ * The minimum number of days for which spools are remembered. Entries are accepted up to a year late, so a spool that
+ * returns after this time must be a copy.
+ */
 const spoolDaysMin = 400;
 export const exportGraceDays = 7;
 
@@ -49,14 +52,18 @@ export async function maintainPartitions(
     const keptFrom = isExporting || (await isExportLeased(pool)) ? await unlessUnexported(deps, oldest, retentionDays) : oldest;
     return await dropDays(pool, keptFrom, now, retentionDays);
   } catch (error) {
-    // Dropping waits for every reader of the log, and stops after a short time. The job runs again in an hour.
+    // To drop a partition, the job must wait for every reader of the log. It stops waiting after a short time, and runs
+    // again in an hour.
     if (!isUnavailable(error)) throw error;
     log.warn({ reason: reasonOf(error), retentionDays }, 'audit entries past their retention could not be removed');
     return [];
   }
 }
 
-/** Returns `oldest`, or the earlier instant of the first unexported item, as long as that item can still wait. */
+/**
+ * Returns the time from which entries are kept. This is `oldest`, or an earlier time if older items are not exported
+ * yet. It is at most `exportGraceDays` before `oldest`.
+ */
 async function unlessUnexported({ pool, log }: MaintainPartitionsDeps, oldest: Date, retentionDays: number): Promise<Date> {
   const atMost = new Date(oldest.getTime() - exportGraceDays * dayMs);
   const fields = { retentionDays, exportGraceDays };
@@ -108,7 +115,10 @@ async function retireAndDrop(pool: OperationDeps['pool'], day: string): Promise<
   });
 }
 
-/** Each minute: updates statistics of days that have grown or ended. PostgreSQL's own jobs may do this too late. */
+/**
+ * Updates the statistics of days that have grown or ended. Runs each minute, because PostgreSQL's own jobs may do this
+ * too late.
+ */
 export async function updateStatistics({ pool, clock }: Pick<OperationDeps, 'pool' | 'clock'>): Promise<readonly string[]> {
   return inTransaction(pool, (client) => analyseDays(client, clock()), 'patient');
 }

@@ -5,10 +5,10 @@ import { linkSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } fr
 import { dirname } from 'node:path';
 
 export interface Notary {
-  /** Raw bytes. */
+  /** The 32 bytes of the key, without encoding. */
   readonly publicKey: Uint8Array;
   readonly sign: (body: string) => Uint8Array;
-  /** How long entries are kept, as checkpoints state it. */
+  /** How long entries are kept. Checkpoints contain this number. */
   readonly retentionDays: number;
 }
 
@@ -19,7 +19,7 @@ export function createNotary(privateKey: KeyObject, retentionDays: number): Nota
 
 export const newNotaryKey = (): KeyObject => generateKeyPairSync('ed25519').privateKey;
 
-/** Creates the key if the file does not exist yet. Only the owner of the file can read it. */
+/** Reads the key. If the file does not exist yet, creates it first, so that only the owner of the file can read it. */
 export function openNotaryKey(path: string): { readonly key: KeyObject } | { readonly problem: string } {
   mkdirSync(dirname(path), { recursive: true });
   const making = `${path}.${randomUUID()}`;

@@ -3,7 +3,7 @@ import { accepted } from '../../base/refusal.ts';
 import { readAudit } from '../store/audit.ts';
 import { readOperation } from '../../access/operation.ts';
 
-/** A page of the log, newest first. `next` is absent on the last page. */
+/** Returns a page of the log, newest first. `next` is absent on the last page. */
 export const queryAudit = readOperation(
   'audit.read',
   async ({ readingPool, clock }, actor, parameters: Readonly<Record<string, unknown>>) => {

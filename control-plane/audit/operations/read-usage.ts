@@ -1,7 +1,6 @@
-// Reports what is left of limits and caps, as far as sidecars have reported. Entries that sidecars still hold are not
-// counted. Limits are counted by the evaluator's own windows over the calls of one window. Caps are counted over the
-// attempts of each run that was active within the last hour. The cost of runs in this process is in the ledger and is
-// exact.
+// Reports what is left of limits and caps, as far as sidecars have sent their entries. Limits: the evaluator's own
+// windows count the calls of the last window. Caps: the attempts of each run are counted if the run was active within
+// the last hour. The cost of runs in this process comes from the ledger and is exact.
 import { performance } from 'node:perf_hooks';
 import { compileAgent, replayedPolicyOf } from '@tollgate/sidecar/engine/compile';
 import type { WorkspaceState } from '../../workspaces/rules.ts';
@@ -16,7 +15,7 @@ import { readSpend } from '../../runs/operations/books/read-spend.ts';
 import { type ReplayDeps, replayTurns, takeTurn } from './replay.ts';
 
 export interface UsageFilters {
-  /** The subject of the caller with which a call began. */
+  /** The subject with which a call began. For a delegated call, this is its `originSub`. */
   readonly sub?: string;
   /** The exact name of an agent. */
   readonly agent?: string;
@@ -39,7 +38,7 @@ const dayMs = 24 * hourMs;
 const workMs = 10_000;
 const max = { entries: 100_000, limits: 1_000, sessions: 1_000, users: 1_000 } as const;
 
-/** A decision that reached the check of the caps counts as an attempt. */
+/** The codes of calls that count as attempts. These calls reached the check of the caps. */
 const attempts = [
   'allowed',
   'policy_denied',
@@ -91,7 +90,7 @@ interface Question {
   readonly signal?: AbortSignal;
 }
 
-/** Returns the result of `read`, or `otherwise` if the time is up first. Throws if the caller no longer waits. */
+/** Returns the result of `read`, or `otherwise` if the time is up first. Throws if the caller has disconnected. */
 async function withinTime<T>({ leftMs, signal }: Question, read: () => Promise<T>, otherwise: T): Promise<T> {
   signal?.throwIfAborted();
   if (leftMs() <= 0) return otherwise;
@@ -103,7 +102,10 @@ async function withinTime<T>({ leftMs, signal }: Question, read: () => Promise<T
   }
 }
 
-/** Whether there were more entries than the maximum. */
+/**
+ * Counts the calls of the last window. Returns true if entries were left out, because there were too many or the time
+ * was up.
+ */
 async function countWindow(
   { readingPool, defaults }: OperationDeps,
   { workspaceId, now, leftMs, signal }: Question,
@@ -119,7 +121,7 @@ async function countWindow(
   let read = 0;
   for await (const turn of replayTurns(replay, windowFrom, now)) {
     signal?.throwIfAborted();
-    // More entries follow; otherwise the turns would have ended.
+    // There are more entries at this point, because otherwise `replayTurns` would have ended.
     if (leftMs() <= 0 || (turn.rows > 0 && read >= max.entries)) return true;
     read += turn.rows;
     await takeTurn(turn, replay.stopwatch, (entry) => {
@@ -136,7 +138,7 @@ function runsOf(
   filters: { readonly sub: string | null; readonly agent: string | null },
 ) {
   const active = new Date(now.getTime() - hourMs);
-  // No run is longer than a day.
+  // The attempts of the last day are counted, because no run is longer than a day.
   const counted = new Date(now.getTime() - dayMs);
   return readRuns(readingPool, workspaceId, { active, counted, attempts, ...filters, max }, Math.max(1, leftMs()));
 }

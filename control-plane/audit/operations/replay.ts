@@ -1,5 +1,5 @@
-// Replays recorded calls, oldest first, page by page. It yields to other work after every few dozen calls, and within
-// those after `turn.ms`.
+// Replays recorded calls, oldest first, page by page. It lets other work run after every few dozen calls, and also in
+// between when `turn.ms` have passed.
 import { setImmediate } from 'node:timers/promises';
 import type { AuditPosition } from '../rules/audit-query.ts';
 import type { ReplayedEntry } from '../../policies/evaluate/replayed-call.ts';
@@ -7,7 +7,7 @@ import type { ReplayedPage } from '../store/audit-replay.ts';
 
 export interface ReplayDeps {
   readonly read: (since: Date, until: Date, after: AuditPosition | null) => Promise<ReplayedPage>;
-  /** In ms, monotonic. */
+  /** Returns a monotonic time in ms. */
   readonly stopwatch: () => number;
 }
 
@@ -17,10 +17,13 @@ export interface Turn {
   readonly rows: number;
 }
 
-/** The maximum time that other requests wait, and the number of calls after which they get their turn in any case. */
+/**
+ * `ms`: the maximum time that other requests wait. `calls`: other requests get their turn after this number of calls in
+ * any case.
+ */
 const turn = { ms: 10, calls: 50 } as const;
 
-/** A page can contain no relevant entries. It is yielded in any case, so that the caller can stop. */
+/** Yields every page, even if it contains no relevant entries, so that the caller can stop. */
 export async function* replayTurns({ read }: ReplayDeps, since: Date, until: Date): AsyncGenerator<Turn> {
   for (let after: AuditPosition | null = null; ; ) {
     const page: ReplayedPage = await read(since, until, after);
@@ -33,7 +36,10 @@ export async function* replayTurns({ read }: ReplayDeps, since: Date, until: Dat
   }
 }
 
-/** False as soon as `take` returns false for an entry: that entry was not processed. */
+/**
+ * Passes each entry of the turn to `take`. Returns false as soon as `take` returns false, which means that `take` did
+ * not process the entry.
+ */
 export async function takeTurn(
   { entries }: Turn,
   stopwatch: ReplayDeps['stopwatch'],

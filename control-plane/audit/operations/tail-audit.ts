@@ -3,7 +3,7 @@
 // nothing twice.
 //
 // States of a stream: behind (entries up to `head` are read page by page; the next page is read only when the client
-// has read the last one) and level (waits for the head to move, and sends a keep-alive note from time to time).
+// has read the previous page) and level (waits for the head to move, and sends a keep-alive note from time to time).
 import { AppError } from '@tollgate/proto/contract';
 import type { Actor } from '../../access/rules/actor.ts';
 import { lastEventIdWords, parseTailQuery, type TailQuery } from '../rules/audit-query.ts';
@@ -12,14 +12,14 @@ import { readHead, readIngested } from '../store/audit.ts';
 import { type OperationDeps, type Operation, readOperation } from '../../access/operation.ts';
 import { createStanding, recheckMs } from '../../access/operations/standing.ts';
 
-/** `ingest`: a client that reconnects with this number continues directly after this item. */
+/** A client that reconnects with the `ingest` of an item continues directly after this item. */
 export type TailItem =
   | { readonly kind: 'note'; readonly text: string; readonly ingest: number }
   | { readonly kind: 'entry'; readonly entry: Readonly<Record<string, unknown>>; readonly ingest: number };
 
 export interface TailInput {
   readonly parameters: Readonly<Record<string, unknown>>;
-  /** The unchanged header. */
+  /** The value of the header `Last-Event-ID`, as the client sent it. */
   readonly lastEventId: unknown;
 }
 

@@ -8,12 +8,12 @@ import { isUnavailable } from '../../base/unavailable.ts';
 type Ingest = (batch: AuditBatch) => Promise<IngestResult>;
 
 /**
- * Longer than a sidecar waits before a retry. If a sidecar no longer retries, its last failure says nothing about the
- * present.
+ * How long a failure is remembered. It is longer than the time that a sidecar waits before a retry. If a sidecar no
+ * longer retries, its last failure says nothing about the present.
  */
 const forgetMs = 120_000;
 
-/** `now`: in ms, monotonic. */
+/** `now` returns a monotonic time in ms. */
 export function watchIngest(take: Ingest, now: () => number) {
   const failed = new Map<number, { readonly reason: string; readonly at: number }>();
   return {
@@ -27,7 +27,7 @@ export function watchIngest(take: Ingest, now: () => number) {
         throw error;
       }
     },
-    /** One line for each reason; empty while all batches are accepted. */
+    /** Returns one line for each reason. Returns an empty list while all batches are accepted. */
     problems: (): readonly string[] => {
       for (const [workspaceId, { at }] of failed) if (at + forgetMs < now()) failed.delete(workspaceId);
       return [...new Set([...failed.values()].map(({ reason }) => `audit entries cannot be stored: ${reason}`))];

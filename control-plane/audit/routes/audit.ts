@@ -200,7 +200,7 @@ function addEventRoutes(app: FastifyInstance, deps: StreamDeps): void {
   });
 }
 
-/** The `id` of a note advances a client that reconnects, also past entries that its filters exclude. */
+/** A note also has an `id`. A client that reconnects with this id continues after entries that its filters exclude. */
 function eventOf(item: TailItem): string {
   switch (item.kind) {
     case 'note':

@@ -1,4 +1,4 @@
-// A batch of one spool, as a sidecar ships it, and the only place that defines its form. Pure.
+// Defines and checks the form of a batch of one spool, as a sidecar ships it. No other file defines this form. Pure.
 import { bounds, type RefusedCode } from '@tollgate/proto/contract';
 
 /**
@@ -19,9 +19,9 @@ export interface Deliverer {
   readonly onlySub: string | null;
 }
 
-/** Valid form: `batchProblem` found no problem. */
+/** A batch of valid form, in which `batchProblem` found no problem. */
 export interface AuditBatch {
-  /** From the credential, never from a message. */
+  /** The workspace of the credential. It is never read from a message. */
   readonly workspaceId: number;
   /** 32 hex digits, created with the spool. */
   readonly spoolId: string;
@@ -35,7 +35,8 @@ export interface AuditBatch {
 }
 
 /**
- * The result of a batch: everything of its spool up to the sequence is committed, or no part of the batch was accepted.
+ * The result of a batch. `acknowledged`: all records of its spool up to this sequence are committed. `refused`: no part
+ * of the batch was accepted.
  */
 export type IngestResult = { readonly acknowledged: number } | { readonly refused: RefusedCode; readonly expected: number };
 
@@ -54,19 +55,19 @@ interface ClaimedRecord {
   readonly lost?: { readonly last: number; readonly reason: string } | null;
 }
 
-/** The memory of a batch. The reason of a loss can be as long as an entry. */
+/** Returns the number of bytes of the entries and reasons. The reason of a loss can be as long as an entry. */
 const sizeOf = (records: readonly ClaimedRecord[]): number =>
   records.reduce((sum, { entry, lost }) => sum + (entry?.length ?? 0) + (lost?.reason.length ?? 0), 0);
 
 const idForm = /^[0-9a-f]{32}$/;
 const secretBytes = 32;
-/** No spool reaches this number. */
+/** The maximum number of records in one loss. No spool reaches it. */
 const lostMax = 1_000_000_000;
 
-/** Without a valid id, a refusal could not name the spool. */
+/** Returns whether the text is a valid spool id. Without a valid id, a refusal could not name the spool. */
 export const isSpoolId = (text: string): boolean => idForm.test(text);
 
-/** What is wrong with the form of a batch, except the spool's id; null: nothing. */
+/** Returns what is wrong with the form of a batch, or null. It does not check the spool's id. */
 export function batchProblem({ spoolSecret, workspaceId, records }: ClaimedBatch): string | null {
   if (spoolSecret.length !== secretBytes) return `batch.spool_secret must be ${secretBytes} bytes, is ${spoolSecret.length}`;
   if (workspaceId !== '' && !idForm.test(workspaceId)) return 'batch.workspace_id must be empty or 32 hex digits';

@@ -17,27 +17,29 @@ export interface StoredEntry {
   readonly sessionId: string;
   /** JSON text of an object, without NUL and unpaired surrogates. */
   readonly rest: string;
-  /** The digest of the whole entry, as every answer shows it. */
+  /** The digest of the whole entry, in the form in which answers show the entry. */
   readonly digest: string;
 }
 
 /** The values that the control plane adds to a record. */
 export interface Arrival {
-  /** Its number in the log. */
+  /** The number of the record in the log. */
   readonly ingest: number;
   readonly receivedAt: string;
   readonly id: string;
-  /** The key with which its spool was begun; null: unknown. */
+  /** The key with which the record's spool was begun; null: unknown. */
   readonly recordedBy: string | null;
-  /** The key that delivered it. */
+  /** The key that delivered the record. */
   readonly deliveredBy: string;
-  /** The only subject that it can name; null: any. */
+  /** The only subject that the record can name; null: any. */
   readonly onlySub: string | null;
 }
 
-/** Longest text in a separate field. An index accepts at most 2,700 bytes. */
+/** The maximum number of characters of a text in a separate field. An index accepts at most 2,700 bytes. */
 const textMax = 512;
-/** An older time means that the clock was never set. It does not mean that the sidecar was away. */
+/**
+ * The maximum age of an entry. If its time is older, the sidecar's clock was never set: no sidecar is away for so long.
+ */
 const entryPastMs = 366 * 24 * 3_600_000;
 const rawMax = 4096;
 
@@ -46,8 +48,8 @@ const isTime = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?(?:Z|[+-]\d{2}:\d{
 type Fields = Map<string, unknown>;
 
 /**
- * Fields for which the API guarantees a type, with the value that replaces a wrong one. For the fields of
- * `StoredEntry`, see below.
+ * Fields whose type the API guarantees: the name, the check, and the value that replaces a wrong value. `repairedEntry`
+ * repairs the separate fields of `StoredEntry`.
  */
 const promised: readonly (readonly [string, (value: unknown) => boolean, unknown])[] = [
   ['hookEvent', (value) => value === 'PreToolUse' || value === 'PostToolUse', 'PreToolUse'],
@@ -67,11 +69,11 @@ const apart = new Set(['id', 'receivedAt', 'ts', 'tool', 'decision', 'agentName'
 /** A record, parsed only as far as is needed to know the day of its entry. */
 export interface OpenedRecord {
   readonly text: string;
-  /** Bytes that are not valid UTF-8 are U+FFFD in the text. */
+  /** False: the record contains bytes that are not valid UTF-8. They are replaced by U+FFFD in `text`. */
   readonly isUtf8: boolean;
   /** Undefined: the text is not JSON. */
   readonly value: unknown;
-  /** An impossible time is replaced by the time of arrival. */
+  /** The time of the entry. An impossible time is replaced by the time of arrival. */
   readonly time: Date;
   readonly isTimeRight: boolean;
 }
@@ -134,7 +136,7 @@ function repairedEntry({ text, isUtf8, value, time, isTimeRight }: OpenedRecord,
   return { ...taken, rest, digest: digestOf(ingest, canonicalOf(shown) ?? '') };
 }
 
-/** The entry's own fields. If the record is not an entry, what could be read of it. */
+/** Returns the entry's own fields. If the record is not an entry, returns what could be read of it. */
 function fieldsOf(text: string, value: unknown, mended: Set<string>): Fields {
   const clean = cleanJson(value, mended);
   if (isObject(clean)) return new Map(Object.entries(clean));
@@ -158,7 +160,7 @@ function parse(text: string): unknown {
 const isShortText = (value: unknown): value is string => typeof value === 'string' && value.length <= textMax;
 const isDecision = (value: unknown): value is 'allow' | 'deny' => value === 'allow' || value === 'deny';
 
-/** Null for an impossible time. */
+/** Returns null for an impossible time. */
 function timeOf(value: unknown, now: Date): Date | null {
   const time = typeof value === 'string' && isTime.test(value) ? Date.parse(value) : Number.NaN;
   return time >= now.getTime() - entryPastMs && time <= now.getTime() + bounds.auditFutureMs ? new Date(time) : null;
@@ -169,7 +171,7 @@ function takeText(fields: Fields, key: string, mended: Set<string>): string {
   fields.delete(key);
   if (isShortText(value)) return value;
   mended.add(key);
-  // The cut can split a surrogate pair.
+  // The cut can split a surrogate pair. In this case, its first half is removed.
   return typeof value === 'string' ? value.slice(0, textMax).replace(/\p{Cs}$/u, '') : '';
 }
 
@@ -179,7 +181,9 @@ const isAgent = (sub: string): boolean => sub.startsWith('agent:');
 const speaksFor = (onlySub: string, sub: string, originSub: unknown): boolean =>
   originSub === undefined ? sub === onlySub : originSub === onlySub && (sub === onlySub || isAgent(sub));
 
-/** A subject that the spool's key must not name is kept in `subClaimed`. */
+/**
+ * Returns the subject of the entry. A subject that the spool's key must not name is replaced, and kept in `subClaimed`.
+ */
 function boundSub(fields: Fields, onlySub: string | null, mended: Set<string>): string {
   const sub = takeText(fields, 'sub', mended);
   const origin = fields.get('originSub');
@@ -198,7 +202,7 @@ function takeDecision(fields: Fields, mended: Set<string>): 'allow' | 'deny' {
   return 'deny';
 }
 
-/** An impossible time is kept in `tsClaimed`. */
+/** Marks the time as repaired, and keeps the impossible time in `tsClaimed`. */
 function markTime(fields: Fields, mended: Set<string>): void {
   mended.add('ts');
   const claimed = fields.get('ts');
@@ -206,8 +210,8 @@ function markTime(fields: Fields, mended: Set<string>): void {
 }
 
 /**
- * JSON of the remaining fields. If it is too large, first the input is removed, and then everything except the fields
- * that the API guarantees.
+ * Returns the JSON of the remaining fields. If it is too large, first the input is removed, and then everything except
+ * the fields that the API guarantees.
  */
 function restOf(fields: Fields, mended: Set<string>, keys: Pick<Arrival, 'recordedBy' | 'deliveredBy'>): string {
   const write = (): string =>
@@ -224,16 +228,17 @@ function restOf(fields: Fields, mended: Set<string>, keys: Pick<Arrival, 'record
   return write();
 }
 
-// No UTF-16 code unit needs more than three bytes.
+// No UTF-16 code unit needs more than three bytes in UTF-8, so the bytes of a short text need not be counted.
 const fitsEntry = (text: string): boolean =>
   (text.length * 3 <= bounds.auditEntryBytes || Buffer.byteLength(text) <= bounds.auditEntryBytes) && digitsIn(text) <= digitsMax;
 
-/** Four times the maximum size of an entry. Numbers of real data never reach it. */
+/** The maximum number of digits: four times the maximum size of an entry. Numbers of real data never reach it. */
 const digitsMax = 4 * bounds.auditEntryBytes;
 
 /** Counts digits in expanded form: PostgreSQL stores 1e+308 in a few bytes, and returns it with all its zeros. */
 function digitsIn(text: string): number {
-  // A number of 324 digits needs at least seven characters.
+  // A number of 324 digits needs at least seven characters. Therefore a text has fewer digits than 50 times its
+  // characters, and a short text need not be searched.
   if (text.length * 50 <= digitsMax) return 0;
   let digits = 0;
   for (const [, exponent] of text.matchAll(/\de[+-](\d{1,3})/g)) digits += Number(exponent);

@@ -35,9 +35,9 @@ export interface TailQuery {
 }
 
 export interface ExportQuery {
-  /** Null: everything that is kept. */
+  /** The start of the range; null: everything that is kept. */
   readonly since: Date | null;
-  /** Exclusive. */
+  /** The end of the range, exclusive; null: no end. */
   readonly until: Date | null;
   readonly filters: AuditFilters;
 }
@@ -49,7 +49,10 @@ const limits = { standard: 200, max: 1000 };
 const filterNames = ['tool', 'decision', 'agent', 'sub', 'session'] as const;
 export const lastEventIdWords = 'must be the id of an event of this stream';
 
-/** A number out of range is clamped. Everything else that is wrong is a problem. */
+/**
+ * Parses the query of a page. A `limit` out of range is replaced by the nearest bound. Everything else that is wrong is
+ * a problem.
+ */
 export function parseAuditQuery(query: Parameters, now: Date): Checked<AuditQuery> {
   const reader = createReader(query, ['since', 'limit', 'cursor', ...filterNames]);
   const cursor = reader.read('cursor', parseCursor, 'must be the `next` of an earlier answer');
@@ -58,7 +61,7 @@ export function parseAuditQuery(query: Parameters, now: Date): Checked<AuditQuer
   return reader.checked({ since, limit, filters: readFilters(reader), after: cursor?.position ?? null });
 }
 
-/** `lastEventId`: the unchanged header. */
+/** `lastEventId`: the value of the header `Last-Event-ID`, as the client sent it. */
 export function parseTailQuery(query: Parameters, lastEventId: unknown): Checked<TailQuery> {
   const reader = createReader(query, filterNames);
   const after = reader.readRaw('Last-Event-ID', lastEventId, parseIngest, lastEventIdWords);
@@ -74,15 +77,18 @@ export function parseExportQuery(query: Parameters): Checked<ExportQuery> {
 }
 
 interface Reader {
-  /** The parameter's value; null if it is absent, or if it is wrong and a problem was recorded. */
+  /** Returns the parameter's value. Returns null if it is absent, or if it is wrong and a problem was recorded. */
   read<T>(name: string, parse: (text: string) => T | null, message: string): T | null;
-  /** The same for a value from outside the query string. */
+  /** Like `read`, for a value `raw` that does not come from the query string. */
   readRaw<T>(name: string, raw: unknown, parse: (text: string) => T | null, message: string): T | null;
   note(name: string, message: string): void;
   checked<T>(value: T): Checked<T>;
 }
 
-/** Reads the unparsed values of a query string: a text, or a list of texts if the name was repeated. */
+/**
+ * Creates a reader for an unparsed query. Each value is a text, or a list of texts if the name was repeated. An unknown
+ * name is a problem.
+ */
 function createReader(query: Parameters, known: readonly string[]): Reader {
   const problems: Problem[] = [];
   const note = (path: string, message: string): void => void problems.push({ path, message });
@@ -125,12 +131,15 @@ export function parseLimit(text: string): number | null {
   return Math.min(Math.max(Number(text), 1), limits.max);
 }
 
-/** A number in the ingest sequence; 0 is before the first entry. */
+/** Parses a number of the ingest sequence. 0 is before the first entry. */
 const parseIngest = (text: string): number | null => (/^(?:0|[1-9]\d{0,14})$/.test(text) ? Number(text) : null);
 
 interface Cursor {
   readonly position: AuditPosition;
-  /** The `since` of the first page, so that a default value does not move with the clock. */
+  /**
+   * The `since` of the first page. The cursor contains it, so that a default value does not change with the clock from
+   * page to page.
+   */
   readonly since: Date;
 }
 

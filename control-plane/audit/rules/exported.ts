@@ -1,10 +1,10 @@
-// Items of a workspace's log for an external store, and the possible results of the export.
+// Types of the export to an external store: the items of a workspace's log, and the possible results.
 import type { ShownGap } from '@tollgate/proto/chain';
 
 export interface ExportedLog {
   /** The slug of the workspace. */
   readonly workspace: string;
-  /** The log's own name. A workspace that was created again with the same slug has another one. */
+  /** The log's own name. If a workspace is created again with the same slug, its log has another name. */
   readonly origin: string;
 }
 
@@ -23,20 +23,23 @@ export type ExportedItem = {
   | { readonly kind: 'missing'; readonly first: number; readonly noticedAt: string }
 );
 
-/** The number of items of which only the loss was sent. */
+/** Returns how many items of the log this item reports as lost. */
 export const lostIn = (item: ExportedItem): number =>
   item.kind === 'retired' ? 1 : item.kind === 'missing' ? item.position - item.first + 1 : 0;
 
-/** `refused` repeats with every retry until the configuration is changed. All other failures can be temporary. */
+/** `refused` occurs again at every retry until the configuration is changed. All other failures can be temporary. */
 export type FailureKind = 'unreachable' | 'timeout' | 'throttled' | 'unavailable' | 'refused';
 
 export interface ExportFailure {
   readonly kind: FailureKind;
-  /** For all readers. It contains nothing of what was sent, and nothing of the collector's answer. */
+  /**
+   * The reason of the failure, which all readers may see. It contains nothing of what was sent, and nothing of the
+   * collector's answer.
+   */
   readonly reason: string;
   /** The collector's message, for the log; empty: none. */
   readonly words: string;
-  /** The wait that the collector asked for. */
+  /** How long the collector asked to wait; null: it did not ask. */
   readonly retryAfterMs: number | null;
 }
 

@@ -42,8 +42,8 @@ export async function openLog(db: Queryable, workspaceId: number): Promise<Store
 }
 
 /**
- * Finds an entry that did not arrive through the normal path: its number is beyond the end of its log, before its first
- * item, or before everything that is kept.
+ * Returns an entry that did not arrive through the normal path, or null. Its number is beyond the end of its log,
+ * before the first item, or among the removed items although its time is still in retention.
  */
 export async function findStray(
   db: Queryable,
@@ -89,7 +89,7 @@ const checkpointFromRow = (row: CheckpointRow): StoredCheckpoint => ({
   note: row.note,
 });
 
-/** The newest checkpoint of at most `sizeMax` items. */
+/** Returns the newest checkpoint of at most `sizeMax` items, or null. */
 export async function findCheckpoint(
   db: Queryable,
   workspaceId: number,
@@ -103,8 +103,8 @@ export async function findCheckpoint(
 }
 
 /**
- * Replaces an older checkpoint of the same size. False if the older one has another chain value. Also stores the key
- * that signed it.
+ * Stores a checkpoint, and the key that signed it. It replaces an older checkpoint of the same size only if both have
+ * the same chain value. Otherwise returns false.
  */
 export async function writeCheckpoint(
   db: Queryable,
@@ -121,7 +121,7 @@ export async function writeCheckpoint(
   return rowCount === 1;
 }
 
-/** Workspaces with items that no checkpoint covers. */
+/** Returns the ids of workspaces with items that no checkpoint covers. */
 export async function listUnsigned(db: Queryable): Promise<readonly number[]> {
   const { rows } = await db.query<{ workspace_id: string }>(
     `select workspace_id from audit_head head where ingest > coalesce(
@@ -135,7 +135,7 @@ interface StoredKey {
   readonly since: Date;
 }
 
-/** Keys of all control planes that have signed, oldest first. */
+/** Returns the keys of all control planes that have signed, oldest first. */
 export async function listKeys(db: Queryable): Promise<readonly StoredKey[]> {
   const { rows } = await db.query<{ public_key: Buffer; since: Date }>(
     'select public_key, since from audit_key order by since, public_key',
@@ -143,7 +143,7 @@ export async function listKeys(db: Queryable): Promise<readonly StoredKey[]> {
   return rows.map((row) => ({ publicKey: row.public_key, since: row.since }));
 }
 
-/** An item of the log. `digest` is the digest from the arrival of the item; empty if it was removed. */
+/** An item of the log. `digest` was computed when the item arrived; empty: it was removed. */
 export type StoredItem = { readonly ingest: number; readonly digest: string } & (
   | { readonly kind: 'entry'; readonly ts: string; readonly entry: Readonly<Record<string, unknown>> }
   | { readonly kind: 'gap'; readonly gap: ShownGap }
@@ -176,7 +176,7 @@ const pageText = (items: number): string => `select * from (
     ) item order by ingest, kind limit ${items}
   ) page where weight_before < ${pageBytesMax} order by ingest, kind`;
 
-/** Items with `after < ingest <= upTo`, in order. An empty list means that there are no more. */
+/** Returns the items with `after < ingest <= upTo`, in order. An empty list means that there are no more. */
 export async function readItems(
   pool: pg.Pool,
   workspaceId: number,
@@ -184,10 +184,12 @@ export async function readItems(
   items = standardItems,
 ): Promise<readonly StoredItem[]> {
   const rows = await queryPatiently<ItemRow>(pool, { text: pageText(items), values: [workspaceId, after, upTo] });
-  // If a number occurs twice, the next page must not begin between the two items.
+  // If two items have the same number, the next page must not begin between them. Therefore the last number is left to
+  // the next page.
   const last = rows.at(-1)?.ingest;
   const whole = rows.length < items || rows[0]?.ingest === last ? rows : rows.filter(({ ingest }) => ingest !== last);
-  // While a day is being dropped, both its entries and their retired rows exist.
+  // While a day is being dropped, both its entries and their retired rows exist. A retired row is left out if its entry
+  // is present.
   return whole.filter(({ kind, ingest }, at) => kind !== 2 || ingest !== whole[at - 1]?.ingest).map(itemFromRow);
 }
 

@@ -33,7 +33,7 @@ function* pieces(workspaceId: number, entries: readonly NumberedEntry[]): Genera
   for (const { spoolId, sequence, ingest, receivedAt, entry } of entries) {
     const { ts, tool, decision, agentName, sub, sessionId, rest, digest } = entry;
     const text = `${escapeCopy(tool)}\t${decision}\t${escapeCopy(agentName)}\t${escapeCopy(sub)}\t${escapeCopy(sessionId)}`;
-    // JSON text contains no raw control characters.
+    // JSON text contains no raw control characters, so only backslashes must be escaped.
     const json = rest.replaceAll('\\', '\\\\');
     piece += `${workspaceId}\t${ts}\t${spoolId}\t${sequence}\t${ingest}\t${receivedAt}\t${text}\t${json}\t\\\\x${digest}\n`;
     if (piece.length < pieceCharacters) continue;

@@ -1,6 +1,6 @@
 // Stores the cursors of the export to a collector, one for each workspace, and the lease of the control plane that
-// sends. A cursor moves only from the position that its reader found. If two control planes both send, one of them
-// therefore detects the takeover. All times are from the database's clock.
+// sends. A cursor moves only if it is still at the position that was read. Therefore, if two control planes send at the
+// same time, one of them notices it. All times are from the database's clock.
 import type pg from 'pg';
 import { originOf } from '@tollgate/proto/chain';
 import { queryPatiently } from '../../database/patience.ts';
@@ -22,7 +22,7 @@ export interface BehindLog {
   readonly stored: number | null;
   /** Continue after this position. Null: start from the beginning, because there is no cursor of this log. */
   readonly position: number | null;
-  /** The chain value at that position. */
+  /** The chain value at `position`. */
   readonly chain: string | null;
 }
 
@@ -50,7 +50,7 @@ const selectLogs = `select head.workspace_id, slug, head.log_id, ingest, begins_
         where one.workspace_id = head.workspace_id and size = kept_after and kept_after > begins_after) as kept_chain
      from audit_head head join workspace on workspace.id = head.workspace_id left join audit_export done using (workspace_id)`;
 
-/** The log that was served longest ago comes first. */
+/** Returns logs with items beyond their cursor. The log whose last export is the oldest comes first. */
 export async function listBehind(db: Queryable, except: readonly number[], limit: number): Promise<readonly BehindLog[]> {
   const { rows } = await db.query<BehindRow>(
     `${selectLogs} where ingest > 0 and (coalesce(done.position, 0) <> ingest or done.log_id <> head.log_id) and head.workspace_id <> all($1)
@@ -91,7 +91,7 @@ interface Advance {
   readonly rejected: number;
 }
 
-/** False if the cursor has moved, or the log no longer exists. */
+/** Moves the cursor. Returns false if the cursor is no longer at `from`, or if the log no longer exists. */
 export async function advanceCursor(
   db: Queryable,
   { workspaceId, logId }: Pick<BehindLog, 'workspaceId' | 'logId'>,
@@ -128,7 +128,7 @@ export async function releaseExportLease(db: Queryable, holder: string): Promise
   await db.query('delete from audit_export_lease where holder = $1', [holder]);
 }
 
-/** Whether any control plane exports. */
+/** Returns whether any control plane exports. */
 export async function isExportLeased(db: Queryable): Promise<boolean> {
   const { rowCount } = await db.query('select from audit_export_lease where until > clock_timestamp()');
   return rowCount === 1;
@@ -141,7 +141,8 @@ export interface ExportLag {
 }
 
 /**
- * How many workspaces are checked for their oldest entry that is not sent. Those that have waited longest come first.
+ * The number of workspaces in which the oldest unsent entry is searched. Workspaces that have waited longest come
+ * first.
  */
 const lookedAt = 20;
 
@@ -161,7 +162,7 @@ export async function readExportLag(pool: pg.Pool): Promise<ExportLag> {
   return { records: Number(rows[0]?.records ?? 0), since: rows[0]?.since ?? null };
 }
 
-/** Whether there are unsent entries that were decided in this span of time. */
+/** Returns whether there are unsent entries that were decided in this span of time. */
 export async function hasUnexported(db: Queryable, from: Date, until: Date): Promise<boolean> {
   const { rows } = await db.query<{ found: boolean }>(
     `select exists (select from audit_head head left join audit_export done using (workspace_id) where exists (
@@ -172,7 +173,7 @@ export async function hasUnexported(db: Queryable, from: Date, until: Date): Pro
   return rows[0]?.found === true;
 }
 
-/** When the oldest unsent gap arrived; null: there is no unsent gap before `until`. */
+/** Returns when the oldest unsent gap arrived, or null if no unsent gap arrived before `until`. */
 export async function findUnexportedGap(db: Queryable, until: Date): Promise<Date | null> {
   const { rows } = await db.query<{ at: Date | null }>(
     `select min(received_at) as at from audit_gap gap join audit_head head using (workspace_id) left join audit_export done using (workspace_id)

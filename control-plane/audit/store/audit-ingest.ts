@@ -22,7 +22,7 @@ export interface NumberedGap {
 export interface ChainEnd {
   /** The number of items so far. */
   readonly ingest: number;
-  /** The chain value after them. */
+  /** The chain value after the last item. */
   readonly chain: string;
 }
 
@@ -31,7 +31,7 @@ export interface LockedSpool {
   readonly stored: number;
   /** The database was restored from a backup after the last batch of the spool. */
   readonly restored: boolean;
-  /** SHA-256 of its secret, in hex; null: the spool has not shown a secret yet. */
+  /** SHA-256 of the spool's secret, in hex; null: the spool has not shown a secret yet. */
   readonly secretHash: string | null;
   /** The key with which the spool was begun; null: unknown. */
   readonly keyId: string | null;
@@ -108,8 +108,8 @@ export async function lockLog(
   };
   const locked = await lock();
   if (locked !== null) return locked;
-  // If two transactions insert the same spool, one waits for the other, which could wait for a lock of this one.
-  // Therefore the insert runs in a new transaction, before the locks.
+  // Two transactions that insert the same spool wait for each other. If one of them already held a lock of this log,
+  // they could deadlock. Therefore the insert runs in a new transaction, before the locks.
   await startOver(client);
   await client.query(patientQuery(beginText, [workspaceId, spoolIds]));
   const begun = await lock();
@@ -130,7 +130,7 @@ export async function deleteUnbegunSpools(client: pg.PoolClient, workspaceId: nu
   );
 }
 
-/** Null if one of the spools has no row yet, or the chain has no row. */
+/** Returns null if one of the spools or the chain has no row yet. */
 function lockedFromRow(row: LockedRow, spoolIds: readonly string[]): LockedLog | null {
   const spools = new Map(Object.entries(row.spools));
   if (row.ingest === null || !spoolIds.every((id) => spools.has(id))) return null;
@@ -140,7 +140,8 @@ function lockedFromRow(row: LockedRow, spoolIds: readonly string[]): LockedLog |
 }
 
 /**
- * Reads the hashes of the last entries of spools, for these sequences. The spools must be locked by this transaction.
+ * Reads the stored hashes of entries of these spools, for a range of sequences. This transaction must have locked the
+ * spools.
  */
 export async function listSent(
   client: pg.PoolClient,
@@ -164,10 +165,10 @@ export interface SpoolState extends LockedSpool {
   readonly at: Date;
 }
 
-/** For this number of the last sequences of a spool, the hashes of the bytes are kept. */
+/** The number of last sequences of a spool for which the hashes of the bytes are kept. */
 export const sentKept = 4_000;
 
-/** Updates spools, each of which occurs once, and the chain. They must be locked by this transaction. */
+/** Updates the spools and the chain. This transaction must have locked them. Each spool must occur only once. */
 export async function advanceLog(
   client: pg.PoolClient,
   workspaceId: number,

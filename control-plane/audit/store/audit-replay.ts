@@ -19,7 +19,7 @@ export interface ReplayedPage {
 }
 
 interface Range {
-  /** Inclusive, as is `until`. */
+  /** `since` and `until` are both inclusive. */
   readonly since: Date;
   readonly until: Date;
   /** Only entries after this position, that is, newer ones. */
@@ -34,7 +34,7 @@ interface ReplayRow {
   readonly decision: string;
   readonly agent_name: string;
   readonly sub: string;
-  /** JSON; null for an entry of another kind. */
+  /** The fields as JSON; null: the entry is not a `PreToolUse` entry. */
   readonly fields: string | null;
   /** Rows that would be in the page without the size limit. */
   readonly found: number;
@@ -42,8 +42,8 @@ interface ReplayRow {
 
 const pageRows = 1_000;
 /**
- * Maximum size of a page as JSON; a single entry can be larger. Entries are compressed in the table, so their size
- * there is too small to use.
+ * Maximum size of a page as JSON; a single entry can be larger. The size in the table is not used, because entries are
+ * compressed there.
  */
 const pageBytesMax = 4 * 1_048_576;
 const isDecision = (value: unknown): value is 'allow' | 'deny' => value === 'allow' || value === 'deny';
@@ -106,7 +106,7 @@ interface RunRow {
   readonly origin: string;
   readonly attempts: number;
   readonly first_at: Date;
-  /** Entries that were read for all rows together. */
+  /** The number of entries that were read for all rows together. */
   readonly read: number;
 }
 
@@ -125,13 +125,13 @@ interface RunQuestion {
 
 export interface ReplayedRuns {
   readonly runs: readonly ReplayedRun[];
-  /** Entries or sessions were left out. */
+  /** Whether entries or sessions were left out. */
   readonly cut: boolean;
 }
 
 const origin = `coalesce(entry->>'originSub', sub)`;
 
-/** Runs that were active recently, the latest first. */
+/** Returns the runs that were active recently, the latest first. */
 export async function readRuns(pool: pg.Pool, workspaceId: number, question: RunQuestion, timeoutMs: number): Promise<ReplayedRuns> {
   const { active, counted, attempts, sub, agent, max } = question;
   const recent = await queryPatiently<{ session_id: string; read: number }>(
@@ -175,7 +175,7 @@ export async function readRuns(pool: pg.Pool, workspaceId: number, question: Run
   };
 }
 
-/** The latest arrival among the newest 1000 entries. It shows up to what time the log is filled. */
+/** Returns the latest time of arrival among the newest 1000 entries. It shows up to what time the log is filled. */
 export async function readNewestReceived(pool: pg.Pool, workspaceId: number): Promise<Date | null> {
   const rows = await queryPatiently<{ received_at: Date | null }>(pool, {
     text: `select max(received_at) as received_at from (

@@ -1,10 +1,10 @@
-// Removes what is out of retention and keeps what the chain needs: exports begin at a checkpoint before everything that
-// is kept. For items after that checkpoint that were dropped, the time and the digest are kept.
+// Removes what is out of retention and keeps what the chain needs. Exports begin at a checkpoint before everything that
+// is kept. If items after this checkpoint are dropped, their time and digest are kept.
 import type pg from 'pg';
 import { retireDayText } from './partitions.ts';
 import { patientQuery, type Queryable } from '../../database/transaction.ts';
 
-/** The number of items of each log, by workspace id, as JSON. */
+/** Returns the number of items of each log, by workspace id, as JSON. */
 export async function readHeadsAsJson(db: Queryable): Promise<string> {
   const { rows } = await db.query<{ heads: string }>(
     `select coalesce(jsonb_object_agg(workspace_id, ingest), '{}')::text as heads from audit_head`,
@@ -16,8 +16,8 @@ export async function readHeadsAsJson(db: Queryable): Promise<string> {
 const retireMs = 10 * 60_000;
 
 /**
- * Retires nearly all entries of a day in advance, while other work continues. `beyond`: only items after these numbers,
- * by workspace.
+ * Retires the entries of a day: keeps their time and digest in `audit_retired`. `beyond`: only entries after these
+ * numbers, by workspace.
  */
 export async function retireDay(client: pg.PoolClient, day: string, beyond = '{}'): Promise<void> {
   await client.query(`set local statement_timeout = ${retireMs}`);
@@ -25,8 +25,8 @@ export async function retireDay(client: pg.PoolClient, day: string, beyond = '{}
 }
 
 /**
- * Moves the start of each log's exports to the newest checkpoint that was made before `instant` and before everything
- * that is kept from `keptFrom` on.
+ * Moves the start of each log's exports to the newest checkpoint that was made before `instant`. The checkpoint must
+ * also be before every entry from `keptFrom` on.
  */
 export async function advanceKeptAfter(db: Queryable, instant: Date, keptFrom: Date): Promise<void> {
   await db.query(
@@ -47,8 +47,8 @@ export async function advanceKeptAfter(db: Queryable, instant: Date, keptFrom: D
 }
 
 /**
- * Deletes everything before the start of exports. Gaps and spools are deleted only when they are out of retention
- * themselves.
+ * Deletes retired items and checkpoints before the start of exports. Deletes a gap there only if it also arrived before
+ * `instant`.
  */
 export async function deleteBeforeKept(db: Queryable, instant: Date): Promise<void> {
   const before = 'using audit_head head where head.workspace_id = one.workspace_id and';

@@ -35,9 +35,9 @@ interface IngestedEntry {
 export interface IngestRange {
   readonly after: number;
   readonly upTo: number;
-  /** Null: everything that is kept. */
+  /** The start of the range; null: everything that is kept. */
   readonly since: Date | null;
-  /** Exclusive. */
+  /** The end of the range, exclusive; null: no end. */
   readonly until: Date | null;
   readonly filters: AuditFilters;
 }
@@ -85,7 +85,7 @@ export async function readAudit(pool: pg.Pool, workspaceId: number, query: Audit
   const conditions = [`workspace_id = ${place(workspaceId)}`, `ts >= ${place(query.since)}`, ...filterConditions(query.filters, place)];
   if (query.after !== null) {
     const { ts, spoolId, sequence } = query.after;
-    // The first condition follows from the second. It lets PostgreSQL skip partitions.
+    // The first condition follows from the second. It is added because it lets PostgreSQL skip partitions.
     const at = place(ts);
     conditions.push(`ts <= ${at}`, `(ts, spool_id, sequence) < (${at}, ${place(spoolId)}, ${place(sequence)})`);
   }
@@ -96,13 +96,14 @@ export async function readAudit(pool: pg.Pool, workspaceId: number, query: Audit
 }
 
 /**
- * The ingest number of the workspace's newest entry; 0 before the first. All entries up to this number are committed.
+ * Returns the ingest number of the workspace's newest entry; 0 before the first entry. All entries up to this number
+ * are committed.
  */
 export async function readHead(db: Queryable, workspaceId: number): Promise<number> {
   return (await readHeads(db, [workspaceId])).get(workspaceId) ?? 0;
 }
 
-/** The heads of several workspaces. A workspace without entries is absent. */
+/** Returns the heads of several workspaces. A workspace without entries is absent. */
 export async function readHeads(db: Queryable, workspaceIds: readonly number[]): Promise<ReadonlyMap<number, number>> {
   const { rows } = await db.query<{ workspace_id: string; ingest: string }>(
     'select workspace_id, ingest from audit_head where workspace_id = any($1)',
@@ -111,7 +112,7 @@ export async function readHeads(db: Queryable, workspaceIds: readonly number[]):
   return new Map(rows.map((row) => [Number(row.workspace_id), Number(row.ingest)]));
 }
 
-/** Oldest first. */
+/** Reads one page of a range, oldest first. */
 export async function readIngested(pool: pg.Pool, workspaceId: number, range: IngestRange): Promise<IngestPage> {
   const rows = await queryPatiently<IngestedRow>(pool, ingestedQuery(workspaceId, range));
   const entries = rows.flatMap((row) => (row.ingest === null ? [] : [{ ingest: Number(row.ingest), entry: entryFromRow(row) }]));
@@ -122,25 +123,25 @@ export async function readIngested(pool: pg.Pool, workspaceId: number, range: In
   return { entries, reached: scanned === null ? range.upTo : Number(scanned) };
 }
 
-/** `ingest` is null in the only row of a page without entries. */
+/** A page without entries has one row, in which `ingest` is null. */
 interface IngestedRow extends EntryRow {
   readonly ingest: string | null;
-  /** Null if the range has no more rows. */
+  /** The last number that was examined; null: the range has no more rows. */
   readonly scanned: string | null;
   /** Rows that would be in the page without the size limit. */
   readonly matching: string;
 }
 
 /**
- * Examines a limited number of rows by the index on (workspace_id, ingest), whatever the filters, and reports how far
- * it got. Numbers that were dropped with their day cost nothing.
+ * Returns a query that examines a limited number of rows by the index on (workspace_id, ingest), whatever the filters
+ * are. The query also returns how far it got. Numbers whose entries were dropped with their day cost nothing.
  */
 export function ingestedQuery(workspaceId: number, { after, upTo, since, until, filters }: IngestRange) {
   const { values, place } = createParameters();
   const within = [`workspace_id = ${place(workspaceId)}`, `ingest > ${place(after)}`, `ingest <= ${place(upTo)}`];
   const wanted = [...filterConditions(filters, place)];
-  // Bounds at whole days let PostgreSQL skip partitions, and drop no row of the other partitions. The exact bounds are
-  // applied later, so that dropped rows are examined and counted.
+  // These bounds are whole days, so that PostgreSQL can skip partitions. They exclude no row of the partitions that are
+  // read. The exact bounds are applied later, so that the rows that they exclude are still examined and counted.
   if (since !== null) {
     within.push(`ts >= ${place(startOfDay(since))}`);
     wanted.push(`ts >= ${place(since)}`);
@@ -165,14 +166,14 @@ export function ingestedQuery(workspaceId: number, { after, upTo, since, until, 
 
 const dayMs = 24 * 3_600_000;
 
-/** UTC, as partitions are. */
+/** Returns the start of the day in UTC, because partitions are UTC days. */
 const startOfDay = (instant: Date): Date => new Date(Math.floor(instant.getTime() / dayMs) * dayMs);
 
 const spoolIdOf = (row: EntryRow): string => row.spool_id.replaceAll('-', '');
 
 const positionOf = (row: EntryRow): AuditPosition => ({ ts: row.ts, spoolId: spoolIdOf(row), sequence: Number(row.sequence) });
 
-/** The form of an entry in every answer. */
+/** Returns the entry in the form that every answer has. */
 export const entryFromRow = (row: EntryRow): Readonly<Record<string, unknown>> => ({
   ...rowIs(isObject, row.entry),
   id: `${spoolIdOf(row)}-${row.sequence}`,

@@ -1,10 +1,12 @@
-// Admin events: what was changed, by which actor, and when. They are written in the transaction of the change itself.
+// Stores admin events: what was changed, by which actor, and when. They are written in the transaction of the change
+// itself.
 import { isObject } from '@tollgate/proto/shape';
 import { rowIs } from '../../database/row.ts';
 import type { Queryable } from '../../database/transaction.ts';
 
 /**
- * Counted within the workspace. A sequence that all workspaces share would show each of them how active the others are.
+ * The position of an event within its workspace. A sequence that all workspaces share would show each workspace how
+ * active the others are.
  */
 export interface EventPosition {
   readonly revision: number;
@@ -19,7 +21,7 @@ export interface AdminEvent extends EventPosition {
   readonly action: string;
   /** What was changed, e.g. `agent/<id>`. */
   readonly target: string;
-  /** Names of what changed; never a secret. */
+  /** The names of what changed. It never contains a secret. */
   readonly detail: Readonly<Record<string, unknown>>;
 }
 
@@ -37,7 +39,7 @@ export async function insertEvents(db: Queryable, workspaceId: number, events: N
   );
 }
 
-/** The newest change of any of `targets` after `since`, or null. */
+/** Returns the newest change of any of `targets` after the revision `since`, or null. */
 export async function findChangedSince(
   db: Queryable,
   workspaceId: number,
@@ -52,7 +54,7 @@ export async function findChangedSince(
   return rows[0] === undefined ? null : { target: rows[0].target, revision: Number(rows[0].revision) };
 }
 
-/** Newest first. `before`: only events before that one. */
+/** Lists events, newest first. `before`: only events before this position. */
 export async function listEvents(
   db: Queryable,
   workspaceId: number,

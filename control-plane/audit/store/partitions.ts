@@ -1,6 +1,6 @@
-// The day partitions of `audit_entry` (UTC). A periodic job creates them in advance. A batch whose entries are older
-// than all partitions creates them immediately. A partition is dropped whole when its day is out of retention. Safe
-// when two replicas do it at the same time.
+// Manages the day partitions of `audit_entry` (UTC). A periodic job creates them in advance. If a batch contains
+// entries that are older than all partitions, their partitions are created immediately. A partition is dropped as a
+// whole when its day is out of retention. Safe when two replicas do it at the same time.
 import type pg from 'pg';
 import { patientQuery, type Queryable } from '../../database/transaction.ts';
 
@@ -10,33 +10,33 @@ const partitionLock = 7_605_512;
 const analyseLock = 7_605_513;
 const dropLock = 7_605_514;
 
-/** `20260625`, for the UTC day of an instant. */
+/** Returns the UTC day of an instant, such as `20260625`. */
 export const dayOf = (instant: Date): string => instant.toISOString().slice(0, 10).replaceAll('-', '');
 
-/** Start of the UTC day of an instant. */
+/** Returns the start of the UTC day of an instant. */
 export const startOfDay = (instant: Date): Date => startOf(dayOf(instant));
 
-/** Start of a day, given as `YYYYMMDD`. */
+/** Returns the start of a day, which is given as `YYYYMMDD`. */
 export const startOf = (day: string): Date => new Date(`${day.slice(0, 4)}-${day.slice(4, 6)}-${day.slice(6, 8)}T00:00:00Z`);
 const nameOf = (day: string): string => `audit_entry_${day}`;
 
-/** All days from the day of `from` to the day of `to`, both inclusive. */
+/** Returns all days from the day of `from` to the day of `to`, both inclusive. */
 export function daysBetween(from: Date, to: Date): readonly string[] {
   const days: string[] = [];
   for (let at = startOf(dayOf(from)).getTime(); at <= to.getTime(); at += dayMs) days.push(dayOf(new Date(at)));
   return days;
 }
 
-/** Creates the missing days, in the caller's transaction. */
+/** Creates the partitions of days that have none, in the caller's transaction. */
 export async function ensureDays(client: pg.PoolClient, days: readonly string[]): Promise<void> {
   await makeDays(client, await missingDays(client, days));
 }
 
-/** Creates days that were missing at the last check. */
+/** Creates the partitions of days that had none at the last check. */
 export async function makeDays(client: pg.PoolClient, days: readonly string[]): Promise<void> {
   if (days.length === 0) return;
   await client.query(patientQuery('select pg_advisory_xact_lock($1)', [partitionLock]));
-  // Another replica may have created them while this one waited.
+  // Another replica may have created these partitions while this transaction waited for the lock.
   for (const day of await missingDays(client, days)) await createPartition(client, day);
 }
 
@@ -63,7 +63,7 @@ async function createPartition(client: pg.PoolClient, day: string): Promise<void
   );
 }
 
-/** Days before that of `instant` that have a partition, oldest first. */
+/** Returns the days before the day of `instant` that have a partition, oldest first. */
 export async function listDaysBefore(db: Queryable, instant: Date): Promise<readonly string[]> {
   const { rows } = await db.query<{ day: string }>(`select day from (${selectDays}) days where day < $1 order by day`, [dayOf(instant)]);
   return rows.map(({ day }) => day);
@@ -72,13 +72,16 @@ export async function listDaysBefore(db: Queryable, instant: Date): Promise<read
 const selectDays = `select right(relname, 8) as day, relname, oid, reltuples
   from pg_class where oid in (select inhrelid from pg_inherits where inhparent = 'audit_entry'::regclass)`;
 
-/** Prevents other processes from dropping a day until the transaction ends. False if this day is already dropped. */
+/**
+ * Prevents other processes from dropping a day until the transaction ends. Returns false if this day is already
+ * dropped.
+ */
 export async function lockDropping(client: pg.PoolClient, day: string): Promise<boolean> {
   await client.query('select pg_advisory_xact_lock($1)', [dropLock]);
   return (await missingDays(client, [day])).length === 0;
 }
 
-/** Also locks the whole log for all readers and writers. */
+/** Like `lockDropping`, and also locks the whole log for all readers and writers. */
 export async function lockDay(client: pg.PoolClient, day: string): Promise<boolean> {
   if (!(await lockDropping(client, day))) return false;
   await client.query('select pg_advisory_xact_lock($1)', [partitionLock]);
@@ -90,7 +93,9 @@ export async function dropDay(client: pg.PoolClient, day: string): Promise<void>
   await client.query(`drop table ${nameOf(day)}`);
 }
 
-/** SQL: keeps the remains of a day's entries, except those before the start of exports. */
+/**
+ * Returns SQL that keeps the time and the digest of a day's entries. Entries before the start of exports are left out.
+ */
 export const retireDayText = (day: string): string =>
   `insert into audit_retired (workspace_id, ingest, ts, digest)
    select workspace_id, entry.ingest, ts, digest from ${nameOf(day)} entry join audit_head head using (workspace_id)
@@ -101,8 +106,8 @@ export const retireDayText = (day: string): string =>
 const analysedBytesMin = 1_048_576;
 
 /**
- * Analyses days that have grown large, and days that have ended with changes. Returns them. One control plane at a time
- * does this.
+ * Analyses days that have grown large, and days that have ended with changes. Returns these days. Only one control
+ * plane at a time does this.
  */
 export async function analyseDays(client: pg.PoolClient, now: Date): Promise<readonly string[]> {
   const { rows: turn } = await client.query<{ mine: boolean }>('select pg_try_advisory_xact_lock($1) as mine', [analyseLock]);
@@ -120,8 +125,8 @@ export async function analyseDays(client: pg.PoolClient, now: Date): Promise<rea
 }
 
 /**
- * A day was dropped while a batch with its entries was stored: the partition existed at the check, but not at the
- * insert.
+ * Returns whether a day was dropped while a batch with its entries was stored. In this case, the partition existed at
+ * the check, but not at the insert.
  */
 export const isDayGone = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && error.code === '23514' && error.message.startsWith('no partition of relation');

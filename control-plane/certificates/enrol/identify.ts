@@ -8,7 +8,7 @@ import type { Kubernetes } from '../../injector/kubernetes-api.ts';
 import { isObject } from '@tollgate/proto/shape';
 
 export interface IdentifyDeps {
-  /** Throws an error when the header is no valid key. */
+  /** Returns the actor of the key. Throws an error when the header does not contain a valid key. */
   readonly authenticate: (authorization: string | undefined) => Promise<Actor>;
   /** Null when this process does not run in a cluster. */
   readonly kubernetes: Pick<Kubernetes, 'ask'> | null;
@@ -29,7 +29,7 @@ export async function identify({ authenticate, kubernetes }: IdentifyDeps, autho
 
 const shownIn = (authorization: string | undefined): string | undefined => /^Bearer +(\S+) *$/i.exec(authorization ?? '')?.[1];
 
-/** Whether the database must check the credential; otherwise Kubernetes must. */
+/** Returns true for a key, which the database must check. All other credentials must be checked by Kubernetes. */
 export const isKey = (authorization: string | undefined): boolean => shownIn(authorization)?.startsWith('gsk_') === true;
 
 // Reviews a token with the Kubernetes API. The token must belong to a pod, be made for our audience, and still be

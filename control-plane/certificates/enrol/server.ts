@@ -32,10 +32,11 @@ const path = '/v1/certificate';
 const bodyBytesMax = 4_096;
 const bounds = { ...standardBounds, idleMs: 5_000 };
 /**
- * Many sidecars may have the same address or key. A pod has one sidecar, which renews its certificate twice an hour.
+ * The maximum number of requests a minute. Many sidecars may have the same address or key. A pod has one sidecar, which
+ * renews its certificate twice an hour.
  */
 const perMinute = { address: 600, key: 600, pod: 12 } as const;
-/** The number of concurrent checks with the database, and with Kubernetes. */
+/** The maximum number of concurrent checks with the database. The same maximum applies to checks with Kubernetes. */
 const atOnce = 64;
 
 export function startEnrolServer(
@@ -70,7 +71,8 @@ function createCertificate(deps: EnrolDeps): (request: IncomingMessage) => Promi
   };
   const seats = createSeats<CertifiedPeer['kind']>({ each: atOnce });
   const identified = async (authorization: string | undefined): Promise<CertifiedPeer> => {
-    // If the database or Kubernetes is slow, clients that need only the other one are still served.
+    // Keys and pods have separate seats. Therefore a slow database does not block pods, and a slow Kubernetes does not
+    // block keys.
     const seat = seats.take(isKey(authorization) ? 'key' : 'pod');
     if ('taken' in seat) throw busy();
     try {
@@ -133,7 +135,7 @@ function publicKeyIn(body: string): KeyObject {
   if (!isObject(value)) throw badRequest('the body must be an object with publicKey');
   if (Object.keys(value).some((name) => name !== 'publicKey')) throw badRequest('the body has a field other than publicKey');
   const text = value['publicKey'];
-  // From a private key, Node would take the public half. A private key must not be sent here.
+  // Node would also accept a private key and derive the public key from it. A private key must not be sent here.
   if (typeof text !== 'string' || !publicKeyForm.test(text)) throw badRequest(`publicKey ${publicKeyRule}`);
   const key = keyFrom(text);
   if (key?.asymmetricKeyType !== 'ec' || key.asymmetricKeyDetails?.namedCurve !== 'prime256v1')

@@ -30,7 +30,7 @@ export async function maintainAuthorities(
   return { authorities, signer: opened(deps, signerOf(authorities, { now, terms })) };
 }
 
-/** Adds an authority, except if another control plane added one while this one waited. */
+/** Adds an authority. If another control plane has added one while this one waited for the lock, adds none. */
 async function addAuthority({ pool, sealer }: MaintainAuthoritiesDeps, terms: Terms, now: Date): Promise<readonly StoredAuthority[]> {
   return inTransaction(pool, async (client) => {
     await lockAuthorities(client);
@@ -53,6 +53,6 @@ function opened({ sealer }: MaintainAuthoritiesDeps, { certificate, madeAt, seal
   return { certificate, madeAt, key };
 }
 
-/** The context for which the authority's key is sealed. */
+/** Returns the context to which the sealed key of the authority is bound. */
 export const authorityPlace = (authority: { readonly certificate: string }): string =>
   JSON.stringify(['authority', fingerprint(authority)]);

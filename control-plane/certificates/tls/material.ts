@@ -14,7 +14,7 @@ export interface MaintainedMaterial {
   readonly current: Material | null;
   /** Why no client can be served; null: there is no problem. */
   readonly problem: string | null;
-  /** Called for each new material. Returns a function that ends the calls. */
+  /** `listener` is called for each new material. Returns a function that ends the calls. */
   onChange(listener: (material: Material) => void): () => void;
   /** Checks and renews the material immediately. */
   check(): Promise<void>;
@@ -33,7 +33,7 @@ interface MaterialDeps {
 
 const standardCheckMs = 30_000;
 
-/** Resolves after the first search, whether it succeeded or not. */
+/** Starts to keep the material up to date. Resolves after the first search, whether it succeeded or not. */
 export async function maintainMaterial({ find, now, log }: MaterialDeps, checkMs = standardCheckMs): Promise<MaintainedMaterial> {
   const listeners = new Set<(material: Material) => void>();
   let current: Material | null = null;

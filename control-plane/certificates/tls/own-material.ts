@@ -1,5 +1,5 @@
-// Certificates of the control plane's own authority: one for this process, which never leaves the process, and those of
-// clients.
+// Makes the certificates that the control plane's own authority signs: the server certificate of this process, which
+// never leaves the process, and the certificates of clients.
 import type { KeyObject } from 'node:crypto';
 import { type Authority, type DatedAuthority, renewedServer, type Server, validityBy } from '../x509/authorities.ts';
 import { makeClient } from '../x509/certificate.ts';

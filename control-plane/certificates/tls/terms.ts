@@ -13,15 +13,15 @@ export const ownTerms: OwnTerms = {
   serverMs: 30 * dayMs,
   clientMs: 60 * minuteMs,
   // Clients receive the authorities with each certificate, so after `clientMs` all running clients have them. The rest
-  // of the time is for clients that are configured by hand.
+  // of `settleMs` is for clients that are configured by hand.
   settleMs: dayMs,
   backdateMs: 10 * minuteMs,
 };
 
 /**
- * The largest age of a connection. Clients renew a certificate after at most five sixths of its life. Therefore a
- * client connects with a certificate that is valid for at least another sixth. A connection, with gRPC's additional
- * tenth and its grace period, ends before that.
+ * Returns the maximum age of a connection in ms. Clients renew a certificate after at most five sixths of its life, so
+ * a client connects with a certificate that is valid for at least another sixth. A connection ends before this sixth is
+ * over, even with gRPC's additional tenth and the grace period.
  */
 export const connectionMs = (clientMs: number): number => clientMs / 8;
 export const connectionGraceMs = 10_000;

@@ -1,17 +1,20 @@
-// The life cycle of authorities, independent of where they are stored. States of one authority:
-//   new       in the bundle with which others check us; it signs nothing until they have had time to receive it
-//   signing   the newest authority that has settled, or the only one
-//   left      a newer authority signs; this one stays in the bundle until it expires
-// A new authority is made in the last third of the newest one's life, and a new server certificate in the last third of
-// its own life.
+// Defines the life cycle of authorities, independent of where they are stored. States of one authority: - new: it is in
+// the bundle with which clients verify the control plane. It signs nothing until all clients have had time to receive
+// it. - signing: the newest authority that is older than `settleMs`. If there is none, the oldest valid authority
+// signs. - left: a newer authority signs. This one stays in the bundle until it expires.
+//
+// A new authority is made in the last third of the life of the newest authority. A new server certificate is made in
+// the last third of the life of the present one.
 import { createHash, X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
 import { makeAuthority, makeServer, type Pair } from './certificate.ts';
 
-/** The minimum data of an authority. */
+/** The data of an authority without its private key. */
 export interface DatedAuthority {
   readonly certificate: string;
-  /** ISO 8601. The certificate itself has an earlier start, for clocks that are behind. */
+  /**
+   * When the authority was made, in ISO 8601. The certificate itself has an earlier start, for clocks that are behind.
+   */
   readonly madeAt: string;
 }
 
@@ -25,7 +28,7 @@ export interface Server extends Authority {
 export interface Terms {
   readonly authorityMs: number;
   readonly serverMs: number;
-  /** How long it may take until a new authority is known to those who check us. */
+  /** How long it may take until all clients know a new authority. */
   readonly settleMs: number;
   /** The largest allowed difference between clocks. */
   readonly backdateMs: number;
@@ -40,11 +43,14 @@ interface Now {
 export const aliveAt = <A extends DatedAuthority>(held: readonly A[], now: Date): readonly A[] =>
   held.filter((one) => lifeOf(one).until > now.getTime());
 
-/** An authority that was made by a clock far ahead becomes valid later. Until then it does not replace another one. */
+/**
+ * Returns the authorities that are already valid. An authority that was made with a clock far ahead becomes valid
+ * later. Until then it does not replace another one.
+ */
 const validAt = <A extends DatedAuthority>(alive: readonly A[], now: Date): readonly A[] =>
   alive.filter((one) => lifeOf(one).from <= now.getTime());
 
-/** Whether a new authority is due in addition to the unexpired ones. */
+/** Returns whether a new authority must be made in addition to the unexpired ones. */
 export function needsNew(alive: readonly DatedAuthority[], now: Date): boolean {
   const last = validAt(alive, now).at(-1);
   return last === undefined || isInLastThird(last, now);
@@ -56,7 +62,7 @@ export function newAuthority(name: string, { now, terms }: Now): Authority {
   return { ...makeAuthority(`${name} ${madeAt}`, validity), madeAt };
 }
 
-/** Throws when there is no unexpired authority. */
+/** Returns the authority that signs now. Throws when there is no unexpired authority. */
 export function signerOf<A extends DatedAuthority>(alive: readonly A[], { now, terms }: Now): A {
   const settled = alive.filter(({ madeAt }) => now.getTime() - Date.parse(madeAt) >= terms.settleMs);
   const signer = settled.at(-1) ?? validAt(alive, now)[0] ?? alive[0];
@@ -90,7 +96,9 @@ function newServer(signer: Authority, { now, names, terms }: ServerCertificateTe
   return { ...makeServer(signer, { dnsNames, ipAddresses, validity }), madeAt: now.toISOString(), by: fingerprint(signer) };
 }
 
-/** The validity of a certificate with this lifetime. It never ends later than that of its signer. */
+/**
+ * Returns the validity of a certificate with a lifetime of `ms`. It never ends later than the validity of the signer.
+ */
 export function validityBy(
   signer: DatedAuthority,
   { now, terms, ms }: Now & { readonly ms: number },
@@ -104,7 +112,7 @@ export function lifeOf({ certificate }: { readonly certificate: string }): { rea
   return { from: Date.parse(validFrom), until: Date.parse(validTo) };
 }
 
-/** The SHA-256 of the certificate in hex. */
+/** Returns the SHA-256 of the certificate in hex. */
 export const fingerprint = ({ certificate }: { readonly certificate: string }): string =>
   createHash('sha256').update(new X509Certificate(certificate).raw).digest('hex');
 

@@ -31,7 +31,7 @@ export function makeAuthority(name: string, validity: Validity): Pair {
   const id = keyId(own.spki);
   const extensions = [
     extension('2.5.29.19', sequence(yes, integer(Buffer.from([0]))), true),
-    // keyCertSign and cRLSign.
+    // Key usage: keyCertSign and cRLSign.
     extension('2.5.29.15', bits(Buffer.from([0x06]), 1), true),
     extension('2.5.29.14', octets(id)),
   ];
@@ -73,7 +73,7 @@ export function makeClient(authority: Pair, { publicKey, uri, validity }: Client
 interface Leaf {
   readonly subject: string;
   readonly spki: Buffer;
-  /** An extended key usage. */
+  /** The object identifier of the extended key usage. */
   readonly use: string;
   /** Subject alternative names. */
   readonly names: readonly Buffer[];
@@ -84,7 +84,7 @@ function issue(authority: Pair, { subject, spki, use, names, validity }: Leaf): 
   const issuerSpki = createPublicKey(authority.key).export({ type: 'spki', format: 'der' });
   const extensions = [
     extension('2.5.29.19', sequence(), true),
-    // digitalSignature.
+    // Key usage: digitalSignature.
     extension('2.5.29.15', bits(Buffer.from([0x80]), 7), true),
     extension('2.5.29.37', sequence(objectId(use))),
     extension('2.5.29.14', octets(keyId(spki))),

@@ -1,4 +1,4 @@
-// The few forms of DER (X.690) of which a certificate consists.
+// Writes the few forms of DER (X.690) of which a certificate consists.
 
 const tlv = (tag: number, ...parts: readonly Uint8Array[]): Buffer => {
   const content = Buffer.concat(parts);
@@ -17,13 +17,13 @@ export const set = (...parts: readonly Uint8Array[]): Buffer => tlv(0x31, ...par
 export const octets = (content: Uint8Array): Buffer => tlv(0x04, content);
 export const utf8 = (text: string): Buffer => tlv(0x0c, Buffer.from(text));
 export const yes = tlv(0x01, Buffer.from([0xff]));
-/** `[n]` around parts with their own tags. */
+/** Writes the tag `[n]` around parts that have their own tags. */
 export const tagged = (n: number, ...parts: readonly Uint8Array[]): Buffer => tlv(0xa0 + n, ...parts);
-/** `[n]` in place of a string's own tag. */
+/** Writes the tag `[n]` in place of the string's own tag. */
 export const taggedString = (n: number, content: Uint8Array): Buffer => tlv(0x80 + n, content);
 export const bits = (content: Uint8Array, unused = 0): Buffer => tlv(0x03, Buffer.from([unused]), content);
 
-/** A positive number; `bytes` has the most significant byte first. */
+/** Writes a positive integer. In `bytes`, the most significant byte is the first. */
 export function integer(bytes: Uint8Array): Buffer {
   const first = bytes.findIndex((byte) => byte !== 0);
   const digits = first < 0 ? Buffer.from([0]) : Buffer.from(bytes.subarray(first));
@@ -41,7 +41,7 @@ function base128(value: number): readonly number[] {
   return digits;
 }
 
-/** Whole seconds. Before 2050 the form is UTCTime, as RFC 5280 requires. */
+/** Writes a time in whole seconds. Before 2050 the form is UTCTime, as RFC 5280 requires. */
 export function time(at: Date): Buffer {
   const digits = at.toISOString().replaceAll(/[-:T]|\.\d+/g, '');
   return at.getUTCFullYear() < 2050 ? tlv(0x17, Buffer.from(digits.slice(2))) : tlv(0x18, Buffer.from(digits));

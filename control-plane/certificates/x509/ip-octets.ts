@@ -1,7 +1,7 @@
 // Converts an IP address to its form in a certificate: four or sixteen octets.
 import { isIP } from 'node:net';
 
-/** Throws when the text is not an IP address. */
+/** Returns the octets of the address. Throws when the text is not an IP address. */
 export function ipOctets(address: string): Buffer {
   switch (isIP(address)) {
     case 4:
@@ -14,7 +14,7 @@ export function ipOctets(address: string): Buffer {
 }
 
 function ofSixteen(address: string): Buffer {
-  // The WHATWG form of the address, which has no dotted part at its end.
+  // `URL` converts the address to its WHATWG form, which has no part in dotted notation at its end.
   const [head = '', tail] = new URL(`http://[${address}]`).hostname.slice(1, -1).split('::');
   const groupsOf = (part: string): readonly string[] => (part === '' ? [] : part.split(':'));
   const [first, last] = [groupsOf(head), groupsOf(tail ?? '')];

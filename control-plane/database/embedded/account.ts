@@ -1,5 +1,6 @@
-// Chooses the account under which PostgreSQL runs, and runs its programs under it. PostgreSQL refuses to run as root.
-// Under root, an unprivileged account is used; otherwise our own account. Called by the other files of this folder.
+// Chooses the account under which PostgreSQL runs, and runs PostgreSQL's programs under this account. PostgreSQL
+// refuses to run as root. If our process runs as root, an unprivileged account is used; otherwise our own account.
+// Called by the other files of this folder.
 import { spawn, type SpawnOptions } from 'node:child_process';
 import { once } from 'node:events';
 import { readFile, stat } from 'node:fs/promises';
@@ -26,19 +27,19 @@ export async function chooseAccount(clusterDir: string): Promise<Account> {
 }
 
 /**
- * The path of the cluster for PostgreSQL. The change into the working directory happens before the process drops root's
- * rights. With this path, the account can therefore reach a cluster inside a home directory that is closed to it. Only
- * Linux has it.
+ * Returns the path of the cluster that PostgreSQL receives. On Linux it can be `/proc/self/cwd`: the process changes
+ * into its working directory before it drops root's rights. The account can therefore reach a cluster inside a home
+ * directory that is closed to it. Other systems do not have this path.
  */
 export const clusterPath = (account: Account, dir: string) => (account && process.platform === 'linux' ? '/proc/self/cwd' : dir);
 
 export function accountOptions(account: Account) {
   return {
     ...account,
-    // A separate process group and session. Ctrl-C in the terminal reaches only our process, and our process decides
-    // when PostgreSQL stops.
+    // PostgreSQL gets its own process group and session. Ctrl-C in the terminal then reaches only our process, and our
+    // process decides when PostgreSQL stops.
     detached: true,
-    // Inherits no other variables: PGDATA, PGPORT, LD_PRELOAD and similar ones would change what runs.
+    // PostgreSQL inherits no other variables: PGDATA, PGPORT, LD_PRELOAD and similar ones would change what runs.
     env: { PATH: process.env['PATH'] ?? '/usr/bin:/bin', LC_ALL: 'C' },
   } satisfies SpawnOptions;
 }

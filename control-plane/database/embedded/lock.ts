@@ -44,8 +44,8 @@ const refusal = (dataDir: string, rival: string) =>
 
 async function publishClaim(folder: string, name: string): Promise<() => Promise<void>> {
   const server = createServer((socket) => socket.destroy());
-  // Bound under a draft name, and renamed when it listens. A published claim that refuses connections is therefore
-  // certainly dead.
+  // The socket is created under a draft name, and renamed when it listens. A published claim that refuses connections
+  // is therefore certainly dead.
   const draft = join(folder, `draft-${name}`);
   server.listen(draft);
   await once(server, 'listening');
@@ -66,7 +66,9 @@ async function findRival(folder: string, own: string): Promise<string | undefine
   return undefined;
 }
 
-/** In doubt (no permission, a full backlog), the claim counts as alive. */
+/**
+ * Returns whether a process listens on the claim. In doubt (no permission, a full backlog), the claim counts as alive.
+ */
 async function isAlive(path: string): Promise<boolean> {
   const socket = connect(path);
   try {

@@ -25,18 +25,21 @@ export interface Server {
 export interface Postmaster {
   readonly pid: number;
   readonly connection: Connection;
-  /** Resolves when the process has ended, with how it ended. */
+  /** Resolves when the process has ended. The result says how it ended. */
   readonly ended: () => Promise<string>;
   readonly stop: () => Promise<void>;
 }
 
-/** Recovery after a crash replays at most about max_wal_size. A slow disk needs less than this time for it. */
+/**
+ * The maximum time to wait until a server is ready. After a crash, its recovery replays at most about max_wal_size.
+ * Even a slow disk needs less than this time for the recovery.
+ */
 const busyMsMax = 120_000;
 const stopMsMax = 60_000;
 /** After a kill -9 of the postmaster, its other processes need a moment to notice. */
 const orphansMsMax = 10_000;
 const pollMs = 20;
-/** The end of a process that is not our child must be polled. */
+/** How often to check whether an adopted process has ended. It is not our child, so Node does not report its end. */
 const adoptedPollMs = 500;
 
 const connectionTo = ({ socketDir }: Server): Connection => ({
@@ -64,14 +67,15 @@ export async function adoptPostmaster(server: Server): Promise<Postmaster | unde
 }
 
 /**
- * PostgreSQL refuses to start while the pid in its file is alive. After a reboot, that pid can belong to any process.
+ * Removes the files that prevent a start. PostgreSQL refuses to start while a process has the pid in `postmaster.pid`.
+ * After a reboot, any process can have this pid.
  */
 async function clearSilent({ dir }: Server, pid: number): Promise<void> {
   const command = await readCommand(pid);
   const ours = command.includes(await clusterMark(dir));
   if (ours) await stopProcess(pid);
-  // A postgres without any mark was started by hand, possibly in this folder. PostgreSQL itself decides whether it is a
-  // conflict.
+  // A PostgreSQL process without any mark was started by hand, possibly in this folder. The files stay, so that
+  // PostgreSQL itself decides whether there is a conflict.
   if (!ours && command.includes('postgres') && !command.includes(markName)) return;
   for (const name of ['postmaster.pid', `.s.PGSQL.${port}.lock`]) await rm(join(dir, name), { force: true });
 }
@@ -99,7 +103,7 @@ export async function launchPostmaster(server: Server, binaries: string, account
   }
 }
 
-/** Undefined if the process ended instead. */
+/** Waits until the server answers. Returns undefined if its process ended before that. */
 async function awaitAnswer(child: ChildProcess, server: Server): Promise<Postmaster | undefined> {
   await once(child, 'spawn');
   const { pid } = child;
@@ -134,7 +138,9 @@ async function endOf(pid: number): Promise<string> {
 
 const ending = ({ exitCode, signalCode }: ChildProcess) => (signalCode ? `signal ${signalCode}` : `exit code ${exitCode}`);
 
-/** Fast shutdown: open transactions are rolled back, and committed data is written. */
+/**
+ * Stops the process with PostgreSQL's fast shutdown: open transactions are rolled back, and committed data is written.
+ */
 async function stopProcess(pid: number): Promise<void> {
   const command = await readCommand(pid);
   if (!command.includes('postgres')) return;
@@ -157,10 +163,15 @@ async function readPid(dir: string): Promise<number | undefined> {
 
 const markName = 'tollgate.cluster=';
 
-/** Is part of the postmaster's command line. It contains the inode, which survives a rename of the parent folders. */
+/**
+ * Returns the mark of the cluster, which is a part of the postmaster's command line. It contains the inode, which
+ * survives a rename of the parent folders.
+ */
 const clusterMark = async (dir: string) => `${markName}${(await stat(dir)).ino}.`;
 
-/** Empty when the process has ended. A zombie has no command line either. */
+/**
+ * Returns the command line of a process. It is empty when the process has ended. A zombie has no command line either.
+ */
 async function readCommand(pid: number): Promise<string> {
   if (process.platform === 'linux') return readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
   const { stdout } = await promisify(execFile)('ps', ['-ww', '-o', 'command=', '-p', String(pid)]).catch(() => ({ stdout: '' }));

@@ -19,8 +19,8 @@ const busyStates = new Set(['57P01', '57P02', '57P03', '53300']);
 
 export async function probeServer(connection: Connection): Promise<'answering' | 'busy' | 'absent'> {
   const client = new Client({ ...connection, database: 'postgres', connectionTimeoutMillis: 5_000 });
-  // A server that dies in the meantime also rejects the awaited call. Without a listener, the error event would end our
-  // process.
+  // If the server dies while a call is awaited, the call is rejected, and the client also emits an error event. Without
+  // a listener, this event would end our process.
   client.on('error', () => {});
   try {
     await client.connect();
@@ -29,7 +29,7 @@ export async function probeServer(connection: Connection): Promise<'answering' |
   } catch (error) {
     const code = errorCode(error);
     if (code === 'ENOENT' || code === 'ECONNREFUSED') return 'absent';
-    // Without a code, pg reports that the connection ended or timed out.
+    // An error of pg without a code means that the connection ended or timed out.
     if (code === undefined || code === 'ECONNRESET' || code === 'EPIPE' || busyStates.has(code)) return 'busy';
     throw error;
   } finally {

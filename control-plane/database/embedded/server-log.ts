@@ -1,11 +1,14 @@
-// PostgreSQL's own log, server.log. It is written to a file and never to our standard output. Its last lines are quoted
-// when a start fails. Called by `cluster.ts` and `postmaster.ts`.
+// Opens PostgreSQL's own log, server.log. It is written to a file and never to our standard output. Its last lines are
+// quoted when a start fails. Called by `cluster.ts` and `postmaster.ts`.
 import { constants } from 'node:fs';
 import { open, readFile, rename, stat } from 'node:fs/promises';
 
 const rotateAtBytes = 10_000_000;
 const quotedLines = 15;
-/** The message for our own connection attempts during the start. These lines would displace the actual reason. */
+/**
+ * PostgreSQL's message about our own connection attempts during its start. Lines with this message are not quoted,
+ * because they would displace the actual reason of a failure.
+ */
 const askedTooEarly = 'the database system is starting up';
 
 export async function openLog(file: string) {

@@ -28,12 +28,13 @@ export const serverSettings = {
   io_method: 'sync',
   jit: 'off',
 
-  // A query of a killed control plane ends soon afterwards, and its locks are released.
+  // If a control plane was killed, its query ends soon afterwards, and the locks are released.
   client_connection_check_interval: '2s',
 
   TimeZone: 'UTC',
   log_timezone: 'UTC',
   log_checkpoints: 'off',
-  // The caller reports SQL that failed. In this log, the statement could leave secrets in a file.
+  // Failed SQL is reported by its caller. It is not written to this log, because the statement could leave secrets in a
+  // file.
   log_min_error_statement: 'panic',
 };

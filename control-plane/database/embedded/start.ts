@@ -48,7 +48,7 @@ export interface EmbeddedPostgres {
   readonly close: () => Promise<void>;
 }
 
-/** Whether a cluster was created there before. */
+/** Returns whether a cluster was created in `dataDir` before. */
 export const hasEmbedded = (dataDir: string): Promise<boolean> =>
   stat(join(dataDir, 'postgres', 'data')).then(
     () => true,
@@ -70,7 +70,7 @@ export async function startEmbedded(config: EmbeddedConfig): Promise<EmbeddedPos
     const server: Server = { dir: join(home, 'data'), logFile: join(home, 'server.log'), socketDir: join(short.path, 'data'), log, signal };
     const running = await adoptPostmaster(server);
     const postmaster = running ?? (await launch(config, home, server, 'new'));
-    // At this point, a missing cluster is an error. A new one must not be created.
+    // At this point, a missing cluster is an error, and no new cluster must be created.
     const startAgain = async (until: AbortSignal): Promise<Postmaster> => {
       const again = { ...server, signal: until };
       return (await adoptPostmaster(again)) ?? (await launch(config, home, again, 'old'));
@@ -84,7 +84,7 @@ export async function startEmbedded(config: EmbeddedConfig): Promise<EmbeddedPos
   }
 }
 
-/** `new`: the cluster is created if it does not exist. */
+/** `new`: the cluster is created if it does not exist. `old`: the cluster must exist. */
 async function launch(config: EmbeddedConfig, home: string, server: Server, cluster: 'new' | 'old'): Promise<Postmaster> {
   const account = await chooseAccount(server.dir);
   const { native = findNative(), copyDir = defaultCopyDir(home), log, signal } = config;
@@ -94,8 +94,8 @@ async function launch(config: EmbeddedConfig, home: string, server: Server, clus
 }
 
 /**
- * Root's copy must be in a folder that another account can reach and that only root can write to. A temporary folder is
- * not suitable.
+ * If this process runs as root, the copy of the binaries must be in a folder that another account can reach and that
+ * only root can write to. A temporary folder is not suitable.
  */
 const defaultCopyDir = (home: string) => (process.getuid?.() === 0 ? '/var/lib/tollgate' : home);
 
@@ -103,8 +103,8 @@ async function openHome(dataDir: string): Promise<string> {
   if (!isAbsolute(dataDir)) throw new Error(`The data directory must be an absolute path, not ${dataDir}`);
   const home = join(dataDir, 'postgres');
   const uid = process.getuid?.();
-  // Under root, the server's account must be able to pass through. The private part is deeper, in data/, with mode
-  // 0700.
+  // If this process runs as root, the server's account must be able to pass through this folder. The private part is
+  // deeper, in data/, with mode 0700.
   const mode = uid === 0 ? 0o711 : 0o700;
   await mkdir(dataDir, { recursive: true, mode });
   // This call does not use `recursive`: on a file system that accepts no folders, such as /proc, Node would retry

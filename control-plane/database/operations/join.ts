@@ -1,13 +1,14 @@
-// Checks that a program understands everything in its database; otherwise it does not work on it. The check runs before
-// any other work on the database, and again together with the first heartbeat. A write that needs more capabilities
-// counts the live instances. So either that write sees this program, or this program sees the new need.
+// Checks that a program understands everything in its database. If it does not, it must not work on the database. The
+// check runs before any other work on the database, and again together with the first heartbeat. A write that needs
+// more capabilities counts the live control planes. Therefore either the write counts this program, or this program
+// finds the new need.
 import { capabilities } from '@tollgate/proto/contract';
 import type pg from 'pg';
 import { type Deployment, lockStart, readDeployment } from '../deployment.ts';
 import { beat } from '../../runs/store/run-instances.ts';
 import { inTransaction } from '../transaction.ts';
 
-/** Null: the program understands all of it. */
+/** Returns why the program must not work on the database; null: it understands everything in the database. */
 export function notUnderstood({ needs }: Pick<Deployment, 'needs'>): string | null {
   const lacking = needs.filter((need) => !capabilities.includes(need));
   const words = 'this database contains policy that this version does not understand and would enforce incorrectly';

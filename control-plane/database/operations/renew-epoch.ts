@@ -14,15 +14,20 @@ export type EpochRenewal =
 
 interface RenewDeps extends Pick<OperationDeps, 'pool' | 'random'> {
   readonly wait: (ms: number) => Promise<unknown>;
-  /** Migrates a copy that an earlier version wrote to the schema of this version. */
+  /** Migrates the database to the schema of this version, because an earlier version may have written the copy. */
   readonly migrate: () => Promise<void>;
 }
 
 const epochBytes = 16;
-/** Heartbeats are written every second. Heartbeats in the copy do not change, however recent they are. */
+/**
+ * How long to watch the heartbeats. A running control plane writes a heartbeat every second. A heartbeat that came with
+ * the copy does not change, however recent it is.
+ */
 const lookMs = 2_500;
 
-/** `force`: renew even while control planes run on this database. They notice it within a second. */
+/**
+ * `force`: renew the epoch even while control planes run on this database. They notice the new epoch within a second.
+ */
 export async function renewEpoch(
   { pool, random, wait, migrate }: RenewDeps,
   { force }: { readonly force: boolean },

@@ -1,6 +1,6 @@
 // Answers hooks in the control plane itself. The key is looked up as for every other request. Then the sidecar of its
-// workspace in this process decides, with a policy that is at least as new as the key. The use of session caps is
-// leased from the ledger, as limits are. It is one count for all control planes and sidecars.
+// workspace in this process decides, with a policy that is at least as new as the key. Session caps are leased from the
+// ledger, as limits are. Therefore all control planes and sidecars share one count.
 import { AppError, capBounds, hasScope } from '@tollgate/proto/contract';
 import type { Governing } from '@tollgate/sidecar/engine';
 import {
@@ -35,7 +35,10 @@ interface HookHostDeps extends Pick<OperationDeps, 'pool' | 'clock'> {
   readonly calls?: HookHost['tracing'];
 }
 
-/** Of all workspaces together. Half of it is nearly a tenth of the memory that the chart gives to a control plane. */
+/**
+ * The memory limits of all workspaces together. Their sum is nearly a tenth of the memory limit that the chart sets for
+ * a control plane.
+ */
 const sessionBytes = { sessions: 64 * 1024 ** 2, narrowings: 32 * 1024 ** 2 };
 
 export interface ClosingHookHost extends HookHost {
@@ -86,7 +89,7 @@ export function createHookHost({ governor, requestsPerSecond, decided, calls, lo
   };
 }
 
-/** Rejects if there is no policy. */
+/** Returns the identity of a key whose requests were refused. Rejects if there is no policy. */
 async function refusedKeyOf(governor: HookHostDeps['governor'], actor: Actor): Promise<RefusedKey> {
   const lease = await governor.lease(actor);
   lease.release();
@@ -97,7 +100,10 @@ async function refusedKeyOf(governor: HookHostDeps['governor'], actor: Actor): P
   return { governing, identity: { sub: uid ?? `apikey:${actor.keyId}`, keyId: actor.keyId } };
 }
 
-/** Null if the text is not a valid key at this moment. An outage of the control plane is thrown. */
+/**
+ * Returns null if the text is not a valid key at this moment. Throws every other error, for example when the database
+ * is not available.
+ */
 function unlessUnknown(reason: unknown): Actor | null {
   if (reason instanceof AppError && reason.code === 'unauthenticated') return null;
   throw reason;

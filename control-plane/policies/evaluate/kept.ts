@@ -1,5 +1,6 @@
 // Caches what was computed for a key from the audit log, for the next entries with the same key. Sidecars write the
-// log, so the number of keys and their total characters are bounded. At either bound, the cache is cleared.
+// log, so the number of keys and their total characters are bounded. When either bound is reached, the whole cache is
+// cleared.
 
 interface BoundedCache<T> {
   getOr(key: string, make: () => T): T;

@@ -9,7 +9,10 @@ export interface Preview {
   readonly findings: readonly PlacedFinding[];
 }
 
-/** Numbers start from the beginning, because other values are not known. */
+/**
+ * Returns the redacted value and the findings. The numbers of redacted values start from the beginning, because the
+ * other values of a session are not known.
+ */
 export function previewRedaction(
   section: RedactionDocument | undefined,
   { value, tool }: Pick<PreviewQuestion, 'value' | 'tool'>,

@@ -1,7 +1,7 @@
-// Reads from an entry of the audit log the call behind it, to decide or count it again. An entry is read as far as
-// possible and marked as approximate if it was repaired, or if its chain has hops that it does not name in full. The
-// same applies if a text that names the caller is longer than any sidecar accepts. Calls are cached, and a sidecar can
-// write anything.
+// Reads the recorded call from an entry of the audit log, to decide or count it again. An entry is read as far as
+// possible. It is marked as approximate if a part of the call is not certain. Examples: its chain has hops that it does
+// not name in full, or a text that names the caller is longer than any sidecar accepts. All lengths are limited,
+// because calls are cached and a sidecar can write anything.
 import { isReasonCode, isRole, isTier, ownText, parseAgentType, type ReasonCode, type Tier } from '@tollgate/proto/contract';
 import type { PolicySource, ReplayedCaller, ReplayedHop } from '@tollgate/sidecar/engine/compile';
 import { isObject } from '@tollgate/proto/shape';
@@ -27,18 +27,18 @@ export interface ReplayedCall {
   readonly reason: string;
   readonly agent: string;
   readonly tier: Tier;
-  /** As in the entry: `agent:<id>` for a delegated call. */
+  /** The subject as in the entry: `agent:<id>` for a delegated call. */
   readonly sub: string;
   readonly code: ReasonCode | null;
   /** Null if the entry does not name the caller. */
   readonly caller: ReplayedCaller | null;
-  /** A part of the call was guessed. */
+  /** Whether a part of the call was guessed. */
   readonly approximate: boolean;
   readonly policyAgeMs: number;
   readonly outage: boolean;
 }
 
-/** The present agents, roles and keys, for information that an entry lacks. */
+/** The present agents, roles and keys. They replace information that an entry lacks. */
 export interface KnownCallers {
   readonly agentNames: ReadonlySet<string>;
   readonly roles: ReadonlyMap<string, ReplayedCaller['role']>;
@@ -70,7 +70,7 @@ export function replayedCall(entry: ReplayedEntry, known: KnownCallers): Replaye
     sub,
     code: isReasonCode(code) ? code : decision === 'allow' ? 'allowed' : null,
     caller,
-    // For these two codes, the entry does not contain the checks that would have followed.
+    // With these two codes, the call was decided before the later checks. The entry does not contain their results.
     approximate: approximate || code === 'agent_unknown' || code === 'outage',
     policyAgeMs: typeof fields['policyAgeMs'] === 'number' ? fields['policyAgeMs'] : 0,
     outage: fields['outage'] === true,
@@ -82,7 +82,7 @@ const max = { characters: 512, hops: 64 } as const;
 
 function textOf(value: unknown): string {
   if (typeof value !== 'string' || value.length <= max.characters) return typeof value === 'string' ? value : '';
-  // Does not cut a surrogate pair, and keeps no reference to the whole text.
+  // The cut does not split a surrogate pair. `ownText` keeps no reference to the whole text.
   return ownText(value.slice(0, max.characters).replace(/[\uD800-\uDBFF]$/, ''));
 }
 
@@ -98,7 +98,8 @@ interface Found {
 function callerOf({ sub, agentName, fields }: ReplayedEntry, known: KnownCallers): Found {
   const origin = textOf(fields['originSub']) || sub;
   const role = isRole(fields['role']) ? fields['role'] : known.roles.get(origin);
-  // A delegated call of unknown origin. There is no subject whose documents could be read.
+  // The role or the origin of the caller is unknown, for example for a delegated call without `originSub`. There is no
+  // subject whose documents could be read.
   if (role === undefined || origin === '' || (origin === sub && sub.startsWith('agent:'))) return { caller: null, approximate: true };
   const tier = tierOf(fields);
   const keyId = textOf(fields['keyId']);
@@ -120,7 +121,8 @@ function callerOf({ sub, agentName, fields }: ReplayedEntry, known: KnownCallers
       registered: known.agentNames.has(name),
     }),
   );
-  // A claimed chain has one client and one tier. For an observed chain, an entry names only those of its last hop.
+  // A claimed chain has one client and one tier. For an observed chain, an entry names only the client and the tier of
+  // the last hop.
   const certain = type !== null && type.tier === tier && isRole(fields['role']);
   const told = ancestors.length === 0 || (fields['chainClaimed'] === true && !known.pinningKeys.has(keyId));
   return {
@@ -129,13 +131,16 @@ function callerOf({ sub, agentName, fields }: ReplayedEntry, known: KnownCallers
   };
 }
 
-/** The names of the hops above the caller. */
+/** Returns the names of the hops above the caller. */
 function chainOf(fields: ReplayedEntry['fields']): readonly string[] {
   const chain = fields['chain'];
   return Array.isArray(chain) ? chain.slice(0, -1).filter((name) => typeof name === 'string') : [];
 }
 
-/** The client that was claimed for the hops of a claimed chain. Agents of a library have the client of their root. */
+/**
+ * Returns the client of the hops above the caller. In a claimed chain, it is the client that was claimed for all hops.
+ * Agents of a library have the client of their root.
+ */
 const chainClient = (fields: ReplayedEntry['fields'], client: string, last: ReplayedHop): string =>
   fields['chainClaimed'] === true ? client : last.client;
 

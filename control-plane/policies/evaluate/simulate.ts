@@ -2,10 +2,10 @@
 // sidecars' evaluator and count separate limits over the recorded times, so all differences are due to the draft. Pure;
 // the caller controls the clock and the time limit. Calls must come oldest first.
 //
-// State: `before` and `after` are the two sides, each with the callers that it has bound and the windows that it has
-// counted. `groups` collects the differences, and `totals` counts them. Callers and groups are bounded. Callers are
-// forgotten and bound again. Groups above the bound are counted in the totals only, and the result says that groups
-// were cut.
+// State: `before` and `after` are the two sides. Each side has the callers that it has bound and the windows that it
+// has counted. `groups` collects the differences, and `totals` counts them. The numbers of callers and groups are
+// bounded. Callers above the bound are forgotten and bound again later. Groups above the bound are counted in the
+// totals only, and the result says that groups were cut.
 import type { ReasonCode, Tier } from '@tollgate/proto/contract';
 import {
   type Caller,
@@ -30,7 +30,7 @@ interface Example {
   readonly id: string;
   readonly ts: string;
   readonly sub: string;
-  /** Reasons: from the entry, from the present documents, and from the draft. */
+  /** The reason that the entry contains. `before` is the reason by the present documents, and `after` by the draft. */
   readonly recorded: string;
   readonly before: string;
   readonly after: string;
@@ -49,7 +49,7 @@ export interface Group extends Standing {
 
 export interface Comparison {
   readonly entries: number;
-  /** Refused before policy was evaluated. Any draft would refuse them too. */
+  /** Calls that were refused before policy was evaluated. Any draft would refuse them too. */
   readonly notPolicy: number;
   readonly approximate: number;
   /** Calls whose recorded decision differs from that of the present documents. */
@@ -60,7 +60,7 @@ export interface Comparison {
 }
 
 export interface Simulation {
-  /** Counts the call only in the limits of both sides. */
+  /** Counts the call in the limits of both sides, but does not compare it. */
   warmUp(call: ReplayedCall): void;
   take(call: ReplayedCall): void;
   compare(): Comparison;
@@ -75,7 +75,7 @@ const callersMax = { entries: 10_000, characters: 8 * 1_048_576 };
 /** After this number of calls, windows without charges are removed. */
 const sweepEvery = 10_000;
 
-/** Codes of calls that reached the documents. Any other refusal is independent of documents. */
+/** Codes of calls for which the documents were evaluated. Every other refusal is independent of the documents. */
 const byDocuments: readonly (ReasonCode | null)[] = [
   'allowed',
   'policy_denied',
@@ -104,7 +104,7 @@ export function createSimulation(today: ReplayedPolicy, draft: ReplayedPolicy): 
     newly[change] += 1;
     const { reason: from, place: fromPlace } = wordsOf(change, was);
     const { reason: to, place: toPlace } = wordsOf(change, is);
-    // A denial that disappears is identified by the rule that denies at present.
+    // If a denial disappears, the group is identified by the rule that denies at present.
     const { layer, part, document, path } = change === 'allowed' ? fromPlace : toPlace;
     const { agent, tool, tier, sub } = call;
     const key = JSON.stringify([change, agent, tool, tier, document, path]);
@@ -195,7 +195,10 @@ function createSide(policy: ReplayedPolicy): Side {
   };
 }
 
-/** The sidecar could not apply a changed input. If documents require redaction, the call is denied. */
+/**
+ * Changes the decision for a call whose caller could not use a changed input. If documents require redaction, the call
+ * is denied.
+ */
 function unredactable(decision: Decision): Decision {
   if (decision.decision === 'deny' || decision.transform === 'log') return decision;
   return {
@@ -209,7 +212,7 @@ function unredactable(decision: Decision): Decision {
 
 const noneOf = (set: Decision['limits']): Decision['limits'] => ({ ...set, limits: [], found: null });
 
-/** The rule that identifies a change, and its description. */
+/** Returns the rule that identifies a change, and its description. */
 function wordsOf(change: Change, { caller, tool, decision }: ReplayResult): { readonly reason: string; readonly place: Standing } {
   if (change === 'redacted' || change === 'unredacted') {
     const { reason, ...place } = transformStanding(caller, tool);

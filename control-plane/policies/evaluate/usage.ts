@@ -1,5 +1,5 @@
-// Counts what callers have used of their limits, from replayed calls, in the same way as sidecars count. The evaluator
-// itself does the binding, folding and windows. Pure.
+// Counts what callers have used of their limits, from replayed calls, in the same way as sidecars count. The
+// evaluator's own functions bind callers, fold limits and count windows. Pure.
 import { isTier, type Tier } from '@tollgate/proto/contract';
 import {
   type Caller,
@@ -15,7 +15,7 @@ import { createKept } from './kept.ts';
 import type { ReplayedCall } from './replayed-call.ts';
 
 export interface UsedLimit {
-  /** As in reasons: `role:member`. */
+  /** The name of the document as reasons contain it: `role:member`. */
   readonly document: string;
   readonly path: string;
   readonly rateLimit: number;
@@ -27,15 +27,15 @@ export interface UsedLimit {
 
 export interface UsageCount {
   take(call: ReplayedCall): void;
-  /** Sorted by what is left, the least first. */
+  /** Returns the used limits, sorted by what is left, the least first. */
   usedAt(now: number): readonly UsedLimit[];
   /** Whether there were more limits than could be counted. */
   cut(): boolean;
 }
 
 /**
- * Bounds of the counted limits, and of the cache of calls with known limits. `characters`: the total length of their
- * keys.
+ * Bounds of the counted limits, and of the cache that contains the limits of known calls. `characters`: the total
+ * length of their keys.
  */
 const max = {
   counted: { entries: 50_000, characters: 32 * 1_048_576 },

@@ -1,5 +1,5 @@
-// Changes the policy documents to those of a set, in one transaction and at one revision, or reports what that would
-// change. Both report the result of `changesOf`; a dry run does nothing else.
+// Changes the policy documents to those of a set, in one transaction and at one revision. A dry run only reports what
+// this would change. Both report the result of `changesOf`.
 import { documentKey } from '@tollgate/proto/contract';
 import { parsePolicySet, type WantedDocuments } from '@tollgate/sidecar/engine/compile';
 import { looseningOverrides } from '../rules/overrides.ts';
@@ -19,7 +19,10 @@ export const applyPolicies = effectOperation('policy.apply', async (deps, actor,
 const preview = previewOperation('policy.apply', (write, wanted: WantedDocuments) => previewDocuments(write, wanted));
 const apply = writeOperation('policy.apply', (write, wanted: WantedDocuments) => applyDocuments(write, wanted));
 
-/** `wanted` must already be checked. A write that changes nothing leaves no event and no revision. */
+/**
+ * Writes the changed documents. `wanted` must already be checked. A write that changes nothing leaves no event and no
+ * revision.
+ */
 export async function applyDocuments(write: Write, wanted: WantedDocuments) {
   const { changes, ...said } = await changesOf(write, wanted, false);
   await requireUnderstood(
@@ -35,7 +38,7 @@ export async function applyDocuments(write: Write, wanted: WantedDocuments) {
   return { ...said, kept: changes.length > 0 };
 }
 
-/** Returns the same report without a write. */
+/** Returns the report of `applyDocuments`, but writes nothing. */
 export const previewDocuments = (write: Write, wanted: WantedDocuments) => changesOf(write, wanted, true);
 
 async function changesOf({ client, workspaceId }: Write, wanted: WantedDocuments, dryRun: boolean) {

@@ -31,15 +31,15 @@ async function documentsAt(write: Write, revision: number): Promise<WantedDocume
   const present = write.revision - 1;
   if (revision > present) throw notFound(`there is no revision ${revision} yet; the current one is ${present}`);
   const documents = await membersAsThen(write, await listDocumentsAt(write.client, write.workspaceId, revision));
-  // A document that was valid then can be invalid today.
+  // A document that was valid at that revision can be invalid today.
   refuseIfAny(checkDocuments(documents));
   return { layers, documents };
 }
 
 /**
- * The next member with a uid must inherit nothing from the previous one. Therefore documents of people who are not
- * members are not restored. A document that was written in advance for a future member keeps its present content if it
- * existed at that revision; otherwise it is removed.
+ * Returns the documents to restore. The next member with a uid must inherit nothing from the previous one. Therefore
+ * documents of people who are not members are not restored. A document that was written in advance for a future member
+ * keeps its present content if it existed at that revision; otherwise it is removed.
  */
 async function membersAsThen({ client, workspaceId }: Write, past: readonly StoredDocument[]): Promise<readonly StoredDocument[]> {
   const uids = new Set((await listMembers(client, workspaceId)).map(({ uid }) => uid));

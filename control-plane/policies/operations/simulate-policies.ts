@@ -21,14 +21,14 @@ import { documentBody } from './write-policy.ts';
 export interface SimulationResult extends Comparison {
   readonly since: string;
   readonly until: string;
-  /** The range contains more entries than were decided. */
+  /** Whether the range contains more entries than were decided. */
   readonly truncated: boolean;
 }
 
 export type SimulationLine =
   | { readonly progress: { readonly entries: number; readonly until: string } }
   | { readonly result: SimulationResult }
-  /** The error that stopped it midway. The edge converts it into a message. */
+  /** The error that stopped the simulation before its end. The edge converts it into a message. */
   | { readonly failure: unknown };
 
 const workMs = 30_000;
@@ -36,7 +36,7 @@ const progress = { entries: 1_000, ms: 250 } as const;
 /** The maximum for one workspace. Each simulation uses a part of one core. */
 const atOnce = 2;
 
-/** All calls of one returned operation share one count. */
+/** Returns an operation that limits the simulations of each workspace. All its calls share one count. */
 export function createSimulatePolicies(): Operation<unknown, AsyncIterable<SimulationLine>> {
   const seats = createSeats<number>({ each: atOnce });
   return readOperation('policy.simulate', async (deps, actor, body: unknown, { signal }) => {
@@ -111,8 +111,8 @@ async function* replayed(
   const draft = replayedPolicyOf(state, draftedDocuments(state.documents, wanted), defaults);
   const simulation = createSimulation(today, draft);
 
-  // A window extends back from the first call. Therefore the calls of one window before it are counted, and no earlier
-  // calls.
+  // A window extends back from the first call. Therefore the calls of one window before the range are read and only
+  // counted in the limits. Earlier calls are not needed.
   const warmFrom = new Date(since.getTime() - (defaults.windowSeconds + 1) * 1000);
   const run = { simulation, known, since, limit, entries: 0 };
   const said = { entries: 0, at: stopwatch() };
@@ -141,7 +141,7 @@ interface Run {
   entries: number;
 }
 
-/** False if there are more entries than the limit. */
+/** Returns false if there are more entries than the limit. */
 function takeEntry(run: Run, entry: ReplayedEntry): boolean {
   const call = replayedCall(entry, run.known);
   if (entry.ts < run.since) {

@@ -1,6 +1,6 @@
-// Checks that all components which use a policy understand a write. Connected sidecars can be too old for it. If the
-// write is forced, they deny calls that depend on what they do not understand. Control planes of the same database must
-// understand it.
+// Checks that sidecars and control planes understand what a write needs. Connected sidecars can be too old for it. If
+// the write is forced, they deny calls that depend on what they do not understand. Control planes of the same database
+// must understand it in any case.
 import { needsOfRule, needsOfSettings, type Needs } from '@tollgate/proto/contract';
 import type { PolicyDocument, TierRulesDocument } from '@tollgate/sidecar/engine/compile';
 import { conflict } from '../../base/refusal.ts';
@@ -18,7 +18,10 @@ const namesMax = 10;
 /** Capabilities that only control planes need, by the field of a document that is not sent to sidecars. */
 const ownNeeds: Readonly<Record<string, string>> = { agentCeiling: 'agent-ceiling' };
 
-/** Throws a conflict. Otherwise it records in the database which capabilities are needed from now on. */
+/**
+ * Throws a conflict if the documents are not understood. Otherwise it records in the database which capabilities are
+ * needed from now on.
+ */
 export async function requireUnderstood(
   { client, workspaceId, force, deps }: CapabilityCheck,
   documents: readonly (PolicyDocument | null)[],

@@ -19,7 +19,10 @@ export function documentBody(body: unknown): PolicyDocument {
 
 type PolicyId = Exclude<DocumentId, { layer: 'user' }>;
 
-/** For the answer to a write that made a rule stricter, after the write: the exceptions that still loosen it. */
+/**
+ * For the answer to a write that made a rule stricter. Returns the exceptions that still loosen this rule after the
+ * write.
+ */
 export async function overridesLeft({ client, workspaceId }: Pick<Write, 'client' | 'workspaceId'>, change: DocumentChange) {
   if (!tightens(change)) return {};
   const documents = await (needsBroader([change]) ? listDocuments(client, workspaceId) : listOverridingDocuments(client, workspaceId));
@@ -36,13 +39,13 @@ async function store(write: Write, id: PolicyId, before: PolicyDocument | null, 
   return { result: await overridesLeft({ client, workspaceId }, { id, before, after }), target: `policy/${documentKey(id)}` };
 }
 
-/** RFC 7396: fields that are sent are changed; `null` removes a field. */
+/** Merges a patch into the document (RFC 7396): fields that are sent are changed; `null` removes a field. */
 async function merge(write: Write, id: PolicyId, patch: unknown) {
   const before = await readDocument(write.client, write.workspaceId, id);
   return store(write, id, before, mergePatch(before ?? {}, documentBody(patch)));
 }
 
-/** An upsert. */
+/** Replaces the whole document, or creates it. */
 async function replace(write: Write, id: PolicyId, document: unknown) {
   return store(write, id, await readDocument(write.client, write.workspaceId, id), document);
 }

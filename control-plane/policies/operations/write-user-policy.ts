@@ -1,7 +1,7 @@
-// A user's document has two parts with two authors. Owners and admins always write `organisation`, also about
-// themselves. A member writes `self`, and only values that are at least as strict as those of the organisation in the
-// same place. A write of a member that changes nothing leaves no history, because history is permanent and any member
-// can write.
+// Writes and deletes the policy document of a user. It has two parts with two authors. Owners and admins always write
+// `organisation`, also about themselves. A member writes `self`, and only values that are at least as strict as those
+// of the organisation in the same place. A write of a member that changes nothing leaves no history, because history is
+// permanent and any member can write.
 import { isDeepStrictEqual } from 'node:util';
 import { type DocumentId, documentKey, type Part } from '@tollgate/proto/contract';
 import { checkDocument, indexOf, type PolicyDocument } from '@tollgate/sidecar/engine/compile';
@@ -33,8 +33,9 @@ export const putUserPolicy = writeOperation('user-policy.write', async (write, {
   const part = partOf(actor);
   const view = mergedUserView(parts.organisation, parts.self);
   const written = stripParts(view, documentBody(body));
-  // A single field that an admin writes belongs to the admin, even if the member has the same value today. Only a
-  // document that is sent back whole, with its `parts`, contains fields that its sender did not write.
+  // A value that an admin sends is stored as the admin's own, even if the member has set the same value. A document
+  // that was read and sent back whole, with its `parts`, also contains values that its sender did not write. Those
+  // values are not stored again.
   const sentBack = written !== body;
   const patch = sentBack ? stripUnchanged(view, null, written) : part === 'self' ? stripUnchanged(view, parts[part], written) : written;
   const after = documentBody(mergePatch(parts[part] ?? {}, patch));
@@ -70,7 +71,7 @@ export const deleteUserPolicy = writeOperation('user-policy.delete', async (writ
     const removed = await deleteDocument(client, workspaceId, { layer: 'user', uid, part }, authorship(write));
     kept ||= removed;
   }
-  // What members write about themselves neither creates an exception nor ends one.
+  // A member's own part neither creates nor ends an exception. Therefore only the organisation's part is compared.
   const id: DocumentId = { layer: 'user', uid, part: 'organisation' };
   const result = isLead(actor.role) ? await overridesLeft(write, { id, before: parts.organisation, after: null }) : {};
   return { result, target: reached.map((part) => `policy/${documentKey({ layer: 'user', uid, part })}`), kept };

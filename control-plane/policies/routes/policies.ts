@@ -1,5 +1,5 @@
-// Routes of the policy documents of the four layers, which are read, written and removed in the same way; and of the
-// workspace freeze.
+// Routes for the policy documents of the four layers, which are all read, written and removed in the same way. Also the
+// routes for the freeze of a workspace.
 import { isRole, parseAgentType, roles, tiers, uidProblem } from '@tollgate/proto/contract';
 import type { FastifyInstance } from 'fastify';
 import { isLead, requireAccessTo } from '../../access/rules/access.ts';
@@ -131,7 +131,7 @@ interface Document<N> {
   readonly url: string;
   readonly noun: string;
   readonly words: string;
-  /** The schema that the document shows for the last segment of the path. */
+  /** The schema of the last segment of the path, as the API document shows it. */
   readonly segment?: JsonSchema;
   readonly nameOf: (segment: string) => N;
   /** Checks whether the actor may write the document of the last segment. The segment is not parsed yet. */

@@ -1,8 +1,9 @@
-// JSON Merge Patch, RFC 7396: objects merge, `null` removes, everything else replaces. Names such as `__proto__` and
-// `constructor` are normal keys. Therefore objects are built from their entries and never assigned to.
+// Applies a JSON Merge Patch (RFC 7396): objects are merged, `null` removes a field, everything else replaces the old
+// value. Names such as `__proto__` and `constructor` are normal keys. Therefore objects are built from lists of
+// entries, and no key is assigned to an object.
 import { isObject } from '@tollgate/proto/shape';
 
-/** Returns `target` with `patch` applied. Neither is changed. */
+/** Returns `target` with `patch` applied. Neither `target` nor `patch` is changed. */
 export function mergePatch(target: unknown, patch: unknown): unknown {
   if (!isObject(patch)) return patch;
   const merged = new Map(isObject(target) ? Object.entries(target) : []);

@@ -8,24 +8,24 @@ import { endedExceptions, fields, isStricter, restoredBroader, restoredWithin } 
 import { indexTightened, type PlaceOf, tightenedFor } from './tightened.ts';
 
 export interface LooseningOverride {
-  /** `role:member`, `user:<uid>:organisation`, … */
+  /** The key of the document: `role:member`, `user:<uid>:organisation`, … */
   readonly document: string;
   readonly path: string;
   readonly rule: Rule;
 }
 
-/** Whether the change can have made a rule stricter, by what the document contains or by what was removed from it. */
+/** Whether the change may have made a rule stricter, through what it added or through what it removed. */
 export const tightens = (change: DocumentChange): boolean => tightenedIn(change).length > 0 || needsBroader([change]);
 
 /** Whether broader documents are needed to determine what `changes` made stricter. */
 export const needsBroader = (changes: readonly DocumentChange[]): boolean => endedExceptions(changes).length > 0;
 
 /**
- * Every override of a more specific document that loosens, for some call, a field which one of `changes` made stricter,
- * by what it contains or by what was removed. `all`: every document after the changes. Documents without an override
- * can be left out, except if `needsBroader` is true. The time is linear in the size of the documents, because both
- * inputs can be large. If exceptions were removed, the time also depends on the documents from which they were
- * exceptions.
+ * Returns every override of a more specific document that makes a field looser, for some call, which `changes` made
+ * stricter. A change can make a field stricter by what it adds or by what it removes. `all` contains every document
+ * after the changes. Documents without an override can be left out of it, except if `needsBroader` is true. The time is
+ * linear in the size of the documents, because both inputs can be large. If exceptions were removed, the time also
+ * depends on the broader documents to which they were exceptions.
  */
 export function looseningOverrides(all: readonly StoredDocument[], changes: readonly DocumentChange[]): readonly LooseningOverride[] {
   const within = changes.flatMap(tightenedIn);
@@ -48,7 +48,7 @@ const isSelf = (id: DocumentId): boolean => id.layer === 'user' && id.part === '
 
 const tightenedIn = (change: DocumentChange): readonly PlaceOf[] => [...tightenedPlaces(change), ...restoredWithin(change)];
 
-/** The fields that are stricter now than before at the same place, each as a separate place. */
+/** Returns the places of the document that are stricter now than before, each with only its stricter fields. */
 function tightenedPlaces({ id, before, after }: DocumentChange): readonly PlaceOf[] {
   const old = rulesByPath(enforcedOf(before));
   return placesOf(enforcedOf(after)).flatMap((place) => {

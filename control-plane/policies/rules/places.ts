@@ -1,10 +1,10 @@
-// The places of a document that have a rule, to compare two documents place by place.
+// Lists the places of a document that have a rule, so that two documents can be compared place by place.
 import { isTier, type Rule, rulePath, type Tier } from '@tollgate/proto/contract';
 import type { PolicyDocument, TierRulesDocument } from '@tollgate/sidecar/engine/compile';
 
 export interface Place {
   readonly section: 'defaults' | 'tools' | 'agentTypes';
-  /** Null in `defaults`. */
+  /** The name or wildcard of the tool, or the agent type; null in the section `defaults`. */
   readonly key: string | null;
   readonly tier: Tier;
   readonly rule: Rule;
@@ -12,11 +12,11 @@ export interface Place {
 
 const nothing: PolicyDocument = {};
 
-/** The part of the document that is enforced: nothing in audit mode, and nothing if there is no document. */
+/** Returns the part of the document that is enforced: nothing in audit mode, and nothing if there is no document. */
 export const enforcedOf = (document: PolicyDocument | null): PolicyDocument =>
   document === null || (document.mode !== undefined && document.mode !== 'enforce') ? nothing : document;
 
-/** Every place of the document, without unknown tiers, which have no effect. */
+/** Returns every place of the document. Unknown tiers have no effect and are left out. */
 export function placesOf(document: PolicyDocument): readonly Place[] {
   const keyed = (section: 'tools' | 'agentTypes'): readonly Place[] =>
     Object.entries(document[section] ?? {}).flatMap(([key, rules]) => tiersOf(section, key, rules));

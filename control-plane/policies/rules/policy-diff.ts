@@ -1,11 +1,11 @@
-// The differences between the stored documents of the organisation and the wanted ones: by document, and by the places
-// in it.
+// Computes the differences between the stored documents of the organisation and the wanted documents: by document, and
+// by the places in each document.
 import { isDeepStrictEqual } from 'node:util';
 import { childPath, type DocumentId, documentKey, hosts, keyedPath, layers } from '@tollgate/proto/contract';
 import { isOfSet, type PolicyDocument, type StoredDocument, type WantedDocuments } from '@tollgate/sidecar/engine/compile';
 import { isObject } from '@tollgate/proto/shape';
 
-/** Null: not set. */
+/** `before` or `after` is null if the document does not exist at that time. */
 export interface DocumentChange {
   readonly id: DocumentId;
   readonly before: PolicyDocument | null;
@@ -25,7 +25,7 @@ export function diffDocuments(
     .filter((change) => changedPaths(change.before ?? undefined, change.after ?? undefined).length > 0);
 }
 
-/** A place whose value has changed. A side without a value is absent. */
+/** A place whose value has changed. `before` or `after` is absent if there is no value at that time. */
 export interface ChangedPath {
   readonly path: string;
   readonly before?: unknown;
@@ -49,7 +49,7 @@ export const shownChange = (change: DocumentChange): ShownChange => ({
   paths: changedPaths(change.before ?? undefined, change.after ?? undefined),
 });
 
-/** Compares value by value; undefined: there is no value. */
+/** Compares two documents value by value and returns the places that differ. `undefined`: there is no value. */
 function changedPaths(before: unknown, after: unknown, path = ''): readonly ChangedPath[] {
   const keys = new Set([before, after].flatMap((side) => (isObject(side) ? Object.keys(side) : [])));
   const isBranch = [before, after].every((side) => side === undefined || isObject(side));
@@ -63,7 +63,10 @@ function changedPaths(before: unknown, after: unknown, path = ''): readonly Chan
 
 const valueAt = (side: unknown, key: string): unknown => (isObject(side) && Object.hasOwn(side, key) ? side[key] : undefined);
 
-/** The same form as in problems, reasons and entries: names of tools and agent types are always in brackets. */
+/**
+ * Returns the path in the form that problems, reasons and entries also use: names of tools and agent types are always
+ * in brackets.
+ */
 const pathTo = (path: string, key: string): string => (namedBy.has(path) ? keyedPath(path, key) : childPath(path, key));
 const namedBy: ReadonlySet<string> = new Set([
   'tools',

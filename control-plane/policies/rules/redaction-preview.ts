@@ -1,4 +1,4 @@
-// The input of a preview of redaction. It can contain a draft of the section `redaction`.
+// Parses the input of a redaction preview. The input can contain a draft of the section `redaction`.
 import { bounds, canonicalJson, nameProblem, NotJson } from '@tollgate/proto/contract';
 import { type RedactionDocument, redactionSection } from '@tollgate/sidecar/engine/compile';
 import { type Checked, described, isObject, problem, type Problem, record, type Shape, text } from '@tollgate/proto/shape';
@@ -7,7 +7,7 @@ export interface PreviewQuestion {
   readonly value: unknown;
   /** The tool whose exceptions apply; absent: no exceptions. */
   readonly tool?: string;
-  /** A draft of the section; absent: the stored one. */
+  /** A draft of the section `redaction`; absent: the stored section is used. */
   readonly redaction?: RedactionDocument;
 }
 

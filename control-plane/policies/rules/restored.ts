@@ -1,5 +1,6 @@
-// Finds rules that became stricter because a write removed something: when a looser rule is removed, another rule
-// applies in its place, in the same document or, after the end of an explicit exception, in broader documents.
+// Finds rules that became stricter because a write removed something. When a looser rule is removed, another rule
+// applies in its place: a rule of the same document, or, if an explicit exception has ended, a rule of a broader
+// document.
 import { type DocumentId, layers, type Rule, rulePath, type Tier } from '@tollgate/proto/contract';
 import type { StoredDocument } from '@tollgate/sidecar/engine/compile';
 import { enforcedOf, type Place, pathOf, placesOf, rulesByPath } from './places.ts';
@@ -21,7 +22,10 @@ export function isStricter(field: Field, a: Rule, b: Rule): boolean {
   }
 }
 
-/** A removed field of a place, and the rule of the document that applies there now. */
+/**
+ * A field that the document set in a place before the change, and the rule of the document that defines the field there
+ * now; null: no rule.
+ */
 interface RemovedField {
   readonly id: DocumentId;
   readonly place: Place;
@@ -29,7 +33,10 @@ interface RemovedField {
   readonly now: Rule | null;
 }
 
-/** Only for enforced documents. Other documents neither restrict nor permit anything. */
+/**
+ * Returns the fields that the document set before the change. Only enforced documents count, because other documents
+ * neither restrict nor permit anything.
+ */
 function takenFrom({ id, before, after }: DocumentChange): readonly RemovedField[] {
   if (id.layer === 'user' && id.part === 'self') return [];
   const rules = rulesByPath(enforcedOf(after));
@@ -38,7 +45,10 @@ function takenFrom({ id, before, after }: DocumentChange): readonly RemovedField
   );
 }
 
-/** The rule that defines the field for the tools of the place: its own rule, the longest wildcard, or the default. */
+/**
+ * Returns the rule that defines the field for the tools of the place: the place's own rule, the longest wildcard, or
+ * the default; null: no rule.
+ */
 function speaking(rules: ReadonlyMap<string, Rule>, place: Place, field: Field): Rule | null {
   const { section, key, tier } = place;
   const wider =
@@ -57,22 +67,23 @@ function speaking(rules: ReadonlyMap<string, Rule>, place: Place, field: Field):
   return null;
 }
 
-/** Places where a stricter rule of the same document now applies instead of the removed one. */
+/** Returns the places where a stricter rule of the same document now applies instead of the removed rule. */
 export const restoredWithin = (change: DocumentChange): readonly PlaceOf[] =>
   takenFrom(change).flatMap(({ id, place, field, now }) =>
     now !== null && isStricter(field, now, place.rule) ? [{ ...place, id, rule: only(field, now) }] : [],
   );
 
-/** Exceptions from broader documents that have ended. */
+/** Returns the explicit exceptions to broader documents that the changes ended. */
 export const endedExceptions = (changes: readonly DocumentChange[]): readonly RemovedField[] =>
   changes.flatMap(takenFrom).filter(({ place, now }) => place.rule.override === true && now?.override !== true);
 
-/** Places where a broader document applies again, for the subjects of the ended exception. */
+/** Returns the places where a rule of a broader document applies again, for the subjects of the ended exception. */
 export function restoredBroader(all: readonly StoredDocument[], ended: readonly RemovedField[]): readonly PlaceOf[] {
   const broader = all.flatMap(({ id, document }) => placesOf(enforcedOf(document)).map((place) => ({ ...place, id })));
   const speakers = byReach(broader, (one) => one);
   const exceptions = byReach(ended, ({ place }) => place);
-  // If two rules overlap, one of them applies to all tools of the other.
+  // If two rules overlap, one of them applies to every tool to which the other applies. Therefore both directions are
+  // searched.
   return [
     ...ended.flatMap((one) => reaching(speakers, one.place).flatMap((speaker) => restored(one, speaker, one.place))),
     ...broader.flatMap((speaker) => reaching(exceptions, speaker).flatMap((one) => restored(one, speaker, speaker))),

@@ -1,23 +1,26 @@
 // Checks whether a member's own part is looser, in any place, than what the organisation sets there. It is checked
-// field by field at the write. If rules of the organisation change later, this is harmless, because `self` only makes
-// rules stricter.
+// field by field when the member writes it. It is not checked again when rules of the organisation change later. This
+// is harmless, because `self` only makes rules stricter.
 import { childPath, type Rule, wildcardPrefix } from '@tollgate/proto/contract';
 import { documentsFor, type Fold, foldDocuments, type Index, type PolicyDocument } from '@tollgate/sidecar/engine/compile';
 import { type Place, pathOf, placesOf, rulesByPath } from './places.ts';
 import type { Problem } from '@tollgate/proto/shape';
 
 interface SelfEdit {
-  /** The present state of the workspace. */
+  /** The current state of the workspace. */
   readonly index: Index;
   readonly uid: string;
   readonly before: PolicyDocument | null;
   readonly after: PolicyDocument;
 }
 
-// No document can name it, so only defaults and wildcards apply to it.
+// A tool or agent type that no document can name, so only defaults and wildcards apply to it.
 const unnamed = '\u0000';
 
-/** The places where `after` sets a field looser than the enforced combination of workspace, role and organisation. */
+/**
+ * Returns a problem for each field that `after` changes to a looser value than the enforced combination of workspace,
+ * role and organisation.
+ */
 export function looserPlaces({ index, uid, before, after }: SelfEdit): readonly Problem[] {
   const role = index.members.get(uid)?.role;
   if (role === undefined) return [{ path: 'document', message: `${JSON.stringify(uid)} is not a member` }];
@@ -30,7 +33,7 @@ export function looserPlaces({ index, uid, before, after }: SelfEdit): readonly 
   });
 }
 
-/** A tool to which exactly this place applies. */
+/** Returns the name of a tool to which exactly this place applies. */
 function probe({ section, key }: Place): string {
   if (section !== 'tools' || key === null) return unnamed;
   const prefix = wildcardPrefix(key);

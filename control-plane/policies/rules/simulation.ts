@@ -6,17 +6,17 @@ import { type Checked, problem, type Problem } from '@tollgate/proto/shape';
 
 export interface SimulationQuestion {
   readonly wanted: WantedDocuments;
-  /** Both inclusive. */
+  /** The range of recorded calls. `since` and `until` are both inclusive. */
   readonly since: Date;
   readonly until: Date;
-  /** The maximum number of entries of the range to decide again. */
+  /** The maximum number of entries of the range that are decided again. */
   readonly limit: number;
 }
 
 const dayMs = 24 * 3_600_000;
 export const simulationLimits = { standard: 100_000, max: 1_000_000 } as const;
 
-/** A number out of range is clamped. Any other error is reported as a problem. */
+/** A `limit` that is out of range is set to the nearest allowed value. Any other error is reported as a problem. */
 export function parseSimulation(body: Readonly<Record<string, unknown>>, now: Date): Checked<SimulationQuestion> {
   const { since, until, limit = simulationLimits.standard, ...sections } = body;
   const from = instantOf(since, new Date(now.getTime() - dayMs));
@@ -39,8 +39,8 @@ function instantOf(value: unknown, otherwise: Date): Date | null {
 }
 
 /**
- * The documents after the draft. If the draft contains a layer, it replaces the layer, except the parts that members
- * wrote about themselves.
+ * Returns the documents as they would be with the draft. A layer that the draft contains replaces the stored layer,
+ * except the parts that members wrote about themselves.
  */
 export const draftedDocuments = (stored: readonly StoredDocument[], { layers, documents }: WantedDocuments): readonly StoredDocument[] => [
   ...stored.filter(({ id }) => !layers.includes(id.layer) || (id.layer === 'user' && id.part === 'self')),

@@ -1,31 +1,37 @@
-// An index of what a write made stricter, to find quickly which parts overlap with a rule of a more specific document.
-// Two rules overlap if both apply to some tool.
+// Builds an index of the rules that a write made stricter, to find quickly those that overlap with a rule of a more
+// specific document. Two rules overlap if there is a tool to which both apply.
 import { type DocumentId, documentKey, type Layer, layers, type Rule, wildcardPrefix } from '@tollgate/proto/contract';
 import type { Place } from './places.ts';
 
 export interface PlaceOf extends Place {
   readonly id: DocumentId;
-  /** Only for the subjects of this document; absent: for all. */
+  /** The place applies only to the subjects of this document; absent: to all subjects. */
   readonly owner?: DocumentId;
 }
 
-/** The strictest rules of what was made stricter in one layer for one tier, by the tools to which they apply. */
+/**
+ * The rules that were made stricter in one layer for one tier, grouped by the tools to which they apply. Each group is
+ * combined into its strictest rule.
+ */
 interface StricterRules {
-  /** All rules together. */
+  /** The strictest combination of all rules. */
   all: Rule;
-  /** Rules that are not in the section of a tool. */
+  /** The strictest combination of the rules that are not in the section `tools`. */
   anyTool: Rule;
-  /** By tool name or wildcard. */
+  /** The strictest combinations by tool name or wildcard. */
   readonly byKey: Map<string, Rule>;
-  /** By the prefix of a wildcard that an override has: rules for names with that prefix. */
+  /**
+   * The strictest combinations of the rules for names with a common prefix, by prefix. It contains only prefixes that a
+   * wildcard of an override has.
+   */
   readonly byPrefix: Map<string, Rule>;
 }
 
 export type TightenedIndex = ReadonlyMap<string, StricterRules>;
 
 /**
- * `of`: the key of the document for whose subjects it applies; or a layer, for all subjects with a document in it;
- * empty: for all subjects.
+ * `of` defines for which subjects the rules are stricter. The key of a document: for its subjects. A layer: for all
+ * subjects with a document in that layer. Empty: for all subjects.
  */
 const indexKey = (layer: Layer, tier: string, of: string): string => `${layer}/${tier}/${of}`;
 
@@ -53,9 +59,10 @@ function inEachIndex({ id, owner, ...place }: PlaceOf): readonly (Place & { read
   return owners.map((of) => ({ ...place, at: indexKey(id.layer, place.tier, of) }));
 }
 
-/** What was made stricter in broader layers, for tools to which the place also applies. */
+/** Returns the rules that were made stricter in broader layers and that apply to some tool of the place. */
 export function tightenedFor(index: TightenedIndex, { id, section, key, tier }: PlaceOf): readonly Rule[] {
-  // Two documents of one layer never apply to the same subject.
+  // Two documents of one layer never apply to the same subject. So in its own layer, only the document itself is looked
+  // up.
   const owners = ['', ...layers.filter((layer) => layer !== id.layer), documentKey(id)];
   const broader = layers.slice(0, layers.indexOf(id.layer));
   return broader
@@ -77,5 +84,5 @@ const strictest = (a: Rule, b: Rule): Rule => ({
   ...(a.transform === 'redact' || b.transform === 'redact' ? { transform: 'redact' } : {}),
 });
 
-/** The prefixes that a matching wildcard can have. */
+/** Returns the prefixes of the wildcards that can match the key. */
 export const prefixesOf = (key: string): readonly string[] => [...key.matchAll(/[._/:-]/g)].map(({ index }) => key.slice(0, index + 1));

@@ -1,5 +1,5 @@
-// The user layer has two authors: the member (`self`) and the organisation. This module defines what each author sees
-// of the other part.
+// Combines the two parts of the user layer: the part that the member writes (`self`) and the part that the organisation
+// writes. This module defines what each author sees of the other author's part.
 import { isDeepStrictEqual } from 'node:util';
 import type { Rule } from '@tollgate/proto/contract';
 import type { PolicyDocument, TierRulesDocument } from '@tollgate/sidecar/engine/compile';
@@ -13,7 +13,8 @@ export interface UserPolicyView extends PolicyDocument {
 type Places = Readonly<Record<string, TierRulesDocument>>;
 
 /**
- * The result of GET: for each place that one of the parts names, the stricter of both, and the two parts as written.
+ * Returns the result of GET: for each place that a part names, the stricter rule of both parts; and the two parts as
+ * they were written.
  */
 export function mergedUserView(organisation: PolicyDocument | null, self: PolicyDocument | null): UserPolicyView | Record<string, never> {
   if (organisation === null && self === null) return {};
@@ -29,7 +30,7 @@ export function mergedUserView(organisation: PolicyDocument | null, self: Policy
   };
 }
 
-/** Removes the `parts` that GET has shown from `patch`, because they are read-only. Changed `parts` are refused. */
+/** Removes `parts` from `patch`, because they are read-only. Throws if they differ from the `parts` that GET shows. */
 export function stripParts(view: unknown, patch: PolicyDocument): PolicyDocument {
   if (!Object.hasOwn(patch, 'parts')) return patch;
   const { parts, ...rest }: Readonly<Record<string, unknown>> = { ...patch };
@@ -39,9 +40,9 @@ export function stripParts(view: unknown, patch: PolicyDocument): PolicyDocument
 }
 
 /**
- * Removes from `patch` the values that `view` shows, except if `own` has a different value there. A client can
- * therefore send back the result of GET with its changes. `own` is the writer's part. It is null if the whole document
- * was sent back; then no shown value counts as written by the sender.
+ * Removes from `patch` the values that are equal to those in `view`, so that a client can send back the result of GET
+ * with its changes. A value is kept if `own`, the writer's part, has a different value in that place. `own` is null if
+ * the whole document was sent back; then every value that is equal to the one in `view` is removed.
  */
 export function stripUnchanged(view: unknown, own: unknown, patch: unknown): unknown {
   if (!isObject(patch) || !isObject(view)) return patch;
@@ -65,7 +66,7 @@ function mergedMode(organisation: PolicyDocument | null, self: PolicyDocument | 
 }
 
 const present = <K extends string, V extends object>(key: K, value: V): { readonly [P in K]?: V } =>
-  // One computed key has the type of an index signature, but here the key is known.
+  // TypeScript gives an object with a computed key an index signature, but here the key is known to be `K`.
   Object.keys(value).length === 0 ? {} : ({ [key]: value } as { readonly [P in K]?: V });
 
 function merged<V>(

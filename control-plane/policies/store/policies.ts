@@ -1,4 +1,5 @@
-// Stores policy documents. Each write also stores the new document in policy_history, which `policy-history.ts` reads.
+// Stores policy documents. Each write also adds the new document to the table policy_history, which `policy-history.ts`
+// reads.
 import { type DocumentId, isRole, type Layer, type Part } from '@tollgate/proto/contract';
 import type { PolicyDocument, StoredDocument } from '@tollgate/sidecar/engine/compile';
 import { isObject } from '@tollgate/proto/shape';
@@ -18,7 +19,7 @@ export interface DocumentRow {
   readonly document: unknown;
 }
 
-// Documents pass `checkDocument` before they are written.
+// `checkDocument` has checked each document before it was written, so this check is enough.
 export const isDocument = (value: unknown): value is PolicyDocument => isObject(value);
 const isPart = (value: unknown): value is Part => value === 'organisation' || value === 'self';
 
@@ -59,7 +60,7 @@ export async function readDocument(db: Queryable, workspaceId: number, id: Docum
   return rows[0] === undefined ? null : rowIs(isDocument, rows[0].document);
 }
 
-/** In a fixed order. Lists one layer or all. */
+/** Lists the documents of one layer in a fixed order, or of all layers if `layer` is null. */
 export async function listDocuments(db: Queryable, workspaceId: number, layer: Layer | null = null): Promise<readonly StoredDocument[]> {
   const { rows } = await db.query<DocumentRow>(
     'select layer, key, part, document from policy_document where workspace_id = $1 and layer = coalesce($2, layer) order by layer, key, part',
@@ -68,7 +69,7 @@ export async function listDocuments(db: Queryable, workspaceId: number, layer: L
   return rows.map((row) => ({ id: idFromRow(row), document: rowIs(isDocument, row.document) }));
 }
 
-/** The existing documents among these keys (`documentKey`). */
+/** Returns those documents that exist among these keys (`documentKey`). */
 export async function findDocuments(db: Queryable, workspaceId: number, keys: readonly string[]): Promise<readonly StoredDocument[]> {
   const { rows } = await db.query<DocumentRow>(
     `select layer, key, part, document from policy_document
@@ -85,7 +86,7 @@ const columnsOf = (rows: readonly Omit<DocumentRow, 'document'>[]): readonly (re
   rows.map(({ part }) => part),
 ];
 
-/** Parses a `documentKey`. The part of a user's document contains no colon. */
+/** Parses a `documentKey`. The part of a user's document follows the last colon, because its name contains no colon. */
 function rowKeyFromText(text: string): Omit<DocumentRow, 'document'> {
   const [, layer = '', rest = ''] = /^([^:]*):?(.*)$/s.exec(text) ?? [];
   if (layer !== 'user') return { layer, key: rest, part: '' };
@@ -103,7 +104,7 @@ export async function listOverridingDocuments(db: Queryable, workspaceId: number
   return rows.map((row) => ({ id: idFromRow(row), document: rowIs(isDocument, row.document) }));
 }
 
-/** Identifies the write, for the history. */
+/** The revision, the author and the time of a write, for the history. */
 export interface Authorship {
   readonly revision: number;
   readonly sub: string;
@@ -114,7 +115,10 @@ export function writeDocument(db: Queryable, workspaceId: number, written: Store
   return writeDocuments(db, workspaceId, [written], by);
 }
 
-/** Whether the document existed. Only then is the deletion recorded. */
+/**
+ * Deletes a document and records the deletion in the history. Returns false, and records nothing, if the document did
+ * not exist.
+ */
 export async function deleteDocument(db: Queryable, workspaceId: number, id: DocumentId, by: Authorship): Promise<boolean> {
   if ((await readDocument(db, workspaceId, id)) === null) return false;
   await writeDocuments(db, workspaceId, [{ id, document: null }], by);
@@ -127,7 +131,10 @@ interface WrittenDocument {
   readonly document: PolicyDocument | null;
 }
 
-/** Small enough that one statement stays far below the query timeout. */
+/**
+ * The maximum number of documents in one statement. It is small enough that the statement stays far below the query
+ * timeout.
+ */
 const documentsInStatement = 1_000;
 
 export async function writeDocuments(
@@ -140,7 +147,7 @@ export async function writeDocuments(
     await writeAtOnce(db, workspaceId, documents.slice(at, at + documentsInStatement), by);
 }
 
-/** Writes the documents and their history. */
+/** Writes the documents and their history in one statement. */
 async function writeAtOnce(
   db: Queryable,
   workspaceId: number,

@@ -1,4 +1,4 @@
-// The history of policy documents by revision, for reading and for rollback.
+// Reads the history of policy documents by revision, also for rollback.
 import type { DocumentId } from '@tollgate/proto/contract';
 import type { PolicyDocument, StoredDocument } from '@tollgate/sidecar/engine/compile';
 import type { HistoryQuery } from '../rules/policy-history.ts';
@@ -23,7 +23,7 @@ interface PastWrite {
   readonly at: Date;
   readonly sub: string;
   readonly id: DocumentId;
-  /** Null: the document did not exist. */
+  /** Null: the document did not exist at that time. */
   readonly before: PolicyDocument | null;
   readonly after: PolicyDocument | null;
 }
@@ -36,10 +36,10 @@ interface HistoryRow extends DocumentRow {
   readonly found: string;
 }
 
-/** Maximum size of the documents of a page as text; a single write can be larger. */
+/** Maximum size of the documents of a page as text. A page with a single write can be larger. */
 const pageBytesMax = 4 * 1_048_576;
 
-/** Newest first. A page ends at `limit` or at its maximum size. */
+/** Lists the writes, newest first. A page ends at `limit` writes or at its maximum size. */
 export async function listHistory(
   db: Queryable,
   workspaceId: number,

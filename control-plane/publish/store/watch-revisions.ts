@@ -1,10 +1,10 @@
-// Receives raised revisions. NOTIFY arrives immediately. A poll of the table once a second is the reliable source, so a
-// lost connection or notification delays a revision by one second only. The poll never waits for the listener. The poll
-// also detects that the database was restored. Then revisions can be lower than before, and all of them are reported
-// again.
+// Receives raised revisions. A NOTIFY arrives immediately. The reliable source is a poll of the table once a second, so
+// a lost connection or notification delays a revision only until the next poll. The poll never waits for the listener.
+// The poll also detects that the database was restored. After a restore, revisions can be lower than before, and all of
+// them are reported again.
 //
-// States: listening (on a separate connection, checked once a second) and not listening (the connection broke; it is
-// tried again once a second).
+// States: listening (on a separate connection, which is checked once a second) and not listening (the connection broke;
+// it is opened again in the next second).
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { loggable, reasonOf } from '../../base/loggable.ts';
@@ -17,7 +17,7 @@ interface WatchDeps {
 }
 
 export interface RevisionWatch {
-  /** Why no notification would be received; null while listening. */
+  /** The reason why notifications are not received; null while they are received. */
   readonly problem: string | null;
   close(): Promise<void>;
 }
@@ -33,19 +33,19 @@ interface RevisionRow {
 
 export interface RevisionListener {
   /**
-   * A workspace's newest revision, and when it was raised (ms since 1970). Within one epoch, an older revision never
-   * follows a newer one.
+   * Reports the newest revision of a workspace, and when it was raised (ms since 1970). Within one epoch, an older
+   * revision is never reported after a newer one.
    */
   raised(workspaceId: number, revision: number, raisedAt: number): void;
-  /** The workspace was deleted. */
+  /** Reports that the workspace was deleted. */
   removed(workspaceId: number): void;
-  /** The database has another epoch. All known revisions belong to the history before the restore. */
+  /** Reports that the database has another epoch. All known revisions belong to the history before the restore. */
   restored(): void;
 }
 
 /**
- * Handlers for other channels on the same connection, by channel. Messages that were sent while it was not listening
- * are lost.
+ * Handlers for other channels on the same connection, by channel. Messages that are sent while the connection is not
+ * listening are lost.
  */
 export type ChannelHandlers = Readonly<Record<string, (payload: string) => void>>;
 
@@ -56,7 +56,7 @@ class DatabaseWatch implements RevisionWatch {
   readonly #deps: WatchDeps;
   readonly #listener: RevisionListener;
   readonly #channels: ChannelHandlers;
-  /** The newest revision of each workspace that was reported. */
+  /** For each workspace, the newest revision that was reported. */
   readonly #seen = new Map<number, number>();
   #epoch: string | null = null;
   /** The connection that receives notifications; null while not listening. */
@@ -114,7 +114,7 @@ class DatabaseWatch implements RevisionWatch {
       await client.connect();
       await client.query([revisionChannel, ...Object.keys(this.#channels)].map((channel) => `listen ${channel}`).join('; '));
     } catch (error) {
-      // The connection may be established after all, but too late.
+      // The attempt to connect may still succeed after its timeout. The connection is then closed.
       void client.end().catch(() => undefined);
       throw error;
     }

@@ -1,6 +1,6 @@
 // Answers the asks of several messages of one workspace in one short transaction. Each message is accepted whole or
-// rejected whole. A message with false statements changes nothing, and does not affect the others. Everything that is
-// answered is committed.
+// rejected whole. A message with false statements changes nothing and does not affect the other messages. Everything
+// that is answered is committed.
 import type { QuotaAnswer, QuotaAsk, QuotaCounter } from '@tollgate/proto/contract';
 import { askLedger, type CounterState, freshCounter, keptUntilMs } from '../rules/ledger.ts';
 import { unauthenticated } from '../../base/refusal.ts';
@@ -15,9 +15,12 @@ export interface LeaseMessage {
   /** SHA-256 of the secret that the process shows, in hex. */
   readonly holder: string;
   readonly asker: Asker;
-  /** The key already has the maximum number of counters of runs. No new one is created for it. */
+  /**
+   * Whether the key already has the maximum number of counters of runs. If true, no new counter of a run is created for
+   * it.
+   */
   readonly isCrowded: boolean;
-  /** Valid form: `asksProblem` found no problem. */
+  /** The asks of the message. Their form is valid: `asksProblem` has found no problem. */
   readonly asks: readonly QuotaAsk[];
   readonly policy: QuotaPolicy;
   /** Whether the holder can still receive the answer, as far as this process knows. */
@@ -33,7 +36,10 @@ export type AskAnswers =
   | {
       readonly answers: readonly QuotaAnswer[];
       readonly recalls: readonly GrantRecall[];
-      /** How many asks were for counters that the asker is not permitted to use. */
+      /**
+       * How many asks were for counters that the asker is not permitted to use, or that were not created because its
+       * key has too many.
+       */
       readonly beyond: number;
     }
   /** The statement of the message that cannot be true. */
@@ -49,7 +55,10 @@ interface PlannedMessage {
 
 type States = Map<string, CounterState>;
 
-/** The periodic job can delete a row between its insertion and its lock. This can happen once or twice. */
+/**
+ * The maximum number of tries to insert and lock the rows. Between the two steps, the periodic job can delete a row.
+ * This can happen once or twice.
+ */
 const looksMax = 4;
 
 /** Returns one answer for each message, in the same order. All messages must be of one workspace. */
@@ -95,15 +104,19 @@ export async function answerAsks(
   throw unauthenticated('the workspace of this key no longer exists');
 }
 
-/** The asks of a message that get a row if they have none. */
+/** Returns the asks of a message whose counter gets a row if it has none. */
 const beginsIn = ({ planned, isCrowded }: PlannedMessage): readonly PlannedAsk[] =>
   planned.filter(({ instead, ask }) => instead === null && !(isCrowded && ask.counter.kind === 'run'));
 
-/** The delay when a key has too many counters. Some of them are deleted with time. */
+/**
+ * The delay in ms before a sidecar asks again when its key has too many counters. Some of the counters are deleted with
+ * time.
+ */
 const crowdedMs = 1_000;
 
 /**
- * Asks the ledger for one ask after the other, and stores the results in `states`, except if any of the asks is false.
+ * Passes the asks of a message to the ledger, one after the other. Stores the new states in `states`, except if any of
+ * the asks is false.
  */
 function answer({ holder, isHeard, planned }: PlannedMessage, states: States, nowMs: number): AskAnswers {
   // The stream of the holder may have ended while the message waited, for example during a stall of the database. Then
@@ -139,7 +152,10 @@ function answer({ holder, isHeard, planned }: PlannedMessage, states: States, no
 
 const made = ({ charges }: CounterState): number => charges.reduce((sum, [, count]) => sum + count, 0);
 
-/** A change that only removes expired charges need not be written, because the next reader computes it as well. */
+/**
+ * Returns the counters that must be written. If only expired charges were removed from a counter, it need not be
+ * written, because the next reader removes them as well.
+ */
 function changesOf(before: States, after: States, planned: readonly PlannedAsk[]): readonly WrittenCounter[] {
   const settings = new Map(planned.map((one) => [one.key, one.settings]));
   return [...after].flatMap(([key, state]) => {

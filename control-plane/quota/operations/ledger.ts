@@ -1,8 +1,8 @@
-// The ledger of leases for all sidecars of this process: those behind streams and those inside it. Messages of one
-// workspace that arrive during a transaction wait together and share the next one. So no message waits for a row lock
-// of this process, and one commit serves many messages. Waiting messages have a memory budget in bytes. One key must
-// leave as many bytes free for all others as it uses. A message without enough budget is refused, and the sidecar asks
-// again.
+// The ledger of leases for all sidecars that are connected to this process or run inside it. Messages of one workspace
+// that arrive during a transaction wait together and share the next transaction. Therefore no message waits for a row
+// lock of this process, and one commit serves many messages. Waiting messages have a memory budget in bytes. The
+// messages of one key may use at most as many bytes as they leave free for all other keys. A message without enough
+// budget is refused, and the sidecar asks again.
 import { AppError, FairMemory, type OnRecall, type QuotaAnswer, type QuotaAsk, type QuotaLink } from '@tollgate/proto/contract';
 import { badRequest } from '../../base/refusal.ts';
 import { asksBytes, asksProblem } from '../rules/asks-form.ts';
@@ -17,9 +17,12 @@ import type { CrowdedKeys } from './remove-excess-counters.ts';
 export interface QuotaMetrics {
   answered(answers: readonly QuotaAnswer[]): void;
   falseClaim(): void;
-  /** Called for each transaction. */
+  /** Called after each transaction with its duration in ms. */
   committed(ms: number): void;
-  /** Counts asks for counters that the asker is not permitted to use. */
+  /**
+   * Counts asks for counters that the asker is not permitted to use, or that its key cannot create because it has too
+   * many.
+   */
   demanded(asks: number): void;
 }
 
@@ -28,7 +31,7 @@ export interface LedgerDeps extends Pick<OperationDeps, 'pool'> {
   readonly recalls: Recalls;
   readonly metrics: QuotaMetrics;
   readonly crowded: Pick<CrowdedKeys, 'has'>;
-  /** In ms, from any start point. */
+  /** The time in ms since an arbitrary start. */
   readonly now: () => number;
 }
 
@@ -40,7 +43,8 @@ interface QuotaHolder extends Asker {
 
 export interface Ledger {
   /**
-   * `ask` refuses a false message with `bad_request`. It can be called again before it has answered; the order is kept.
+   * Opens a link for one holder. Its `ask` rejects with `bad_request` if the message contains a false statement. `ask`
+   * can be called again before an earlier call has resolved; the order is kept.
    */
   open(holder: QuotaHolder, onRecall: OnRecall): QuotaLink;
 }
@@ -51,13 +55,16 @@ interface WaitingMessage {
   readonly fail: (reason: unknown) => void;
 }
 
-/** A higher number would take connections from all other work. */
+/**
+ * The maximum number of transactions at the same time. A higher number would leave too few database connections for
+ * other work.
+ */
 const atOnce = 4;
-/** Maximum asks in one transaction. One message can contain as many. */
+/** Maximum number of asks in one transaction. A single message can also contain this many. */
 const asksMax = 1_000;
-/** Memory budget for all waiting messages, of all workspaces. */
+/** Memory budget in bytes for all waiting messages of all workspaces. */
 const standardMemoryBytes = 128 * 1_048_576;
-/** Maximum wait for the first policy. */
+/** Maximum wait for the first policy, in ms. */
 const policyMs = 2_000;
 
 const holderForm = /^[0-9a-f]{64}$/;

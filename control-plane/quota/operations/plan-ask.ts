@@ -8,41 +8,47 @@ export interface PlannedAsk {
   /** Key of the row: a digest of the counter. */
   readonly key: string;
   readonly settings: CounterSettings;
-  /** The answer that replaces that of the ledger; null: the ledger's answer is used. */
+  /** Whether the ask is for a counter that the asker is not permitted to use. */
   readonly instead: QuotaResult | null;
   /** The ask is for a counter that the asker is not permitted to use. */
   readonly isBeyond: boolean;
-  /** Whether the ledger is asked. If `instead` is set, the ledger only settles. */
+  /** Whether the ledger processes the ask. If `instead` is set, the ledger only settles the returned grants. */
   readonly counts: boolean;
 }
 
-/** The asker, with the properties that limit what it may ask for. */
+/** The sender of an ask, with the properties that limit what it may ask for. */
 export interface Asker {
   readonly keyId: string;
-  /** The only subject that it may ask for; null: any existing subject. */
+  /** The only subject that the asker may ask for; null: any existing subject. */
   readonly onlySub: string | null;
 }
 
-/** A sidecar of another epoch will soon receive another policy. */
+/** The delay in ms before a sidecar of another epoch asks again. Such a sidecar will soon receive another policy. */
 const otherEpochMs = 200;
-/** The sidecar holds a newer policy. This control plane will receive it as well. */
+/**
+ * The delay in ms before a sidecar asks again if it holds a newer policy than this control plane. This control plane
+ * will soon receive the newer policy as well.
+ */
 const unpublishedMs = 30;
-/** An ask that is not permitted now can become permitted later, for example for a new member. */
+/**
+ * The delay in ms after an ask that is not permitted. The ask can become permitted later, for example for a new member.
+ */
 const notYoursMs = 1_000;
 
 export function planAsk(policy: QuotaPolicy, given: QuotaAsk, asker: Asker): PlannedAsk {
   const { counter, revision } = given;
   const ours = counter.kind === 'limit' ? policy.limitMax(counter.id) : policy.capOf(counter.agentId);
-  // A sidecar that has not yet received a raised limit must not get more calls than the policy that its entries name
-  // permits.
+  // A sidecar may still hold an older policy with a lower limit. It must not get more calls than that policy permits,
+  // because its entries name that policy.
   const max = ours === null ? null : Math.min(ours, given.max ?? ours);
-  // The ledger never grants more than the limit. A sidecar that reports more waiting calls would only take grants from
-  // others.
+  // The ledger never grants more than the limit. If a sidecar reports more waiting calls than the limit, the excess
+  // would only take grants from other sidecars.
   const ask = { ...given, waiting: Math.min(given.waiting, max ?? 0) };
   const settings: CounterSettings =
     counter.kind === 'limit' ? { kind: 'window', windowSeconds: policy.windowSeconds, max: max ?? 0 } : { kind: 'total', max: max ?? 0 };
   const key = digestText(quotaCounterKey(counter));
-  // Its grants belong to another database, or to a time that a restored backup does not know.
+  // The grants of this sidecar belong to another database, or to a time after the backup that was restored. Therefore
+  // the ledger does not process the ask.
   if (revision.epoch !== policy.revision.epoch)
     return { ask, key, settings, instead: { kind: 'later', askAfterMs: otherEpochMs }, isBeyond: false, counts: false };
   const answered = insteadOf(policy, ask, max);
@@ -52,8 +58,8 @@ export function planAsk(policy: QuotaPolicy, given: QuotaAsk, asker: Asker): Pla
 }
 
 /**
- * A library may ask for its own subject. A process may ask only for existing subjects; otherwise each invented name
- * would create a row.
+ * Whether the asker may ask for this counter. A library may ask only for its own subject. A process may ask only for
+ * existing subjects, because otherwise each invented name would create a row.
  */
 function mayAsk(policy: QuotaPolicy, counter: QuotaCounter, { onlySub }: Asker): boolean {
   const sub = counter.kind === 'limit' ? counter.originSub : (counter.of?.sub ?? '');

@@ -1,6 +1,6 @@
-// Sends recalls to the holders of grants: immediately to those whose streams are in this process, and by NOTIFY to
-// those of the other control planes. All recalls are hints. A lost recall only delays the return until the grant
-// expires.
+// Sends recalls to the holders of grants: immediately to holders whose streams are in this process, and by NOTIFY to
+// holders that are connected to other control planes. All recalls are hints. A lost recall only delays the return until
+// the grant expires.
 import type { OnRecall, QuotaCounter } from '@tollgate/proto/contract';
 import { quotaCounterKey } from '@tollgate/proto/contract';
 import { loggable } from '../../base/loggable.ts';
@@ -9,7 +9,7 @@ import type { OperationDeps } from '../../access/operation.ts';
 import type { GrantRecall } from './answer-asks.ts';
 
 interface RecallDeps extends Pick<OperationDeps, 'pool'> {
-  /** In ms, from any start point. */
+  /** The time in ms since an arbitrary start. */
   readonly now: () => number;
   readonly log: { warn(fields: object, message: string): void };
 }
@@ -22,9 +22,15 @@ export interface Recalls {
   heard(payload: string): void;
 }
 
-/** A waiting sidecar asks every 30 ms. The holder needs to receive the recall only once in this time. */
+/**
+ * The minimum time in ms between two recalls to one holder for one counter. A waiting sidecar asks every 30 ms, but the
+ * holder needs only one recall in this time.
+ */
 const againMs = 100;
-/** Maximum number of recently sent recalls, and of recalls that wait for NOTIFY. Recalls above that are dropped. */
+/**
+ * `sentMax`: how many sent recalls are remembered; when there are more, all of them are forgotten. `outgoingMax`: how
+ * many recalls can wait for NOTIFY; further recalls are dropped.
+ */
 const sentMax = 10_000;
 const outgoingMax = 1_000;
 
@@ -50,7 +56,7 @@ export function createRecalls({ pool, now, log }: RecallDeps): Recalls {
   const tell = async (): Promise<void> => {
     if (isSendingOut) return;
     isSendingOut = true;
-    // Recalls that arrive in the meantime are sent together.
+    // Recalls that arrive during a NOTIFY are sent together with the next one.
     while (outgoing.length > 0) {
       const payloads = outgoing;
       outgoing = [];

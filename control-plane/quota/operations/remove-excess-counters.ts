@@ -1,19 +1,19 @@
-// Periodic job of every control plane: limits the number of counters of runs that one key has created, so that a flood
-// from one key takes no space from others. Counters of limits are not included, because their number is bounded by the
-// limits and subjects. Safe when two processes run it at the same time.
+// Periodic job of every control plane: limits the number of counters of runs that one API key has created, so that a
+// key that creates very many counters takes no space from other keys. Counters of limits are not included, because
+// their number is bounded by the number of limits and subjects. Safe when two processes run it at the same time.
 import { totalSpareMs } from '../rules/ledger.ts';
 import { deleteUnusedCounters, type KeyPlace, listCrowdedKeys } from '../store.ts';
 import type { OperationDeps } from '../../access/operation.ts';
 
-/** The keys that had their maximum number of counters at the last check. */
+/** The API keys that had their maximum number of counters of runs at the last check. */
 export interface CrowdedKeys {
   has(place: KeyPlace): boolean;
   replace(places: readonly KeyPlace[]): void;
 }
 
-/** About 300 bytes each. */
+/** The maximum number of counters of runs for one key. Each counter uses about 300 bytes. */
 const countersMax = 1_000_000;
-/** Rows in one statement, so that no statement takes long. */
+/** The maximum number of rows in one statement, so that no statement takes long. */
 const atOnce = 5_000;
 
 export function createCrowdedKeys(): CrowdedKeys {
@@ -28,8 +28,8 @@ export function createCrowdedKeys(): CrowdedKeys {
 }
 
 /**
- * Deletes counters that were not used for an hour first. A key that still has too many counters cannot create new ones
- * until some are deleted.
+ * Deletes counters that were not used for an hour, if their key has too many counters. A key that still has too many
+ * cannot create new ones until some are deleted.
  */
 export async function removeExcessCounters(
   { pool, crowded }: Pick<OperationDeps, 'pool'> & { readonly crowded: CrowdedKeys },
@@ -38,7 +38,7 @@ export async function removeExcessCounters(
   const still: KeyPlace[] = [];
   for (const { counters, ...place } of await listCrowdedKeys(pool, max)) {
     let left = counters;
-    // Deletes a tenth more than needed, so that the share is not full again immediately.
+    // Deletes until the key has a tenth less than the maximum, so that it does not reach the maximum again immediately.
     const enough = Math.floor(max * 0.9);
     while (left > enough) {
       const gone = await deleteUnusedCounters(pool, place, { limit: Math.min(atOnce, left - enough), spareMs: totalSpareMs });

@@ -3,7 +3,7 @@
 import { deleteSpentCounters } from '../store.ts';
 import type { OperationDeps } from '../../access/operation.ts';
 
-/** Rows in one statement, so that no statement takes long. */
+/** The maximum number of rows in one statement, so that no statement takes long. */
 const atOnce = 5_000;
 
 /** Returns how many counters were deleted. */

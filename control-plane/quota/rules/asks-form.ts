@@ -1,19 +1,22 @@
-// The only place that checks the form of a message of asks. A message that passes can still be false; the ledger
-// detects this.
+// Checks the form of a message of asks. This is the only place that does so. A message with a valid form can still
+// contain false statements; the ledger detects them.
 import { bounds, type QuotaAsk, type QuotaCounter, quotaCounterKey, runIdOf, type SettledGrant } from '@tollgate/proto/contract';
 
-/** `<document key> <path>`, with a name in quotes. */
+/**
+ * The maximum length of the id of a limit. The id has the form `<document key> <path>`, where the path can contain a
+ * name in quotes.
+ */
 const limitIdLength = 2_000;
-/** The same limit as for incoming calls of sidecars. */
+/** The maximum number of agents of one run. Sidecars have the same limit for incoming calls. */
 const agentsMax = 64;
 const countMax = 4_294_967_295;
 /**
- * In one message. A sidecar sends less than 44,000, because it splits its messages at 1 MiB and counts 24 bytes for
- * each use.
+ * The maximum number of uses in one message. A sidecar sends fewer than 44,000, because it splits its messages at 1 MiB
+ * and counts 24 bytes for each use.
  */
 const usesMax = 50_000;
 
-/** What is wrong with the message; null: nothing. */
+/** Returns what is wrong with the message; null: nothing is wrong. */
 export function asksProblem(asks: readonly QuotaAsk[]): string | null {
   if (asks.length === 0 || asks.length > bounds.leaseAsks) return `a message holds 1 to ${bounds.leaseAsks} asks, not ${asks.length}`;
   for (const [at, ask] of asks.entries()) {
@@ -26,7 +29,7 @@ export function asksProblem(asks: readonly QuotaAsk[]): string | null {
   return counters.size === asks.length ? null : 'a message must name each counter only once';
 }
 
-/** The memory of a message of asks, as a high estimate. */
+/** Returns how many bytes of memory a message of asks uses, as a high estimate. */
 export function asksBytes(asks: readonly QuotaAsk[]): number {
   const ofAsk = ({ counter, settled }: QuotaAsk): number =>
     askBytes + namesBytes(counter) + settled.length * settledBytes + usesOf(settled) * useBytes;
@@ -68,8 +71,8 @@ function askProblem({ counter, number, waiting, revision, max, made, settled }: 
 }
 
 /**
- * The id must be equal to the value that is computed here. A run is identified only by its stated key, subject, session
- * and agents.
+ * Returns what is wrong with the counter of a run; null: nothing is wrong. Its id must be equal to the id that is
+ * computed here from the stated key, subject, session and agents. Nothing else identifies a run.
  */
 function runProblem({ id, agentId, of }: Extract<QuotaCounter, { readonly kind: 'run' }>): string | null {
   if (of === null) return ' must contain its key_id, sub, session_id and agents';

@@ -1,19 +1,19 @@
-// The ledger of one counter that several sidecars share: which holder was granted how much, and how much of it counts
-// as used. `askLedger` answers one ask. It is pure and receives the time as a parameter, so that the operation, the
-// tests and the model run the same code.
+// The ledger of one counter that several sidecars share: it records how much each holder was granted, and how much
+// counts as used. `askLedger` answers one ask. It is pure and receives the time as a parameter, so that the operation,
+// the tests and the model run the same code.
 //
-// Whenever it grants, it keeps `charged + outstanding ≤ max`. From this follows that no window of real time contains
-// more than `max` calls, even if messages are lost, late, duplicated or reordered:
+// After each grant, `charged + outstanding ≤ max` is true. Therefore no window of real time contains more than `max`
+// calls, even if messages are lost, late, duplicated or reordered:
 // - A grant is *outstanding* from its creation until it is settled or has expired, whether its holder received it or
 //   not. The holder counts the lifetime from the time when it sent the ask, so it never uses the grant after `untilMs`.
 // - When a grant is settled, its uses become *charges* at their step of one second, never at an earlier step than the
 //   real use. The rest is returned. When a grant expires, all its tokens become charges at the step of `untilMs`. This
-//   can admit less, but never more.
+//   can admit fewer calls, but never more.
 // - A charge of step c counts through step c + windowSeconds, as in the sidecar's own windows.
-// - Time never goes back (`seenMs`). While the database's clock is behind an earlier value, less is admitted. If the
-//   clock is set ahead, charges end early; the ledger cannot detect this.
-// - Ids are never reused, not even in a row that was deleted and created again, because they start at the time in µs. A
-//   settlement that is repeated, late, or after a deletion therefore changes nothing.
+// - Time never goes back (`seenMs`). While the database's clock is behind an earlier value, fewer calls are admitted.
+//   If the clock is set ahead, charges end early; the ledger cannot detect this.
+// - Ids are never reused, not even in a row that was deleted and created again, because they start at the time in µs.
+//   Therefore a settlement that is repeated, late, or sent after a deletion changes nothing.
 //
 // A total (the cap of a run) does not depend on time: its grants live until they are settled, and its charges are
 // permanent. It can be charged with more than was granted, because a sidecar without a connection counts such a run
@@ -37,13 +37,16 @@ export type LedgerOutcome =
       /** The holders whose grants are recalled. */
       readonly recall: readonly string[];
     }
-  /** The ask cannot be true. Nothing is changed. */
+  /** A statement of the ask cannot be true. Nothing is changed. */
   | { readonly falseClaim: string };
 
-/** Limits the size of a row: a holder with this many live grants, or of a counter with this many, must wait. */
+/**
+ * The maximum numbers of live grants, which limit the size of a row. A holder must wait when it has `ofHolder` grants
+ * of the counter, or when the counter has `ofCounter` grants in all.
+ */
 const grantsMax = { ofHolder: 16, ofCounter: 1_000 };
 
-/** `nowMs`: the database's clock, read after the ask arrived. */
+/** Answers one ask. `nowMs` is the time of the database's clock, read after the ask arrived. */
 export function askLedger(before: CounterState, settings: CounterSettings, ask: LedgerAsk, nowMs: number): LedgerOutcome {
   const now = Math.max(before.seenMs, Math.floor(nowMs));
   const settled = settleGrants(expireGrants(before, settings, now), settings, ask, now);
@@ -53,7 +56,7 @@ export function askLedger(before: CounterState, settings: CounterSettings, ask: 
   return grantOf(state, settings, ask, now);
 }
 
-/** Calls that a holder knows to be made are counted, even if a restore has set this row back. */
+/** Counts the calls of which a holder knows that they were made (`made`), even if a restore has set this row back. */
 function withMade(state: CounterState, settings: CounterSettings, { made }: LedgerAsk): CounterState {
   if (made === null || settings.kind === 'window' || made <= sumOf(state.charges)) return state;
   return { ...state, charges: [[0, made]] };
@@ -94,15 +97,21 @@ function grantOf(state: CounterState, settings: CounterSettings, { holder, numbe
       recall,
     };
   }
-  // The delay is spread, so that sidecars that wait for one counter do not all retry at the same time.
+  // The delay varies, so that sidecars that wait for one counter do not all retry at the same time.
   if (crowded || others.length > 0) return { state, result: { kind: 'later', askAfterMs: 20 + (now % 21) }, recall };
   return { state, result: { kind: 'full', roomAfterMs: roomAfterMs(state, settings, now), shared }, recall };
 }
 
-/** Half of what is left if one sidecar is alone. With others, half of its share. */
+/**
+ * Returns half of what is left if no other sidecar has a grant. Otherwise it divides what is left by the number of
+ * sidecars and returns half of that share.
+ */
 const fairShare = (left: number, others: number): number => Math.ceil(left / (others === 0 ? 2 : 2 * (others + 1)));
 
-/** The time until one more call would fit, if no one makes more calls and all granted tokens are used. */
+/**
+ * Returns the time in ms until one more call fits, if there are no other calls and all granted tokens are used; null:
+ * never.
+ */
 function roomAfterMs({ charges, grants }: CounterState, settings: CounterSettings, now: number): number | null {
   if (settings.kind === 'total' || settings.max === 0) return null;
   const granted = grants.map(({ untilMs, tokens }) => [Math.floor((untilMs ?? now) / 1000), tokens] as const);

@@ -1,11 +1,15 @@
-// Finds the rule that a limit's id names: `<document key> <path>`, as a sidecar builds it. It uses look-ups, so the
-// number of rules does not matter.
+// Finds the rule that a limit's id names. The id has the form `<document key> <path>`, as a sidecar builds it. The rule
+// is looked up by its key, so the time does not depend on the number of rules.
 import { isTier, type Rule, rulePath } from '@tollgate/proto/contract';
 import type { PolicyDocument, TierRulesDocument } from '@tollgate/sidecar/engine/compile';
 
-/** The maximum number of calls in a window; null if policy sets no such limit. `find` receives a document's key. */
+/**
+ * Returns the maximum number of calls in a window; null if policy sets no such limit. `find` returns the document with
+ * the given key.
+ */
 export function limitMaxOf(id: string, find: (documentKey: string) => PolicyDocument | undefined): number | null {
-  // Names can contain blanks, also in a document's key. The first split at which such a rule exists is used.
+  // Names can contain blanks, and so can a document's key. Therefore the id is split at each blank in turn, until a
+  // split names a rule with a limit.
   for (let at = id.indexOf(' '); at >= 0; at = id.indexOf(' ', at + 1)) {
     const document = find(id.slice(0, at));
     const rule = document === undefined ? undefined : ruleAt(document, id.slice(at + 1));
@@ -23,7 +27,7 @@ function ruleAt(document: PolicyDocument, path: string): Rule | undefined {
   const [, section, quoted = '', tier = ''] = inPlace.exec(path) ?? [];
   if (section !== 'tools' && section !== 'agentTypes') return undefined;
   const key = unquoted(quoted);
-  // Only our own notation is accepted, so that no rule has two counters.
+  // Only the exact form in which paths are written is accepted. Otherwise one rule could have two counters.
   if (key === null || rulePath(section, key, tier) !== path) return undefined;
   const places = document[section];
   return ruleOf(places !== undefined && Object.hasOwn(places, key) ? places[key] : undefined, tier);

@@ -1,9 +1,10 @@
-// How grants end: they expire, or their holder returns them.
+// Ends grants: they expire, or their holder returns them.
 import { bounds, type QuotaAsk, type SettledGrant } from '@tollgate/proto/contract';
 import { type Charges, type CounterSettings, type CounterState, type LiveGrant, chargedStep, stepOf } from './state.ts';
 
 /**
- * The counter at `now`: expired grants are charged in full, and charges that are outside of every window are removed.
+ * Returns the counter at `now`: expired grants are charged in full, and charges that are outside of every window are
+ * removed.
  */
 export function expireGrants(state: CounterState, settings: CounterSettings, now: number): CounterState {
   const ended = state.grants.filter(({ untilMs }) => untilMs !== null && untilMs <= now);
@@ -21,7 +22,10 @@ interface GrantSettlement extends Pick<QuotaAsk, 'settled'> {
   readonly holder: string;
 }
 
-/** Each grant ends once. A settlement of a grant that was settled before, or has expired, changes nothing. */
+/**
+ * Settles the grants that a holder returns. Each grant ends only once: the settlement of a grant that was already
+ * settled, or that has expired, changes nothing.
+ */
 export function settleGrants(
   before: CounterState,
   settings: CounterSettings,
@@ -47,7 +51,10 @@ export function settleGrants(
   return { state };
 }
 
-/** At the step of each use or a later one, within the lifetime of the grant. */
+/**
+ * Returns the charges for a settled grant. Each use is charged at its step or at a later one, within the lifetime of
+ * the grant.
+ */
 function usesOf({ used }: SettledGrant, { untilMs }: LiveGrant, now: number): Charges {
   if (untilMs === null) return used.map(({ count }) => [0, count]);
   return used.map(({ ageMs, count }) => [stepOf(Math.max(untilMs - bounds.leaseMs, Math.min(now - ageMs, untilMs))), count]);

@@ -1,4 +1,4 @@
-// The stored state of one counter, as in its row. `ledger.ts` defines its meaning.
+// Defines the stored state of one counter, as its row contains it. `ledger.ts` defines what the state means.
 
 /** Charged calls by step of one second, oldest first. A total has one entry, at step 0. */
 export type Charges = readonly (readonly [step: number, count: number])[];
@@ -7,22 +7,28 @@ export interface LiveGrant {
   readonly id: number;
   readonly holder: string;
   readonly tokens: number;
-  /** When it expires; null: never. */
+  /** When the grant expires, in ms since 1970; null: never. */
   readonly untilMs: number | null;
-  /** For a grant that never expires: the number of the ask that it answers, and the limit at that time. */
+  /** Only for a grant that never expires: the number of the ask that it answers, and the limit when it was granted. */
   readonly asked?: { readonly number: number; readonly max: number };
 }
 
 export interface CounterState {
-  /** The latest time that was seen. It never goes back. */
+  /** The latest time of the database that was seen, in ms since 1970. It never goes back. */
   readonly seenMs: number;
-  /** The id of the next grant. A settlement of this or a later id is false. */
+  /**
+   * The id of the next grant. A settlement that names this id or a higher one is false, because that grant was never
+   * made.
+   */
   readonly nextGrant: number;
   readonly charges: Charges;
   readonly grants: readonly LiveGrant[];
-  /** For a total: the holders that have charged it. Two names are enough, so no more are stored. */
+  /**
+   * For a total: the holders that have used it. At most two are stored, because two are enough to know that it is
+   * shared.
+   */
   readonly users: readonly string[];
-  /** When it was first asked for; absent: an earlier version created the row. */
+  /** When the counter was first asked for, in ms since 1970; absent: an earlier version created the row. */
   readonly beganMs?: number;
 }
 
@@ -30,7 +36,7 @@ export type CounterSettings =
   | { readonly kind: 'window'; readonly windowSeconds: number; readonly max: number }
   | { readonly kind: 'total'; readonly max: number };
 
-/** The state of a counter without a row. */
+/** Returns the initial state of a counter that has no row yet. */
 export const freshCounter = (nowMs: number): CounterState => ({
   seenMs: Math.floor(nowMs),
   nextGrant: Math.floor(nowMs) * 1000,
@@ -43,38 +49,45 @@ export const freshCounter = (nowMs: number): CounterState => ({
 export const stepOf = (ms: number): number => Math.floor(ms / 1000);
 
 /**
- * The maximum number of charges in a row. In windows of more seconds than that, several steps are charged as the last
- * of them.
+ * The maximum number of charges in a row of the table. If a window has more seconds than this, several consecutive
+ * steps are charged together at the last of them.
  */
 const chargesMax = 256;
 
-/** The step to which a call at `step` is charged: the same step or a later one. */
+/**
+ * Returns the step at which a call of `step` is charged. For a total it is 0. Otherwise it is the same step or a later
+ * one.
+ */
 export function chargedStep(step: number, settings: CounterSettings): number {
   if (settings.kind === 'total') return 0;
   const grain = Math.ceil((settings.windowSeconds + 2) / chargesMax);
   return Math.floor(step / grain) * grain + grain - 1;
 }
 
-/** When a charge of this step no longer counts. */
+/** Returns the time, in ms since 1970, at which a charge of this step no longer counts. */
 export const leaveMs = (step: number, windowSeconds: number): number => (step + windowSeconds + 1) * 1000;
 
 export const sumOf = (charges: Charges): number => charges.reduce((sum, [, count]) => sum + count, 0);
 
-/** A run can take a day, and can be asked for during another day. */
+/**
+ * How long the row of a total is kept without use. A run can take a day, and its counter can be asked for during
+ * another day.
+ */
 const totalKeptMs = 48 * 3_600_000;
 
 /**
- * A row is kept for this additional time. If the clock is set back by less than this, ids of its grants are not reused.
+ * The row of a window is kept for this additional time, in ms. If the clock is set back by less than this, ids of its
+ * grants are not reused.
  */
 const clockErrorMs = 3_600_000;
 
 /**
- * The lifetime in ms that the row of a total still has after an hour without use. A row with less left can be deleted
- * earlier.
+ * The remaining lifetime, in ms, of the row of a total after an hour without use. A row with less than this remaining
+ * can be deleted early.
  */
 export const totalSpareMs = totalKeptMs - 3_600_000;
 
-/** Until when its row must be kept if it is not used before. */
+/** Returns the time, in ms since 1970, until which the row must be kept if it is not used again. */
 export function keptUntilMs({ seenMs, charges, grants }: CounterState, settings: CounterSettings): number {
   if (settings.kind === 'total') return seenMs + totalKeptMs;
   const steps = [...charges.map(([step]) => step), ...grants.map(({ untilMs }) => stepOf(untilMs ?? seenMs))];

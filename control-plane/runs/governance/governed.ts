@@ -23,7 +23,7 @@ import { createNumbers, type Numbers } from '@tollgate/sidecar/engine/redact';
 import { createRunPolicy, type RunPolicy } from './run-policy.ts';
 import { type Caller, viewOf } from './run-view.ts';
 
-/** The limits of the profile that apply to the run, in addition to those on its calls. */
+/** The limits of the agent's profile that apply to the run as a whole, in addition to the limits on its calls. */
 interface RunCaps {
   readonly maxBudgetCents: number;
   readonly maxDurationMs: number;
@@ -50,13 +50,13 @@ export interface GovernedAgentRun extends RunPolicy {
    * were requested.
    */
   decide(call: ToolCall): Promise<GovernedDecision>;
-  /** Returns what of a permitted call's output may reach the model, and writes the entry about it. */
+  /** Returns the part of a permitted call's output that may reach the model. Writes the entry about the output. */
   report(permit: Permit, outcome: Outcome): Promise<DeliveredOutput>;
-  /** The cap that ended the run; null while no cap did. */
+  /** The cap that ended the run; null: no cap has ended it. */
   readonly stopped: StopReason | null;
-  /** The number of allowed calls. */
+  /** The number of calls that were allowed so far. */
   readonly toolCalls: number;
-  /** The number of rounds that were added. */
+  /** How often `addRound` was called. */
   readonly rounds: number;
   addRound(): void;
   /** Adds the cost to this run and to all runs above it. */

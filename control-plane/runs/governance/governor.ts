@@ -27,22 +27,25 @@ interface Lease {
 export interface Governor {
   /**
    * Resolves when the sidecar holds policy at least as new as the revision at which the caller was authenticated.
-   * Rejects with `AppError`. `keptMs`: for how long from now, in ms, the sidecar must not be closed even if it is
-   * settled, because other state is counted with it.
+   * Rejects with `AppError`. `keptMs`: for how long from now, in ms, the sidecar must not be closed, even if it is
+   * settled. Sessions of hooks need this, because their use is counted by this sidecar.
    */
   lease(actor: Pick<Actor, 'workspaceId' | 'slug' | 'revision'>, options?: { readonly keptMs?: number }): Promise<Lease>;
   /** Ships the entries that an earlier process with this folder did not ship. Call it once, at the start. */
   adopt(): Promise<void>;
-  /** Keyed by slug. */
+  /** The state of shipping of each open sidecar, by the slug of its workspace. */
   shipping(): ReadonlyMap<string, ShipperStatus>;
   leasing(): readonly LeaseStatus[];
   /**
    * The number of decisions whose entries could not be written, in all sidecars since the start, including closed ones.
    */
   readonly unrecorded: number;
-  /** Adds decisions whose entries no sidecar was asked to write. */
+  /** Adds to `unrecorded` decisions whose entries were never passed to a sidecar. */
   countUnrecorded(entries: number): void;
-  /** The number of calls denied because a lease had no calls left, also including closed sidecars. */
+  /**
+   * The number of calls denied because a lease had no calls left, in all sidecars since the start, including closed
+   * ones.
+   */
   readonly dryDenials: number;
   close(deadlineMs: number): Promise<void>;
 }
@@ -52,7 +55,7 @@ interface Seat {
   readonly opening: Promise<WorkspaceSidecar>;
   sidecar: WorkspaceSidecar | null;
   users: number;
-  /** A time of `clock`. */
+  /** Until this time of `clock`, the sidecar must not be closed. */
   keptUntil: number;
 }
 
@@ -66,7 +69,8 @@ class SeatGovernor implements Governor {
   readonly #deps: GovernorDeps;
   readonly #config: WorkspaceSidecarConfig;
   readonly #seats = new Map<number, Seat>();
-  // A sidecar outlives the run that opens it. What the sidecar does must not become part of that run's trace.
+  // A sidecar stays open longer than the run that opens it. What the sidecar does must not become part of the trace of
+  // that run.
   readonly #outsideOfRuns = AsyncLocalStorage.snapshot();
   /** The totals of closed sidecars: counters must not decrease when a sidecar is closed. */
   readonly #before = { unrecorded: 0, dryDenials: 0 };

@@ -1,5 +1,5 @@
 // Holds the policy of one workspace for its runs. The publisher offers the policy, and it is verified as in every
-// sidecar. It is as fresh as the information that this process receives.
+// sidecar. The policy counts as fresh while this process receives notice of new revisions.
 //
 // States: waiting (no policy yet), holding, gone (the workspace was removed: every call is denied), released (no new
 // policy is accepted).
@@ -32,14 +32,13 @@ export interface HeldPolicy {
   /** Resolves when that revision or a later one is held. Rejects with `AppError`. */
   reached(revision: number, timeoutMs: number): Promise<void>;
   /**
-   * `look` is called whenever a new policy takes effect, or when no policy may be held any more. Returns a function
-   * that ends the watching.
+   * Calls `look` whenever a policy was offered or the workspace was removed. Returns a function that ends the watching.
    */
   watch(look: () => void): () => void;
   release(): void;
 }
 
-/** Offers each revision to `cell`, until it is released. */
+/** Offers each revision of the workspace to `cell`, until `release` is called. */
 export function holdPolicy({ publisher, clock, log }: HeldPolicyDeps, { workspaceId, slug }: WorkspaceRef, cell: PolicyCell): HeldPolicy {
   let state: HeldState | null = null;
   const watching = new Set<() => void>();
@@ -48,8 +47,8 @@ export function holdPolicy({ publisher, clock, log }: HeldPolicyDeps, { workspac
   };
   const offer = (published: PublishedView, live: LiveWorkspace): void => {
     const problem = offerTo(cell, published);
-    // `live` is already newer than the policy that the cell holds. No run must begin with a state that does not match
-    // its policy.
+    // If the cell refused the revision, `live` is newer than the policy that the cell holds. No run may begin with a
+    // state that does not match its policy.
     state = problem === null ? live : null;
     if (problem !== null) log.warn({ workspace: slug, problem }, 'a revision was refused for runs');
     tell();
@@ -96,8 +95,8 @@ const late = (): AppError =>
   });
 
 /**
- * Offers the policy to the cell and returns the problem; null: the policy is now held. It works as in a remote sidecar:
- * first the change from the held revision, otherwise the whole snapshot.
+ * Offers the policy to the cell and returns the problem; null: the policy is now held. As in a remote sidecar, the
+ * delta from the held revision is tried first, and then the whole snapshot.
  */
 function offerTo(cell: PolicyCell, published: PublishedView): string | null {
   const { epoch, revision: number, hash } = published;
@@ -110,7 +109,7 @@ function offerTo(cell: PolicyCell, published: PublishedView): string | null {
   return offered.ok ? null : `${offered.code}: ${offered.message}`;
 }
 
-/** Null when the whole snapshot is needed. */
+/** Applies the delta from the held revision. Returns null when the whole snapshot is needed. */
 function change(cell: PolicyCell, published: PublishedView, from: RevisionName | null): ReturnType<PolicyCell['change']> | null {
   const bytes = from === null ? null : published.delta(from);
   if (bytes === null) return null;
@@ -125,7 +124,7 @@ function take(cell: PolicyCell, published: PublishedView): ReturnType<PolicyCell
   return cell.offer(snapshot);
 }
 
-/** The cell as the runs see it: as fresh as the information of this process. */
+/** Returns the cell as the runs see it. It is fresh while this process receives notice of new revisions. */
 export function heardCell(cell: PolicyCell, { hears, clock }: Pick<HeldPolicyDeps, 'hears' | 'clock'>): Governing['govern']['cell'] {
   const isOld = ({ connected, heardAt }: PolicyCell['freshness']): boolean => !connected || clock.now() - heardAt >= bounds.heartbeatMs;
   return {

@@ -1,5 +1,5 @@
-// Answers policy questions about a run apart from the decisions on its calls. Every question may be repeated: nothing
-// is counted and nothing is recorded.
+// Answers questions about the policy of a run, except the decisions on its calls. Every question may be asked
+// repeatedly: nothing is counted and nothing is recorded.
 import {
   bindCaller,
   callerOf,
@@ -19,7 +19,7 @@ export interface RunPolicy {
   offers(tool: string): boolean;
   /**
    * Why the run must stop, in words: the workspace is frozen, the agent is suspended or deleted, or the key is revoked.
-   * Else null.
+   * Null: it need not stop.
    */
   halted(): string | null;
   /** Returns a text of the conversation in the form that policy allows to store. */
@@ -28,19 +28,19 @@ export interface RunPolicy {
   isHarmless(text: string): boolean;
   mayDelegateTo(agentId: string): boolean;
   /**
-   * Why the chain cannot be extended to that agent, in words: the agent is already in the chain, the chain would be too
-   * deep, or the like. Null: it can.
+   * Why the chain cannot be extended to that agent, in words: for example, the agent is already in the chain, or the
+   * chain would be too deep. Null: it can be extended.
    */
   chainProblem(agentId: string): string | null;
 }
 
 /**
- * Texts of people and models are stored as policy says for this tool name. No rule names it unless an author of policy
- * adds one, so the defaults of every layer apply.
+ * The rules for this tool name decide how texts of people and models are stored. No rule names it unless an author of
+ * policy adds one, so normally the defaults of every layer apply.
  */
 const conversationTool = 'tollgate.conversation';
 
-/** `childClaim`: the claim of a run of that agent below this one. */
+/** `childClaim` returns the claim of a run of that agent below this run. */
 export function createRunPolicy(deps: GovernDeps, run: GovernedRun, childClaim: (agentId: string) => Claim): RunPolicy {
   return {
     offers: (tool) => offers(deps, run, tool),
@@ -65,5 +65,5 @@ export function createRunPolicy(deps: GovernDeps, run: GovernedRun, childClaim: 
   };
 }
 
-/** A single list, because redactors are cached by its identity. */
+/** This must always be the same object, because redactors are cached by the identity of the list. */
 const noKinds: readonly string[] = [];

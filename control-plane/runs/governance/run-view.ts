@@ -1,7 +1,7 @@
-// Builds the snapshot for one run. It contains every agent, document and member of the workspace. Of the keys it
-// contains only the caller's, with permission to govern. The caller does not need the scope `govern` to start a run,
-// because this process asks for the decisions. An agent with `canDelegate` also has the tools `agents.*`. Agents must
-// be registered: an agent that was deleted during its run can call nothing.
+// Builds the snapshot for one run. It contains every agent, document and member of the workspace. It contains only one
+// key: the caller's key, with the scope `govern`. The caller does not need this scope to start a run, because this
+// process asks for the decisions. An agent with `canDelegate` also has the tools `agents.*`. Agents must be registered:
+// an agent that was deleted during its run can call nothing.
 import type { CompiledAgent, CompiledKey } from '@tollgate/proto/contract';
 import { hasScope } from '@tollgate/proto/contract';
 import type { Index } from '@tollgate/sidecar/engine/compile';
@@ -17,7 +17,8 @@ type Cell = GovernDeps['cell'];
 export const agentsPrefix = `${agentsServer}.`;
 
 export function viewOf(cell: Cell, caller: Caller): Cell {
-  // Cached per snapshot and freed with the snapshot. A run may wait for an answer while many new snapshots arrive.
+  // Each view is cached for its snapshot and freed with it. A run may wait for an answer while many new snapshots
+  // arrive.
   const views = new WeakMap<Index, Index>();
   return {
     get current() {
@@ -49,7 +50,10 @@ function indexFor(index: Index, caller: Caller): Index {
 
 const noPins: CompiledKey['pins'] = { tier: null, agent: null, client: null };
 
-/** Null when the caller's credential is no longer valid. Its pins are checked when the run begins. */
+/**
+ * Returns the key for the snapshot of the run; null when the caller's credential is no longer valid. The key has no
+ * pins, because they are checked when the run begins.
+ */
 function keyFor(index: Index, { credential, keyId, uid }: Caller): CompiledKey | null {
   const key = index.keysById.get(keyId);
   const until = credential.expiresAt?.getTime() ?? null;
@@ -58,7 +62,7 @@ function keyFor(index: Index, { credential, keyId, uid }: Caller): CompiledKey |
     const mayRun = hasScope(key.scopes, 'agents.write');
     return { ...key, scopes: mayRun ? ['govern'] : [], expiresAt: earlier(key.expiresAt, until), pins: noPins };
   }
-  // The session belongs to a member, not to a key.
+  // Without a key, the credential can still be the session of a member.
   const member = credential.kind === 'session' && keyId.startsWith('session:') && uid !== null ? index.members.get(uid) : undefined;
   if (member === undefined) return null;
   return { id: keyId, hash: '', scopes: ['govern'], uid: member.uid, role: member.role, expiresAt: until, pins: noPins };
@@ -68,7 +72,7 @@ const earlier = (a: number | null, b: number | null): number | null => (a === nu
 
 type Agents = Pick<Index, 'agentsById' | 'agentsByName'>;
 
-// Shared by all runs under one snapshot.
+// The agents with the additional tools `agents.*`, by snapshot. All runs under one snapshot share them.
 const delegators = new WeakMap<Index, Agents>();
 
 function delegatorsOf(index: Index): Agents {

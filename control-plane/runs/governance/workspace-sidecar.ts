@@ -1,6 +1,6 @@
 // A sidecar in this process for the runs of one workspace. It holds the policy that the publisher offers, and leases
 // its limits from the ledger of this process. It writes entries to its own spool, which is shipped to the audit log of
-// this process. The governor opens it with the first run and closes it when closing loses nothing.
+// this process. The governor opens it for the first run, and closes it when no counts and no entries would be lost.
 import { hash, randomBytes } from 'node:crypto';
 import type { OnRecall, QuotaLink } from '@tollgate/proto/contract';
 import {
@@ -37,7 +37,8 @@ export interface WorkspaceSidecarConfig {
   readonly spoolFolder: string;
   readonly spoolBytesMax: number;
   /**
-   * How long a call waits, in ms, for calls of a limit that other holders have leased; absent: `bounds.leaseWaitMs`.
+   * How long a call waits, in ms, when other holders have leased the remaining calls of a limit; absent:
+   * `bounds.leaseWaitMs`.
    */
   readonly leaseWaitMs?: number;
 }
@@ -54,7 +55,7 @@ export interface WorkspaceSidecar extends Pick<HeldPolicy, 'state' | 'reached' |
   close(deadlineMs: number): Promise<void>;
 }
 
-/** How long to wait for free space on a full disk, in ms, while the caller of the run waits. */
+/** How long to wait for free space on a full disk, in ms. The caller of the run waits during this time. */
 const diskWaitMs = 2_000;
 
 export async function openWorkspaceSidecar(
@@ -107,7 +108,7 @@ export async function openWorkspaceSidecar(
   };
 }
 
-/** Replaces the key id, because no key is involved. No key id has this form. */
+/** Used in place of the id of a key, because this process has no key. No id of a key has this form. */
 const ourselves = { keyId: 'control-plane', onlySub: null };
 
 const batchOf = ({ spoolId, spoolSecret, workspaceId, records }: DirectBatch, ofWorkspace: number): AuditBatch => ({

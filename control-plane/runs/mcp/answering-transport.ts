@@ -4,15 +4,15 @@ import { StreamableHTTPClientTransport, type StreamableHTTPClientTransportOption
 import type { GuardedFetch, Trouble } from '@tollgate/sidecar/upstream';
 
 /**
- * `data` of the error answer for a call whose server closed the stream before it answered. No other error has this
- * value.
+ * The value of `data` in the error answer for a call whose server closed the stream before it answered. No other error
+ * has this value.
  */
 export const hungUp: unique symbol = Symbol('hung up');
 const serverErrorCode = -32_000;
 
 /**
- * The client waits until the timeout for a server that never answers. It need not wait for a server that closes the
- * stream.
+ * Answers a request with an error when the server closes the stream without an answer. Otherwise the client would wait
+ * until the timeout, as it does for a server that never answers.
  */
 export class AnsweringTransport extends StreamableHTTPClientTransport {
   readonly #trouble: () => Trouble | null;
@@ -28,7 +28,7 @@ export class AnsweringTransport extends StreamableHTTPClientTransport {
     const onRequestStreamEnd = (): void => {
       options?.onRequestStreamEnd?.();
       const words = this.#trouble()?.words ?? 'ended its answer before it was complete';
-      // If the answer has already arrived, the client ignores this one.
+      // If the server's answer has already arrived, the client ignores this error.
       this.onmessage?.({ jsonrpc: '2.0', id, error: { code: serverErrorCode, message: words, data: hungUp } });
     };
     return super.send(message, { ...options, onRequestStreamEnd });

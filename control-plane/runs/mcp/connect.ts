@@ -1,6 +1,6 @@
-// A connection to a tool server: over Streamable HTTP with the headers of its definition, or over the standard streams
-// of a program that is started for it. The code that opens a connection must close it. Closing ends the server's
-// session or its program.
+// Connects to a tool server: over Streamable HTTP with the headers of the server's definition, or over the standard
+// streams of a program that is started for the connection. The code that opens a connection must close it. Closing ends
+// the server's session or program.
 import { setMaxListeners } from 'node:events';
 import { setTimeout as wait } from 'node:timers/promises';
 import { Client, type Transport } from '@modelcontextprotocol/client';
@@ -52,7 +52,7 @@ export function createConnection(target: Target, secrets: Secrets, reach: Reach,
     versionNegotiation: { mode: 'auto', ...(target.kind === 'command' ? { probe: { timeoutMs: probeMs } } : {}) },
   });
   const lost = new AbortController();
-  // Every call in flight adds a listener.
+  // Every call in progress adds a listener. With the standard maximum, Node would print a warning.
   setMaxListeners(0, lost.signal);
   Object.assign(client, {
     onclose: () => lost.abort(),
@@ -108,7 +108,8 @@ function overStreams({ program, args }: Extract<Target, { kind: 'command' }>, en
   return {
     transport,
     trouble: () => trouble,
-    // The transport reports this error and then waits for the program to end. Calls need not wait for that.
+    // The transport reports this error and then waits for the program to end. Calls need not wait for the end of the
+    // program.
     isFatal: (error) => {
       if (!(error instanceof UpstreamDown)) return false;
       keep(error);

@@ -1,5 +1,5 @@
-// Asks a tool server for its tools. Within `discoverMs` the result is either a list within every bound or an error in
-// plain words. The error quotes nothing of the server's answer except names.
+// Asks a tool server for its tools. Within `discoverMs` the result is either a list that respects every bound or an
+// error in plain words. The error quotes only names from the server's answer.
 import type { StandardSchemaV1 } from '@modelcontextprotocol/client';
 import { AppError } from '@tollgate/proto/contract';
 import { badRequest } from '../../base/refusal.ts';
@@ -9,7 +9,8 @@ import { type Connection, createConnection } from './connect.ts';
 import type { Reach } from './reach.ts';
 
 /**
- * Far more pages than a server with the allowed number of tools needs. It ends the reading of a list that never ends.
+ * The maximum number of pages of a list. A server with the allowed number of tools needs far fewer pages. The maximum
+ * ends the reading of a list that never ends.
  */
 const pagesMax = 100;
 /** The bound for the listed data, including fields that are not kept. */
@@ -55,7 +56,7 @@ async function listTools({ client, open }: Connection, signal: AbortSignal): Pro
   let cursor: string | undefined;
   for (let page = 0; page < pagesMax; page += 1) {
     // The client's `listTools` is not used, because it reads all pages first and compiles every schema. The answer is
-    // read as the server sent it, since digests cover all of it.
+    // read exactly as the server sent it, because digests cover all of it.
     const answer = await client.request({ method: 'tools/list', params: cursor === undefined ? {} : { cursor } }, asSaid, { signal });
     bytes += Buffer.byteLength(JSON.stringify(answer.tools));
     if (bytes > listedBytesMax) throw failed(`describes its tools in more than ${toolServerBounds.toolsBytes} bytes`);
@@ -100,8 +101,9 @@ const failed = (words: string, reason?: unknown): AppError =>
   });
 
 /**
- * For the log: the kind of the error and the kinds of its causes. It contains no message and therefore no stack,
- * because they quote the server's answer, which may contain the headers that the server was sent.
+ * Returns an error for the log, which names the kind of the error and the kinds of its causes. It contains neither
+ * their messages nor their stacks, because both quote the server's answer. That answer may contain the headers that
+ * were sent to the server.
  */
 function tracedOf(reason: unknown): Error {
   const kinds: string[] = [];
@@ -112,5 +114,5 @@ function tracedOf(reason: unknown): Error {
   return new Error(`discovery ended by ${kinds.join(', by ') || typeof reason}`);
 }
 
-/** The error codes of Node, undici and the client. The codes of a server are numbers. */
+/** Matches the error codes of Node, undici and the client. The codes of a server are numbers, so they do not match. */
 const ownCode = /^[A-Z][A-Z_]{1,40}$/;

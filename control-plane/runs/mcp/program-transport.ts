@@ -1,10 +1,11 @@
-// A transport of the MCP client over a program that `@tollgate/sidecar/upstream` starts, reads and ends, as it does for
-// the proxy. The program and its child processes form their own process group. Ctrl-C in the terminal of the control
-// plane does not reach them, so that runs can finish. They are ended together.
+// A transport for the MCP client that talks to a program. `@tollgate/sidecar/upstream` starts, reads and ends the
+// program, as it does for the proxy. The program and its child processes form their own process group. Therefore Ctrl-C
+// in the terminal of the control plane does not reach them, and runs can finish. They are ended together.
 //
 // A program may crash at the first request of the newest protocol. The client therefore sends this request to a second
-// process of the program, with a second instance of this class, and disposes of it. The client recognises a transport
-// that allows this by the members `stderr`, `pid`, `_serverParams` and `_dispose`, which the SDK's own transport has.
+// process of the program, with a second instance of this class, and then disposes of that instance. The client
+// recognises a transport that allows this by the members `stderr`, `pid`, `_serverParams` and `_dispose`, which the
+// SDK's own transport has.
 import { deserializeMessage, type JSONRPCMessage, SdkError, SdkErrorCode, type Transport } from '@modelcontextprotocol/client';
 import { systemClock } from '@tollgate/sidecar/engine';
 import { readMessage, type StartedProgram, startProgram, UpstreamDown } from '@tollgate/sidecar/upstream';
@@ -14,11 +15,13 @@ interface ProgramParams {
   readonly args: readonly string[];
   /** The variables of the program's definition. */
   readonly env: Readonly<Record<string, string>>;
-  /** The variables that any program receives. */
+  /** The variables that every program receives. */
   readonly inherited: Readonly<Record<string, string>>;
   /** The largest size of one message. A larger message ends the connection. */
   readonly bytesMax: number;
-  /** Called if a process of the program cannot be started, the second one too. */
+  /**
+   * Called if a process of the program cannot be started. This includes the second process that the client may start.
+   */
   readonly unstarted?: (problem: UpstreamDown) => void;
 }
 
@@ -71,7 +74,10 @@ export class ProgramTransport implements Transport {
     }
   }
 
-  /** Throws a `MessageTooLarge`, which ends the program. Output that is not a message is skipped. */
+  /**
+   * Passes a message to `onmessage`. Output that is not a message is skipped. Throws a `MessageTooLarge`, which ends
+   * the program.
+   */
   #read(bytes: Uint8Array): void {
     const message = readMessage(bytes);
     if (message === null || this.#leaving) return;

@@ -3,7 +3,10 @@ import { type AddressRules, systemResolve } from '@tollgate/sidecar/upstream';
 import type { ToolServerRules } from '../../tool-servers/rules/tool-server-definition.ts';
 
 export interface Reach extends ToolServerRules, AddressRules {
-  /** What every program receives of the environment of this process, besides the variables of its definition. */
+  /**
+   * The environment variables of this process that every program receives, in addition to the variables of its
+   * definition.
+   */
   readonly programEnv: Readonly<Record<string, string>>;
   /** The time limit for listing a server's tools, including connecting, in ms. */
   readonly discoverMs: number;

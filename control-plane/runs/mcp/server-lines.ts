@@ -1,12 +1,12 @@
-// The connections of one run to one tool server. The first call opens a connection (a line), and all later calls share
-// it. Opening continues as long as a call waits for it. A retired line accepts no new calls, and it is closed when its
-// calls have ended.
+// Manages the connections of one run to one tool server. The first call opens a connection (a line), and all later
+// calls share it. Opening continues as long as a call waits for the line. A retired line accepts no new calls, and it
+// is closed when its calls have ended.
 import { AppError } from '@tollgate/proto/contract';
 import type { Secrets, Target } from '../../tool-servers/rules/tool-server.ts';
 import { type Connection, createConnection } from './connect.ts';
 import type { Reach } from './reach.ts';
 
-/** Reserves a place for starting a program; null while every place is taken. */
+/** Reserves one of the places for running programs. Returns null while all places are in use. */
 export type TakeSeat = () => { readonly leave: () => void } | null;
 
 export interface LineDeps {
@@ -18,17 +18,17 @@ export interface Line {
   readonly connection: Connection;
   /** Resolves after the server has completed the handshake. */
   readonly opened: Promise<void>;
-  /** The secrets that the server was sent. */
+  /** The secrets that were sent to the server. */
   readonly secrets: Secrets;
   readonly retire: () => void;
-  /** Whether no other call uses the line. */
+  /** Whether only one call uses the line now. */
   readonly isMine: () => boolean;
 }
 
 export interface ServerLines {
   /** Throws an `AppError` when no line can be opened. */
   use<T>(call: (line: Line) => Promise<T>): Promise<T>;
-  /** Ends the calls in progress. */
+  /** Closes all lines, which ends the calls in progress. */
   close(): Promise<void>;
 }
 

@@ -1,6 +1,6 @@
 // Calls the tools of one server for one run. Each call has a time limit, including connecting. A call that the server
-// cannot have accepted, because the server was gone or had forgotten the session, is retried once. No behaviour of a
-// server makes a call reject; only the end of the run does.
+// cannot have accepted, because the server was gone or had forgotten the session, is retried once. A call rejects only
+// when the run ends. Whatever the server does, the call returns a result.
 import { AppError } from '@tollgate/proto/contract';
 import type { DiscoveredTool } from '../../tool-servers/rules/tool-server.ts';
 import { untilAborted } from '../../base/until-aborted.ts';
@@ -18,9 +18,8 @@ export interface LinkDeps extends LineDeps {
 
 export interface LinkedServer extends LineTarget {
   readonly name: string;
-  /** All tools of the server. */
   readonly tools: readonly DiscoveredTool[];
-  /** Whether the held policy still contains the server with this same definition. */
+  /** Whether the policy that is held now still contains the server with an unchanged definition. */
   readonly isHeld: () => boolean;
 }
 
@@ -39,7 +38,7 @@ interface WantedToolCall {
   readonly isHeld: LinkedServer['isHeld'];
 }
 
-/** The message for a server that is no longer held. */
+/** The message for a server that is no longer in the held policy. */
 export const notHeld = 'the tool server was removed, or registered again, after the run began';
 
 interface Attempt {
@@ -81,7 +80,7 @@ export function createServerLink(server: LinkedServer, deps: LinkDeps): ServerLi
   };
 }
 
-/** Rejects at the deadline. */
+/** Tries once to make the call over this line. Rejects at the deadline. */
 async function attempt(line: Line, wanted: WantedToolCall): Promise<Attempt> {
   const { connection, opened, secrets } = line;
   const { signal } = wanted.deadline;
@@ -95,7 +94,7 @@ async function attempt(line: Line, wanted: WantedToolCall): Promise<Attempt> {
     return { taken: true, result: resultOf(answer, secrets, brokenPromise(wanted, answer)) };
   } catch (reason) {
     if (!signal.aborted) return isOpen ? failed(line, reason) : unopened(line);
-    // No other call waits for this line to open.
+    // If no other call waits for this line to open, the line is not needed any more.
     if (!isOpen && line.isMine()) line.retire();
     throw reason;
   }
@@ -105,20 +104,21 @@ function ask({ client, lost }: Connection, { tool, input, trace, deadline, callM
   const { name, inputSchema } = tool;
   const params = { name, arguments: { ...input }, ...(Object.keys(trace).length === 0 ? {} : { _meta: { ...trace } }) };
   const asked = client.callTool(params, {
-    // With the definition given, the client does not list the tools and does not check the output against a schema.
+    // Because the definition is given here, the client does not list the tools and does not check the output against a
+    // schema.
     toolDefinition: { name, inputSchema: { ...inputSchema, type: 'object' } },
     headers: trace,
     signal: deadline.signal,
-    // The deadline expires before this timeout.
+    // This timeout is longer than the deadline, so the deadline always ends the call first.
     timeout: callMs + 1_000,
   });
-  // A program that sent too much gets time to end. The call does not wait for that.
+  // When a program has sent too much, it gets time to end. The call does not wait until the program has ended.
   return untilAborted(asked, lost);
 }
 
 /**
- * How the answer violates the tool's `outputSchema`, in words; null: it does not. An error answer need not fit the
- * schema.
+ * Returns how the answer violates the tool's `outputSchema`, in words; null: it does not violate it. An answer that
+ * reports an error need not fit the schema.
  */
 function brokenPromise(
   { tool: { outputSchema }, schemaProblem }: WantedToolCall,
@@ -143,15 +143,15 @@ function failed({ connection, retire }: Line, reason: unknown): Attempt {
   return { taken, result: failure(`the tool server ${failureWords(connection, reason)}`) };
 }
 
-// Says why a tool call failed, in words that a model can act on. The words quote the server only for an error message
-// in the protocol's own form.
+// Says why a tool call failed, in words that a model can act on. The words contain text from the server only if the
+// server sent an error message in the form of the protocol.
 
-/** A call that may have been executed is not repeated. */
+/** The words for a call that may have been executed. Such a call is not repeated. */
 const notKnown = 'it is not known whether the call was executed';
-/** The largest length of the server's own words, in characters. */
+/** The maximum length of the server's error message that is passed on, in characters. */
 const wordsMax = 2_000;
 
-/** The words follow "the tool server". */
+/** Returns the reason of a failure as the end of a sentence that begins with "the tool server". */
 function failureWords({ lost, trouble }: Connection, reason: unknown): string {
   if (reason instanceof SdkHttpError && reason.status !== undefined) return `answered with status ${reason.status}`;
   if (reason instanceof ProtocolError)
@@ -164,8 +164,8 @@ function failureWords({ lost, trouble }: Connection, reason: unknown): string {
 }
 
 /**
- * Whether the request was not sent, or the server has forgotten the session: 404, or 400 from the many servers that do
- * not follow that rule.
+ * Whether the server cannot have accepted the request: it was not sent, or the server has forgotten the session. For a
+ * forgotten session the protocol requires status 404, but many servers answer with 400.
  */
 function wasNotTaken({ client }: Connection, reason: unknown): boolean {
   if (!(reason instanceof SdkHttpError)) return isSdk(reason, SdkErrorCode.NotConnected);

@@ -1,5 +1,5 @@
 // Converts the answer of a tool to JSON of at most `outputBytesMax` bytes that a model can read and that can be stored.
-// Content that is not text is replaced by its type and size. The secrets that the server was sent are removed.
+// Content that is not text is replaced by its type and size. The secrets that were sent to the server are removed.
 import { isDeepStrictEqual } from 'node:util';
 import { cleanJson } from '../../base/clean-json.ts';
 import { isObject } from '@tollgate/proto/shape';
@@ -7,12 +7,12 @@ import type { Secrets } from '../../tool-servers/rules/tool-server.ts';
 import type { ToolResult } from '../tools/tool.ts';
 
 const outputBytesMax = 1_048_576;
-/** Shorter secrets are not removed, because they occur as ordinary words. */
+/** Shorter secrets are not removed, because the same text can also occur as an ordinary word. */
 const secretLengthMin = 8;
 /** How far back a cut searches for whitespace, in characters, so that it does not split a word. */
 const wordLengthMax = 1_024;
 
-/** The fields of the protocol; a server may send other types in them. */
+/** The fields of an answer in the protocol. Their types are unknown, because a server may send any values in them. */
 export interface ToolAnswer {
   readonly content?: unknown;
   readonly structuredContent?: unknown;
@@ -20,8 +20,8 @@ export interface ToolAnswer {
 }
 
 /**
- * `brokenPromise`: how the answer violates the tool's outputSchema, in words. In that case the result is an error,
- * which also contains the answer.
+ * Returns the result of a call. `brokenPromise`: how the answer violates the tool's outputSchema, in words. In that
+ * case the result is an error, which also contains the answer.
  */
 export function resultOf(answer: ToolAnswer, secrets: Secrets, brokenPromise: string | null): ToolResult {
   const answered = outputOf(cleanJson(answer.content, new Set()), cleanJson(answer.structuredContent, new Set()));
@@ -36,7 +36,8 @@ function outputOf(content: unknown, structured: unknown): unknown {
   const blocks = Array.isArray(content) ? content.map(readable) : [];
   const [first] = blocks;
   if (structured === undefined) return blocks.length === 1 && first?.['type'] === 'text' ? first['text'] : blocks;
-  // The protocol asks servers to repeat the structured content as text, for older clients.
+  // The protocol asks servers to repeat the structured content as text, for older clients. Such a repetition is left
+  // out here.
   const saysMore = blocks.some((block) => block['type'] !== 'text' || !isDeepStrictEqual(parsed(block['text']), structured));
   return saysMore ? { content: blocks, structuredContent: structured } : structured;
 }
@@ -80,15 +81,18 @@ function parsed(text: unknown): unknown {
 }
 
 /**
- * Each secret and each of its parts, because the value may follow a scheme: for `Bearer x` also `x`. The longest come
- * first, so that no remainder of a secret is left.
+ * Returns the texts to remove: each whole secret and each of its parts between whitespace. For `Bearer x` the parts
+ * include `x`. The longest text is removed first, so that no rest of a secret is left.
  */
 function needlesOf(secrets: Secrets): readonly string[] {
   const parts = Object.values(secrets).flatMap((secret) => [secret, ...secret.split(/\s+/)]);
   return [...new Set(parts)].filter((part) => part.length >= secretLengthMin).sort((a, b) => b.length - a.length);
 }
 
-/** A server that repeats what it was sent would reveal the secrets to everyone who may call a tool. */
+/**
+ * Returns the value without the secrets. Otherwise a server that repeats the secrets it received would reveal them to
+ * everyone who may call a tool.
+ */
 function without(needles: readonly string[], value: unknown): unknown {
   if (needles.length === 0) return value;
   const hide = (text: string): string => needles.reduce((rest, needle) => rest.replaceAll(needle, '***'), text);
@@ -117,7 +121,8 @@ function beginningOf(text: string, bytesMax: number): string {
     const beginning = text.slice(0, end).replace(/[\ud800-\udbff]$/, '');
     const bytes = Buffer.byteLength(JSON.stringify(beginning)) - 2;
     if (bytes <= bytesMax) return wholeWords(beginning);
-    // Shrinks in proportion, and by at least 1. A few steps reach nearly the largest length that fits.
+    // Shortens the text in proportion to the excess, by at least 1 character. A few steps reach nearly the largest
+    // length that fits.
     end = Math.min(end - 1, Math.floor((end * bytesMax) / bytes));
   }
 }

@@ -1,6 +1,6 @@
-// The tools of a workspace's servers for one run: the tools that discovery found and that `enabledTools` names. A
-// failure of a server becomes a result in words that the model can act on. Events of the run (its end, a cancel)
-// reject.
+// Provides the tools of a workspace's servers to one run: the tools that discovery found and that `enabledTools` names.
+// When a server fails, the call returns a result in words that the model can act on. A call rejects only when the run
+// ends or is cancelled.
 import { namesTool } from '@tollgate/proto/contract';
 import { isObject } from '@tollgate/proto/shape';
 import type { DiscoveredTool } from '../../tool-servers/rules/tool-server.ts';

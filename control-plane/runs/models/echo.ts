@@ -61,7 +61,7 @@ interface Place {
   readonly aliases: ReadonlySet<string>;
 }
 
-/** A tool that is not offered is called too, because the instruction says so. */
+/** Builds the call of an instruction, even if the tool is not offered. */
 function requested({ tool, arguments: input }: Call, { round, n, aliases }: Place): RequestedCall {
   const alias = aliases.has(tool) ? tool : createAliases([tool]).aliasOf(tool);
   return { callId: `call_${round + 1}_${n + 1}`, alias, arguments: input };
@@ -82,7 +82,7 @@ const usageOf = (input: string, output: string): TokenUsage => ({
   outputTokens: tokensIn(output),
 });
 
-/** Returns words with the whitespace after them, as many as fit in `tokensMax` tokens. */
+/** Splits the text into words with the whitespace after them. Returns as many as fit in `tokensMax` tokens. */
 function piecesOf(text: string, tokensMax: number): readonly string[] {
   const pieces = text.match(/\S+\s*|\s+/g) ?? [];
   let bytes = 0;

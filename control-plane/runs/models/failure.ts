@@ -1,5 +1,5 @@
-// Describes a failed request to a provider in our own words. An error of the SDK contains the request, and a provider's
-// answer may contain the key.
+// Describes a failed request to a provider in our own words. The original errors are not passed on, because an error of
+// the SDK contains the request, and a provider's answer may contain the key.
 import {
   AISDKError,
   APICallError,
@@ -12,15 +12,15 @@ import {
 import { ProviderFailed } from '../model.ts';
 
 export interface Failure {
-  /** A `ProviderFailed`, or the original error if it is a bug. */
+  /** A `ProviderFailed`, or another error if the failure is a bug. */
   readonly error: unknown;
-  /** A retry may succeed, and the failed attempt is not billed. */
+  /** Whether a retry may succeed and the failed attempt is not billed. */
   readonly passing: boolean;
-  /** The pause that the provider asks for; null: it does not say. */
+  /** The pause in ms that the provider asks for; null: it does not ask for one. */
   readonly retryAfterMs: number | null;
 }
 
-/** With these codes no connection was made, so nothing was sent. */
+/** The error codes of attempts that made no connection, so nothing was sent. */
 const unreached = new Set([
   'EAI_AGAIN',
   'ECONNREFUSED',
@@ -33,7 +33,7 @@ const unreached = new Set([
 
 export function failureOf(provider: string, error: unknown, now: number): Failure {
   const status = APICallError.isInstance(error) ? (error.statusCode ?? null) : null;
-  // An error answer is not billed.
+  // A request that was answered with an error is not billed.
   if (APICallError.isInstance(error) && status !== null && (status < 200 || status >= 300)) return answered(provider, error, status, now);
   const code = codesOf(error).find((one) => unreached.has(one));
   if (code !== undefined)
@@ -43,13 +43,16 @@ export function failureOf(provider: string, error: unknown, now: number): Failur
   return { error: brokenOff(provider), passing: false, retryAfterMs: null };
 }
 
-/** The SDK has separate errors for failures of a network or provider and for wrong use. Wrong use is a bug of ours. */
+/**
+ * Whether the error is a failure of the network or the provider. The SDK has other error classes for wrong use of the
+ * SDK, which is a bug of ours.
+ */
 const isOfProvider = (error: unknown): boolean =>
   [APICallError, EmptyResponseBodyError, InvalidResponseDataError, JSONParseError, NoContentGeneratedError, TypeValidationError].some(
     (kind) => kind.isInstance(error),
   );
 
-/** The SDK's errors contain the request, also in their messages. */
+/** Returns an error without the request. The SDK's own errors contain the request, also in their messages. */
 const ownFailing = (provider: string, error: unknown): unknown =>
   AISDKError.isInstance(error) ? new Error(`the SDK does not accept the request to ${provider}: ${error.name}`) : error;
 
@@ -64,7 +67,10 @@ function answered(provider: string, error: APICallError, status: number, now: nu
   };
 }
 
-/** Returns `rate_limit_error` and the like. A text of this form cannot be a key or a part of the request. */
+/**
+ * Returns the provider's name for the kind of error, for example `rate_limit_error`; null: there is none. A text of
+ * this form cannot be a key or a part of the request.
+ */
 function kindOf(data: unknown): string | null {
   const error = fieldOf(data, 'error');
   const found = [fieldOf(error, 'code'), fieldOf(error, 'type')].find(
@@ -76,7 +82,7 @@ function kindOf(data: unknown): string | null {
 const fieldOf = (value: unknown, name: string): unknown =>
   typeof value === 'object' && value !== null ? Object.getOwnPropertyDescriptor(value, name)?.value : undefined;
 
-/** The codes of the error and its causes. */
+/** Returns the codes of the error and its causes. */
 function codesOf(error: unknown, depth = 0): readonly string[] {
   if (depth > 5 || error === undefined || error === null) return [];
   const code = fieldOf(error, 'code');
@@ -84,7 +90,10 @@ function codesOf(error: unknown, depth = 0): readonly string[] {
   return [...(typeof code === 'string' ? [code] : []), ...several, ...codesOf(fieldOf(error, 'cause'), depth + 1)];
 }
 
-/** Reads the pause in seconds or as a date (RFC 9110). Some providers also send it in milliseconds. */
+/**
+ * Returns the pause that the headers ask for, in ms; null: they ask for none. RFC 9110 allows seconds or a date. Some
+ * providers also send milliseconds.
+ */
 function retryAfter(headers: Readonly<Record<string, string>>, now: number): number | null {
   const ms = Number(headers['retry-after-ms'] ?? Number.NaN);
   if (ms >= 0) return ms;

@@ -1,10 +1,10 @@
-// Maps why a reply ended to one set of words for all providers.
+// Maps the reason why a reply ended to the same `Finish` values for all providers.
 import type { LanguageModelV3FinishReason } from '@ai-sdk/provider';
 import type { Finish } from '../model.ts';
 
 /**
- * Reasons that the SDK does not map, by the providers' names. A reason that is in neither list is unknown and counts as
- * a normal end.
+ * Reasons that the SDK does not map, by the names that providers use. A reason that neither the SDK nor this list knows
+ * counts as a normal end.
  */
 const others: Readonly<Record<string, Finish | 'broken'>> = {
   max_output_tokens: 'length',
@@ -25,7 +25,8 @@ const others: Readonly<Record<string, Finish | 'broken'>> = {
 };
 
 /**
- * Null: the reply is incomplete. When the stream ends early, the SDK adds a finish of its own, without a raw reason.
+ * Returns null when the reply is incomplete. When the stream ends early, the SDK adds a finish of its own, without a
+ * raw reason.
  */
 export function finishOf({ unified, raw }: LanguageModelV3FinishReason): Finish | null {
   switch (unified) {

@@ -2,9 +2,9 @@
 import type { ModelCatalogue } from '../../agents/rules/catalogue.ts';
 import { type ModelEvent, type ModelRequest, type Models, ProviderFailed } from '../model.ts';
 
-/** `name` is the provider's name of the model. */
+/** A provider of models. In its methods, `name` is the name that the provider uses for the model. */
 export interface Provider {
-  /** The longest reply of the model, in tokens. */
+  /** Returns the maximum length of a reply of the model, in tokens. */
   outputLimit(name: string): number;
   /** Streams one reply. */
   reply(name: string, request: ModelRequest): AsyncIterable<ModelEvent>;

@@ -1,5 +1,6 @@
-// The longest reply of a model, as far as known. Some providers reject a request for more, and the budget is reserved
-// by this length. The SDK knows it for Claude; this table has other names.
+// Returns the maximum length of a reply for each model, as far as it is known. Some providers reject a request for a
+// longer reply, and the money for a call is reserved for this length. The SDK knows the length for Claude. The table in
+// this file contains other models.
 import { getModelCapabilities } from '@ai-sdk/anthropic/internal';
 
 /** A length that every model supports, including a self-hosted model server with a small context. */
@@ -17,7 +18,7 @@ const limits: readonly (readonly [RegExp, number])[] = [
   [/^gpt-[56](?:[.-]|$)/, 128_000],
 ];
 
-/** In tokens. */
+/** Returns the maximum length in tokens. */
 export function outputLimitOf(name: string): number {
   if (name.startsWith('claude-')) return getModelCapabilities(name).maxOutputTokens;
   return limits.find(([form]) => form.test(name))?.[1] ?? usual;

@@ -1,13 +1,13 @@
 // Collects a reply in pieces, in the order in which they began. In the next round the provider receives them again,
-// with the marks that it set. Some providers reject a thought without its signature or a call without its item id.
-// Others then repeat their thinking.
+// with the marks that it set. Without the marks, some providers reject a thought (its signature is missing) or a call
+// (its item id is missing), and other providers repeat their thinking.
 import type { LanguageModelV3StreamPart, SharedV3ProviderMetadata } from '@ai-sdk/provider';
 import type { ReplyPiece } from '../model.ts';
 
 interface Pieces {
-  /** Returns how many pieces began with the part. */
+  /** Adds a part of the stream. Returns how many pieces began with it. */
   add(part: LanguageModelV3StreamPart): number;
-  /** Empty when text and calls contain the whole reply. */
+  /** Returns the pieces, or an empty object when the text and the calls contain the whole reply. */
   kept(): { readonly pieces?: readonly ReplyPiece[] };
 }
 
@@ -25,7 +25,7 @@ interface Piece {
 
 export function createPieces(): Pieces {
   const all: Piece[] = [];
-  /** The pieces that may still grow, by the kind and id of their part. */
+  /** The pieces that may still grow, keyed by the kind and id of their part. */
   const open = new Map<string, Piece>();
 
   const push = (kind: Piece['kind'], mark: SharedV3ProviderMetadata | undefined): Piece => {

@@ -1,5 +1,5 @@
-// The configured providers, through the AI SDK. Their keys exist only here and in the headers of requests to them.
-// Redirects are not followed, because the key would be sent with them.
+// Creates the configured model providers with the AI SDK. Their keys exist only here and in the headers of requests to
+// the providers. Redirects are not followed, because the key would be sent to the new address.
 import { createAnthropic } from '@ai-sdk/anthropic';
 import { createOpenAI } from '@ai-sdk/openai';
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
@@ -17,7 +17,7 @@ export interface Providers {
 }
 
 export function createProviders({ openai, anthropic, endpoints }: ProviderSettings, waiting: RetryTimer): Providers {
-  // Only the run's own signal limits how long a model may think.
+  // The HTTP client has no timeouts. Only the run's own signal limits how long a model may think.
   const agent = new Agent({ headersTimeout: 0, bodyTimeout: 0 });
   const send = sendBy(agent);
   const configured = [
@@ -34,7 +34,7 @@ const demo: Provider = { outputLimit: outputLimitOf, reply: (_name, request) => 
 
 type Send = typeof globalThis.fetch;
 
-/** Both types describe the same values: one is Node's own, the other is the package's. */
+/** The type of `fetch` from Node and the one from `undici` describe the same values, so the cast is safe. */
 const sendBy = (dispatcher: Agent): Send =>
   (async (url: string, init: object = {}) => fetch(url, { ...init, redirect: 'manual', dispatcher })) as unknown as Send;
 

@@ -15,9 +15,12 @@ export interface ReplyDraft {
   whole(): Extract<ModelEvent, { kind: 'reply' }>;
 }
 
-/** The largest possible reply to any of our requests. A provider that sends more is faulty. */
+/**
+ * The maximum length of a reply in characters. No reply to our requests needs more, so a provider that sends more is
+ * faulty.
+ */
 const replyCharactersMax = 4_194_304;
-/** The characters that a piece or a call counts in addition to its text, because an empty one uses memory too. */
+/** The characters that a piece or a call counts in addition to its text, because an empty piece uses memory too. */
 const partCharacters = 32;
 
 type End = Extract<LanguageModelV3StreamPart, { type: 'finish' }>;
@@ -87,7 +90,8 @@ function usageFrom({ inputTokens: input, outputTokens: output, raw }: LanguageMo
     inputTokens: input.total ?? Number.NaN,
     cachedInputTokens: input.cacheRead ?? 0,
     cacheWriteTokens: input.cacheWrite ?? 0,
-    // Some endpoints omit thinking tokens from the output but bill them. Their total includes them.
+    // Some endpoints bill thinking tokens but do not include them in the output tokens. The total that these endpoints
+    // report includes them.
     outputTokens: Math.max(output.total ?? Number.NaN, totalFrom(raw) - (input.total ?? 0)),
   };
   return Object.values(usage).every((count) => Number.isSafeInteger(count) && count >= 0) ? usage : null;

@@ -5,9 +5,12 @@ import type { Failure } from './failure.ts';
 export interface RetryTimer {
   /** Rejects when the signal is aborted. */
   readonly wait: (ms: number, signal: AbortSignal) => Promise<unknown>;
-  /** From 0 to 1. */
+  /** Returns a random number from 0 to 1. */
   readonly random: () => number;
-  /** Wall-clock milliseconds, because providers may name a date. */
+  /**
+   * Returns the time in ms since 1970. A wall clock is needed, because a provider may name a date at which the pause
+   * ends.
+   */
   readonly now: () => number;
 }
 
@@ -19,7 +22,10 @@ const retryAfterMsMax = 60_000;
 
 interface ProviderAttempt {
   readonly signal: AbortSignal;
-  /** Called with whether an attempt is in progress. Between two attempts nothing is billed. */
+  /**
+   * Called with true when an attempt begins, and with false when it has failed and a pause begins. Nothing is billed
+   * during a pause.
+   */
   readonly underWay: (is: boolean) => void;
 }
 
@@ -50,5 +56,8 @@ async function pause(ms: number, signal: AbortSignal, { wait }: RetryTimer): Pro
   signal.throwIfAborted();
 }
 
-/** A random time of at least half of a maximum that doubles with each failure. */
+/**
+ * Returns a random pause in ms, from half of a maximum to the whole maximum. The maximum doubles with each failure, up
+ * to `pauseMsMax`.
+ */
 const pauseAfter = (failed: number, random: number): number => Math.min(pauseMsMax, pauseMs * 2 ** failed) * (0.5 + random / 2);

@@ -1,5 +1,5 @@
 // Builds a request for the AI SDK. Providers reject empty texts, tool names that they do not allow, and schemas without
-// the type `object`. This code never sends any of these. Arguments are already objects.
+// the type `object`. This code never sends any of these. The arguments of calls are already objects.
 import type {
   JSONObject,
   LanguageModelV3CallOptions,
@@ -10,7 +10,7 @@ import type {
 import type { ModelMessage, ModelReply, ModelRequest, OfferedTool, ReplyPiece, RequestedCall } from '../model.ts';
 
 interface Manner {
-  /** In tokens. */
+  /** The maximum length of a reply of the model, in tokens. */
   readonly limit: number;
   readonly options?: SharedV3ProviderOptions;
   readonly strictTools?: false;
@@ -22,7 +22,7 @@ export function callOptions(request: ModelRequest, { limit, options, strictTools
     prompt: [...(system === '' ? [] : [{ role: 'system', content: system } as const]), ...promptFrom(messages)],
     maxOutputTokens: Math.min(maxOutputTokens, limit),
     abortSignal: signal,
-    // The raw chunks contain parts of a reply that the SDK does not pass on.
+    // The SDK drops some parts of a reply, which are contained only in the raw chunks.
     includeRawChunks: true,
     ...(tools.length === 0 ? {} : { tools: tools.map((tool) => functionFrom(tool, strictTools)), toolChoice: { type: 'auto' } }),
     ...(options === undefined ? {} : { providerOptions: options }),
@@ -41,7 +41,7 @@ function functionFrom({ alias, description, inputSchema }: OfferedTool, strict: 
 
 type ToolMessage = Extract<LanguageModelV3Message, { role: 'tool' }>;
 
-/** The results of parallel calls form one message. */
+/** Builds the prompt. The results of parallel calls become one message. */
 function promptFrom(messages: readonly ModelMessage[]): readonly LanguageModelV3Message[] {
   const prompt: LanguageModelV3Message[] = [];
   for (const message of messages) {
@@ -67,7 +67,7 @@ function messageFrom(message: ModelMessage): readonly LanguageModelV3Message[] {
 
 type Content = Extract<LanguageModelV3Message, { role: 'assistant' }>['content'];
 
-/** In the order of the reply, each piece with its mark. */
+/** Returns the parts of a reply in their original order, each with the provider's mark. */
 function contentFrom({ text, toolCalls, pieces }: ModelReply): Content {
   if (pieces === undefined) return [...textFrom(text), ...toolCalls.map((call) => callFrom(call))];
   let at = 0;
@@ -109,10 +109,10 @@ const resultFrom = ({ callId, alias, output, isError }: Extract<ModelMessage, { 
   output: { type: isError ? 'error-text' : 'text', value: output },
 });
 
-/** Models invent names, and a call may have an empty name. */
+/** Returns a tool name that providers accept. Models invent names, and a call may have an empty name. */
 const nameFrom = (alias: string): string => (/^[A-Za-z0-9_-]{1,64}$/.test(alias) ? alias : 'unknown');
 
-/** The loop passes only JSON of objects. */
+/** Parses the arguments of a call. The loop passes only the JSON of an object. */
 function objectFrom(text: string): JSONObject {
   const value: unknown = JSON.parse(text);
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new Error('arguments that are no object');

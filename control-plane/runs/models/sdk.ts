@@ -1,5 +1,6 @@
-// Adapts a provider of the AI SDK to the loop: one streamed reply. The request is retried until the provider begins to
-// answer. After that the provider may bill, and every error is a failure.
+// Adapts a provider of the AI SDK to the loop, which receives one streamed reply for a request. The request is retried
+// until the provider begins to answer. After that the provider may bill the request, so it is not retried, and every
+// error is a failure.
 import type { LanguageModelV3, LanguageModelV3StreamPart, SharedV3ProviderOptions } from '@ai-sdk/provider';
 import type { ModelEvent, ModelRequest } from '../model.ts';
 import { brokenOff, failureOf } from './failure.ts';
@@ -11,7 +12,7 @@ import { callOptions } from './sdk-request.ts';
 export interface SdkProvider {
   readonly provider: string;
   readonly model: (name: string) => LanguageModelV3;
-  /** The longest reply of the model of that name, in tokens. */
+  /** Returns the maximum length of a reply of the model with this name, in tokens. */
   readonly limit: (name: string) => number;
   readonly options?: SharedV3ProviderOptions;
   /** Set to false for a provider that would otherwise apply tool schemas strictly. */
@@ -28,7 +29,7 @@ export const providerOf = (sdk: SdkProvider, waiting: RetryTimer): Provider => (
   },
 });
 
-/** Rejects with the signal's reason, or with `ProviderFailed`. */
+/** Opens the stream of a reply. Rejects with the signal's reason, or with `ProviderFailed`. */
 async function open(
   { provider, model, limit, options, strictTools }: SdkProvider,
   name: string,

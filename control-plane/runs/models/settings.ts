@@ -23,7 +23,7 @@ interface ModelSettings {
   readonly modelEndpoints: string | null;
 }
 
-// Set here, because the SDK would otherwise read other addresses from the environment.
+// The addresses are set here, because otherwise the SDK would read them from the environment.
 const openaiUrl = 'https://api.openai.com/v1';
 const anthropicUrl = 'https://api.anthropic.com/v1';
 

@@ -1,5 +1,6 @@
-// Collects calls without a name from the stream of an endpoint with OpenAI's chat format. The SDK drops them, because
-// some endpoints send the name later. If the name never comes, the model still waits for an answer.
+// Collects calls without a name from the stream of an endpoint with OpenAI's chat format. Some endpoints send the name
+// later, so the SDK waits for it, and drops a call whose name never comes. But the model waits for an answer to this
+// call too.
 import type { LanguageModelV3ToolCall } from '@ai-sdk/provider';
 import { isObject } from '@tollgate/proto/shape';
 
@@ -19,7 +20,7 @@ interface Draft {
 }
 
 export function createUnnamedCalls(): UnnamedCalls {
-  // Keyed by the call's index in the reply, or by its id. Null: the call has its name.
+  // Keyed by the call's index in the reply, or by its id. Null: the call has received its name.
   const drafts = new Map<unknown, Draft | null>();
 
   function keep({ id, index = id, function: called }: Delta, each: number): number {

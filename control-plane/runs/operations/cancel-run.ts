@@ -1,5 +1,4 @@
-// Requests the end of a run, on the control plane that executes it. That control plane is notified within a second
-// (`heartbeat.ts`).
+// Requests the end of a run. The control plane that executes the run is notified within a second (`heartbeat.ts`).
 
 import { reachesOthers } from '../../access/rules/access.ts';
 import { isId } from '../../access/rules/key.ts';

@@ -7,7 +7,7 @@ import { readOperation } from '../../access/operation.ts';
 interface RunQuery {
   readonly agentId: string;
   readonly limit: number;
-  /** `next` of the previous page, parsed. */
+  /** The parsed `next` of the previous page; null: the first page. */
   readonly before: RunPosition | null;
 }
 

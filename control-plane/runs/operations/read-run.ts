@@ -13,8 +13,8 @@ export const noSuchRun = () => notFound('there is no such run');
 export const maySee = (actor: Actor, { sub }: Pick<Run, 'sub'>): boolean => sub === actor.sub || reachesOthers(actor, 'run.read');
 
 /**
- * Throws `not_found`. The message is the same for a run of another subject, for a run of another workspace and for an
- * id that never existed.
+ * Reads a run, or throws `not_found`. The message is the same for a run of another subject, for a run of another
+ * workspace and for an id that never existed.
  */
 export async function requireRun(db: Queryable, actor: Actor, id: string): Promise<Run> {
   const run = isId(id) ? await findRun(db, actor.workspaceId, id) : null;
@@ -22,5 +22,5 @@ export async function requireRun(db: Queryable, actor: Actor, id: string): Promi
   return run;
 }
 
-/** Includes the transcript. For a running run, it is the state after its last round. */
+/** Reads a run with its transcript. If the run is still running, the transcript ends with its last round. */
 export const readRun = readOperation('run.read', ({ pool }, actor, id: string) => requireRun(pool, actor, id));

@@ -1,6 +1,6 @@
-// Starts a run of an agent, and returns its result or its events. A refusal (no input, no such agent, a model without a
-// provider, a suspended agent, a daily cap that is used up, too many runs) happens before any money is spent or any
-// event is sent.
+// Starts a run of an agent, and returns its result or its events. A run can be refused: no input, no such agent, a
+// model without a provider, a suspended agent, a daily cap that is used up, or too many runs. This happens before any
+// money is spent or any event is sent.
 import { AppError } from '@tollgate/proto/contract';
 import { accepted } from '../../base/refusal.ts';
 import { parseRunAsk } from '../rules/run-ask.ts';
@@ -26,14 +26,16 @@ export type RunAnswer =
 export type StartRun = Operation<RunInput, RunAnswer>;
 
 interface Config {
-  /** How many runs of a workspace can run at the same time in this process. Runs below other runs are not counted. */
+  /**
+   * How many runs of a workspace can be active at the same time in this process. Runs below other runs are not counted.
+   */
   readonly atOnce: number;
   readonly quietMs?: number;
 }
 
 /**
- * Returns when the run has begun. The signal of the circumstances is aborted when the caller has disconnected; this
- * cancels the run.
+ * Creates the operation that starts a run. It resolves when the run has begun. Its `signal` is aborted when the caller
+ * has disconnected, which cancels the run.
  */
 export function createStartRun(runner: Pick<Runner, 'start'>, { atOnce, quietMs }: Config): StartRun {
   const seats = createSeats<number>({ each: atOnce });
@@ -47,7 +49,7 @@ export function createStartRun(runner: Pick<Runner, 'start'>, { atOnce, quietMs 
       throw error;
     });
     const finished = started.finished.finally(leave);
-    // The promise is awaited later.
+    // The promise is awaited later. Until then, this handler prevents that Node reports an unhandled rejection.
     finished.catch(() => undefined);
     if (queue === null) return { kind: 'result', id: started.id, result: finished };
     return { kind: 'stream', id: started.id, events: queue.events, ended: finished };

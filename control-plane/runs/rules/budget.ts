@@ -1,7 +1,7 @@
-// How much of a wanted amount can be spent under several bounds at once: the user's day, the run, and each run above
-// it.
+// Computes how much of a wanted amount can be spent under several bounds at once: the user's day, the run, and each run
+// above it.
 
-/** Amounts in µ¢. */
+/** An amount of money that limits spending. All amounts are in µ¢. */
 export interface Account {
   /** The user's day, the budget of a run above, or the run's own budget. */
   readonly kind: 'day' | 'ancestor' | 'run';
@@ -13,25 +13,31 @@ export interface Account {
 
 export interface WantedMoney {
   readonly least: number;
-  /** Less than this is not taken if other reservations may release more. Default: `least`. */
+  /** If other reservations may still release money, an amount below this is not accepted. Default: `least`. */
   readonly enough?: number;
   readonly most: number;
 }
 
 export type Grant =
-  /** `shared`: less than `most`, because others have reserved the missing amount. They may release it unspent. */
+  /**
+   * `shared`: the amount is less than `most`, because other calls have reserved the missing part. They may release it
+   * unspent.
+   */
   | { readonly amount: number; readonly shared: boolean }
   | { readonly exhausted: Account['kind'] }
-  /** The amount would be sufficient without reservations of others, which may be released unspent. */
+  /**
+   * Too little is left now, because other calls have reserved money. If they release it unspent, the amount is
+   * sufficient.
+   */
   | { readonly busy: Account['kind'] };
 
-/** Below 0 if the cap was lowered after it was spent. */
+/** Returns what is left. It is below 0 if the cap was lowered below what was already spent. */
 export const leftOf = ({ cap, spent, reserved }: Account): number => cap - spent - reserved;
 
 /**
- * Returns what is left in all accounts, at most `most`. From the day and from runs above, it takes at most half if
- * others also have reservations there and half is enough, because there are other users of these accounts. If several
- * bounds have too little, the widest is named.
+ * Returns what is left in all accounts, at most `most`. An account of the day or of a run above is shared with other
+ * calls. If these have reservations in it, at most half of the rest is taken from it, except if half is less than
+ * `least`. If several bounds have too little, the widest is named.
  */
 export function grantOf(accounts: readonly Account[], { least, enough = least, most }: WantedMoney): Grant {
   if (least > 0) {
@@ -59,5 +65,5 @@ const widest = (accounts: readonly Account[]): Account['kind'] | undefined =>
 
 const width: Readonly<Record<Account['kind'], number>> = { day: 0, ancestor: 1, run: 2 };
 
-/** The spent part of a reservation, at most the whole reservation. */
+/** Returns the spent part of a reservation, at most the whole reservation. */
 export const spentOf = (reserved: number, cost: number): number => Math.min(Math.max(0, cost), reserved);

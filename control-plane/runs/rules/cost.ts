@@ -1,25 +1,28 @@
-// The possible and the real cost of a model call. Reservations use the highest rates (`agents/rules/rates.ts`) and
-// bytes, because no token is shorter than one byte. Settlement uses the real rates and tokens. Exact: sums are computed
-// in integers and rounded up once, to a µ¢.
+// Computes the possible and the real cost of a model call. Reservations use the highest rates
+// (`agents/rules/rates.ts`), and count each byte as a token, because no token is shorter than one byte. Settlement uses
+// the real rates and tokens. The results are exact: sums are computed in integers and rounded up once, to a whole µ¢.
 import type { Rate, Rates } from '../../agents/rules/rates.ts';
 
 /**
- * Tokens that providers add to a request and bill: message frames, and up to 530 tokens of instructions if there are
- * tools.
+ * The maximum number of tokens that providers add to a request and bill: message frames, and up to 530 tokens of
+ * instructions if there are tools.
  */
 const unseenTokens = 1_000;
 
-/** A call is not worthwhile for a shorter reply, except if the agent needs no more. */
+/** The minimum number of output tokens for which a call is made. A shorter reply is not worth a call. */
 export const outputTokensLeast = 256;
 
 export interface PricedRequest {
   /** UTF-8 bytes of everything that is sent: system prompt, messages, and tools with their schemas. */
   readonly inputBytes: number;
-  /** `dearestRatesOf` of the model. */
+  /** The highest rates of the model, as `dearestRatesOf` returns them. */
   readonly rates: Rates;
 }
 
-/** Tokens as the provider counted them. The input includes the cached and written ones. */
+/**
+ * Tokens as the provider counted them. `inputTokens` includes the tokens that were read from a cache or written to a
+ * cache.
+ */
 export interface BilledTokens {
   readonly inputTokens: number;
   readonly cachedInputTokens: number;
@@ -27,14 +30,14 @@ export interface BilledTokens {
   readonly outputTokens: number;
 }
 
-/** In µ¢. With this many output tokens, no call with this request costs more. */
+/** Returns the maximum cost, in µ¢, of a call with this request and at most `maxOutputTokens` output tokens. */
 export function mostItCanCost({ inputBytes, rates }: PricedRequest, maxOutputTokens: number): number {
   return roundedUp(BigInt(inputBytes + unseenTokens) * dearestInput(rates) + BigInt(maxOutputTokens) * scaled(dearest(rates.output)));
 }
 
 /**
- * The number of output tokens that `amount` µ¢ pay for in addition to the input, at most `wanted`. 0 if the amount is
- * not enough for the input.
+ * Returns the number of output tokens that `amount` µ¢ pay for in addition to the input, at most `wanted`. Returns 0 if
+ * the amount is not enough for the input.
  */
 export function outputTokensFor(amount: number, { inputBytes, rates }: PricedRequest, wanted: number): number {
   const left = BigInt(amount) * scale - BigInt(inputBytes + unseenTokens) * dearestInput(rates);
@@ -43,7 +46,7 @@ export function outputTokensFor(amount: number, { inputBytes, rates }: PricedReq
   return each === 0n ? wanted : Math.min(wanted, Number(left / each));
 }
 
-/** In µ¢, at the tier that the length of the input has reached. */
+/** Returns the real cost in µ¢. The length of the input decides which tier of the rates applies. */
 export function costOf(tokens: BilledTokens, rates: Rates): number {
   const { inputTokens, outputTokens } = tokens;
   // If a provider reports more cached tokens than input tokens, the excess is ignored.
@@ -58,7 +61,7 @@ export function costOf(tokens: BilledTokens, rates: Rates): number {
   );
 }
 
-/** Rates have six decimals. */
+/** Rates have at most six decimals. Multiplied by this factor, they are integers. */
 const scale = 1_000_000n;
 const scaled = (rate: number): bigint => BigInt(Math.round(rate * 1e6));
 const roundedUp = (sum: bigint): number => Number((sum + scale - 1n) / scale);
@@ -68,5 +71,8 @@ const dearest = ({ base, tiers }: Rate): number => Math.max(base, ...tiers.map((
 const dearestInput = ({ input, cachedInput, cacheWrite }: Rates): bigint =>
   scaled(Math.max(dearest(input), dearest(cachedInput), dearest(cacheWrite)));
 
-/** Tiers ascend. The last tier that starts below the input's length applies to the whole input. */
+/**
+ * Returns the rate for an input of this length. Tiers are in ascending order. The last tier that starts below the
+ * input's length applies to the whole input.
+ */
 const reached = ({ base, tiers }: Rate, inputTokens: number): number => tiers.findLast(({ above }) => inputTokens > above)?.rate ?? base;

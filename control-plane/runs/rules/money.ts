@@ -1,4 +1,5 @@
-// Money of runs: integers in µ¢, a millionth of a cent. A price of n cents for a million tokens is n µ¢ for each token.
+// Converts between cents and the unit of money of runs: integers in µ¢, a millionth of a cent. A price of n cents for a
+// million tokens is n µ¢ for each token.
 
 const microcentsPerCent = 1_000_000;
 

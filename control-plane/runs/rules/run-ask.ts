@@ -1,4 +1,4 @@
-// The request body that starts a run. Unknown fields are ignored, as in the creation of an agent.
+// Parses the request body that starts a run. Unknown fields are ignored, as in a request that creates an agent.
 import { keyedPath } from '@tollgate/proto/contract';
 import { type Checked, isObject, type JsonSchema, problem, type Problem } from '@tollgate/proto/shape';
 

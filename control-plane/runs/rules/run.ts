@@ -1,5 +1,5 @@
-// A run as it is stored, and its states: running, and then permanently one of completed, failed and cancelled. The
-// first process that ends the run decides which one.
+// Defines a run as it is stored, and its states. A run is first running, and then permanently completed, failed or
+// cancelled. The first process that ends the run decides which of these states it gets.
 import { isInstant } from '../../base/instant.ts';
 import { centsFromMicrocents } from './money.ts';
 
@@ -26,30 +26,30 @@ export interface RunSummary {
   readonly model: string;
   /** The subject of the caller that started the root run. It pays for the run. */
   readonly sub: string;
-  /** From the root to this run. */
+  /** The ids of the runs from the root run to this run. */
   readonly lineage: readonly string[];
   readonly status: RunStatus;
-  /** The name in the API; null while the run is running, and if it failed. */
+  /** The name of the stop reason in the API; null while the run is running, and if it failed. */
   readonly stopReason: string | null;
   readonly startedAt: Date;
   readonly endedAt: Date | null;
-  /** When its end was requested. The run may have ended in another way since then. */
+  /** When the cancellation of the run was requested. The run may have ended for another reason since then. */
   readonly cancelRequestedAt: Date | null;
   /**
-   * For a running run, or one whose control plane died: the value after its last round; null if it died before the
-   * first one. The same applies to the three fields below.
+   * The tokens that were sent to the model. While the run is running, or if its control plane died, this is the value
+   * after its last round; null if the control plane died before the first round. The same applies to the three fields
+   * below.
    */
   readonly promptTokens: number | null;
   readonly completionTokens: number | null;
   /** Only calls that were permitted. */
   readonly toolCalls: number | null;
-  /** Rounds in which it asked for tools. */
+  /** Rounds in which the model requested tools or paused its reply. */
   readonly rounds: number | null;
   /** In µ¢, including the cost of the runs below it. */
   readonly spent: number;
 }
 
-/** The progress of a run. */
 export interface RunProgress {
   readonly rounds: number;
   /** Only calls that were permitted. */
@@ -58,9 +58,9 @@ export interface RunProgress {
   readonly completionTokens: number;
 }
 
-/** The progress with the transcript so far, redacted as policy defines. */
+/** The progress of a run with the transcript so far, redacted as policy defines. */
 export interface ToldProgress extends RunProgress {
-  /** JSON. */
+  /** A JSON value. */
   readonly transcript: unknown;
 }
 
@@ -68,7 +68,10 @@ export interface Run extends RunSummary {
   readonly request: unknown;
   readonly output: string;
   readonly error: string | null;
-  /** JSON. For a running run, or one whose control plane died: the state after its last round; null before that. */
+  /**
+   * A JSON value. While the run is running, or if its control plane died, it is the transcript after the last round;
+   * null before the first round.
+   */
   readonly transcript: unknown;
 }
 

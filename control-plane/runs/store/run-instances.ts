@@ -1,5 +1,5 @@
-// The control planes that run agents, by their heartbeats: which are live, which runs must stop, and which runs were
-// abandoned. All times are from the database's clock, which all of them share.
+// Stores the heartbeats of the control planes that run agents. From them it finds which instances are live, which runs
+// must stop, and which runs were abandoned. All times are from the database's clock, which all control planes share.
 import { capabilities } from '@tollgate/proto/contract';
 import type { RunHalt, RunRef } from '../rules/run.ts';
 import type { Queryable } from '../../database/transaction.ts';
@@ -14,7 +14,7 @@ export async function beat(db: Queryable, instance: string): Promise<void> {
   );
 }
 
-/** The number of live instances that lack one of the capabilities. */
+/** Returns the number of live instances that lack at least one of the capabilities in `needs`. */
 export async function countLackingInstances(db: Queryable, needs: readonly string[], silenceMs: number): Promise<number> {
   const { rows } = await db.query<{ count: string }>(
     `select count(*) from run_instance where ${isLive('$2')} and not capabilities @> $1::text[]`,
@@ -27,13 +27,13 @@ export async function deleteInstance(db: Queryable, instance: string): Promise<v
   await db.query('delete from run_instance where id = $1', [instance]);
 }
 
-/** The last heartbeat of each instance, by the database's clock. */
+/** Returns the time of the last heartbeat of each instance, in ms since 1970, by the database's clock. */
 export async function listHeartbeats(db: Queryable): Promise<ReadonlyMap<string, number>> {
   const { rows } = await db.query<{ id: string; heartbeat_at: Date }>('select id, heartbeat_at from run_instance');
   return new Map(rows.map((row) => [row.id, row.heartbeat_at.getTime()]));
 }
 
-/** The runs that must stop. A run that was deleted with its workspace counts as ended. */
+/** Returns the runs that must stop. A run that was deleted with its workspace counts as ended. */
 export async function findHalts(db: Queryable, runs: readonly RunRef[]): Promise<readonly (RunRef & { readonly why: RunHalt })[]> {
   if (runs.length === 0) return [];
   const { rows } = await db.query<{ workspace_id: string; id: string; cancelled: boolean }>(
@@ -46,7 +46,7 @@ export async function findHalts(db: Queryable, runs: readonly RunRef[]): Promise
   return rows.map((row) => ({ workspaceId: Number(row.workspace_id), id: row.id, why: row.cancelled ? 'cancelled' : 'ended' }));
 }
 
-/** Runs that are recorded as running while their control plane has sent no heartbeat for `silenceMs`. */
+/** Returns runs that are recorded as running although their control plane has sent no heartbeat for `silenceMs`. */
 export async function findOrphans(db: Queryable, silenceMs: number, limit: number): Promise<readonly RunRef[]> {
   const { rows } = await db.query<{ workspace_id: string; id: string }>(
     `select workspace_id, id from run where status = 'running'
@@ -65,7 +65,10 @@ export async function findRunsOf(db: Queryable, instance: string): Promise<reado
   return rows.map((row) => ({ workspaceId: Number(row.workspace_id), id: row.id }));
 }
 
-/** Whether one run is an orphan. It is called after the run is locked. */
+/**
+ * Whether the run is recorded as running although its control plane has sent no heartbeat for `silenceMs`. It is called
+ * after the run is locked.
+ */
 export async function isOrphan(db: Queryable, { workspaceId, id }: RunRef, silenceMs: number): Promise<boolean> {
   const { rows } = await db.query(
     `select 1 from run where workspace_id = $1 and id = $2 and status = 'running'

@@ -1,4 +1,4 @@
-// Stores runs: their begin, progress and end, and the queries on them. Their cost is in `spend.ts`.
+// Stores runs: their beginning, progress and end, and the queries on them. Their cost is in `spend.ts`.
 import type { Run, RunPosition, RunRef, RunStatus, RunSummary, ToldProgress } from '../rules/run.ts';
 import { isRunStatus } from '../rules/run.ts';
 import { rowIs } from '../../database/row.ts';
@@ -72,7 +72,7 @@ interface RunsWanted {
   readonly sub: string | null;
 }
 
-/** Newest first. */
+/** Lists the runs of an agent, newest first. */
 export async function listRuns(
   db: Queryable,
   workspaceId: number,
@@ -88,7 +88,9 @@ export async function listRuns(
   return rows.map(summaryFromRow);
 }
 
-/** The subject that pays for a run, and the runs above it. Neither changes. */
+/**
+ * The subject that pays for a run, and the ids of the runs from the root run to this run. Neither of the two changes.
+ */
 export interface RunOwner {
   readonly sub: string;
   readonly lineage: readonly string[];
@@ -136,10 +138,13 @@ export interface StoredEnd {
   readonly at: Date;
 }
 
-/** SQL: the stored value if progress was stored. The first stored progress of a run is after its first round. */
+/**
+ * Returns SQL for the stored value of a column, or for null if no progress was stored. Progress is stored for the first
+ * time after the first round.
+ */
 const ifTold = (column: string): string => `case when rounds > 0 then ${column} end`;
 
-/** Call while the run is locked and running. */
+/** Writes the end of a run. The run must be locked and still running. */
 export async function updateRunEnd(db: Queryable, workspaceId: number, id: string, end: StoredEnd): Promise<void> {
   const { status, stopReason, output, error, promptTokens, completionTokens, toolCalls, rounds, transcript, at } = end;
   await db.query(
@@ -186,7 +191,7 @@ export async function deleteRunsEndedBefore(db: Queryable, instant: Date, limit:
   return rowCount ?? 0;
 }
 
-/** The cost of a run that ended with this status at this instant; null if it did not. */
+/** Returns the cost of the run if it ended with this status at this instant; otherwise null. */
 export async function findRunEnd(
   db: Queryable,
   workspaceId: number,
@@ -200,7 +205,7 @@ export async function findRunEnd(
   return rows[0] === undefined ? null : { spent: Number(rows[0].spent) };
 }
 
-/** Marks a running run. A run that is not running does not change. */
+/** Records that the end of a running run was requested. A run that is not running does not change. */
 export async function requestCancel(db: Queryable, workspaceId: number, id: string, at: Date): Promise<void> {
   await db.query(
     `update run set cancel_requested_at = coalesce(cancel_requested_at, $3) where workspace_id = $1 and id = $2 and status = 'running'`,

@@ -35,7 +35,7 @@ export async function lockDay(db: Queryable, { workspaceId, sub, day }: DayRef):
   return spendFromRow(rows[0]);
 }
 
-/** Reads without a lock. */
+/** Returns the spending of the day without a lock. */
 export async function readDay(db: Queryable, { workspaceId, sub, day }: DayRef): Promise<Spend> {
   const { rows } = await db.query<SpendRow>('select settled, reserved from spend where workspace_id = $1 and sub = $2 and day = $3', [
     workspaceId,
@@ -45,7 +45,7 @@ export async function readDay(db: Queryable, { workspaceId, sub, day }: DayRef):
   return rows[0] === undefined ? { settled: 0, reserved: 0 } : spendFromRow(rows[0]);
 }
 
-/** The subjects with spending or reservations on that day, the highest first. */
+/** Returns the subjects with spending or reservations on that day, the highest sum first. */
 export async function listSpend(
   db: Queryable,
   { workspaceId, day, sub }: { readonly workspaceId: number; readonly day: string; readonly sub: string | null },
@@ -68,7 +68,7 @@ export interface RunBudget {
   readonly reserved: number;
 }
 
-/** Ordered from the root down. A deleted run is absent. */
+/** Locks the runs and returns them in order from the root down. A deleted run is absent. */
 export async function lockRuns(db: Queryable, workspaceId: number, lineage: readonly string[]): Promise<readonly RunBudget[]> {
   const { rows } = await db.query<{ id: string; status: string; budget: string; spent: string; reserved: string }>(
     `select id, status, budget, spent, reserved from run where workspace_id = $1 and id = any($2)
@@ -109,7 +109,7 @@ const reservationFromRow = (workspaceId: number, row: ReservationRow): Reservati
   amount: Number(row.amount),
 });
 
-/** Null when it is settled. */
+/** Returns an open reservation; null when it is settled. */
 export async function findReservation(db: Queryable, workspaceId: number, id: string): Promise<Reservation | null> {
   const { rows } = await db.query<ReservationRow>(
     `select ${reservationColumns} from spend_reservation where workspace_id = $1 and id = $2`,
@@ -138,7 +138,7 @@ export async function insertReservation(db: Queryable, { workspaceId, id, runId,
   ]);
 }
 
-/** False if it was already settled. */
+/** Deletes a reservation. Returns false if it was already settled. */
 export async function deleteReservation(db: Queryable, workspaceId: number, id: string): Promise<boolean> {
   const { rowCount } = await db.query('delete from spend_reservation where workspace_id = $1 and id = $2', [workspaceId, id]);
   return rowCount === 1;

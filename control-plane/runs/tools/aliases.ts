@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto';
 
 export interface Aliases {
-  /** Accepts only names that the aliases were made for. */
+  /** Throws for a name that was not passed to `createAliases`. */
   aliasOf(name: string): string;
   /** Null when no tool has this alias: models invent names. */
   nameOf(alias: string): string | null;
@@ -12,8 +12,8 @@ export interface Aliases {
 const lengthMax = 64;
 const hashLength = 10;
 /**
- * Names whose alias can be read back. The part before the dot cannot contain `__`, so the first `__` in the alias is
- * the dot. A name without a dot contains no `__`.
+ * Matches names whose alias can be converted back to the name. In such a name, the part before the dot cannot contain
+ * `__`, so the first `__` in the alias replaces the dot. A name without a dot contains no `__`.
  */
 const plain = /^(?:[A-Za-z0-9-]+\.[A-Za-z0-9_-]+|(?!.*__)[A-Za-z0-9_-]+)$/;
 

@@ -2,7 +2,7 @@
 import { isObject } from '@tollgate/proto/shape';
 import type { SchemaProblem } from './schema-problem.ts';
 
-/** Returns the problem in words for the model, without quoting its values. Null: no problem. */
+/** Returns the problem in words for the model, without quoting values of the input. Null: no problem. */
 export type ArgumentsProblem = (inputSchema: Readonly<Record<string, unknown>>, input: unknown) => string | null;
 
 const whole = 'the arguments';

@@ -1,5 +1,6 @@
-// The arguments of a call as the model wrote them, and as the model sees them again. Providers accept only an object
-// there. Other arguments are wrapped in an object, so that the model sees what it wrote.
+// Converts the arguments of a call: from the text that the model wrote, and to the form in which the model sees them
+// again. In that form, providers accept only an object. Other arguments are wrapped in an object, so that the model
+// sees what it wrote.
 import { isObject } from '@tollgate/proto/shape';
 
 const field = 'unreadable_arguments';
@@ -7,7 +8,10 @@ const field = 'unreadable_arguments';
 /** A hint for the model when its arguments were not acceptable. */
 export const shownAgainAs = `What you sent is shown in the call as "${field}".`;
 
-/** Some providers send an empty text when there are no arguments. Undefined: the text is not JSON. */
+/**
+ * Returns the parsed arguments; undefined: the text is not JSON. An empty text counts as no arguments, because some
+ * providers send it.
+ */
 export function parseArguments(text: string): unknown {
   if (text.trim() === '') return {};
   try {
@@ -17,7 +21,7 @@ export function parseArguments(text: string): unknown {
   }
 }
 
-/** Always returns the JSON of an object. */
+/** Returns the arguments as the model sees them again. They are always the JSON of an object. */
 export function shownArguments(text: string): string {
   if (text.trim() === '') return '{}';
   return isObject(parseArguments(text)) ? text : JSON.stringify({ [field]: text });

@@ -1,7 +1,8 @@
-// Checks a value against the schema of a tool. Schemas come from third parties. They cannot load other schemas (`$ref`
-// stays inside), a too complex schema is not compiled, and compiling and checking have a time limit each. Compiled
-// schemas are cached by their content, for all runs. If a schema cannot be compiled or is too slow, every value passes:
-// the tool's server checks what it receives, and policy, not a schema, decides which calls are allowed.
+// Checks a value against the schema of a tool. Schemas come from third parties. A schema cannot load other schemas: a
+// `$ref` can only refer to a place in the same schema. A schema that is too complex is not compiled. Compiling and
+// checking have a time limit each. Compiled schemas are cached by their content, for all runs. If a schema cannot be
+// compiled or is too slow, every value passes: the tool's server checks what it receives, and policy, not a schema,
+// decides which calls are allowed.
 import { createHash } from 'node:crypto';
 import { Ajv, type ErrorObject, type Options, type ValidateFunction } from 'ajv';
 import { Ajv2020 } from 'ajv/dist/2020.js';
@@ -18,21 +19,27 @@ export type SchemaProblem = (schema: Schema, value: unknown, whole: string) => s
  * 100 ms of CPU (measured 2026-11). The schemas of most tools have tens.
  */
 const nodesMax = 500;
-/** Wall-clock time, so a busy machine reaches the limit sooner. */
+/**
+ * The maximum times for compiling and for checking, in ms. They are wall-clock time, so a busy machine reaches the
+ * limit sooner.
+ */
 const compileMsMax = 250;
 const checkMsMax = 100;
-/** A busy machine may exceed the limit now and then. A schema that exceeds it this often is slow. */
+/**
+ * A busy machine may exceed the time limit now and then. A schema that exceeds it this often counts as too slow and is
+ * no longer checked.
+ */
 const lateMax = 3;
 /**
- * The memory budget of the cached checks: the schemas as JSON, plus `checkBytes` for each, because a compiled check
- * needs more memory than the text.
+ * The memory budget of the cached checks, in bytes: the schemas as JSON, plus `checkBytes` for each, because a compiled
+ * check needs more memory than the text.
  */
 const keptBytesMax = 32 * 1_048_576;
 const checkBytes = 64 * 1024;
 
 const options: Options = {
   strict: false,
-  // Otherwise the dialect's own schema would be compiled too, only to find the same errors as the compiler.
+  // Otherwise the dialect's own schema would be compiled too, only to find errors that the compiler finds anyway.
   meta: false,
   validateSchema: false,
   validateFormats: false,
@@ -53,7 +60,7 @@ interface CachedSchema {
   late: number;
 }
 
-/** One instance per process. */
+/** Creates the check. There is one instance per process. */
 export function createSchemaProblem(within: WithinMs = createTimeBound()): SchemaProblem {
   const keptOf = createStore();
   return (schema, value, whole) => {
@@ -72,7 +79,7 @@ export function createSchemaProblem(within: WithinMs = createTimeBound()): Schem
 
 /** Evicts the least recently used entries. */
 function createStore(): (schema: Schema) => CachedSchema {
-  // The runs of a workspace have copies of the same schema.
+  // The runs of a workspace have separate copies of the same schema. `byContent` finds the one check for all copies.
   const bySchema = new WeakMap<Schema, CachedSchema>();
   const byContent = new Map<string, CachedSchema>();
   let bytes = 0;
@@ -97,7 +104,7 @@ function createStore(): (schema: Schema) => CachedSchema {
   };
 }
 
-/** Null for a schema that no dialect accepts, or that is too complex. */
+/** Returns null for a schema that no dialect accepts, or that is too complex. */
 function compile(schema: Schema): ValidateFunction | null {
   if (isIntricate(schema)) return null;
   // An asynchronous check would return a promise, which cannot be used here.
@@ -121,14 +128,16 @@ function isIntricate(schema: Schema): boolean {
   return false;
 }
 
-/** The error belongs to another realm, so it is not an instance of our `Error`. */
+/**
+ * Whether the error is a timeout. It comes from another realm of JavaScript, so it is not an instance of our `Error`.
+ */
 const isLate = (error: unknown): boolean =>
   typeof error === 'object' && error !== null && 'code' in error && error.code === 'ERR_SCRIPT_EXECUTION_TIMEOUT';
 
 const problemsMax = 10;
 const wordsMax = 2_000;
 
-/** Describes the errors for the model, without quoting its values. `whole`: the name of the value. */
+/** Describes the errors for the model, without quoting the checked values. `whole`: the name of the value. */
 function wordsFor(errors: readonly ErrorObject[], whole: string): string {
   const told = errors.filter(saysSomething).slice(0, 10 * problemsMax);
   const said = [...new Set(told.map((error) => schemaWords(error, whole)))];
@@ -136,5 +145,5 @@ function wordsFor(errors: readonly ErrorObject[], whole: string): string {
   return `${said.slice(0, problemsMax).join('; ').slice(0, wordsMax)}${more}` || `${whole} must be another, by the schema`;
 }
 
-/** An error of `if` only says that one of its branches failed. */
+/** Whether the error says what is wrong. An error of `if` only says that one of its branches failed. */
 const saysSomething = ({ keyword }: ErrorObject): boolean => keyword !== 'if';

@@ -2,7 +2,10 @@
 // process's only thread for at most `ms`. Then it is interrupted.
 import { type Context, createContext, Script } from 'node:vm';
 
-/** Throws what `work` throws, or Node's ERR_SCRIPT_EXECUTION_TIMEOUT. `work` must not leave shared state incomplete. */
+/**
+ * Throws what `work` throws, or Node's ERR_SCRIPT_EXECUTION_TIMEOUT. `work` can be interrupted at any point, so it must
+ * not leave shared state incomplete.
+ */
 export type WithinMs = <T>(ms: number, work: () => T) => T;
 
 export function createTimeBound(): WithinMs {

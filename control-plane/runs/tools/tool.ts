@@ -1,4 +1,4 @@
-// The interface between the loop and a tool: a tool of a registered MCP server, or another agent.
+// Defines the interface between the loop and a tool: a tool of a registered MCP server, or another agent.
 
 export interface RunTool {
   /** `<server>.<tool>`, or `agents.<name>` for another agent. Policy and the audit log use this name. */
@@ -8,7 +8,7 @@ export interface RunTool {
 }
 
 export interface ToolResult {
-  /** JSON: the content that the server answered, without content that models cannot read. */
+  /** A JSON value: the content of the server's answer, without content that models cannot read. */
   readonly output: unknown;
   readonly isError: boolean;
 }
@@ -17,17 +17,17 @@ export interface ToolResult {
 export interface Toolbox {
   readonly tools: readonly RunTool[];
   /**
-   * Why that tool must not be called any more, in words: its server has changed or was removed since the run began.
-   * Null: it may be called.
+   * Returns why the tool must not be called any more, in words: its server has changed or was removed since the run
+   * began. Null: it may be called.
    */
   gone(name: string): string | null;
-  /** Rejects only with the signal's reason. A failure of a server is a result that describes it. */
+  /** Rejects only with the signal's reason. If a server fails, resolves with a result that describes the failure. */
   call(name: string, input: unknown, context: ToolContext): Promise<ToolResult>;
   close(): Promise<void>;
 }
 
 export interface ToolContext {
   readonly signal: AbortSignal;
-  /** The headers of trace context for the request: `traceparent`, `tracestate`; empty without telemetry. */
+  /** The trace headers for the request: `traceparent`, `tracestate`; empty without telemetry. */
   readonly trace: Readonly<Record<string, string>>;
 }

@@ -1,5 +1,5 @@
-// The tools that the agent of one run can call, by the names that its model knows: tools of the workspace's servers,
-// and other agents.
+// Combines the tools that the agent of one run can call, by the names that its model knows: tools of the workspace's
+// servers, and other agents.
 import { nameProblem } from '@tollgate/proto/contract';
 import type { ToolCall } from '@tollgate/sidecar/engine';
 import { isObject } from '@tollgate/proto/shape';
@@ -13,14 +13,14 @@ import type { RunTool, Toolbox, ToolContext, ToolResult } from './tool.ts';
 
 export interface WorkbenchDeps {
   readonly aliases: (names: readonly string[]) => Aliases;
-  /** How a call's arguments violate the tool's schema, in words for the model; null: no problem. */
+  /** Returns how a call's arguments violate the tool's schema, in words for the model; null: no problem. */
   readonly argumentsProblem: (schema: RunTool['inputSchema'], input: unknown) => string | null;
 }
 
 export interface Workbench {
-  /** The tools that policy allows this caller to call now. */
+  /** Returns the tools that policy allows this caller to call now. */
   offered(governed: Pick<GovernedAgentRun, 'offers'>): readonly OfferedTool[];
-  /** Reads the model's request into the form that is decided. */
+  /** Converts a call that the model requested to the form on which policy decides. */
   read(call: RequestedCall, reading: ReadingRules): ReadCall;
   /** Rejects only with the signal's reason. */
   call(name: string, input: unknown, context: ToolContext): Promise<ToolResult>;
@@ -31,33 +31,36 @@ interface ReadingRules {
   readonly governed: Pick<GovernedAgentRun, 'isHarmless'>;
   /** The tools that were offered to the model for the reply with this call. */
   readonly offered: readonly OfferedTool[];
-  /** The reply was cut off, and this is the last call in it. */
+  /** Whether the reply was cut off and this is the last call in it. */
   readonly cutOff: boolean;
 }
 
 export interface ReadCall {
   readonly call: ToolCall;
-  /** An addition to the words of a denial, for the model only: how to correct the call. Null: no hint. */
+  /**
+   * A text that is added to the words of a denial, for the model only. It says how to correct the call. Null: no hint.
+   */
   readonly hint: Hint | null;
 }
 
 export interface Hint {
-  /** One hint of each kind is enough for a round, because it may be long. */
+  /** A round gets at most one hint of each kind, because a hint may be long. */
   readonly kind: 'tools' | 'arguments';
   readonly text: string;
 }
 
-/** Other agents as tools; they have the same form as a toolbox. */
+/** The tools that are other agents. They have the same form as a toolbox. */
 export interface AgentTools extends Pick<Toolbox, 'tools' | 'call'> {
   /**
-   * Why nothing can be delegated to the agent of that name, which is not a tool here, in words. Null when there is no
-   * such agent, or when the reason is another.
+   * Returns why nothing can be delegated to the agent with this tool name, in words. The reason is its chain or its
+   * model. Null when there is no such agent, when it is offered as a tool, or when there is another reason.
    */
   refusal(name: string): string | null;
 }
 
 export function createWorkbench(deps: WorkbenchDeps, toolbox: Toolbox, agents: AgentTools): Workbench {
-  // A server registered with the agents' prefix, before that was forbidden, contributes no tools.
+  // The agents' prefix is reserved. A server that was registered with this prefix before it was reserved contributes no
+  // tools.
   const tools = [...toolbox.tools.filter(({ name }) => !name.startsWith(agentsPrefix)), ...agents.tools];
   const byName = new Map(tools.map((tool) => [tool.name, tool]));
   const aliases = deps.aliases([...byName.keys()]);
@@ -97,7 +100,7 @@ const malformed = (tool: string, input: unknown, words: string): ToolCall => ({ 
 const argumentsHint: Hint = { kind: 'arguments', text: shownAgainAs };
 const namesMax = 50;
 
-/** The tools of the server that the model seems to mean come first. */
+/** Returns a hint with the names of the tools. The tools of the server that the model probably means come first. */
 function namesHint(alias: string, offered: readonly OfferedTool[]): string {
   if (offered.length === 0) return 'There are no tools to call.';
   const server = /^[A-Za-z0-9-]+/.exec(alias)?.[0] ?? '';
@@ -121,8 +124,8 @@ function unknownCall(alias: string, input: unknown, { governed, agents }: Judges
 }
 
 /**
- * Returns a name that the model invented, if it can be stored in an entry. It may contain anything that the model was
- * told.
+ * Returns the name that the model invented, or `unknown` if the name must not be stored in an entry. The name may
+ * contain anything that the model was told.
  */
 function unknownName(alias: string, governed: Pick<GovernedAgentRun, 'isHarmless'>): string {
   const name = alias.replace('__', '.');

@@ -4,7 +4,7 @@ import { readOperation } from '../../access/operation.ts';
 
 interface SidecarQuery {
   readonly limit: number;
-  /** `next` of the previous page, parsed. */
+  /** The parsed `next` of the previous page; null: the first page. */
   readonly after: SidecarPosition | null;
 }
 
@@ -13,7 +13,7 @@ interface SidecarPage extends SidecarList {
   readonly next?: string;
 }
 
-/** Lists connected sidecars first, by name, and then those that have left recently. */
+/** Lists connected sidecars first, by name, and then the sidecars that have left recently. */
 export const listSidecars = readOperation('sidecar.read', async ({ pool }, actor, { limit, after }: SidecarQuery): Promise<SidecarPage> => {
   const found = await listStored(pool, actor.workspaceId, { limit: limit + 1, after });
   const sidecars = found.sidecars.slice(0, limit);

@@ -1,6 +1,6 @@
-// Tracks which sidecars are connected to this control plane, and their state. It is kept in memory and written in
-// batches, so that all control planes can read it. Whatever a sidecar sends, it costs the database only a part of one
-// statement every two seconds.
+// Tracks which sidecars are connected to this control plane, and their state. The list is kept in memory and written to
+// the database in batches, so that all control planes can read it. Whatever a sidecar sends, it costs the database only
+// a part of one statement every two seconds.
 //
 // For each start of a sidecar, only its newest stream counts. States of a stream: changed (will be written with the
 // next batch), written, and left. A stream that has left is written once more if it was written before, and then
@@ -36,7 +36,10 @@ type EnteringSidecar = Pick<SidecarSeen, 'workspaceId' | 'keyId' | 'sidecarId' |
 
 export interface Roster {
   enters(sidecar: EnteringSidecar): ConnectedSidecar;
-  /** The number of sidecars connected here, by how far they are behind. */
+  /**
+   * Returns the number of sidecars that are connected to this control plane, by how far they are behind the newest
+   * revision.
+   */
   countByLag(newestOf: (workspaceId: number) => RevisionName | null): ReadonlyMap<Lag, number>;
   /** Writes everything that is not written yet. `close` and tests call it. */
   write(): Promise<void>;
@@ -54,7 +57,7 @@ interface RosterDeps extends Pick<OperationDeps, 'pool' | 'random'> {
 
 interface RosterEntry {
   seen: SidecarSeen;
-  /** When it was last written, by `now`; null: never. */
+  /** When this entry was last written, by the clock `now`; null: never. */
   writtenAt: number | null;
   changed: boolean;
 }
@@ -68,7 +71,7 @@ const newestOf = (of: readonly RosterEntry[]): readonly RosterEntry[] => [
 ];
 
 const writeEveryMs = 2_000;
-/** Rows in one statement, so that no statement takes long. */
+/** The maximum number of rows in one statement, so that no statement takes long. */
 const atOnce = 1_000;
 
 /** `name` identifies this control plane for people. `everyMs` is the interval between automatic writes. */
@@ -81,7 +84,7 @@ class WrittenRoster implements Roster {
   readonly #present = new Map<string, RosterEntry>();
   /** Sidecars that have left and that have a row in the database. */
   #gone: RosterEntry[] = [];
-  /** Workspaces that a sidecar has left since the rows of departed sidecars were last counted. */
+  /** Workspaces in which a sidecar has disconnected since the rows of departed sidecars were last counted. */
   #crowded = new Set<number>();
   readonly #closing = new AbortController();
   #lastWrite = Promise.resolve();
@@ -178,8 +181,8 @@ class WrittenRoster implements Roster {
   async #writeDue(): Promise<void> {
     const leaving = this.#gone;
     this.#gone = [];
-    // A sidecar that has returned counts with its newer stream, because a statement can contain each start of a sidecar
-    // only once.
+    // If a sidecar has left and returned, only its newer stream is written, because a statement can contain each start
+    // of a sidecar only once.
     const due = newestOf([...leaving, ...[...this.#present.values()].filter((known) => this.#isDue(known))]);
     for (let at = 0; at < due.length; at += atOnce)
       await this.#writeBatch(due.slice(at, at + atOnce)).catch((error: unknown) => {
@@ -196,7 +199,7 @@ class WrittenRoster implements Roster {
   async #writeBatch(batch: readonly RosterEntry[]): Promise<void> {
     for (const known of batch) {
       known.changed = false;
-      // This also applies if the write fails, because then it is unknown whether it was written.
+      // This is set before the write, because after a failed write it is unknown whether the row was written.
       known.writtenAt ??= Number.NEGATIVE_INFINITY;
     }
     const rows = batch.map(({ seen }) => seen);
@@ -209,9 +212,10 @@ class WrittenRoster implements Roster {
     for (const known of batch) known.writtenAt = this.#deps.now();
   }
 
-  /** Deletes the oldest rows of departed sidecars, in workspaces that a sidecar has left. */
+  /** Deletes the oldest rows of departed sidecars, in the workspaces in which a sidecar has disconnected. */
   async #deleteGone(): Promise<void> {
-    // A sidecar that leaves in the meantime is possibly not among the rows that the statement counts.
+    // A sidecar that leaves during the statement may not be among the rows that the statement counts. Its workspace is
+    // checked again at the next write.
     const counted = this.#crowded;
     this.#crowded = new Set();
     for (const workspaceId of counted) {

@@ -1,4 +1,4 @@
-// Derives from the scopes of a key which sidecars can use it. Pure.
+// Decides, from the scopes of a key, which forms of sidecar can use the key, and for which subject. Pure.
 import { hasScope } from '@tollgate/proto/contract';
 
 export type Form = 'process' | 'library';
@@ -7,10 +7,13 @@ interface KeyScopes {
   readonly scopes: readonly string[];
 }
 
-/** A process decides for every caller, and holds the hashes of all keys. A library is part of one agent. */
+/**
+ * Returns whether a sidecar of this form can use the key. A process decides for every caller, and holds the hashes of
+ * all keys. A library is part of one agent.
+ */
 export const mayServe = ({ scopes }: KeyScopes, form: Form): boolean =>
   hasScope(scopes, form === 'process' ? 'sidecar.sync' : 'sidecar.library');
 
-/** The only subject for which its sidecars can act; null: any. */
+/** Returns the only subject for which sidecars with this key can act. Null: they can act for any subject. */
 export const onlySubOf = ({ scopes, sub }: KeyScopes & { readonly sub: string }): string | null =>
   hasScope(scopes, 'sidecar.sync') || hasScope(scopes, 'govern.impersonate') ? null : sub;

@@ -1,14 +1,14 @@
-// A sidecar as operators see it, and what it can report about itself. All of it is reported by the sidecar and not
-// verified. Pure.
+// Defines a sidecar as operators see it, and what it can report about itself. Only the form of the reported values is
+// checked, not whether they are true. Pure.
 import { bounds, capabilitiesProblem, nameProblem, ownText, type RevisionName } from '@tollgate/proto/contract';
 import { isInstant } from '../../base/instant.ts';
 
-/** The status that a sidecar reports. Counts start with its process. */
+/** The status that a sidecar reports. `unrecorded` and `outageDecisions` count from the start of its process. */
 export interface SidecarStatus {
-  /** Unacknowledged records on disk. */
+  /** The number of records on disk that the control plane has not acknowledged. */
   readonly spoolRecords: number;
   readonly spoolBytes: number;
-  /** The time since the oldest of them was written. */
+  /** The time since the oldest unacknowledged record was written. */
   readonly spoolAgeMs: number;
   /**
    * Decisions whose entries could not be written. Their calls were denied, or continued if the workspace permits that.
@@ -28,7 +28,7 @@ export interface SidecarNack {
   readonly at: Date;
 }
 
-/** One start of a sidecar, on its last known stream. */
+/** What is known about one start of a sidecar, from its latest stream. */
 export interface SidecarSeen {
   readonly workspaceId: number;
   readonly keyId: string;
@@ -39,29 +39,36 @@ export interface SidecarSeen {
   /** The control plane to which it is connected. */
   readonly controlPlane: string;
   readonly connectedAt: Date;
-  /** Null: it is connected, as far as that control plane knows. */
+  /** The time at which the sidecar disconnected. Null: it is connected, as far as `controlPlane` knows. */
   readonly leftAt: Date | null;
-  /** The revision that it reports as held. */
+  /** The revision of the policy that the sidecar holds, according to its own report. */
   readonly held: RevisionName | null;
   readonly lastNack: SidecarNack | null;
   readonly status: SidecarStatus | null;
-  /** As in its hello. */
+  /** The capabilities that the sidecar named in its hello. */
   readonly capabilities: readonly string[];
 }
 
-/** The same, as read from the database. */
+/** A sidecar as it is read from the database, for the list of sidecars. */
 export interface ListedSidecar extends Omit<SidecarSeen, 'workspaceId' | 'streamId' | 'leftAt' | 'capabilities'> {
-  /** Capabilities that this database needs and the sidecar lacks. Rules that use them are sent to it as denials. */
+  /**
+   * Capabilities that the policies in this database need and the sidecar lacks. Rules that use one of them are sent to
+   * the sidecar as denials.
+   */
   readonly lacks: readonly string[];
   readonly connected: boolean;
   readonly lastSeen: Date;
   /**
-   * How far it is behind the newest revision; null if it holds nothing, or a revision that this database never made.
+   * How far the sidecar is behind the newest revision. Null: it holds no revision, or one that this database never
+   * made.
    */
   readonly lag: { readonly revisions: number; readonly seconds: number } | null;
 }
 
-/** The position of a sidecar in the list: connected ones first, by name, and within a name the latest first. */
+/**
+ * The position of a sidecar in the list. Connected sidecars come first. They are sorted by name, and those with the
+ * same name by connection time, the latest first.
+ */
 export type SidecarPosition = Pick<ListedSidecar, 'connected' | 'sidecarId' | 'connectedAt' | 'bootId' | 'keyId'>;
 
 export const sidecarCursorOf = ({ connected, sidecarId, connectedAt, bootId, keyId }: SidecarPosition): string =>
@@ -77,19 +84,19 @@ export function parseSidecarCursor(text: string): SidecarPosition | null {
 
 /** How often a control plane reports that a sidecar is still connected, and how long this report is valid. */
 export const presence = { refreshMs: 15_000, believedMs: 45_000 } as const;
-/** How many sidecars that have left are kept for each workspace, and for how long. */
+/** How many disconnected sidecars are kept for each workspace, and for how many days. */
 export const sidecarBounds = { left: 1_000, leftDays: 7 } as const;
 
 const idForm = /^[\w.:-]{1,100}$/;
 
-/** What is wrong with a hello, in words for its operator; null: nothing. */
+/** Returns the problem with a hello, in words for the sidecar's operator. Null: there is no problem. */
 export function helloProblem({ sidecarId, bootId, held, heldHash, capabilities }: ClaimedHello): string | null {
   const named = nameProblem(sidecarId);
   if (named !== null) return `hello.sidecar_id ${named}`;
   const unnamed = capabilitiesProblem(capabilities);
   if (unnamed !== null) return unnamed;
   if (!idForm.test(bootId)) return 'hello.boot_id must be 1 to 100 letters, digits and . _ : -';
-  // The hash is held as long as the stream.
+  // The length is checked, because the hash stays in memory as long as the stream is open.
   if (heldHash.length !== 0 && heldHash.length !== hashBytes) return `hello.held_hash must be ${hashBytes} bytes, is ${heldHash.length}`;
   if (held == null) return null;
   if (!idForm.test(held.epoch)) return 'hello.held.epoch must be 1 to 100 letters, digits and . _ : -';
@@ -109,7 +116,7 @@ const hashBytes = 32;
 const counts = ['spoolRecords', 'spoolBytes', 'spoolAgeMs', 'unrecorded', 'outageDecisions', 'refusedSpools', 'refusedRecords'] as const;
 const versionForm = /^[\w.+-]{1,64}$/;
 
-/** What is wrong with a status; null: nothing. */
+/** Returns the problem with a status. Null: there is no problem. */
 export function statusProblem(status: SidecarStatus): string | null {
   const wrong = counts.find((name) => !Number.isSafeInteger(status[name]) || status[name] < 0);
   if (wrong !== undefined) return `status.${wrong} must be a count, is ${status[wrong]}`;
@@ -117,18 +124,24 @@ export function statusProblem(status: SidecarStatus): string | null {
 }
 
 const codeForm = /^[a-z_]{1,40}$/;
-/** The code of a refusal in a form that can be shown: a word, whatever the sidecar sends. */
+/**
+ * Returns the code of a refusal in a form that can be shown. Any code that is not a short lower-case word becomes
+ * `other`.
+ */
 export const nackCodeOf = (code: string): string => (codeForm.test(code) ? code : 'other');
 const unseemly = /[\p{Cc}\p{Cf}\p{Cs}]/gu;
 
-/** A refusal with a message that can be stored and shown. */
+/** Returns a refusal whose message can be stored and shown. */
 export const nackOf = (code: string, message: string, at: Date): SidecarNack => ({
   code: nackCodeOf(code),
   message: ownText(message.slice(0, bounds.nackMessageLength)).replaceAll(unseemly, '\uFFFD'),
   at,
 });
 
-/** Whether it sends its status more often than every `bounds.statusMs`. A few delayed messages may arrive at once. */
+/**
+ * Returns whether a sidecar sends its status more often than once per `bounds.statusMs`. A few extra messages are
+ * permitted, because delayed messages may arrive together.
+ */
 export const isTalkative = (statuses: number, elapsedMs: number): boolean => statuses > elapsedMs / bounds.statusMs + burst;
 
 const burst = 5;
@@ -137,10 +150,10 @@ export type Lag = '0' | '1' | '2-9' | '10+' | 'nothing';
 export const lags: readonly Lag[] = ['0', '1', '2-9', '10+', 'nothing'];
 
 /**
- * How far a sidecar is behind, as the metrics show it. A revision from another history counts as nothing: one of
- * another epoch, or one that is newer than the newest revision, for example after a backup was restored without
- * `tollgate restore`. This can also happen for a moment if another control plane has sent a revision that is not known
- * here yet.
+ * Returns how many revisions a sidecar is behind, as the metrics show it. `nothing`: it holds no revision, or a
+ * revision from another history. A revision is from another history if its epoch differs, or if it is newer than the
+ * newest revision. The second case happens after a backup was restored without `tollgate restore`. It also happens for
+ * a moment if another control plane has sent a revision that this one does not know yet.
  */
 export function lagOf(held: RevisionName | null, newest: RevisionName | null): Lag {
   if (held === null) return 'nothing';

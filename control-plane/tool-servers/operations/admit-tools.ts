@@ -1,5 +1,6 @@
-// Admits definitions of a server's tools as they were last discovered. An owner or admin admits what they have read in
-// the answers of this API, not what the server reports now. `If-Match` guarantees this.
+// Admits the last discovered definitions of a server's tools. An owner or admin admits the definitions that they have
+// read in the answers of this API. The server may report other definitions now, and `If-Match` guarantees that those
+// are not admitted.
 import { isServerName } from '@tollgate/proto/contract';
 import { accepted } from '../../base/refusal.ts';
 import { admit, parseAdmission } from '../rules/admission.ts';

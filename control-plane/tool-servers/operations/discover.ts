@@ -1,5 +1,5 @@
-// Asks tool servers for their tools, with a limit in this process. Each discovery uses a connection, or starts a
-// program, and needs memory for the answer.
+// Asks tool servers for their tools. The number of simultaneous discoveries in this process is limited: each one uses a
+// connection or starts a program, and needs memory for the answer.
 import { AppError } from '@tollgate/proto/contract';
 import { type Discover, type Discovery, discoverTools } from '../../runs/mcp/discover.ts';
 import type { Reach } from '../../runs/mcp/reach.ts';

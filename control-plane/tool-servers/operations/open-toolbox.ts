@@ -1,7 +1,6 @@
 // Opens the tools of a workspace's servers for one run, as they are registered when the run begins. If the workspace
-// pins definitions, only admitted tools are included. No server is contacted before the first call, and a server's
-// secrets are decrypted only then. A server is not called if the policy no longer contains it, or contains it with
-// another definition.
+// pins definitions, only admitted tools are included. No server is contacted and no secret is decrypted before the
+// first call. A server is not called if the policy no longer contains it, or contains it with another definition.
 import type { WorkspaceServer } from '../../workspaces/rules.ts';
 import { isAdmitted } from '../rules/admission.ts';
 import type { LinkedServer } from '../../runs/mcp/server-link.ts';
@@ -15,8 +14,8 @@ import { createSeats } from '../../base/turns.ts';
 import { openSecrets } from './tool-server-secrets.ts';
 
 /**
- * The maximum number of programs that runs have started as tool servers at the same time, for one workspace and for
- * this process.
+ * The maximum number of programs that run at the same time because runs started them as tool servers. `each`: for one
+ * workspace. `all`: for this process.
  */
 const programs = { each: 32, all: 128 } as const;
 
@@ -29,7 +28,10 @@ interface OpenToolboxDeps extends Pick<OperationDeps, 'pool' | 'reach' | 'sealer
   readonly schemaProblem: SchemaProblem;
 }
 
-/** One instance for the process. The caller that opens a toolbox must close it. */
+/**
+ * A process creates one instance, because the maximum number of programs is counted for each instance. The caller that
+ * opens a toolbox must close it.
+ */
 export function createOpenToolbox(deps: OpenToolboxDeps): OpenToolbox {
   const seats = createSeats<number>(programs);
   return async (workspaceId, enabledTools, held) => {

@@ -5,7 +5,10 @@ import { findToolServer, listToolServers as listStored } from '../store/tool-ser
 import type { Queryable } from '../../database/transaction.ts';
 import { readOperation } from '../../access/operation.ts';
 
-/** Throws `not_found`. The message is the same for a server of another workspace and for one that never existed. */
+/**
+ * Returns the server, or throws `not_found`. The message is the same for a server of another workspace and for one that
+ * never existed.
+ */
 async function requireToolServer(db: Queryable, workspaceId: number, name: string): Promise<ToolServer> {
   return (isServerName(name) ? await findToolServer(db, workspaceId, name) : null) ?? refuseMissing();
 }
@@ -14,7 +17,10 @@ export function refuseMissing(): never {
   throw notFound('there is no such tool server');
 }
 
-/** Sorted by name. The result never contains the values of headers and variables, or the schemas of tools. */
+/**
+ * Returns the servers, sorted by name. The result never contains the values of headers and variables, or the schemas of
+ * tools.
+ */
 export const listToolServers = readOperation(
   'tool-server.read',
   ({ pool }, actor): Promise<readonly ListedToolServer[]> => listStored(pool, actor.workspaceId),

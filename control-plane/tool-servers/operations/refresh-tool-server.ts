@@ -1,7 +1,7 @@
-// Asks a tool server for its tools again. If the server fails, the stored tools are kept. Scopes that its definition
-// names are kept, also for tools that the server no longer has, because the tools can return. If the workspace pins
-// definitions, a changed tool is not admitted automatically. Otherwise it is, so that a workspace that starts to pin
-// uses the last discovered definitions.
+// Asks a tool server for its tools again. If the server fails, the stored tools are kept. The scopes in the server's
+// definition are kept too, also for tools that the server no longer has, because these tools can return. If the
+// workspace pins definitions, a changed tool must be admitted explicitly. Otherwise all discovered tools are admitted.
+// So if the workspace starts to pin later, the last discovered definitions are the admitted ones.
 import { isServerName } from '@tollgate/proto/contract';
 import { conflict } from '../../base/refusal.ts';
 import { admissionOf } from '../rules/admission.ts';
@@ -14,7 +14,7 @@ import { openSecrets } from './tool-server-secrets.ts';
 
 interface Found {
   readonly name: string;
-  /** The revision of the definition with which the server was asked. */
+  /** The revision of the server when it was asked. If it has changed since then, the tools are not stored. */
   readonly asked: number;
   readonly tools: readonly DiscoveredTool[];
 }

@@ -1,5 +1,5 @@
-// Registers a tool server. All checks that do not need the server come first. Then the server is asked for its tools,
-// with no transaction open. Only a server that has answered is stored.
+// Registers a tool server. First, it makes all checks that do not need the server. Then it asks the server for its
+// tools, with no transaction open. A server that does not answer is not stored.
 
 import { accepted, conflict, refuseIfAny } from '../../base/refusal.ts';
 import { type DiscoveredTool, type ToolServerDefinition, toolServerBounds, undiscovered } from '../rules/tool-server.ts';

@@ -1,7 +1,7 @@
-// Periodic job of every control plane: seals with the first key of TOLLGATE_SECRET_KEY what an older key sealed. It
-// runs at the start, and each minute while there are several keys, because a control plane with an earlier
-// configuration may still seal with an older key. It logs what it did, when only the first key is needed, and what no
-// key can decrypt.
+// Periodic job of every control plane: encrypts again, with the first key of TOLLGATE_SECRET_KEY, the secrets that an
+// older key encrypted. It runs at the start. It also runs each minute while there are several keys, because a control
+// plane with an earlier configuration may still encrypt with an older key. It logs what it encrypted again, that only
+// the first key is needed, and which secrets no key can decrypt.
 import type { OperationDeps } from '../../access/operation.ts';
 import { reseal, type ResealCounts } from './reseal.ts';
 
@@ -10,11 +10,11 @@ interface Log {
   warn(fields: object, message: string): void;
 }
 
-/** Items above this number are counted but not named. */
+/** The log names at most this number of items. It counts all items. */
 const namedMax = 20;
 
 export function createResealChore({ pool, sealer, log }: Pick<OperationDeps, 'pool' | 'sealer'> & { readonly log: Log }) {
-  /** Null until the first check has run. */
+  /** The items that no key can decrypt. Null: no check has run yet. */
   let unopened: readonly string[] | null = null;
 
   const say = ({ toolServers, authorities }: ResealCounts, keys: number): void => {
@@ -41,7 +41,7 @@ export function createResealChore({ pool, sealer, log }: Pick<OperationDeps, 'po
       const isSettled = sealer?.keys === 1 && unopened?.length === 0;
       if (sealer !== null && !isSettled) say(await reseal({ pool, sealer }), sealer.keys);
     },
-    /** For `/readyz`: how many sealed items no key can decrypt. */
+    /** Returns, for `/readyz`, how many sealed items no key can decrypt. Empty: no such item is known. */
     problems: (): readonly string[] =>
       unopened === null || unopened.length === 0
         ? []

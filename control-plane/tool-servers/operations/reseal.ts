@@ -1,6 +1,6 @@
-// Seals everything in the database that is sealed with the first key of TOLLGATE_SECRET_KEY. Safe when two processes
-// run it at the same time: the second one finds nothing to do, and if another process has written a row in the
-// meantime, that row is kept.
+// Encrypts all sealed data in the database again with the first key of TOLLGATE_SECRET_KEY. Two processes may run it at
+// the same time: the second one finds nothing to do. A row that another process has written in the meantime is not
+// overwritten.
 import { listAuthorities, lockAuthorities, updateSealedKey } from '../../certificates/store.ts';
 import type { Sealer } from '../store/sealed.ts';
 import { listSealedServers, type SealedServer, updateSealedServers } from '../store/sealed-servers.ts';
@@ -12,7 +12,7 @@ import { toolServerPlace } from './tool-server-secrets.ts';
 type ResealDeps = Pick<OperationDeps, 'pool'> & { readonly sealer: Sealer };
 
 interface Kind {
-  /** How many were sealed again. */
+  /** The number of items that were sealed again. */
   readonly resealed: number;
   /** The items that no key can decrypt, in words. */
   readonly unopened: readonly string[];
@@ -29,7 +29,7 @@ export async function reseal(deps: ResealDeps): Promise<ResealCounts> {
   return { authorities: await resealAuthorities(deps), toolServers: await resealToolServers(deps) };
 }
 
-/** One transaction for each page. */
+/** Uses one transaction for each page of servers. */
 async function resealToolServers(deps: ResealDeps): Promise<Kind> {
   let all: Kind = { resealed: 0, unopened: [] };
   let after: SealedServer | null = null;

@@ -1,5 +1,6 @@
-// Encrypts and decrypts the secrets of a tool server for storage. They are bound to their workspace and to the server's
-// name and address. A row that was moved or redirected can therefore not be decrypted.
+// Encrypts and decrypts the secrets of a tool server for storage. The secrets are bound to their workspace and to the
+// server's name and address. If a row is moved to another workspace, or gets another name or address, its secrets can
+// no longer be decrypted.
 
 import { badRequest, conflict } from '../../base/refusal.ts';
 import { isObject } from '@tollgate/proto/shape';
@@ -12,13 +13,15 @@ interface Place {
   readonly target: Target;
 }
 
-/** The context for which the secrets are sealed. It is JSON, so two different places never have the same text. */
+/**
+ * Returns the context to which the secrets are bound. It is JSON, so two different contexts never have the same text.
+ */
 export function toolServerPlace({ workspaceId, name, target }: Place): string {
   const where = target.kind === 'url' ? [target.url] : [target.program, target.args];
   return JSON.stringify(['tool-server', workspaceId, name, target.kind, ...where]);
 }
 
-/** Null if there are no secrets. */
+/** Returns the encrypted secrets. Null: there are no secrets. */
 export function sealSecrets({ sealer }: Pick<OperationDeps, 'sealer'>, place: Place, secrets: Secrets): Uint8Array | null {
   if (Object.keys(secrets).length === 0) return null;
   if (sealer === null)

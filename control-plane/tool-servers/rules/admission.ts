@@ -1,5 +1,6 @@
-// The definitions that a server's tools must have if the workspace pins them (`toolDefinitions: "pinned"`): those that
-// an owner or admin has admitted, by registering the server or explicitly later.
+// Defines which definitions of a server's tools are admitted. If the workspace pins definitions (`toolDefinitions:
+// "pinned"`), only tools with an admitted definition can be used. An owner or admin admits definitions by registering
+// the server, or later explicitly.
 import { bounds } from '@tollgate/proto/contract';
 import { type Checked, isObject, type JsonSchema, list, problem, type Problem, record, text } from '@tollgate/proto/shape';
 import { type DiscoveredTool, toolServerBounds } from './tool-server.ts';
@@ -10,8 +11,8 @@ export type AdmittedTools = readonly (readonly [tool: string, digest: string])[]
 const byTool = ([a]: readonly [string, string], [b]: readonly [string, string]): number => (a < b ? -1 : a > b ? 1 : 0);
 
 /**
- * Admits all tools with their present definitions. Tools that were discovered before digests were stored cannot be
- * admitted.
+ * Returns the admission of all tools with their present definitions. Tools that were discovered before digests were
+ * stored cannot be admitted.
  */
 export const admissionOf = (tools: readonly DiscoveredTool[]): AdmittedTools =>
   tools.flatMap(({ name, digest }) => (digest === null ? [] : [[name, digest] as const])).toSorted(byTool);
@@ -29,10 +30,10 @@ const request = record(
   [],
 );
 
-/** The schema in the API document. */
+/** The schema of an admission request in the API document. */
 export const admitSchema: JsonSchema = request.schema;
 
-/** The tools to admit, as `<server>.<tool>`; null: all discovered tools. */
+/** Returns the tools to admit, as `<server>.<tool>`. Null: all discovered tools. */
 export function parseAdmission(body: unknown): Checked<readonly string[] | null> {
   const problems = request.check(body, '');
   if (problems.length > 0) return { problems };
@@ -41,8 +42,9 @@ export function parseAdmission(body: unknown): Checked<readonly string[] | null>
 }
 
 /**
- * The admitted definitions after this request. Tools that the server no longer has are kept, because they can return,
- * except if all tools are admitted at once.
+ * Returns the admitted definitions after this request. If the request names tools, the definitions of all other tools
+ * stay admitted, also of tools that the server no longer has, because these can return. If the request admits all tools
+ * at once (`wanted` is null), the definitions of tools that the server no longer has are removed.
  */
 export function admit(
   before: AdmittedTools,

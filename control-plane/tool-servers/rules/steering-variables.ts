@@ -1,6 +1,6 @@
-// Variables that can make a started program load other code, run another program, trust other servers or send its data
-// elsewhere. No such list is complete. A program of `TOLLGATE_TOOL_COMMANDS` is code that the operator trusts, whatever
-// other variables it receives.
+// Lists variables that can make a started program load other code, run another program, trust other servers or send its
+// data elsewhere. Such a list is never complete. Therefore a program may be in `TOLLGATE_TOOL_COMMANDS` only if the
+// operator trusts its code, whatever other variables it receives.
 
 const groups = {
   'the loader and the C library':
@@ -21,5 +21,5 @@ const forms = Object.values(groups)
   .map((name) => name.replace('*', '.*'));
 const steering = new RegExp(`^(?:${forms.join('|')})$`);
 
-/** `name`: in capital letters. */
+/** Returns whether the variable is in this list. `name` must be in capital letters. */
 export const isSteering = (name: string): boolean => steering.test(name);

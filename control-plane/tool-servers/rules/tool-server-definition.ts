@@ -1,4 +1,4 @@
-// Defines what a tool server's definition can contain, as far as it can be checked without the server.
+// Checks the definition of a tool server, as far as this is possible without the server.
 import {
   bounds,
   headerNameProblem,
@@ -25,7 +25,7 @@ import {
 } from '@tollgate/proto/shape';
 import { agentsServer, type Secrets, type Target, type ToolServerDefinition, toolServerBounds } from './tool-server.ts';
 
-/** The operator's settings. */
+/** What the operator permits for tool servers. */
 export interface ToolServerRules {
   /** Permits plain HTTP and addresses that are not public. */
   readonly allowPrivate: boolean;
@@ -39,8 +39,8 @@ function serverNameProblem(value: string): string | null {
 }
 
 /**
- * Capital letters only, and no leading `_`. This excludes names that other systems read in any case, and names that a
- * shell reads as a function.
+ * Permits capital letters, digits and `_`, with a letter at the start. This excludes names that other programs read in
+ * any case, and names that a shell reads as a function.
  */
 const envName = /^[A-Z][A-Z0-9_]{0,99}$/;
 
@@ -111,7 +111,10 @@ const definitionOf = (rules: ToolServerRules): Shape =>
 /** The schema of a definition in the API document. */
 export const toolServerSchema: JsonSchema = definitionOf({ allowPrivate: false, commands: [] }).schema;
 
-/** Why a registered server must not be called now, or null. The operator may have changed the permitted targets. */
+/**
+ * Returns why a registered server must not be called now. Null: it may be called. The operator may have changed the
+ * permitted targets since the registration.
+ */
 export function targetProblem(target: Target, rules: ToolServerRules): string | null {
   const [path, wrong] =
     target.kind === 'url'
@@ -120,7 +123,7 @@ export function targetProblem(target: Target, rules: ToolServerRules): string | 
   return wrong === null ? null : `${path} ${wrong}`;
 }
 
-/** All checks of a definition that are possible without the server. */
+/** Makes all checks of a definition that are possible without the server. */
 export function checkToolServer(body: unknown, rules: ToolServerRules): Checked<ToolServerDefinition> {
   const problems = [...definitionOf(rules).check(body, ''), ...contradictions(body)];
   if (problems.length > 0 || !isObject(body)) return { problems };

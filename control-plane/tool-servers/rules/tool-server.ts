@@ -6,17 +6,17 @@ import { cleanJson } from '../../base/clean-json.ts';
 import { isObject, type JsonSchema, problem, type Problem } from '@tollgate/proto/shape';
 
 /**
- * The agents to which a run can delegate tasks are called as tools of a server with this name. No other server can have
- * the name.
+ * The name of the server for delegation: each agent to which a run can delegate tasks is called as a tool of this
+ * server. No other server can have this name.
  */
 export const agentsServer = 'agents';
 
 export const toolServerBounds = {
   serversInWorkspace: 100,
   tools: 1_000,
-  /** One tool's description and schemas, as JSON. */
+  /** The maximum size of one tool's description and schemas, as JSON. */
   toolBytes: 64 * 1024,
-  /** All tools of a server. */
+  /** The maximum size of all tools of a server together. */
   toolsBytes: 1_048_576,
   secrets: 32,
   secretLength: 8_192,
@@ -26,7 +26,10 @@ export const toolServerBounds = {
   requiredScopes: 200,
 } as const;
 
-/** The address of a server, with the names of the additional values that it is sent. */
+/**
+ * The address or program of a server, with the names of the headers or environment variables that it additionally
+ * receives.
+ */
 export type Target = CompiledTarget;
 
 export type Secrets = Readonly<Record<string, string>>;
@@ -37,7 +40,7 @@ export type ToolScopes = readonly (readonly [tool: string, requiredScopes: reado
 export interface ToolServerDefinition {
   readonly name: string;
   readonly target: Target;
-  /** Values of `headers` or `env`. */
+  /** The values of the headers or environment variables that `target` names. */
   readonly secrets: Secrets;
   readonly scopes: ToolScopes;
 }
@@ -54,7 +57,7 @@ export interface DiscoveredTool {
    * digests were stored.
    */
   readonly digest: string | null;
-  /** The schema that it promises for `structuredContent`; absent: no promise. */
+  /** The schema that the tool promises for `structuredContent`. Absent: the tool promises none. */
   readonly outputSchema?: JsonSchema;
 }
 
@@ -64,7 +67,7 @@ export interface RegisteredToolServer {
   readonly scopes: ToolScopes;
   /** Digests of the admitted definitions, by tool name without the server's name, sorted. */
   readonly admitted: readonly (readonly [tool: string, digest: string])[];
-  /** The revision of its last write. */
+  /** The revision of the workspace at the last write of this server. */
   readonly revision: number;
   readonly discoveredAt: Date;
   readonly createdAt: Date;
@@ -74,18 +77,18 @@ export interface ToolServer extends RegisteredToolServer {
   readonly tools: readonly DiscoveredTool[];
 }
 
-/** A server as it is listed with others. A tool's schema is included only if this server is requested. */
+/** A server in a list of servers. It contains no schemas of tools. A request for a single server returns them. */
 export interface ListedToolServer extends RegisteredToolServer {
   readonly tools: readonly Pick<DiscoveredTool, 'name' | 'description' | 'digest'>[];
 }
 
-/** Scopes in a definition for tools that its server does not have. */
+/** Returns a problem for each tool that the definition gives scopes but that the server does not have. */
 export const undiscovered = ({ scopes }: Pick<ToolServerDefinition, 'scopes'>, tools: readonly DiscoveredTool[]): readonly Problem[] =>
   scopes
     .filter(([tool]) => !tools.some(({ name }) => name === tool))
     .flatMap(([tool]) => problem(childPath('tools', tool), 'is not a tool that the server has'));
 
-/** The tools that a server listed, or what is wrong with them. */
+/** Returns the tools that a server listed, or the problem with the list. */
 export function checkTools(
   server: string,
   listed: readonly unknown[],

@@ -1,5 +1,5 @@
-// The sealed secrets of tool servers of all workspaces. They are read page by page, and replaced only if they have not
-// changed in the meantime.
+// Reads and replaces the sealed secrets of tool servers, for all workspaces. They are read page by page, and replaced
+// only if they have not changed in the meantime.
 import type pg from 'pg';
 import type { Target } from '../rules/tool-server.ts';
 import { targetFromRow } from './tool-servers.ts';
@@ -22,7 +22,7 @@ interface SealedRow {
   readonly sealed: Buffer;
 }
 
-/** The first servers after `after`, in a stable order; null: from the beginning. */
+/** Returns the next servers after `after`, in a stable order. Null: starts from the beginning. */
 export async function listSealedServers(
   db: Queryable,
   after: Pick<SealedServer, 'workspaceId' | 'name'> | null,
@@ -34,14 +34,17 @@ export async function listSealedServers(
   return rows.map((row) => ({ workspaceId: Number(row.workspace_id), name: row.name, target: targetFromRow(row), sealed: row.sealed }));
 }
 
-/** Returns how many rows were still unchanged. Changed rows are not modified. */
+/**
+ * Replaces the secrets in rows that have not changed since they were read. Returns the number of these rows. Changed
+ * rows are not modified.
+ */
 export async function updateSealedServers(
   client: pg.PoolClient,
   changes: readonly (SealedServer & { readonly resealedBytes: Uint8Array })[],
 ): Promise<number> {
   const workspaceIds = changes.map(({ workspaceId }) => workspaceId);
-  // Every write locks the workspace first. The same order here prevents deadlocks with writes and with other processes
-  // that seal again.
+  // Every write locks the workspace first. This code locks in the same order, which prevents deadlocks with writes and
+  // with other processes that encrypt again.
   await client.query('select from workspace where id = any($1::bigint[]) order by id for no key update', [workspaceIds]);
   const { rowCount } = await client.query(
     `update tool_server set sealed = changed.resealed_bytes

@@ -1,20 +1,23 @@
-// Encrypts secrets of tenants with the operator's keys before they reach the database. The first key seals, and each
-// key can decrypt, so that keys can be replaced. A secret that is sealed for one context cannot be decrypted for
-// another, because the context is authenticated together with the secret.
+// Encrypts secrets of tenants with the operator's keys before they reach the database. The first key encrypts, and
+// every key can decrypt, so that the operator can replace keys. A secret is encrypted for one context and cannot be
+// decrypted for another, because the context is authenticated together with the secret.
 import { createCipheriv, createDecipheriv, hkdfSync } from 'node:crypto';
 import type { RandomBytes } from '../../access/rules/key.ts';
 
 export interface Sealer {
   /** The number of keys with which it can decrypt. */
   readonly keys: number;
-  /** `nonce ‖ tag ‖ ciphertext`. */
+  /** Returns `nonce ‖ tag ‖ ciphertext`. `place`: the context to which the secret is bound. */
   seal(text: string, place: string): Uint8Array;
-  /** Null if the secret was not sealed with one of the keys, was sealed for another context, or was changed. */
+  /**
+   * Returns the secret. Null: it was not sealed with one of the keys, was sealed for another context, or was changed.
+   */
   open(sealed: Uint8Array, place: string): string | null;
   /**
-   * Seals the same text with the first key. If the first key has already sealed it, the input is returned. The nonce
-   * stays the same: all control planes compute the same bytes, and code that compares nonces sees no change. No key
-   * uses one nonce for two different texts. Null under the same conditions as `open`.
+   * Encrypts the same secret again with the first key. If the first key has already encrypted it, the input is
+   * returned. The nonce stays the same. So all control planes compute the same bytes, and code that compares nonces
+   * sees no change. This is safe, because no key uses one nonce for two different texts. Null: the secret cannot be
+   * decrypted, as in `open`.
    */
   reseal(sealed: Uint8Array, place: string): Uint8Array | null;
 }
@@ -53,7 +56,7 @@ function encrypt(key: Uint8Array, { text, place, nonce }: SealInput): Uint8Array
   return Buffer.concat([nonce, cipher.getAuthTag(), ciphertext]);
 }
 
-/** Decrypts with the first key that fits. */
+/** Decrypts with the first key that fits. Null: no key fits. */
 function decrypt(keys: readonly Uint8Array[], sealed: Uint8Array, place: string): string | null {
   const nonce = sealed.subarray(0, nonceBytes);
   const tag = sealed.subarray(nonceBytes, nonceBytes + tagBytes);
@@ -63,7 +66,7 @@ function decrypt(keys: readonly Uint8Array[], sealed: Uint8Array, place: string)
     try {
       return Buffer.concat([decipher.update(sealed.subarray(nonceBytes + tagBytes)), decipher.final()]).toString('utf8');
     } catch {
-      // It was sealed with another key, or with an unknown key.
+      // This key cannot decrypt it, so the next key is tried.
     }
   }
   return null;

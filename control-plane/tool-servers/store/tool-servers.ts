@@ -27,13 +27,14 @@ interface ToolServerRow extends RegisteredRow {
 const columns = 'name, url, program, args, secret_names, scopes, admitted, revision, discovered_at, created_at';
 
 /**
- * SQL: identifies the definition. The value does not change when the server is asked for its tools again, or when the
- * secrets are sealed with another key. No other definition has the same value. The nonce represents all sealed secrets.
+ * SQL: a digest that identifies the definition. It does not change when the server is asked for its tools again, or
+ * when the secrets are encrypted with another key. Two different definitions never have the same digest. The sealed
+ * secrets are included by their nonce, which stays the same when another key encrypts them.
  */
 const definition = `encode(sha256(convert_to(
   json_build_array(url, program, args, secret_names, encode(substring(sealed for 12), 'hex'))::text, 'UTF8')), 'hex') as definition`;
 
-// `rules` has checked the values before they were written.
+// The code in `rules` has checked the values before they were written.
 const areListedTools = (value: unknown): value is ListedToolServer['tools'] => Array.isArray(value) && value.every(isObject);
 const areTools = (value: unknown): value is readonly (Omit<DiscoveredTool, 'digest'> & Partial<DiscoveredTool>)[] =>
   Array.isArray(value) && value.every(isObject);
@@ -65,7 +66,7 @@ const registeredFromRow = (row: RegisteredRow): RegisteredToolServer => ({
   createdAt: row.created_at,
 });
 
-/** Sorted by name. The tools are listed without their schemas. */
+/** Returns the servers, sorted by name. The tools are listed without their schemas. */
 export async function listToolServers(db: Queryable, workspaceId: number): Promise<readonly ListedToolServer[]> {
   const { rows } = await db.query<ToolServerRow>(
     `select ${columns}, (
@@ -103,8 +104,8 @@ export async function findSealedToolServer(
 }
 
 /**
- * The servers whose tools a key of a list such as `enabledTools` can match, with all their tools and their sealed
- * secrets, sorted by name.
+ * Returns the servers whose tools can match a key of a list such as `enabledTools`, sorted by name. Each server is
+ * returned with all its tools and its sealed secrets.
  */
 export async function listSealedToolServers(
   db: Queryable,
@@ -137,8 +138,8 @@ export async function countToolServers(db: Queryable, workspaceId: number): Prom
 }
 
 /**
- * The servers as policy uses them: their address, the scopes that their tools require, and the admitted definitions.
- * Lists servers with these names, or all servers.
+ * Returns the servers as policy uses them: their address, the scopes that their tools require, and the admitted
+ * definitions. `names`: null for all servers.
  */
 export async function listWorkspaceServers(
   db: Queryable,
@@ -213,7 +214,7 @@ export async function updateAdmitted(
   ]);
 }
 
-/** False if no server has that name. */
+/** Returns false if no server has that name. */
 export async function deleteToolServer(db: Queryable, workspaceId: number, name: string): Promise<boolean> {
   const { rowCount } = await db.query('delete from tool_server where workspace_id = $1 and name = $2', [workspaceId, name]);
   return rowCount === 1;

@@ -15,7 +15,7 @@ export interface NewWorkspace {
   readonly owner: { readonly uid: string; readonly email: string };
 }
 
-/** Creates the workspace with its owner and the owner's key of all scopes. The key is shown only once. */
+/** Creates the workspace with its owner and the owner's key, which has all scopes. The key is shown only once. */
 export function createWorkspace(
   deps: Pick<OperationDeps, 'pool' | 'clock' | 'random'>,
   input: NewWorkspace,
@@ -27,7 +27,7 @@ export function createWorkspace(
   });
 }
 
-/** Runs in the caller's transaction. */
+/** Creates the workspace in the caller's transaction. */
 export async function foundWorkspace(
   deps: Pick<OperationDeps, 'clock' | 'random'>,
   client: pg.PoolClient,

@@ -1,5 +1,5 @@
-// The emergency brake. Every call of a frozen workspace is denied before any rule is applied. The change reaches
-// sidecars as fast as a push.
+// Freezes and unfreezes a workspace, for emergencies. Every call of a frozen workspace is denied before any rule is
+// applied. The change reaches sidecars as fast as any other change of the policy.
 import type { Action } from '../../access/rules/access.ts';
 import { setFrozen } from '../store/workspaces.ts';
 import { writeOperation } from '../../access/operation.ts';

@@ -1,4 +1,4 @@
-// For the operator, who is not a member of any workspace.
+// Lists all workspaces. This is for the operator, who is not a member of any workspace.
 import { listWorkspaces as listStored, type Workspace } from '../store/workspaces.ts';
 import type { OperationDeps } from '../../access/operation.ts';
 

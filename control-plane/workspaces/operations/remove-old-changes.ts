@@ -1,13 +1,16 @@
 // Periodic job of every control plane: deletes records of changes that are so old that no sidecar should still need
-// them. A sidecar that does need them receives the whole state. Safe when two processes run it at the same time. It
-// handles one workspace after the other, because writes of a workspace wait for it.
+// them. A sidecar that does need them receives the whole state. Two processes may run it at the same time. It handles
+// one workspace after the other, because writes of a workspace must wait while its records are deleted.
 import { deleteOldChanges } from '../store/workspace-changes.ts';
 import { listWorkspaces } from '../store/workspaces.ts';
 import type { OperationDeps } from '../../access/operation.ts';
 
 interface ChangeRetention {
   readonly revisions: number;
-  /** For a workspace where this many keys changed in fewer revisions. */
+  /**
+   * The maximum number of records that are kept for a workspace. It applies if this many keys changed in fewer than
+   * `revisions` revisions.
+   */
   readonly keys: number;
 }
 

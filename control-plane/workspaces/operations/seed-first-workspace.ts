@@ -1,5 +1,6 @@
 // Prepares an empty database at the first start: an epoch, a workspace, its owner and the owner's key. Every start
-// calls this, and all later starts find it done. If two replicas start at the same time, it is done once.
+// calls this code, and does nothing if the database is already prepared. If two replicas start at the same time, only
+// one of them prepares the database.
 import { hashKey, parseKey } from '@tollgate/proto/contract';
 import { makeSecret, secretOf } from '../../access/rules/key.ts';
 import { insertDeployment, lockStart, readDeployment } from '../../database/deployment.ts';
@@ -16,7 +17,7 @@ export interface FirstWorkspace {
 }
 
 export type SeedResult =
-  /** `key`: generated here and to be printed once; null if the operator has provided it. */
+  /** `key`: the new key, which must be printed once. Null: the operator has provided the key. */
   | { readonly kind: 'created'; readonly workspace: string; readonly key: string | null }
   | { readonly kind: 'present' }
   /** The program must not start, for this reason. */

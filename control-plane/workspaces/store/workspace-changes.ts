@@ -1,5 +1,5 @@
-// Reads which entries each revision may have changed. Triggers write this (migration 0018), in the transaction of the
-// change itself.
+// Reads and deletes the records of which entries each revision may have changed. Database triggers write these records
+// (migration 0018), in the transaction of the change itself.
 import type { TouchedEntry } from '../rules.ts';
 import { patientQuery, type Queryable } from '../../database/transaction.ts';
 
@@ -10,12 +10,12 @@ interface TouchedRow {
 
 const touchedFromRow = ({ revision, key }: TouchedRow): TouchedEntry => ({ revision: Number(revision), key });
 
-/** Above this number, it is not cheaper than to read the whole workspace. */
+/** Above this number of touched keys, reading them is not cheaper than reading the whole workspace. */
 const touchedMax = 10_000;
 
 /**
- * Keys that were touched at that revision or later, in order; null: too many. That revision itself is included, because
- * a write that does not raise the revision can come after the revision was read.
+ * Returns the keys that were touched at `revision` or later, in order. Null: there are too many. `revision` itself is
+ * included, because a write that does not raise the revision can come after `revision` was read.
  */
 export async function listTouched(db: Queryable, workspaceId: number, revision: number): Promise<readonly TouchedEntry[] | null> {
   const { rows } = await db.query<TouchedRow>(
@@ -26,8 +26,8 @@ export async function listTouched(db: Queryable, workspaceId: number, revision: 
 }
 
 /**
- * The latest touched keys, for sidecars that hold an earlier revision than this process has seen. Contains all keys
- * that were touched after `touchedSince`.
+ * Returns the latest touched keys, for sidecars that hold an earlier revision than this process has seen. `touched`
+ * contains all keys that were touched after `touchedSince`.
  */
 export async function listLately(
   db: Queryable,
@@ -39,7 +39,7 @@ export async function listLately(
     [workspaceId, known, touchedMax],
   );
   const touched = rows.map(touchedFromRow).toReversed();
-  // If there are too many, the earliest revision may be incomplete, so it is left out.
+  // If the limit was reached, records of the earliest revision may be missing, so this revision is left out.
   const cut = rows.length < touchedMax ? known : (touched[0]?.revision ?? known);
   return { touchedSince: cut, touched: touched.filter(({ revision }) => revision > cut) };
 }

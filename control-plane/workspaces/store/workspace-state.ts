@@ -14,8 +14,8 @@ import { listLately, listTouched } from './workspace-changes.ts';
 import { findWorkspace } from './workspaces.ts';
 
 /**
- * Uses one read-only transaction, so that all parts are from the same revision. It has the longer timeout, because a
- * workspace can be large. Null if the workspace no longer exists.
+ * Returns the whole state. Null: the workspace no longer exists. It uses one read-only transaction, so that all parts
+ * are from the same revision. The transaction has a longer timeout than usual, because a workspace can be large.
  */
 export function readWorkspaceState(pool: pg.Pool, workspaceId: number): Promise<WorkspaceState | null> {
   return readPatiently(pool, async (client) => {
@@ -26,7 +26,10 @@ export function readWorkspaceState(pool: pg.Pool, workspaceId: number): Promise<
   });
 }
 
-/** Reads the same within a transaction that holds the lock on the workspace's row. No other process can write then. */
+/**
+ * Reads the whole state within the caller's transaction, which must hold the lock on the workspace's row. So no other
+ * process can write to the workspace during the read.
+ */
 export async function collectWorkspaceState(db: Queryable, workspaceId: number): Promise<WorkspaceState> {
   const state = await findState(db, workspaceId);
   if (state === null) throw new Error('a workspace is missing although its row is locked');
@@ -34,8 +37,9 @@ export async function collectWorkspaceState(db: Queryable, workspaceId: number):
 }
 
 /**
- * Reads the changes since `since`, or the whole workspace, in the same way. `since`: null if nothing is known. Null if
- * the workspace no longer exists.
+ * Reads the changes since `since`, in one read-only transaction. If these changes are not known or are too many, it
+ * reads the whole workspace. `since`: null if the reader holds no revision. Returns null if the workspace no longer
+ * exists.
  */
 export function readWorkspace(pool: pg.Pool, workspaceId: number, since: RevisionName | null): Promise<WorkspaceRead | null> {
   return readPatiently(pool, async (client) => {

@@ -8,7 +8,7 @@ export interface Workspace {
   readonly randomId: string;
   readonly revision: number;
   readonly frozen: boolean;
-  /** For this revision and later ones, the changes since then are known (`workspace-changes.ts`). */
+  /** For this revision and every later one, the changes since that revision are recorded (`workspace-changes.ts`). */
   readonly changesFrom: number;
   readonly createdAt: Date;
 }
@@ -36,8 +36,8 @@ const workspaceFromRow = (row: WorkspaceRow): Workspace => ({
 });
 
 /**
- * Returns the id, or null if the slug is taken. The revision starts at the highest revision of removed workspaces, so
- * that revisions of an earlier workspace with the same slug never occur again.
+ * Returns the id of the new workspace. Null: the slug is taken. The revision starts at the highest revision of removed
+ * workspaces, so that no revision of an earlier workspace with the same slug occurs again.
  */
 export async function insertWorkspace(db: Queryable, slug: string, createdAt: Date): Promise<number | null> {
   const { rows } = await db.query<{ id: string }>(
@@ -45,7 +45,8 @@ export async function insertWorkspace(db: Queryable, slug: string, createdAt: Da
     [slug, createdAt],
   );
   if (rows[0] === undefined) return null;
-  // A separate statement, because the statement above may have waited for a removal and then does not see its result.
+  // This is a separate statement. The statement above may have waited until another workspace was removed, and it would
+  // not see the result of that removal.
   await db.query(
     `update workspace set revision = removed_revision, changes_from = removed_revision from deployment where workspace.id = $1`,
     [rows[0].id],
@@ -74,16 +75,16 @@ export async function setFrozen(db: Queryable, id: number, frozen: boolean): Pro
 
 const deleteTimeoutMs = 10 * 60_000;
 
-/** Deletes the workspace with everything in it. False if no workspace has that slug. */
+/** Deletes the workspace with everything in it. Returns false if no workspace has that slug. */
 export async function deleteWorkspace(db: Queryable, slug: string): Promise<boolean> {
   await db.query('set local statement_timeout = 0');
   const { rows } = await db.query<{ id: string; revision: string }>(
     patientQuery('delete from workspace where slug = $1 returning id, revision', [slug], deleteTimeoutMs),
   );
   if (rows[0] === undefined) return false;
-  // Entries have no foreign key, for performance.
+  // Audit entries have no foreign key to the workspace, for performance. Therefore they are deleted here.
   await db.query(patientQuery('delete from audit_entry where workspace_id = $1', [rows[0].id], deleteTimeoutMs));
-  // Last, so that the row is locked for a short time only.
+  // This statement comes last, so that it locks the row for a short time only.
   await db.query('update deployment set removed_revision = greatest(removed_revision, $1)', [rows[0].revision]);
   return true;
 }

@@ -1,5 +1,5 @@
-// Exports the bounds for the other metrics of a sidecar process, so that an alert does not need its configuration. It
-// also exports whether the process can serve.
+// Exports the maximum values of other metrics of a sidecar process, so that an alert does not need to know its
+// configuration. It also exports whether the process can serve.
 import type { Registry } from 'prom-client';
 import type { Sidecar } from '../../doors/sidecar.ts';
 import { gaugesIn } from './gauges.ts';

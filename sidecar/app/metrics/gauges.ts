@@ -13,7 +13,7 @@ export const gaugesIn =
       },
     });
 
-/** For values that only increase. */
+/** Returns a function that defines metrics whose values only increase. */
 export const totalsIn =
   (registry: Registry) =>
   (name: string, help: string, read: () => number): Counter =>

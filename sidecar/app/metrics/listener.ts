@@ -52,7 +52,7 @@ async function listen(answer: RequestListener, port: number, host: string): Prom
 const answering =
   (registry: Pick<Registry, 'contentType' | 'metrics'>): RequestListener =>
   ({ method, url = '' }, response) => {
-    // A request body is not read.
+    // The body of this request is not read, so the connection is closed.
     if (method !== 'GET' || url.split('?')[0] !== '/metrics') return void response.writeHead(404, { connection: 'close' }).end();
     registry.metrics().then(
       (text) => response.writeHead(200, { 'content-type': registry.contentType }).end(text),

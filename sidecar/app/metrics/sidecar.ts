@@ -1,4 +1,5 @@
-// Exports the metrics of a sidecar process at `/metrics`. Their values are read from its parts at each scrape.
+// Exports the metrics of a sidecar process at `/metrics`. The values are read from the parts of the sidecar at each
+// scrape.
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import type { Sidecar } from '../../doors/sidecar.ts';
 import { countDecisions, type DecisionMetrics } from '../../telemetry/decision-metrics.ts';
@@ -66,7 +67,8 @@ export function exportSidecar(registry: Registry, sidecar: Sidecar): DecisionMet
   };
 }
 
-// Exports when the certificate expires that a sidecar presents to its control plane. Absent if it presents none.
+// Exports the time at which the sidecar's certificate for its control plane expires. The metric is absent if the
+// sidecar presents no certificate.
 
 export function exportCertificate(registry: Registry, { linkCredentials }: Pick<Sidecar, 'linkCredentials'>): Gauge<'certificate'> | null {
   if (linkCredentials === null) return null;

@@ -1,4 +1,4 @@
-// Decides one event of a host in the same way as every other endpoint, and answers it in the host's format.
+// Decides one event of a host in the same way as every other endpoint does, and answers in the host's format.
 import { nameProblem } from '@tollgate/proto/contract';
 import { deliver, unannounced } from '../../engine/govern/deliver.ts';
 import { judge, type ToolCall } from '../../engine/govern/govern.ts';
@@ -17,16 +17,15 @@ import { type Names, ourName } from './names.ts';
 
 type Door = Pick<Entrance, 'sidecar' | 'metrics' | 'sessions' | 'tracing'>;
 
-/** Time to record a decision that was made before the deadline, in ms. */
+/** The time, in ms, in which a decision that was made before the deadline must be recorded. */
 const recordMs = 250;
 
 interface Caller extends LetIn {
   readonly host: Host;
-  /** The headers of the request. */
   readonly headers: Headers;
-  /** The tier, if it was given in a header and not in the event. */
+  /** The tier in a header of the request. Null: no header gives a tier. It has priority over the tier in the event. */
   readonly tier: 'background' | null;
-  /** The agent that the user talks to, given in a header. Empty: none was given. */
+  /** The name, in a header, of the agent that the user talks to. Empty: no header gives a name. */
   readonly agent: string;
   /** Deadline of the answer, by the sidecar's clock. */
   readonly until: number;
@@ -92,15 +91,18 @@ export async function answerAfter(door: Door, asked: AfterEventCall): Promise<An
   }
 }
 
-/** Cursor does not name the server of an outcome, but it did so for the call before. */
+/**
+ * Returns a function that checks whether a pending call has the tool of this outcome. Cursor does not name the server
+ * of an outcome, but it named the server in the event before the call.
+ */
 const isToolOf =
   ({ server }: HostCall, ours: string) =>
   (tool: string): boolean =>
     tool === ours || (server?.kind === 'unnamed' && tool.endsWith(`.${server.tool}`));
 
 /**
- * A host that ignores answers has already shown the output. The entry counts the findings and does not claim that they
- * were redacted.
+ * Returns the call with the transform `log`, for a host that ignores answers. Such a host has already shown the output.
+ * The entry counts the findings and does not claim that they were redacted.
  */
 const shown = (call: DecidedCall): DecidedCall => ({ ...call, decision: { ...call.decision, transform: 'log' } });
 
@@ -111,7 +113,7 @@ function calling(
 ): { readonly session: Session; readonly call: ClaimedCall & Pick<ToolCall, 'flaw' | 'also'> } {
   const { tool, input, callId } = call;
   const session = sessions.find(identity, claimedOf(host, call, { tier, agent }));
-  // The check uses the host's own name, so no workspace table can rename this tool.
+  // The check uses the host's own name, so that a workspace's table cannot rename this tool.
   if (tool === canaryTool) return { session, call: { tool, input, callId, flaw: { code: 'call_malformed', words: canaryWords } } };
   const { tool: named, also, problem } = ourName(namesFor(sidecar.govern.cell, session), host.name, call);
   return {
@@ -126,7 +128,7 @@ function calling(
   };
 }
 
-/** The current policy of the caller and the settings of the workspace. */
+/** Returns the data for mapping names: the caller's current policy and the workspace's settings. */
 function namesFor(cell: Sidecar['govern']['cell'], { run }: Session): Names {
   const { settings, servers, spelledTools } = heldBy(cell);
   return { settings, servers, spelledTools, documents: callerOf(run).hops.flatMap((hop) => hop.documents) };
@@ -138,7 +140,7 @@ function claimedOf(host: Host, { sessionId, agent, tier, version }: HostCall, sa
   const subagent = nameProblem(agent) === null ? agent : '';
   return {
     sessionId,
-    // A sub-agent of the host is below the agent that the user talks to, if that agent has a name.
+    // In the chain, a sub-agent of the host is below the agent that the user talks to, if that agent has a name.
     chain: said.agent === '' ? [subagent] : subagent === '' || subagent === said.agent ? [said.agent] : [said.agent, subagent],
     delegatedTools: null,
     tier: said.tier ?? tier,

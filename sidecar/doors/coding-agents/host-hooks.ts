@@ -13,7 +13,10 @@ import type { EntranceRefusal } from '../entrance/key.ts';
 import { answerAfter, answerBefore } from './answer.ts';
 import { type Answered, answerHeader, type Host, type HostEvent, hostNamed, refuseEvent, unreadText } from '@tollgate/proto/hosts';
 
-/** Part of the time that `tollgate hook` waits, which is below the timeout in the hosts' settings. */
+/**
+ * The time in which a hook must be answered. It is shorter than the time that `tollgate hook` waits. That time is
+ * shorter than the timeout in the hosts' settings.
+ */
 const answerBudgetMs = bounds.hookMs - 500;
 
 interface Params {
@@ -31,7 +34,8 @@ export function registerHostHooks(app: FastifyInstance, entrance: Entrance, budg
   const { clock } = door.sidecar.govern;
   void app.register(async (scope) => {
     scope.removeAllContentTypeParsers();
-    // Accepts any content type: hosts differ, and a body that is not JSON is refused by its content.
+    // Accepts any content type, because hosts send different ones. A body that is not JSON is refused when it is
+    // parsed.
     scope.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit: bounds.bodyBytes }, (_request, body, done) => done(null, body));
     for (const url of ['/hooks/:host', '/:workspace/hooks/:host'])
       scope.route<{ Params: Params }>({
@@ -67,7 +71,7 @@ export function registerHostHooks(app: FastifyInstance, entrance: Entrance, budg
 
 const unknownHost = (name: string): string => `there is no host ${JSON.stringify(name.slice(0, 40))}`;
 
-/** The kind of event is in a body that was not read. */
+/** Returns the refusal for a body that was not read. The kind of event is unknown, because it is in the body. */
 const unreadRefusal = (host: Host, code: DenyCode, words: string): Answered => refusal(host, unreadText('', words), code, words);
 
 interface CrowdedRefusal {
@@ -92,7 +96,7 @@ function answerTooLarge(host: Host, request: FastifyRequest, reply: FastifyReply
   answerUnread(request, reply.header(answerHeader, kind), { status: 200, text });
 }
 
-/** Works for a request whose handler was or was not reached. */
+/** Returns the host in the path. It also works for a request that did not reach its handler. */
 const hostIn = (params: unknown): string =>
   typeof params === 'object' && params !== null && 'host' in params && typeof params.host === 'string' ? params.host : '';
 
@@ -100,8 +104,8 @@ const send = (reply: FastifyReply, { kind, text }: Answered): FastifyReply =>
   reply.code(200).header(answerHeader, kind).type('application/json; charset=utf-8').send(text);
 
 /**
- * The body determines the format of the refusal. A caller without access gets it after at most the time budget of a
- * decision.
+ * Refuses a caller without access. The format of the refusal depends on the body. Therefore the code waits for the
+ * body, but at most for the time budget of a decision.
  */
 function refuseInTime({ budgetMs }: Door, host: Host, { code, error }: EntranceRefusal, reply: FastifyReply): void {
   const timer = setTimeout(() => {
@@ -154,11 +158,14 @@ async function decide(door: Door, { host, event, identity, request, agent, until
   }
 }
 
-/** `tollgate hook` sends this header if the host does not report that it runs in CI. */
+/** Returns the tier in the header that `tollgate hook` sends in CI. Null: the header is missing. */
 const tierHeader = ({ headers }: FastifyRequest): 'background' | null =>
   headers['x-tollgate-tier'] === 'background' ? 'background' : null;
 
-/** `tollgate hook --host-version` sends this header: the host's version at the time when its hooks were installed. */
+/**
+ * Returns the host's version at the time when its hooks were installed. `tollgate hook --host-version` sends it in this
+ * header.
+ */
 const versionHeader = ({ headers }: FastifyRequest): string | null => {
   const version = headers['x-tollgate-host-version'];
   return typeof version === 'string' && version.length <= versionLengthMax ? version : null;
@@ -166,11 +173,11 @@ const versionHeader = ({ headers }: FastifyRequest): string | null => {
 const versionLengthMax = 40;
 
 /**
- * `tollgate hook --agent` sends this header: the name that the hooks were installed with. Empty: none. `problem`: the
- * name is invalid.
+ * Returns the agent's name in the header that `tollgate hook --agent` sends. The hooks were installed with this name.
+ * Empty: there is none. `problem`: the name is invalid.
  */
 function agentHeader({ raw: { rawHeaders } }: FastifyRequest): string | { readonly problem: string } {
-  // Raw headers are used because Node joins duplicates.
+  // Raw headers are used because Node joins headers that occur several times.
   const said = rawHeaders.filter((_, at) => at % 2 === 1 && rawHeaders[at - 1]?.toLowerCase() === 'x-tollgate-agent');
   const caller = readCallerHeaders({ 'x-tollgate-agent': said.length === 0 ? undefined : said });
   return 'problem' in caller ? caller : caller.agent;
@@ -182,14 +189,15 @@ function eventOf(host: Host, request: FastifyRequest): HostEvent {
   if (!(body instanceof Uint8Array)) return unreadText('', 'is empty');
   const exact = parseStrict(body);
   if ('value' in exact) return host.read(exact.value, parseInner, version);
-  // A number that a double rounds does not cause a refusal, but a forwarded value must not be rounded.
+  // A number that a double must round is no reason to refuse the event. But the input or output is not replaced,
+  // because the replacement would contain the rounded number.
   const rounded = parseStrict(body, { exactNumbers: false });
   return 'value' in rounded
     ? asItIs(host.read(rounded.value, parseInner, version))
     : unreadText(new TextDecoder().decode(body), rounded.problem);
 }
 
-/** Parses JSON within a text. Ambiguous JSON stays a text. */
+/** Parses JSON within a text. Returns the text unchanged if it is not JSON, or if its JSON is ambiguous. */
 function parseInner(text: string): unknown {
   const parsed = parseStrictText(text);
   return 'value' in parsed ? parsed.value : text;

@@ -35,18 +35,22 @@ export type Names = Pick<Index, 'settings' | 'servers' | 'spelledTools'> & {
 
 interface OurName {
   readonly tool: string;
-  /** The host's own name, if the call must be permitted under that name too. */
+  /**
+   * A second name under which the call must be permitted too. It is the host's own name, or the name to which the
+   * workspace maps it.
+   */
   readonly also?: string;
   /** The reason, in words, why the name is ambiguous. */
   readonly problem?: string;
 }
 
-/** Maximum length of a name with the prefix and the joint of a host. */
+/** The maximum length of a name, including the prefix and the joint that a host adds. */
 const writtenMax = bounds.nameLength + 8;
 
 export function ourName(names: Names, host: HostName, { tool, server }: Pick<HostCall, 'tool' | 'server'>): OurName {
   const table = tablesOf(names.settings.toolNames).get(host) ?? noNames;
-  // `decide` refuses the name because of its length. The reported server and tool are equally long.
+  // `decide` refuses this name because of its length. It would refuse the reported server and tool too, because
+  // together they are equally long.
   if (tool.length > writtenMax) return { tool };
   const spelling = spellings[host];
   const brought = broughtName(table, tool);
@@ -56,10 +60,10 @@ export function ourName(names: Names, host: HostName, { tool, server }: Pick<Hos
 }
 
 interface KnownNames extends Names {
-  /** The documents that are enforced. */
+  /** The documents in enforce mode. */
   readonly enforcing: readonly IndexedDocument[];
   /**
-   * The enforced documents that members did not write for themselves. Members' own documents must not determine the
+   * The enforced documents that members did not write for themselves. A member's own documents must not determine the
    * meaning of a name.
    */
   readonly organisation: readonly IndexedDocument[];
@@ -75,9 +79,9 @@ interface WrittenName {
   /** The host's name of the tool. */
   readonly tool: string;
   readonly written: PreparedSpelling;
-  /** The meaning if the host changed nothing and no name is known. */
+  /** The meaning if the host replaced no characters and no known name matches. */
   readonly plain: string;
-  /** The meanings if the host changed nothing, according to the known servers and rules. */
+  /** The meanings, according to the known servers and rules, if the host replaced no characters. */
   readonly readings: readonly string[];
   /** True: rules for the host's own name apply as well. */
   readonly isBare: boolean;
@@ -125,13 +129,19 @@ function unnamed(
   return settled(names, { tool, written: both, plain: plainOf(tool, joined), readings, isBare: true });
 }
 
-/** A single hyphen or underscore does not reliably separate the names. */
+/**
+ * Returns the name if nothing is known about the server. Only the joints `__` and `:` reliably separate server and
+ * tool. A single hyphen or underscore does not.
+ */
 function plainOf(tool: string, { text, joint }: JoinedNames): string {
   const at = text.indexOf(joint, 1);
   return at > 0 && (joint === '__' || joint === ':') ? `${text.slice(0, at)}.${text.slice(at + joint.length)}` : tool;
 }
 
-/** The readings with each known server that is a prefix, and with each rule that matches exactly. */
+/**
+ * Returns the possible names: one for each known server with which the text begins, and one for each rule that matches
+ * exactly.
+ */
 function readingsOf({ servers, organisation }: KnownNames, { text, joint }: JoinedNames, written: PreparedSpelling): readonly string[] {
   const readings: string[] = [];
   for (let at = text.indexOf(joint, 1); at > 0 && at + joint.length < text.length; at = text.indexOf(joint, at + 1)) {
@@ -150,8 +160,8 @@ const isJoined = (name: string, text: string, joint: string): boolean => {
 };
 
 /**
- * The part of the name that the wildcard row keeps is the tool's name as the host wrote it, possibly with replaced
- * characters.
+ * Maps a name that matches a wildcard of the workspace's table. The end of the name is copied as the host wrote it, so
+ * the host may have replaced characters in it.
  */
 function endingOf(
   names: KnownNames,
@@ -159,13 +169,16 @@ function endingOf(
   { ours, kept }: BroughtName,
   spelling: Spelling,
 ): OurName {
-  // The name may be cut, and the row does not contain the missing part.
+  // The host may have cut the name, and the table does not contain the missing part.
   if (server !== null && mayBeCut(tool, spelling)) return ambiguous(tool, [ours, `${ours}…`]);
   const parts = { before: ours.slice(0, ours.length - kept), written: ours.slice(ours.length - kept), behind: '' };
   return settled(names, { tool, written: writtenWithin(parts, spelling), plain: ours, readings: [], isBare: false });
 }
 
-/** The name that the MCP proxy uses: `<server>.resources/read`. The model may use the host's spelling of the server. */
+/**
+ * Returns the name that the MCP proxy uses for a request to a server, such as `<server>.resources/read`. The model may
+ * write the server in the host's spelling.
+ */
 function methodName(names: KnownNames, { server, method }: Extract<ToolOwner, { readonly kind: 'method' }>, spelling: Spelling): OurName {
   const plain = `${server}.${method}`;
   const written = writtenWithin({ before: '', written: server, behind: `.${method}` }, spelling);
@@ -173,7 +186,7 @@ function methodName(names: KnownNames, { server, method }: Extract<ToolOwner, { 
 }
 
 function settled(names: KnownNames, { tool, written, plain, readings, isBare }: WrittenName): OurName {
-  // `decide` refuses such a name because of its length.
+  // `decide` refuses this name because of its length.
   if (plain.length > bounds.nameLength) return { tool: plain };
   const tools = written.among(names.spelledTools, true);
   const meant = [...new Set(tools.length > 0 ? tools : readings)];
@@ -186,7 +199,7 @@ function settled(names: KnownNames, { tool, written, plain, readings, isBare }: 
   return missed.length === 0 ? { tool: ours } : ambiguous(tool, [ours, ...missed]);
 }
 
-/** The keys that match the tool name exactly. */
+/** Returns the keys of the document that match the tool name: the name itself, and wildcards. */
 function keysFor({ exact, wildcards }: IndexedDocument, tool: string): readonly string[] {
   const keys = exact.has(tool) ? [tool] : [];
   for (let end = 1; wildcards.size > 0 && end <= tool.length; end++)
@@ -197,7 +210,7 @@ function keysFor({ exact, wildcards }: IndexedDocument, tool: string): readonly 
 const shownMax = 3;
 
 function ambiguous(tool: string, candidates: readonly string[]): OurName {
-  // `decide` refuses it.
+  // `decide` refuses a tool with an invalid name.
   if (nameProblem(tool) !== null) return { tool };
   const all = [...new Set(candidates)];
   const shown = all.slice(0, shownMax).map((name) => JSON.stringify(name.slice(0, bounds.nameLength)));
@@ -209,7 +222,8 @@ function ambiguous(tool: string, candidates: readonly string[]): OurName {
 type Tables = ReadonlyMap<HostName, ReadonlyMap<string, string>>;
 const noNames: ReadonlyMap<string, string> = new Map();
 
-// Cached by the settings object, which is immutable, because every call needs it.
+// The tables are cached, because every call needs them. The settings object is the key of the cache, because it never
+// changes.
 const tables = new WeakMap<CompiledToolNames, Tables>();
 
 function tablesOf(toolNames: CompiledToolNames): Tables {

@@ -1,40 +1,44 @@
 // Describes how hosts spell tool names, and finds the names that a host's spelling may represent. Some hosts replace
 // characters by a mark, and some cut long names. The code is pure. Candidates come from an index
-// (`decide/spelled-names.ts`) and are compared here character by character. Versions that replace fewer characters are
-// supported too. The lengths at which hosts cut are defined in three places: here, in `keptLengths` of that index, and
-// in mcp-names.ts, which `tollgate hook` loads without packages.
+// (`decide/spelled-names.ts`) and are compared here character by character. Versions of hosts that replace fewer
+// characters are supported too. The lengths at which hosts cut are defined in three places: here, in `keptLengths` of
+// that index, and in mcp-names.ts, which `tollgate hook` loads without packages.
 import { type HostName, wildcardPrefix } from '@tollgate/proto/contract';
 import { cutKey, keptLengths, lettersOf, oneForEach, type SpelledNames } from '../../engine/decide/spelled-names.ts';
 
 export interface Spelling {
   /** Matches a character that stays unchanged. */
   readonly kept: RegExp;
-  /** Replaces any other character. */
+  /** The character that replaces any other character. */
   readonly mark: string;
   readonly cut: CutName | null;
-  /** The suffix of a server or tool with the same name as another one in the host's spelling. */
+  /**
+   * Matches the digest that the host appends to a server or tool, so that two names do not get the same spelling. Null:
+   * the host appends none.
+   */
   readonly digest: RegExp | null;
-  /** Whether a run of replaced characters becomes one `mark`. */
+  /** Whether several replaced characters in a row become one `mark`. */
   readonly inRuns?: true;
 }
 
 interface CutName {
-  /** Lengths of a whole name that may have been cut. */
+  /** A whole name with one of these lengths may have been cut. */
   readonly writtenLengths: readonly number[];
-  /** Characters of it before the server's name. */
+  /** The number of characters in the whole name before the server's name. */
   readonly before: number;
-  /** Characters of it that come from the name. A digest may follow. */
+  /** The number of characters that come from the original name. A digest may follow them. */
   readonly shared: number;
-  /** From `keptLengths`. */
+  /** The lengths in `keptLengths` with which the index is searched for a cut name. */
   readonly keys: readonly number[];
 }
 
 const inUnderscores: Spelling = { kept: /[A-Za-z0-9_-]/, mark: '_', cut: null, digest: null };
 
-/** For the text after `mcp__`, `mcp_` or `MCP:`. */
+/** The spelling of each host, for the text after `mcp__`, `mcp_` or `MCP:`. */
 export const spellings: Readonly<Record<HostName, Spelling>> = {
   'claude-code': inUnderscores,
-  // The last 40 of 64 characters may be a digest. Newer versions allow 128 characters and have digests of 12.
+  // If a name has 64 characters, the last 40 may be a digest. Newer versions of Codex allow 128 characters and have
+  // digests of 12 characters.
   codex: {
     kept: /[A-Za-z0-9_]/,
     mark: '_',
@@ -42,7 +46,7 @@ export const spellings: Readonly<Record<HostName, Spelling>> = {
     digest: /_[0-9a-f]{12}(?=__|$)/g,
   },
   cursor: inUnderscores,
-  // The middle is left out.
+  // Gemini CLI leaves out the middle of a long name.
   'gemini-cli': {
     kept: /[A-Za-z0-9_.:-]/,
     mark: '_',
@@ -56,7 +60,7 @@ export const spellings: Readonly<Record<HostName, Spelling>> = {
     digest: null,
   },
   opencode: inUnderscores,
-  // A digest follows every name in which characters were replaced, and every name that was cut.
+  // Cline appends a digest to every name in which it replaced characters, and to every name that it cut.
   cline: {
     kept: /[A-Za-z0-9_-]/,
     mark: '_',
@@ -66,22 +70,25 @@ export const spellings: Readonly<Record<HostName, Spelling>> = {
   },
 };
 
-/** A host's spelling, prepared for the search. */
+/** A name in a host's spelling, prepared for the search. */
 export interface PreparedSpelling {
   /**
-   * The names and wildcards among these that it may represent. `isTool`: they are tools of servers, where the first dot
-   * is the separator.
+   * Returns the names and wildcards in `names` that this spelling may represent. `isTool`: `names` are tools of
+   * servers, where the first dot separates server and tool.
    */
   among(names: SpelledNames, isTool: boolean): readonly string[];
 }
 
-/** If more names have the same letters, they are not compared: each may be meant. */
+/**
+ * The maximum number of names that are compared. If more names have the same letters, each of them counts as a possible
+ * name.
+ */
 const comparedMax = 16;
 
-/** Whether the whole name may be longer than the host's spelling. */
+/** Returns whether the host may have cut the name, so that the whole name is longer. */
 export const mayBeCut = (tool: string, { cut }: Spelling): boolean => cut?.writtenLengths.includes(tool.length) === true;
 
-/** A server's and a tool's name in one text. */
+/** Prepares a text that contains a server's name and a tool's name. */
 export function writtenJoined(text: string, joint: string, spelling: Spelling): PreparedSpelling {
   const cut = spelling.cut?.writtenLengths.includes(text.length + spelling.cut.before) === true ? spelling.cut : null;
   return writtenEither(...withoutDigests(text, spelling).map((one) => writtenAs({ text: one, joint, spelling, cut })));
@@ -97,13 +104,16 @@ const writtenAs = (joined: JoinedName): PreparedSpelling => ({
   },
 });
 
-/** For these servers Claude Code writes one `_` for a run of replaced characters, and none at the end. */
+/**
+ * Returns whether `name` may be a tool of a server whose name begins with `claude.ai `. For these servers, Claude Code
+ * writes one `_` for several replaced characters in a row, and none at the end.
+ */
 const isConnector = ({ text, spelling }: JoinedName, name: string): boolean =>
   spelling === spellings['claude-code'] && text.startsWith('claude_ai_') && name.startsWith('claude.ai ');
 
 /**
- * A host's text unchanged, without a digest at its end, and without each digest inside it. A server has at most one
- * digest.
+ * Returns the possible texts without digests: the host's text unchanged, without a digest at its end, and without each
+ * digest inside it. A server has at most one digest.
  */
 function withoutDigests(text: string, { digest }: Spelling): readonly string[] {
   if (digest === null) return [text];
@@ -121,7 +131,7 @@ interface Parts {
   readonly behind: string;
 }
 
-/** A name of which only a part is in the host's spelling. */
+/** Prepares a name of which only a part is in the host's spelling. */
 export function writtenWithin({ written, ...around }: Parts, spelling: Spelling): PreparedSpelling {
   return writtenEither(...withoutDigests(written, spelling).map((one) => writtenPart({ ...around, written: one }, spelling)));
 }
@@ -142,10 +152,13 @@ function writtenPart({ before, written, behind }: Parts, spelling: Spelling): Pr
   return { among: (names) => compared(foundIn(names, text), mayBe) };
 }
 
-/** The text with as many characters as the host counts, if that differs from JavaScript. */
+/**
+ * Returns the text with one code unit for each character that the host counts. Codex counts in another way than
+ * JavaScript.
+ */
 const countedBy = (spelling: Spelling, text: string): string => (spelling === spellings.codex ? oneForEach(text) : text);
 
-/** The name of a tool of an unknown server. */
+/** Prepares the name of a tool of an unknown server. */
 export function writtenTool(text: string, spelling: Spelling): PreparedSpelling {
   const mayBe = (name: string): boolean => dotsOf(name).some((dot) => isSpelled(name.slice(dot + 1), text, spelling));
   return {
@@ -160,12 +173,12 @@ export const writtenEither = (...ways: readonly PreparedSpelling[]): PreparedSpe
   among: (names, isTool) => [...new Set(ways.flatMap((way) => way.among(names, isTool)))],
 });
 
-/** Finds candidates by their letters: whole names, and wildcards that may match. */
+/** Finds candidates that have the same letters: whole names, and wildcards that may match. */
 function foundIn(names: SpelledNames, text: string): string[] {
   const letters = lettersOf(text);
   const found = [...some(names.exact.get(letters))];
   if (names.wildcards.size === 0) return found;
-  // A wildcard ends in one of `.`, `_`, `/`, `:` and `-`. Here all of them are `_`.
+  // A wildcard ends in one of `.`, `_`, `/`, `:` and `-`. In `letters`, each of these characters is `_`.
   for (let end = letters.indexOf('_'); end >= 0; end = letters.indexOf('_', end + 1))
     found.push(...some(names.wildcards.get(letters.slice(0, end + 1))));
   return found;
@@ -184,7 +197,7 @@ const isAlike = (named: string | undefined, written: string | undefined, { kept,
 const isSpelled = (name: string, text: string, spelling: Spelling): boolean =>
   name.length === text.length && name.split('').every((one, at) => isAlike(one, text[at], spelling));
 
-/** Positions where a server's name may end. */
+/** Returns the positions at which a server's name may end. */
 function dotsOf(name: string): readonly number[] {
   const dots: number[] = [];
   for (let dot = name.indexOf('.', 1); dot > 0; dot = name.indexOf('.', dot + 1)) dots.push(dot);
@@ -201,7 +214,10 @@ interface JoinedName {
 
 const asRuns = (text: string): string => text.replace(/[^A-Za-z0-9_-]+/g, '_');
 
-/** Compares with Cline's joined form. For a cut name, only the first part of `text` comes from the name. */
+/**
+ * Returns whether Cline may have written `name` as this joined text. If the text was cut, only its first part comes
+ * from the name.
+ */
 function mayBeInRuns({ text: sent, joint, cut }: JoinedName, name: string, isTool: boolean): boolean {
   const prefix = wildcardPrefix(name);
   const whole = prefix ?? name;
@@ -228,7 +244,8 @@ function mayBeJoined(joined: JoinedName, name: string, isTool: boolean): boolean
 }
 
 /**
- * Whether some name with this prefix may be meant. Its server's name ends at a dot of the prefix, or after the prefix.
+ * Returns whether some name with this prefix may be meant. The server's name ends at a dot of the prefix, or after the
+ * prefix.
  */
 function mayBegin(joined: JoinedName, prefix: string): boolean {
   const { text, joint, cut } = joined;
@@ -245,7 +262,7 @@ function mayBegin(joined: JoinedName, prefix: string): boolean {
   return cut !== null || (end >= 0 && end + joint.length < text.length);
 }
 
-/** Whether the first `count` characters match the name, with the joint in place of this dot. */
+/** Returns whether the first `count` characters of the text match the name, with the joint in place of `dot`. */
 function isWritten(
   { text, joint, spelling }: JoinedName,
   { whole, dot }: { readonly whole: string; readonly dot: number },

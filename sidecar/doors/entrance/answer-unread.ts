@@ -1,6 +1,6 @@
-// Answers a request whose body is larger than the limit. The connection is closed after the answer. A client that is
-// still sending when the connection closes loses the answer and treats that as an outage. Therefore this code reads and
-// discards the rest of the body for a limited time before it closes the connection.
+// Answers a request whose body is larger than the limit, and closes the connection after the answer. If the connection
+// closes while a client is still sending, the client loses the answer and reports an outage. Therefore this code reads
+// and discards the rest of the body for a limited time before it closes the connection.
 //
 // States: answered (the whole text is written) → discarding received bytes → ended. It ends when the body is complete,
 // or after `droppedBytesMax` bytes or `droppingMs` ms.
@@ -13,11 +13,13 @@ export const isTooLarge = (error: { readonly code?: string }): boolean => error.
 
 interface UnreadAnswer {
   readonly status: number;
-  /** JSON. */
+  /** The body of the answer, as JSON. */
   readonly text: string;
 }
 
-/** Sends the headers that are already set on the reply. */
+/**
+ * Sends the answer and discards the rest of the request's body. Headers that are already set on the reply are sent too.
+ */
 export function answerUnread({ raw: request }: FastifyRequest, reply: FastifyReply, { status, text }: UnreadAnswer): void {
   const headers = reply.getHeaders();
   const { raw: response } = reply.hijack();

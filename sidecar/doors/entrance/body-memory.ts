@@ -1,17 +1,18 @@
-// Memory budget, in bytes, for request bodies and tool-server messages that are being read and processed. Callers share
-// the budget. One caller may take at most as much as remains free for all others. A parsed text can need thirty times
-// its size on the wire. Therefore a text counts as its bytes or as `valueBytes` for each value in it, whichever is
-// larger. Values are counted before parsing.
+// Limits the memory, in bytes, for request bodies and tool-server messages that are being read and processed. All
+// callers share one budget. One caller may take at most as much as remains free for all others. A parsed text can need
+// thirty times its size on the wire. Therefore a text counts as the larger of two sizes: its bytes, or `valueBytes` for
+// each value in it. Values are counted before parsing.
 //
 // A text that is larger than a caller's part, or than the whole budget, is admitted while the budget is almost empty.
 // So every text within the size limits can be read at some time. A caller that holds no message may have one message
-// beyond its part while the budget is not full. Otherwise its part could be full of requests that wait for exactly such
-// messages, and they would wait forever.
+// beyond its part while the budget is not full. Without this exception, requests that wait for such a message could
+// fill the caller's part, and they would wait forever.
 //
 // States of a waiting message (`hold`): waiting → held until released, or waiting → refused. Messages of one caller
-// wait in order, and callers take turns. A message is refused after `waitMs`, when its request has ended, or
-// immediately if the waiting texts already exceed twice the budget. Bodies that were read wait in the same way for the
-// size of their values (`waitForMore`), but after the messages: requests that are already running finish first.
+// wait in order, and callers take turns. A message is refused in three cases: after `waitMs`; when its request has
+// ended; immediately, if the waiting texts already exceed twice the budget. A body that was read waits in the same way
+// for the memory of its values (`waitForMore`). Messages get memory before bodies, so that requests that are already
+// running finish first.
 import { countFields, countValues, FairMemory } from '@tollgate/proto/contract';
 
 interface MemorySizes {
@@ -21,33 +22,36 @@ interface MemorySizes {
 }
 
 /**
- * The value size is a third of the 210 bytes of the most expensive values: a full budget of a sidecar is at most about
- * 110 MB of heap.
+ * `valueBytes` is a third of the 210 bytes that the most expensive values need. So a full budget of a sidecar is at
+ * most about 110 MB of heap.
  */
 const standard = { bytes: 32 * 1_048_576, valueBytes: 64, waitMs: 10_000 };
-/** The maximum wait of a body is shorter than that of a message by this factor, because agents wait for a decision. */
+/**
+ * A body waits at most `waitMs` divided by this factor. This is shorter than for a message, because agents wait for a
+ * decision.
+ */
 const bodiesWaitLess = 10;
 
 interface Waiting {
-  /** Returns false if there is no memory yet. */
+  /** Takes the memory. Returns false if there is not enough memory yet. */
   readonly take: () => boolean;
   readonly enter: () => void;
 }
 
-/** By caller. A caller that had its turn moves to the end. */
+/** The waiting texts of each caller. A caller that had its turn moves to the end. */
 type Line = Map<string, Waiting[]>;
 
 interface Stay {
   readonly line: Line;
   readonly take: () => boolean;
   readonly waitMs: number;
-  /** Bytes of a text that is not counted elsewhere. */
+  /** The size of the waiting text. 0 if the text is already counted elsewhere. */
   readonly textBytes: number;
   readonly signal: AbortSignal | undefined;
 }
 
 interface Parsing {
-  /** Upper limit of values. A text with more values is not parsed. */
+  /** The maximum number of values that are counted. A text with more values is not parsed. */
   readonly most?: number;
   readonly type?: string;
 }
@@ -55,7 +59,7 @@ interface Parsing {
 interface Holding extends Parsing {
   /** Aborted when the request has ended. */
   readonly signal?: AbortSignal;
-  /** Bytes that the holder already has and keeps until it receives this text too. */
+  /** Bytes that the caller already holds for the same work, and keeps until it receives this text too. */
   readonly held?: number;
 }
 
@@ -73,7 +77,7 @@ export class BodyMemory {
   readonly #waitMs: number;
   readonly #messages: Line = new Map();
   readonly #bodies: Line = new Map();
-  /** Limits the texts that wait. */
+  /** Limits the total size of the texts that wait. */
   readonly #texts: FairMemory<string>;
   /** Number of messages that each caller holds. */
   readonly #holding = new Map<string, number>();
@@ -86,17 +90,17 @@ export class BodyMemory {
     this.#waitMs = waitMs;
   }
 
-  /** Reserves bytes that are not read yet. False: the budget has no space. */
+  /** Reserves memory for bytes that will be read. False: the budget has no space. */
   take(caller: string, bytes: number): boolean {
     return this.#memory.take(caller, bytes);
   }
 
-  /** Reserves more bytes for a body that has reserved `held` already. False: the budget has no space yet. */
+  /** Reserves more memory for a body that has already reserved `held` bytes. False: the budget has no space yet. */
   takeMore(caller: string, bytes: number, held: number): boolean {
     return !this.#bodies.has(caller) && this.#takeMore(caller, bytes, held);
   }
 
-  /** Waits for the reservation of `takeMore`. Resolves with false if there is no space in time. */
+  /** Waits until the memory of `takeMore` can be reserved. Resolves with false if there is no space in time. */
   waitForMore(caller: string, bytes: number, { held, signal }: { readonly held: number; readonly signal: AbortSignal }): Promise<boolean> {
     const take = (): boolean => this.#takeMore(caller, bytes, held);
     return this.#wait(caller, { line: this.#bodies, take, waitMs: this.#waitMs / bodiesWaitLess, textBytes: 0, signal });
@@ -107,15 +111,18 @@ export class BodyMemory {
     this.#letIn();
   }
 
-  /** The size of a text after parsing. The text is parsed as a form if its content type says so, otherwise as JSON. */
+  /**
+   * Returns the size that a text counts as when it is parsed. The text is parsed as a form if its content type says so,
+   * otherwise as JSON.
+   */
   parsedBytes(text: Uint8Array, { most = Number.POSITIVE_INFINITY, type = '' }: Parsing = {}): number {
     const values = form.test(type) ? countFields(text) : countValues(text);
     return Math.max(text.length, this.#valueBytes * Math.min(most, values));
   }
 
   /**
-   * Waits for memory for a text and its parsed values. Resolves with a function that releases the memory once. Rejects
-   * with `MemoryIsFull`.
+   * Waits for memory for a text and its parsed values. Resolves with a function that releases the memory. Further calls
+   * of this function have no effect. Rejects with `MemoryIsFull`.
    */
   async hold(caller: string, text: Uint8Array, { signal, held = 0, ...parsing }: Holding = {}): Promise<() => void> {
     const bytes = this.parsedBytes(text, parsing);
@@ -143,7 +150,10 @@ export class BodyMemory {
     return true;
   }
 
-  /** For a caller that holds no message and has requests that may wait for this one. */
+  /**
+   * Takes memory beyond the caller's part. This is for a caller that holds no message and has requests that may wait
+   * for this one.
+   */
   #takeBeyondPart(caller: string, bytes: number): boolean {
     if (this.#holding.has(caller) || !this.#memory.owns(caller)) return false;
     return this.#memory.takeAlone(caller, bytes, this.#bytes - bytes);
@@ -155,7 +165,7 @@ export class BodyMemory {
     else this.#holding.delete(caller);
   }
 
-  /** Resolves with false if there was no space in time, or if `signal` was aborted. */
+  /** Waits until `take` succeeds. Resolves with false if there was no space in time, or if `signal` was aborted. */
   #wait(caller: string, { line, take, waitMs, textBytes, signal }: Stay): Promise<boolean> {
     if (signal?.aborted === true || !this.#standInLine(caller, textBytes)) return Promise.resolve(false);
     return new Promise((done) => {
@@ -169,7 +179,7 @@ export class BodyMemory {
       const leave = (): void => {
         removeFrom(line, caller, waiting);
         end(false);
-        // The next text in the queue may be small enough.
+        // The next text in the queue may be smaller and fit.
         this.#letIn();
       };
       const timer = setTimeout(leave, waitMs).unref();
@@ -178,7 +188,7 @@ export class BodyMemory {
     });
   }
 
-  /** Returns false if too many texts wait. A single text may have any size. */
+  /** Returns false if the waiting texts are too large together. If no other text waits, a text may have any size. */
   #standInLine(caller: string, bytes: number): boolean {
     return bytes === 0 || this.#texts.take(caller, bytes) || this.#texts.takeAlone(caller, bytes, 0);
   }
@@ -196,7 +206,7 @@ function removeFrom(line: Line, caller: string, waiting: Waiting): void {
 }
 
 function letInFrom(line: Line): void {
-  // A caller that moves to the end is visited again by this loop.
+  // A caller that moves to the end of the map is visited again by this loop.
   for (const [caller, [first, ...others]] of line) {
     if (first === undefined || !first.take()) continue;
     line.delete(caller);

@@ -1,19 +1,19 @@
-// Limits the memory that callers can make this process keep. Sizes are in bytes: estimates of what V8 needs, given
-// where each object is made. The data kept for one key is a share. When the total exceeds the maximum, the largest
-// share that can forget something evicts its least recently used entries. So a flood from one key takes no memory from
-// the others.
+// Limits the memory that callers can make this process keep. Sizes are estimates, in bytes, of what V8 needs. The code
+// that creates an object states its size. The data that is kept for one key is a share. When the total exceeds the
+// maximum, entries of the largest share are evicted, the least recently used first. A share whose entries are all in
+// use is left out. So a flood from one key takes no memory from the others.
 
 export interface Share {
   readonly bytes: number;
-  /** False: everything left is in use. */
+  /** False: all remaining entries are in use. */
   readonly canForget: boolean;
   /** Forgets the least recently used entry. */
   forgetOldest(): void;
 }
 
-/** Fraction of the maximum that is freed in addition, so the budget is not full again immediately. */
+/** The fraction of the maximum that is freed in addition, so that the budget is not full again immediately. */
 const spare = 0.05;
-/** Evictions from one share before the largest share is searched again. */
+/** The maximum number of evictions from one share before the code looks for the largest share again. */
 const atOnce = 64;
 
 export class Budget {
@@ -38,7 +38,7 @@ export class Budget {
     this.#shares.delete(share);
   }
 
-  /** Reports that a share keeps this many more bytes (negative: fewer). */
+  /** Reports that the size of a share has changed by this number of bytes. Negative: it keeps fewer bytes. */
   changed(bytes: number): void {
     this.#bytes += bytes;
     if (this.#bytes > this.#max && !this.#isFreeing) this.#freeMemory();
@@ -56,7 +56,7 @@ export class Budget {
   }
 }
 
-/** The largest share that can forget something, or null. */
+/** Returns the largest share that can forget something, or null. */
 function largestOf(shares: ReadonlySet<Share>): Share | null {
   let largest: Share | null = null;
   for (const share of shares) if ((largest === null || share.bytes > largest.bytes) && share.canForget) largest = share;

@@ -1,16 +1,16 @@
-// Reports whether the sender of an HTTP request still waits for its answer. A gateway that asks (nginx by
-// `auth_request`) closes the connection when its timeout is over, and then lets nothing pass.
+// Reports whether the sender of an HTTP request still waits for its answer. For example, the gateway nginx
+// (`auth_request`) closes the connection when its timeout is over, and then refuses the original request.
 import type { Socket } from 'node:net';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { DisconnectSignal } from '../../engine/govern/govern.ts';
 
 /**
- * Aborted when the connection of the request cannot take an answer any more: it is closed, or its other end has closed
- * it.
+ * Returns a signal that is aborted when the connection can no longer take an answer: it is closed, or its other end has
+ * closed it.
  */
 export const callerGone = ({ raw: { socket } }: FastifyRequest, reply: FastifyReply): DisconnectSignal => new HttpCaller(socket, reply);
 
-/** Checks the socket only when asked: adding a listener for each request takes longer than the decision. */
+/** Checks the socket only when `aborted` is read. A listener for each request would take longer than the decision. */
 class HttpCaller implements DisconnectSignal {
   readonly #socket: Socket;
   readonly #reply: FastifyReply;
@@ -26,7 +26,7 @@ class HttpCaller implements DisconnectSignal {
 
   addEventListener(_type: 'abort', listener: () => void): void {
     const socket = this.#socket.once('end', listener).once('close', listener);
-    // The same connection may carry the next request.
+    // The listeners are removed, because the same connection may carry the next request.
     this.#reply.raw.once('close', () => socket.off('end', listener).off('close', listener));
   }
 }

@@ -1,10 +1,10 @@
 // Reads the caller from headers, for endpoints whose protocol has no fields for it. Agent, tier and session come from
-// the headers, and the rest from the key. A key's pins override all of it. These headers are ours and are not
-// forwarded.
+// the headers, and the rest from the key. The pins of a key have priority over the headers. These headers are ours and
+// are not forwarded.
 import { digestText, isTier, nameProblem, type Tier, tiers } from '@tollgate/proto/contract';
 import type { CallerClaim } from '../sessions/sessions.ts';
 
-/** Names are in lower case. A list contains each occurrence of a header. */
+/** The headers of a request, by name in lower case. A list contains each occurrence of a header. */
 export type Headers = Readonly<Record<string, string | readonly string[] | undefined>>;
 
 export interface CallerHeaders {
@@ -15,8 +15,8 @@ export interface CallerHeaders {
 }
 
 /**
- * The caller, or a problem text that names the header. Pass `headersDistinct` of Node, because `headers` joins repeated
- * headers.
+ * Returns the caller, or the problem in a text that names the header. Pass `headersDistinct` of Node, because `headers`
+ * joins repeated headers.
  */
 export function readCallerHeaders(headers: Headers): CallerHeaders | { readonly problem: string } {
   const agent = oneOf(headers, 'x-tollgate-agent');
@@ -33,7 +33,7 @@ export function readCallerHeaders(headers: Headers): CallerHeaders | { readonly 
 
 const twice = 'must appear only once';
 
-/** Null: the header is missing or empty. Undefined: the header occurs more than once. */
+/** Returns the value of a header. Null: the header is missing or empty. Undefined: the header occurs more than once. */
 function oneOf(headers: Headers, name: string): string | null | undefined {
   const value = headers[name] ?? null;
   const one = typeof value === 'object' && value !== null ? (value.length > 1 ? undefined : value[0]) : value;

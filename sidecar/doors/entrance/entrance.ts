@@ -1,6 +1,6 @@
-// State and checks shared by all endpoints of a process. A request is admitted if a policy is held, its key is valid
-// and the key is within its request limit. A request that is refused here has no caller and writes no audit entry. For
-// a valid key, one entry states how many of its requests were refused.
+// Holds the state and the checks that all endpoints of a process share. A request is admitted if a policy is held, its
+// key is valid and the key is within its request limit. A request that is refused here writes no audit entry of its
+// own. For a valid key, one later entry states how many of its requests were refused.
 import type { Identity } from '../../engine/decide/call.ts';
 import type { Sidecar } from '../sidecar.ts';
 import { BodyMemory } from './body-memory.ts';
@@ -17,13 +17,13 @@ import type { CallTracing } from '../../telemetry/tracing.ts';
 /** What a request states about its sender. */
 export interface ShownCredentials {
   readonly authorization: string | undefined;
-  /** The slug in the path. Undefined: the path has none. */
+  /** The workspace's slug in the path. Undefined: the path has none. */
   readonly workspace: string | undefined;
 }
 
 /**
- * `ShownCredentials.workspace` from the parameters of a route. An empty parameter comes from a URL that ends in a slash
- * and names no workspace.
+ * Returns the workspace in the parameters of a route, for `ShownCredentials.workspace`. If a URL ends in a slash, the
+ * parameter is empty and names no workspace.
  */
 export const workspaceIn = (params: unknown): string | undefined =>
   typeof params === 'object' && params !== null && 'workspace' in params && typeof params.workspace === 'string' && params.workspace !== ''
@@ -31,8 +31,8 @@ export const workspaceIn = (params: unknown): string | undefined =>
     : undefined;
 
 /**
- * Holds no reference to the snapshot in which the key was found, because a request may last as long as its body or its
- * answer.
+ * An admitted request. It has no reference to the snapshot in which the key was found, because a request may last a
+ * long time while its body or its answer is sent.
  */
 export interface LetIn {
   readonly identity: Identity;
@@ -40,7 +40,7 @@ export interface LetIn {
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The identity behind the request, once its endpoint has determined it. */
+    /** The identity behind the request. Null: its endpoint has not determined it yet. */
     letIn: LetIn | null;
   }
 }
@@ -54,7 +54,7 @@ export interface Entrance {
   readonly bodies: BodyMemory;
   /** The runs of all endpoints. */
   readonly sessions: Pick<Sessions, 'find'>;
-  /** Called once for each request, if possible before a byte of its body is read. */
+  /** Checks the key of a request. It is called once for each request, if possible before a byte of its body is read. */
   readonly enter: (shown: ShownCredentials) => LetIn | EntranceRefusal;
   /** Records that an admitted request is refused unread because there is no memory for its body. */
   readonly crowded: (entered: LetIn) => void;
@@ -67,14 +67,14 @@ interface EntranceParts {
   readonly metrics: DecisionMetrics;
   readonly log: Pick<Log, 'warn'>;
   readonly requestsPerSecond?: number;
-  /** Pins of this sidecar, which serves one agent. */
+  /** The agent and tier that this sidecar pins, because it serves one agent. */
   readonly pins?: Pins;
   readonly tracing?: CallTracing | undefined;
   /** Absent: a budget of the standard size of a sidecar. */
   readonly bodies?: BodyMemory;
 }
 
-/** Together a tenth of the memory that injection gives a sidecar. */
+/** The two values together are a tenth of the memory that injection gives a sidecar. */
 export const sessionBytes: MemoryBytes = { sessions: 32 * 1024 ** 2, narrowings: 16 * 1024 ** 2 };
 
 export function createEntrance({

@@ -32,20 +32,20 @@ export const badKeys = {
   unscoped: { status: 403, code: 'key_scope', error: 'the key lacks the scope "govern"' },
 } as const satisfies Readonly<Record<string, EntranceRefusal>>;
 
-/** The key in a header, with or without `Bearer`. Null: the header has no key of that form. */
+/** Returns the key in a header, with or without `Bearer`. Null: the header has no key of that form. */
 export function keyIn(header: string | undefined): { readonly text: string; readonly workspace: string } | null {
   const text = /^(?:Bearer +)?(gsk_\S+)$/i.exec(header ?? '')?.[1];
   const form = text === undefined ? null : parseKey(text);
   return text === undefined || form === null ? null : { text, workspace: form.workspace };
 }
 
-/** Whether a key that was admitted earlier would still be admitted. */
+/** Returns whether a key that was admitted earlier would still be admitted. */
 export function keyStands({ keysById }: Index, now: number, keyId: string): boolean {
   const key = keysById.get(keyId);
   return key !== undefined && (key.expiresAt === null || now < key.expiresAt) && hasScope(key.scopes, 'govern');
 }
 
-/** The id of a valid key. Null: the header has none. */
+/** Returns the id of the valid key in a header. Null: the header has no valid key. */
 export function callerOf(index: Index | null, now: number, header: string | undefined): string | null {
   const checked = index === null ? null : authenticate(index, now, header, undefined);
   return checked !== null && 'identity' in checked ? checked.identity.keyId : null;
@@ -58,8 +58,8 @@ interface FoundKey {
 }
 
 /**
- * The last key found under each snapshot. A request is checked twice or more, and the next request often has the same
- * caller.
+ * The last key found in each snapshot. It is cached because a request is checked at least twice, and the next request
+ * often has the same caller.
  */
 const lastFound = new WeakMap<Index, FoundKey>();
 
@@ -75,7 +75,7 @@ function findKey(index: Index, header: string | undefined): FoundKey | EntranceR
   return found;
 }
 
-/** The identity behind a key, or the 401 or 403 that describes its problem. */
+/** Returns the identity behind a key, or the 401 or 403 that describes the problem with the key. */
 export function authenticate(
   index: Index,
   now: number,

@@ -1,6 +1,6 @@
 // Overrides agent and tier of every call through this sidecar, whatever the caller claims. The sidecar serves one
-// agent, and its operator knows which one. Like a key's pin, a sidecar's pin replaces the caller and keeps the chain
-// above it. A key's pin has priority.
+// agent, and its operator knows which one. Like a key's pin, a sidecar's pin replaces the last agent of the chain and
+// keeps the agents above it. A key's pin has priority.
 import type { Tier } from '@tollgate/proto/contract';
 import type { Sessions } from '../sessions/sessions.ts';
 
@@ -11,7 +11,7 @@ export interface Pins {
 
 export const noPins: Pins = { agent: null, tier: null };
 
-/** Sessions that are found by the sidecar's pins, where the caller claims another agent or tier. */
+/** Returns sessions that use the sidecar's pins in place of the agent and tier that the caller claims. */
 export function overrideClaims(sessions: Sessions, { agent, tier }: Pins): Pick<Sessions, 'find'> {
   if (agent === null && tier === null) return sessions;
   return {

@@ -1,14 +1,16 @@
 // Counts the requests of each key that were refused before they were read, because the key sent too many requests or
 // bytes. These requests are not calls. One entry for each key states the number of refusals and the time span in
-// seconds: one second, or more if the entry could not be written immediately. So a flood costs little and is still
-// visible. An entry that cannot be written waits and is retried. Closing writes the rest. The entries of different keys
-// are written in parallel, so a failing key does not delay the others.
+// seconds. The span is one second, or more if the entry could not be written immediately. So a flood costs little and
+// is still visible. An entry that cannot be written waits and is retried. When the process closes, the remaining
+// entries are written. The entries of different keys are written in parallel, so a failing key does not delay the
+// others.
 //
-// States of a tally: counting (from a first refusal until the second is over) → being written (further refusals of its
-// key are counted) → written, then deleted or counting again. If writing fails, it waits: 1 s, then twice as long each
-// time, up to a minute. Refusals are lost, and reported to `lost`, in four cases: the entry can never be written (the
-// workspace is gone); it failed `triesMax` times (about an hour); there are more than `keysMax` keys; closing cannot
-// write it. A kill loses what was not written. One timer serves all keys.
+// States of a tally: counting (from the first refusal until the next tick of the timer, at most one second) → being
+// written (further refusals of its key are counted) → written, then deleted or counting again. If writing fails, the
+// tally waits for 1 s. Each further failure doubles the wait, up to a minute. Refusals are lost, and reported to
+// `lost`, in four cases: the entry can never be written (the workspace is gone); writing failed `triesMax` times (about
+// an hour); there are more than `keysMax` keys; the last attempt, when the process closes, fails. If the process is
+// killed, the refusals that were not written are lost. One timer serves all keys.
 import { AppError, codes } from '@tollgate/proto/contract';
 import type { Clock } from '../../base/clock.ts';
 import { bindCaller } from '../../engine/decide/bind.ts';
@@ -19,10 +21,12 @@ import type { Governing } from '../../engine/govern/governing.ts';
 import { heldBy } from '../../engine/govern/run.ts';
 import { AuditUnavailable } from '../../engine/spool/unavailable.ts';
 
-/** `requests`: over the key's limit. `bytes`: no memory for its body. */
+/** The reason for a refusal. `requests`: the key exceeded its limit. `bytes`: there was no memory for the body. */
 export type RefusedBy = 'requests' | 'bytes';
 
-/** The destination of a key's entry. It may wait for a long time, so it holds nothing of a snapshot. */
+/**
+ * Where the entry of a key is written. This object may be kept for a long time, so it contains nothing of a snapshot.
+ */
 export interface RefusedKey {
   readonly governing: Governing;
   readonly identity: Identity;
@@ -30,11 +34,11 @@ export interface RefusedKey {
 
 export interface RefusedRequests {
   /**
-   * `find` is called when the entry is written. It rejects with an `AppError` with a code that is not retryable if the
-   * destination no longer exists.
+   * Counts a refusal. `find` is called when the entry is written. If the destination no longer exists, `find` rejects
+   * with an `AppError` whose code is not retryable.
    */
   note(keyId: string, by: RefusedBy, find: () => RefusedKey | Promise<RefusedKey>): void;
-  /** Writes the refusals that were counted. */
+  /** Writes the refusals that are counted and not written yet. */
   close(): Promise<void>;
 }
 
@@ -49,16 +53,16 @@ export interface LostRefusals {
 export const refusalsLost = 'requests were refused, and the entry that counts them could not be recorded';
 
 type Counts = Readonly<Record<RefusedBy, number>> & {
-  /** When the first of them was refused. */
+  /** The time of the first of these refusals. */
   readonly since: number;
 };
 
 interface Tally {
   readonly find: () => RefusedKey | Promise<RefusedKey>;
   counts: Counts;
-  /** Failed tries since the last successful write. */
+  /** The number of failed tries since the last successful write. */
   tries: number;
-  /** Ticks until the next try. */
+  /** The number of ticks of the timer until the next try. */
   waits: number;
   writing: Promise<void> | null;
 }
@@ -76,7 +80,7 @@ const plus = (a: Counts, b: Counts): Counts => ({
 });
 const sumOf = ({ requests, bytes }: Counts): number => requests + bytes;
 
-/** `lost` receives the refusals that no entry will contain. */
+/** Creates the counts of refusals. `lost` is called with the refusals that no entry will contain. */
 export function createRefusedRequests(clock: Pick<Clock, 'now'>, lost: (refusals: LostRefusals) => void, max = keysMax): RefusedRequests {
   const tallies = new Map<string, Tally>();
   let timer: NodeJS.Timeout | null = null;
@@ -133,15 +137,15 @@ export function createRefusedRequests(clock: Pick<Clock, 'now'>, lost: (refusals
   };
 }
 
-/** Whether no later try can succeed. */
+/** Returns whether no later try can succeed. */
 function isHopeless(error: unknown): boolean {
   if (error instanceof AuditUnavailable) return error.why === 'oversized' || error.why === 'closed';
   return error instanceof AppError && !codes[error.code].retryable && error.code !== 'internal';
 }
 
-/** Rejects if the entry cannot be written. */
+/** Writes an entry to the spool. Rejects if the entry cannot be written. */
 async function write({ governing: { spool, govern }, identity }: RefusedKey, words: string): Promise<void> {
-  // The agent and client of the caller are named in bodies that were not read.
+  // The agent and client of the caller are unknown, because bodies name them and this body was not read.
   const client = { name: 'unread' };
   const caller = bindCaller(heldBy(govern.cell), { identity, hops: [{ tier: 'api', client: client.name, agent: '' }] });
   const facts: RunFacts = { sessionId: identity.keyId, client, runChain: [identity.keyId], chainClaimed: false };
@@ -160,7 +164,7 @@ async function write({ governing: { spool, govern }, identity }: RefusedKey, wor
   try {
     await spool.appendAsync(entry);
   } catch (error) {
-    // The entry is written and will arrive.
+    // `unconfirmed` is not a failure: the entry is written and will arrive.
     if (!(error instanceof AuditUnavailable) || error.why !== 'unconfirmed') throw error;
   }
 }

@@ -1,9 +1,10 @@
-// Limits the requests per second of each key, across all endpoints of the process. This is not a limit of the policy:
-// it prevents one caller from taking the whole process. A request that it refuses is not a call. The number of refused
-// requests is written in one entry for each key and second (refused-requests.ts).
+// Limits the requests per second of each key, across all endpoints of the process. This is not a limit of the policy.
+// It prevents one caller from using the whole capacity of the process. A request that it refuses is not a call. The
+// number of refused requests is written in one entry for each key and second (refused-requests.ts).
 //
-// States: a key's bucket is full at its first request, holds one second's worth of requests, and refills over time. It
-// is evicted when it is the least recently used of `keysMax` buckets, and then starts full again.
+// States of a key's bucket: it is full at the key's first request, has at most one second's worth of requests, and
+// refills over time. It is evicted when it is the least recently used of `keysMax` buckets. It is full again at the
+// key's next request.
 import { LRUCache } from 'lru-cache';
 import type { Clock } from '../../base/clock.ts';
 import type { EntranceRefusal } from './key.ts';
@@ -14,7 +15,7 @@ const keysMax = 10_000;
 
 interface Bucket {
   tokens: number;
-  /** Monotonic time of the clock, in ms. */
+  /** The monotonic time of the last request, in ms. */
   at: number;
 }
 

@@ -1,14 +1,14 @@
-// Shares an HTTP server fairly among callers, before anything is decided about a request. Requests of one caller take
-// turns. Each connection has at most one waiting request. Bodies in transit share a memory budget, of which a caller
-// takes at most as much as it leaves to all others.
+// Shares an HTTP server fairly among callers, before anything is decided about a request. Callers take turns, and the
+// requests of one caller wait for its turn. Each connection has at most one waiting request. All bodies that are being
+// received share a memory budget. One caller takes at most as much of it as remains for all others.
 //
 // A caller is identified by a valid key. All requests without a known valid key count as one caller: they share one
-// turn and a small budget while they wait to be recognised. A body is counted in the caller's own budget as soon as a
-// route has identified the caller. For an unrecognised request, the route reads a small body at most (`unreadBytes`),
-// if it reads the body. A request that matches no route is not read.
+// turn, and a small budget while they wait to be recognised. A body is counted in the caller's own budget as soon as a
+// route has identified the caller. If a route reads the body of an unrecognised request, it reads only a small body
+// (`unreadBytes`). The body of a request that matches no route is not read.
 //
-// Where keys cannot be checked immediately (in a control plane), a caller that was recognised recently is identified by
-// the credentials it sent, until they are refused.
+// A control plane cannot check keys immediately. There, a caller that was recognised recently is identified by the
+// credentials that it sent, until they are refused.
 import { bounds, hashKey, reasons } from '@tollgate/proto/contract';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { LRUCache } from 'lru-cache';
@@ -21,9 +21,12 @@ import { createTurns, type TurnsDeps } from './turns.ts';
 const connectionsMax = 10_000;
 /** Budget for all requests without a known valid key. */
 const unknownBytes = 4 * 1_048_576;
-/** Bytes that Node buffers of an unread body, and the most that is read of an unrecognised request. */
+/**
+ * The number of bytes that Node buffers of an unread body. It is also the maximum size of a body that is read for an
+ * unrecognised request.
+ */
 const unreadBytes = 65_536;
-/** Callers that were recognised, at about 200 bytes each. */
+/** The maximum number of recognised callers that are remembered, at about 200 bytes each. */
 const rememberedMax = 10_000;
 
 interface Sharing extends TurnsDeps {
@@ -32,11 +35,14 @@ interface Sharing extends TurnsDeps {
   /** Memory budget for bodies and their parsed form. */
   readonly bodies: BodyMemory;
   readonly unknownBytes?: number;
-  /** The caller behind a header with a valid key. Null: none. Absent: callers are remembered from earlier requests. */
+  /**
+   * Returns the caller of a header with a valid key. Null: the header has no valid key. Absent: callers are remembered
+   * from earlier requests.
+   */
   readonly whose?: (authorization: string | undefined) => string | null;
 }
 
-/** Called by a route that has identified the caller of a request, before its body is read. */
+/** A route calls this when it has identified the caller of a request, before the body is read. */
 export function recognised({ share }: FastifyRequest, caller: string): void {
   if (share !== null) share.recognisedAs = caller;
 }
@@ -56,10 +62,10 @@ export function shareFairly(app: FastifyInstance, sharing: Sharing): void {
   app.setNotFoundHandler(missing);
   app.addHook('onRequest', (request, reply, done) => {
     const { socket } = request.raw;
-    // A pipelined request arrived while the previous one waits. Only a flood sends such requests, and their number
-    // would be unbounded.
+    // A second request arrived on this connection while the first one waits (pipelining). The connection is closed:
+    // only a flood sends such requests, and their number would be unlimited.
     if (waiting.has(socket)) return void socket.destroy();
-    // The getter builds a new object on each access, so it is read once.
+    // `routeOptions` builds a new object on each access, so it is read only once.
     const { config, bodyLimit } = request.routeOptions;
     if (config.takesNoTurn === true) return done();
     const caller = whose(request);
@@ -81,7 +87,7 @@ export function shareFairly(app: FastifyInstance, sharing: Sharing): void {
     if (intake.read(request, reply)) done();
     else refuse(request, reply);
   });
-  // The body is parsed after this hook.
+  // The route parses the bytes of the body after this hook.
   app.addHook('preValidation', (request, reply, done) => {
     const found = intake.parse(request, reply);
     if (found === true) done();
@@ -89,14 +95,17 @@ export function shareFairly(app: FastifyInstance, sharing: Sharing): void {
   });
 }
 
-/** Continues a request that has waited for memory. */
+/** Continues a request that has waited for memory, or refuses it. */
 function proceed(isFound: boolean, request: FastifyRequest, reply: FastifyReply, done: () => void): void {
   if (hasLeft(reply)) return;
   if (isFound) done();
   else refuse(request, reply);
 }
 
-/** The caller has disconnected. The end of the request was already reported and must not be reported again. */
+/**
+ * Returns whether the caller has disconnected. In that case, the end of the request was already reported and must not
+ * be reported again.
+ */
 const hasLeft = ({ raw }: FastifyReply): boolean => raw.closed || raw.destroyed;
 
 type Whose = (request: FastifyRequest) => string | null;
@@ -106,7 +115,7 @@ const ofKey =
   ({ headers: { authorization } }) =>
     whose(authorization);
 
-/** Identifies a caller by a header that was recognised before. */
+/** Returns a function that identifies a caller by a header that was recognised before. */
 function remembering(app: FastifyInstance): Whose {
   const known = new LRUCache<string, string>({ max: rememberedMax });
   app.addHook('onResponse', (request, { statusCode }, done) => {
@@ -120,13 +129,15 @@ function remembering(app: FastifyInstance): Whose {
 
 const shownIn = ({ headers: { authorization, cookie } }: FastifyRequest): string => hashKey(authorization ?? `cookie ${cookie ?? ''}`);
 
-/** Accounts for the bytes of request bodies. */
+/** Counts the bytes of request bodies. */
 interface Intake {
-  /** The request waits, and nothing of it is read. False: the budget has no space. */
+  /** Reserves memory for a request that waits. Nothing of its body is read yet. False: the budget has no space. */
   enter(share: Share, caller: string | null, reply: FastifyReply): boolean;
-  /** The body is read now. False: the budget has no space. */
+  /** Reserves memory for a body that is read now. False: the budget has no space. */
   read(request: FastifyRequest, reply: FastifyReply): boolean;
-  /** The body was read and is parsed now, or when the budget has space. False: there was no space in time. */
+  /**
+   * Reserves memory to parse a body that was read, and waits for it if necessary. False: there was no space in time.
+   */
   parse(request: FastifyRequest, reply: FastifyReply): true | Promise<boolean>;
 }
 
@@ -135,11 +146,11 @@ interface Share {
   readonly bodyLimit: number;
   /** Size of its body, as far as the headers state it. */
   readonly bodyBytes: number;
-  /** Set by its route. Null: not recognised yet. */
+  /** The caller that the route has recognised. Null: not recognised yet. */
   recognisedAs: string | null;
-  /** It entered without a known valid key. */
+  /** Whether the request came without a known valid key. */
   isUnknown: boolean;
-  /** Its part of the budget, held until the response is closed. */
+  /** The bytes of the budget that the request holds until the response is closed. Null: it holds none. */
   held: HeldBytes | null;
 }
 
@@ -208,11 +219,14 @@ function createIntake({ bodies, unknownBytes: unknownMax = unknownBytes }: Shari
   };
 }
 
-/** A body with more values is refused before it is parsed. */
+/** Returns the maximum number of values in a body. A body with more values is refused before it is parsed. */
 const valuesMaxOf = (bodyLimit: number): number =>
   bodyLimit > bounds.bodyBytes ? Math.max(bounds.toolOutputNodes, bounds.policySetNodes) : bounds.jsonNodes;
 
-/** A body that is too long is not read, so it counts 0. A body of unknown length counts as the limit. */
+/**
+ * Returns the size that a body counts as. A body that is too long is not read, so it counts as 0. A body of unknown
+ * length counts as the limit.
+ */
 function bodyBytesOf({ headers }: FastifyRequest, bodyLimit: number): number {
   if (headers['transfer-encoding'] !== undefined) return bodyLimit;
   const said = Number(headers['content-length'] ?? 0);
@@ -229,7 +243,10 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** Writes the refusal in the route's own format if there is no memory for the body of a request. */
     readonly answerCrowded?: AnswerCrowded;
-    /** The request takes no turn and has no body. Health checks must not depend on the load from other requests. */
+    /**
+     * The request takes no turn and has no body. This is for health checks, which must not depend on the load from
+     * other requests.
+     */
     readonly takesNoTurn?: true;
   }
 }
@@ -241,7 +258,10 @@ const crowded: EntranceRefusal & { readonly retryAfterMs: number } = {
   retryAfterMs: 1_000,
 };
 
-/** Uses the format of the route, or the common denial format: a client that reads only the decision reads a denial. */
+/**
+ * Refuses in the format of the route, or otherwise in the common denial format. Even a client that reads only the
+ * decision then sees a denial.
+ */
 function refuse(request: FastifyRequest, reply: FastifyReply): void {
   const { answerCrowded } = request.routeOptions.config;
   if (answerCrowded !== undefined) return answerCrowded(request, reply, crowded);

@@ -3,7 +3,7 @@
 // order.
 //
 // States: alone (one caller in the last second, nothing waits) → shared → alone, after one second with a single caller.
-// A queue exists while requests of its caller wait. Only the head of a waiting request has been read. share-fairly.ts
+// A caller has a queue while its requests wait. Only the headers of a waiting request have been read. share-fairly.ts
 // uses this module and lets one request of a connection wait at a time.
 import type { Clock } from '../../base/clock.ts';
 
@@ -13,16 +13,16 @@ const sharedMs = 1_000;
 
 export interface TurnsDeps {
   readonly clock: Pick<Clock, 'now'>;
-  /** Runs the function in the next turn of the event loop. */
+  /** Runs the function in the next turn of the event loop. Absent: `setImmediate`. */
   readonly nextTurn?: (run: () => void) => void;
   readonly perTurn?: number;
 }
 
-/** `caller`: any text that distinguishes callers. */
+/** Decides when requests begin. `caller`: any text that distinguishes callers. */
 export interface Turns {
-  /** True: the request begins now. False: it must wait. */
+  /** Returns true if the request begins now. False: it must wait. */
   mayBegin(caller: string): boolean;
-  /** Runs `begin` when it is its turn. */
+  /** Runs `begin` when it is the turn of this request. */
   wait(caller: string, begin: Begin): void;
 }
 
@@ -48,7 +48,7 @@ export function createTurns({ clock, nextTurn = setImmediate, perTurn = 1 }: Tur
       begun.set(caller, now.length);
       for (const begin of now) begin();
     }
-    // Requests that arrive from now on count for this turn too, until the next one begins.
+    // Requests that arrive from now on count for this turn too, until the next turn begins.
     if (begun.size > 0) turnSoon();
   };
 

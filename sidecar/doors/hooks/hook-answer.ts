@@ -6,7 +6,10 @@ import type { EntranceRefusal } from '../entrance/key.ts';
 
 export interface Answer {
   readonly status: number;
-  /** The status from before every decision was 200, for clients that still read it. Absent: the same as `status`. */
+  /**
+   * The status of an earlier version, in which a decision could have another status than 200. Some clients still read
+   * it. Absent: the same as `status`.
+   */
   readonly formerStatus?: number;
   readonly body: Readonly<Record<string, unknown>>;
 }
@@ -34,7 +37,7 @@ const denialBody = ({ reason, kind, retryAfterMs, requestId }: Denial): Answer['
 
 export const deliveryBody = ({ action, output, findings, decision }: Delivery): Answer['body'] => ({
   action,
-  // Clients read one field or the other.
+  // Some clients read `modified_output` and others read `tool_output`.
   ...(action === 'redact' ? { modified_output: output, tool_output: output, reason: redactedWords(findings) } : {}),
   ...(decision === null ? {} : { reason: decision.reason }),
   ...findingsBody(findings),
@@ -72,9 +75,9 @@ export const deniedOutput: RefusalWriter = ({ code, error, retryAfterMs }) => ({
 });
 
 /**
- * With a valid key every answer is 200, because deployed clients run the call on any other status. 401 and 403 report a
- * problem of the key, and 5xx reports an outage. A missing policy and too many requests are neither, so they are
- * decisions.
+ * Returns the answer to a refused request. Too many requests (429) and a missing policy (503) are answered with 200, as
+ * decisions, because deployed clients run the call on any other status. Other refusals keep their status: 401 and 403
+ * report a problem with the key, and 5xx reports an outage.
  */
 export function refusalAnswer({ status, ...refusal }: Refusal, denied: RefusalWriter): Answer {
   const isDecision = status === 429 || (status === 503 && refusal.code === 'snapshot_missing');

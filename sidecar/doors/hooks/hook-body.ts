@@ -8,18 +8,19 @@ import { parseStrict } from '../../engine/json/strict-json.ts';
 
 export interface HookBody {
   readonly value: unknown;
-  /** Numbers that a double would round are strings in it. */
+  /** True: some numbers in `value` are strings, because a double would round them. */
   readonly hasNumbersAsText: boolean;
   /** Null: no flaw was found yet. */
   readonly flaw: Flaw | null;
-  /** The status for this body and a flaw from before every decision was 200. */
+  /** The HTTP status of the answer in earlier versions, in which not every decision was answered with 200. */
   readonly formerStatus: number;
 }
 
 /** Makes only these routes keep the raw bytes of their bodies, for any content type. */
 export function keepBytes(app: FastifyInstance): void {
   app.removeAllContentTypeParsers();
-  // For a listed type the framework caches the parser. Any other type would be parsed again at each request.
+  // The framework caches the parser of a listed content type. It would parse any other content type again at each
+  // request.
   for (const type of ['application/json', '*'])
     app.addContentTypeParser(type, { parseAs: 'buffer' }, (_request, bytes, done) => done(null, bytes));
 }
@@ -29,7 +30,7 @@ const depth = bounds.jsonDepth + 1;
 
 export const notJson = 'the body must be application/json in UTF-8';
 
-/** `body`: its bytes. `nodes`: how many values it may hold. */
+/** Parses the bytes in `body`. `nodes`: the maximum number of JSON values in it. */
 export function readHookBody(body: unknown, contentType: string | undefined, nodes: number): HookBody {
   if (!Buffer.isBuffer(body) || body.length === 0) return flawed('the body is empty', '');
   if (!isJson(contentType ?? '')) return flawed(notJson, toolIn(body), 415);
@@ -40,7 +41,7 @@ export function readHookBody(body: unknown, contentType: string | undefined, nod
   return { value: read.value, hasNumbersAsText: read.hasNumbersAsText === true, flaw: null, formerStatus: 400 };
 }
 
-/** For a request without a body. */
+/** Returns a body with a flaw and without content. `tool`: the tool's name, as far as it is known. */
 export const unreadBody = (flaw: Flaw, formerStatus: number, tool = ''): HookBody => ({
   value: { tool_name: tool },
   hasNumbersAsText: false,
@@ -51,12 +52,12 @@ export const unreadBody = (flaw: Flaw, formerStatus: number, tool = ''): HookBod
 const flawed = (words: string, tool: string, formerStatus = 400): HookBody =>
   unreadBody({ code: 'call_malformed', words }, formerStatus, tool);
 
-/** Whether the text may contain it, literally or with escapes. */
+/** Whether the bytes may contain `__proto__`, literally or with escapes. */
 const mayName = (bytes: Buffer): boolean => bytes.includes(protoBytes) || bytes.includes(escapeBytes);
 
 const [protoBytes, escapeBytes] = [Buffer.from('__proto__'), Buffer.from('\\u')];
 
-/** JSON is UTF-8. A body with another charset is not accepted. */
+/** Whether the body is JSON in UTF-8. Another charset is not accepted. */
 function isJson(contentType: string): boolean {
   if (contentType === 'application/json') return true;
   if (!/^application\/json\s*(?:;|$)/i.test(contentType)) return false;
@@ -64,12 +65,12 @@ function isJson(contentType: string): boolean {
   return charsets.every(([, charset = '']) => /^utf-?8$/i.test(charset));
 }
 
-// A name has at most 200 characters and is near the beginning in the bodies that clients send.
+// A tool name has at most 200 characters, and clients send it near the beginning of the body.
 const searchedBytes = 65_536;
 const tokenMax = 1_500;
 const named = /"tool_name"\s*:\s*"((?:[^"\\]|\\.)*)/s;
 
-/** The probable tool name in bytes that are not valid JSON. Empty: none was found. */
+/** Returns the probable tool name in bytes that are not valid JSON. Empty: none was found. */
 function toolIn(bytes: Buffer): string {
   const text = new TextDecoder().decode(bytes.subarray(0, searchedBytes));
   const token = (named.exec(text)?.[1] ?? '').slice(0, tokenMax);

@@ -1,6 +1,7 @@
 // Parses the two requests of the hook protocol, once and completely. Unknown fields are allowed. The first known field
-// with an error becomes the flaw. The call is denied because of it, and the entry shows it as far as possible. A schema
-// would not do: the rest of a flawed request is read too, and this is on the way of each call.
+// with an error becomes the flaw. The call is denied because of the flaw, and the entry shows the rest of the call as
+// far as possible. A schema is not used, because the rest of a flawed request must be read too, and because this code
+// runs for each call.
 import { bounds, childPath, isTier, nameProblem, type Tier } from '@tollgate/proto/contract';
 import type { Flaw } from '../../engine/govern/govern.ts';
 import type { ClaimedCall } from '../sessions/pending-calls.ts';
@@ -9,9 +10,9 @@ import { shownName } from '../shown-name.ts';
 import type { HookBody } from './hook-body.ts';
 
 export interface HookRequest extends CallerClaim, ClaimedCall {
-  /** Null if there is a flaw: a request that could not be read names no user. */
+  /** The user that the request names. Null: it names none, or the request has a flaw. */
   readonly impersonate: string | null;
-  /** Whether the client can replace the input, and the replacement would have the same precision. */
+  /** True: the client can replace the input with a redacted one, and the numbers keep their precision. */
   readonly takesModifiedInput: boolean;
   readonly flaw: Flaw | null;
 }
@@ -21,26 +22,26 @@ export interface HookOutputRequest extends HookRequest {
   readonly isError: boolean;
 }
 
-// Parsed JSON. A missing key is `undefined`, except the keys that every object has, which this code does not read.
+// Parsed JSON. A missing key gives `undefined`. Keys that every object has, such as `toString`, are not read here.
 type Body = Readonly<Record<string, unknown>>;
 
 interface Reading {
   readonly fields: Body;
-  /** The first problem is reported. */
+  /** The first problem of the request. Null: none was found yet. */
   flaw: Flaw | null;
 }
 
-/** `session` is used for a client that names no session. */
+/** Parses a request to `tool-use`. `session`: the session to use if the client names none. */
 export function readHookRequest(body: HookBody, clientHeader: string | undefined, session: string): HookRequest {
   return requestOf(begin(body), body, clientHeader, session);
 }
 
-/** `bytes` is the size of the whole body. */
+/** Parses a request to `tool-output`. `bytes`: the size of the whole body. */
 export function readHookOutputRequest(body: HookBody, clientHeader: string | undefined, session: string, bytes: number): HookOutputRequest {
   const reading = begin(body);
   const output = reading.fields['tool_output'];
   if (output === undefined) fail(reading, 'tool_output', 'is required');
-  // A part is not larger than the whole.
+  // If the whole body is within the limit, its output is too.
   const outputBytes = bytes <= bounds.toolOutputBytes ? 0 : Buffer.byteLength(JSON.stringify(output ?? null));
   if (outputBytes > bounds.toolOutputBytes)
     reading.flaw ??= {
@@ -74,7 +75,7 @@ function requestOf(reading: Reading, body: HookBody, clientHeader: string | unde
   const chain = chainOf(reading, agentName);
   const delegatedTools = fields['delegated_tools'] == null ? null : names(reading, 'delegated_tools', 1_000);
   const client = clientOf(reading, clientHeader);
-  // An empty user is an error: without it the call would be made as the key itself.
+  // An empty user is an error. If it were ignored, the call would be decided for the key's own identity.
   const impersonate = fields['impersonate_uid'] == null ? null : nameIn(reading, 'impersonate_uid', fields['impersonate_uid']);
   const accepts = fields['accepts'] == null ? [] : names(reading, 'accepts', 20);
   const { flaw } = reading;
@@ -85,18 +86,18 @@ function requestOf(reading: Reading, body: HookBody, clientHeader: string | unde
     tier,
     chain,
     client,
-    // The JSON value from the body: parsed strictly, and not deeper than an input may be.
+    // This JSON value was parsed strictly with the body. It is not deeper than an input may be.
     input: fields['tool_input'] ?? null,
-    // A malformed request delegates no tools and uses only the identity of the key.
+    // If the request has a flaw, its delegated tools and its user are ignored.
     delegatedTools: flaw === null ? delegatedTools : null,
     impersonate: flaw === null ? impersonate : null,
-    // The tool would receive strings where it expects numbers.
+    // If the body has numbers as text, the tool would receive strings where it expects numbers.
     takesModifiedInput: accepts.includes('modified_input') && !body.hasNumbersAsText,
     flaw,
   };
 }
 
-/** A name, or as much of the invalid value as can be shown. */
+/** Returns a name. If it is invalid, notes the flaw and returns the part of it that can be shown. */
 function nameIn(reading: Reading, path: string, value: unknown): string {
   if (typeof value !== 'string') {
     fail(reading, path, value === undefined ? 'is required' : 'must be text');
@@ -107,11 +108,11 @@ function nameIn(reading: Reading, path: string, value: unknown): string {
   return problem === null ? value : shownName(value);
 }
 
-/** Clients send null or an empty text for a value that they do not know. */
+/** Returns null if there is no name. Clients also send null or an empty text for a value that they do not know. */
 const optionalName = (reading: Reading, name: string): string | null =>
   reading.fields[name] == null || reading.fields[name] === '' ? null : nameIn(reading, name, reading.fields[name]);
 
-/** The valid names. Invalid items are left out. */
+/** Returns the valid names of a list. Invalid items are left out. */
 function names(reading: Reading, name: string, max: number): readonly string[] {
   const value = reading.fields[name];
   if (!Array.isArray(value)) {
@@ -126,7 +127,7 @@ function names(reading: Reading, name: string, max: number): readonly string[] {
   });
 }
 
-/** The tier that the client gives. Otherwise it follows from the client's mode. */
+/** Returns the tier that the client states, otherwise the tier that follows from the client's mode. */
 function tierOf(reading: Reading): Tier {
   const { fields } = reading;
   const claimed = fields['agent_tier'];
@@ -161,7 +162,10 @@ function clientOf(reading: Reading, header: string | undefined): HookRequest['cl
 
 const unnamedClient = { name: 'hook' };
 
-/** Parses `X-GS-Client: name/version`. The name may be that of a package, with a slash in it. */
+/**
+ * Parses `X-GS-Client: name/version`. The name may contain slashes, like the name of a package, so the last slash
+ * separates the version.
+ */
 function headerClient(reading: Reading, header: string | undefined): HookRequest['client'] {
   if (header === undefined || header === '') return unnamedClient;
   const slash = header.lastIndexOf('/');

@@ -1,9 +1,8 @@
 // The hook endpoint: `POST /govern/tool-use` and `/govern/tool-output`, with or without the workspace in the path.
-// (`/hooks/<host>`, which coding agents use, is in ../coding-agents.) Deployed clients run the call on any answer that
-// is not
-// 2xx. Therefore a request with a valid key is always answered with 200 and a decision, whatever is wrong with it, and
-// an entry is written. 401 and 403 report a problem of the key, and 5xx reports an outage of ours. Both contain a
-// decision too. Entries of one turn of the event loop are written together.
+// (`/hooks/<host>`, which coding agents use, is in ../coding-agents.) Clients in use make the call if the status of the
+// answer is not 2xx. Therefore a request with a valid key is always answered with 200 and a decision, even if it has
+// errors, and an entry is written. 401 and 403 report a problem of the key, and 5xx reports an outage of Tollgate. Both
+// contain a decision too. Entries of one turn of the event loop are written together.
 import { bounds, NotJson } from '@tollgate/proto/contract';
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest, FastifySchema, HookHandlerDoneFunction } from 'fastify';
 import type { Identity } from '../../engine/decide/call.ts';
@@ -38,16 +37,19 @@ interface Params {
 
 type HookName = 'tool-use' | 'tool-output';
 
-/** The part of an error that a caller may read. */
+/** Returns the status and the message of an error that a caller may see. */
 type PublicError = (error: FastifyError) => { readonly status: number; readonly message: string };
 
-/** `http`: refusals have the status from before every decision was 200. Supported for one version. */
+/**
+ * `http`: refusals have the status of earlier versions, in which not every decision was answered with 200. This is
+ * supported for one version.
+ */
 export type HookStatus = 'decision' | 'http';
 
 export interface HookRoutes {
   readonly publicError: PublicError;
   readonly status: HookStatus;
-  /** The description of each route for an API document. */
+  /** Returns the description of a route for an API document. */
   readonly schemaOf?: (hook: HookName, inWorkspace: boolean) => FastifySchema;
 }
 
@@ -66,7 +68,8 @@ const hooks: Readonly<Record<HookName, Hook>> = {
 const hookPath = /^\/(?:[^/?]*\/)?govern\/tool-(?:use|output)(?:\?|$)/;
 
 export function registerHooks(app: FastifyInstance, host: HookHost, { schemaOf, ...how }: HookRoutes): void {
-  // By default Node answers 417 to an unknown expectation. The other endpoints keep this default.
+  // By default Node answers a request with an unknown `Expect` header with 417. Hook requests are handled as usual
+  // instead.
   app.server.on('checkExpectation', (request, response) => {
     if (hookPath.test(request.url ?? '')) app.server.emit('request', request, response);
     else response.writeHead(417).end();
@@ -120,7 +123,7 @@ function answering(host: HookHost, { publicError, status: statuses, hook }: Answ
           refuse(reply, refusal);
         }),
     },
-    // Runs before a byte of the body is read. A caller without access receives no other information.
+    // Runs before a byte of the body is read, so a caller without access receives only the refusal.
     onRequest: (request: FastifyRequest, reply: FastifyReply, done: HookHandlerDoneFunction) => enter(request, reply, () => done()),
     errorHandler: async (error: FastifyError, request: FastifyRequest, reply: FastifyReply) => {
       const { status, message } = publicError(error);
@@ -147,7 +150,7 @@ function answering(host: HookHost, { publicError, status: statuses, hook }: Answ
 
 const hasEntered = (letIn: LetIn | null): letIn is AdmittedCaller => letIn !== null && 'governing' in letIn;
 
-/** Every answer that is not 2xx has an `error` field. */
+/** Returns the answer with the status of earlier versions. Every answer that is not 2xx has an `error` field. */
 function asFormerly(answer: Answer): Answer {
   const { formerStatus: status, body } = answer;
   if (status === undefined) return answer;
@@ -186,7 +189,7 @@ const clientHeader = ({ headers }: FastifyRequest): string | undefined => {
   return typeof value === 'string' ? value : undefined;
 };
 
-/** The key's own identity, or the user that the request names. */
+/** Returns the identity to decide for: the key's own, or the user that the request names. */
 const actingIdentity = (identity: Identity, { impersonate }: HookRequest): Identity =>
   impersonate === null ? identity : { ...identity, sub: impersonate };
 
@@ -200,7 +203,7 @@ async function toolUse({ request, body, governing, sessions, identity, host }: H
   const startedAt = govern.clock.now();
   const hook = readHookRequest(body, clientHeader(request), identity.keyId);
   const session = sessions.find(actingIdentity(identity, hook), hook);
-  // The caller makes the call itself. Its result comes in another request, or never.
+  // The client makes the call itself. It reports the result in another request, or never.
   const span = host.tracing?.begin(hook.tool, request.headers);
   const call = { tool: hook.tool, input: hook.input, ...flawIn(hook), trace: traceOfCall(span, request.headers) };
   const verdict = await recordedInTurn(governing, judge(govern, session.run, call, { forwards: hook.takesModifiedInput }));
@@ -226,7 +229,7 @@ async function toolOutput({ request, body, governing, sessions, identity }: Hook
   return { status: 200, ...formerStatusOf(hook, body), body: deliveryBody(delivery) };
 }
 
-/** The call that the outcome belongs to. Null: no call waits for it, or its input is invalid. */
+/** Returns the call that the outcome belongs to. Null: no call waits for it, or its input is invalid. */
 function takePending(session: Session, hook: HookOutputRequest): AwaitedCall | null {
   try {
     return session.pending.take(hook);

@@ -1,5 +1,5 @@
-// The owner of the hook routes: the sidecar process for its one workspace, or a control plane for the workspace of the
-// key.
+// Defines what the hook routes need from the process that runs them. A sidecar process serves its one workspace, and a
+// control plane serves the workspace of the key.
 import type { Decision } from '../../engine/decide/decision.ts';
 import type { Governing } from '../../engine/govern/governing.ts';
 import type { Entrance, LetIn, ShownCredentials } from '../entrance/entrance.ts';
@@ -16,9 +16,9 @@ export interface AdmittedCaller extends LetIn {
 export type Entry = AdmittedCaller | EntranceRefusal;
 
 export interface HookHost {
-  /** Called before a byte of the body is read. */
+  /** Checks the credentials of a caller, before a byte of the body is read. */
   enter(shown: ShownCredentials): Entry | Promise<Entry>;
-  /** Records that a request of this caller is refused unread because there is no memory for its body. */
+  /** Records that a request of this caller is refused because there is no memory for its body. The body is not read. */
   crowded(entered: AdmittedCaller): void;
   /** Reports a decision about a call and its duration in ms. */
   decided(decision: Decision, ms: number): void;

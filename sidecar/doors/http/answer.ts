@@ -1,6 +1,6 @@
-// Returns a server's answer to the caller in one of four ways: unchanged, as a stream of redacted text, as redacted
-// JSON, or not. At most one piece is held, or as much as JSON may have. The outcome is recorded before the last piece
-// is sent.
+// Returns a server's answer to the caller unchanged, as a stream of redacted text, or as redacted JSON, or blocks it.
+// Of a stream only one piece is kept in memory. JSON is kept as a whole, up to its size limit. The outcome is recorded
+// before the last piece is sent.
 import { createHash } from 'node:crypto';
 import { type Finding, overBudgetKind } from '@tollgate/proto/contract';
 import type { Decision } from '../../engine/decide/decision.ts';
@@ -18,7 +18,7 @@ export interface AnswerOutcome extends LookResult {
   readonly broken?: true;
 }
 
-/** Records the outcome. Resolves with whether the held rest may be sent. */
+/** Records the outcome. Resolves to true if the rest of the answer, which is held back until then, may be sent. */
 export type Tell = (told: AnswerOutcome) => Promise<boolean>;
 
 export type Treatment =
@@ -30,11 +30,11 @@ export type Treatment =
 interface AnswerHead {
   readonly contentType: string | undefined;
   readonly contentEncoding: string | undefined;
-  /** False: the answer has no body, so it needs no encoding. */
+  /** False: the answer has no body, so there is nothing to inspect. */
   readonly hasBody: boolean;
 }
 
-/** The treatment of an answer, chosen by its head. */
+/** Chooses how to treat an answer, from the headers of the answer. */
 export function treatmentOf({ redactor, replaces }: OutputLook, numbers: Numbers, head: AnswerHead): Treatment {
   if (redactor === null || !head.hasBody) return { kind: 'pass', look: bytesLook() };
   const type = parseContentType(head.contentType);
@@ -50,7 +50,7 @@ export function treatmentOf({ redactor, replaces }: OutputLook, numbers: Numbers
   return replaces ? { kind: 'stream', look } : { kind: 'pass', look: unchangedLook(look) };
 }
 
-/** The pieces to send. A stream that stops early, on either side, is recorded as broken. */
+/** Yields the pieces to send. If the server or the caller ends the stream early, the answer is recorded as broken. */
 export async function* streamed(body: AsyncIterable<Uint8Array>, look: Look, tell: Tell): AsyncGenerator<Uint8Array> {
   let told = false;
   let blocked: Decision | null = null;
@@ -78,7 +78,7 @@ export const noText = refuse(
   'policy redacts the output, and the output is not valid in its content type or encoding',
 );
 
-/** The part of a complete answer to send. Null: it is not text. */
+/** Inspects a complete answer and returns the bytes to send. Null: the answer is not text. */
 export function lookedThrough(look: Look, bytes: Uint8Array): Uint8Array | null {
   const out = pushed(look, bytes);
   const rest = out === null ? null : ended(look);
@@ -102,12 +102,12 @@ function ended(look: Look): Uint8Array | null {
   }
 }
 
-/** Null: it is not text. */
+/** The redacted JSON. Null: the body is not text. */
 type ReadJson = (LookResult & { readonly bytes: Uint8Array }) | null;
 
 /**
- * JSON after redaction, with its own spelling. A body that is labelled as JSON but is not JSON is redacted as text.
- * Undefined: it ended early.
+ * Returns the redacted JSON. Everything else in it stays as it was written. A body that is labelled as JSON but is not
+ * JSON is redacted as text. Null: it is not text. Undefined: it ended early.
  */
 export async function redactedJson(body: AsyncIterable<Uint8Array>, redactor: Redactor, numbers: Numbers): Promise<ReadJson | undefined> {
   const bytes = await allOf(body);
@@ -124,7 +124,7 @@ export async function redactedJson(body: AsyncIterable<Uint8Array>, redactor: Re
   return out === null ? null : { ...look.told(), bytes: out };
 }
 
-/** Null: it is larger than JSON may be. Undefined: it ended early. */
+/** Returns the whole body. Null: it is larger than the limit for JSON. Undefined: it ended early. */
 async function allOf(body: AsyncIterable<Uint8Array>): Promise<Uint8Array | null | undefined> {
   const chunks: Uint8Array[] = [];
   let size = 0;
@@ -148,7 +148,7 @@ function textOf(bytes: Uint8Array): string | null {
   }
 }
 
-/** Whether the body is empty. Also false if it ended early. */
+/** Returns whether the body is empty. Returns false also if it ended early. */
 export async function isEmpty(body: AsyncIterable<Uint8Array>): Promise<boolean> {
   try {
     for await (const chunk of body) if (chunk.byteLength > 0) return false;

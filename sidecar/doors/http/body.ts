@@ -1,20 +1,20 @@
-// Converts the body of a request to the input of a call: JSON to its value, forms to their fields, text to text. For
-// any other body the input contains the size and the digest. Redaction cannot read such a body, so it is refused if the
-// policy redacts.
+// Converts the body of a request to the input of a call. JSON becomes its value, a form becomes its fields, and text
+// stays text. For any other body the input contains only the size and the digest. Redaction cannot read such a body, so
+// it is refused if the policy redacts.
 import { createHash } from 'node:crypto';
 import { bounds, canonicalJson } from '@tollgate/proto/contract';
 import { parseStrict } from '../../engine/json/strict-json.ts';
 import { isJsonText } from './json-in-text.ts';
 import { isPairs, pairsText, parsePairs } from './target.ts';
 
-/** Bytes that are forwarded unchanged. */
+/** A body that is forwarded unchanged. The input contains only its size and digest. */
 class OpaqueBody extends Uint8Array {
   toJSON(): object {
     return { bytes: this.byteLength, sha256: createHash('sha256').update(this).digest('hex') };
   }
 }
 
-/** Bytes that were not available here. */
+/** A body that the sidecar has not received. */
 export class UnseenBody extends Uint8Array {
   toJSON(): object {
     return { shown: false };
@@ -23,9 +23,9 @@ export class UnseenBody extends Uint8Array {
 
 export interface Body {
   readonly form: 'none' | 'json' | 'lines' | 'fields' | 'text' | 'opaque';
-  /** Content type of the forwarded body. */
+  /** The content type of the forwarded body. */
   readonly contentType: string;
-  /** The value in the input. */
+  /** The body as it appears in the input of the call. */
   readonly value: unknown;
 }
 
@@ -36,7 +36,7 @@ export interface BadBody {
 
 const noBody: Body = { form: 'none', contentType: '', value: undefined };
 
-/** The body, or its problem. */
+/** Parses the body. Returns the body, or its problem. */
 export function readBody(bytes: Uint8Array, contentType: string | undefined): Body | BadBody {
   const type = parseContentType(contentType);
   if (type === null) return unsupported('the content type is not one that can be read');
@@ -62,7 +62,8 @@ function readText(bytes: Uint8Array, form: 'fields' | 'text', essence: string): 
     return malformed('the body is not UTF-8');
   }
   if (text.includes('\u0000')) return malformed('the body holds NUL, which is in no UTF-8 text');
-  // Redaction reads a text literally, or as JSON if the whole text is JSON. It cannot read what such an escape hides.
+  // Redaction reads a text literally, or as JSON if the whole text is JSON. An escape such as `\u0067` in any other
+  // text could hide a secret, so that text is treated as opaque bytes.
   if (form === 'text' && asciiEscape.test(text) && !isJsonText(text))
     return { form: 'opaque', contentType: `${essence}; charset=utf-8`, value: new OpaqueBody(bytes) };
   if (form === 'text') return { form, contentType: `${essence}; charset=utf-8`, value: text };
@@ -74,10 +75,10 @@ function readText(bytes: Uint8Array, form: 'fields' | 'text', essence: string): 
 const asciiEscape = /\\u00[2-7][0-9a-f]/i;
 
 const isLines = /^application\/(?:(?:x-)?(?:ndjson|jsonl|jsonlines)|json-seq)$/;
-// The character before each text of a sequence, RFC 7464.
+// The character before each JSON text of an `application/json-seq` body, RFC 7464.
 const recordSeparator = '\u001e';
 
-/** Parses one JSON value for each line. */
+/** Parses a body that has one JSON value on each line. */
 function readLines(bytes: Uint8Array, essence: string): Body | BadBody {
   const values: unknown[] = [];
   const isSequence = essence === 'application/json-seq';
@@ -100,7 +101,10 @@ function linesText(values: readonly unknown[], contentType: string): string {
   return values.map((value) => `${before}${canonicalJson(value)}\n`).join('');
 }
 
-/** The bytes to forward, serialized from the value. Null: the value no longer fits this kind of body. */
+/**
+ * Returns the bytes to forward, serialized from the value. Null: after redaction the value no longer fits this kind of
+ * body.
+ */
 export function bodyBytes({ form, contentType }: Body, value: unknown): Uint8Array | null {
   switch (form) {
     case 'none':
@@ -119,7 +123,7 @@ export function bodyBytes({ form, contentType }: Body, value: unknown): Uint8Arr
 }
 
 interface ContentType {
-  /** `application/json`, in lower case. */
+  /** For example `application/json`, in lower case. */
   readonly essence: string;
   /** Undefined: the header names no charset. */
   readonly charset: string | undefined;
@@ -129,7 +133,7 @@ interface ContentType {
 const essencePattern = /^[a-z0-9][a-z0-9!#$&^_.+-]{0,126}\/[a-z0-9][a-z0-9!#$&^_.+-]{0,126}$/;
 const parameter = /^\s*([a-z0-9!#$&^_.+-]+)=(?:"([^"\\]*)"|([^\s;"]+))\s*$/i;
 
-/** Undefined: there is no header. Null: it is ambiguous. */
+/** Parses the header. Undefined: there is no header. Null: it is malformed or ambiguous. */
 export function parseContentType(header: string | undefined): ContentType | undefined | null {
   if (header === undefined || header === '') return undefined;
   const [first = '', ...parameters] = header.split(';');
@@ -151,7 +155,7 @@ const jsonType = /^(?:(?:application|text)\/(?:x-)?json|.+\+json)$/;
 const textual =
   /^(?:text\/.+|.+\+(?:xml|yaml)|application\/(?:xml|yaml|x-yaml|toml|sql|graphql|javascript|ecmascript|x-ndjson|ndjson|jsonl|jsonlines|x-jsonlines|json-seq))$/;
 
-/** The way in which a content type is inspected. */
+/** Returns how a body of this content type is inspected. */
 export function formOf(essence: string): 'json' | 'fields' | 'text' | 'opaque' {
   if (jsonType.test(essence)) return 'json';
   if (essence === 'application/x-www-form-urlencoded') return 'fields';

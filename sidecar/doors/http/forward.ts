@@ -30,7 +30,10 @@ export interface Forwarding {
   readonly span: CallSpan | undefined;
 }
 
-/** Emits `abort` to the current request when the caller has disconnected. Null: there is no request. */
+/**
+ * Passes a signal to the request that the proxy is making now. The signal emits `abort` when the caller has
+ * disconnected. Null: the proxy is making no request.
+ */
 export interface Departure {
   signal: EventEmitter | null;
 }
@@ -53,7 +56,7 @@ export function forwardTo(forwarding: Forwarding, request: FastifyRequest, reply
   try {
     reply.from(`${tool.basePath}${forward.path}` || '/', {
       body: hasBody ? forward.bytes : undefined,
-      // The headers below set the content type again.
+      // The headers below set the same content type again.
       ...(hasBody ? { contentType: asked.body.contentType } : {}),
       queryString: () => forward.query.slice(1),
       // A call that may have taken effect must not be repeated.
@@ -80,7 +83,7 @@ export function forwardTo(forwarding: Forwarding, request: FastifyRequest, reply
   }
 }
 
-/** The tool receives our span in place of the caller's. */
+/** Returns the headers with the trace of our span in place of the caller's trace. */
 const tracedBy = (span: CallSpan, headers: Headers): Headers => ({
   ...headers,
   traceparent: undefined,
@@ -88,14 +91,15 @@ const tracedBy = (span: CallSpan, headers: Headers): Headers => ({
   ...span.headers(),
 });
 
-// The proxy's types describe the answer of another client. Its own client returns this type.
+// The type declarations of the proxy describe the answer of a different HTTP client. The client that is used here
+// returns this type.
 const answerOf = (res: object): Answer => res as Answer;
 
-/** Redaction for headers, which are not part of the input or the output. */
+/** Returns the redaction for headers, which are not part of the input or the output. Null: headers are not redacted. */
 const redactionOf = ({ numbers }: GovernedRun, { redactor, replaces }: OutputLook) =>
   redactor === null || !replaces ? null : headerRedaction(redactor, numbers);
 
-/** A bug of ours. The connection is destroyed to show the caller that nothing more will come. */
+/** Handles a bug in Tollgate. The connection is destroyed to show the caller that nothing more will come. */
 function crash(reply: FastifyReply, error: unknown): void {
   reply.log.error({ err: error }, 'sending the answer of a tool failed');
   reply.raw.destroy();
@@ -130,7 +134,7 @@ async function answer(forwarding: Forwarding, from: Answer, request: FastifyRequ
   switch (treatment.kind) {
     case 'block':
       from.stream.on('error', () => {});
-      // The chunks may be empty. Then nothing has to be withheld.
+      // If all chunks are empty, there is nothing to withhold.
       if (await isEmpty(from.stream)) return answerWhole(forwarding, reply, { tell, look: bytesLook(), bytes: new Uint8Array(0) });
       from.stream.destroy();
       await tell({ digest: null, findings: [], blocked: treatment.decision });
@@ -139,20 +143,20 @@ async function answer(forwarding: Forwarding, from: Answer, request: FastifyRequ
       return answerJson(forwarding, reply, { tell, read: await redactedJson(from.stream, treatment.redactor, run.numbers) });
     case 'pass':
     case 'stream':
-      // After this await, a body from the same packet as the head has arrived.
+      // A body that arrived in the same packet as the head can be read only after this await.
       await Promise.resolve();
       if (hasBody && length !== undefined && from.stream.readableLength === Number(length))
         return answerWhole(forwarding, reply, { tell, look: treatment.look, bytes: wholeOf(from.stream) });
       if (treatment.kind === 'pass' && length !== undefined) reply.header('content-length', length);
       void reply.send(Readable.from(streamed(from.stream, treatment.look, tell), { objectMode: false }));
-      // The head is sent now, because a client reads no stream before it has the head.
+      // A client reads the stream only after it has received the head. So the head is sent now.
       if (!reply.raw.headersSent && reply.raw.writable) reply.raw.flushHeaders();
   }
 }
 
 const textOf = (value: string | readonly string[] | undefined): string | undefined => (typeof value === 'object' ? value[0] : value);
 
-/** Reads the whole body, which has arrived. Errors after its last byte are ignored. */
+/** Returns the whole body, which has already arrived. Errors after its last byte are ignored. */
 function wholeOf(stream: Readable): Uint8Array {
   stream.on('error', () => undefined);
   const bytes: unknown = stream.read();
@@ -193,7 +197,7 @@ async function answerJson(forwarding: Forwarding, reply: FastifyReply, { tell, r
   return withhold(forwarding, reply, 403, blockedBody(unrecordable, requestId));
 }
 
-/** Sends nothing of the server's answer. */
+/** Answers the caller with `status` and `body`, and sends nothing of the server's answer. */
 function withhold({ permit }: Forwarding, reply: FastifyReply, status: number, body: object): void {
   for (const name of Object.keys(reply.getHeaders())) void reply.removeHeader(name);
   void reply.code(status).header('x-tollgate-request-id', permit.requestId).send(body);

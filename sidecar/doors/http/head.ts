@@ -1,27 +1,27 @@
-// Checks the head of a request to a tool. A head that is ambiguous, or that asks for more than one request with one
-// answer, is refused before a byte of the body is read.
+// Checks the head of a request to a tool. A head is refused before a byte of the body is read if it is ambiguous, if it
+// can turn the request into another one, or if it asks for another protocol.
 import type { IncomingMessage } from 'node:http';
 
 // These headers must occur only once, because servers read duplicates differently.
 const single = ['authorization', 'content-encoding', 'content-length', 'content-type', 'host', 'transfer-encoding', 'expect'];
-// Headers by which some servers treat a request as a different one.
+// Headers that make some servers process another method or path than the request names.
 const overrides = ['x-http-method', 'x-http-method-override', 'x-method-override', 'x-original-url', 'x-rewrite-url'];
 
-/** The problem of a header that changes the request into another one. Null: no such header. */
+/** Returns the problem of a header that changes the request into another one. Null: there is no such header. */
 export function overrideProblem(has: (name: string) => boolean): string | null {
   if (has('upgrade')) return 'an upgrade to another protocol is not supported for tools';
   const override = overrides.find(has);
   return override === undefined ? null : `the header ${override} is not allowed: it can turn this request into another one`;
 }
 
-/** The problem of the head. Null: it has none. */
+/** Returns the problem of the head. Null: it has none. */
 export function headProblem(raw: Pick<IncomingMessage, 'rawHeaders' | 'headers' | 'method' | 'httpVersion'>): string | null {
   const names = new Set<string>();
   for (let at = 0; at < raw.rawHeaders.length; at += 2) {
     const name = (raw.rawHeaders[at] ?? '').toLowerCase();
     if (names.has(name) && (single.includes(name) || name.startsWith('x-tollgate-'))) return `the header ${name} appears twice`;
     names.add(name);
-    // Many servers read `_` in a name as `-`.
+    // Many servers read `_` in a header name as `-`.
     if (name.includes('_')) names.add(name.replaceAll('_', '-'));
   }
   const has = (name: string): boolean => names.has(name);

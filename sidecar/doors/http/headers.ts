@@ -1,5 +1,5 @@
-// Selects the headers between a caller and a tool's server. Towards the server there is an allow-list, because these
-// headers are not part of the input. On the way back there is a list of excluded headers.
+// Selects the headers that pass between a caller and a tool's server. Requests use an allow-list, because these headers
+// are not part of the input that was decided. Answers use a list of excluded headers.
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Numbers, Redactor } from '../../engine/redact/index.ts';
 import type { Headers } from '../entrance/caller-headers.ts';
@@ -22,19 +22,19 @@ const negotiated = [
 interface HeadersToForward {
   readonly tool: HttpTool;
   readonly caller: Headers;
-  /** Headers of the input that was decided. */
+  /** The headers in the decided input. */
   readonly decided: Readonly<Record<string, string>>;
   readonly contentType: string;
   readonly bytes: number;
   readonly host: string;
-  /** Whether the answer will be inspected here. */
+  /** True: the answer will be inspected here, so it must be complete and not compressed. */
   readonly reads: boolean;
   readonly requestId: string;
   readonly method: string;
   readonly redact: RedactHeader | null;
 }
 
-/** The redacted value, or the same value if nothing is found. */
+/** Returns the redacted value. It is unchanged if nothing is found. */
 type RedactHeader = (value: string) => string;
 
 export const headerRedaction =
@@ -42,7 +42,10 @@ export const headerRedaction =
   (value) =>
     redactor.redactText(value, numbers).text;
 
-/** Builds the headers of a new request: nothing from the caller's connection, and our own headers last. */
+/**
+ * Builds the headers of the request to the tool's server. Headers of the caller's connection are not forwarded, and our
+ * own headers come last.
+ */
 export function requestHeaders({
   tool,
   caller,
@@ -58,7 +61,8 @@ export function requestHeaders({
   const hasBody = bytes > 0 || !['GET', 'HEAD', 'DELETE', 'OPTIONS'].includes(method);
   return {
     ...redacted(pick(caller, negotiated), redact),
-    // A partial answer may contain half of a secret, and a compressed answer cannot be read.
+    // These headers request a compressed or partial answer. A compressed answer cannot be read, and a partial answer
+    // may contain half of a secret.
     ...(reads ? {} : pick(caller, ['accept-encoding', 'range', 'if-range'])),
     ...(reads ? { 'accept-encoding': 'identity' } : {}),
     ...decided,
@@ -70,7 +74,7 @@ export function requestHeaders({
   };
 }
 
-/** The headers without those that concern only the caller's connection. */
+/** Returns the headers without those that concern only the caller's connection. */
 export function endToEnd(headers: IncomingHttpHeaders): Headers {
   const { connection } = headers;
   if (connection === undefined) return headers;
@@ -106,8 +110,8 @@ const date = /^[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT$/;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: what a header may hold.
 const valid = /^[\t\u0020-\u007e\u0080-\u00ff]*$/;
 
-// Excluded: headers of the connection to the server, of its sessions (which are ours and not the caller's), and our
-// own.
+// Headers of an answer that the caller does not receive: those of the connection to the server, those of its sessions
+// (which belong to Tollgate and not to the caller), and those of Tollgate itself.
 const left =
   /^(?:connection|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade|set-cookie2?|alt-svc|strict-transport-security|x-tollgate-.*|content-length)$/;
 // Headers with a fixed format. They are not redacted if the value has that format.
@@ -126,7 +130,10 @@ const structural: Readonly<Record<string, RegExp>> = {
 
 type ResponseHeaders = Record<string, string | string[]>;
 
-/** The headers of a server that are returned. Their values are redacted if the policy redacts the output. */
+/**
+ * Returns the headers of a server's answer that the caller receives. Their values are redacted if the policy redacts
+ * the output.
+ */
 export function responseHeaders(from: IncomingHttpHeaders, redact: RedactHeader | null): ResponseHeaders {
   const clean = (name: string, value: string): string =>
     redact === null || structural[name]?.test(value) === true ? value : redact(value);
@@ -140,11 +147,14 @@ export function responseHeaders(from: IncomingHttpHeaders, redact: RedactHeader 
   return Object.fromEntries(kept);
 }
 
-/** A header name may contain a finding too. It has become lower case in transit. */
+/**
+ * Whether a header name contains something to redact. Names become lower case in transit, so the upper-case form is
+ * checked too.
+ */
 function saysToo(name: string, redact: RedactHeader): boolean {
   if (name.length < nameLengthMin || structural[name] !== undefined) return false;
   return [name, name.toUpperCase()].some((spelled) => redact(spelled) !== spelled);
 }
 
-// Shorter names cannot contain a secret that any detector finds.
+// No detector finds a secret in a shorter name.
 const nameLengthMin = 8;

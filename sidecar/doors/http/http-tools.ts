@@ -1,6 +1,6 @@
-// HTTP tools, `/tools/<name>/…`. Key, head and body are checked, and the call is decided and recorded. Then one
-// request, built from the decided input, is sent to the tool's server. The server's answer is streamed back, and its
-// outcome is recorded.
+// Serves HTTP tools under `/tools/<name>/…`. First the key, the head and the body of a request are checked, and the
+// call is decided and recorded. Then one request, built from the decided input, is sent to the tool's server. The
+// server's answer is streamed back, and its outcome is recorded.
 import httpProxy from '@fastify/http-proxy';
 import { AppError, bounds } from '@tollgate/proto/contract';
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
@@ -20,21 +20,22 @@ import { endToEnd } from './headers.ts';
 import { forwardOf, type HttpAsked, readHttpInput } from './input.ts';
 
 interface HttpToolDoor extends Entrance {
-  /** By name. */
+  /** The HTTP tools, by name. */
   readonly tools: ReadonlyMap<string, HttpTool>;
 }
 
 const connectTimeoutMs = 10_000;
-// Timeout between two pieces of an answer. Servers that stream for minutes send something from time to time.
+// The maximum time between two pieces of an answer. Servers that stream for a long time send something more often than
+// this.
 const silenceMs = 15 * 60_000;
 
 export function registerHttpTools(app: FastifyInstance, deps: HttpToolDoor): void {
   void app.register((scope, _options, done) => {
     const agent = new Agent({ connect: { timeout: connectTimeoutMs }, bodyTimeout: silenceMs, pipelining: 1 });
-    // Calls in progress may finish. When the process stops, it disconnects its callers in time, and that ends the
-    // requests to the servers.
+    // `close` waits for calls in progress. When the process stops, it disconnects its callers in time, and that ends
+    // the requests to the servers.
     scope.addHook('onClose', () => agent.close());
-    // The body is read whole, up to the size limit of a decision, and only by our own parser.
+    // The whole body is read before the decision, up to a size limit. Only our own parser parses it.
     scope.removeAllContentTypeParsers();
     scope.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit: bounds.bodyBytes }, (_request, body, parsed) => parsed(null, body));
     scope.addHook('onRequest', (request, reply, letIn) => {
@@ -50,11 +51,11 @@ export function registerHttpTools(app: FastifyInstance, deps: HttpToolDoor): voi
   });
 }
 
-/** Runs before a byte of the body is read. False: the request has been answered. */
+/** Checks the head and the key, before a byte of the body is read. False: the request has been answered. */
 function admit({ enter }: HttpToolDoor, request: FastifyRequest, reply: FastifyReply): boolean {
   const problem = headProblem(request.raw);
   if (problem !== null) {
-    // Another server might read the next bytes on this connection as a request.
+    // The connection is closed, because another server might read the next bytes on it as a new request.
     void reply.code(400).header('connection', 'close').send(refusalBody('call_malformed', problem));
     return false;
   }
@@ -78,8 +79,8 @@ interface Registration {
 }
 
 function registerTool(scope: FastifyInstance, deps: HttpToolDoor, { name, tool, agent }: Registration): void {
-  // The proxy has no parameter for a signal. This object holds it while the proxy makes its request, which happens
-  // synchronously.
+  // The proxy has no parameter for an abort signal. This object passes the signal instead. That is safe, because the
+  // proxy makes its request synchronously.
   const departure: Departure = { signal: null };
   const ask = (options: Dispatcher.RequestOptions, answered: AnswerCallback): void =>
     agent.request(Object.assign(options, { signal: departure.signal, headersTimeout: tool.timeoutMs }), (error, answer) => {
@@ -98,11 +99,11 @@ function registerTool(scope: FastifyInstance, deps: HttpToolDoor, { name, tool, 
     undici: { request },
     disableRequestLogging: true,
     internalRewriteLocationHeader: false,
-    // Only the answer itself waits for its end.
+    // The handler does not wait for the call. `call` sends the answer later.
     handler: (asked, reply) => {
       const entered = asked.letIn;
       if (entered === null) throw new Error('a request without a key reached a tool');
-      // The framework adds HEAD to GET.
+      // The framework adds HEAD to each GET route, even if the tool does not accept HEAD.
       if (!tool.methods.some((method) => method === asked.method))
         throw new AppError({ code: 'not_found', publicMessage: `the tool does not take ${asked.method}` });
       void call(deps, { name, tool, departure, ...entered }, asked, reply).catch((error: unknown) => reply.send(error));
@@ -112,7 +113,10 @@ function registerTool(scope: FastifyInstance, deps: HttpToolDoor, { name, tool, 
 
 type AnswerCallback = (error: Error | null, answer?: Dispatcher.ResponseData) => void;
 
-/** The proxy logs the error, and a parser's error contains bytes from the server. */
+/**
+ * Returns a copy of the error without bytes from the server. The error of a parser contains such bytes, and the proxy
+ * logs errors.
+ */
 function withoutBytes(error: Error): Error {
   const code = 'code' in error && typeof error.code === 'string' ? error.code : error.name;
   return Object.assign(new Error(error.message), { code });
@@ -133,7 +137,7 @@ async function call(
   const { sidecar, sessions, metrics, tracing } = deps;
   const startedAt = sidecar.govern.clock.now();
   const asked = askedOf(request, name, tool);
-  // None of these headers can be duplicated, because such a head was refused.
+  // Each of these headers occurs only once, because a head with duplicates was refused.
   const headers = readCallerHeaders(request.headers);
   if ('problem' in headers) throw new AppError({ code: 'bad_request', publicMessage: headers.problem });
   const { run } = sessions.find(identity, claimedBy(headers, { client: { name: 'http' }, sessionId: identity.keyId }));

@@ -22,15 +22,15 @@ export interface HttpAsked {
 
 export interface RawRequest {
   readonly method: string;
-  /** As in the request line. */
+  /** The path and the query as they are in the request line. */
   readonly target: string;
-  /** The prefix before the tool's own path. */
+  /** The part of the path before the tool's own path. */
   readonly prefix: string;
   readonly contentType: string | undefined;
   /** The caller's headers that may be forwarded. */
   readonly forwarded: Headers;
   readonly body: Uint8Array;
-  /** True: the name contains the method, so no part of the request may name another method. */
+  /** True: the tool's name contains the method, so no part of the request may name another method. */
   readonly byMethod: boolean;
 }
 
@@ -62,7 +62,7 @@ const visible = /^[\t -~]*$/;
 const textOf = (value: string | readonly string[] | undefined): string | undefined =>
   typeof value === 'object' ? value.join(', ') : value;
 
-/** The parts sent to a tool's server. */
+/** The parts of the request that is sent to a tool's server. */
 export interface HttpForward {
   readonly path: string;
   readonly query: string;
@@ -70,7 +70,7 @@ export interface HttpForward {
   readonly bytes: Uint8Array;
 }
 
-/** Built from a decided input. Null: after redaction no valid request is left. */
+/** Builds the request from a decided input. Null: after redaction it is not a valid request. */
 export function forwardOf({ input: asked, body }: HttpAsked, decided: unknown): HttpForward | null {
   if (!isFields(decided) || decided['method'] !== asked.method) return null;
   const { path, query = {}, headers = {}, body: value } = decided;
@@ -79,7 +79,7 @@ export function forwardOf({ input: asked, body }: HttpAsked, decided: unknown): 
   const kept = Object.entries(headers).flatMap(([name, text]) =>
     typeof text === 'string' && visible.test(text) ? [[name, text] as const] : [],
   );
-  // A header name that is not in the original input was created by redaction.
+  // If a header name is not in the original input, redaction has changed it. Then the request cannot be sent.
   if (bytes === null || kept.length !== Object.keys(headers).length || kept.some(([name]) => asked.headers?.[name] === undefined))
     return null;
   return { path: pathText(path), query: queryText(query), headers: Object.fromEntries(kept), bytes };
@@ -88,9 +88,9 @@ export function forwardOf({ input: asked, body }: HttpAsked, decided: unknown): 
 const isFields = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-// Finds a method that a query, a form or JSON names in addition to the request's method. Some frameworks use it
-// (`_method=DELETE`). If a tool's calls are named by their method, it would make a different call from the one that was
-// decided.
+// Finds a method that a query, a form or JSON names in addition to the method of the request (`_method=DELETE`). Some
+// frameworks use this method instead. If a tool's calls are named by their method, such a request would make a
+// different call from the one that was decided.
 
 interface Parts {
   readonly query: Pairs;
@@ -98,7 +98,7 @@ interface Parts {
   readonly bytes: Uint8Array;
 }
 
-/** The part with the override. Null: there is no override. */
+/** Returns the part of the request that names a method. Null: no part does. */
 function methodOverride({ query, body, bytes }: Parts): string | null {
   if (Object.keys(query).some(isOverride)) return 'query';
   const { value } = body;
@@ -110,7 +110,10 @@ function methodOverride({ query, body, bytes }: Parts): string | null {
 
 const overrides = new Set(['-method', 'x-http-method', 'x-http-method-override', 'x-method-override', '$httpmethod']);
 
-/** Also matches `.method` and `_method[]`, which PHP treats as the same. */
+/**
+ * Whether some frameworks read a field of this name as the method. `.method` and `_method[]` match too, because PHP
+ * treats them like `_method`.
+ */
 const isOverride = (name: string): boolean => overrides.has((name.split('[', 1)[0] ?? '').trim().toLowerCase().replaceAll(/[ ._]/g, '-'));
 
 const fieldName = /\bname\*?\s*=\s*(?:utf-8'[a-z-]*')?"?\s*(?:[ ._]method|x[-_](?:http[-_])?method)/i;

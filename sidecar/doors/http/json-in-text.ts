@@ -1,19 +1,22 @@
-// Redacts JSON within a text, in lines or in events. It is redacted as JSON, because its escapes hide secrets from a
-// text reader (`\u0067hp_…`). A line is held from the first position where JSON could begin, and an event until its
-// end. Text that is longer than the limit for JSON is replaced whole.
+// Redacts JSON that is part of a text, in a line or in an event. Text redaction would miss secrets that JSON escapes
+// hide (`\u0067hp_…`), so this part is redacted as JSON. A line is held back from the first position where JSON could
+// begin, and an event until its end. Text above the size limit for JSON is replaced as a whole.
 import { type Finding, overBudgetKind } from '@tollgate/proto/contract';
 import { byKind } from '../../engine/govern/payload.ts';
 import type { Numbers, Redactor } from '../../engine/redact/index.ts';
 
 interface JsonInText {
-  /** The part of the text that is ready for text redaction. */
+  /** Returns the part of the text that is ready for text redaction. */
   push(text: string): string;
   end(): string;
-  /** Findings of replacements made here. */
+  /** Returns the findings of everything that was redacted or replaced here. */
   findings(): readonly Finding[];
 }
 
-/** A longer line, event or document is replaced whole. The unit is UTF-16 code units here, and bytes for a document. */
+/**
+ * A longer line, event or document is replaced as a whole. Lines and events are measured in UTF-16 code units,
+ * documents in bytes.
+ */
 export const jsonLengthMax = 8 * 1024 * 1024;
 
 const eventEnd = /\r\n\r\n|\n\r?\n|\r\r/g;
@@ -21,7 +24,7 @@ const jsonBegin = /[[{"]/;
 const overBudgetMark = JSON.stringify(`[redacted:${overBudgetKind}]`);
 
 export function jsonInText(redactor: Pick<Redactor, 'redactJson'>, numbers: Numbers, isEvents: boolean): JsonInText {
-  // Counted immediately, because an answer may be endless.
+  // Findings are summed up during the answer, because an answer may have no end.
   const counts = new Map<string, number>();
   const add = ({ kind, count }: Finding): void => void counts.set(kind, (counts.get(kind) ?? 0) + count);
   const json = (text: string): string => {
@@ -109,7 +112,7 @@ function eventsOf(json: RedactJson, replaced: () => string): Parts {
   };
 }
 
-/** Data of several lines is one text. */
+/** Redacts one event. The data of several lines is one text. */
 function redactedEvent(event: string, json: RedactJson): string {
   const lines: readonly string[] = event.match(/[^\r\n]*(?:\r\n|\n|\r|$)/g) ?? [];
   const data = lines.filter((line) => dataLine.test(line));
@@ -137,8 +140,8 @@ function redactedLine(line: string, json: RedactJson): string {
 }
 
 /**
- * The redacted rest of a line from where JSON could begin. If the rest is not JSON, it may be one line of a larger JSON
- * text. Then each complete string in it is redacted.
+ * Returns the redacted rest of a line, from where JSON could begin. If the rest is not JSON, it may be one line of a
+ * larger JSON text. Then each complete string in it is redacted.
  */
 function lineTail(tail: string, json: RedactJson): string {
   if (isJsonText(tail)) return json(tail);

@@ -1,6 +1,6 @@
-// Ways to inspect an answer piece by piece: not, for its digest only, or for content that must not be forwarded or
-// stored. Each holds at most one piece, the text that could still become part of a finding, and the text that could be
-// JSON.
+// Inspects an answer piece by piece, in one of three ways: not at all, for its digest only, or for content that must
+// not be forwarded or stored. At most one piece is kept in memory, with the text that could still become part of a
+// finding or of JSON.
 import { createHash } from 'node:crypto';
 import type { Finding } from '@tollgate/proto/contract';
 import { byKind } from '../../engine/govern/payload.ts';
@@ -8,7 +8,7 @@ import type { Numbers, Redactor } from '../../engine/redact/index.ts';
 import { jsonInText } from './json-in-text.ts';
 
 export interface LookResult {
-  /** SHA-256 in hex of the stored text. Null: nothing is reported. */
+  /** SHA-256 of the answer in hex, after redaction if it is redacted. Null: nothing is reported. */
   readonly digest: string | null;
   readonly findings: readonly Finding[];
 }
@@ -38,8 +38,8 @@ export function bytesLook(): Look {
 }
 
 /**
- * The position after which a text may be flushed because no finding crosses it: the end of an event, or of a line of
- * JSON.
+ * Returns a pattern for the positions that no finding crosses: the end of an event, or of a line of JSON. All text
+ * before such a position can be sent. Null: there are no such positions.
  */
 const boundaryOf = (essence: string): RegExp | null =>
   essence === 'text/event-stream'
@@ -48,7 +48,9 @@ const boundaryOf = (essence: string): RegExp | null =>
       ? /\n/g
       : null;
 
-/** Throws if it is not text: bytes that are not UTF-8, or NUL, as in UTF-16. */
+/**
+ * Redacts an answer as text. `push` and `end` throw if it is not text: bytes that are not UTF-8, or NUL, as in UTF-16.
+ */
 export function textLook(redactor: Redactor, numbers: Numbers, essence: string): Look {
   const boundary = boundaryOf(essence);
   const stream = redactor.openStream(numbers);
@@ -81,7 +83,7 @@ export function textLook(redactor: Redactor, numbers: Numbers, essence: string):
   };
 }
 
-/** The answer is forwarded unchanged. The stored digest and findings are those of the redacted text. */
+/** Forwards the answer unchanged, but reports the digest and the findings of the redacted text for storage. */
 export function unchangedLook(look: Look): Look {
   let isText = true;
   const seen = (see: () => void): void => {

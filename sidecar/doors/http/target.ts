@@ -1,8 +1,9 @@
-// Parses the path and the query of a request once and strictly, and writes them in one form only. Input that servers
-// read differently is refused: dots, double and encoded slashes, backslashes, NUL, escapes within escapes.
+// Parses the path and the query of a request once and strictly, and writes them in one form only. Input that different
+// servers read differently is refused: segments of dots, double and encoded slashes, backslashes, NUL, escapes within
+// escapes.
 
 export type Pairs = Readonly<Record<string, Parameter | readonly Parameter[]>>;
-/** Null: a name without `=`. */
+/** Null: the parameter is a name without `=`. */
 type Parameter = string | null;
 
 export interface Target {
@@ -15,9 +16,9 @@ type ParseResult<T> = T | { readonly problem: string };
 
 const pairsMax = 1_000;
 
-/** The part after `prefix` of a request's target, or a problem text that follows `the path`. */
+/** Parses the part of a request's target after `prefix`. The text of a problem continues the words "the path". */
 export function parseTarget(target: string, prefix: string): ParseResult<Target> {
-  // Visible ASCII only. Other characters must be escaped.
+  // Only visible ASCII is allowed. Other characters must be escaped.
   if (!/^[!-~]*$/.test(target)) return { problem: 'holds a character that must be escaped' };
   if (!target.startsWith(prefix)) return { problem: `must begin with exactly ${prefix}` };
   const rest = target.slice(prefix.length);
@@ -43,7 +44,7 @@ function parsePath(raw: string): ParseResult<string> {
   return `/${segments.join('/')}`;
 }
 
-/** The problem of a decoded segment. Only the last segment may be empty. */
+/** Returns the problem of a decoded segment. Only the last segment may be empty. */
 function segmentProblem(segment: string, isLast: boolean): string | null {
   if (segment === '' && !isLast) return 'holds an empty segment';
   if (segment.includes('/') || segment.includes('\\')) return 'holds an escaped slash or a backslash';
@@ -73,7 +74,7 @@ export function parsePairs(raw: string, max: number): { readonly pairs: Pairs } 
     else list.push(value);
   }
   for (const [name, list] of lists) pairs.set(name, list.length === 1 ? (list[0] ?? null) : list);
-  // Assignment would treat the name `__proto__` specially.
+  // With an assignment the name `__proto__` would be treated specially.
   return { pairs: Object.fromEntries(pairs) };
 }
 
@@ -86,7 +87,7 @@ function decoded(part: string): string | null {
   }
 }
 
-/** Begins with a question mark, or is empty. */
+/** Returns the query with a question mark before it, or an empty text. */
 export function queryText(query: Pairs): string {
   const text = pairsText(query);
   return text === '' ? '' : `?${text}`;

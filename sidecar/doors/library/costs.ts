@@ -1,6 +1,6 @@
-// The budget of a run, `maxBudgetCents`. An amount is reserved before it is spent and settled afterwards, so concurrent
-// work never exceeds the budget. A delegated run spends from its own budget and from each budget above it. Amounts are
-// stored as whole millionths of a cent, so a hundred small ones add up exactly.
+// Manages the budget of a run, `maxBudgetCents`. An amount is reserved before it is spent and settled afterwards, so
+// concurrent work cannot exceed the budget. A delegated run spends from its own budget and from each budget above it.
+// Amounts are stored as whole millionths of a cent, so the sum of many small amounts is exact.
 import { AppError, type ReasonCode } from '@tollgate/proto/contract';
 import type { Decision, StopReason } from '../../engine/decide/decision.ts';
 import { microcents, type RunUsage } from '../../engine/limits/usage.ts';
@@ -15,11 +15,11 @@ export interface CostReservation {
 export interface CostDenial {
   readonly allowed: false;
   readonly code: ReasonCode;
-  /** In words that a model or a person can act on. */
+  /** A text that a model or a person can act on. */
   readonly reason: string;
   /**
-   * The reason why the run has ended. Null: it may still become possible, because other reservations hold the missing
-   * part.
+   * The reason why the run has ended. Null: the run has not ended, and a later attempt may succeed, for example when
+   * other reservations are settled.
    */
   readonly stopped: StopReason | null;
 }
@@ -29,22 +29,22 @@ export type CostVerdict = CostReservation | CostDenial;
 /** The budget of one run. */
 export interface Purse {
   readonly usage: Pick<RunUsage, 'spentCents' | 'addCost' | 'end'>;
-  /** Cents. Null: there is no cap. */
+  /** Returns the cap in cents. Null: there is no cap. */
   readonly cap: () => number | null;
-  /** The budget of the run that delegated to this one. */
+  /** The budget of the run that delegated to this one. Null: there is no such run. */
   readonly above: Purse | null;
-  /** Millionths of a cent. */
+  /** The sum of the open reservations, in millionths of a cent. */
   held: number;
 }
 
 export interface Costs {
-  /** Reserves `cents`, or the available part if that is at least `least`. */
+  /** Reserves `cents`. If less is available, reserves the available amount, but only if it is at least `least`. */
   reserve(cents: number, least: number): CostVerdict;
-  /** Counts the amount spent and releases the rest. */
+  /** Counts `cents` as spent and ends the reservation. */
   settle(reservation: CostReservation, cents: number): void;
 }
 
-/** `barred` returns the reason why the run may do nothing. */
+/** Creates the costs of a run. `barred` returns the denial if the run may do nothing at the moment, otherwise null. */
 export function createCosts(purse: Purse, barred: () => Decision | null): Costs {
   const open = new Set<CostReservation>();
   return {
@@ -82,8 +82,8 @@ const unspentIn = ({ cap, usage }: Purse): number => {
 const freeIn = (purse: Purse): number => Math.max(0, unspentIn(purse) - purse.held);
 
 /**
- * The run ends if the missing amount was spent, by this run or by a run above it. Reserved amounts may be released
- * again.
+ * Returns the denial for an amount that does not fit. If the missing amount was already spent, by this run or by a run
+ * above it, the run ends. If it is only reserved, it may become available again.
  */
 function shortOf(purses: readonly Purse[], wanted: number): CostDenial {
   const isSpent = purses.some((one) => unspentIn(one) < wanted);
@@ -104,7 +104,10 @@ function shortOf(purses: readonly Purse[], wanted: number): CostDenial {
 
 const centsMax = 1_000_000_000;
 
-/** In millionths of a cent. Finer amounts are rounded up, except for errors of binary fractions. */
+/**
+ * Converts cents to whole millionths of a cent. A finer amount is rounded up, but a small error of binary fractions is
+ * ignored.
+ */
 function amountOf(what: string, cents: number): number {
   if (!(cents >= 0 && cents <= centsMax)) throw wrong(`${what} takes cents, from 0 to ${centsMax}`);
   const exact = cents * microcents;

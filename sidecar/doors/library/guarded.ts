@@ -12,10 +12,13 @@ export interface Guard {
   now(): number;
 }
 
-/** Reports the outcome of a permitted call. Returns the part that its caller receives, or throws `ToolDenied`. */
+/**
+ * Reports the outcome of a permitted call. Returns the part of the output that the caller receives, or throws
+ * `ToolDenied`.
+ */
 export type Tell = (output: unknown, isError: boolean) => Promise<unknown>;
 
-/** Calls `work` with the permitted input. Throws `ToolDenied`. */
+/** Decides the call, runs `work` with the permitted input and returns its output. Throws `ToolDenied`. */
 export async function guarded(guard: Guard, call: ToolCall, work: (input: unknown) => unknown): Promise<unknown> {
   const verdict = await guard.decide(call);
   if (!verdict.allowed) throw new ToolDenied(verdict);
@@ -23,7 +26,10 @@ export async function guarded(guard: Guard, call: ToolCall, work: (input: unknow
   return settled(verdict, begun(work, verdict.input), tell);
 }
 
-/** The immediate result. An exception becomes a rejected promise, for `settled`. */
+/**
+ * Starts `work` and returns its result, which may be a promise. An exception becomes a rejected promise, so that
+ * `settled` handles it.
+ */
 export function begun(work: (input: unknown) => unknown, input: unknown): unknown {
   try {
     return work(input);
@@ -32,7 +38,7 @@ export function begun(work: (input: unknown) => unknown, input: unknown): unknow
   }
 }
 
-/** The part of the answer that the caller receives, when the answer is available. */
+/** Waits for the answer of the tool. Returns the part that the caller receives. */
 export async function settled(permit: Permit, answer: unknown, tell: Tell): Promise<unknown> {
   let output: unknown;
   try {
@@ -43,17 +49,17 @@ export async function settled(permit: Permit, answer: unknown, tell: Tell): Prom
   return tell(output, saysError(output));
 }
 
-/** Starts to measure the duration of the call. */
+/** Starts to measure the duration of the call. Returns the function that reports its outcome. */
 export function tellOf(guard: Guard, permit: Permit): Tell {
   const startedAt = guard.now();
   return async (output, isError) => delivered(permit, await guard.report(permit, { output, isError, durationMs: guard.now() - startedAt }));
 }
 
-/** The value that the caller receives in place of an exception of a tool. */
+/** Reports an exception of a tool. Returns the value to throw to the caller in its place. */
 export async function tellThrown(permit: Permit, thrown: unknown, tell: Tell): Promise<unknown> {
   const redacts = permit.decision.transform === 'redact';
   const output = await tell(redacts ? thrownData(thrown) : messageOf(thrown), true);
-  // The text of a denial was redacted when it was created.
+  // A denial is passed on unchanged, because its text was redacted when it was created.
   return redacts && !(thrown instanceof ToolDenied) ? errorFrom(output) : thrown;
 }
 
@@ -62,6 +68,6 @@ function delivered(permit: Permit, { action, output, decision }: Delivery): unkn
   throw new ToolDenied(denialOf(permit.tool, permit.requestId, decision, permit.findings));
 }
 
-/** MCP tools report their failures as results. */
+/** Whether an output says that the tool failed. MCP tools report their failures as results. */
 const saysError = (output: unknown): boolean =>
   typeof output === 'object' && output !== null && 'isError' in output && output.isError === true;

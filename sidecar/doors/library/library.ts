@@ -1,5 +1,6 @@
-// The library's interface: runs of agents inside this process. A call is decided and recorded before its tool runs. It
-// waits for the control plane only if the locally held part of a limit is used up, and then only for a short time.
+// Defines the library's interface: runs of agents inside this process. A call is decided and recorded before its tool
+// runs. The decision waits for the control plane only if the locally held part of a limit is used up, and then only for
+// a short time.
 import { AppError, type Tier } from '@tollgate/proto/contract';
 import type { Claim, Hop } from '../../engine/decide/call.ts';
 import type { StopReason } from '../../engine/decide/decision.ts';
@@ -22,61 +23,63 @@ export interface RunOptions {
   /** The mode in which the agent runs. */
   readonly tier: Tier;
   /**
-   * The uid of the member that the agent runs for. A key of another member may name it with scope `govern.impersonate`.
+   * The uid of the member that the agent runs for. If the key belongs to another member, it needs the scope
+   * `govern.impersonate`.
    */
   readonly user?: string;
   /** The framework of the agent. It is the first part of its agent type. */
   readonly client?: { readonly name: string; readonly version?: string };
-  /** Groups the calls of this run in the audit log. Created if absent. */
+  /** Groups the calls of this run in the audit log. Absent: a new id is created. */
   readonly sessionId?: string;
 }
 
 export interface DelegateOptions {
-  /** The tools for the task. Absent: all tools of the parent. */
+  /** The tools that are delegated for the task. Absent: all tools of the parent run. */
   readonly tools?: readonly string[];
   readonly scopes?: readonly string[];
 }
 
 export interface Run {
-  /** The run's id: `sessionId` of its entries. */
+  /** The run's id. Its entries contain it as `sessionId`. */
   readonly id: string;
   /**
    * Decides one call and records the decision. Returns the verdict directly if the spool's durability is `kernel`,
-   * otherwise a promise. If a limit is used up in this process, it asks the control plane for more calls of it, and
-   * returns a promise. Call the
-   * tool only with `permit.input`.
+   * otherwise a promise. Also returns a promise if a limit has no calls left in this process: then the control plane is
+   * asked for more. Call the tool only with `permit.input`.
    */
   decide(call: ToolCall): Verdict | Promise<Verdict>;
   /** Records the outcome of a permitted call, and returns the part of its output that may reach the model. */
   report(permit: Permit, outcome: Outcome): Delivery | Promise<Delivery>;
   /**
-   * The governed tool: decides, redacts the input, calls the tool, redacts the output, records. Throws `ToolDenied`.
+   * Returns a governed form of the tool. It decides the call, redacts the input, calls the tool, redacts the output,
+   * and records both. It throws `ToolDenied`.
    */
   guard<I, O>(tool: string, call: (input: I) => O | Promise<O>): (input: I) => Promise<Awaited<O>>;
-  /** Counts a round of the model. More than `maxToolRounds` end the run. */
+  /** Counts a round of the model. More rounds than `maxToolRounds` end the run. */
   round(): void;
   /** The cap that ended the run. Null: the run may continue. */
   readonly stopped: StopReason | null;
   /**
-   * Reserves an amount of `maxBudgetCents` before it is spent, or the available part if that is at least `least`.
-   * Without `least` the amount is reserved whole or not. Fractions count to a millionth of a cent. If not even that
-   * amount is left, the run has ended.
+   * Reserves `cents` of `maxBudgetCents` before they are spent. If less is available, reserves the available amount,
+   * but only if it is at least `least`. Without `least` the amount is reserved as a whole or not at all. Amounts are
+   * exact to a millionth of a cent. If the unspent budget is smaller than the required amount, the run ends.
    */
   reserveCost(cents: number, options?: { readonly least?: number }): CostVerdict;
   /**
-   * Reports the part of a reservation that was spent, once for each reservation. Absent: all of it. The amount counts
-   * in full, also if it exceeds the reservation.
+   * Reports how much of a reservation was spent, once for each reservation. Absent: all of it. The amount counts in
+   * full, even if it exceeds the reservation.
    */
   settleCost(reservation: CostReservation, cents?: number): void;
   /**
-   * The governed tools of an AI SDK tool set, with the same type. Throws `AppError` if a tool has no `execute`, because
-   * it cannot be governed here, unless it is named in `ungoverned`. Steps that a tool yields reach the caller
-   * immediately, unless the policy redacts its output: then only the last one does, redacted.
+   * Returns the governed tools of an AI SDK tool set, with the same type. A tool without `execute` cannot be governed
+   * here. Throws `AppError` if such a tool is not named in `ungoverned`. Steps that a tool yields reach the caller
+   * immediately. If the policy redacts the output, the caller receives only the last step, redacted.
    */
   guardTools<T extends ToolSet>(tools: T, options?: GuardToolSetOptions): T;
   /**
-   * An MCP client with a governed `callTool`, and with a `listTools` that shows what the policy permits. A denial is a
-   * result with `isError`, with a text for the model and `_meta["tollgate/denial"]` for programs.
+   * Returns an MCP client with a governed `callTool`, and with a `listTools` that shows what the policy permits. A
+   * denial is returned as a result with `isError`. It contains a text for the model, and `_meta["tollgate/denial"]` for
+   * programs.
    */
   guardTools<C extends McpClient>(client: C, options: GuardMcpOptions): C;
   /**
@@ -86,11 +89,11 @@ export interface Run {
   delegate(agent: string, options?: DelegateOptions): Run;
 }
 
-/** Starts a run for the sidecar's own key. Throws if no policy is held. `connect` has waited for one. */
+/** Starts a run for the sidecar's own key. Throws if the sidecar has no policy. After `connect` it has one. */
 export function startRun(sidecar: Governing, { agent, tier, user, client = { name: 'tollgate' }, sessionId }: RunOptions): Run {
   const index = sidecar.cell.current;
   const key = index === null ? undefined : [...index.keysById.values()][0];
-  // If the snapshot has no key, the key was revoked. The claim still names it, and every call is denied.
+  // If the snapshot has no key, the key was revoked. The claim then names an unknown key, and every call is denied.
   const sub = user ?? key?.uid ?? `apikey:${key?.id ?? 'unknown'}`;
   const hop: Hop = { tier, client: client.name, agent };
   const id = sessionId ?? sidecar.govern.newId();
@@ -104,7 +107,7 @@ interface RunParts {
   readonly id: string;
   readonly runChain: readonly string[];
   readonly numbers: Numbers;
-  /** The budget of the run that delegated to this one. */
+  /** The budget of the run that delegated to this one. Null: there is no such run. */
   readonly above: Purse | null;
 }
 
@@ -119,7 +122,7 @@ function createRun(sidecar: Governing, { claim, client, id, runChain, numbers, a
     cap: () => callerOf(run).profile?.maxBudgetCents ?? null,
   };
   const costs = createCosts(purse, () => stopOf(govern, run));
-  // Uses the run's own methods, so code that wraps those methods sees every call.
+  // Calls the methods of `self`, so code that wraps these methods sees every call.
   const guard: McpGuard = {
     decide: (call) => self.decide(call),
     report: (permit, outcome) => self.report(permit, outcome),
@@ -132,7 +135,7 @@ function createRun(sidecar: Governing, { claim, client, id, runChain, numbers, a
     decide: (call) => recorded(sidecar, judge(govern, run, call, { forwards: true })),
     report: (permit, outcome) => recorded(sidecar, deliver(govern, run, permit, outcome)),
     guard: <I, O>(tool: string, call: (input: I) => O | Promise<O>) => {
-      // Redaction keeps the shape of the value.
+      // The type is still `I`, because redaction keeps the shape of the value.
       const work = (input: unknown): unknown => call(input as I);
       return (input: I) => guarded(guard, { tool, input }, work) as Promise<Awaited<O>>;
     },

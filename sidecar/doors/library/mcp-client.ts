@@ -1,7 +1,7 @@
-// Governs the official MCP client. The result is the same client, but `callTool` asks the run first and `listTools`
-// shows what the policy permits. Both official packages are supported, and neither is loaded here. Other ways to call a
-// tool through this client are blocked, so they are not used by mistake. A program that keeps the original client can
-// bypass this, as it can bypass any library in its own process.
+// Governs the official MCP client. The result is the same client, but the run decides each `callTool`, and `listTools`
+// shows only what the policy permits. Both official packages are supported, and neither is loaded here. Other ways to
+// call a tool through this client are blocked, so they are not used by mistake. A program that keeps the original
+// client can bypass this, as it can bypass any library in its own process.
 import { AppError } from '@tollgate/proto/contract';
 import { type Denial, denialText, ToolDenied } from '../../engine/govern/verdict.ts';
 import { type Guard, guarded } from './guarded.ts';
@@ -44,7 +44,7 @@ export function guardMcpClient<C extends McpClient>(guard: McpGuard, client: C, 
     get: (target, name) => {
       if (typeof name === 'string' && Object.hasOwn(replaced, name)) return replaced[name];
       const value: unknown = Reflect.get(target, name, target);
-      // One of the packages has tasks here, which can call tools too.
+      // In one of the packages `experimental` contains tasks, which can call tools too.
       if (name === 'experimental' && value !== undefined) throw wayAround('experimental');
       // Methods of the class need the original client as `this`.
       return typeof value === 'function' && name !== 'constructor' ? value.bind(target) : value;
@@ -59,7 +59,10 @@ interface GuardedToolCall {
   readonly rest: readonly never[];
 }
 
-/** A denial is returned like any other answer of a tool, so an agent's loop passes it to the model. */
+/**
+ * Makes a governed call. A denial is returned like any other answer of a tool, so an agent's loop passes it to the
+ * model.
+ */
 async function callTool(guard: Guard, client: McpClient, { tool, params, rest }: GuardedToolCall): Promise<unknown> {
   const { name, arguments: given } = params;
   try {
@@ -72,7 +75,7 @@ async function callTool(guard: Guard, client: McpClient, { tool, params, rest }:
   }
 }
 
-/** The key of the denial for programs. */
+/** The key in `_meta` under which programs find a denial. */
 export const denialKey = 'tollgate/denial';
 
 function deniedResult(denial: Denial): object {

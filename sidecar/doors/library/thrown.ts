@@ -1,18 +1,17 @@
-// Handles an exception of a tool if the policy redacts. The exception is converted to data that can be redacted. The
-// caller receives only a new error with the redacted message. Reading an exception may run its own code, but no result
-// of that code reaches the caller.
+// Handles an exception of a tool if the policy redacts. The exception is converted to data that can be redacted.
+// Reading an exception may run its own code, so the caller receives only a new error with the redacted message.
 import { canonicalJson } from '@tollgate/proto/contract';
 import { plainData } from '../../engine/govern/plain-data.ts';
 
-// Limits the nesting of `cause` and `errors`.
+// Limits for nested errors: the depth of `cause` and `errors`, and the number of `errors`.
 const depthMax = 4;
 const errorsMax = 20;
 
-/** The content as plain data. For an error: its name, message, fields, cause and errors. */
+/** Returns the content of an exception as plain data. For an error: its name, message, fields, cause and errors. */
 export function thrownData(thrown: unknown): unknown {
   try {
     const data = carried(thrown, 0);
-    // The whole content may exceed the limits of a payload.
+    // Throws if the content as a whole exceeds the limits of a payload. Then only the message is returned.
     canonicalJson(data);
     return data;
   } catch {
@@ -20,7 +19,7 @@ export function thrownData(thrown: unknown): unknown {
   }
 }
 
-/** The error for the caller. `data` is the redacted result of `thrownData`. */
+/** Returns the error for the caller. `data` is the redacted result of `thrownData`. */
 export function errorFrom(data: unknown): Error {
   const message: unknown = typeof data === 'object' && data !== null && 'message' in data ? data.message : data;
   return new Error(typeof message === 'string' ? message : canonicalJson(message));
@@ -45,7 +44,9 @@ function innerErrors(error: Error, depth: number): object {
   };
 }
 
-/** The value as plain data. Undefined: it cannot be read, such as a request attached to an error. */
+/**
+ * Returns the value as plain data. Undefined: it cannot be read, for example a request that is attached to an error.
+ */
 function readable(value: unknown): unknown {
   try {
     const { value: data } = plainData(value);
@@ -56,7 +57,7 @@ function readable(value: unknown): unknown {
   }
 }
 
-/** The message unchanged, if the policy only logs. */
+/** Returns the message of an exception, not redacted. */
 export function messageOf(thrown: unknown): string {
   try {
     const message: unknown = thrown instanceof Error ? thrown.message : thrown;

@@ -1,6 +1,6 @@
-// Governs tools in the form of the AI SDK. The result is the same set, with each `execute` governed by the run. A tool
-// without `execute` runs elsewhere (at a provider or in a browser) and cannot be stopped here. It is refused unless it
-// is named as ungoverned.
+// Governs tools in the form of the AI SDK. The result is the same set, but the run governs each `execute`. A tool
+// without `execute` runs elsewhere (at a provider or in a browser) and cannot be stopped here. Such a tool must be
+// named in `ungoverned`, otherwise it is refused.
 import { AppError } from '@tollgate/proto/contract';
 import type { ToolCall } from '../../engine/govern/govern.ts';
 import { type Permit, ToolDenied, type Verdict } from '../../engine/govern/verdict.ts';
@@ -11,7 +11,8 @@ export type ToolSet = Readonly<Record<string, object>>;
 
 export interface GuardToolSetOptions {
   /**
-   * The origin of the tools: a tool `search` of the server `docs` is `docs.search` in the policy. Absent: its own name.
+   * The server that the tools come from. In the policy, the tool `search` of the server `docs` is `docs.search`.
+   * Absent: the policy uses the tool's own name.
    */
   readonly server?: string;
   /** Tools without `execute` that stay unchanged. No policy decides about their actions. */
@@ -35,7 +36,7 @@ export function guardToolSet<T extends ToolSet>(guard: Guard, tools: T, { server
     return [name, withExecute(tool, governed(guard, server === undefined ? name : `${server}.${name}`, execute as Execute))];
   });
   if (problems.length > 0) throw new AppError({ code: 'bad_request', publicMessage: `guardTools: ${problems.join('; ')}` });
-  // The result has the same names and tools, each with an `execute` of the same form.
+  // The type is still `T`: the names and tools are the same, and each governed `execute` has the same form.
   return Object.fromEntries(entries) as T;
 }
 
@@ -46,13 +47,15 @@ function withoutExecute(name: string, tool: object): string {
   return `the tool ${quoted(name)} cannot be governed here, because ${by}; leave it out, or name it in ungoverned`;
 }
 
-/** A copy of the tool with another `execute`. All other properties are kept, including getters and prototype. */
+/**
+ * Returns a copy of the tool with another `execute`. All other properties are kept, including getters and prototype.
+ */
 function withExecute(tool: object, execute: Execute): object {
   const prototype: unknown = Object.getPrototypeOf(tool);
   const copy: unknown = Object.create(typeof prototype === 'object' ? prototype : null, {
     ...Object.getOwnPropertyDescriptors(tool),
     execute: {
-      // A tool that is a class instance needs the original object as `this`, not the copy.
+      // If the tool is a class instance, its `execute` needs the original object as `this`, not the copy.
       value(this: unknown, ...given: Parameters<Execute>) {
         return execute.apply(this === copy ? tool : this, given);
       },
@@ -64,7 +67,10 @@ function withExecute(tool: object, execute: Execute): object {
   return copy as object;
 }
 
-/** The SDK inspects the result immediately, so a stream must be returned before anything is awaited. */
+/**
+ * Returns a governed `execute`. The SDK checks immediately whether the result is a stream, so a stream must be returned
+ * before anything is awaited.
+ */
 function governed(guard: Guard, tool: string, execute: Execute): Execute {
   const isStream = Object.prototype.toString.call(execute) === '[object AsyncGeneratorFunction]';
   return function call(input, ...rest) {
@@ -84,7 +90,10 @@ async function* streamedCall(guard: Guard, call: ToolCall, work: Work): AsyncGen
   yield* streamed(verdict, work(verdict.input) as AsyncIterable<unknown>, tell);
 }
 
-/** It is too late to return a stream here. If a plain function returns a stream, its last value is the answer. */
+/**
+ * Makes a call whose decision is a promise. Then it is too late to return a stream. If a plain function returns a
+ * stream, its last value is the answer.
+ */
 async function awaitedCall(guard: Guard, deciding: Promise<Verdict>, work: Work): Promise<unknown> {
   const verdict = await deciding;
   if (!verdict.allowed) throw new ToolDenied(verdict);
@@ -119,7 +128,7 @@ async function* streamed(permit: Permit, source: AsyncIterable<unknown>, tell: T
       if (!redacts) yield value;
     }
     const output = await tellOnce(last, false);
-    // Without redaction the output was already returned as the last step.
+    // Without redaction the caller already received the output as the last step.
     if (redacts) yield output;
   } catch (error) {
     throw told ? error : await tellThrown(permit, error, tellOnce);
@@ -128,7 +137,7 @@ async function* streamed(permit: Permit, source: AsyncIterable<unknown>, tell: T
   }
 }
 
-/** The last value of the stream, for callers that accept only one value. */
+/** Returns the last value of the stream, for callers that accept only one value. */
 async function lastOf(source: AsyncIterable<unknown>): Promise<unknown> {
   let last: unknown;
   for await (const value of source) last = value;

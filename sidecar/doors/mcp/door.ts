@@ -1,4 +1,5 @@
-// Types and helpers shared by the parts of the MCP proxy, and the data of one request after its key was accepted.
+// Defines types and helpers that all parts of the MCP proxy share, and the data of one request after its key was
+// accepted.
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { nameProblem } from '@tollgate/proto/contract';
 import type { GovernedRun } from '../../engine/govern/run.ts';
@@ -29,7 +30,7 @@ export interface DoorRequest extends LetIn {
   /** The session, for revisions that have sessions. Null: the request names none, or the server has none. */
   readonly session: McpSession | null;
   readonly send: Send;
-  /** Aborted when the client has disconnected. */
+  /** Aborted when the client has disconnected or its key is no longer valid. */
   readonly signal: AbortSignal;
 }
 
@@ -45,10 +46,10 @@ export const viewerOf = ({ sidecar }: Door, { server }: DoorRequest, run: Govern
   catalog: catalogOf(server),
 });
 
-/** A client that does not name itself. */
+/** Used for a client that does not name itself. */
 export const unnamed: Client = { name: 'mcp' };
 
-/** The name that a client gives itself, if it is valid in an agent type. */
+/** Returns the name that a client gives itself. If it is not valid in an agent type, returns `unnamed`. */
 export function clientFrom(info: unknown): Client {
   if (!isFields(info)) return unnamed;
   const { name, version } = info;
@@ -57,8 +58,8 @@ export function clientFrom(info: unknown): Client {
 }
 
 /**
- * Adds the session that the request names. Throws `RpcRefusal` if it does not exist. The client then starts a new
- * session, as the protocol requires.
+ * Adds the session that the request names. Throws `RpcRefusal` if that session does not exist. The client then starts a
+ * new session, as the protocol requires.
  */
 export function withSession({ mcpSessions }: Door, asked: DoorRequest): DoorRequest {
   const { headers, server, identity } = asked;
@@ -68,5 +69,5 @@ export function withSession({ mcpSessions }: Door, asked: DoorRequest): DoorRequ
   return { ...asked, session };
 }
 
-/** The newest revision has no sessions, so a session id in a request is ignored. */
+/** Removes the session id from a request. The newest revision has no sessions, so the id is ignored. */
 export const withoutSession = (asked: DoorRequest): DoorRequest => ({ ...asked, headers: { ...asked.headers, sessionId: null } });

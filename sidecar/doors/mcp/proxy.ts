@@ -1,11 +1,11 @@
-// The MCP proxy. Begin here: the routes `/mcp/:server`, with or without the workspace as prefix. Gate and key are
-// checked before a byte of the body is read. Each refusal is answered as JSON-RPC, and the tool server receives
-// nothing.
+// The MCP proxy. Begin here: this file registers the routes `/mcp/:server`, with or without the workspace as prefix.
+// Gate and key are checked before a byte of the body is read. Each refusal is answered as JSON-RPC, and the tool server
+// receives nothing.
 //
-// `door.ts` has what all handlers share, and the data of one request. Then, by folder: `http/` is what is of HTTP,
-// before a message is parsed and when events are written; `request/` is a message from a client and what comes back for
-// it (POST); `session/` is the sessions of older revisions (GET, DELETE); `list/` is the list of tools that a caller
-// sees.
+// `door.ts` has what all handlers share, and the data of one request. The folders: `http/` handles HTTP itself, before
+// a message is parsed and when events are written. `request/` handles a message from a client and everything that comes
+// back for it (POST). `session/` handles the sessions of older revisions (GET, DELETE). `list/` handles the list of
+// tools that a caller sees.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { readCallerHeaders } from '../entrance/caller-headers.ts';
 import { type Entrance, type LetIn, workspaceIn } from '../entrance/entrance.ts';
@@ -39,7 +39,8 @@ export function registerMcp(app: FastifyInstance, { servers, ...entrance }: McpP
     enter({ authorization, workspace: workspaceIn(params) });
   const programs = createProgramUpstreams({ newId: sidecar.govern.newId });
   const { clock } = sidecar.govern;
-  // Registered first: on a new snapshot, callers without a valid key are disconnected before any stream is notified.
+  // `callers` is created first. So on a new snapshot, callers without a valid key are disconnected before any stream is
+  // notified.
   const callers = createCallers({ cell: sidecar.cell, wallTime: clock.wallTime });
   const streams = createOpenStreams(sidecar.cell, servers);
   const mcpSessions = createMcpSessions((error) => app.log.error({ err: error }, 'an outcome could not be recorded'));

@@ -1,4 +1,5 @@
-// Common code of both mesh services: finds the run of a request that another gateway asks about, and decides it.
+// Contains the common code of both mesh services. It finds the run of a request that another gateway asks about, and
+// decides the request.
 import type { DenyCode } from '@tollgate/proto/contract';
 import { type JudgedCall, judge, type Takes, type ToolCall } from '../../engine/govern/govern.ts';
 import { recordedForCaller } from '../../engine/govern/recorded.ts';
@@ -11,11 +12,11 @@ import { MemoryIsFull } from '../entrance/body-memory.ts';
 import { traceOfCall } from '../traced-call.ts';
 
 export interface MeshDeps extends Entrance {
-  /** Receives a bug of ours, for the log. */
+  /** Receives an error that is a bug in Tollgate, for the log. */
   readonly failed: (error: unknown) => void;
 }
 
-/** The reason why a request is not decided. No entry is written. */
+/** The reason why a request is refused without a decision. No entry is written. */
 export interface Refusal {
   readonly status: 400 | 500 | EntranceRefusal['status'];
   readonly code: DenyCode;
@@ -25,7 +26,7 @@ export interface Refusal {
 
 export const malformed = (words: string): { readonly refusal: Refusal } => ({ refusal: { status: 400, code: 'call_malformed', words } });
 
-/** The run of the caller that sent the request with these headers. Names are in lower case. */
+/** Finds the run of the caller that sent the request with these headers. Header names are in lower case. */
 export function runOf(
   { enter, sessions }: MeshDeps,
   headers: Headers,
@@ -48,7 +49,7 @@ interface Reading {
   readonly run: GovernedRun;
   readonly text: Uint8Array;
   readonly most: number;
-  /** Its content type. Absent: JSON. */
+  /** The content type of `text`. Absent: JSON. */
   readonly type?: string;
   readonly gone?: AbortSignal;
 }
@@ -82,17 +83,20 @@ const textOf = (value: Headers[string]): string | undefined => (typeof value ===
 interface Deciding {
   readonly run: GovernedRun;
   readonly call: ToolCall;
-  /** Aborted when the other gateway no longer waits for the answer. It then makes no call. */
+  /** Aborted when the other gateway no longer waits for the answer. Then it does not make the call. */
   readonly gone: AbortSignal;
   readonly forwards: Takes;
-  /** The headers of the request. */
+  /** The headers of the request. They may contain a trace. */
   readonly headers: Headers;
 }
 
 /** Decides and records one call. The other gateway makes the call and passes the trace to its tool. */
 export const decided = async (deps: MeshDeps, deciding: Deciding): Promise<Verdict> => (await decidedFirst(deps, deciding)).verdict;
 
-/** Like `decided`, for a call that is made only if other calls are permitted too. */
+/**
+ * Like `decided`, for a call that is made only if other calls are permitted too. With `judged` the decision can be
+ * taken back.
+ */
 export async function decidedFirst(
   { sidecar, metrics, tracing }: MeshDeps,
   { run, call, gone, forwards, headers }: Deciding,
@@ -143,14 +147,17 @@ async function answerCall<T>(
   callback(null, answer);
 }
 
-// The caller's key and its statements about itself are for us only and are not forwarded.
+// The caller's key, and what the caller states about itself, are only for Tollgate. They are not forwarded.
 const ours = /^(?:authorization|x-tollgate-.*)$/;
 
-/** The headers of a request that must not be forwarded. */
+/** Returns the names of the headers of a request that must not be forwarded. */
 export const headersToRemove = (headers: Headers): readonly string[] =>
   Object.keys(headers).filter((name) => ours.test(name) && name !== 'x-tollgate-request-id');
 
-/** The headers of a request that its tool receives. The path is in the input already, decoded. */
+/**
+ * Returns the headers that the tool receives. The path, method and scheme are left out. The input already contains the
+ * path, decoded.
+ */
 export function forwardedHeaders(headers: Headers): Headers {
   const removed = new Set([...headersToRemove(headers), ':path', ':method', ':scheme']);
   return Object.fromEntries(Object.entries(headers).filter(([name]) => !removed.has(name)));

@@ -1,16 +1,16 @@
-// Reads a request that Envoy describes, with the settings of its route. The tool is set by the operator who configured
-// the route (`context_extensions`, or route metadata of the namespace `tollgate`), or by the path, as at the sidecar's
-// own endpoint. A caller never chooses it.
+// Reads a request that Envoy describes, with the settings of its route. The operator who configured the route sets the
+// tool (`context_extensions`, or route metadata of the namespace `tollgate`). Otherwise the path names it, as at the
+// sidecar's own endpoint. A header from the caller never sets it.
 import type { AttributeContext__Output, Struct__Output } from '@tollgate/proto/mesh';
 import type { Headers } from '../entrance/caller-headers.ts';
 import type { HttpTool } from '../../upstream/http-tool-definition.ts';
 
 interface Route {
-  /** The MCP server that the bodies belong to. Null: plain HTTP. */
+  /** The MCP server that receives the request. Null: plain HTTP. */
   readonly mcpServer: string | null;
   readonly tool: string | null;
   readonly nameByMethod: boolean;
-  /** True: the gateway's operator is responsible for redaction in the answers. */
+  /** True: the gateway's operator is responsible for the redaction of answers, so it is not required here. */
   readonly outputsElsewhere: boolean;
 }
 
@@ -18,12 +18,12 @@ export interface CheckedRequest {
   readonly method: string;
   readonly target: string;
   readonly headers: Headers;
-  /** Null: there is a body, or may be one, and Envoy did not send all of it. */
+  /** Null: Envoy did not send the whole body, or sent no body although there may be one. */
   readonly body: Uint8Array | null;
   readonly route: Route;
 }
 
-/** Null: it is not an HTTP request. */
+/** Returns the request. Null: Envoy describes no HTTP request. */
 export function readChecked(attributes: AttributeContext__Output | null): CheckedRequest | null {
   const http = attributes?.request?.http;
   if (attributes == null || http == null || http.method === '') return null;
@@ -36,14 +36,17 @@ export function readChecked(attributes: AttributeContext__Output | null): Checke
   return { method: http.method, target: http.path, headers, body: whole ? shown : null, route: routeOf(attributes) };
 }
 
-/** A repeated name keeps all its values, so the first one cannot pass for the only one. */
+/**
+ * Returns the headers by name, in lower case. A repeated header keeps all its values, so a check never sees only the
+ * first one.
+ */
 export function headersOf(pairs: readonly (readonly [string, string])[]): Headers {
   const all = new Map<string, readonly string[]>();
   for (const [key, value] of pairs) all.set(key.toLowerCase(), [...(all.get(key.toLowerCase()) ?? []), value]);
   return Object.fromEntries([...all].map(([name, values]) => [name, values.length === 1 ? values[0] : values]));
 }
 
-/** Whether the given body is complete and exactly what the headers announce. */
+/** Whether Envoy sent the complete body, with the length that the headers announce. */
 function isWhole(shown: Uint8Array, headers: Headers): boolean {
   const { 'content-length': length, 'transfer-encoding': encoding, 'x-envoy-auth-partial-body': partial = 'false' } = headers;
   return partial === 'false' && (length === undefined || (encoding === undefined && length === String(shown.length)));
@@ -54,13 +57,14 @@ interface RequestLine {
   readonly protocol: string;
 }
 
-/** For a request without a given body. */
+/** Whether a request may have a body although Envoy sent none. */
 function mayHaveBody({ method, protocol }: RequestLine, headers: Headers): boolean {
   const { 'content-length': length, 'content-type': type, 'transfer-encoding': encoding } = headers;
   if (encoding !== undefined) return true;
   if (length !== undefined) return length !== '0';
   const seldom = ['GET', 'HEAD', 'DELETE', 'OPTIONS'].includes(method);
-  // Over HTTP/2 a body needs neither header. Over HTTP/1 some clients send a content type without a body.
+  // Over HTTP/2 a request with a body needs neither `content-length` nor `transfer-encoding`. Over HTTP/1 some clients
+  // send a content type without a body.
   return !seldom || (type !== undefined && !protocol.startsWith('HTTP/1'));
 }
 
@@ -75,13 +79,13 @@ function routeOf({ contextExtensions, routeMetadataContext }: AttributeContext__
   };
 }
 
-/** A text, or a boolean as text. Null: the field does not exist. */
+/** Returns a text field, or a boolean field as text. Null: the field does not exist or is empty. */
 export function metadataText(struct: Struct__Output | null | undefined, name: string): string | null {
   const value = struct?.fields?.[name];
   return value?.kind === 'boolValue' ? String(value.boolValue) : (value?.stringValue ?? null) || null;
 }
 
-/** The tool that a path names, and the prefix before the tool's own path. */
+/** Returns the tool that a path names, and the prefix before the tool's own path. Null: it names no known tool. */
 export function toolOfPath(
   target: string,
   tools: ReadonlyMap<string, HttpTool>,

@@ -1,7 +1,7 @@
-// Implements Envoy's ext_authz. Each request is decided as the call of a tool. Envoy forwards it, or answers it with
-// the denial from here. Only the headers of a request can be changed, and its answer is not visible here. Therefore a
-// redaction by the policy becomes a denial. A failure is a denial too, because a gateway could treat an error as
-// permission.
+// Implements Envoy's ext_authz. Each request is decided as the call of a tool. Envoy forwards the request, or answers
+// it with the denial that it receives from here. This protocol can change only the headers of a request, and it does
+// not show the answer to a request. Therefore a redaction by the policy becomes a denial. A failure is a denial too,
+// because a gateway could treat an error as permission.
 import { status as grpc } from '@grpc/grpc-js';
 import { bounds } from '@tollgate/proto/contract';
 import type { AuthorizationHandlers, CheckRequest__Output, CheckResponse } from '@tollgate/proto/mesh';
@@ -73,10 +73,10 @@ async function answered(deps: ExtAuthzDeps, checked: CheckedRequest, { run, call
 
 type AuthzCall = { readonly call: ToolCall | null } | { readonly refusal: Refusal };
 
-/** The call that a request makes. Null: it makes none and passes. */
+/** Returns the call that a request makes. Null in `call`: the request makes no call and passes. */
 function callOf(checked: CheckedRequest, httpTools: ReadonlyMap<string, HttpTool>): AuthzCall {
   const { route, target, headers } = checked;
-  // Many servers read `_` in a name as `-`.
+  // Many servers read `_` in a header name as `-`.
   const names = new Set(Object.keys(headers).map((name) => name.replaceAll('_', '-')));
   const problem = overrideProblem((name) => names.has(name));
   if (problem !== null) return malformed(problem);
@@ -104,7 +104,7 @@ function httpCallOf({ method, target, headers, body }: CheckedRequest, { name, p
   const encoding = headers['content-encoding'] ?? 'identity';
   if (typeof contentType === 'object' || typeof encoding !== 'string')
     return malformed('the header content-type or content-encoding appears twice');
-  // A compressed body is not read here and counts as bytes.
+  // A compressed body is not read. The input contains only its size and digest.
   const type = encoding.toLowerCase() === 'identity' ? contentType : 'application/octet-stream';
   const asked = readHttpInput({ method, target, prefix, byMethod, contentType: type, forwarded: {}, body: body ?? new Uint8Array(0) });
   if ('problem' in asked) return malformed(asked.problem);
@@ -131,7 +131,9 @@ function mcpCallOf({ method, headers, body }: CheckedRequest, server: string): A
   return { call: ask.kind === 'call' || ask.kind === 'read' ? { tool: ask.tool, input: ask.input } : null };
 }
 
-/** The name of a header that differs from the body. Some servers use these headers instead of the body. */
+/**
+ * Returns the name of a header that contradicts the body, or null. Some servers use these headers instead of the body.
+ */
 function differingHeader(headers: CheckedRequest['headers'], method: string, params: Readonly<Record<string, unknown>>): string | null {
   if (headers['mcp-method'] !== undefined && headers['mcp-method'] !== method) return 'Mcp-Method';
   const name = headers['mcp-name'];

@@ -74,7 +74,7 @@ async function checkOf(deps: MeshDeps, pending: PendingResults, { request, run, 
     default: {
       const asks = asksOf(message, serviceNames);
       if (asks === null) return refused(malformed(`a ${request.method} must name ${rangeOf(message)}`).refusal);
-      // Without this metadata it is unknown whether the gateway will show the result of the call.
+      // Only with this metadata is it certain that the gateway will also show the result of the call.
       const hidesOutput = metadataText(metadataContext, 'tollgate_phase') !== 'full';
       const decided = await decideForServers(deps, { run, gone, headers, hidesOutput }, message, asks);
       if ('denial' in decided) return denied(decided.denial);
@@ -85,14 +85,14 @@ async function checkOf(deps: MeshDeps, pending: PendingResults, { request, run, 
   }
 }
 
-/** Limit of servers for one request, because each server has its own entry. */
+/** The maximum number of servers for one request. Each server gets its own entry. */
 const serversMax = 64;
 
 const mayBeMany = (message: ClientMessage): boolean => message.kind === 'request' && goesToAll(message.method);
 
 const rangeOf = (message: ClientMessage): string => (mayBeMany(message) ? `1 to ${serversMax} servers` : 'one server');
 
-/** Questions by server. Null: the number of servers is not allowed for this message. */
+/** Returns the questions to decide, by server. Null: the number of servers is not allowed for this message. */
 function asksOf(message: ClientMessage, servers: readonly string[]): ReadonlyMap<string, GovernedAsk> | null {
   if (servers.length === 0 || servers.includes('') || servers.length > (mayBeMany(message) ? serversMax : 1)) return null;
   const asks = new Map<string, GovernedAsk>();
@@ -103,7 +103,7 @@ function asksOf(message: ClientMessage, servers: readonly string[]): ReadonlyMap
   return asks;
 }
 
-/** The message as JSON-RPC, parsed as strictly as at our own endpoint. */
+/** Returns the message as JSON-RPC, parsed as strictly as at the sidecar's own endpoint. */
 function messageOf({ method, mcpRequest }: McpRequest__Output): ClientMessage | { readonly refusal: Refusal } {
   const params = mcpRequest === undefined || mcpRequest.length === 0 ? Buffer.from('{}') : mcpRequest;
   const alone = parseStrict(params);

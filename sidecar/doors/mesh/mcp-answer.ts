@@ -7,7 +7,7 @@ import { headersToRemove, type Refusal } from './asking.ts';
 
 export const mutated = (json: string): { readonly mutated: Buffer } => ({ mutated: Buffer.from(json) });
 
-/** The changes that accompany a forwarded request. */
+/** Returns the changes that accompany a forwarded request. */
 export const forwardedWith = (headers: Headers, id: string | null): Pick<McpRequestResult, 'headerMutation' | 'metadata'> => ({
   headerMutation: {
     set: id === null ? [] : [{ key: 'x-tollgate-request-id', value: Buffer.from(id) }],

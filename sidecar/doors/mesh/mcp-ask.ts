@@ -5,7 +5,7 @@ import { isClientNotification, listedBy, treatmentOf } from '../../upstream/wire
 
 export type GovernedAsk =
   | { readonly kind: 'call'; readonly tool: string; readonly input: unknown }
-  /** The target of a read is an input too: all of `params` except `_meta`. */
+  /** The input of a read is all of `params` except `_meta`, because it names what is read. */
   | { readonly kind: 'read'; readonly tool: string; readonly input: unknown };
 
 export type McpAsk = GovernedAsk | { readonly kind: 'tools' | 'pass' } | { readonly kind: 'unknown'; readonly problem: string };
@@ -24,7 +24,8 @@ export function mcpAsk(message: ClientMessage, server: string): McpAsk {
       if (typeof name !== 'string') return { kind: 'unknown', problem: 'params.name must be the name of a tool' };
       return { kind: 'call', tool: `${server}.${name}`, input: callInput(params) };
     }
-    // A gateway treats a list like any other answer, so the request is decided and its result is redacted.
+    // A gateway treats these lists like any other answer. So their request is decided like a read, and the result is
+    // redacted.
     case 'read':
     case 'check': {
       const { _meta: _, ...input } = params;
@@ -41,13 +42,15 @@ const unknown: McpAsk = { kind: 'unknown', problem: 'this gateway forwards no su
 
 type Params = Readonly<Record<string, unknown>>;
 
-/** The arguments of a call, together with the client's answers to questions that the server asked within the call. */
+/**
+ * Returns the arguments of a call. If the server asked questions within the call, the client's answers are included.
+ */
 const callInput = (params: Params): unknown => {
   const { arguments: given = {}, inputResponses } = params;
   return inputResponses === undefined ? given : { arguments: given, inputResponses };
 };
 
-/** `params` with the decided input in place of the original input. */
+/** Returns `params` with the decided input in place of the original input. */
 export function withInput(kind: 'call' | 'read', params: Params, input: unknown): Params {
   if (kind === 'call' && params['inputResponses'] === undefined) return { ...params, arguments: input };
   if (!isFields(input)) throw new TypeError('an input that was an object is no longer one');
@@ -56,12 +59,12 @@ export function withInput(kind: 'call' | 'read', params: Params, input: unknown)
   return { ...input, ...(meta === undefined ? {} : { _meta: meta }) };
 }
 
-/** Whether a gateway sends the method to all servers at once, and not only to the named one. */
+/** Whether a gateway sends a request of this method to all servers at once, and not only to one. */
 export const goesToAll = (method: string): boolean => listedBy(method) !== null || method === 'logging/setLevel';
 
 /**
- * Methods that agentgateway sends without asking first, whatever its configuration. Only the result is visible here,
- * without the headers of the request.
+ * Whether agentgateway, in every configuration, sends requests of this method without asking first. Then only the
+ * result is visible here, without the headers of the request.
  */
 export const isShownAfterwards = (method: string): boolean => shownAfterwards.has(method);
 

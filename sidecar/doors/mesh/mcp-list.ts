@@ -1,5 +1,5 @@
-// Filters lists that agentgateway collected from one or several servers, so only items that the caller may see are
-// returned. A list is rebuilt from its items as they were written, and contains only items that were parsed here.
+// Filters lists that agentgateway collected from one or several servers, so that the caller receives only items that it
+// may see. A list is rebuilt from its items as they were written. It contains only items that were parsed here.
 import type { McpResponseResult } from '@tollgate/proto/mesh';
 import type { GovernDeps } from '../../engine/govern/governing.ts';
 import { deniesByName, offers } from '../../engine/govern/offers.ts';
@@ -11,13 +11,14 @@ import { mutated, refused } from './mcp-answer.ts';
 
 export interface List {
   readonly result: Readonly<Record<string, unknown>>;
-  /** The text as written. */
+  /** The text of the result, as it was written. */
   readonly text: string;
   readonly servers: readonly string[];
 }
 
 /**
- * A tool is shown if the policy permits it under one of its readings, and no rule denies any of its readings by name.
+ * Returns the list with only the tools that are shown. A name may have several readings. A tool is shown if the policy
+ * permits one reading of its name, and no rule denies any of its readings by name.
  */
 export function shownTools(govern: GovernDeps, run: GovernedRun, list: List): McpResponseResult {
   const tools = listAt(list, 'tools');
@@ -30,7 +31,7 @@ export function shownTools(govern: GovernDeps, run: GovernedRun, list: List): Mc
   return mutated(filtered(list.text, 'tools', isShown));
 }
 
-/** A collected list reduced to the items of permitted servers. Null: it is not such a list. */
+/** Returns a collected list that is reduced to the items of permitted servers. Null: the result is not such a list. */
 export function ofServers({ result, text, servers }: List, field: string, permitted: ReadonlySet<string>): string | null {
   const items = listAt({ result, text, servers }, field);
   if (items === null) return null;
@@ -64,24 +65,24 @@ function filtered(text: string, field: string, isShown: readonly boolean[]): str
   return withMember(text, [field], `[${shown.join(',')}]`);
 }
 
-// Finds the servers that a name in a combined list may belong to. agentgateway prefixes a name with its target and `_`
-// if there are several targets, or always, or never (`prefixMode`), and does not report which. Therefore a list is
-// interpreted by its names. A name with two interpretations is checked under both.
+// Finds the servers that a name in a combined list may belong to. agentgateway puts the target and `_` before a name,
+// either always, never, or only if there are several targets (`prefixMode`). It does not report which. Therefore a list
+// is interpreted by its names. A name with two interpretations is checked under both.
 
-/** A name in the form of the policy: `<server>.<name>`. */
+/** One possible meaning of a name. In the policy it is `<server>.<name>`. */
 interface Reading {
   readonly server: string;
   readonly name: string;
 }
 
-/** The readings of each name of one list, in its order. */
+/** Returns the possible readings of each name of a list, in the order of the list. */
 function readNames(names: readonly (string | null)[], servers: readonly string[]): readonly (readonly Reading[])[] {
   const arePrefixed = names.every((name) => name !== null && prefixesOf(name, servers).length > 0);
   return names.map((name) => {
     if (name === null) return [];
     const prefixing = prefixesOf(name, servers);
-    // A server's own names may begin with its target's name: `slack_post` of the target `slack`. With several targets,
-    // names without a prefix mean `prefixMode: never`, and any of the targets may have them.
+    // A tool's own name may begin with the name of its target: `slack_post` of the target `slack`. If there are several
+    // targets and the names have no prefix, the mode is `prefixMode: never`, and each target may have the tool.
     return [
       ...prefixing.map((server) => ({ server, name: name.slice(server.length + 1) })),
       ...(arePrefixed ? prefixing : servers).map((server) => ({ server, name })),
@@ -92,11 +93,11 @@ function readNames(names: readonly (string | null)[], servers: readonly string[]
 const prefixesOf = (name: string, servers: readonly string[]): readonly string[] =>
   servers.filter((server) => name.startsWith(`${server}_`));
 
-/** The only possible server of each name. Null: there are several, or there are none. */
+/** Returns the only possible server of each name. Null: there are several, or there are none. */
 const ownersOfNames = (names: readonly (string | null)[], servers: readonly string[]): readonly (string | null)[] =>
   readNames(names, servers).map((readings) => onlyOne(readings.map(({ server }) => server)));
 
-/** The owner of a URI. With several targets each URI has the prefix `<target>+`, except `ui://` URIs. */
+/** Returns the owner of a URI. With several targets each URI has the prefix `<target>+`, except `ui://` URIs. */
 const ownerOfUri = (uri: string | null, servers: readonly string[]): string | null =>
   onlyOne(servers.filter((server) => uri?.startsWith(`${server}+`) === true));
 

@@ -1,6 +1,6 @@
 // Decides a request through agentgateway. A call or a read is for one server. A list is collected from all servers: it
-// is decided for each server and passes if one of them is permitted. Any other request to all servers passes only if
-// each server is permitted.
+// is decided for each server, and it passes if at least one server is permitted. Any other request to all servers
+// passes only if each server is permitted.
 import { listedBy } from '../../upstream/wire/methods.ts';
 import { type ClientMessage, isFields } from '../../upstream/wire/message.ts';
 import type { Headers } from '../entrance/caller-headers.ts';
@@ -16,20 +16,20 @@ export interface McpDeciding {
   readonly run: GovernedRun;
   readonly gone: AbortSignal;
   readonly headers: Headers;
-  /** True: the result will not be visible here. */
+  /** True: the gateway will not show the result of the request here. */
   readonly hidesOutput: boolean;
 }
 
 export interface McpDecided {
-  /** The permits of the permitted servers, by name. */
+  /** The permits of the permitted servers, by the name of the server. */
   readonly permits: ReadonlyMap<string, AwaitedCall>;
   /** The id that the gateway returns with the result. */
   readonly requestId: string;
-  /** `params` that replace the original ones. Null: they are unchanged. */
+  /** The `params` to forward in place of the original ones. Null: they are unchanged. */
   readonly changed: object | null;
 }
 
-/** `asks` contains at least one server. */
+/** Decides a request for each server in `asks`, which contains at least one. */
 export async function decideForServers(
   deps: MeshDeps,
   asked: McpDeciding,
@@ -82,7 +82,10 @@ async function decideEach(
   return { permits, requestId: first.permit.requestId, changed: changedParams(message, asks, permitted) };
 }
 
-/** If the policy redacts for one server, all servers receive the same redacted params. */
+/**
+ * Returns the redacted params, or null if nothing was redacted. If the policy redacts for one server, all servers
+ * receive the same redacted params.
+ */
 function changedParams(
   message: ClientMessage,
   asks: ReadonlyMap<string, GovernedAsk>,

@@ -29,7 +29,10 @@ export async function checkResult(deps: MeshDeps, pending: PendingResults, respo
   return withMemory(deps, { run, text: mcpResponse, most: messageNodes }, () => resultOf(deps, response, waiting), unread(deps, waiting));
 }
 
-/** The call has been made, so an entry records that its result was not read. */
+/**
+ * Refuses a result that could not be read. The call has already been made, so an entry records that its result was not
+ * read.
+ */
 const unread =
   ({ sidecar }: MeshDeps, { run, permits }: Waiting) =>
   async (refusal: Refusal): Promise<McpResponseResult> => {
@@ -65,7 +68,7 @@ interface Result {
   readonly json: string;
 }
 
-/** The result as the policy allows it, for each of its servers in turn. An unchanged result passes. */
+/** Applies the policy to the result, for each of its servers in turn. A result that does not change passes. */
 async function delivered(
   { sidecar }: MeshDeps,
   { run, permits }: { readonly run: GovernedRun; readonly permits: ReadonlyMap<string, AwaitedCall> },
@@ -84,8 +87,8 @@ async function delivered(
 }
 
 /**
- * For a request that the gateway did not ask about. Its server has already answered it, and the policy for the request
- * applies to the answer.
+ * Handles the result of a request that the gateway did not ask about. The server has already answered the request, so
+ * the policy for the request is applied to the answer.
  */
 function unannouncedCall(deps: MeshDeps, response: McpResponse__Output): Waiting | { readonly refusal: Refusal } {
   const { method, serviceNames } = response;
@@ -111,7 +114,8 @@ function takeWaiting(pending: PendingResults, metadata: Struct__Output | null): 
   return id === null ? null : pending.take(id);
 }
 
-// As at our own endpoint, the text stays as written, so numbers may exceed what a double can hold.
+// The text of a result stays as it was written, as at the sidecar's own endpoint. So its numbers may exceed what a
+// double can hold.
 const limits = { depth: 256, nodes: messageNodes, exactNumbers: false };
 
 const parseResult = (bytes: Uint8Array): StrictJson => parseStrict(bytes, limits);

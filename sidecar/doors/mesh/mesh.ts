@@ -1,6 +1,6 @@
-// The gRPC endpoint for other gateways, Envoy (ext_authz) and agentgateway (ExtMcp), on its own port. The gateways
-// normally run on the same machine. Therefore the connection is plain text and is bound to loopback unless the operator
-// configures another address.
+// Provides the gRPC endpoint for other gateways, Envoy (ext_authz) and agentgateway (ExtMcp), on its own port. The
+// gateways normally run on the same machine. Therefore the connection is not encrypted. It is bound to loopback if the
+// operator does not configure another address.
 import { Server, ServerCredentials } from '@grpc/grpc-js';
 import { authorizationService, extMcpService } from '@tollgate/proto/mesh';
 import { type ExtAuthzDeps, extAuthz } from './ext-authz.ts';
@@ -13,16 +13,17 @@ interface Address {
 }
 
 export interface Mesh {
-  /** `host:port`. */
+  /** The bound address, as `host:port`. */
   readonly address: string;
   /** Answers the requests in progress and then ends. Open calls are cut off after `drainMs`. */
   close(drainMs: number): Promise<void>;
 }
 
-// A result may have any size. A result beyond our bounds must be denied, and not fail as an error of the connection.
+// A result may have any size. If it exceeds our limits, it must be denied and must not fail as an error of the
+// connection. So this limit is high.
 const messageBytesMax = 16 * 1024 * 1024;
 
-/** Rejects if the address cannot be bound. */
+/** Starts the endpoint. Rejects if the address cannot be bound. */
 export async function startMesh(deps: ExtAuthzDeps, { host, port }: Address): Promise<Mesh> {
   const server = new Server({ 'grpc.max_receive_message_length': messageBytesMax, 'grpc.max_send_message_length': messageBytesMax });
   server.addService(authorizationService, { ...extAuthz(deps) });

@@ -8,19 +8,25 @@ import { Budget, type Share } from '../entrance/budget.ts';
 /** A request that was forwarded. */
 export interface Waiting {
   readonly run: GovernedRun;
-  /** Permits of the servers whose results may be returned, by name. Null: a list of tools, which is filtered. */
+  /**
+   * The permits of the servers whose results may be returned, by the name of the server. Null: the request is for a
+   * list of tools, whose result is filtered.
+   */
   readonly permits: ReadonlyMap<string, AwaitedCall> | null;
 }
 
 export interface PendingResults {
   put(id: string, waiting: Waiting): void;
-  /** Null: no request waits under that id, or it was evicted. */
+  /** Returns the request with that id and removes it. Null: no request waits under that id, or it was evicted. */
   take(id: string): Waiting | null;
 }
 
-/** Limit for all keys together. */
+/** Memory limit for all keys together, in bytes. */
 const pendingBytes = 16 * 1_048_576;
-/** Estimates of what V8 needs. The session may be gone, so the run and its used caps are counted too. */
+/**
+ * Estimates of the bytes that V8 needs. The run and its usage are counted too, because their session may no longer be
+ * in memory.
+ */
 const bytesOf = { waiting: 5_000, permit: 1_500 };
 
 interface KeptResult {
@@ -74,8 +80,8 @@ export function createPendingResults(bytesMax = pendingBytes): PendingResults {
 const keyOf = ({ run }: Waiting): string => run.claim.identity.keyId;
 
 function bytesKept({ run, permits }: Waiting): number {
-  // This text contains the names that the caller chose. They also occur a few times in the objects that it is built
-  // from.
+  // `callerText` contains the names that the caller chose. Other objects of the request contain these names too, so the
+  // length is counted several times.
   let bytes = bytesOf.waiting + 6 * run.decidedBy.callerText.length;
   for (const [server, { tool, decision }] of permits ?? [])
     bytes += bytesOf.permit + 2 * (server.length + tool.length + decision.reason.length);
@@ -92,7 +98,7 @@ class KeyShare implements Share {
     this.#forget = forget;
   }
 
-  /** The latest request is kept. */
+  /** False: only the latest request is left, and it is kept. */
   get canForget(): boolean {
     return this.ids.size > 1;
   }

@@ -1,15 +1,15 @@
-// Stores the tools that were delegated to agents of a session (`delegated_tools`). A list stays in effect after one
-// request and can only become narrower. Therefore no list is evicted within a day of its last use, whatever else
-// arrives. A caller that would create more lists than the memory allows is refused.
+// Stores the tools that were delegated to agents of a session (`delegated_tools`). A list also applies to later
+// requests, and it can only become narrower. Therefore each list is kept for a day after its last use, even if memory
+// is short. A caller that would create more lists than the memory allows is refused.
 //
-// Memory is limited in bytes, for all keys of the process together. A key may take at most as much as it leaves to all
-// others. Equal lists of a key are stored once.
+// Memory is limited in bytes, for all keys of the process together. A key may use at most as much as it leaves to all
+// other keys. Equal lists of a key are stored once.
 import { digestText, type FairMemory, intersectTools } from '@tollgate/proto/contract';
 
 export interface Narrowings {
-  /** The tools delegated to an agent of a session. Undefined: all tools. */
+  /** Returns the tools that were delegated to an agent of a session. Undefined: all tools. */
   find(place: string, agent: string, now: number): readonly string[] | undefined;
-  /** Narrows the list. False: there is no memory, and the list is unchanged. */
+  /** Narrows the list of an agent to the given tools. False: there is no memory, and the list is unchanged. */
   narrow(place: string, agent: string, tools: readonly string[], now: number): boolean;
   /** True: no list is stored. */
   readonly isEmpty: boolean;
@@ -28,16 +28,16 @@ interface Narrowing {
 }
 
 const keptMs = 24 * 3_600_000;
-/** Estimate of memory: a digest, two objects and a map entry. */
+/** Estimated memory in bytes for one agent of a session: a digest, two objects and a map entry. */
 const narrowingBytes = 300;
 const listBytes = 400;
 const nameBytes = 40;
-/** Minimum interval between two updates of the time of use. */
+/** The time of use is updated at most once in this time, in ms. */
 const noteMs = 60_000;
 
-/** The lists of one key. */
+/** Creates the store of the lists of one key. */
 export function createNarrowings(memory: FairMemory<object>): Narrowings {
-  // Least recently used first.
+  // The least recently used is first.
   const all = new Map<string, Narrowing>();
   const lists = new Map<string, List>();
   const owner = {};

@@ -1,11 +1,11 @@
-// Stores the highest numbers of redaction marks of sessions that left memory. A session that returns continues above
-// its number, so `[redacted:email#1]` does not name a different person than before. The table has a fixed size.
-// Sessions that share a place only start higher than necessary.
+// Stores the highest number in the redaction marks of each session that is no longer in memory. A session that returns
+// continues above its number, so `[redacted:email#1]` does not name a different person than before. The table has a
+// fixed size. If two sessions share a place in it, they only start at a higher number than necessary.
 
 const places = 65_536;
 
 export interface NumberFloors {
-  /** The highest number that a session may have used. */
+  /** Returns the highest number that a session may have used. */
   of(session: string): number;
   raise(session: string, number: number): void;
 }
@@ -22,7 +22,7 @@ export function createNumberFloors(): NumberFloors {
   };
 }
 
-/** FNV-1a, 16 bits of it. */
+/** Returns the place of a session in the table: 16 bits of its FNV-1a hash. */
 function placeOf(text: string): number {
   let hash = 0x811c9dc5;
   for (let at = 0; at < text.length; at += 1) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);

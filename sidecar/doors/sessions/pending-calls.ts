@@ -1,16 +1,18 @@
-// Permitted calls of a session that wait for their outcome, for endpoints that receive the outcome in another request.
+// Stores the permitted calls of a session that wait for their outcome, for endpoints that receive the outcome in
+// another request.
 //
-// States: a permitted call waits for its outcome under its id, or under its input if it has no id. It then also waits
-// under the input after redaction. At most `pendingMax` calls wait, and at most `pendingEqualMax` equal ones. Above
-// either limit the oldest call is evicted. An outcome without a waiting call is recorded as a separate call.
+// States: a permitted call waits for its outcome under its id. A call without an id waits under its input, and also
+// under the redacted input if redaction changed it. At most `pendingMax` calls wait, and at most `pendingEqualMax`
+// equal ones. Above either limit the oldest call is evicted. An outcome without a waiting call is recorded as a
+// separate call.
 import { canonicalJson, digestText } from '@tollgate/proto/contract';
 import type { DecidedBy } from '../../engine/govern/run.ts';
 import type { AwaitedCall, Permit } from '../../engine/govern/verdict.ts';
 
 interface PendingCall extends AwaitedCall {
-  /** The key under which it waits. */
+  /** The key under which the call waits. */
   readonly key: string;
-  /** Another key, if the tool received another input than was asked with. */
+  /** A second key, if the tool received an input that differs from the requested one. */
   readonly otherKey: string | null;
 }
 
@@ -24,15 +26,17 @@ export interface ClaimedCall {
 
 const pendingMax = 1_000;
 const pendingEqualMax = 100;
-/** Bytes of a call under one key, without the key: its parts and its map entries. */
+/** Estimated bytes of a call for each of its keys, without the text of the key: the call's parts and map entries. */
 const callBytes = 500;
 /** Bytes of a `DecidedBy` object, without its text. */
 const decidedByBytes = 200;
 
 export class PendingCalls {
-  /** By call id, or by tool and input if the client gives no id. Each list has the oldest call first. */
+  /**
+   * The waiting calls, by call id, or by tool and input if the client gives no id. Each list has the oldest call first.
+   */
   #calls: Map<string, PendingCall[]> | null = null;
-  /** Each call once, oldest first. */
+  /** All waiting calls, each once, oldest first. */
   #all: Set<PendingCall> | null = null;
   /**
    * Each `DecidedBy` object with the number of its calls. All calls of a revision share one object, and its bytes count
@@ -51,20 +55,20 @@ export class PendingCalls {
     return this.#all === null || this.#all.size === 0;
   }
 
-  /** Stops counting. Returns the bytes counted so far. */
+  /** Stops reporting changes to `onGrown`. Returns the bytes counted so far. */
   giveUp(): number {
     this.#onGrown = () => undefined;
     return this.#bytes;
   }
 
-  /** Adds a permitted call that waits for its outcome. Equal calls wait in order. */
+  /** Adds a permitted call that waits for its outcome. Among equal calls, the oldest one gets the next outcome. */
   add(request: ClaimedCall, permit: Permit): void {
     // The outcome may be reported with the original input, or with the input that the tool received.
     const asked = pendingKey(request);
     const got = request.callId !== null || permit.input === request.input ? asked : pendingKey({ ...request, input: permit.input });
     const { tool, requestId, decision, decidedBy, inputDigest, trace, decidedAt } = permit;
     const otherKey = asked === got ? null : got;
-    // Written out: objects that are made by a spread have a shape each.
+    // All fields are listed, because V8 would give each object that is made by a spread its own shape.
     const call = { tool, requestId, decision, decidedBy, inputDigest, trace, decidedAt, key: asked, otherKey };
     this.#all ??= new Set();
     this.#all.add(call);
@@ -75,7 +79,10 @@ export class PendingCalls {
     if (oldest !== undefined && this.#all.size > pendingMax) this.#drop(oldest);
   }
 
-  /** The call that an outcome belongs to. Null: no call waits for it. `isTool` checks the tool of the call. */
+  /**
+   * Returns the call that an outcome belongs to, and removes it. Null: no call waits for the outcome. `isTool` checks
+   * the tool of the call.
+   */
   take(request: ClaimedCall, isTool = (tool: string): boolean => tool === request.tool): PendingCall | null {
     const call = this.#calls?.get(pendingKey(request))?.[0];
     if (call === undefined || !isTool(call.tool)) return null;
@@ -124,6 +131,8 @@ export class PendingCalls {
   }
 }
 
-/** The key under which a permit waits for its outcome: the client's id for the call, or the tool and its input. */
+/**
+ * Returns the key under which a call waits for its outcome: the client's id for the call, or the tool and its input.
+ */
 const pendingKey = ({ callId, tool, input }: ClaimedCall): string =>
   callId === null ? `input ${tool} ${digestText(canonicalJson(input))}` : `call ${callId}`;

@@ -1,11 +1,11 @@
-// Memory limits for the sessions of a process, shared by all workspaces and keys, and the periodic cleanup.
+// Manages the memory limits and the periodic cleanup for the sessions of a process. All workspaces and keys share them.
 import { FairMemory } from '@tollgate/proto/contract';
 import { Budget } from '../entrance/budget.ts';
 import { createNumberFloors } from './number-floors.ts';
 
 export interface MemoryBytes {
   readonly sessions: number;
-  /** Delegated tools have a separate limit. */
+  /** The limit for delegated tools, which is separate. */
   readonly narrowings: number;
 }
 
@@ -26,7 +26,7 @@ export class SessionMemory {
     this.narrowings = new FairMemory(bytes.narrowings);
   }
 
-  /** Registers a cleanup function until it returns that nothing is left. */
+  /** Registers a cleanup function. It is called until it returns false. */
   addCleanup(cleanup: SessionCleanup): void {
     this.#cleanups.add(cleanup);
   }

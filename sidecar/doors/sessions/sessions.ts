@@ -1,15 +1,15 @@
-// The runs behind the endpoints of the process. A client names a session, not a run. Calls with the same key, user,
-// session and agent chain belong to one run, whatever client or tier each claims. So caps and delegated tools apply
-// across requests.
+// Finds the run of a call, for all endpoints of the process. A client names a session, not a run. Calls with the same
+// key, user, session and agent chain belong to one run, even if their client or tier differs. So caps and delegated
+// tools apply across requests.
 //
 // A run with a named session may also use other processes. Its cap of tool calls is then shared, and the ledger counts
-// the calls. If no session is named, the calls of a key and user in this process are one run, counted only here. It
-// ends after its duration, or after ten minutes without a call.
+// the calls. If no session is named, the calls of a key and user in this process are one run, counted only here. Such a
+// run ends after its maximum duration, or after ten minutes without a call.
 //
 // States of a session: active → resting (after a minute without a call) → forgotten (after ten minutes, or earlier if
-// its key exceeds the memory budget, see `budget.ts`). A resting session's usage is with the ledger. Only data that is
-// stored nowhere else is kept: calls that wait for their outcome, and the numbers of marks. Delegated tools outlive the
-// session (`narrowings.ts`).
+// its key exceeds the memory budget, see `budget.ts`). The ledger has the usage of a resting session. The process keeps
+// only data that is stored nowhere else: calls that wait for their outcome, and the numbers of redaction marks.
+// Delegated tools are kept longer than the session (`narrowings.ts`).
 import { type RunOf, runIdOf, type Tier } from '@tollgate/proto/contract';
 import { bindCaller } from '../../engine/decide/bind.ts';
 import type { Index } from '../../engine/decide/build-index.ts';
@@ -33,7 +33,7 @@ export interface Session {
 /** A client's claims about the calling agent. */
 export interface CallerClaim {
   readonly sessionId: string;
-  /** From the root to the caller, the caller last. */
+  /** The agents from the root to the caller. The caller is last. */
   readonly chain: readonly string[];
   readonly delegatedTools: readonly string[] | null;
   readonly tier: Tier;
@@ -41,7 +41,7 @@ export interface CallerClaim {
 }
 
 export interface Sessions {
-  /** Uses the currently held snapshot. Throws if there is no snapshot. */
+  /** Returns the session of a call under the current snapshot. Throws if there is no snapshot. */
   find(identity: Identity, claimed: CallerClaim): Session;
 }
 
@@ -49,31 +49,34 @@ const restMs = 60_000;
 /** How long a session with delegated tools is reused without a new look-up, in ms. */
 const narrowedMs = 3_600_000;
 const keptMs = 600_000;
-/** Limit for one cleanup, so it does not take long. */
+/** The maximum number of sessions in one cleanup, so that it does not take long. */
 const cleanupMax = 500;
-/** Agent chains in one session. */
+/** The maximum number of agent chains in one session. */
 const usagesMax = 64;
-/** Estimates of what V8 needs, without the names. */
+/** Estimates of the bytes that V8 needs, without the names. */
 const bytesOf = { session: 700, variant: 2_500, usage: 2_000 };
 
 /** A session for one client, tier and agent chain. */
 interface Variant {
   readonly session: Session;
-  /** The mark of the snapshot of the last look-up, to detect a change. */
+  /** Identifies the snapshot of the last look-up, to detect when another snapshot has replaced it. */
   readonly policy: symbol;
-  /** `Place.narrowed` when the variant was created. */
+  /** The value of `Place.narrowed` when the variant was created. */
   readonly narrowed: number;
-  /** The time when its run ends and another begins, by the sidecar's clock. Infinity: never. */
+  /**
+   * From this time (by the sidecar's clock) the next call looks the session up again: its run has ended, or its
+   * delegated tools must be marked as used. Infinity: never.
+   */
   endsAt: number;
 }
 
 /** A session of one key and user. */
 interface Place {
   readonly name: string;
-  /** True: the client named it, so its calls are in the ledger. */
+  /** True: the client named the session, so its calls are in the ledger. */
   readonly isNamed: boolean;
   readonly variants: Map<string, Variant>;
-  /** By agent chain. */
+  /** The usage of each run, by agent chain. */
   readonly usages: Map<string, RunUsage>;
   numbers: Numbers | null;
   /** Incremented when an agent of the session gets fewer tools. */
@@ -83,7 +86,7 @@ interface Place {
   isGone: boolean;
 }
 
-/** A session keeps the mark of a snapshot, and not the snapshot in memory. */
+/** The mark of each snapshot. A session keeps only the mark, so it does not keep an old snapshot in memory. */
 const marks = new WeakMap<Index, symbol>();
 
 function markOf(index: Index): symbol {
@@ -100,7 +103,7 @@ export function createSessions(governing: Pick<Governing, 'counters' | 'govern'>
   return { find: (identity, claimed) => findSession(state, identity, claimed) };
 }
 
-/** What the functions below work on. They are called for each call, and private methods were slower there. */
+/** The state that the functions below use. They run for each call, and as private methods they were slower. */
 class SessionsState {
   readonly counters: Governing['counters'];
   readonly govern: Governing['govern'];
@@ -124,7 +127,7 @@ function findSession(state: SessionsState, identity: Identity, claimed: CallerCl
   state.memory.cleanUp(now);
   const share = shareOf(state, identity.keyId);
   const place = share.enter(`${identity.sub}\n${sessionId}`, sessionId !== identity.keyId, now);
-  // None of these values contains a line break.
+  // The line break is a safe separator, because none of these values contains one.
   const askedKey = `${tier}\n${client.name}\n${client.version ?? ''}\n${chain.join('\n')}`;
   const known = place.variants.get(askedKey);
   const isKnown = known !== undefined && known.policy === policy && known.narrowed === place.narrowed && now < known.endsAt;
@@ -154,7 +157,7 @@ function findSession(state: SessionsState, identity: Identity, claimed: CallerCl
         run: resumeRun(state.govern.cell, { facts, claim, usage, numbers }, isNarrowedBy ? undefined : caller),
         pending: known?.session.pending ?? new PendingCalls((bytes) => share.grown(place, bytes)),
       };
-  // The variant expires after an hour, so the next look-up marks the delegated tools as used.
+  // A variant with delegated tools expires after an hour. Then the next look-up marks these tools as used.
   const endsAt = Math.min(endOf(place, usage, maxDurationMs), isNarrowedBy ? now + narrowedMs : Number.POSITIVE_INFINITY);
   place.variants.set(askedKey, { session, policy, narrowed: place.narrowed, endsAt });
   if (known === undefined) share.grown(place, bytesOf.variant + 8 * askedKey.length);
@@ -171,15 +174,17 @@ function shareOf({ shares, memory, cleanup }: SessionsState, keyId: string): Key
   return share;
 }
 
-/** Notes the tools that the caller was delegated, and returns the hops with what each was delegated. */
+/**
+ * Stores the tools that were delegated to the caller. Returns the hops, each with the tools that were delegated to it.
+ */
 function narrowed(
   { narrowings }: KeyShare,
   place: Place,
   asked: Claim,
   { caller, delegatedTools, now }: { caller: ReturnType<typeof bindCaller>; delegatedTools: readonly string[] | null; now: number },
 ): { readonly agents: string[]; readonly hops: Claim['hops']; readonly isNarrowed: boolean } {
-  // Agents are identified by their registration and not by their name: an id and a name are the same agent, and a
-  // pin is not a choice of the caller.
+  // Agents are identified by their registration and not by their name. The id and the name of an agent mean the same
+  // agent, and a caller does not choose what its key pins.
   const agents = caller.hops.map(({ profile: registered, name }) => registered?.id ?? name);
   const isNarrowed = delegatedTools === null || narrowings.narrow(place.name, agents.at(-1) ?? '', delegatedTools, now);
   if (delegatedTools !== null && isNarrowed) place.narrowed += 1;
@@ -211,8 +216,8 @@ const numbersOf = (memory: SessionMemory, share: KeyShare, place: Place): Number
   }));
 
 /**
- * References only the sessions: a memory budget outlives the workspaces that a control plane governs temporarily, and
- * their policies.
+ * Returns the cleanup of these sessions. It references only the sessions and no policy, because the memory budget is
+ * kept longer than a workspace that a control plane governs temporarily.
  */
 const cleanupIn =
   (shares: Map<string, KeyShare>, budget: Budget) =>
@@ -232,7 +237,10 @@ interface UsageOf {
   readonly maxDurationMs: number;
 }
 
-/** The end of a run. A run without a named session ends after its duration, and then the next one begins. */
+/**
+ * Returns when a run ends. A run without a named session ends after its maximum duration, and then the next one begins.
+ * Infinity: never.
+ */
 const endOf = ({ isNamed }: Place, { startedAt }: RunUsage, maxDurationMs: number): number =>
   isNamed ? Number.POSITIVE_INFINITY : startedAt + maxDurationMs;
 
@@ -273,7 +281,7 @@ class KeyShare implements Share {
   enter(name: string, isNamed: boolean, now: number): Place {
     const active = this.#active.get(name);
     if (active !== undefined) {
-      // The position is not updated at every call: the order need not be exact.
+      // The order need not be exact, so the position is not updated at every call.
       if (now - active.usedAt > cleanupMs) this.#activate(active, now);
       return active;
     }
@@ -300,7 +308,7 @@ class KeyShare implements Share {
     const [oldest] = this.#resting.size > 0 ? this.#resting.values() : this.#active.values();
     if (oldest === undefined) return;
     if (this.#resting.size > 0 || this.#active.size > 1) return this.#forget(oldest);
-    // Only the session in use is left.
+    // Only the session in use is left, so one of its variants is removed.
     const [variant] = oldest.variants.keys();
     if (variant !== undefined) this.#dropVariant(oldest, variant);
   }
@@ -336,12 +344,12 @@ class KeyShare implements Share {
     this.#active.set(place.name, place);
   }
 
-  /** Keeps only data that is stored nowhere else. */
+  /** Makes a session rest. Only data that is stored nowhere else is kept. */
   #rest(place: Place, now: number): void {
     this.#active.delete(place.name);
     for (const [key, variant] of place.variants) {
       if (variant.session.pending.isEmpty) this.#dropVariant(place, key);
-      // Its run has ended. The next call gets another run, together with the waiting calls.
+      // The next call looks up its run again, and the waiting calls are kept.
       else variant.endsAt = Number.NEGATIVE_INFINITY;
     }
     if (place.isNamed)
@@ -358,8 +366,8 @@ class KeyShare implements Share {
     if (place.numbers !== null && place.numbers.highest > 0) this.#floors.raise(place.name, place.numbers.highest);
     this.grown(place, -place.bytes);
     place.isGone = true;
-    // Requests in progress and requests that wait for a result may still hold its numbers, which no budget counts any
-    // more.
+    // Requests that are in progress or wait for a result may still use these numbers. No budget counts the numbers any
+    // more, so no more of them are stored.
     place.numbers?.keepNoMore();
   }
 }

@@ -1,8 +1,7 @@
-// Compiles documents into snapshot entries. Pure: the same source gives the same bytes, in whatever order it was
-// written. The caller has checked the documents (`checkDocument`), so compiling cannot fail. Sidecars verify the result
-// anyway.
-// Each entry is compiled only from its own source. There are two exceptions, which depend on the workspace document:
-// the settings, and the admitted definitions of servers.
+// Compiles documents into snapshot entries. Pure: the same source gives the same bytes, in any order of its parts. The
+// caller has checked the documents (`checkDocument`), so compiling cannot fail. Sidecars verify the result anyway. Each
+// entry is compiled only from its own source. There are two exceptions, which depend on the workspace document: the
+// settings, and the admitted definitions of servers.
 import {
   bounds,
   capBounds,
@@ -38,14 +37,14 @@ export interface SnapshotEntry {
 
 const outageDefaults = { maxStalenessSeconds: 3600, then: 'deny' as const };
 
-/** All entries of a workspace, sorted by key. It checks nothing. */
+/** Returns all entries of a workspace, sorted by key. It does not check the source. */
 export function compileSnapshot(state: PolicySource, defaults: PolicyDefaults): readonly SnapshotEntry[] {
   const pinned = isPinned(state);
   const servers = state.servers.map((server) => serverEntry(server, pinned));
   return [settingsEntry(state, defaults), ...compileParts(state), ...servers].sort(byKey);
 }
 
-/** The entries of everything that is listed, except servers. */
+/** Returns the entries of documents, agents, members and keys. */
 export const compileParts = ({
   documents,
   agents,
@@ -61,7 +60,10 @@ export const compileParts = ({
 export const settingsEntry = (state: SettingsState, defaults: PolicyDefaults): SnapshotEntry =>
   entry('settings', compileSettings(state, defaults));
 
-/** Digests are included only if definitions are pinned, because a server can have a thousand of them. */
+/**
+ * Returns the entry of a server. The digests of admitted definitions are included only if definitions are pinned,
+ * because a server can have a thousand of them.
+ */
 export const serverEntry = ({ name, tools, target, admitted }: CompiledServer, pinned: boolean): SnapshotEntry =>
   entry(`server/${name}`, { name, tools, target, admitted: pinned ? admitted : [] } satisfies CompiledServer);
 
@@ -73,10 +75,10 @@ export const isPinned = (state: Pick<PolicySource, 'documents'>): boolean => wor
 
 const entry = (key: string, value: object): SnapshotEntry => ({ key, value: Buffer.from(JSON.stringify(value), 'utf8') });
 
-// Sorts by code units, independent of the locale of the machine.
+// Compares two keys by code units, independent of the locale of the machine.
 export const byKey = (a: { readonly key: string }, b: { readonly key: string }): number => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0);
 
-/** Of the documents, only that of the workspace affects settings. */
+/** What the settings are compiled from. Of the documents, only that of the workspace is used. */
 type SettingsState = Pick<PolicySource, 'workspace' | 'workspaceId' | 'frozen' | 'documents'>;
 
 export function compileSettings(state: SettingsState, defaults: PolicyDefaults): CompiledSettings {
@@ -101,7 +103,7 @@ export function compileSettings(state: SettingsState, defaults: PolicyDefaults):
   };
 }
 
-/** Compiles the section of the workspace document, or a draft of it. */
+/** Compiles the `redaction` section of the workspace document, or a draft of it. */
 export function compileRedaction(section: RedactionDocument | undefined): CompiledRedaction {
   if (section === undefined) return plainRedaction;
   const { kinds = {}, patterns = {}, allow = [], exceptions = {} } = section;
@@ -124,7 +126,7 @@ function compileToolNames(section: ToolNamesDocument = {}): CompiledToolNames {
 
 const byName = ([a]: readonly [string, unknown], [b]: readonly [string, unknown]): number => (a < b ? -1 : a > b ? 1 : 0);
 
-/** The document in the order that the contract defines, without parts that have no effect. */
+/** Returns the document in the order that the contract defines, without parts that have no effect. */
 export function compileDocument(id: DocumentId, document: PolicyDocument): CompiledDocument {
   return {
     id,
@@ -150,7 +152,10 @@ function compileTiers(rules: TierRulesDocument): TierRules {
   });
 }
 
-/** Null if the rule has no effect: an `override` covers only fields that its rule sets. */
+/**
+ * Returns null if the rule sets no field. An `override` alone has no effect, because it covers only fields that its
+ * rule sets.
+ */
 function compileRule(stored: Rule | undefined): Rule | null {
   // Removes what a later version has written and this version does not know.
   const rule = stored === undefined ? {} : loweredRule(stored, (need) => !capabilities.includes(need), policyNeeds);
@@ -165,7 +170,8 @@ function compileRule(stored: Rule | undefined): Rule | null {
 }
 
 /**
- * Caps are clamped to their bounds. Create and PUT accept any integer, but a run is limited to what PATCH would permit.
+ * Compiles an agent. Its caps are clamped to their bounds: create and PUT accept any integer, but a run is limited to
+ * what PATCH would permit.
  */
 export function compileAgent(agent: CompiledAgent): CompiledAgent {
   const cap = (field: keyof typeof capBounds): number => clamp(agent[field], capBounds[field]);

@@ -23,7 +23,7 @@ export function explainCall(state: PolicySource, defaults: PolicyDefaults, quest
   const subject = subjectOf(state, question);
   if (subject === null) return null;
   const { agentType, tier, tool } = question;
-  // Selects the documents of one user among those of perhaps ten thousand users.
+  // Keeps only the documents that apply to the subject. A workspace may have ten thousand users with documents.
   const speaking = new Set(documentIdsFor(subject, agentType).map(documentKey));
   const documents = state.documents.filter(({ id }) => speaking.has(documentKey(id)));
   return explain(indexOf({ ...state, documents, members: [], keys: [] }, defaults), { subject, agentType, tier, tool });

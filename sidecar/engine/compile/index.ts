@@ -1,20 +1,22 @@
-// Policy without a control plane: documents become snapshot entries, entries become an index, and the evaluator of the
-// sidecars decides by that index. The control plane uses it to publish, explain, simulate, count and check self-edits;
-// there is only one evaluator. Everything here is pure: the caller passes the time, and nothing is read or written.
+// Exports what is needed to decide by policy without a control plane: documents become snapshot entries, entries become
+// an index, and the evaluator of the sidecars decides by that index. The control plane uses it to publish, explain,
+// simulate, count and check self-edits. There is only one evaluator. Everything here is pure: the caller passes the
+// time, and nothing is read or written.
 //
 // parsePolicySet or checkDocument → PolicySource → compileSnapshot → indexEntries → bindCaller → decide
 //
-// Units: times (`now`, `heardAt`, `startedAt`) and durations that end in `Ms` are milliseconds of one clock of the caller.
-// `windowSeconds` and `maxStalenessSeconds` are seconds, `maxBudgetCents` is cents, `rateLimit` is calls in any window of
-// `windowSeconds`. The expiry of a key is a `Date` in a source and milliseconds since 1970 in an entry.
+// Units: times (`now`, `heardAt`, `startedAt`) and durations that end in `Ms` are milliseconds of one clock of the
+// caller. `windowSeconds` and `maxStalenessSeconds` are seconds, `maxBudgetCents` is cents, `rateLimit` is calls in any
+// window of `windowSeconds`. The expiry of a key is a `Date` in a source and milliseconds since 1970 in an entry.
 //
-// Errors: what comes from outside is checked by functions that return problems, each with its place and a message, and
-// that throw nothing. The compiler does not check again. A source with documents that were not checked is refused when
-// it is indexed: `indexEntries` and `indexOf` throw. A call that may not be made is a `Decision`, never an error.
+// Errors: functions that check input from outside return problems, each with its place and a message, and throw
+// nothing. The compiler does not check again. A source with documents that were not checked is refused when it is
+// indexed: `indexEntries` and `indexOf` throw. A call that may not be made is a `Decision`, never an error.
 
 // Documents. `parsePolicySet` reads a whole set, in the form of an export: `workspacePolicy`, and `rolePolicies`,
 // `agentTypePolicies` and `userPolicies` by role, by `<client>::<tier>::<name>` and by uid. `checkDocument` checks one
-// document of a layer; an empty list means that it is valid. `documentSchema` is its JSON Schema.
+// document of a layer. An empty list means that the document is valid. `documentSchema` returns the JSON Schema of such
+// a document.
 export {
   type AgentCeiling,
   checkDocument,
@@ -32,8 +34,8 @@ export type { ToolNamesDocument } from './tool-names.ts';
 // Without a control plane, `epoch` is any text that is not empty, and `revision` any integer from 0.
 export type { PolicyDefaults, PolicySource, WorkspaceKey } from './source.ts';
 
-// Entries: a key and the bytes of its JSON, sorted by key. `compileSnapshot` makes all of them. The other functions make
-// those of one kind, for a publisher that compiles only what has changed.
+// Entries. Each has a key and the bytes of its JSON, and they are sorted by key. `compileSnapshot` makes all entries of
+// a snapshot. The other functions make the entries of one kind, for a publisher that compiles only what has changed.
 export {
   byKey,
   compileAgent,
@@ -46,28 +48,28 @@ export {
   type SnapshotEntry,
 } from './compile.ts';
 
-// The index, and the caller of a claim under it: the identity (a key, and the subject that it names) and the chain of
-// agents, from the root to the calling agent.
+// The index and the caller. `bindCaller` makes a caller from an index and a claim. A claim is the identity (a key, and
+// the subject that it names) and the chain of agents, from the root to the calling agent.
 export { indexEntries, indexOf, type SnapshotName } from './index-of.ts';
 export type { Index } from '../decide/build-index.ts';
 export { bindCaller, documentsFor } from '../decide/bind.ts';
 export type { Claim, Hop } from '../decide/call.ts';
 export type { Caller } from '../decide/caller.ts';
 
-// The decision of one call, and what earlier calls have used. `decide` changes nothing: the caller passes its decision
-// to `record` of the usage of its run. The counters keep only numbers.
+// The decision of one call, and what earlier calls have used. `decide` changes nothing. To count the call, pass the
+// decision to `record` of the usage of its run. The counters keep only numbers.
 export { decide } from '../decide/decide.ts';
 export type { Decision, Limit, LimitSet } from '../decide/decision.ts';
 export { createCounters } from '../limits/counters.ts';
 export { createRunUsage } from '../limits/usage.ts';
 
-// Why a call is decided so, without counting. Null: the subject does not exist.
+// Explains why a call gets its decision, without counting the call. Null: the subject does not exist.
 export { explainCall, type ExplainQuestion } from './explain.ts';
 export type { Explanation } from '../decide/explain.ts';
 export { type Fold, foldDocuments } from '../decide/fold.ts';
 export { type Kept, keptKinds } from '../decide/kept-kinds.ts';
 
-// Calls of the past, decided again by documents alone. The caller of such a call is built from its entry in the log.
+// Decides past calls again, by documents alone. The caller of such a call is built from its entry in the log.
 export { replayedPolicyOf } from './replayed-policy.ts';
 export {
   createReplayedBinder,

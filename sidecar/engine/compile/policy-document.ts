@@ -17,7 +17,7 @@ import {
   text,
 } from '@tollgate/proto/shape';
 
-/** By tier. Other keys are accepted and returned, and have no effect. */
+/** Rules by tier. Other keys are accepted and returned, and have no effect. */
 export type TierRulesDocument = Readonly<Record<string, Rule>>;
 
 /** A policy document as stored and returned: the merged content of the writes. */
@@ -27,7 +27,7 @@ export interface PolicyDocument {
   readonly tools?: Readonly<Record<string, TierRulesDocument>>;
   /** Only in user documents. */
   readonly agentTypes?: Readonly<Record<string, TierRulesDocument>>;
-  /** Only in the workspace document, as are the fields below. */
+  /** This field and all fields below are only in the workspace document. */
   readonly unknownAgents?: 'allow' | 'deny';
   readonly auditUnavailable?: 'allow' | 'deny';
   readonly outage?: {
@@ -42,11 +42,11 @@ export interface PolicyDocument {
 }
 
 /**
- * Limits what a member can set in an agent. A field that it does not name is not limited, except `scopes` and
- * `canDelegate`.
+ * Limits what a member can set in an agent. A field that is absent sets no limit. There are two exceptions: without
+ * `scopes` or `canDelegate`, a member cannot give an agent scopes or delegation that it lacks.
  */
 export interface AgentCeiling {
-  /** As in an agent: a final `*` matches all names with that prefix. */
+  /** Tool names, as in an agent: a final `*` matches all names with that prefix. */
   readonly enabledTools?: readonly string[];
   readonly scopes?: readonly string[];
   readonly canDelegate?: boolean;
@@ -149,12 +149,12 @@ const organisationShapes: Readonly<Record<DocumentKind, Shape>> = {
 };
 const selfShape = shapeOf('user', 'self');
 
-/** The schema for owners and admins. */
+/** Returns the schema of the documents that owners and admins write. */
 export const documentSchema = (kind: DocumentKind): JsonSchema => organisationShapes[kind].schema;
 
 /**
- * Every problem of a document with its place, which begins with `at`. An empty list means that the document can be
- * stored.
+ * Returns every problem of a document with its place. Each place begins with `at`. An empty list means that the
+ * document can be stored.
  */
 export function checkDocument(kind: DocumentKind, part: Part, value: unknown, at = ''): readonly Problem[] {
   const shape = part === 'self' ? selfShape : organisationShapes[kind];

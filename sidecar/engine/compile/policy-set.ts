@@ -1,12 +1,13 @@
-// The organisation's policy documents as one set, which can be exported, kept as a file, and applied again. Members'
-// own parts are not included. A section that is present describes the whole section; `{}` and null mean: not set.
+// Handles the organisation's policy documents as one set, which can be exported, kept as a file, and applied again.
+// Members' own parts are not included. If a section is present, it describes the whole section. `{}` and null mean that
+// a document is not set.
 import { childPath, type DocumentId, isRole, type Layer, parseAgentType, roles, tiers, uidProblem } from '@tollgate/proto/contract';
 import { checkDocument, type PolicyDocument, type StoredDocument } from './policy-document.ts';
 import { type Checked, isObject, problem, type Problem } from '@tollgate/proto/shape';
 
 type Documents = Readonly<Record<string, PolicyDocument>>;
 
-/** The exported form. A set to apply can lack sections, and can contain null for a document. */
+/** A set as it is exported. A set that is applied may lack sections, and may contain null for a document. */
 export interface PolicySet {
   readonly workspacePolicy: PolicyDocument;
   readonly rolePolicies: Documents;
@@ -19,14 +20,14 @@ export interface PolicySet {
 export interface WantedDocuments {
   /** The layers of these documents. Documents of other layers do not change. */
   readonly layers: readonly Layer[];
-  /** All documents that are set. */
+  /** All documents that these layers must have. */
   readonly documents: readonly StoredDocument[];
 }
 
 interface Section {
   readonly name: 'rolePolicies' | 'agentTypePolicies' | 'userPolicies';
   readonly layer: Layer;
-  /** Returns the document's id, or a message why the key does not name a document. */
+  /** Returns the id of the document that the key names. If the key names none, returns its problem as a text. */
   readonly idOf: (key: string) => DocumentId | string;
 }
 
@@ -67,7 +68,7 @@ export function policySetOf(stored: readonly StoredDocument[]): PolicySet {
   };
 }
 
-/** Returns the documents to apply, or every problem of every document with its place. */
+/** Parses a policy set. Returns the documents to apply, or every problem of every document with its place. */
 export function parsePolicySet(body: Readonly<Record<string, unknown>>): Checked<WantedDocuments & { readonly dryRun: boolean }> {
   const { workspacePolicy, revision, dryRun = false } = body;
   const unknownSections = Object.keys(body).filter((name) => !sectionNames.includes(name) && !others.includes(name));
@@ -117,12 +118,15 @@ function parseDocument(id: DocumentId, value: unknown, place: string): ParsedDoc
   return { problems, documents: isSet(value) ? [{ id, document: value }] : [] };
 }
 
-/** The present problems of documents that were valid when they were written, each with its place in the set. */
+/**
+ * Returns the present problems of stored documents, each with its place in the set. The documents were valid when they
+ * were written.
+ */
 export function checkDocuments(documents: readonly StoredDocument[]): readonly Problem[] {
   return documents.flatMap(({ id, document }) => checkDocument(id.layer, 'organisation', document, placeOf(id)));
 }
 
-/** An empty document is equal to no document. */
+/** Whether a document is set. An empty document is equal to no document. */
 const isSet = (document: object): boolean => Object.keys(document).length > 0;
 
 /** Whether the document belongs to a set: it is the organisation's and not empty. */

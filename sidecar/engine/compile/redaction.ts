@@ -1,4 +1,5 @@
-// The section `redaction` of the workspace document: its permitted content. Every sidecar accepts what passes this check.
+// Defines the permitted content of the `redaction` section of the workspace document. Every sidecar accepts what passes
+// this check.
 import {
   bounds,
   isRedactionKind,
@@ -12,14 +13,14 @@ import {
 import { ownPatternProblem } from '../redact/own-pattern.ts';
 import { described, entries, fields, isObject, list, oneOf, problem, type Shape } from '@tollgate/proto/shape';
 
-/** As stored and returned: the merged content of the writes. */
+/** The section as it is stored and returned: the merged content of the writes. */
 export interface RedactionDocument {
   readonly kinds?: Readonly<Record<string, boolean>>;
   /** RE2 patterns, by the name of the kind that they find. */
   readonly patterns?: Readonly<Record<string, string>>;
-  /** SHA-256 in hex. */
+  /** The values that are not redacted, each as its SHA-256 in hex. */
   readonly allow?: readonly string[];
-  /** Kinds by tool name or wildcard. */
+  /** The kinds that are not redacted in calls of a tool, by tool name or wildcard. */
   readonly exceptions?: Readonly<Record<string, readonly string[]>>;
 }
 
@@ -45,7 +46,9 @@ const digest: Shape = {
   schema: { type: 'string', pattern: digestForm.source },
 };
 
-/** `patterns`: the section's own patterns, which an exception can also name. */
+/**
+ * Returns the shape of the name of a kind. `patterns`: the section's own patterns, which an exception can also name.
+ */
 const kindIn = (patterns: ReadonlySet<string>): Shape => ({
   check: (value, path) => {
     if (typeof value !== 'string') return problem(path, 'must be a string');
@@ -55,7 +58,10 @@ const kindIn = (patterns: ReadonlySet<string>): Shape => ({
   schema: { type: 'string', description: 'a kind that is built in, or one of `patterns`' },
 });
 
-/** As a literal name it would match no tool, but a person who writes `crm*` means many. */
+/**
+ * Returns the problem of a key that looks like a wildcard but is none. As a literal name, `crm*` would match no tool,
+ * but a person who writes it means many tools.
+ */
 const lostWildcard = (key: string): string | null =>
   key.endsWith('*') && wildcardPrefix(key) === null ? 'ends in * but is not a wildcard, which ends in .* _* /* :* or -*' : null;
 

@@ -1,5 +1,5 @@
-// A workspace's documents, to decide replayed calls. Each document is compiled and indexed at its first use. A
-// workspace of ten thousand users then costs no more than the few users who called.
+// Provides a workspace's documents for deciding past calls again. Each document is compiled and indexed at its first
+// use. So in a workspace of ten thousand users, only the few users who called cost time.
 import { documentKey } from '@tollgate/proto/contract';
 import { type IndexedDocument, indexDocument } from '../decide/document.ts';
 import type { ReplayedPolicy } from '../decide/replayed.ts';

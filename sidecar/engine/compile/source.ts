@@ -1,4 +1,4 @@
-// The input of the compiler: what one workspace contains at one revision.
+// Defines the input of the compiler: what one workspace contains at one revision.
 import type { CompiledAgent, CompiledKey, CompiledMember, CompiledServer, Permission } from '@tollgate/proto/contract';
 import type { StoredDocument } from './policy-document.ts';
 
@@ -15,12 +15,15 @@ export interface PolicySource {
   readonly members: readonly CompiledMember[];
   /** All keys that are not revoked and whose member still exists. Expired keys can be included. */
   readonly keys: readonly WorkspaceKey[];
-  /** With all admitted definitions. The compiler keeps them only if the workspace pins definitions. */
+  /**
+   * The servers with all their admitted definitions. The compiler keeps the definitions only if the workspace pins
+   * them.
+   */
   readonly servers: readonly CompiledServer[];
 }
 
 export interface WorkspaceKey extends Omit<CompiledKey, 'expiresAt'> {
-  /** Null: never. */
+  /** Null: the key never expires. */
   readonly expiresAt: Date | null;
 }
 

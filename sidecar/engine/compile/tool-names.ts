@@ -11,7 +11,10 @@ import {
 } from '@tollgate/proto/contract';
 import { described, entries, fields, isObject, problem, type Problem, type Shape, text } from '@tollgate/proto/shape';
 
-/** As stored and returned: the merged content of the writes. Names, or wildcards on both sides. */
+/**
+ * The section as it is stored and returned: the merged content of the writes. Each pair maps a name to a name, or a
+ * wildcard to a wildcard.
+ */
 export type ToolNamesDocument = Readonly<Partial<Record<HostName, Readonly<Record<string, string>>>>>;
 
 const name = { type: 'string', minLength: 1, maxLength: bounds.nameLength };
@@ -35,7 +38,9 @@ export const toolNamesSection: Shape = {
   schema: tables.schema,
 };
 
-/** A wildcard matches many names and cannot be mapped to a single name. */
+/**
+ * Returns the problems of the pairs. For example, a wildcard matches many names and cannot be mapped to a single name.
+ */
 function pairProblems(value: unknown, path: string): readonly Problem[] {
   if (!isObject(value)) return [];
   return Object.entries(value).flatMap(([host, table]) =>

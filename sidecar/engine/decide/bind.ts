@@ -22,19 +22,20 @@ import type { IndexedDocument } from './document.ts';
 import { forgetPlans } from './plan.ts';
 import { refuse } from './refusal.ts';
 
-// Both values are in bytes. Callers choose the size by the names that they claim, so it is bounded. `callerBytes` is an
-// estimate of what V8 uses for one caller.
+// The memory for callers is bounded, because callers choose the names that they claim. Both values are in bytes.
+// `callerBytes` is an estimate of what V8 uses for one caller.
 const callersBytesMax = 8 * 1024 ** 2;
 const callerBytes = 1_500;
-/** Null: the snapshot was replaced, and no caller of it is remembered. */
+/** The cached callers of each snapshot. Null: the snapshot was replaced, and none of its callers is cached. */
 const callersOf = new WeakMap<Index, LRUCache<string, Caller> | null>();
 
-/** Hashes of claims that were bound lately, each at the place that its low bits name. */
+/** Hashes of claims that were bound recently. The low bits of a hash determine its place. */
 const boundLately = new Uint32Array(4_096);
 
 /**
- * Returns the caller of a claim under this snapshot. Equal claims share one `Caller` object, from the second one on and
- * until the cache evicts it: names that are claimed only once would fill the memory, and be expensive to collect.
+ * Returns the caller of a claim under this snapshot. From the second time that a claim occurs, its caller is cached,
+ * and equal claims share one `Caller` object until the cache evicts it. Claims that occur only once are not cached:
+ * their names would fill the memory and be expensive to collect.
  */
 export function bindCaller(index: Index, claim: Claim): Caller {
   const remembered = callersOf.get(index);
@@ -58,7 +59,7 @@ export function bindCaller(index: Index, claim: Claim): Caller {
 }
 
 function wasBoundLately(cacheKey: string): boolean {
-  // FNV-1a. A wrong answer only remembers a caller earlier or later.
+  // FNV-1a. If the hashes of two claims collide, a caller is only cached earlier or later.
   let hash = 0x811c9dc5;
   for (let at = 0; at < cacheKey.length; at += 1) hash = Math.imul(hash ^ cacheKey.charCodeAt(at), 0x01000193);
   hash >>>= 0;
@@ -69,9 +70,9 @@ function wasBoundLately(cacheKey: string): boolean {
 }
 
 /**
- * Call this when another snapshot has replaced this one. Runs and pending requests may hold a caller of the old
- * snapshot for a long time, and that caller would keep all others in memory. Therefore nothing of the old snapshot is
- * remembered from now on. A decision that still uses it is computed each time.
+ * Call this when another snapshot has replaced this one. Runs and pending requests may keep a caller of the old
+ * snapshot for a long time, and that caller would keep all other callers in memory. Therefore no caller of the old
+ * snapshot is cached from now on. A decision that still uses the old snapshot is computed each time.
  */
 export function forgetCallers(index: Index): void {
   callersOf.set(index, null);
@@ -101,7 +102,10 @@ function bind(index: Index, claim: Claim): Caller {
   };
 }
 
-/** A key may pin (fix) the values that its holder would otherwise claim about the calling agent. */
+/**
+ * Applies the pins of a key. A pin fixes a value that the holder of the key would otherwise claim about the calling
+ * agent.
+ */
 function applyKeyPins(hops: readonly Hop[], key: CompiledKey | null): readonly Hop[] {
   if (key === null) return hops;
   const { tier, agent, client } = key.pins;
@@ -130,7 +134,7 @@ export function documentIdsFor({ role, uid }: Pick<Subject, 'role' | 'uid'>, age
   ];
 }
 
-/** Returns those of these documents that are set. */
+/** Returns the documents of `documentIdsFor` that are set. */
 export const documentsFor = (
   { documents }: { readonly documents: Pick<Index['documents'], 'get'> },
   subject: Pick<Subject, 'role' | 'uid'>,
@@ -144,7 +148,9 @@ function subjectOf(index: Index, key: CompiledKey, sub: string): Subject | null 
   return member === undefined ? null : { sub, uid: sub, role: member.role, email: member.email };
 }
 
-/** Step 0. */
+/**
+ * Step 0: returns the denial if the workspace is frozen or an agent of the chain is suspended. Otherwise returns null.
+ */
 export function haltOf(index: Index, hops: readonly BoundHop[]): Decision | null {
   if (index.settings.frozen)
     return refuse('workspace_frozen', 'the workspace is frozen: every call is denied until an owner or admin unfreezes it');
@@ -163,8 +169,8 @@ function identityRefusal(index: Index, { identity, hops }: Claim, key: CompiledK
   if (identity.sub === own) return null;
   if (!hasScope(key.scopes, 'govern.impersonate'))
     return refuse('key_scope', 'the key lacks the scope "govern.impersonate" that naming another user needs');
-  // A caller must not gain rights by naming another user: a role above the key's own role would bring the rules of that
-  // role.
+  // A caller must not gain rights by naming another user. So the role of that user must not be above the role of the
+  // key.
   if (roles.indexOf(subject.role) < roles.indexOf(key.role))
     return refuse('key_scope', `${JSON.stringify(identity.sub)} is ${subject.role}, and the key may name members up to ${key.role}`);
   return null;

@@ -20,7 +20,7 @@ export interface Index {
   readonly requiredScopes: ReadonlyMap<string, readonly string[]>;
   /** The servers that the workspace has registered, by name. */
   readonly servers: ReadonlyMap<string, CompiledServer>;
-  /** The tools of these servers, as `<server>.<tool>`, in the spellings that hosts may use. */
+  /** The tools of `servers`, as `<server>.<tool>`. They are found by the spellings that hosts may use. */
   readonly spelledTools: SpelledNames;
 }
 
@@ -44,11 +44,13 @@ export function buildIndex(snapshot: Snapshot): Index {
 }
 
 /**
- * Returns the same content under a newer number. Callers are bound again, because their decisions name the revision.
+ * Returns the same content under a newer number. The result is a new object, so callers are bound again: their
+ * decisions name the revision.
  */
 export const renumberIndex = (index: Index, epoch: string, revision: number): Index => ({ ...index, epoch, revision });
 
-// Two tools may differ only in which dot separates server and tool. The same one of them wins in every order of input.
+// Two tools can have the same full name: tool `c` of server `a.b`, and tool `b.c` of server `a`. The servers are
+// sorted, so the same tool wins in every order of input.
 export const requiredScopesOf = (servers: Iterable<CompiledServer>): Index['requiredScopes'] =>
   new Map(
     [...servers]
@@ -56,7 +58,7 @@ export const requiredScopesOf = (servers: Iterable<CompiledServer>): Index['requ
       .flatMap((server) => server.tools.map((tool) => [`${server.name}.${tool.name}`, tool.requiredScopes])),
   );
 
-/** The result does not depend on the order of the input. */
+/** Returns the names of all tools, indexed by their spellings. The result does not depend on the order of the input. */
 export const spelledToolsOf = (servers: Iterable<CompiledServer>): SpelledNames =>
   spelledNames(new Set([...servers].flatMap((server) => server.tools.map((tool) => `${server.name}.${tool.name}`)).toSorted()));
 

@@ -7,9 +7,9 @@ import type { Role, Tier } from '@tollgate/proto/contract';
  */
 export interface Hop {
   readonly tier: Tier;
-  /** The name part of the agent type's client, e.g. `claude-code`. */
+  /** The name of the client, e.g. `claude-code`. It is the first part of the agent type. */
   readonly client: string;
-  /** The id or the name of a profile. It is also the name part of the agent type. */
+  /** The id or the name of a profile, or the name of an unregistered agent. The agent type contains the name. */
   readonly agent: string;
   /**
    * The tools that were delegated to this hop, with wildcards as in `enabledTools`. Absent: all tools of its parent.
@@ -26,10 +26,10 @@ export interface Identity {
   readonly keyId: string;
 }
 
-/** Fixed for a run. `bindCaller` turns it into a `Caller` for one snapshot. */
+/** An identity and a chain of agents, fixed for a run. `bindCaller` turns it into a `Caller` for one snapshot. */
 export interface Claim {
   readonly identity: Identity;
-  /** From the root to the caller. There is at least one. */
+  /** The chain of agents, from the root to the caller. There is at least one hop. */
   readonly hops: readonly Hop[];
 }
 

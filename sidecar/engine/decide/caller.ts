@@ -7,14 +7,17 @@ import type { Decision, LimitSet } from './decision.ts';
 import type { IndexedDocument } from './document.ts';
 import type { Fold } from './fold.ts';
 
-/** One resolved agent of the chain. A profile is a registered agent. Null: the agent is not registered. */
+/**
+ * One resolved agent of the chain. `profile` is its registration. Null: the agent is not registered, or its name is
+ * ambiguous.
+ */
 export interface BoundHop {
   readonly hop: Hop;
   readonly name: string;
   readonly profile: CompiledAgent | null;
   readonly agentType: string;
   readonly tier: Tier;
-  /** The documents that can apply to it, from broad to specific. */
+  /** The documents that can apply to this agent, from broad to specific. */
   readonly documents: readonly IndexedDocument[];
 }
 
@@ -27,15 +30,20 @@ export interface Caller {
   /** The profile of the calling agent, which carries the caps of its run. */
   readonly profile: CompiledAgent | null;
   readonly tier: Hop['tier'];
-  /** The scopes of the agent, after each hop of the chain passed on at most what it had. */
+  /** The scopes of the calling agent. Each hop of the chain passes on at most the scopes that it has. */
   readonly scopes: readonly string[];
-  /** The tier of some hop that the workspace denies while the policy is stale. Null: there is no such hop. */
+  /**
+   * The tier of the first hop whose calls the workspace denies while the policy is stale. Null: there is no such hop.
+   */
   readonly deniedInOutage: Hop['tier'] | null;
-  /** Step 0. It comes before every rule, and before the outage rule. */
+  /**
+   * Step 0: the denial because of a frozen workspace or a suspended agent. It comes before every rule, and before the
+   * outage rule. Null: there is none.
+   */
   readonly halted: Decision | null;
-  /** Steps 2 and 3. */
+  /** Steps 2 and 3: the denial that does not depend on the tool. Null: there is none. */
   readonly refused: Decision | null;
-  /** A cache or a run keeps the caller, so its plans may serve later calls. */
+  /** True: a cache or a run keeps the caller, so its plans are stored for later calls. */
   isKept: boolean;
   /** The plans that were computed for tools called before. */
   readonly plans: Map<string, Plan>;
@@ -43,11 +51,11 @@ export interface Caller {
 
 /** Everything about one caller and one tool that does not depend on counters. */
 export interface Plan {
-  /** Steps 2 and 3. */
+  /** Step 3: the denial that depends on the tool. Null: there is none. */
   readonly refused: Decision | null;
-  /** The result of the enforced fold while its limits have calls left. */
+  /** The decision by the enforced fold, if its limits have calls left. */
   readonly outcome: Decision;
-  /** Null: no layer that can apply is in audit mode. The shadow then equals the enforced result. */
+  /** Null: no layer that can apply is in audit mode. Then the shadow result equals the enforced result. */
   readonly shadow: ShadowPlan | null;
 }
 

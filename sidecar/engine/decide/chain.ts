@@ -12,7 +12,10 @@ export function profilesNamed(index: Index, agent: string): readonly CompiledAge
   return byId === undefined ? (index.agentsByName.get(agent) ?? []) : [byId];
 }
 
-/** Step 3: checks that every agent of the chain is known, as far as the workspace requires it. */
+/**
+ * Step 3: returns the denial if the name of an agent is ambiguous, or if an agent is unknown and the workspace denies
+ * unknown agents. Otherwise returns null.
+ */
 export function registrationRefusal(index: Index, hops: readonly BoundHop[]): Decision | null {
   for (const { hop, profile } of hops) {
     const quoted = JSON.stringify(hop.agent);
@@ -24,7 +27,7 @@ export function registrationRefusal(index: Index, hops: readonly BoundHop[]): De
   return null;
 }
 
-/** Step 3: checks whether this chain of agents is allowed. */
+/** Step 3: returns the denial if this chain of agents is not allowed. Otherwise returns null. */
 export function delegationRefusal(hops: readonly BoundHop[]): Decision | null {
   const depth = hops.length - 1;
   if (depth > bounds.delegationDepth) return refuse('delegation_denied', `a chain may be ${bounds.delegationDepth} hops deep, is ${depth}`);
@@ -55,7 +58,7 @@ export function scopesOf(hops: readonly BoundHop[]): readonly string[] {
   return rest.reduce((held, scopes) => held.filter((scope) => scopes.includes(scope)), first);
 }
 
-/** Step 3: the checks that depend on the tool. */
+/** Step 3: returns the denial by the checks that depend on the tool. Otherwise returns null. */
 export function toolRefusal({ hops, scopes, index }: Pick<Caller, 'hops' | 'scopes' | 'index'>, tool: string): Decision | null {
   const quoted = JSON.stringify(tool);
   for (const { profile, name } of hops) {

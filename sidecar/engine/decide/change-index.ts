@@ -1,6 +1,6 @@
 // Builds the index after a delta. Everything that the delta does not change is shared with the previous index, which
-// stays unchanged. A map is copied only if something in it changes, so one changed rule among ten thousand of
-// everything costs about one millisecond.
+// stays unchanged. A map is copied only if something in it changes. So one changed rule costs about one millisecond,
+// even with ten thousand entries of each kind.
 import type { CompiledAgent } from '@tollgate/proto/contract';
 import { byId, type Index, requiredScopesOf, spelledToolsOf } from './build-index.ts';
 import { indexDocument } from './document.ts';
@@ -26,12 +26,12 @@ export function changeIndex(index: Index, changes: Changes): Index {
 
 type Kind = 'document' | 'agent' | 'member' | 'key' | 'server';
 
-/** Returns the removed names of one kind. */
+/** Returns a function that selects the removed names of one kind. */
 function removedOf(keys: readonly string[]): (kind: Kind) => readonly string[] {
   return (kind) => keys.flatMap((key) => (key.startsWith(`${kind}/`) ? [key.slice(kind.length + 1)] : []));
 }
 
-/** Returns the map itself if nothing in it changes. */
+/** Returns a copy of the map with the changes, or the map itself if nothing in it changes. */
 function changed<T>(
   map: ReadonlyMap<string, T>,
   removed: readonly string[],

@@ -1,5 +1,5 @@
-// Makes the decision about one tool call: docs/design/semantics.md, "The order". It is pure: it reads the caller's snapshot
-// and the given usage and changes neither. Afterwards `limits/` records what the decision says must be counted.
+// Makes the decision about one tool call: docs/design/semantics.md, "The order". It is pure: it reads the caller's
+// snapshot and the given usage and changes neither. Afterwards `limits/` counts the call as the decision says.
 import { bounds, nameProblem, reasons, type ShadowMark } from '@tollgate/proto/contract';
 import type { Index } from './build-index.ts';
 import type { Caller, Plan, ShadowPlan } from './caller.ts';
@@ -19,8 +19,8 @@ import { refuse } from './refusal.ts';
 import { limitWords, ruleWords } from './words.ts';
 
 /**
- * `now` and the times of `usage` and `freshness` are ms of one clock that never goes backwards. `also`: the name that
- * the caller itself uses for the tool, if rules for that name apply too.
+ * Decides one call. `now` and the times of `usage` and `freshness` are ms of one clock that never goes backwards.
+ * `also`: the name that the caller itself uses for the tool, if rules for that name apply too.
  */
 export function decide(caller: Caller, tool: string, usage: Usage, freshness: Freshness, now: number, also?: string): Decision {
   if (caller.halted !== null) return caller.halted;
@@ -49,8 +49,8 @@ function decideFresh(caller: Caller, tool: string, usage: Usage, now: number, al
 const isCountedAlone = ({ profile }: Caller, { shared }: Usage): boolean => shared !== null && profile !== null && shared.isAlone;
 
 /**
- * Returns whether the control plane has been silent for longer than the workspace allows. If the maximum is 0: whether
- * the stream is lost.
+ * Returns whether the control plane has been silent for longer than the workspace allows. If the maximum is 0, returns
+ * whether the stream to the control plane is lost.
  */
 export function isStale({ settings }: Pick<Index, 'settings'>, { connected, heardAt }: Freshness, now: number): boolean {
   const { maxStalenessSeconds } = settings.outage;
@@ -87,7 +87,10 @@ const cap = (code: 'cap_duration' | 'cap_tool_rounds' | 'cap_tool_calls' | 'cap_
 const callsCap = (max: number): Decision =>
   cap('cap_tool_calls', 'max_tool_calls', `the run has made its ${max} tool calls (maxToolCalls)`);
 
-/** The run can continue if the remaining calls are only unavailable now: nothing of the run has ended. */
+/**
+ * Returns the denial because of `maxToolCalls` of a shared run. If the remaining calls are only unavailable now, the
+ * run has not ended and can continue later.
+ */
 function sharedCap(max: number, shared: SharedCalls, now: number): Decision {
   if (shared.isSpent(now)) return callsCap(max);
   const awaits = shared.awaits(now);
@@ -113,7 +116,7 @@ function throttled(caller: Caller, plan: Plan, { limit, retryAfterMs, awaits, dr
     },
     limits: noLimits,
     awaits,
-    // A call that only got no answer in time does not count as an attempt.
+    // If the limit may still have calls elsewhere, this does not count as an attempt.
     attempt: dry === null,
   };
 }
@@ -126,7 +129,10 @@ const dryWords = {
 const retryWords = (retryAfterMs: number | null): string =>
   retryAfterMs === null ? '' : `; there is capacity again in ${Math.ceil(retryAfterMs / 1000)} s`;
 
-/** Returns the decision together with what all layers would have decided if all were enforced, if that differs. */
+/**
+ * Returns the decision with its shadow: what the decision would be if all layers were enforced. The shadow is added
+ * only if it differs.
+ */
 function withShadow(caller: Caller, tool: string, decision: Decision, { fold, limits }: ShadowPlan, usage: Usage, now: number): Decision {
   const full = fold.permission === 'deny' || limits === noLimits ? null : usage.firstFullShadow(limits, now);
   const shadowLimits = fold.permission === 'deny' || full !== null ? noLimits : limits;

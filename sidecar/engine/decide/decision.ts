@@ -1,12 +1,12 @@
-// Defines a decision. Decisions about the same caller and tool are the same frozen objects if only counters differ.
-// Therefore deciding allocates no memory.
+// Defines a decision. As long as only counters change, decisions about the same caller and tool are the same frozen
+// object. Therefore deciding allocates no memory.
 import type { DenyKind, EntryRule, Layer, Part, QuotaCounter, ReasonCode, Transform } from '@tollgate/proto/contract';
 
 export type StopReason = 'max_tool_calls' | 'max_rounds' | 'max_duration' | 'max_budget';
 
 /** A limit that a rule sets, and which calls count towards it. */
 export interface Limit {
-  /** `<document key> <path>`. Calls of one `originSub` under the same id share one allowance. */
+  /** `<document key> <path>`. Calls of one `originSub` count together under the same id. */
   readonly id: string;
   readonly max: number;
   readonly layer: Layer;
@@ -15,7 +15,7 @@ export interface Limit {
   readonly override?: true;
 }
 
-/** The calls that are charged to one limit, in steps of one second. */
+/** Counts the calls that are charged to one limit, in steps of one second. */
 export interface ChargedWindow {
   used(step: number): number;
   add(step: number): void;
@@ -32,9 +32,7 @@ export interface LeasedCounter {
   readonly counter: QuotaCounter;
   hasCapacity(now: number): boolean;
   take(now: number): void;
-  /**
-   * For the call that was taken last, at `takenAt`: returns a function that puts it back, if that is still possible.
-   */
+  /** Returns a function that puts back the call that was taken last, at `takenAt`, if that is still possible. */
   undoOf(takenAt: number): Undo;
 }
 
@@ -42,9 +40,8 @@ export interface LeasedCounter {
 export type Undo = (now: number) => void;
 
 /**
- * Limits of one caller and tool, from broad to specific. All of them must have calls left. Only `limits/` uses `found`:
- * it caches what it looked up for these limits, so that a repeated call needs no lookup. One of `windows` and `leases`
- * is empty.
+ * Limits of one caller and tool, from broad to specific. All of them must have calls left. `found` is a cache that only
+ * `limits/` uses, so that a repeated call needs no lookup. In it, `windows` or `leases` is empty.
  */
 export interface LimitSet {
   readonly limits: readonly Limit[];
@@ -58,37 +55,41 @@ export interface Shadow {
   readonly code: ReasonCode;
   readonly reason: string;
   readonly transform: Transform;
-  /** Only this sidecar counted a limit. */
+  /** True: the shadow depends on a limit that only this sidecar counted. */
   readonly approximate: boolean;
 }
 
 export interface Decision {
   readonly decision: 'allow' | 'deny';
   readonly code: ReasonCode;
-  /** `<code>: <words>`. It is preceded by `would_…: <words>; ` if the shadow differs. */
+  /** `<code>: <words>`. If the shadow differs, it begins with `would_…: <words>; `. */
   readonly reason: string;
   readonly kind: DenyKind | null;
   readonly retryAfterMs: number | null;
   readonly rule: EntryRule | null;
-  /** What is done to the payload. */
+  /** Whether the payload is passed on unchanged or redacted. */
   readonly transform: Transform;
-  /** What is done to the stored copy. It is `redact` also if only a layer in audit mode requires it. */
+  /**
+   * Whether the stored copy of the payload is redacted. It is `redact` also if only a layer in audit mode requires it.
+   */
   readonly storedTransform: Transform;
   readonly shadow: Shadow | null;
   readonly outage: boolean;
-  /** How the run ended, if a cap was reached. */
+  /** The cap that ended the run. Null: no cap was reached. */
   readonly stop: StopReason | null;
-  /** Whether the attempt counts towards `maxToolCalls`: it got as far as the caps. */
+  /** True: the call reached the check of the caps, so it counts towards `maxToolCalls`. */
   readonly attempt: boolean;
   /**
-   * The limits in which this call is counted: all limits that the enforced fold collected if the call is allowed,
-   * otherwise none.
+   * The limits that count this call. If the call is allowed, these are all limits that the enforced fold collected.
+   * Otherwise there are none.
    */
   readonly limits: LimitSet;
-  /** The same for the shadow fold, in separate counters. It is empty if no layer is in audit mode. */
+  /**
+   * The limits of the shadow fold that count this call, in separate counters. It is empty if no layer is in audit mode.
+   */
   readonly shadowLimits: LimitSet;
   /**
-   * The counters that are the only reason for the denial: they have no calls left here, and other processes may give
+   * The counters that are the only reason for the denial. They have no calls left here, but other processes may give
    * some of theirs, so a wait may help. Null: a wait cannot help.
    */
   readonly awaits: readonly LeasedCounter[] | null;
@@ -98,33 +99,33 @@ export interface Decision {
 export interface Full {
   readonly limit: Limit;
   readonly retryAfterMs: number | null;
-  /** The counters that have no calls left here, if a wait may help. */
+  /** The counters that have no calls left here, if a wait may help. Null: a wait cannot help. */
   readonly awaits: readonly LeasedCounter[] | null;
   /**
-   * The limit may have calls that are not here. `held`: others hold them. `away`: the control plane cannot be reached.
-   * Null: it has no calls left.
+   * Where the limit may still have calls. `held`: other processes hold them. `away`: the control plane cannot be asked
+   * for them. Null: the limit has no calls left.
    */
   readonly dry: 'held' | 'away' | null;
 }
 
-/** The calls of a run that other processes may serve too. */
+/** The calls of a run that may use several processes. */
 export interface SharedCalls {
   /**
    * Returns whether one more call fits into the `max` calls that all processes may make together. `mayCountAlone`:
-   * applies when the ledger cannot be reached and nothing is known of the run.
+   * whether this process may count alone while the ledger cannot be reached and nothing is known of the run.
    */
   hasCapacity(max: number, now: number, mayCountAlone: boolean): boolean;
-  /** At the last check one more call fitted because only this process counts the run. */
+  /** True: at the last check one more call fitted only because this process counts the run alone. */
   readonly isAlone: boolean;
-  /** When the run began, as far as the ledger has reported. Infinite: it has not reported it. */
+  /** When the run began, as the ledger reports it. Infinite: the ledger has not reported it. */
   readonly beganAt: number;
-  /** If no call fits: the counters to wait for, if a wait may help. */
+  /** Returns the counters to wait for if no call fits. Null: a wait cannot help. */
   awaits(now: number): readonly LeasedCounter[] | null;
-  /** All calls have been made. */
+  /** Returns whether all calls of the run have been made. */
   isSpent(now: number): boolean;
 }
 
-/** What `decide` may know of the past of a run and a subject. `limits/` keeps it. Reading changes nothing. */
+/** What `decide` may know of earlier calls of a run and a subject. `limits/` stores it. Reading it changes nothing. */
 export interface Usage {
   readonly startedAt: number;
   readonly toolCalls: number;
@@ -137,7 +138,7 @@ export interface Usage {
   firstFullShadow(set: LimitSet, now: number): Full | null;
 }
 
-/** How fresh the snapshot is. `heardAt` uses the same clock as `now`. */
+/** How current the snapshot is. `heardAt`: when the control plane was last heard from, by the same clock as `now`. */
 export interface Freshness {
   readonly connected: boolean;
   readonly heardAt: number;

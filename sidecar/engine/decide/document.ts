@@ -1,4 +1,4 @@
-// Indexes one document. A few lookups find what it says about (tool, tier), however many rules it has.
+// Indexes one document. A few lookups find what it says about a tool and a tier, even if it has many rules.
 import {
   type CompiledDocument,
   documentKey,
@@ -19,10 +19,10 @@ export interface IndexedDocument {
   readonly enforces: boolean;
   readonly defaults: PlacedRules;
   readonly exact: ReadonlyMap<string, PlacedRules>;
-  /** By prefix, without the `*`. */
+  /** Rules of wildcards, by the prefix without the `*`. */
   readonly wildcards: ReadonlyMap<string, PlacedRules>;
   readonly agentTypes: ReadonlyMap<string, PlacedRules>;
-  /** Its keys of `tools`, in the spellings that hosts may use. */
+  /** The keys of `tools`. They are found by the spellings that hosts may use. */
   readonly spelled: SpelledNames;
 }
 
@@ -40,7 +40,10 @@ export interface Saying<T> {
   readonly override: boolean;
 }
 
-/** Each field has no saying or one. A user document may have two for a field: the second comes from `agentTypes`. */
+/**
+ * What a document says about a call. Each field has at most one saying. Only in a user document a field may have two:
+ * the second comes from `agentTypes`.
+ */
 export interface Opinion {
   readonly permission: readonly Saying<'allow' | 'deny'>[];
   readonly rateLimit: readonly Saying<number>[];
@@ -85,7 +88,10 @@ export function readOpinion(document: IndexedDocument, tool: string, tier: Tier,
   };
 }
 
-/** The order is: `tools[tool]`, then the wildcards that match its beginning, longest first, then `defaults`. */
+/**
+ * Returns the rules that match the tool, in this order: `tools[tool]`, then the wildcards that match its beginning,
+ * longest first, then `defaults`.
+ */
 function matchingRules(document: IndexedDocument, tool: string, tier: Tier): readonly PlacedRule[] {
   const places: (PlacedRules | undefined)[] = [document.exact.get(tool)];
   if (document.wildcards.size > 0) {

@@ -38,7 +38,7 @@ export interface Question {
 
 interface Outcome {
   readonly permission: Permission;
-  /** All limits apply and must have calls left; this is the smallest one. Null: there is no limit. */
+  /** The smallest of all limits. All limits apply and must have calls left. Null: there is no limit. */
   readonly rateLimit: number | null;
   readonly limits: readonly { readonly layer: Layer; readonly part?: Part; readonly path: string; readonly rateLimit: number }[];
   readonly transform: Transform;
@@ -65,35 +65,38 @@ interface ExplainedLayer {
   readonly document: string;
   /** Null: the document is not set. */
   readonly mode: 'enforce' | 'audit' | null;
-  /** The path of its permission, or of the first field that it sets. Empty: it says nothing about the call. */
+  /**
+   * The path of the permission that the document sets, or of the first field that it sets. Empty: it says nothing about
+   * the call.
+   */
   readonly path: string;
   readonly rule: Readonly<Record<string, string | number | true>>;
   readonly fields: readonly ExplainedField[];
 }
 
-/** How the workspace adapts the effect of `redact` on the call. Patterns are shown only by name. */
+/** How the workspace changes the effect of `redact` on the call. Patterns are shown only by name. */
 interface ExplainedRedaction {
   readonly off: readonly RedactionKind[];
   readonly patterns: readonly string[];
-  /** How many values are kept unredacted. */
+  /** The number of values that are not redacted. */
   readonly allow: number;
-  /** The kinds that calls of this tool keep, and the path of that exception. */
+  /** The kinds that are not redacted in calls of this tool, and the path of this exception. Null: there is none. */
   readonly exception: { readonly path: string; readonly kinds: readonly string[] } | null;
 }
 
 export interface Explanation {
   readonly enforced: Outcome;
   readonly shadow: Outcome;
-  /** Present if the passed or the stored copy of the call is redacted. */
+  /** Present if the payload that is passed on, or its stored copy, is redacted. */
   readonly redaction?: ExplainedRedaction;
-  /** The names that hosts use for the tool, if the workspace says that they use other names. */
+  /** The names that hosts use for the tool, if the workspace document maps other names to it. */
   readonly toolNames?: readonly HostsName[];
-  /** The decision for a call by an agent of this type that has used nothing of its limits and caps. */
+  /** The decision about a call by an agent of this type that has not used its limits and caps yet. */
   readonly decision: Permission;
   readonly reason: string;
   /** Every layer that can apply to the caller, from broad to specific. */
   readonly layers: readonly ExplainedLayer[];
-  /** Ways to an allow. Each is a list of changes to make together. Empty: the call is allowed. */
+  /** The ways to get the call allowed. Each is a list of changes to make together. Empty: the call is allowed. */
   readonly wouldAllow: readonly (readonly Change[])[];
 }
 
@@ -193,7 +196,7 @@ function explainLayer({ id, document, opinion }: Speaker): ExplainedLayer {
   };
 }
 
-/** Merges the fields into one rule. If a field has two sayings, the stricter one is used. */
+/** Merges the fields into one rule. If a field occurs twice, the stricter value is used. */
 function ruleOf(fields: readonly ExplainedField[]): ExplainedLayer['rule'] {
   const rule = new Map<string, string | number | true>();
   for (const { field, value, override } of fields) {
@@ -205,8 +208,8 @@ function ruleOf(fields: readonly ExplainedField[]): ExplainedLayer['rule'] {
   return Object.fromEntries(rule);
 }
 
-// Finds the names that hosts use for a tool, according to the workspace's own tables: the reverse mapping from our
-// name. Pure.
+// Finds the names that hosts use for a tool, according to the workspace's own tables. This is the reverse of the
+// mapping to our names. Pure.
 
 interface HostsName {
   readonly host: HostName;
@@ -220,7 +223,7 @@ function namesInHosts(toolNames: CompiledToolNames, tool: string): readonly Host
     const table = new Map(names);
     return names.flatMap(([theirs, ours]) => {
       const name = broughtFrom(theirs, ours, tool);
-      // Another row may match that name more closely.
+      // Another row of the table may match this name more closely.
       if (name === null || broughtBy(table, name) !== tool) return [];
       return [{ host, name, path: keyedPath(childPath('toolNames', host), theirs) }];
     });

@@ -1,10 +1,11 @@
-// Implements the fold of docs/design/semantics.md. Layers are read from broad to specific. The strictest value holds, and an
-// explicit override replaces it. A member's own settings come last and can only make the result stricter.
+// Implements the fold of docs/design/semantics.md. Layers are read from broad to specific. The strictest value wins,
+// but an explicit override replaces the values before it. A member's own settings come last and can only make the
+// result stricter.
 import type { Part, Permission, Tier, Transform } from '@tollgate/proto/contract';
 import type { Limit } from './decision.ts';
 import { type IndexedDocument, readOpinion, type Saying } from './document.ts';
 
-/** The document, or the built-in default, that holds the winning opinion. */
+/** The document, or the built-in default, that the winning value comes from. */
 export interface Winner {
   readonly layer: Limit['layer'] | 'default';
   readonly part: Part | null;
@@ -18,7 +19,7 @@ export interface Fold {
   readonly permissionBy: Winner;
   readonly transform: Transform;
   readonly transformBy: Winner;
-  /** From broad to specific. All of them must have calls left. */
+  /** The limits, from broad to specific. All of them must have calls left. */
   readonly limits: readonly Limit[];
 }
 
@@ -29,7 +30,7 @@ interface Ruling<T> {
 
 const builtIn: Winner = { layer: 'default', part: null, document: 'built-in default', path: '', override: false };
 
-/** `documents` are ordered from broad to specific, with `self` last. */
+/** Folds documents for one agent type and tier. `documents` are ordered from broad to specific, with `self` last. */
 export function foldDocuments(
   { agentType, tier }: { readonly agentType: string; readonly tier: Tier },
   documents: readonly IndexedDocument[],
@@ -62,14 +63,17 @@ export function foldDocuments(
   return { permission: permission.value, permissionBy: permission.by, transform: transform.value, transformBy: transform.by, limits };
 }
 
-/** Overrides come first and replace the held value. Then the other values follow, and the strictest one holds. */
+/**
+ * Returns the value of one field after one more document. Overrides come first and replace `held`, the value so far.
+ * Then the other values follow, and the strictest one wins.
+ */
 function foldField<T>(held: Ruling<T> | null, sayings: readonly Saying<T>[], document: IndexedDocument, strict: T): Ruling<T> | null {
   const overriding = sayings.filter(({ override }) => override);
   const plain = sayings.filter(({ override }) => !override);
   let result = overriding.length > 0 ? null : held;
   for (const saying of [...overriding, ...plain]) {
     const winner = winnerOf(document, saying);
-    // If opinions are equal, the later, more specific one is named as the winner.
+    // If two values are equal, the later, more specific one is named as the winner.
     if (result === null || result.value !== strict || saying.value === strict) result = { value: saying.value, by: winner };
   }
   return result;
@@ -92,7 +96,7 @@ const limitOf = ({ key, layer, part }: IndexedDocument, { value, path, override 
   ...(override ? { override: true as const } : {}),
 });
 
-/** Combines the hops of a chain. Each hop has a complete fold of its own, and the strictest result holds. */
+/** Combines the hops of a chain. Each hop has a complete fold of its own, and the strictest result wins. */
 export function foldHops(folds: readonly [Fold, ...Fold[]]): Fold {
   return folds.reduce((acc, fold) => ({
     ...(acc.permission === 'deny' && fold.permission === 'allow'
@@ -101,7 +105,7 @@ export function foldHops(folds: readonly [Fold, ...Fold[]]): Fold {
     ...(acc.transform === 'redact' && fold.transform === 'log'
       ? { transform: acc.transform, transformBy: acc.transformBy }
       : { transform: fold.transform, transformBy: fold.transformBy }),
-    // If the same limit occurs twice in a chain, it is one allowance and counts a call once.
+    // If the same limit occurs twice in a chain, it is listed once and counts a call once.
     limits: [...acc.limits.filter(({ id }) => !fold.limits.some((limit) => limit.id === id)), ...fold.limits],
   }));
 }

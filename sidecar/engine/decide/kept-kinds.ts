@@ -1,6 +1,6 @@
-// Finds which kinds the calls of a tool keep when the rest is redacted. Only the exception that matches the tool's name
-// most closely applies, in the same order as for rules: `exceptions[tool]`, then the wildcards that match its
-// beginning, longest first. Pure.
+// Finds the kinds that are not redacted in the calls of a tool, when the policy redacts. Only the exception that
+// matches the tool's name most closely applies, in the same order as for rules: `exceptions[tool]`, then the wildcards
+// that match its beginning, longest first. Pure.
 import { type CompiledRedaction, keyedPath, wildcardPrefix } from '@tollgate/proto/contract';
 
 export interface Kept {
@@ -25,12 +25,12 @@ export function keptKinds(redaction: CompiledRedaction, tool: string): Kept {
 
 interface IndexedExceptions {
   readonly exact: ReadonlyMap<string, Kept>;
-  /** By prefix, without the `*`. */
+  /** Exceptions of wildcards, by the prefix without the `*`. */
   readonly wildcards: ReadonlyMap<string, Kept>;
 }
 
-// The key is the settings object itself, which never changes. Every call needs this index, and there may be a thousand
-// exceptions.
+// The index of the exceptions of each settings object, which never changes. Every call needs this index, and there may
+// be a thousand exceptions.
 const indexed = new WeakMap<CompiledRedaction, IndexedExceptions>();
 
 function indexedOnce(redaction: CompiledRedaction): IndexedExceptions {

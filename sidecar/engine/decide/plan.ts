@@ -10,17 +10,17 @@ import { type Fold, foldDocuments, foldHops, type Winner } from './fold.ts';
 import { refuse } from './refusal.ts';
 import { ruleWords } from './words.ts';
 
-// Callers choose the tool names, so the memory for plans is bounded, for all callers of a snapshot together.
-// `planBytes` is an estimate of what V8 uses for one plan.
+// Callers choose the tool names, so the memory for plans is bounded. All callers of a snapshot share it. `planBytes` is
+// an estimate of what V8 uses for one plan.
 const plansBytesMax = 8 * 1024 ** 2;
 const planBytes = 1_200;
 /**
- * For a snapshot: which kept callers hold plans, and how many bytes all plans take. Null: the snapshot was replaced,
- * and no plans are remembered.
+ * For each snapshot: the kept callers that have plans, and the bytes of all plans. Null: the snapshot was replaced, and
+ * its plans are not stored.
  */
 const remembering = new WeakMap<Index, { bytes: number; readonly callers: Set<Caller> } | null>();
 
-/** A tool name never contains a line break, so the separator is unambiguous. */
+/** Returns the key of a plan. A tool name never contains a line break, so the separator is unambiguous. */
 export const planKey = (tool: string, also: string | undefined): string => (also === undefined ? tool : `${tool}\n${also}`);
 
 export function planFor(caller: Caller, tool: string, also?: string): Plan {
@@ -41,7 +41,7 @@ export function planFor(caller: Caller, tool: string, also?: string): Plan {
   return plan;
 }
 
-/** See `forgetCallers`. */
+/** Removes the stored plans of a snapshot that was replaced. See `forgetCallers`. */
 export function forgetPlans(index: Index): void {
   for (const one of remembering.get(index)?.callers ?? []) one.plans.clear();
   remembering.set(index, null);
@@ -74,7 +74,10 @@ function makePlan(caller: Caller, tool: string, also: string | undefined): Plan 
 
 const limitSet = ({ limits }: Fold): LimitSet => (limits.length === 0 ? noLimits : { limits, found: null });
 
-/** The enforced fold uses the layers in `enforce` mode. The shadow fold uses all layers as if all were enforced. */
+/**
+ * Returns both folds. The enforced fold uses the layers in `enforce` mode. The shadow fold uses all layers as if all
+ * were enforced. Null: no layer is in audit mode.
+ */
 export function foldsOf(caller: Caller, tool: string, also?: string): { readonly enforced: Fold; readonly shadow: Fold | null } {
   const { defaultPermission } = caller.index.settings;
   const [first, ...rest] = caller.hops;
@@ -83,8 +86,8 @@ export function foldsOf(caller: Caller, tool: string, also?: string): { readonly
     const ofHop = (hop: typeof first): Fold => {
       const documents = all ? hop.documents : hop.documents.filter(({ enforces }) => enforces);
       const named = foldDocuments(hop, documents, tool, defaultPermission);
-      // Two names of one call combine like two hops: the strictest result holds. Rules that name no tool are already
-      // applied for the first name.
+      // Two names of one call combine like two hops: the strictest result wins. For the second name, rules that name no
+      // tool are left out, because they are already applied for the first name.
       return also === undefined ? named : foldHops([foldDocuments(hop, documents.map(keysAlone), also, 'allow'), named]);
     };
     return foldHops([ofHop(first), ...rest.map(ofHop)]);
@@ -105,5 +108,5 @@ function entryRule(by: Winner, revision: number): EntryRule {
   };
 }
 
-/** The denial for an invalid tool name. */
+/** Returns the denial for an invalid tool name. */
 export const malformedTool = (problem: string): Decision => refuse('call_malformed', `tool name ${problem}`);

@@ -1,5 +1,5 @@
-// Builds denials that no policy rule made: everything before step 5 of a decision, and everything that prevents a
-// decision.
+// Builds denials that no policy rule made: those before step 5 of a decision, and those of calls that could not be
+// decided.
 import { type DenyCode, reasons } from '@tollgate/proto/contract';
 import { type Decision, noLimits, type StopReason } from './decision.ts';
 
@@ -10,7 +10,8 @@ interface RefusalOptions {
 }
 
 /**
- * A call that is refused before policy is read is stored redacted, because no layer has allowed storing it unchanged.
+ * Returns a denial. Its call is refused before policy is read, and no layer has allowed storing it unchanged. So it is
+ * stored redacted.
  */
 export function refuse(code: DenyCode, words: string, { stop, attempt = false, awaits = null }: RefusalOptions = {}): Decision {
   return Object.freeze({

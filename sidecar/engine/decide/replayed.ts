@@ -16,29 +16,29 @@ export interface ReplayedHop {
   readonly client: string;
   readonly tier: Tier;
   readonly name: string;
-  /** Whether the name had a profile. */
+  /** Whether an agent of this name was registered. */
   readonly registered: boolean;
 }
 
 export interface ReplayedCaller {
-  /** A member's uid or `apikey:<id>`. For a delegated call, the one that started the chain. */
+  /** A member's uid or `apikey:<id>`. For a delegated call, the subject that started the chain. */
   readonly sub: string;
   readonly keyId: string;
   readonly role: Role;
-  /** From the root to the caller. There is at least one. */
+  /** The chain of agents, from the root to the caller. There is at least one hop. */
   readonly hops: readonly ReplayedHop[];
 }
 
-/** What the documents of a workspace say, and nothing else of the workspace. */
+/** The policy that follows from the documents of a workspace alone. */
 export interface ReplayedPolicy {
   readonly revision: number;
   readonly settings: CompiledSettings;
   readonly documents: Pick<Index['documents'], 'get'>;
 }
 
-/** Binds replayed callers to a policy. It does not cache callers. */
+/** Returns a function that binds replayed callers to a policy. It does not cache callers. */
 export function createReplayedBinder({ revision, settings, documents }: ReplayedPolicy): (replayed: ReplayedCaller) => Caller {
-  // This index has no known agents, so no name is ambiguous, and no tool requires scopes.
+  // This index has no known agents, so no name is ambiguous. No tool requires scopes in it.
   const index: Index = {
     epoch: '',
     revision,
@@ -86,10 +86,10 @@ function bindReplayed(index: Index, documents: ReplayedPolicy['documents'], { su
   };
 }
 
-/** Returns the fold whatever the permission is. Its limits are those in which the call counts once it is allowed. */
+/** Returns the enforced fold, even if the call is denied. Its limits are those that count the call if it is allowed. */
 export const enforcedFold = (caller: Caller, tool: string): Fold => foldsOf(caller, tool).enforced;
 
-/** The place that determines a decision, with the document that contains it. */
+/** A place in the policy that determines a decision, and the document that contains it. */
 export interface Standing {
   readonly layer: Layer | 'default';
   readonly part?: Part;
@@ -100,7 +100,7 @@ export interface Standing {
 const standing = ({ layer, part, document, path }: Winner): Standing => ({ layer, ...(part === null ? {} : { part }), document, path });
 const settingOf = (path: string): Standing => ({ layer: 'workspace', document: 'workspace', path });
 
-/** Returns the place that makes the call denied or allowed. */
+/** Returns the place that determines whether the call is denied or allowed. */
 export function permissionStanding(caller: Caller, tool: string, { code, rule }: Decision): Standing {
   if (code === 'agent_unknown') return settingOf('unknownAgents');
   if (code === 'outage') return settingOf('outage');
@@ -114,7 +114,7 @@ export function permissionStanding(caller: Caller, tool: string, { code, rule }:
   return { layer, ...(part === undefined ? {} : { part }), document: id.slice(0, id.length - path.length - 1), path };
 }
 
-/** Returns the place that makes the payload redacted or not, and the reason in words. */
+/** Returns the place that determines whether the payload is redacted, and the reason in words. */
 export function transformStanding(caller: Caller, tool: string): Standing & { readonly reason: string } {
   const { transform, transformBy } = enforcedFold(caller, tool);
   return { ...standing(transformBy), reason: ruleWords(transform === 'redact' ? 'redacts' : 'logs', transformBy, tool, caller.tier) };

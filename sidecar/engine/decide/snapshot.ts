@@ -34,6 +34,6 @@ export interface Changes extends Contents {
   readonly revision: number;
   /** The hash of the whole snapshot after the changes. */
   readonly hash: Buffer;
-  /** Entry keys. A key that does not exist changes nothing. */
+  /** The keys of removed entries. A key that does not exist changes nothing. */
   readonly removed: readonly string[];
 }

@@ -1,24 +1,22 @@
-// Finds tool names from the spellings that hosts make of them. Hosts replace characters of a name with `_` or `-`, join
-// it with a server's name, and cut it. All of that keeps ASCII letters and digits in their places. Therefore names are
-// indexed by their letters and digits only. A lookup finds all names that a spelling can mean, and some that it cannot.
-// The index is built with a document or a list of servers.
+// Finds tool names by the spellings that hosts make of them. Hosts replace characters of a name with `_` or `-`, join
+// the name with a server's name, and shorten it. None of this changes the ASCII letters and digits that remain.
+// Therefore names are indexed by their letters and digits only. A lookup finds all names that a spelling can mean, and
+// some that it cannot mean. The index is built with a document or a list of servers.
 import { wildcardPrefix } from '@tollgate/proto/contract';
 
 /** Names and wildcards, each indexed by its letters and digits. */
 export interface SpelledNames {
-  /** Whole names. */
+  /** Whole names, by their letters and digits. */
   readonly exact: ReadonlyMap<string, readonly string[]>;
-  /** Wildcards, with their `*`, by the text before it. */
+  /** Wildcards with their `*`, by the letters and digits before the `*`. */
   readonly wildcards: ReadonlyMap<string, readonly string[]>;
-  /** Names that are so long that a host cuts them, by their beginning: see `cutKey`. */
+  /** Names that are so long that a host shortens them, by their beginning: see `cutKey`. */
   readonly cut: ReadonlyMap<string, readonly string[]>;
-  /**
-   * Whole names, by the text after one of their dots. Used if a host reports a tool's name without its server's name.
-   */
+  /** Whole names, by the text after one of their dots. Used if a host reports a tool without the name of its server. */
   readonly tools: ReadonlyMap<string, readonly string[]>;
-  /** Names that any tool name may match: wildcards, and names with so many dots that they are not in `tools`. */
+  /** Names that any tool name may match: wildcards, and names that have too many dots for `tools`. */
   readonly anyTool: readonly string[];
-  /** The text before the first dot. */
+  /** The text before the first dot of each name. */
   readonly servers: ReadonlySet<string>;
 }
 
@@ -32,25 +30,30 @@ export const noSpelledNames: SpelledNames = {
 };
 
 /**
- * The number of characters of our name after which each host cuts. Codex counts with or without its separator of two
- * characters before them. Then follow Gemini CLI and Copilot CLI. Cline counts with its separator of two characters,
- * and possibly with the ends of two runs that are one run in our name.
+ * For each host: how many characters of our name may remain when the host shortens it. Codex may or may not count its
+ * separator of two characters. Cline counts its separator of two characters, and possibly the ends of two runs of
+ * characters that are one run in our name.
  */
 export const keptLengths = { codex: [18, 19], gemini: [24], copilot: [64], cline: [52, 53, 54, 55] } as const;
-/** No host cuts a whole name of this length or less. Codex may have put two digests into one name that it cuts. */
+/**
+ * No host shortens a whole name of this length or less. Codex may have put two digests into one name that it shortens.
+ */
 const uncutMax = { codex: 31, cline: 51, others: 57 } as const;
 const toolDotsMax = 4;
 
 const replaceable = /[^A-Za-z0-9]+/g;
 
-/** Keeps what no host changes: each run of other characters becomes one `_`. */
+/** Returns what no host changes: letters and digits. Each run of other characters becomes one `_`. */
 export const lettersOf = (text: string): string => text.replace(replaceable, '_');
 
-/** A character outside the basic plane counts as one for Codex, and as two for a host in JavaScript. */
+/**
+ * Matches characters outside the basic plane. Codex counts such a character as one, and a host in JavaScript counts it
+ * as two.
+ */
 const astral = /[\u{10000}-\u{10ffff}]/gu;
 export const oneForEach = (text: string): string => text.replace(astral, '\u{fffd}');
 
-/** Cline writes such a run as one character. */
+/** Matches a run of characters that Cline writes as one character. */
 const runs = /([^A-Za-z0-9_-])[^A-Za-z0-9_-]+/g;
 
 export const cutKey = (text: string, length: number): string => `${length} ${lettersOf(text)}`;
@@ -83,7 +86,10 @@ function put(map: Map<string, string[]>, key: string, name: string): void {
   else if (all.at(-1) !== name) all.push(name);
 }
 
-/** `text`: the name, or the text before the `*` of a wildcard. More characters may follow the text of a wildcard. */
+/**
+ * Indexes a name that hosts may shorten. `text`: the name, or the text before the `*` of a wildcard. A tool name that
+ * matches a wildcard may be longer than its text.
+ */
 function putCut(cut: Map<string, string[]>, text: string, name: string): void {
   const length = text === name ? text.length : Number.POSITIVE_INFINITY;
   const putLengths = (counted: string, lengths: readonly number[]): void => {
@@ -96,7 +102,7 @@ function putCut(cut: Map<string, string[]>, text: string, name: string): void {
   putLengths(text, keptLengths.copilot);
 }
 
-/** Returns whether all dots of the name were indexed. */
+/** Indexes a name by the text after each of its dots. Returns whether all dots were indexed. */
 function putTools(tools: Map<string, string[]>, name: string): boolean {
   let dot = name.indexOf('.', 1);
   for (let count = 0; dot > 0; count++) {

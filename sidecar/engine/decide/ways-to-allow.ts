@@ -1,5 +1,5 @@
-// Finds what would have to change so that a denied call is allowed: all obstacles outside of policy, and then either
-// every denial that holds, or an explicit exception at the most specific place.
+// Finds the changes that would make a denied call allowed. First, all obstacles outside of policy must be removed. Then
+// either every denial in effect must be changed, or an explicit exception must be set at the most specific place.
 import type { CompiledAgent, DocumentId, Layer, Part, Tier } from '@tollgate/proto/contract';
 import { documentKey, namesTool, rulePath } from '@tollgate/proto/contract';
 import type { Index } from './build-index.ts';
@@ -7,13 +7,13 @@ import type { IndexedDocument, Opinion } from './document.ts';
 import type { Fold } from './fold.ts';
 
 export interface Change {
-  /** `agent`: the profile of the calling agent, which is not a layer. */
+  /** The layer to change. `agent`: the profile of the calling agent, which is not a layer. */
   readonly layer: Layer | 'agent';
   readonly part?: Part;
-  /** The document, or the name of the profile. */
+  /** The document to change, or the name of the profile. */
   readonly document: string;
   readonly path: string;
-  /** In words, after the path. */
+  /** The change in words, to be read after the path. */
   readonly change: string;
 }
 
@@ -22,7 +22,7 @@ export interface Speaker {
   readonly id: DocumentId;
   /** Null: the document is not set. */
   readonly document: IndexedDocument | null;
-  /** Null: it says nothing about the call. */
+  /** Null: the document says nothing about the call. */
   readonly opinion: Opinion | null;
 }
 
@@ -31,7 +31,10 @@ interface ExplainedCall {
   readonly tool: string;
 }
 
-/** Returns what denies the call whatever its permission is. `profiles`: all profiles with the agent's name. */
+/**
+ * Returns the changes for everything that denies the call whatever its permission is. `profiles`: all profiles with the
+ * agent's name.
+ */
 export function obstaclesOf(
   index: Index,
   { name, profiles, enforced }: { readonly name: string; readonly profiles: readonly CompiledAgent[]; readonly enforced: Fold },
@@ -70,7 +73,7 @@ export function obstaclesOf(
 
 const leastOf = (ways: readonly (readonly Change[])[]): readonly Change[] => ways.toSorted((a, b) => a.length - b.length)[0] ?? [];
 
-/** Returns the ways from a denial by policy to an allow. Each is a list of changes to make together. */
+/** Returns the ways to allow a call that policy denies. Each is a list of changes to make together. */
 export function waysToAllow(index: Index, speakers: readonly Speaker[], { tier, tool }: ExplainedCall): readonly (readonly Change[])[] {
   const holding = holdingSpeakers(speakers);
   const denials = holding.flatMap(denialsOf);
@@ -104,7 +107,10 @@ const noneAllowed = 'set a rateLimit above 0, because 0 allows no call';
 const closedBy = ({ id, opinion }: Speaker): readonly Change[] =>
   (opinion?.rateLimit ?? []).filter(({ value }) => value === 0).map(({ path }) => changeAt(id, path, noneAllowed));
 
-/** Returns the enforcing layers whose permission counts: the last one that overrides, and all after it. */
+/**
+ * Returns the enforcing layers whose permission counts: the last layer that overrides, and all layers after it. If no
+ * layer overrides, all count.
+ */
 function holdingSpeakers(speakers: readonly Speaker[]): readonly Speaker[] {
   const enforcing = speakers.filter(({ document }) => document?.enforces === true);
   const last = enforcing.findLastIndex(
@@ -113,7 +119,8 @@ function holdingSpeakers(speakers: readonly Speaker[]): readonly Speaker[] {
   return enforcing.slice(Math.max(0, last));
 }
 
-// The change sets an allow. Removing the denial could uncover another denial, of a wildcard or a broader layer.
+// The change sets an allow instead of removing the denial. Without the denial, another denial could apply, of a
+// wildcard or a broader layer.
 const denialsOf = ({ id, opinion }: Speaker): readonly Change[] =>
   (opinion?.permission ?? []).filter(({ value }) => value === 'deny').map(({ path }) => changeAt(id, path, 'set permission "allow"'));
 

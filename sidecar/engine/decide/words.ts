@@ -1,11 +1,11 @@
-// Builds the text after a reason's code: which layer, which place, and which value.
+// Builds the text that follows the code of a reason: which layer, which place, and which value.
 import type { Tier } from '@tollgate/proto/contract';
 import type { Limit } from './decision.ts';
 import type { Winner } from './fold.ts';
 
 const quote = (name: string): string => JSON.stringify(name);
 
-/** For example `role "member"` or `the workspace`. */
+/** Returns the layer in words. For example `role "member"` or `the workspace`. */
 function layerWords(by: Pick<Winner, 'layer' | 'part'> & { readonly document: string }): string {
   const name = by.document.slice(by.document.indexOf(':') + 1);
   switch (by.layer) {

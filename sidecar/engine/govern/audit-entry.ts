@@ -1,17 +1,17 @@
-// Builds audit entries as the text that is written to the spool. An entry is joined from the text of its parts, because
-// most parts are the same from call to call. The parts that are fixed for a run, and those that are fixed for a
-// decision, are serialized once.
+// Builds audit entries as the text that is written to the spool. An entry is joined from the texts of its parts,
+// because most parts are the same in many calls. The parts that are fixed for a run or for a decision are serialized
+// only once.
 import { type AuditEntry, bounds, type Finding, quoteJson, type TraceIds } from '@tollgate/proto/contract';
 import type { Caller } from '../decide/caller.ts';
 import type { Decision, Shadow } from '../decide/decision.ts';
 
-/** Fixed for a run. */
+/** The facts of an entry that are fixed for a run. */
 export interface RunFacts {
   readonly sessionId: string;
   readonly client: { readonly name: string; readonly version?: string };
-  /** From root to caller. One item for a direct call. */
+  /** The session ids of the runs from root to caller. A direct call has one. */
   readonly runChain: readonly string[];
-  /** An authenticated caller claimed the chain. */
+  /** True: an authenticated caller claimed the chain. */
   readonly chainClaimed: boolean;
 }
 
@@ -22,11 +22,11 @@ export interface EntryFacts {
   readonly requestId: string;
   /** Null: the call is not part of a known trace. */
   readonly trace: TraceIds | null;
-  /** Wall-clock ms. */
+  /** Wall-clock time in ms. */
   readonly at: number;
   readonly policyAgeMs: number;
   readonly inputDigest: string;
-  /** JSON text to store. Null: nothing is stored. */
+  /** The input to store, as JSON text. Null: no input is stored. */
   readonly input: string | null;
   readonly findings: readonly Finding[];
   readonly latencyUs?: number;
@@ -34,8 +34,8 @@ export interface EntryFacts {
 }
 
 /**
- * `ofCaller`: the result of `callerText`. Numbers and values that Tollgate generates are written unchanged. Values from
- * outside are escaped by `quoteJson`.
+ * Returns the text of an entry. `ofCaller`: the result of `callerText`. Numbers and values that Tollgate generates are
+ * written unchanged. Values from outside are escaped by `quoteJson`.
  */
 export function entryText(ofCaller: string, facts: EntryFacts): string {
   const { hookEvent, tool, decision, requestId, trace, at, policyAgeMs, inputDigest, input, findings, latencyUs, outcome } = facts;
@@ -51,7 +51,7 @@ export function entryText(ofCaller: string, facts: EntryFacts): string {
   );
 }
 
-/** The fields of an object as JSON, without the braces. */
+/** Returns the fields of an object as JSON, without the braces. */
 const fieldsText = (fields: Partial<AuditEntry>): string => JSON.stringify(fields).slice(1, -1);
 
 const decisionTexts = new WeakMap<Decision, string>();
@@ -73,8 +73,8 @@ function decisionText(decision: Decision): string {
 }
 
 /**
- * What all entries of a run under one snapshot say about the caller. It is serialized once for the run and the
- * snapshot, and it does not reference the snapshot.
+ * Returns the part of an entry about the caller. It is the same in all entries of a run under one snapshot, so it is
+ * serialized once. It does not reference the snapshot.
  */
 export const callerText = (caller: Caller, run: RunFacts): string => fieldsText(callerFields(caller, run));
 
@@ -112,7 +112,7 @@ const shadowFields = ({ decision, code, reason, transform, approximate }: Shadow
 
 let second = { at: Number.NaN, text: '' };
 
-/** Like `toISOString`, which is so slow that it is called only once a second. */
+/** Returns the same text as `toISOString`. That function is slow, so it is called only once a second. */
 function isoTime(ms: number): string {
   const whole = Math.trunc(ms);
   const start = whole - (whole % 1000);
@@ -123,10 +123,11 @@ function isoTime(ms: number): string {
 function inputText(input: string): string {
   // No character takes more than three bytes, so a short text needs no byte count.
   if (input.length * 3 <= bounds.auditInputBytes || Buffer.byteLength(input) <= bounds.auditInputBytes) return `,"input":${input}`;
-  // The cut keeps whole characters only: a cut inside one would leave a replacement character.
+  // The text is cut only between two characters, because a cut inside one would leave a replacement character.
   const cut = new TextDecoder().decode(Buffer.from(input).subarray(0, bounds.auditInputBytes), { stream: true });
   return `,"inputCut":true,"input":${JSON.stringify(cut)}`;
 }
 
-// Rounds up, so that an entry's age is above the workspace's bound exactly when the outage rule treated it as above.
+// Rounds up. So the age in an entry exceeds the workspace's maximum exactly when the outage rule treated the policy as
+// too old.
 const wholeAge = (ms: number): number => Math.ceil(Math.min(ms, Number.MAX_SAFE_INTEGER));

@@ -1,5 +1,5 @@
-// Handles the output of a call: whether it may reach the model, which part of it, and the entry about that. This is the
-// second half of a governed call, after `govern.ts` has decided it.
+// Handles the output of a call, after `govern.ts` has decided the call. It decides whether the output may reach the
+// model, and which part of it, and builds the entry about that.
 import { digestText, type Finding } from '@tollgate/proto/contract';
 import { decide } from '../decide/decide.ts';
 import type { Decision } from '../decide/decision.ts';
@@ -13,7 +13,7 @@ import type { DecidedCall } from './verdict.ts';
 
 export interface Outcome {
   readonly output: unknown;
-  /** The output as text, as the tool wrote it. A door that forwards text sets it. It is redacted in place. */
+  /** The output as JSON text, exactly as the tool wrote it. Doors that forward text set it. It is redacted in place. */
   readonly json?: string;
   readonly isError: boolean;
   readonly durationMs: number;
@@ -28,13 +28,13 @@ export interface Delivery {
   /** The text of an output that was redacted in place. */
   readonly json?: string;
   readonly findings: readonly Finding[];
-  /** Why it was blocked. */
+  /** Why the output was blocked. Null: it was not blocked. */
   readonly decision: Decision | null;
 }
 
 /**
- * Handles a call that was not decided here, but whose outcome is still reported. It is judged by the current policy and
- * not counted.
+ * Handles a call that was not decided here, but whose outcome is still reported. The current policy decides about it,
+ * and nothing is counted.
  */
 export function unannounced(deps: GovernDeps, run: GovernedRun, { tool, also, input, flaw, trace = null }: ToolCall): DecidedCall {
   const requestId = deps.newId();
@@ -60,7 +60,7 @@ export function unannounced(deps: GovernDeps, run: GovernedRun, { tool, also, in
   }
 }
 
-// Used for a bug in Tollgate, wherever it is: nothing passes, and the entry says so.
+// Used for a bug anywhere in Tollgate. Nothing passes, and the entry says so.
 const failed = refuse('internal_error', 'the result of the call could not be examined');
 
 export interface JudgedDelivery extends JudgedResult<Delivery> {
@@ -69,7 +69,7 @@ export interface JudgedDelivery extends JudgedResult<Delivery> {
 }
 
 /**
- * Decides what of a call's output reaches the model, and builds the entry about it. `takes`: whether the door can
+ * Decides which part of a call's output reaches the model, and builds the entry about it. `takes`: whether the door can
  * replace the output.
  */
 export function deliver(deps: GovernDeps, run: GovernedRun, call: DecidedCall, outcome: Outcome, takes: Takes = true): JudgedDelivery {
@@ -100,7 +100,7 @@ interface ExaminedOutput {
   readonly kept: string | null;
 }
 
-/** An error here is a bug in Tollgate. It must not look like a failure of the tool. */
+/** Examines the output. An error in this is a bug in Tollgate and must not look like a failure of the tool. */
 function examineSafely(run: GovernedRun, call: DecidedCall, outcome: Outcome, takes: Takes): ExaminedOutput {
   try {
     return examine(run, call, outcome, takes);
@@ -139,8 +139,8 @@ function examine(
 
 const pass = (output: unknown): Delivery => ({ action: 'pass', output, findings: [], decision: null });
 
-// The output of a call that policy would have denied is withheld. Limits and caps apply to calls and not to outcomes: a
-// call that was not decided here may still receive its outcome.
+// The output is withheld if policy denies the call. It is not withheld because of limits and caps, which apply to calls
+// and not to outcomes. So a call that was not decided here may still receive its outcome.
 const withholdsOutput = ({ decision, attempt, code }: Decision): boolean => decision === 'deny' && (!attempt || code === 'policy_denied');
 
 const block = (decision: Decision): Delivery => ({ action: 'block', output: null, findings: [], decision });

@@ -2,12 +2,12 @@
 // entry. Deciding and counting are one synchronous step: nothing can change between reading the snapshot and counting
 // the call. `recorded.ts` writes the entry right after it.
 //
-// If a call is denied only because this process has no calls left of a limit, the call waits a short time for more and
+// If a call is denied only because a limit has no calls left in this process, the call waits a short time for more and
 // is decided again. Nothing is counted before that.
 //
-// A caller may disconnect before it is answered, and then it does not make the call. A call that is decided after the
-// disconnect counts nothing. What a permitted call has counted is given back, once, if its caller does not receive the
-// permit: the caller has disconnected, or the entry could not be recorded.
+// A caller may disconnect before it is answered, and then it does not make the call. If the call is decided after the
+// disconnect, nothing is counted. If a permitted call was counted, but its caller does not receive the permit, the
+// count is given back once. This happens if the caller has disconnected, or if the entry could not be recorded.
 import { digestText, type Finding, type TraceIds } from '@tollgate/proto/contract';
 import { decide } from '../decide/decide.ts';
 import type { Decision, Undo } from '../decide/decision.ts';
@@ -30,39 +30,44 @@ export interface ToolCall {
   readonly input: unknown;
   /** A fault that the door found in the call. The call is denied because of it. */
   readonly flaw?: Flaw;
-  /** Another name of the same call. Policy for both names applies. */
+  /** Another name of the tool in this call. Policy for both names applies. */
   readonly also?: string;
-  /** The door will not see the output of the call, so an output that policy redacts would pass unchanged. */
+  /**
+   * True: the door will not see the output of the call. If policy redacts, the call is denied, because its output would
+   * pass unchanged.
+   */
   readonly hidesOutput?: boolean;
   /**
-   * Other data that the tool receives and that the door cannot replace. If policy redacts the call, nothing to redact
-   * may be in it. It is not stored.
+   * Other data that the tool receives and that the door cannot replace. If policy redacts the call and finds something
+   * in this data, the call is denied. The data is not stored.
    */
   readonly alsoForwarded?: unknown;
-  /** The trace that the call is part of, for its entries. */
+  /** The trace that the call is part of. Its entries contain it. */
   readonly trace?: TraceIds | null;
 }
 
 export interface JudgedResult<T> {
   readonly result: T;
-  /** The text of its entry. */
+  /** The text of the entry about the result. */
   readonly entry: string;
-  /** Returns the answer if there is no entry, or no entry in time. `why` is the denial for that. */
+  /**
+   * Returns the answer for the case that the entry was not recorded, or not in time. `why` is the denial for this case.
+   */
   unrecorded(why: Decision): T;
   /**
-   * Returns the text of a second entry, for the case that the first was written but `result` was not the answer.
-   * Absent: the first entry already denies.
+   * Returns the text of a second entry, for the case that the first entry was written but the caller did not receive
+   * `result`. Absent: the first entry already denies.
    */
   withdrawn?(why: Decision): string;
   /**
-   * Takes back what was counted if `result` was not the answer. A second call does nothing. Absent: nothing was
-   * counted.
+   * Gives back what was counted, for the case that the caller did not receive `result`. A second call does nothing.
+   * Absent: nothing was counted.
    */
   giveBack?(): void;
 }
 
 export interface JudgedCall extends JudgedResult<Verdict> {
-  /** For a permitted call that its caller will not make, for the reason `why`: gives back what the call has counted. */
+  /** Gives back what a permitted call has counted, because its caller will not make the call. `why`: the reason. */
   notMade?(why: Decision): NotMade;
   /** JSON text of the input in the form that policy allows to be stored. Null: the input has no such text. */
   readonly kept: string | null;
@@ -75,8 +80,8 @@ export interface NotMade {
 }
 
 /**
- * Whether a door can replace the original value with a redacted one: never, always, or as the function decides for the
- * value.
+ * Whether a door can replace the original value with a redacted one: never, always, or as a function decides for the
+ * redacted value.
  */
 export type Takes = boolean | ((changed: unknown) => boolean);
 
@@ -85,27 +90,27 @@ export const takesValue = (takes: Takes, changed: unknown): boolean => (typeof t
 /** Whether a caller has disconnected. An `AbortSignal` implements this. */
 export interface DisconnectSignal {
   readonly aborted: boolean;
-  /** `listener` is called when the caller disconnects, and may be called again. */
+  /** `listener` is called when the caller disconnects. It may be called more than once. */
   addEventListener(type: 'abort', listener: () => void, options?: { readonly once: true }): void;
 }
 
 /** The conditions under which a door requests a decision. */
 export interface Asking {
-  /** Whether it can replace the input with a redacted one. */
+  /** Whether the door can replace the input with a redacted one. */
   readonly forwards: Takes;
   /**
-   * By `GovernDeps.clock.now`. A call that is not decided by then is denied, and nothing of it counts. Absent: the
-   * caller waits.
+   * The time by which the call must be decided, by `GovernDeps.clock.now`. After it the call is denied, and nothing of
+   * it counts. Absent: the caller waits.
    */
   readonly until?: number;
   /**
-   * The caller has disconnected and will not make the call. Absent: the door cannot detect that, or the call is made in
-   * either case.
+   * Signals that the caller has disconnected and will not make the call. Absent: the door cannot detect that, or the
+   * call is made in either case.
    */
   readonly gone?: DisconnectSignal;
 }
 
-/** What is judged, and by when. */
+/** The call that is judged, and the conditions for it. */
 interface Judging {
   readonly run: GovernedRun;
   readonly call: ToolCall;
@@ -114,8 +119,8 @@ interface Judging {
 }
 
 /**
- * Decides and counts one call. This happens at once, except if a wait may help; then it happens within the time that
- * calls wait for limits, and before `until`.
+ * Decides and counts one call, at once if possible. If a wait for calls of a limit may help, it returns a promise. The
+ * promise resolves within the time that calls wait for limits, and before `until`.
  */
 export function judge(deps: GovernDeps, run: GovernedRun, call: ToolCall, asking: Asking): JudgedCall | Promise<JudgedCall> {
   const startedAt = deps.clock.now();
@@ -128,11 +133,11 @@ export function judge(deps: GovernDeps, run: GovernedRun, call: ToolCall, asking
 function weighInTime(deps: GovernDeps, { run, call, asking }: Judging, now: number): WeighedCall {
   if (asking.gone?.aborted === true) return unkept(goneBefore);
   const weighed = weighSafely(deps, run, call, { forwards: asking.forwards, now });
-  // The deadline is checked again, because weighing itself may have taken too long.
+  // The deadline is checked again, because the decision itself may have taken too long.
   return asking.until === undefined || deps.clock.now() < asking.until ? weighed : unkept(late);
 }
 
-/** Decides the call again as soon as the calls that it waits for may be available. */
+/** Decides the call again when the calls of the limit that it waits for may be available. */
 function judgeLater(deps: GovernDeps, judging: Judging, awaits: NonNullable<Decision['awaits']>): Promise<JudgedCall> {
   const { run, asking, startedAt } = judging;
   return new Promise((done, fail) => {
@@ -158,7 +163,10 @@ function judgeLater(deps: GovernDeps, judging: Judging, awaits: NonNullable<Deci
 const goneBefore = refuse('caller_gone', 'the caller had gone before the call was decided');
 const late = refuse('internal_error', 'the answer was due before the call could be decided');
 
-/** Counts the call as it was weighed at `decidedAt`, with that time, when nothing of it can fail any more. */
+/**
+ * Builds the verdict and the entry of a call, and then counts the call with the time `decidedAt`. It is counted last,
+ * when nothing of it can fail any more.
+ */
 function conclude(deps: GovernDeps, { run, call, startedAt }: Judging, weighed: WeighedCall, decidedAt: number): JudgedCall {
   const requestId = deps.newId();
   const { decision, digest, kept, findings } = weighed;
@@ -189,7 +197,8 @@ function conclude(deps: GovernDeps, { run, call, startedAt }: Judging, weighed: 
 
 const denialFor = ({ tool, requestId }: Verdict, why: Decision): Denial => denialOf(tool, requestId, why, []);
 
-// A class, because one object is created for each permitted call, and its methods are rarely called.
+// This is a class, so that all objects share its methods: one object is created for each permitted call, and its
+// methods are rarely called.
 class PermittedCall implements JudgedCall {
   readonly result: Permit;
   readonly entry: string;
@@ -228,11 +237,11 @@ class PermittedCall implements JudgedCall {
 /** A decided call, with what its tool receives and what its entry stores. */
 interface WeighedCall {
   readonly decision: Decision;
-  /** For the tool. */
+  /** The input that the tool receives. */
   readonly input: unknown;
-  /** For the entry, as JSON text. Null: nothing. */
+  /** The input that the entry stores, as JSON text. Null: nothing is stored. */
   readonly kept: string | null;
-  /** The digest of what the entry stores. */
+  /** The digest of `kept`. */
   readonly digest: string;
   readonly findings: readonly Finding[];
 }
@@ -246,7 +255,7 @@ function weighSafely(
   try {
     return weigh(deps, run, call, how);
   } catch {
-    // This is a bug in Tollgate, wherever it is: nothing passes, and the entry says so.
+    // This is a bug anywhere in Tollgate. Nothing passes, and the entry says so.
     return unkept(refuse('internal_error', 'the decision could not be made'));
   }
 }
@@ -276,7 +285,8 @@ function weigh(
     return { decision, input, kept: text, digest: digestText(text), findings: [] };
   const redacted = redactPayload(run, tool, payload);
   const { findings } = redacted;
-  // The digest is of the redacted text: otherwise redacted values could be found by trying values against the digest.
+  // The digest is of the redacted text. With a digest of the original text, redacted values could be found by trying
+  // possible values.
   const kept = { kept: redacted.text, digest: digestText(redacted.text), findings };
   if (replaces && hidesOutput) {
     const words = 'policy redacts the output, and this caller does not send outputs here';
@@ -295,7 +305,7 @@ function weigh(
   return { decision, input: replaces ? redacted.value : input, ...kept };
 }
 
-/** Returns the kinds that redaction finds in a value. Empty: it finds nothing. */
+/** Returns the kinds that redaction finds in a value, separated by commas. Empty: it finds nothing. */
 function kindsIn(run: GovernedRun, tool: string, value: unknown): string {
   const payload = payloadOf(value, true);
   if ('problem' in payload) return 'what cannot be read';
@@ -304,7 +314,10 @@ function kindsIn(run: GovernedRun, tool: string, value: unknown): string {
     .join(', ');
 }
 
-/** An input that has a JSON form, but contains more than JSON carries, is not a malformed call. */
+/**
+ * Returns the denial for an input that cannot be read. If the input has a JSON form but contains more than JSON can
+ * carry, the call is not malformed. It only cannot be redacted.
+ */
 function unreadable(problem: string, input: unknown, replaces: boolean): Decision {
   if (replaces && !('problem' in payloadOf(input, false)))
     return refuse('redaction_unsupported', `policy redacts the input, and it ${problem}`, { attempt: true });

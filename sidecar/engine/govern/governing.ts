@@ -1,4 +1,5 @@
-// What deciding and recording need from the process that governs: a sidecar, or a control plane for its own runs.
+// Defines what deciding and recording need from the process that governs: a sidecar, or a control plane for its own
+// runs.
 import type { Clock } from '../../base/clock.ts';
 import type { Counters } from '../limits/counters.ts';
 import type { PolicyCell } from '../snapshot/cell.ts';

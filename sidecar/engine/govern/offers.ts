@@ -9,14 +9,17 @@ export const offers = (deps: GovernDeps, run: GovernedRun, tool: string): boolea
 
 const offersBound = (bound: ReturnType<typeof rebind>, tool: string): boolean => 'caller' in bound && offersTo(bound.caller, tool);
 
-/** Uses the snapshot that the caller is bound to, which may be an older one. */
+/**
+ * Returns whether the tool is shown to the caller. Uses the snapshot that the caller is bound to, which may be older
+ * than the current one.
+ */
 export function offersTo(caller: Caller, tool: string): boolean {
   if (caller.halted !== null || caller.refused !== null) return false;
   const { refused, outcome } = caller.plans.get(tool) ?? planFor(caller, tool);
   return refused === null && outcome.decision === 'allow' && outcome.limits.limits.every(({ max }) => max > 0);
 }
 
-/** Returns whether a rule of `tools` denies it by a key other than the key for all tools of its server. */
+/** Returns whether a rule of `tools` denies this tool by a key other than the key for all tools of its server. */
 export function deniesByName(
   deps: GovernDeps,
   run: GovernedRun,

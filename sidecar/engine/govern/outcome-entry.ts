@@ -1,5 +1,5 @@
-// Builds the entries about the result of a call: its outcome, and the fact that a caller did not receive what an
-// earlier entry says.
+// Builds two kinds of entries about the result of a call: its outcome, and a withdrawal. A withdrawal says that the
+// caller did not receive what an earlier entry says.
 import type { DenyCode, Finding } from '@tollgate/proto/contract';
 import type { Decision } from '../decide/decision.ts';
 import { entryText } from './audit-entry.ts';
@@ -39,7 +39,7 @@ export function outcomeEntry(deps: GovernDeps, call: DecidedCall, facts: Outcome
   });
 }
 
-/** Builds the entry that says that the permit or the output of the earlier entry was not delivered in the end. */
+/** Builds the entry that withdraws an earlier entry: the permit or the output was not delivered in the end. */
 export function withdrawnEntry(
   deps: GovernDeps,
   call: DecidedCall,

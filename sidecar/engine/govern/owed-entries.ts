@@ -1,22 +1,22 @@
 // Writes entries that withdraw an earlier entry: the earlier entry says that a call or an output may pass, but the
-// caller received another answer. Such an entry is owed: if it cannot be written now, it is written later, so that the
-// log holds no permit that was not delivered.
+// caller received another answer. Such an entry is owed: if it cannot be written now, it is written later. Thus the log
+// keeps no permit that was not delivered.
 //
-// States of an entry: on its way to the spool → written, and removed here; refused by the spool → waiting, and retried
-// in order, after a time that doubles up to half a minute → written; lost, and counted as unrecorded, if it can never
-// be written (it is too large, or the spool is closed), if too many entries wait, or if the process ends first. One
-// timer serves all waiting entries.
+// States of an entry: on its way to the spool → written, and removed here. If the spool refuses it: waiting, and
+// retried in order, after a time that doubles up to half a minute → written. An entry is lost, and counted as
+// unrecorded, in three cases: it can never be written (it is too large, or the spool is closed), too many entries wait,
+// or the process ends first. One timer serves all waiting entries.
 import { AuditUnavailable } from '../spool/unavailable.ts';
 import type { Spool } from '../spool/spool.ts';
 
-/** The process that owes the entry, and the spool that it is written to. */
+/** The process that must write the entry: its spool, and its count of lost entries. */
 interface Owing {
   readonly spool: Pick<Spool, 'appendAsync'>;
   unrecorded: number;
 }
 
 export interface OwedEntries {
-  /** Resolves when the entry is written, or waits to be written. */
+  /** Resolves after the first try: the entry is then written or lost, or it waits for the next try. */
   write(owing: Owing, entry: string): Promise<void>;
   /**
    * Waits for entries that are on their way, and tries the waiting entries a last time. It is called before the spool
@@ -29,8 +29,8 @@ const firstMs = 1_000;
 const longestMs = 30_000;
 
 /**
- * The bounds on waiting entries: their number, and their characters together. An entry without an input has some
- * hundred characters, at most some ten thousand.
+ * The maximum number of waiting entries, and of their characters in total. An entry without an input has a few hundred
+ * characters, at most some ten thousand.
  */
 const standardBounds = { entries: 10_000, characters: 4 * 1024 ** 2 };
 
@@ -46,7 +46,8 @@ export function createOwedEntries(most = standardBounds): OwedEntries {
     owing.unrecorded += 1;
   };
 
-  // Only one try runs at a time: two would take the same entry and lose the one after it.
+  // Only one try runs at a time. Two tries at the same time would write the same entry twice, and remove the next entry
+  // unwritten.
   const trySoon = (): void => {
     if (trying !== null) return;
     timer ??= setTimeout(() => {
@@ -72,7 +73,7 @@ export function createOwedEntries(most = standardBounds): OwedEntries {
     if (outcome === 'later') keep(owing, entry);
   };
 
-  /** Stops when the spool refuses one entry: it would refuse the others too. */
+  /** Tries the waiting entries in order. Stops when the spool refuses one, because it would refuse the others too. */
   const tryAgain = async (): Promise<void> => {
     for (let first = waiting[0]; first !== undefined; first = waiting[0]) {
       const outcome = await append(first.owing, first.entry);
@@ -91,7 +92,8 @@ export function createOwedEntries(most = standardBounds): OwedEntries {
       return writing;
     },
     close: async () => {
-      // An entry that is on its way may be refused and then wait, and more entries may arrive in the meantime.
+      // Repeats until nothing is left: an entry on its way to the spool may be refused and then wait, and new entries
+      // may arrive in the meantime.
       do {
         while (trying !== null || onTheirWay.size > 0) await Promise.all([trying, ...onTheirWay]);
         if (timer !== null) clearTimeout(timer);
@@ -103,7 +105,7 @@ export function createOwedEntries(most = standardBounds): OwedEntries {
   };
 }
 
-/** Returns whether the entry is in the spool. `later`: a later try may succeed. */
+/** Tries to write the entry to the spool. `later`: a later try may succeed. `never`: no try can succeed. */
 async function append({ spool }: Owing, entry: string): Promise<'written' | 'later' | 'never'> {
   try {
     await spool.appendAsync(entry);

@@ -1,5 +1,5 @@
-// Converts a tool's input or output to the form that redaction reads: the JSON that it becomes, including what `toJSON`
-// returns and what JSON leaves out. Every door uses this.
+// Converts a tool's input or output to the form that redaction reads: its JSON. `toJSON` is applied, and what JSON
+// leaves out is missing. Every door uses this.
 import { bounds, canonicalJson, type Finding, type JsonSize, NotJson, payloadSize, plainRedaction } from '@tollgate/proto/contract';
 import type { Decision } from '../decide/decision.ts';
 import { keptKinds } from '../decide/kept-kinds.ts';
@@ -11,25 +11,30 @@ export interface Payload {
   readonly value: unknown;
   /** The canonical JSON of `value`. */
   readonly text: string;
-  /** The JSON as it was written. Its details beyond `text` are kept, such as digits that no number can hold. */
+  /**
+   * The JSON as it was written. It keeps details that `text` loses, such as digits beyond the precision of a number.
+   */
   readonly json?: string;
 }
 
 export interface RedactedPayload extends Payload {
-  /** By kind, in a fixed order. Empty: nothing was changed. */
+  /** The number of findings of each kind, sorted by kind. Empty: nothing was redacted. */
   readonly findings: readonly Finding[];
 }
 
 /** The bounds for a tool's output, which may be larger than an input. */
 export const outputSize: JsonSize = { characters: bounds.toolOutputBytes, nodes: bounds.toolOutputNodes };
 
-/** Applies to values that were within their bounds before: marks may be longer than the text that they replace. */
+/**
+ * No bounds, for a value after redaction. It was within its bounds before, but marks may be longer than the text that
+ * they replace.
+ */
 const redactedSize: JsonSize = { characters: Number.POSITIVE_INFINITY, nodes: Number.POSITIVE_INFINITY };
 
 /**
- * Returns a value from outside with its JSON, or the reason why it has none: reading the value may run its own code,
- * which may throw. `handsOn`: the redacted value is forwarded in place of the original, so the value must contain
- * nothing outside its JSON.
+ * Returns a value from outside with its JSON. `problem`: the value has no JSON, or reading it has thrown, because this
+ * may run the value's own code. `handsOn`: the redacted value is forwarded in place of the original, so the value must
+ * contain nothing outside its JSON.
  */
 export function payloadOf(value: unknown, handsOn: boolean, size: JsonSize = payloadSize): Payload | { readonly problem: string } {
   try {
@@ -42,17 +47,17 @@ export function payloadOf(value: unknown, handsOn: boolean, size: JsonSize = pay
   }
 }
 
-/** If nothing is found, the returned value is the given value. */
+/** Returns the redacted payload and the findings. If nothing is found, `value` is returned unchanged. */
 export function redactPayload(run: GovernedRun, tool: string, { value, text, json }: Payload): RedactedPayload {
   const redacted = redactorOf(run, tool).redactJson(json ?? text, run.numbers);
   if (redacted.findings.length === 0) return { value, text, findings: [] };
   const changed: unknown = JSON.parse(redacted.text);
   const written = json === undefined ? {} : { json: redacted.text };
-  // The text is made canonical again, because redacted keys have another place in the order.
+  // Makes the text canonical again, because a redacted key may have another place in the order of keys.
   return { value: changed, text: canonicalJson(changed, redactedSize), ...written, findings: byKind(redacted.findings) };
 }
 
-/** Returns the decision with a redacted reason if the entry must be redacted: the reason may quote the call. */
+/** Returns the decision, with a redacted reason if its entry must be redacted. A reason may quote the call. */
 export function withRedactedWords(run: GovernedRun, tool: string, decision: Decision): Decision {
   if (decision.storedTransform === 'log') return decision;
   const redactor = redactorOf(run, tool);
@@ -66,10 +71,14 @@ export function withRedactedWords(run: GovernedRun, tool: string, decision: Deci
   return decision;
 }
 
-// One decision is used for many calls, of tools whose redactors may differ.
+// The redactors that find nothing in the texts of a decision. There may be several, because one decision is used for
+// calls of many tools, whose redactors may differ.
 const harmless = new WeakMap<Decision, WeakSet<Redactor>>();
 
-/** Uses the current settings of the workspace. If no policy is held any more, all built-in kinds are redacted. */
+/**
+ * Returns the redactor of a tool, by the current settings of the workspace. If no policy is held any more, it redacts
+ * all built-in kinds.
+ */
 export function redactorOf({ cell }: GovernedRun, tool: string): Redactor {
   const redaction = cell.current?.settings.redaction ?? plainRedaction;
   return redactorFor(redaction, keptKinds(redaction, tool).kinds);

@@ -1,19 +1,19 @@
-// Converts a value to plain data for redaction. JSON carries plain data (objects, lists, texts, numbers and similar)
-// completely: if nothing is found, the value itself may be forwarded. Of any other value only its JSON may be
-// forwarded, because the rest of it would pass unseen. A value that JSON would lose, such as bytes, must not be
+// Converts a value to plain data (objects, lists, texts, numbers and similar) for redaction. JSON contains everything
+// of plain data: if redaction finds nothing, the value itself may be forwarded. Of any other value only the JSON may be
+// forwarded, because redaction does not see the rest. A value that JSON would lose, such as bytes, must not be
 // forwarded.
 import { isProxy } from 'node:util/types';
 import { bounds, type JsonSize, NotJson, payloadSize } from '@tollgate/proto/contract';
 
 export interface PlainData {
-  /** Plain data throughout: the value itself, or what it becomes. */
+  /** The value itself if it is plain data, otherwise the plain data that it becomes. */
   readonly value: unknown;
   readonly isItself: boolean;
 }
 
 /**
- * Throws `NotJson`; its message continues a sentence that begins with the value's name. Errors from the value's own
- * code are not caught.
+ * Returns the value as plain data. Throws `NotJson` if this is not possible. The message of the error continues a
+ * sentence that begins with the value's name. Errors from the value's own code are not caught.
  */
 export function plainData(value: unknown, { nodes }: Pick<JsonSize, 'nodes'> = payloadSize): PlainData {
   const reading: Reading = { nodes: 0, max: nodes, isItself: true };
@@ -52,11 +52,11 @@ function readObject(value: object, depth: number, reading: Reading): unknown {
 }
 
 const bytesTags = new Set(['[object ArrayBuffer]', '[object SharedArrayBuffer]']);
-// Objects whose fields are all their content. For an error, these are its enumerable fields.
+// The types of objects that are read by their fields. Of an error, only the enumerable fields are read.
 const fieldTags = new Set(['[object Object]', '[object Error]']);
 
-// Does not use `map`, which skips the holes of a sparse array. Does not allocate the list at once, because its length
-// may be any number.
+// Does not use `map`, because `map` skips the holes of a sparse array. Does not allocate the list at once, because its
+// length may be any number.
 function readList(items: readonly unknown[], depth: number, reading: Reading): readonly unknown[] {
   const list: unknown[] = [];
   for (let at = 0; at < items.length; at++) list.push(read(items[at], depth + 1, reading));

@@ -1,14 +1,14 @@
-// Writes the entry between deciding and answering. If the entry cannot be written, the answer is what the workspace
-// chose for that: a denial by default, or else the result, and then the loss is counted.
+// Writes the entry after the decision and before the answer. If the entry cannot be written, the workspace's setting
+// determines the answer: a denial by default, or the result. The missing entry is counted.
 //
-// With durability `remote` there is a third case: the entry is on disk and on its way, and it is not known in time
-// whether the control plane has it. The answer is the same as without an entry, but the entry will be in the log.
-// Therefore two things differ from the case above. Nothing is lost, so it is counted separately. If the entry says that
-// a call or an output may pass and the caller received another answer, a second entry with the same request id says
-// that it was blocked. The same applies if an answer must be given before the entry is recorded, and after an
-// unexpected error, because there may be an entry.
+// With durability `remote` there is another case: the entry is on disk, but it is not known in time whether the control
+// plane has it. The answer is determined in the same way, but the entry will be in the log. Therefore two things
+// differ. The case is counted separately, because nothing is lost. And if the entry says that a call or an output may
+// pass, but the caller received another answer, a second entry with the same request id says that it was blocked. An
+// answer that must be given before the entry is recorded is handled in the same way. The second entry is also written
+// after an unexpected error, because the first one may exist.
 //
-// In all these cases a permitted call that is answered with a denial gives back what it has counted: a denied call has
+// In all these cases, a permitted call that is answered with a denial gives back what it has counted: a denied call has
 // no valid `allow` entry and is not counted.
 import type { Decision } from '../decide/decision.ts';
 import { refuse } from '../decide/refusal.ts';
@@ -17,14 +17,17 @@ import type { DisconnectSignal, JudgedCall, JudgedResult, NotMade } from './gove
 import type { Governing } from './governing.ts';
 import type { Denial, Verdict } from './verdict.ts';
 
-/** For both cases, where they are not distinguished. */
+/**
+ * The denial for an entry that was not written, or not confirmed in time. Used where these two cases are not
+ * distinguished.
+ */
 export const unrecordable = refuse('audit_unavailable', 'the entry could not be recorded');
 const unwritable = refuse('audit_unavailable', 'the entry could not be written to the spool');
 const uncommitted = refuse('audit_unavailable', 'the control plane has not committed the entry in time');
 
 /**
- * For callers in this process. Returns at once if the durability is `kernel` and the call need not wait, otherwise a
- * promise.
+ * Writes the entry for a caller in this process. Returns the result at once if the durability is `kernel` and `judged`
+ * is not a promise. Otherwise returns a promise.
  */
 export function recorded<T>(sidecar: Governing, judged: JudgedResult<T> | Promise<JudgedResult<T>>): T | Promise<T> {
   if (judged instanceof Promise) return recordedLater(sidecar, judged);
@@ -40,9 +43,9 @@ export function recorded<T>(sidecar: Governing, judged: JudgedResult<T> | Promis
 const recordedLater = async <T>(sidecar: Governing, judging: Promise<JudgedResult<T>>): Promise<T> => recorded(sidecar, await judging);
 
 /**
- * Writes the entry together with all entries of this turn of the event loop: for requests that arrive at the same time.
- * `until` is a time by `GovernDeps.clock.now`: the caller is answered by then, as if it were unknown whether there is
- * an entry. Absent: it waits.
+ * Writes the entry together with all entries of this turn of the event loop. This is for requests that arrive at the
+ * same time. `until`: a time of `GovernDeps.clock.now`. The caller is answered by then, even if it is unknown whether
+ * there is an entry. Absent: waits until the entry is recorded.
  */
 export async function recordedInTurn<T>(
   sidecar: Governing,
@@ -60,9 +63,9 @@ export async function recordedInTurn<T>(
 }
 
 /**
- * Does the same for a caller that may disconnect and then makes no call. A disconnect counts if it is known by the end
- * of the turn in which the caller could be answered. If it has disconnected, what the call had counted is given back, a
- * second entry with the same request id says so, and the answer is a denial that is not read.
+ * Writes the entry as `recordedInTurn` does, for a caller that may disconnect and then makes no call. A disconnect
+ * counts if it is known shortly after the entry is recorded (`turnsUntilRead`). After a disconnect, the call gives back
+ * what it has counted, a second entry with the same request id says so, and the answer is a denial that is not read.
  */
 export async function recordedForCaller(
   sidecar: Governing,
@@ -72,8 +75,8 @@ export async function recordedForCaller(
   const judged = judging instanceof Promise ? await judging : judging;
   const verdict = await recordedInTurn(sidecar, judged);
   if (!verdict.allowed || judged.notMade === undefined) return verdict;
-  // A delayed process decides before it has read all data that has arrived: a disconnect is read in the turn after its
-  // request.
+  // A busy process may decide a call before it has read all data that has arrived. It reads a disconnect one turn after
+  // the request, so this waits for it.
   for (let turn = 0; turn < turnsUntilRead; turn += 1) await new Promise((next) => setImmediate(next));
   return gone.aborted ? takenBack(sidecar, judged.notMade(goneAfter)) : verdict;
 }
@@ -88,7 +91,7 @@ export async function takenBack(sidecar: Governing, { denial, entry }: NotMade):
   return denial;
 }
 
-/** An append that takes longer continues, and its result is ignored. */
+/** Waits at most `ms` for an append, then throws. The append continues, and its result is ignored. */
 async function within<T>(ms: number, appending: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const limit = new Promise<never>((_, reject) => {
@@ -117,7 +120,10 @@ function unrecorded<T>(sidecar: Governing, judged: JudgedResult<T>, error: unkno
   return answer;
 }
 
-/** There is an entry, or there may be one. The second entry is not awaited: the caller is denied in either case. */
+/**
+ * Gives back what the call has counted, and withdraws its entry, which exists or may exist. The second entry is not
+ * awaited: the caller is denied in either case.
+ */
 function takeBack<T>(sidecar: Governing, judged: JudgedResult<T>, why: Decision): void {
   judged.giveBack?.();
   const entry = judged.withdrawn?.(why);

@@ -1,14 +1,15 @@
-// Holds one run as policy sees it, for every door: who calls, what the run has used of its caps, and the numbers of
-// what was redacted in it.
+// Holds one run as policy sees it, for every door: who calls, what the run has used of its caps, and the numbers in the
+// marks of redacted values.
 //
-// A run may live for hours, and sessions keep thousands of runs, while each revision of a policy has its own index.
-// Therefore a run holds no reference to an index. The caller under the current snapshot is looked up for each call and
-// is reachable only from that snapshot: it is freed with the snapshot, even if the run is still held. Only `decidedBy`
-// outlives the snapshot: texts and numbers that belong to the run's own entries. After a decision these rules apply:
-// - Each call keeps the `decidedBy` that it was decided by. All calls of the run under a revision share one object. The
-//   entries of the call name that caller and that revision, and that snapshot says whether there must be an entry.
-// - The decision itself says whether something is redacted. What is searched for is what the workspace says at that
-//   time, so it is never older than the decision.
+// A run may live for hours, sessions keep thousands of runs, and each revision of a policy has its own index. Therefore
+// a run holds no reference to an index. The caller under the current snapshot is looked up for each call. It is
+// reachable only from that snapshot, so it is freed with the snapshot, even if the run still exists. Only `decidedBy`
+// outlives the snapshot: texts and numbers for the run's own entries. After a decision these rules apply:
+// - Each call keeps its own `decidedBy`. All calls of the run under one revision share one object. The entries of the
+//   call name the caller and the revision of `decidedBy`. The snapshot of the decision says whether a call may continue
+//   without an entry.
+// - The decision says whether something is redacted. The workspace's settings at the time of redaction say what is
+//   searched for, so these settings are never older than the decision.
 import { bindCaller } from '../decide/bind.ts';
 import type { Index } from '../decide/build-index.ts';
 import type { Claim } from '../decide/call.ts';
@@ -24,24 +25,24 @@ interface RunParts {
   readonly facts: RunFacts;
   readonly claim: Claim;
   readonly usage: RunUsage;
-  /** The numbers of what was redacted in the run. They are shared with the runs that it delegates to. */
+  /** The numbers in the marks of redacted values. They are shared with the runs that this run delegates to. */
   readonly numbers: Numbers;
-  /** Denies every call of the run, whatever policy says. */
+  /** If present, this decision denies every call of the run, whatever policy says. */
   readonly barred?: Decision | undefined;
 }
 
-/** A class, so that all runs have one shape: sessions keep thousands of them. */
+/** A class, so that all runs have one shape (hidden class). Sessions keep thousands of runs. */
 export class GovernedRun implements RunParts {
-  /** The policy that is held now. */
+  /** The cell with the policy that is held now. */
   readonly cell: Pick<GovernDeps['cell'], 'current'>;
   readonly facts: RunFacts;
   readonly claim: Claim;
   readonly usage: RunUsage;
   readonly numbers: Numbers;
   readonly barred: Decision | undefined;
-  /** All that is kept of the snapshot that made the last decision. Earlier decisions have their own. */
+  /** The data of the snapshot that made the last decision. Earlier calls keep the `decidedBy` of their own decision. */
   decidedBy: DecidedBy;
-  /** No call of the run was decided yet. */
+  /** True: no call of the run was decided yet. */
   isNew = true;
 
   constructor(cell: GovernedRun['cell'], { facts, claim, usage, numbers, barred }: RunParts, decidedBy: DecidedBy) {
@@ -61,7 +62,7 @@ export interface DecidedBy {
   readonly callerText: string;
   readonly agent: string;
   readonly revision: number;
-  /** Calls and outcomes continue if their entries cannot be written. */
+  /** True: calls and outcomes continue even if their entries cannot be written. */
   readonly mayGoUnrecorded: boolean;
 }
 
@@ -70,7 +71,10 @@ interface BoundCaller {
   readonly decidedBy: DecidedBy;
 }
 
-/** Both keys are weak: an entry is freed when its snapshot or its run is freed. */
+/**
+ * The bound caller of each run, by snapshot. Both keys are weak, so a bound caller is freed with its snapshot or its
+ * run.
+ */
 const boundUnder = new WeakMap<Index, WeakMap<GovernedRun, BoundCaller>>();
 
 /** Opens a run that has used nothing yet. Throws if no policy is held. */
@@ -84,8 +88,8 @@ export function openRun(
 }
 
 /**
- * Opens a run that continues with its earlier usage. Throws if no policy is held. `caller`: of its claim under the
- * snapshot that is held now, if it is known.
+ * Opens a run that continues with its earlier usage. Throws if no policy is held. `caller`: the caller of `parts.claim`
+ * under the snapshot that is held now, if it is already known.
  */
 export function resumeRun(cell: GovernedRun['cell'], parts: RunParts, caller = bindCaller(heldBy(cell), parts.claim)): GovernedRun {
   const bound = boundWith(caller, parts.facts);
@@ -124,8 +128,8 @@ function remember(run: GovernedRun, bound: BoundCaller): void {
 }
 
 /**
- * A call of the run was decided. After the first one its caller is forgotten, and remembered from the second one on: a
- * session that makes only one call leaves no caller in memory.
+ * Notes that a call of the run was decided. After the first call, the caller of the run is forgotten. From the second
+ * call on, it is remembered. Thus a session that makes only one call leaves no caller in memory.
  */
 export function decided(run: GovernedRun): void {
   if (!run.isNew) return;
@@ -145,7 +149,9 @@ function boundWith(caller: Caller, facts: RunFacts): BoundCaller {
   return { caller, decidedBy };
 }
 
-/** Binds the run to the current snapshot. Returns the caller, or the decision if that already denies. */
+/**
+ * Binds the run to the current snapshot. Returns the caller, or the decision that already denies every call of the run.
+ */
 export function rebind({ cell, clock }: GovernDeps, run: GovernedRun): { readonly caller: Caller } | { readonly barred: Decision } {
   if (cell.refused !== null) return { barred: refuse('key_revoked', `the control plane refuses this sidecar's key: ${cell.refused}`) };
   if (cell.current === null) return { barred: refuse('snapshot_missing', 'no policy has been received yet') };
@@ -164,7 +170,7 @@ export function stopOf(deps: GovernDeps, run: GovernedRun): Decision | null {
 
 interface HandedTask {
   readonly agent: string;
-  /** Absent: all of its parent's. */
+  /** The tools that are handed to the agent. Absent: all tools of its parent. */
   readonly tools?: readonly string[];
   readonly scopes?: readonly string[];
 }

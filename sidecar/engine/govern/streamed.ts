@@ -1,5 +1,6 @@
-// Handles an output that arrives in pieces and is never held as a whole. The code that forwards it checks it with the
-// redactor given here, and reports the result at its end. The entry is then like that of every outcome.
+// Handles an output that arrives in pieces and is never held as a whole. The code that forwards the pieces checks them
+// with the redactor from `lookOf`, and reports the result at the end of the output. The entry has the same form as for
+// any other outcome.
 import type { Finding } from '@tollgate/proto/contract';
 import type { Decision } from '../decide/decision.ts';
 import type { Redactor } from '../redact/index.ts';
@@ -11,9 +12,9 @@ import type { GovernedRun } from './run.ts';
 import type { DecidedCall } from './verdict.ts';
 
 export interface OutputLook {
-  /** Finds what must not be stored. Null: policy stores the output unchanged. */
+  /** Finds what must not be stored. Null: policy permits storing the output unchanged. */
   readonly redactor: Redactor | null;
-  /** What is forwarded is the redacted output. */
+  /** True: the redacted output is forwarded in place of the original. */
   readonly replaces: boolean;
 }
 
@@ -32,7 +33,10 @@ export interface StreamedOutcome {
   readonly blocked: Decision | null;
 }
 
-/** Builds the entry. The result is whether the part of the output that is still held may be forwarded. */
+/**
+ * Builds the entry about a streamed output. `result`: whether the part of the output that is still held may be
+ * forwarded.
+ */
 export function deliverStreamed(deps: GovernDeps, call: DecidedCall, outcome: StreamedOutcome): JudgedResult<boolean> {
   const { isError, durationMs, digest, findings, blocked } = outcome;
   const changed = call.decision.transform === 'redact' && findings.length > 0;

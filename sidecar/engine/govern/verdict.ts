@@ -1,5 +1,5 @@
-// Defines what a door receives for a call. Only `judge` creates a `Permit`, and only the input of a permit may be
-// forwarded.
+// Defines the verdict that a door receives for a call: a permit or a denial. Only `judge` creates a `Permit`, and only
+// the input of a permit may be forwarded.
 import type { DenyKind, Finding, ReasonCode, TraceIds } from '@tollgate/proto/contract';
 import type { Decision } from '../decide/decision.ts';
 import type { DecidedBy } from './run.ts';
@@ -14,20 +14,26 @@ interface Judgement {
 
 export interface Permit extends Judgement {
   readonly allowed: true;
-  /** What the tool must be called with: the input, redacted if policy says so. */
+  /** The input that the tool must be called with, redacted if policy says so. */
   readonly input: unknown;
   readonly decidedAt: number;
-  /** What its entries use, even if later decisions use another snapshot. */
+  /**
+   * The data about caller and snapshot in the entries of this call. It stays the same if later decisions use another
+   * snapshot.
+   */
   readonly decidedBy: DecidedBy;
   readonly inputDigest: string;
-  /** What its entries say about a trace. Null: nothing. */
+  /** The trace ids in the entries of this call. Null: there are none. */
   readonly trace: TraceIds | null;
 }
 
-/** What reports the outcome of a call: the data of a permit, or of a call that was not decided here. */
+/** The data that is needed to report the outcome of a call: from a permit, or from a call that was not decided here. */
 export type DecidedCall = Pick<Permit, 'tool' | 'requestId' | 'decision' | 'decidedBy' | 'inputDigest' | 'trace'>;
 
-/** What is kept of a permitted call until its outcome is reported. The input is not kept, because it may be large. */
+/**
+ * The part of a permit that is kept until the outcome of the call is reported. The input is not kept, because it may be
+ * large.
+ */
 export type AwaitedCall = DecidedCall & Pick<Permit, 'decidedAt'>;
 
 export const awaitedCall = ({ tool, requestId, decision, decidedBy, inputDigest, trace, decidedAt }: Permit): AwaitedCall => ({
@@ -56,7 +62,7 @@ export function denialOf(tool: string, requestId: string, decision: Decision, fi
   return { allowed: false, requestId, tool, decision, findings, code, reason, kind: kind ?? 'terminal', retryAfterMs };
 }
 
-/** Returns the text about a denial for a model, so that the model continues in another way. */
+/** Returns a text that tells a model about a denial, so that the model continues in another way. */
 export function denialText(denial: Denial): string {
   const { tool, code, reason } = denial;
   const name = JSON.stringify(tool);

@@ -7,7 +7,7 @@ import { bounds, excessIn, isBlank, scalarEnd, stringEnd, tooDeep, tooManyValues
 export type StrictJson =
   | {
       readonly value: unknown;
-      /** Numbers that a double would round are strings in the value. */
+      /** True: numbers that a double would round are strings in `value`. */
       readonly hasNumbersAsText?: true;
     }
   | { readonly problem: string };
@@ -19,14 +19,14 @@ interface StrictLimits {
   readonly nodes?: number;
   /** False: numbers may exceed the precision of a double. Code that allows this must not forward the parsed value. */
   readonly exactNumbers?: boolean;
-  /** Numbers that a double would round are accepted and become strings with their original spelling. */
+  /** True: numbers that a double would round are accepted, and become strings with their original spelling. */
   readonly numbersAsText?: boolean;
 }
 
 // Created once: creating a decoder takes longer than reading a body.
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** The value, or a problem text that follows the words `the body`. */
+/** Returns the value, or a problem text that continues a sentence after the words `the body`. */
 export function parseStrict(bytes: Uint8Array, limits: StrictLimits = {}): StrictJson {
   let text: string;
   try {
@@ -43,14 +43,14 @@ export function parseStrictText(
   { depth = bounds.jsonDepth, nodes = bounds.jsonNodes, exactNumbers = true, numbersAsText = false }: StrictLimits = {},
 ): StrictJson {
   if (text.startsWith('\uFEFF')) return { problem: 'begins with a byte order mark, which JSON does not have' };
-  // This check runs before parsing: a text of brackets is thirty times larger as values.
+  // This check runs before parsing, because a text of brackets needs thirty times its size in memory after parsing.
   const excess = excessIn(text, { depth, nodes });
   if (excess !== null) return { problem: excess };
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch (error) {
-    // The error message quotes the text, so only the position is used.
+    // Uses only the position from the error message, because the message quotes the text.
     const place = error instanceof SyntaxError ? /at position (\d+)/.exec(error.message)?.[1] : undefined;
     return { problem: `is not one JSON value${place === undefined ? '' : ` (at position ${place})`}` };
   }
@@ -60,7 +60,7 @@ export function parseStrictText(
   return inexact.length === 0 ? { value } : { value: JSON.parse(quoted(text, inexact)), hasNumbersAsText: true };
 }
 
-/** The text with quotes around these places. */
+/** Returns the text with quotes around the numbers at these places. */
 function quoted(text: string, places: readonly Place[]): string {
   let behind = 0;
   const parts = places.map(({ start, end }) => {
@@ -80,14 +80,14 @@ interface ScanLimits {
 }
 
 interface Frame {
-  /** Null for a list. */
+  /** The keys of the object so far. Null for a list. */
   readonly keys: Set<string> | null;
   expectsKey: boolean;
 }
 
-/** Scans a text that is valid JSON. */
+/** Checks a text that is valid JSON. Returns the first problem, or null. */
 function scan(text: string, limits: ScanLimits): string | null {
-  // Most texts have neither. Then the strings need no check except for duplicate keys.
+  // Most texts have neither escapes nor lone surrogates. Then the strings are only checked for duplicate keys.
   const spells: Spelling = { hasEscapes: text.includes('\\'), hasLoneSurrogates: loneSurrogate.test(text) };
   const frames: Frame[] = [];
   let frame: Frame | undefined;
@@ -130,7 +130,7 @@ function scan(text: string, limits: ScanLimits): string | null {
   return null;
 }
 
-/** What strings of the text can contain. */
+/** What the strings of a text may contain, so that they must be checked. */
 interface Spelling {
   readonly hasEscapes: boolean;
   readonly hasLoneSurrogates: boolean;
@@ -170,7 +170,7 @@ function numberProblem(text: string, { start, end }: Place, { exactNumbers, inex
   return null;
 }
 
-/** The same text for equal numbers: `1.50e1`, `15` and `15.0` become `15e0`. */
+/** Returns the same text for equal numbers: `1.50e1`, `15` and `15.0` become `15e0`. */
 function decimalOf(token: string): string {
   const [, whole = '', fraction = '', exponent = '0'] = /^-?(\d+)(?:\.(\d+))?(?:e([+-]?\d+))?$/i.exec(token) ?? [];
   const digits = `${whole}${fraction}`.replace(/^0+/, '');
@@ -180,7 +180,8 @@ function decimalOf(token: string): string {
   return `${sign}${digits.slice(0, end)}e${Number(exponent) - fraction.length + digits.length - end}`;
 }
 
-// This is a loop because a regular expression would try every run of zeros.
+// Returns the length of the digits without trailing zeros. This is a loop, because a regular expression would try to
+// match at every run of zeros.
 function lastDigit(digits: string): number {
   let end = digits.length;
   while (end > 0 && digits.charCodeAt(end - 1) === 48) end -= 1;

@@ -1,10 +1,10 @@
-// Counts calls in windows that one process keeps alone. A window is identified by the subject that the calls are made
-// for and the limit's id. Used for shadows, and for deciding past or simulated calls. `leased-counters.ts` has the same
-// interface: deciding and recording only see what `allowanceOf` returns.
+// Counts calls in windows of this process alone. Each window belongs to one limit and to the subject that the calls are
+// made for. These counters are used for shadows, and to decide past or simulated calls. `leased-counters.ts` has the
+// same interface: deciding and recording only see what `allowanceOf` returns.
 //
-// States: a subject's windows are created when its first limit is looked up. `sweep` removes them when nothing in them
-// is charged. A changed snapshot creates new `Limit` objects with the same ids, so counts survive it. `generation` is
-// replaced whenever windows are removed or rebuilt. A cached lookup of another generation is done again.
+// States: a window is created when its limit is first looked up for a subject. `sweep` removes it when no call is
+// charged in it. A changed snapshot creates new `Limit` objects with the same ids, so counts survive it. `generation`
+// is replaced whenever windows are removed or rebuilt. A lookup that was cached in another generation is done again.
 import type { ChargedWindow, Full, LeasedCounter, LimitSet, Undo } from '../decide/decision.ts';
 import type { SharedRun } from './leases.ts';
 import type { SharedRunCalls } from './shared-calls.ts';
@@ -13,24 +13,24 @@ import { stepOf, Window } from './window.ts';
 
 /** What one subject has used of its limits. */
 export interface Allowance {
-  /** Returns the most specific limit that has no calls left. */
+  /** Returns the most specific limit that has no calls left. Null: every limit has calls left. */
   firstFull(set: LimitSet, now: number): Full | null;
   charge(set: LimitSet, now: number): void;
-  /** For the call that was charged last, at `chargedAt`. */
+  /** Returns the undo of the call that was charged last, at `chargedAt`. */
   undoOf(set: LimitSet, chargedAt: number): Undo;
 }
 
 export interface Counters {
-  /** `fold`: the enforced and the shadow fold use separate counters. */
+  /** Returns the usage of one subject. `fold`: the enforced and the shadow fold use separate counters. */
   allowanceOf(originSub: string, fold: 'enforced' | 'shadow'): Allowance;
-  /** For a run that other processes may serve too. Null: only this process counts the run. */
+  /** Returns the counter of a run that other processes may serve too. Null: only this process counts the run. */
   sharedCalls(run: SharedRun): SharedRunCalls | null;
   /** Tries a call again as soon as it may pass. The last try is when the call has waited long enough, or at `until`. */
   wait(awaits: readonly LeasedCounter[], now: number, until: number, retry: Retry): void;
-  /** Changes the length of the windows. Existing counts are kept as long as they would have been. */
+  /** Changes the length of the windows. Calls that are already counted stay charged for the new length. */
   setWindow(seconds: number): void;
   sweep(now: number): void;
-  /** How many counters hold something. */
+  /** The number of counters in use. */
   readonly size: number;
 }
 
@@ -50,7 +50,10 @@ interface Current {
 
 type Find = (set: LimitSet) => readonly ChargedWindow[];
 
-/** A function, because a private method costs `decide` a check of the object at each call. */
+/**
+ * Returns the windows of a set of limits. This is a function, because calling a private method would add a check of the
+ * object to each call of `decide`.
+ */
 function windowsOf({ generation }: Current, find: Find, set: LimitSet): readonly ChargedWindow[] {
   const { found } = set;
   return found !== null && found.generation === generation ? found.windows : find(set);
@@ -82,8 +85,8 @@ class LocalAllowance implements Allowance {
     for (const window of windowsOf(this.#current, this.#find, set)) window.add(step);
   }
 
-  // The windows are looked up again, because a policy change may have replaced them. The new windows hold the same
-  // counts.
+  // Looks up the windows again at the undo, because a policy change may have replaced them. The new windows hold the
+  // same counts.
   undoOf(set: LimitSet, chargedAt: number): Undo {
     const step = stepOf(chargedAt);
     return () => {
@@ -91,7 +94,7 @@ class LocalAllowance implements Allowance {
     };
   }
 
-  /** Returns the calls charged to each limit of the set, in the order of the set. */
+  /** Returns the number of calls that are charged to each limit, in the order of the set. */
   usedOf(set: LimitSet, now: number): readonly number[] {
     return windowsOf(this.#current, this.#find, set).map((window) => window.used(stepOf(now)));
   }
@@ -118,7 +121,7 @@ export function createCounters(windowSeconds: number): LocalCounters {
   return {
     allowanceOf: (originSub, fold) => new LocalAllowance(current, (set) => find(originSub, fold, set)),
     sharedCalls: () => null,
-    // Counts of this process cannot be increased by other processes, so the call is decided at once.
+    // Other processes cannot free calls in these counters, so waiting does not help: the call is decided at once.
     wait: (_awaits, now, _until, retry) => void retry(true, now),
     setWindow: (length) => {
       if (length === seconds) return;

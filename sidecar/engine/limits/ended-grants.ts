@@ -1,13 +1,14 @@
-// Keeps the grants of one lease that calls no longer use, until the ledger knows what was used of them.
+// Keeps the grants of one lease that calls no longer use, until the ledger knows how many of their calls were made.
 //
-// States: to be reported → reported in an ask → removed, after that ask was answered, or when the ledger must have
-// ended the grant without a report. A report that arrives twice or late changes nothing in the ledger.
+// States: to be reported → reported in a request to the ledger (`QuotaAsk`) → removed. A grant is removed after the
+// answer to that request, or when the ledger must have ended the grant without a report. A report that arrives twice or
+// late changes nothing in the ledger.
 import { bounds, type SettledGrant } from '@tollgate/proto/contract';
 import type { Grant } from './grant.ts';
 
-/** After this time without an answer, an ask is sent again. */
+/** After this time without an answer, a request to the ledger is sent again. */
 export const answerMs = 500;
-/** The usage is reported this long before the ledger would end the grant and charge all of it. */
+/** The usage of a grant is reported this long before the ledger would end the grant and charge all of its calls. */
 export const returnMs = bounds.leaseMs * 0.2;
 
 interface EndedGrant {
@@ -22,7 +23,7 @@ export class EndedGrants {
     return this.#ended.length;
   }
 
-  /** Returns whether the grant was not yet reported to the ledger. */
+  /** Returns whether the grant has ended and was not yet reported to the ledger. */
   isUntold(grant: Grant): boolean {
     return this.#ended.some((ended) => ended.grant === grant && ended.told === null);
   }
@@ -32,8 +33,9 @@ export class EndedGrants {
   }
 
   /**
-   * Returns whether a grant must be reported now. Grants with calls left are due at once, because others can use these
-   * calls. The rest is reported in time, or at once if `urgent`.
+   * Returns whether a grant must be reported now. A grant with calls left is due at once, because others can use these
+   * calls. A grant that does not expire is due at once, too. Any other grant is due shortly before it expires, or at
+   * once if `urgent`.
    */
   areDue(now: number, urgent: boolean): boolean {
     return this.#ended.some(({ grant, told }) => {
@@ -42,7 +44,10 @@ export class EndedGrants {
     });
   }
 
-  /** Reports all of them, at most as many as one ask may settle. */
+  /**
+   * Returns the reports about all ended grants, at most as many as one request may contain. `number`: the number of
+   * that request.
+   */
   tell(number: number, now: number): readonly SettledGrant[] {
     const reported = this.#ended.slice(0, bounds.leaseSettled);
     for (const ended of reported) ended.told = { at: now, number };
@@ -53,13 +58,13 @@ export class EndedGrants {
     this.#ended = this.#ended.filter(({ told }) => told?.number !== number);
   }
 
-  /** No report that was sent will be answered. */
+  /** Marks all grants as not reported: no report that was sent will be answered. */
   lost(): void {
     for (const ended of this.#ended) ended.told = null;
   }
 
   forget(now: number): void {
-    // After twice the lease time the ledger has ended these grants, whatever its clock shows.
+    // Twice the lease time after its expiry, the ledger has ended a grant too, whatever the ledger's clock shows.
     if (this.#ended.length > 0) this.#ended = this.#ended.filter(({ grant }) => now < grant.until + 2 * bounds.leaseMs);
   }
 

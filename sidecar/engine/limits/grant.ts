@@ -1,24 +1,24 @@
-// Keeps one grant of the ledger on the holder's side: how many calls are left, until when it is valid, and when the
-// used calls were made.
+// Keeps one grant of the ledger in the process that holds it: how many calls are left, until when the grant is valid,
+// and when the used calls were made.
 import { bounds, type QuotaGrant, type SettledGrant } from '@tollgate/proto/contract';
 
 /** The precision with which the times of calls are kept. */
 export const bucketMs = 50;
-/** Margin for the difference in speed between the ledger's clock and ours. */
+/** Margin for the difference in speed between the ledger's clock and the clock of this process. */
 const paceMs = 20;
 
 export class Grant {
   readonly id: number;
   readonly tokens: number;
-  /** The limit under which it was granted. */
+  /** The value of the limit when the ledger made the grant. */
   readonly max: number;
-  /** The time after which it must not be used. Infinite: it does not expire. */
+  /** The time after which the grant must not be used. Infinite: it does not expire. */
   readonly until: number;
   left: number;
-  /** The recorded time of a use is never earlier than the call. */
+  /** The calls that were made, grouped by time. The recorded time `at` is never earlier than the calls. */
   #uses: { readonly from: number; at: number; count: number }[] = [];
 
-  /** `sentAt`: when the ask that this grant answers was sent. */
+  /** `sentAt`: when the request was sent that this grant answers. */
   constructor({ id, tokens, max, ttlMs }: Pick<QuotaGrant, 'id' | 'tokens' | 'max' | 'ttlMs'>, sentAt: number) {
     this.id = id;
     this.tokens = tokens;
@@ -31,7 +31,7 @@ export class Grant {
   use(count: number, at: number): void {
     this.left -= count;
     const last = this.#uses.at(-1);
-    // The times of calls of a run are not needed, so all its calls share one entry.
+    // The times of calls of a run are not needed, so all its calls share one item of the list.
     if (last === undefined || (this.until !== Number.POSITIVE_INFINITY && at - last.from > bucketMs))
       this.#uses = this.#uses.concat({ from: at, at, count });
     else {
@@ -61,7 +61,7 @@ export class Grant {
     this.left = Math.max(0, this.left);
   }
 
-  /** Returns what a message that is written at `now` reports about the grant. */
+  /** Returns the report about the grant, for a message that is written at `now`. */
   settled(now: number): SettledGrant {
     return { grantId: this.id, used: this.#uses.map(({ at, count }) => ({ ageMs: Math.max(0, Math.floor(now - at)), count })) };
   }

@@ -1,17 +1,17 @@
-// Holds the share of this process in one counter that other processes use too. It is a pure state machine that receives
-// the time as an argument. `leases.ts` keeps all leases. test/sidecar/engine/limits/exactness.test.ts runs it against the
-// ledger.
+// Holds a lease: the share of this process in one counter that other processes use too. It is a pure state machine that
+// receives the time as an argument. `leases.ts` keeps all leases. test/sidecar/engine/limits/exactness.test.ts runs it
+// against the ledger.
 //
 // States of a grant: live (calls use it; the grant that expires first is used first) → ended (expired, used up,
 // recalled, or void because its limit was lowered). `ended-grants.ts` reports ended grants to the ledger.
 //
-// States of asking: idle → asked (one ask for calls at a time; after `answerMs` without an answer it is sent again) →
-// answered: granted; `full` until a time, and no ask is sent before it; or `later`. An ask that only settles does not
-// wait for anything.
+// States of a request to the ledger (`QuotaAsk`): idle → sent (only one request for calls at a time; without an answer
+// in time it is sent again) → answered: granted; `full` until a time, before which no request is sent; or `later`. A
+// request that only reports ended grants does not wait for anything.
 //
 // "In use" means: a call was made or wanted within `useMs`. While a lease is in use, the next grant is requested before
-// the current one is used up or expires, so that calls find it ready. A lease that is not in use is settled and holds
-// nothing.
+// the current one is used up or expires, so that calls find it ready. A lease that is not in use reports its grants and
+// holds nothing.
 import { bounds, type QuotaAsk, type QuotaCounter, type QuotaGrant, type QuotaResult, type RevisionName } from '@tollgate/proto/contract';
 import type { LeasedCounter, Undo } from '../decide/decision.ts';
 import { answerMs, EndedGrants, returnMs } from './ended-grants.ts';
@@ -19,19 +19,19 @@ import { bucketMs, Grant } from './grant.ts';
 import { SentAsks } from './sent-asks.ts';
 
 const useMs = 60_000;
-/** The next grant is requested when the current one has at most this time left. */
+/** The next grant is requested when the current one expires within this time. */
 const renewMs = bounds.leaseMs * 0.6;
 /**
- * A holder whose grants were recalled waits this long before it asks for them again. What others hold is not requested
- * more often than a renewal would be.
+ * The pause before a lease requests the next grant in advance. `recalled`: after its grants were recalled. `later`:
+ * after an answer without a grant, so that calls of other holders are not requested more often than renewals.
  */
 const calmMs = { recalled: 100, later: 800 };
-/** A holder that received a grant under a higher limit than it knows asks again after this time. */
+/** After a grant under a higher limit than this process knows, the next request is sent after this time. */
 const otherLimitMs = 100;
 
 const never = Number.NEGATIVE_INFINITY;
 
-/** Calls of all leases together, since the process started. */
+/** Counts the calls of all leases since the process started. */
 export interface LeaseTally {
   granted: number;
   used: number;
@@ -46,17 +46,17 @@ interface LeaseParts {
 
 export class Lease implements LeasedCounter {
   readonly counter: QuotaCounter;
-  /** Other processes hold some of it, or have used some. */
+  /** True: other processes hold calls of this counter, or have made some. */
   shared = false;
-  /** When a run began, according to the ledger. Infinite: the ledger has not reported it. */
+  /** For a run: when it began, according to the ledger. Infinite: the ledger has not reported it. */
   beganAt = Number.POSITIVE_INFINITY;
-  /** `Leases` manages it at present. */
+  /** True: `Leases` manages this lease at present. */
   isActive = false;
-  /** When it is checked again if it is not stirred earlier. Null: no time is set. */
+  /** When the lease is checked again, unless `onStirred` is called earlier. Null: no time is set. */
   quietUntil: number | null = null;
   /**
-   * The grant that calls use, how many calls are left of it, and when to check again. A call reads and writes only
-   * these three.
+   * The current grant, its remaining calls, and the time of the next check. `hasCapacity` normally reads only these
+   * fields, because it runs for each call.
    */
   #current: Grant | null = null;
   #left = 0;
@@ -69,14 +69,17 @@ export class Lease implements LeasedCounter {
   #laterUntil = never;
   #calmUntil = never;
   #touchedAt = never;
-  /** Calls were made since the last ask was considered. */
+  /** True: calls were made since the last request was considered. */
   #wasUsed = false;
-  /** Calls that were made while the ledger could not be reached. */
+  /** The number of calls that were made while the ledger could not be reached, and are not reported yet. */
   #owed = 0;
 
   /** For a run: the total number of calls that were made here. */
   #made = 0;
-  /** The ledger may have been reset. It must be informed of at least this many calls. */
+  /**
+   * Set if the ledger may have been reset: it must be informed of at least this many calls. Null: there is nothing to
+   * inform it of.
+   */
   #offers: number | null = null;
   #offeredIn = 0;
 
@@ -84,8 +87,8 @@ export class Lease implements LeasedCounter {
   readonly #onStirred: (lease: Lease) => void;
 
   /**
-   * `after`: all its asks have higher numbers. `waitMs`: how long calls wait for it. `onStirred`: called when the
-   * result of `hasNothingToAskUntil` is no longer valid.
+   * `after`: all requests of this lease have higher numbers. `waitMs`: how long calls wait for the lease. `onStirred`:
+   * called when the result of `hasNothingToAskUntil` is no longer valid.
    */
   constructor(
     counter: QuotaCounter,
@@ -121,7 +124,10 @@ export class Lease implements LeasedCounter {
     };
   }
 
-  /** For the call that was owed last. If it was already reported to the ledger, it stays counted. */
+  /**
+   * Returns the undo of the call that `owe` recorded last. A call that was already reported to the ledger stays
+   * counted.
+   */
   undoOwed(): Undo {
     return (now) => {
       if (this.#owed === 0) return;
@@ -132,8 +138,8 @@ export class Lease implements LeasedCounter {
   }
 
   /**
-   * A call that was reported to the ledger stays charged until it leaves the window. Thus the number of calls made is
-   * never higher than the ledger knows.
+   * Gives one call back to its grant. A call that was reported to the ledger stays charged until it leaves the window.
+   * Thus the ledger never knows of fewer calls than were made.
    */
   #putBack(grant: Grant, takenAt: number, now: number): void {
     this.#note(now);
@@ -145,36 +151,37 @@ export class Lease implements LeasedCounter {
     this.#onStirred(this);
   }
 
-  /** Records that a call was wanted. */
+  /** Records that a call wants to use the lease. */
   touch(now: number): void {
     this.#touchedAt = now;
     this.#onStirred(this);
   }
 
-  /** Returns the number of calls that can be made until something else happens. */
+  /** Returns the number of calls that can be made with the grants that are held now. */
   tokens(now: number): number {
     this.#note(now);
     return this.#grants.reduce((sum, { left, until }) => (now < until ? sum + left : sum), 0);
   }
 
-  /** Returns whether all calls have been made, until the ledger reports otherwise. */
+  /** Returns whether no calls are left at `now`, according to the ledger's last answer. */
   isFull(now: number): boolean {
     return this.#fullUntil > now;
   }
 
-  /** Returns the ms until calls are available. Null: never. Only for a full lease. */
+  /** Returns the ms until calls are available. Null: never. Only valid for a full lease. */
   capacityAfter(now: number): number | null {
     return this.#fullUntil === Number.POSITIVE_INFINITY ? null : this.#fullUntil - now;
   }
 
-  /** Returns whether the lease holds nothing, owes nothing, and is not in use. */
+  /** Returns whether the lease holds no grants, has nothing to report to the ledger, and is not in use. */
   isIdle(now: number): boolean {
     return this.#grants.length === 0 && this.#ended.size === 0 && this.#owed === 0 && !this.#isPromised && !this.#isInUse(now);
   }
 
   /**
-   * Returns the time until which there is nothing to ask and the lease is not idle, unless it is stirred earlier. Null:
-   * it must be checked again soon, because calls that use a limit's grant send no notification.
+   * Returns the time until which the lease has nothing to request and is not idle, unless `onStirred` is called
+   * earlier. Null: the lease must be checked again soon. This is always so for a limit, because calls that use its
+   * grants send no notification.
    */
   hasNothingToAskUntil(now: number): number | null {
     const isUntold = this.#ended.size > 0 || this.#owed > 0 || this.#asks.hasLost || this.#asks.hasUnanswered;
@@ -185,14 +192,14 @@ export class Lease implements LeasedCounter {
     return mutedUntil > now ? Math.min(mutedUntil, unusedAt) : null;
   }
 
-  /** A grant may still arrive that does not expire. */
+  /** True: a grant that does not expire may still arrive. */
   get #isPromised(): boolean {
     return this.#asks.hasLost || (this.counter.kind === 'run' && this.#asks.hasUnanswered);
   }
 
   /**
-   * Sets the limit by which calls are decided from now on. Grants under a higher limit become void: no window holds
-   * more calls than the highest of their limits.
+   * Sets the limit by which calls are decided from now on. Grants under a higher limit become void. Thus a window never
+   * holds more calls than the highest limit that was valid in it.
    */
   limitTo(max: number): void {
     if (max === this.#max) return;
@@ -201,14 +208,14 @@ export class Lease implements LeasedCounter {
     this.policyChanged();
   }
 
-  /** Policy changed, and the limit may have changed with it. */
+  /** Forgets the answers `full` and `later`, because policy changed and the limit may have changed with it. */
   policyChanged(): void {
     this.#fullUntil = never;
     this.#laterUntil = never;
     this.#onStirred(this);
   }
 
-  /** The ledger uses another database: no grant is valid any more. */
+  /** Drops all grants, because the ledger uses another database and no grant is valid any more. */
   void(): void {
     this.#grants = [];
     this.#choose(never);
@@ -218,12 +225,12 @@ export class Lease implements LeasedCounter {
     if (this.counter.kind === 'run' && this.#made > 0) this.#offers = this.#made;
   }
 
-  /** The lease is no longer managed, and the ledger knows all of it. It is now like a new lease. */
+  /** Resets the lease to the state of a new one. It is no longer managed, and the ledger knows all of its calls. */
   forgotten(): void {
     this.shared = false;
   }
 
-  /** None of the sent asks will be answered. */
+  /** Notes that none of the sent requests will be answered. */
   lost(): void {
     this.#asks.lost(this.counter.kind === 'run');
     this.#ended.lost();
@@ -238,13 +245,13 @@ export class Lease implements LeasedCounter {
     this.#onStirred(this);
   }
 
-  /** Gives back everything for good. Nothing here will receive an answer any more. */
+  /** Gives back all calls for good. Requests that were not answered are not sent again. */
   release(): void {
     this.giveUp();
     this.#asks.abandon();
   }
 
-  /** The lease will not be used for now: gives back what is held, and what is still to be granted. */
+  /** Gives back the calls that are held now or will still be granted, because the lease will not be used for now. */
   giveUp(): void {
     this.#end(this.#grants);
     this.#touchedAt = never;
@@ -252,7 +259,10 @@ export class Lease implements LeasedCounter {
     this.#onStirred(this);
   }
 
-  /** Returns the ask to send now, or null. `waiting`: the number of calls that wait for it. */
+  /**
+   * Returns the request to send now. Null: there is nothing to send. `waiting`: the number of calls that wait for the
+   * lease.
+   */
   ask(now: number, waiting: number, revision: RevisionName): QuotaAsk | null {
     this.#note(now);
     if (this.#wasUsed) this.#touchedAt = now;
@@ -290,12 +300,13 @@ export class Lease implements LeasedCounter {
     if (result.kind === 'grant') return this.#granted(result, sent.at, now);
     if (result.kind === 'full') {
       this.shared ||= result.shared;
-      // A run that is used up cannot be charged more.
+      // The run has used up its cap, so the unreported calls cannot be charged any more.
       if (result.roomAfterMs === null) this.#owed = 0;
       if (isAwaited && sent.max === this.#max)
         this.#fullUntil = result.roomAfterMs === null ? Number.POSITIVE_INFINITY : now + result.roomAfterMs;
     } else if (isAwaited && result.kind !== 'taken') {
-      // If the ledger knows no such limit, its policy is newer, or will be soon. An agent that was removed has no cap.
+      // The ledger does not know this counter. Its policy differs from the policy here for a short time. An agent that
+      // was removed has no cap, so its unreported calls are dropped.
       if (result.kind === 'none') this.#owed = 0;
       this.#laterUntil = now + (result.kind === 'later' ? result.askAfterMs : answerMs);
       this.#calmUntil = Math.max(this.#calmUntil, now + calmMs.later);
@@ -321,8 +332,8 @@ export class Lease implements LeasedCounter {
   }
 
   /**
-   * Records in the grant what calls took from it. The calls since the last check were made before the next check was
-   * due.
+   * Records in the grant the calls that used it since the last check. All of them were made before `#lookAt`, the time
+   * of the next check.
    */
   #note(now: number): void {
     const grant = this.#current;
@@ -332,7 +343,7 @@ export class Lease implements LeasedCounter {
     this.#wasUsed = true;
   }
 
-  /** Ends the grants that have no calls or no time left. */
+  /** Ends the grants that are used up or expired, and chooses the next one. Returns whether there is one. */
   #look(now: number): boolean {
     this.#note(now);
     this.#end(this.#grants.filter(({ left, until }) => left === 0 || until <= now));
@@ -350,7 +361,7 @@ export class Lease implements LeasedCounter {
   #end(over: readonly Grant[]): void {
     if (over.length === 0) return;
     this.#note(this.#lookAt);
-    // The calls that are given back are available again.
+    // Calls that are given back are available again, so the counter is no longer full.
     if (over.some(({ left }) => left > 0)) this.#fullUntil = never;
     this.#ended.add(over);
     this.#onStirred(this);
@@ -365,7 +376,7 @@ export class Lease implements LeasedCounter {
     this.#asks.forget(now, this.counter.kind === 'limit');
   }
 
-  /** Returns whether there is nothing to ask. This is so for most leases at most times. */
+  /** Returns whether there is nothing to request or report. This is so for most leases at most times. */
   #isCalm(now: number): boolean {
     if (this.#ended.size > 0 || this.#owed > 0 || this.#asks.hasLost || this.#grants.length === 0 || !this.#isInUse(now)) return false;
     for (const { left, until } of this.#grants) if (left === 0 || until - now < returnMs) return false;
@@ -390,7 +401,7 @@ export class Lease implements LeasedCounter {
     if (this.isFull(now)) return false;
     if (this.#owed > 0 || waiting > this.tokens(now)) return true;
     if (!this.#isInUse(now) || now < this.#calmUntil) return false;
-    // Combines two asks into one if the next ask would follow soon.
+    // If a request with reports is sent anyway, it also requests the calls that would be requested soon.
     return this.#isRunningOut(returns ? now + returnMs : now);
   }
 

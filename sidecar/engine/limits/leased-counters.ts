@@ -24,7 +24,10 @@ export function createLeasedCounters(leases: Leases, windowSeconds: number): Cou
   };
 }
 
-/** A function, because a private method costs `decide` a check of the object at each call. */
+/**
+ * Returns the leases of a set of limits. This is a function, because calling a private method would add a check of the
+ * object to each call of `decide`.
+ */
 function leasesOf(all: Leases, originSub: string, set: LimitSet): readonly LeasedCounter[] {
   const { found } = set;
   if (found !== null && found.generation === all.generation) return found.leases;
@@ -60,7 +63,7 @@ class LeasedAllowance implements Allowance {
     };
   }
 
-  /** If one limit is full, no wait helps, whatever the others are. */
+  /** Returns the limit that refuses the call. If one limit is full, waiting for the other limits does not help. */
   #full({ limits }: LimitSet, now: number): Full {
     const dry: Lease[] = [];
     let driest: Full | null = null;

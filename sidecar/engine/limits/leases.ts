@@ -1,10 +1,10 @@
-// Keeps all leases of one process, and the calls that wait for them. Pure: its owner (`link/lease-keeper.ts`) passes
-// the time, the answers, and whether the ledger can be reached.
+// Keeps all leases of one process, and the calls that wait for them. It has no clock or connection of its own: its
+// owner (`link/lease-keeper.ts`) passes the time, the answers, and whether the ledger can be reached.
 //
-// States of a lease: active (it holds or wants something; `asks` handles it) or idle. An active lease is due, or quiet
-// until it is stirred or its time is reached. Therefore, of thousands of open runs only those that may have something
-// to ask are checked. The lease of a rate limit is found by subject and id, and `sweep` removes it when it is idle;
-// `generation` is replaced then. The lease of a run belongs to the object that counts the run.
+// States of a lease: active (it holds or wants something; `asks` handles it) or idle. An active lease is due, or it is
+// quiet until `onStirred` is called or its time is reached. Thus, of thousands of open runs, only those are checked
+// that may have something to request. The lease of a rate limit is found by subject and id. `sweep` removes it when it
+// is idle, and then replaces `generation`. The lease of a run belongs to the object that counts the run.
 import {
   bounds,
   FairMemory,
@@ -21,26 +21,27 @@ import { Schedule } from './schedule.ts';
 import { type Retry, Waiting } from './waiting.ts';
 
 /**
- * If the ledger has not answered within this share of the wait time, it is not asked for the calls that arrive in the
- * meantime.
+ * If the ledger has not answered within this share of the wait time, no requests are sent for the calls that arrive in
+ * the meantime.
  */
 const lateShare = 0.8;
 /**
- * If a forgotten run comes back, it gets a new lease. The new lease must not reuse the ask numbers of the old one.
+ * The size of the range of request numbers for one lease of a run. If a forgotten run comes back, it gets a new lease,
+ * which must not reuse the numbers of the old one.
  */
 const numbersOfRun = 2 ** 24;
 /**
- * The memory budget for leases of runs that hold or want something, for all keys together, and an estimate for one
- * lease without its names.
+ * `runsBytes`: the memory budget for the active leases of runs, for all keys together. `runBytes`: an estimate for one
+ * such lease without its names.
  */
 const runsBytes = 32 * 1024 ** 2;
 const runBytes = 1_500;
-/** The precision with which quiet leases are checked again. */
+/** The precision of the times at which quiet leases are checked again. */
 const quietStepMs = 50;
 
 /** A run that a caller names. */
 export interface SharedRun {
-  /** `runIdOf(of)`. */
+  /** The result of `runIdOf(of)`. */
   readonly id: string;
   /** The agent that has the cap: the last of `of.agents`. */
   readonly agentId: string;
@@ -48,25 +49,25 @@ export interface SharedRun {
 }
 
 export interface LeaseListener {
-  /** Something must be asked at once. */
+  /** Called when a request must be sent at once. */
   onUrgent(): void;
-  /** There is now an active lease. */
+  /** Called when a lease becomes active. */
   onActive(): void;
-  /** A call that had waited was decided. */
+  /** Called when a call that had waited was decided. `ms`: how long it waited. */
   onWaited(ms: number): void;
 }
 
 export class Leases {
   generation = {};
-  /** Replaced whenever policy changes. */
+  /** Replaced by a new object whenever policy changes. */
   policy = {};
-  /** Calls denied because a lease had no calls left here. */
+  /** The number of calls that were denied because a lease had no calls left in this process. */
   dryDenials = 0;
   readonly tally: LeaseTally = { granted: 0, used: 0 };
   readonly #limits = new Map<string, Map<string, Lease>>();
   readonly #active = new Map<string, Lease>();
   readonly #memory: FairMemory<string>;
-  /** The active leases to check in the next `asks`. */
+  /** The active leases that the next call of `asks` checks. */
   readonly #due = new Set<Lease>();
   readonly #quiet = new Schedule<Lease>(quietStepMs);
   readonly #waiting: Waiting;
@@ -74,12 +75,12 @@ export class Leases {
   readonly #waitMs: number;
   #revision: RevisionName | null = null;
   #isOpen = false;
-  /** No stream was opened yet. Calls may wait for the first one. */
+  /** True: no stream was opened yet. Calls may wait for the first one. */
   #isNew = true;
   #unansweredSince: number | null = null;
-  /** The last check found that no answer had arrived for too long. */
+  /** True: at the last check, the ledger had not answered for too long. */
   #isLate = false;
-  /** A stream was lost, and no answer has arrived since. */
+  /** True: a stream was lost, and no answer has arrived since. */
   #isReopened = false;
   #runs = 0;
 
@@ -94,7 +95,7 @@ export class Leases {
     });
   }
 
-  /** How many leases hold or want something. */
+  /** The number of leases that hold or want something. */
   get size(): number {
     return this.#active.size;
   }
@@ -107,7 +108,7 @@ export class Leases {
     return this.#isOpen;
   }
 
-  /** When waiting calls must be decided. Null: no call waits. */
+  /** When the first waiting call must be decided. Null: no call waits. */
   get endsAt(): number | null {
     return this.#waiting.endsAt;
   }
@@ -140,8 +141,8 @@ export class Leases {
   }
 
   /**
-   * A call wants to use the lease. Returns false if the memory budget has no space for one more; the lease is then not
-   * managed.
+   * Makes the lease active, because a call wants to use it. Returns false if the memory budget has no space for another
+   * lease; the lease is then not managed.
    */
   touch(lease: Lease, now: number): boolean {
     lease.touch(now);
@@ -162,7 +163,7 @@ export class Leases {
 
   /**
    * Returns whether the control plane appears to be down: there is no stream, or the stream was opened again and has
-   * not answered yet. A slow control plane still counts as present, and other processes may be asking it.
+   * not answered in time. A slow control plane does not count as down, because other processes may be using it.
    */
   get isGone(): boolean {
     return (!this.#isOpen && !this.#isNew) || (this.#isLate && this.#isReopened);
@@ -177,14 +178,14 @@ export class Leases {
   }
 
   /**
-   * Returns the asks to send now, at most `max`. The others come first the next time. The caller must send what it
-   * receives.
+   * Returns the requests to send now, at most `max`. The rest comes first in the next call. The caller must send all
+   * returned requests.
    */
   asks(now: number, max = Number.POSITIVE_INFINITY): readonly QuotaAsk[] {
     this.#waiting.begin(now);
     const revision = this.#revision;
-    // What was asked may still be answered, or is lost with its stream. More asks would only cause more grants that do
-    // not arrive here.
+    // Sends nothing while the ledger is late: more requests would only cause more grants that do not arrive here.
+    // Earlier requests may still be answered.
     if (revision === null || !this.#isOpen || this.#isLate) return [];
     const asks: QuotaAsk[] = [];
     for (const lease of this.#quiet.take(now)) {
@@ -210,8 +211,8 @@ export class Leases {
     const until = lease.hasNothingToAskUntil(now);
     if (until === null) return;
     this.#due.delete(lease);
-    // A lease that was stirred in the meantime already has a time. It is checked then, and becomes quiet again until
-    // later.
+    // A lease whose state has changed in the meantime may already have an earlier time. It is checked at that time, and
+    // then becomes quiet until the later time.
     if (lease.quietUntil !== null && lease.quietUntil <= until) return;
     this.#setQuiet(lease, until);
   }
@@ -251,7 +252,9 @@ export class Leases {
     this.#listener.onUrgent();
   }
 
-  /** Decides the calls that have waited long enough. Everything that has arrived must have been passed on before. */
+  /**
+   * Decides the calls that have waited long enough. All answers that have arrived must be passed on before this call.
+   */
   endWaits(now: number): void {
     this.#isLate = this.isSilent(now, this.#waitMs * lateShare);
     this.#waiting.end(now);
@@ -265,7 +268,7 @@ export class Leases {
     this.#listener.onUrgent();
   }
 
-  /** Waiting calls are decided by what is held. */
+  /** Notes that the stream is lost. Waiting calls are decided with the grants that are held. */
   lost(now: number): void {
     this.#isOpen = false;
     this.#isNew = false;
@@ -285,7 +288,7 @@ export class Leases {
     this.#listener.onUrgent();
   }
 
-  /** Gives back what is held, for a process that ends. */
+  /** Gives back the calls of all leases before the process ends. Returns the requests that must be sent for this. */
   release(now: number): readonly QuotaAsk[] {
     for (const lease of this.#active.values()) lease.release();
     return this.asks(now);
@@ -304,7 +307,8 @@ export class Leases {
 }
 
 /**
- * Returns the key whose runs add this counter. Null for a limit: the number of limits is bounded by subjects and rules.
+ * Returns the id of the key whose memory budget this counter uses. Null for a limit: the number of limits needs no
+ * budget, because it is bounded by subjects and rules.
  */
 const ownerOf = (counter: QuotaCounter): string | null => (counter.kind === 'run' ? (counter.of?.keyId ?? '') : null);
 

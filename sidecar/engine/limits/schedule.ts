@@ -16,14 +16,14 @@ export class Schedule<T> {
     else items.add(item);
   }
 
-  /** `at` is the time that the item was put for. */
+  /** `at`: the time that was passed to `put` for this item. */
   remove(item: T, at: number): void {
     const step = this.#stepOf(at);
     const items = this.#steps.get(step);
     if (items?.delete(item) === true && items.size === 0) this.#steps.delete(step);
   }
 
-  /** Returns each item whose time has been reached, once. */
+  /** Removes and returns the items whose time has been reached. */
   take(now: number): readonly T[] {
     const due: T[] = [];
     for (const [step, items] of this.#steps) {

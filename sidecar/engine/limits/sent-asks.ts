@@ -1,8 +1,10 @@
-// Keeps the asks of one lease that may still be answered, and the grants that answers have brought. Each grant is
-// accepted once. Its lifetime starts when its own ask was sent, whichever answer arrives first.
+// Keeps the requests (`QuotaAsk`) of one lease that may still be answered, and the grants that the answers have
+// brought. Each grant is accepted once. Its lifetime starts when its own request was sent, whichever answer arrives
+// first.
 //
-// States of an ask that wants something: sent → answered, or lost with its stream. Grants of runs do not expire, so a
-// lost ask of a run is sent again under its number. By this number the ledger knows what it has already granted for it.
+// States of a request for calls: sent → answered, or lost with its stream. Grants of runs do not expire, so a lost
+// request of a run is sent again with the same number. By this number the ledger knows what it has already granted for
+// the request.
 import { bounds } from '@tollgate/proto/contract';
 import type { Grant } from './grant.ts';
 
@@ -11,9 +13,9 @@ const keptMax = 64;
 interface SentAsk {
   readonly number: number;
   readonly at: number;
-  /** The limit that it named. */
+  /** The limit that was named in the request. */
   readonly max: number;
-  /** It wants something and was not answered. */
+  /** True: the request is for calls, and was not answered. */
   isUnanswered: boolean;
 }
 
@@ -29,23 +31,26 @@ export class SentAsks {
   #sent: SentAsk[] = [];
   #known: AcceptedGrant[] = [];
   #lost: readonly number[] = [];
-  /** The latest ask that wants something. */
+  /** The latest request for calls, as long as its answer is awaited. */
   #wanting: SentAsk | null = null;
 
   readonly #patienceMs: number;
 
-  /** `after`: no ask has this number or a lower one. `patienceMs`: how long to wait for an answer. */
+  /** `after`: all requests get higher numbers. `patienceMs`: how long to wait for an answer. */
   constructor(after: number, patienceMs: number) {
     this.#number = after;
     this.#patienceMs = patienceMs;
   }
 
-  /** Returns the number of the ask that is sent now, under this limit. */
+  /**
+   * Notes a request that is sent now, and returns its number. `max`: the limit that it names. `wants`: whether it is
+   * for calls.
+   */
   send(now: number, max: number, wants: boolean): number {
     const [lost, ...others] = this.#lost;
     const number = wants && lost !== undefined ? lost : (this.#number += 1);
     const ask = { number, at: now, max, isUnanswered: wants };
-    // `concat` allocates no space for more: most leases have one ask.
+    // `concat` allocates no spare memory. Most leases have only one request.
     this.#sent = this.#sent.filter((sent) => sent.number !== number).concat(ask);
     if (wants) {
       this.#lost = others;
@@ -54,12 +59,12 @@ export class SentAsks {
     return number;
   }
 
-  /** Some asks must be sent again. */
+  /** True: some requests must be sent again. */
   get hasLost(): boolean {
     return this.#lost.length > 0;
   }
 
-  /** Some asks want something and were not answered. */
+  /** True: some requests for calls were not answered. */
   get hasUnanswered(): boolean {
     return this.#sent.some(({ isUnanswered }) => isUnanswered);
   }
@@ -72,7 +77,7 @@ export class SentAsks {
     return this.#wanting !== null && now - this.#wanting.at < this.#patienceMs;
   }
 
-  /** Returns whether it is the ask that was waited for. */
+  /** Notes that a request is answered. Returns whether it is the request that was waited for. */
   isAnswered(number: number): boolean {
     const ask = this.sent(number);
     if (ask !== null) ask.isUnanswered = false;
@@ -87,14 +92,14 @@ export class SentAsks {
     return true;
   }
 
-  /** `again`: the asks are to be sent again. */
+  /** Notes that the stream of the requests is lost. `again`: unanswered requests must be sent again. */
   lost(again: boolean): void {
     this.#wanting = null;
     if (again) this.#lost = this.#sent.filter(({ isUnanswered }) => isUnanswered).map(({ number }) => number);
     else this.#answerAll();
   }
 
-  /** No ask is sent again. */
+  /** Gives up the unanswered requests: none of them is sent again. */
   abandon(): void {
     this.#lost = [];
     this.#answerAll();
@@ -105,8 +110,8 @@ export class SentAsks {
   }
 
   /**
-   * Removes asks and grants that are so old that no answer brings a live grant. Grants of runs live until they are
-   * settled.
+   * Removes requests and grants that are so old that no answer can bring a valid grant. `grantsEnd`: whether grants
+   * expire; grants of runs do not.
    */
   forget(now: number, grantsEnd: boolean): void {
     const isOld = (at: number): boolean => grantsEnd && now > at + 2 * bounds.leaseMs;

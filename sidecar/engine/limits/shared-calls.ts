@@ -1,6 +1,7 @@
-// Counts the calls of one run that other processes may serve too; together they may make `maxToolCalls` calls. If the
-// ledger cannot be reached, this process counts a run alone if no other process is known to serve it, unless the
-// workspace denies that. The used calls are reported as soon as the ledger can be reached.
+// Counts the calls of one run that other processes may serve too. Together, all processes may make `maxToolCalls`
+// calls. If the ledger cannot be reached, this process counts the run alone on two conditions: no other process is
+// known to serve the run, and the workspace permits it. The used calls are reported as soon as the ledger can be
+// reached.
 import type { LeasedCounter, SharedCalls, Undo } from '../decide/decision.ts';
 import type { Lease } from './lease.ts';
 import type { Leases, SharedRun } from './leases.ts';
@@ -8,10 +9,10 @@ import type { Leases, SharedRun } from './leases.ts';
 export class SharedRunCalls implements SharedCalls {
   readonly #leases: Leases;
   readonly #lease: Lease;
-  /** At the last check: only this process counts the calls of the run. */
+  /** The result of the last check: whether this process counts the calls of the run alone, without the ledger. */
   isAlone = false;
   #policy: object;
-  /** The call that was taken last was made while the control plane was away. */
+  /** True: the control plane was away when the last call was taken. */
   #isOwed = false;
 
   constructor(leases: Leases, run: SharedRun) {
@@ -31,7 +32,7 @@ export class SharedRunCalls implements SharedCalls {
     }
     this.#lease.limitTo(max);
     const isHeld = this.#lease.hasCapacity(now);
-    // Calls that cannot be reported now are kept until they can be.
+    // Calls that cannot be reported now are kept until they can be reported. This needs an active lease (`canTouch`).
     this.isAlone = !isHeld && mayCountAlone && this.#isKnownHereAlone(now) && this.#leases.isGone && this.#leases.canTouch(this.#lease);
     return isHeld || this.isAlone;
   }
@@ -60,12 +61,12 @@ export class SharedRunCalls implements SharedCalls {
     return !this.#lease.shared && !this.#lease.isFull(now);
   }
 
-  /** Nothing of it is held, and nothing is owed: the ledger knows all that the run has used. */
+  /** Returns whether the lease holds nothing and has nothing to report: the ledger knows all calls of the run. */
   isSettled(now: number): boolean {
     return this.#lease.isIdle(now);
   }
 
-  /** Gives back what it holds, for a run that is forgotten. */
+  /** Gives back the calls that are held, for a run that is forgotten. */
   release(): void {
     this.#lease.giveUp();
   }

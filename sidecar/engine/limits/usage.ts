@@ -1,5 +1,5 @@
-// Counts what one run has used of its caps, and what its subject has used of its limits. `decide` reads it, and
-// `record` receives the decisions.
+// Counts what one run has used of its caps, and what its subject has used of its limits. `decide` reads these counts.
+// `record` changes them after a decision.
 import {
   type Decision,
   type Full,
@@ -19,15 +19,15 @@ export interface RunUsage extends Usage {
   readonly shared: SharedRunCalls | null;
   /** Counts what the decision says must be counted. */
   record(decision: Decision, now: number): void;
-  /** For the decision that was recorded last, at `recordedAt`. It must be an allow. */
+  /** Returns the undo of the decision that was recorded last, at `recordedAt`. The decision must be an allow. */
   undoOf(decision: Decision, recordedAt: number): Undo;
   /** Tries a call again if its decision says that it may pass after a wait. */
   wait(awaits: readonly LeasedCounter[], now: number, until: number, retry: Retry): void;
   addRound(): void;
   addCost(cents: number): void;
-  /** Ends the run. The first reason is kept. */
+  /** Ends the run. If it has already ended, the first reason is kept. */
   end(reason: StopReason): void;
-  /** The cap that ended the run, after one did. */
+  /** The first reason that ended the run. Null: the run has not ended. */
   readonly stopped: StopReason | null;
 }
 
@@ -35,8 +35,8 @@ interface RunUsageConfig {
   readonly originSub: string;
   readonly startedAt: number;
   /**
-   * Present if a caller names the run, and may name it to other processes too. Absent: no other process knows of the
-   * run.
+   * Present if a caller names the run. The caller may then name the same run to other processes too. Absent: no other
+   * process knows of the run.
    */
   readonly shared?: SharedRun | null;
 }

@@ -1,20 +1,21 @@
-// Keeps the calls that wait because a lease has no calls left here, in order of arrival. Each is tried again when the
-// leases that it waits for may have changed, and a last time when its wait ends. A wait starts when its ask is sent, so
-// the delay of a busy process before that is not counted against the ledger. A call with its own deadline waits at most
-// until then, whatever it waits for.
+// Keeps the calls that wait because a lease has no calls left in this process, in order of arrival. Each call is tried
+// again when the leases that it waits for may have changed, and a last time when its wait ends. A wait starts when its
+// request to the ledger is sent, so an earlier delay of this process does not shorten it. A call with its own deadline
+// waits at most until that deadline.
 import type { LeasedCounter } from '../decide/decision.ts';
 
 /**
- * Tries the call again. Returns the leases that it still waits for (at the last try: waited for without success). Null:
- * it is decided without them.
+ * Tries the call again. Null: the call is decided, and no longer waits. Otherwise returns the leases that it still
+ * waits for. At the last try the call is always decided; it then returns the leases that the call waited for without
+ * success.
  */
 export type Retry = (isLast: boolean, now: number) => readonly LeasedCounter[] | null;
 
 interface Waiter {
   readonly cameAt: number;
-  /** Null: no ask was sent for it yet. */
+  /** When the wait began. Null: no request was sent for this call yet. */
   since: number | null;
-  /** It is decided by then. Infinite: the caller waits as long as needed. */
+  /** The call is decided by this time. Infinite: the caller waits as long as needed. */
   readonly until: number;
   readonly retry: Retry;
   awaits: readonly LeasedCounter[];
@@ -24,7 +25,7 @@ const waitingMax = 10_000;
 
 export class Waiting {
   readonly #waiters = new Set<Waiter>();
-  /** The waiters with their own deadline. */
+  /** The waiting calls with their own deadline. */
   readonly #hurried = new Set<Waiter>();
   readonly #fresh = new Set<Waiter>();
   readonly #queues = new Map<LeasedCounter, Set<Waiter>>();
@@ -37,7 +38,7 @@ export class Waiting {
     this.#onOver = onOver;
   }
 
-  /** Returns false if too many calls wait already; the call was then decided at once. */
+  /** Adds a call that waits. Returns false if too many calls wait already; the call was then decided at once. */
   add(awaits: readonly LeasedCounter[], now: number, until: number, retry: Retry): boolean {
     if (this.#waiters.size >= waitingMax) {
       this.#onOver(0, retry(true, now) !== null);
@@ -60,7 +61,7 @@ export class Waiting {
     return this.#waiters.size;
   }
 
-  /** When the first of them has waited long enough. Null: no call waits for an answer. */
+  /** When the first waiting call must be decided. Null: no call waits for an answer. */
   get endsAt(): number | null {
     let endsAt = Number.POSITIVE_INFINITY;
     for (const { since } of this.#waiters) {
@@ -71,13 +72,13 @@ export class Waiting {
     return endsAt === Number.POSITIVE_INFINITY ? null : endsAt;
   }
 
-  /** The asks for the calls that arrived are sent now. */
+  /** Starts the waits of the calls that arrived, because the requests for them are sent now. */
   begin(now: number): void {
     for (const waiter of this.#fresh) waiter.since = now;
     this.#fresh.clear();
   }
 
-  /** Retries the calls that wait for the lease, as long as `isWorthwhile` returns that a try is worthwhile. */
+  /** Retries the calls that wait for the lease, as long as `isWorthwhile` returns true. */
   retry(lease: LeasedCounter, now: number, isWorthwhile: () => boolean): void {
     for (const waiter of this.#queues.get(lease) ?? []) {
       if (!isWorthwhile()) return;
@@ -101,7 +102,7 @@ export class Waiting {
   #try(waiter: Waiter, isLast: boolean, now: number): void {
     const awaits = waiter.retry(isLast, now);
     if (awaits !== null && !isLast) {
-      // In the queues where it continues to wait, it keeps its position.
+      // The call keeps its position in the queues in which it continues to wait.
       this.#leave(waiter, (lease) => !awaits.includes(lease));
       waiter.awaits = awaits;
       this.#join(waiter);

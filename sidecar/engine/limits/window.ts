@@ -1,10 +1,11 @@
 // Counts calls in steps of one second. A call made in step c is charged through step c + seconds. Thus no window of
 // that many seconds, wherever it begins, holds more calls than the limit.
 //
-// States: `head` is the newest step seen, and `current` is its count. `counts` is a ring of the seconds + 1 steps that
-// end there, without the count of the head. `total` is the sum of all. When the head moves forward, its count is
-// written into the ring and the steps that left the window are cleared. Therefore a call within a step writes only to
-// this object. A step before the head is treated as the head.
+// States: `head` is the newest step seen, and `current` is its count. `counts` is a ring of the last seconds + 1 steps,
+// up to and including the head, but without the count of the head. `total` is the sum of all counts. When the head
+// moves forward, its count is written into the ring, and the steps that left the window are cleared. Therefore further
+// calls in the same step write only to this object, and not to the ring. A call in a step before the head is counted in
+// the head.
 
 /** Returns the step of a time in ms. */
 export const stepOf = (now: number): number => Math.floor(now / 1000);
@@ -17,13 +18,13 @@ export class Window {
   #current = 0;
   #total = 0;
 
-  /** `charged`: the counts of a window of another length. */
+  /** `charged`: the counts of an earlier window with another length. */
   constructor(seconds: number, charged: Charges = []) {
     this.#counts = new Uint32Array(seconds + 1);
     for (const [step, count] of charged) this.add(step, count);
   }
 
-  /** Returns the calls that are charged in this step. */
+  /** Returns the number of calls that are charged at this step: all calls in the window that ends there. */
   used(step: number): number {
     if (step > this.#head) this.#advance(step);
     return this.#total;
@@ -49,7 +50,7 @@ export class Window {
     if (max === 0) return null;
     let charged = this.used(stepOf(now));
     if (charged < max) return 0;
-    // Each call in a full window runs this, and a window may be a day long. Therefore nothing is allocated.
+    // Each call in a full window runs this loop, and a window may be a day long. Therefore nothing is allocated.
     for (let step = this.#first; step <= this.#head; step++) {
       charged -= this.#countOf(step);
       if (charged < max) return Math.max(0, (step + this.#counts.length) * 1000 - now);

@@ -10,11 +10,11 @@ export interface ChannelConfig {
   /** `host:port`. */
   readonly controlPlane: string;
   readonly key: string;
-  /** Plain text beyond loopback, if it is configured explicitly. */
+  /** True: plain text is used for all addresses, and not only for loopback. It must be configured explicitly. */
   readonly plaintext: boolean;
   /**
-   * The trusted authorities, and the certificate to present: TLS is then used for every address. Null: the two fields
-   * above decide.
+   * The trusted authorities, and the certificate to present: TLS is then used for every address. Null: `controlPlane`
+   * and `plaintext` determine whether TLS is used.
    */
   readonly linkCredentials: LinkCredentials | null;
 }
@@ -22,8 +22,8 @@ export interface ChannelConfig {
 export interface Channel {
   readonly address: string;
   /**
-   * Each result is for one channel only. Otherwise all channels that were given up while they waited for a certificate
-   * would connect at once when there is one.
+   * Returns new credentials for one channel. With shared credentials, all channels that were given up while they waited
+   * for a certificate would connect at once when it arrives.
    */
   credentials(): ChannelCredentials;
   readonly options: ChannelOptions;
@@ -37,13 +37,15 @@ export function createChannel({ controlPlane, key, plaintext, linkCredentials }:
     address: controlPlane,
     credentials: credentialsFor,
     options: {
-      // TLS does not accept an IP address as a server name. The address is still checked.
+      // TLS does not accept an IP address as a server name, so another name is sent. The certificate is still checked
+      // against the address.
       ...(linkCredentials !== null && isIP(host) !== 0 ? { 'grpc.ssl_target_name_override': 'localhost' } : {}),
       'grpc.max_receive_message_length': bounds.grpcMessageBytes,
       'grpc.max_send_message_length': bounds.grpcMessageBytes,
       'grpc.keepalive_time_ms': 20_000,
       'grpc.keepalive_timeout_ms': 10_000,
-      // The sidecar reconnects itself: one backoff with jitter, and not two combined.
+      // The sidecar has its own reconnect backoff with jitter. gRPC's backoff is short, so that the two are not
+      // combined.
       'grpc.initial_reconnect_backoff_ms': bounds.reconnectMs.first,
       'grpc.max_reconnect_backoff_ms': 1_000,
     },
@@ -65,7 +67,7 @@ function securedBy(linkCredentials: LinkCredentials, host: string): () => Channe
   return () => experimental.createCertificateProviderChannelCredentials(provider, linkCredentials.shows ? provider : null, verify);
 }
 
-/** Throws if it is not `host:port`. */
+/** Returns the host of an address. Throws if the address is not `host:port`. */
 export function hostOf(address: string): string {
   const parts = /^(?:\[([0-9a-fA-F:]+)\]|([^:\s]+)):(\d{1,5})$/.exec(address);
   const host = parts?.[1] ?? parts?.[2];
@@ -77,8 +79,8 @@ export function hostOf(address: string): string {
   return host;
 }
 
-// Adapts `LinkCredentials` to the interface of gRPC: it notifies of changes as long as a channel lives. A connection
-// uses the credentials that exist when it is made. If there are none yet, it waits for them.
+// Adapts `LinkCredentials` to the interface of gRPC, which is notified of changes as long as a channel lives. A
+// connection uses the credentials that exist when it is made. If there are none yet, the connection waits for them.
 
 type Provider = experimental.CertificateProvider;
 

@@ -16,7 +16,7 @@ const words: readonly (readonly [RegExp, string])[] = [
   ],
 ];
 
-/** Returns `problem` itself if there is nothing to add. */
+/** Returns the problem with an explanation. Returns `problem` itself if there is nothing to add. */
 export function explainLink(problem: string): string {
   const found = words.find(([pattern]) => pattern.test(problem));
   return found === undefined ? problem : `${found[1]} (${problem.replaceAll(/\s+/g, ' ').trim()})`;

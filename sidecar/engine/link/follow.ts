@@ -1,9 +1,11 @@
-// Follows the control plane's policy: one stream at a time, reopened with full jitter as long as the sidecar lives.
+// Receives the control plane's policy over one stream at a time. A lost stream is opened again, with full jitter, as
+// long as the sidecar lives.
 //
 // States: connecting → open (hello sent; snapshots and deltas are offered to the cell and answered with ack or nack) →
-// lost: it waits its backoff and connects again. When asked to move, it opens the next stream before it leaves this
-// one. Silence for `silenceMs` on an open stream counts as lost. A key that the control plane refuses is tried again at
-// the slowest pace, and the cell is notified: a sidecar without a valid key must not decide.
+// lost: it waits its backoff and connects again. If the control plane asks the sidecar to move, the next stream is
+// opened before this one is closed. An open stream without a message for `silenceMs` counts as lost. A key that the
+// control plane refuses is tried again at the slowest pace, and the cell is notified: a sidecar without a valid key
+// must not decide.
 import { type ClientDuplexStream, connectivityState, type ServiceError, status } from '@grpc/grpc-js';
 import { createPolicyClient, type Status, type SyncRequest, type SyncResponse__Output } from '@tollgate/proto';
 import { bounds, capabilities, type RevisionName, snapshotSchemaVersion } from '@tollgate/proto/contract';
@@ -19,14 +21,14 @@ export interface FollowDeps {
   readonly channel: Channel;
   readonly random: () => number;
   readonly log: { info(fields: object, message: string): void };
-  /** The held policy has changed. It may be written to disk. */
+  /** Called after the held policy has changed, so that it can be written to disk. */
   readonly onTaken: () => void;
   readonly readStatus: () => Status;
-  /** The control plane refuses this sidecar's key. */
+  /** Called when the control plane refuses this sidecar's key. */
   readonly onRefused: () => void;
-  /** The control plane answers again after an interruption. */
+  /** Called when the control plane answers again after an interruption. */
   readonly onOpen: () => void;
-  /** The control plane answered, or could not be reached. */
+  /** Called when the control plane answered, or could not be reached. */
   readonly onState: () => void;
 }
 
@@ -39,7 +41,9 @@ export interface FollowConfig {
 export interface Follower {
   /** Why there is no stream. Null while one is open. */
   readonly problem: string | null;
-  /** The control plane has reported which policy is current. A heartbeat alone does not confirm the held policy. */
+  /**
+   * True: the control plane has reported which policy is current. A heartbeat alone does not confirm the held policy.
+   */
   readonly told: boolean;
   close(): void;
 }
@@ -55,17 +59,17 @@ export function followPolicy(deps: FollowDeps, config: FollowConfig): Follower {
 
 class PolicyFollower implements Follower {
   readonly #backoff: Backoff;
-  // If no control plane answers, there is no load to avoid. With this backoff a control plane that returns is found
-  // within a second.
+  // The backoff while no control plane answers. Frequent attempts cause no load then, and a control plane that returns
+  // is found within a second.
   readonly #redial: Backoff;
   #isConnected = (): boolean => false;
-  // Attempts in a row without an answer. They are logged at increasing intervals.
+  // The number of attempts in a row without an answer. Only attempts 1, 2, 4, 8 and so on are logged.
   #unanswered = 0;
   #closed = false;
   #problem: string | null = 'not connected yet';
   #told = false;
   #stream: PolicyStream | null = null;
-  // The stream that is closed after the next one has answered.
+  // The old stream during a move. It is closed after the next one has answered.
   #leaving: PolicyStream | null = null;
   #timer: NodeJS.Timeout | null = null;
   readonly #deps: FollowDeps;
@@ -109,7 +113,7 @@ class PolicyFollower implements Follower {
     const before = this.#leaving;
     this.#leaving = null;
     if (before !== null && !refusedKey && !this.#closed) {
-      // The move failed: the old stream is still good.
+      // The move failed, so the old stream is used again. It is still open.
       this.#stream = before;
       return this.#watch(before);
     }
@@ -125,7 +129,7 @@ class PolicyFollower implements Follower {
       this.#cell.refuse(this.#problem);
       this.#deps.onRefused();
     }
-    // A message that cannot be read now will not be readable soon.
+    // Waits long after a message that cannot be read: it will not be readable soon.
     const answered = this.#isConnected();
     const waitMs =
       refusedKey || unreadable ? barredMs(this.#deps.random, bounds.reconnectMs.max) : (answered ? this.#backoff : this.#redial).next();
@@ -135,7 +139,8 @@ class PolicyFollower implements Follower {
     this.#deps.onState();
   }
 
-  // While a policy is being sent nothing else arrives, and over a slow line that may take long.
+  // Starts the timer after which the stream counts as lost. `awaits`: a policy is being sent. Nothing else arrives in
+  // the meantime, and over a slow line it may take long.
   #watch(opened: PolicyStream, awaits = false): void {
     if (this.#timer !== null) clearTimeout(this.#timer);
     const patienceMs = awaits ? bounds.answerMs : silenceMs;
@@ -201,7 +206,7 @@ class PolicyFollower implements Follower {
 
 const isPowerOfTwo = (n: number): boolean => (n & (n - 1)) === 0;
 
-/** A message that is not valid, or larger than the limit. */
+/** Returns whether the error is about a message that is not valid, or larger than the limit. */
 const isUnreadable = ({ code, details }: ServiceError): boolean =>
   (code === status.INTERNAL && details.startsWith('Response message parsing error')) ||
   (code === status.RESOURCE_EXHAUSTED && details.startsWith('Received message'));
@@ -261,7 +266,7 @@ const answerTo = (revision: RevisionName | null, offered: OfferResult): SyncRequ
 // Reports the status of a sidecar for operators: at once on an accepted stream, then whenever it has changed, but at
 // most once every `bounds.statusMs`.
 
-/** Reports until the returned function is called. */
+/** Reports the status until the returned function is called. */
 function reportStatus(read: () => Status, write: (request: SyncRequest) => void): () => void {
   let told = '';
   const tell = (): void => {

@@ -1,8 +1,8 @@
-// Maintains the leases of one process: it sends the asks that are due, at once if a call waits, otherwise every
-// `tickMs`, and passes the ledger's answers to the leases. A sidecar uses it over a stream, and a control plane uses it
-// within the process for its own runs.
+// Maintains the leases of one process: it sends the requests (`QuotaAsk`) that are due, and passes the ledger's answers
+// to the leases. Requests are sent at once if a call waits, otherwise every `tickMs`. A sidecar uses this over a
+// stream. A control plane uses it within the process, for its own runs.
 //
-// States of the link: closed → opening → open (asks are sent) → lost: it waits its backoff and opens again. A link
+// States of the link: closed → opening → open (requests are sent) → lost: it waits its backoff and opens again. A link
 // without any answer for `silenceMs` counts as lost. Between ticks nothing runs, and without leases there are no ticks.
 import { bounds, type OnRecall, type QuotaAnswer, type QuotaAsk, type QuotaLink } from '@tollgate/proto/contract';
 import { type Backoff, barredMs, createBackoff } from '../../base/backoff.ts';
@@ -10,9 +10,9 @@ import type { Clock, Timer } from '../../base/clock.ts';
 import { Leases } from '../limits/leases.ts';
 
 interface QuotaHearing {
-  /** Asks will be answered. */
+  /** Called when the link is open: requests will be answered. */
   readonly opened: () => void;
-  /** `barred`: the ledger answers but refuses this process, so the retry is slow. */
+  /** Called when the link is lost. `barred`: the ledger answers but refuses this process, so the retry is slow. */
   readonly lost: (problem: string, barred: boolean) => void;
   readonly recalled: OnRecall;
 }
@@ -27,22 +27,22 @@ export interface LeaseKeeperDeps {
   readonly soon: (run: () => void) => void;
   readonly open: OpenQuota;
   readonly log: { info(fields: object, message: string): void };
-  /** How long a call waits for a lease that has no calls left here. Absent: `bounds.leaseWaitMs`. */
+  /** How long a call waits for a lease that has no calls left in this process. Absent: `bounds.leaseWaitMs`. */
   readonly waitMs?: number;
 }
 
 export interface LeaseStatus {
   readonly link: 'open' | 'lost';
-  /** Why it was lost the last time. */
+  /** Why the link was lost the last time. Null: it is open, or was never lost. */
   readonly problem: string | null;
-  /** Counters that are leased now. */
+  /** The number of counters that are leased now. */
   readonly counters: number;
-  /** Calls that wait now, and all waits since the start. */
+  /** The number of calls that wait now, and the number of all waits since the start. */
   readonly waiting: number;
   readonly waits: number;
-  /** Calls denied because a lease had no calls left here. */
+  /** The number of calls that were denied because a lease had no calls left in this process. */
   readonly dryDenials: number;
-  /** Calls that were granted, and those of them that were made, since the start. */
+  /** The number of calls that were granted since the start, and how many of them were made. */
   readonly granted: number;
   readonly used: number;
 }
@@ -50,28 +50,31 @@ export interface LeaseStatus {
 export interface LeaseKeeper {
   readonly leases: Leases;
   status(): LeaseStatus;
-  /** The listener receives the ms of each wait. */
+  /** Adds a listener that receives the ms of each wait. */
   onWaited(listener: (ms: number) => void): void;
-  /** The control plane answers on another stream: do not wait for the backoff to end. */
+  /**
+   * Connects at once if the link is lost, and does not wait for the backoff to end: the control plane answers on
+   * another stream.
+   */
   retryNow(): void;
-  /** Gives back what is held, and waits for the answer until the deadline. */
+  /** Gives back the calls that are held, and waits at most `deadlineMs` for the answer. */
   close(deadlineMs: number): Promise<void>;
 }
 
 const tickMs = 50;
 /**
- * While a message is unanswered, the next one waits this long for more asks: each message is a transaction, and they
- * are answered one by one.
+ * While a message is unanswered, the next message waits this long, to collect more requests. Each message is a
+ * transaction, and messages are answered one by one.
  */
 const gatherMs = 10;
 const silenceMs = 3_000;
-/** The maximum number of unanswered asks. A ledger that cannot keep up is not asked for more. */
+/** The maximum number of unanswered requests. A ledger that cannot keep up gets no more requests. */
 const unansweredMax = 2 * bounds.leaseAsks;
-/** The maximum size of a message: half of what a control plane reads. */
+/** The maximum size of a message in bytes: half of what a control plane accepts. */
 const messageBytes = 1_048_576;
 /**
- * Each answer may decide waiting calls, which are answered then. This limit prevents a lease with many calls from
- * blocking the process for all others.
+ * The number of answers that are processed at a time. Each answer may decide waiting calls. Without this limit, a
+ * message about many calls would block the process for all others.
  */
 const heardAtOnce = 8;
 
@@ -94,7 +97,7 @@ class LinkedLeases implements LeaseKeeper {
   #inFlight = 0;
   #unanswered = 0;
   #sentAt = Number.NEGATIVE_INFINITY;
-  /** More asks may be ready when the earlier message is answered. */
+  /** True: the next message is delayed, because more requests may be ready when the earlier message is answered. */
   #isGathering = false;
   #openingSince: number;
   #onSettled = (): void => {};
@@ -191,7 +194,7 @@ class LinkedLeases implements LeaseKeeper {
     const now = this.#clock.now();
     this.leases.endWaits(now);
     if (this.leases.isSilent(now, this.#silentMs)) this.#lose('the control plane did not answer', false);
-    // A connection may take any time, but calls do not wait for it.
+    // A connection attempt may take any time, but calls wait at most `#waitMs` for it.
     if (!this.leases.isOpen && now - this.#openingSince > this.#waitMs) this.leases.lost(now);
     this.#isGathering = this.#inFlight > 0 && now - this.#sentAt < gatherMs;
     if (!this.#isGathering && this.#unanswered < unansweredMax) this.#send(this.leases.asks(now, unansweredMax - this.#unanswered), now);
@@ -262,7 +265,7 @@ class LinkedLeases implements LeaseKeeper {
   }
 }
 
-/** Splits the asks into as many messages as needed. */
+/** Splits the requests into as many messages as needed. */
 function messagesOf(asks: readonly QuotaAsk[]): readonly (readonly QuotaAsk[])[] {
   const messages: QuotaAsk[][] = [];
   let bytes = 0;
@@ -280,7 +283,7 @@ function messagesOf(asks: readonly QuotaAsk[]): readonly (readonly QuotaAsk[])[]
   return messages;
 }
 
-/** Returns an upper bound of the size in bytes. */
+/** Returns an upper bound of a request's size in bytes. */
 function wireBytesOf({ counter, settled }: QuotaAsk): number {
   const names =
     counter.kind === 'limit'

@@ -1,6 +1,6 @@
-// Gives each stream its own connection: a new connection may reach another control plane. A connection attempt is
-// limited to `connectMs`: if no packet reaches an address any more, such as that of a removed pod, the kernel gives up
-// only minutes later. Until then gRPC fails every call over that connection, even if a control plane serves again.
+// Gives each stream its own connection, because a new connection may reach another control plane. A connection attempt
+// is limited to `connectMs`. If no packet reaches an address any more, such as that of a removed pod, the kernel gives
+// up only minutes later. Until then gRPC fails every call over that connection, even if a control plane serves again.
 import { type ChannelOptions, type Client, type ClientDuplexStream, connectivityState, status } from '@grpc/grpc-js';
 import type { Channel } from './channel.ts';
 

@@ -1,5 +1,5 @@
-// Connects to the ledger over gRPC with one stream, whose messages are answered one by one, in order. It is open after
-// the control plane has accepted the greeting.
+// Connects to the ledger over gRPC with one stream. Its messages are answered one by one, in order. The stream is open
+// after the control plane has accepted its `hello`.
 import { type ServiceError, status } from '@grpc/grpc-js';
 import {
   type Answer__Output,
@@ -25,7 +25,10 @@ interface PendingAsk {
   readonly fail: (error: Error) => void;
 }
 
-/** A control plane that stops in order cancels open streams. Another one can answer at once. */
+/**
+ * The errors after which another control plane can answer at once. A control plane that stops normally cancels its open
+ * streams.
+ */
 const passing: readonly status[] = [status.UNAVAILABLE, status.CANCELLED];
 
 export const openQuotaStream =
@@ -84,7 +87,7 @@ const askOf = ({ counter, settled, max, made, ...ask }: QuotaAsk): Message => ({
   settled: settled.map(({ grantId, used }) => ({ grantId, used: [...used] })),
 });
 
-/** An answer that cannot be read is skipped: its ask is sent again. */
+/** Converts the answers. An answer that cannot be read is skipped: its request is sent again. */
 const answersFrom = (answers: NonNullable<LeaseResponse__Output['answers']>): readonly QuotaAnswer[] =>
   answers.answers.flatMap((answer) => {
     const counter = counterFrom(answer.counter);

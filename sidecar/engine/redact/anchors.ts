@@ -9,7 +9,7 @@ export interface Anchors {
   scan(text: string, visit: (detector: number, at: number, end: number) => void): void;
 }
 
-/** An anchor that ends at a state: the position of its detector and its length. */
+/** An anchor that ends at a state of the automaton: the position of its detector and its length. */
 interface Ending {
   readonly detector: number;
   readonly length: number;
@@ -42,14 +42,17 @@ export function buildAnchors(detectors: readonly { readonly anchors: readonly st
 
 const isDigit = (code: number): boolean => code >= 48 && code <= 57;
 
-/** Returns where the run of digits that begins at `at` ends. */
+/** Returns the end of the run of digits that begins at `at`. */
 function runEnd(text: string, at: number): number {
   let end = at + 1;
   while (end < text.length && isDigit(text.charCodeAt(end))) end += 1;
   return end;
 }
 
-/** Characters that no anchor contains form one class, 0. A letter and its capital share a class. */
+/**
+ * Assigns a class to each character. Characters that no anchor contains form one class, 0. A letter and its capital
+ * share a class.
+ */
 function classesOf(words: readonly string[]): { readonly classes: Uint16Array; readonly width: number } {
   const classes = new Uint16Array(65_536);
   let width = 1;
@@ -58,7 +61,7 @@ function classesOf(words: readonly string[]): { readonly classes: Uint16Array; r
     if (classes[code] !== 0) continue;
     classes[code] = width;
     const capital = character.toUpperCase();
-    // `I` is excluded, because it is the capital of `ı` too.
+    // This excludes `ı`, because its capital `I` belongs to `i`.
     if (capital.length === 1 && capital.toLowerCase() === character) classes[capital.charCodeAt(0)] = width;
     width += 1;
   }
@@ -66,9 +69,9 @@ function classesOf(words: readonly string[]): { readonly classes: Uint16Array; r
 }
 
 interface Trie {
-  /** By character class. */
+  /** The child nodes, by character class. */
   readonly children: Map<number, Trie>;
-  /** Every anchor that ends here, including shorter ones. */
+  /** Every anchor that ends at this node, including shorter ones. */
   ended: readonly Ending[];
   state: number;
   /** The node at which matching continues after a mismatch. */
@@ -76,9 +79,9 @@ interface Trie {
 }
 
 /**
- * The table has a row for each state and an entry for each class: the next state times two, plus one if an anchor ends
- * there. States are numbered by their depth, because a text is nearly always at a shallow state: entries that are often
- * read are close together in memory.
+ * Builds the table of the automaton. It has a row for each state and a value for each class: the number of the next
+ * state times two, plus one if an anchor ends at that state. States are numbered by their depth. A scan is nearly
+ * always at a shallow state, so the values that are read often are close together in memory.
  */
 function automatonOf(
   keywords: readonly { readonly word: string; readonly detector: number }[],
@@ -90,7 +93,7 @@ function automatonOf(
   if (states.length > 32_767) throw new RangeError('the anchors of all detectors together are too long');
   const next = new Uint16Array(states.length * width);
   for (const node of states) {
-    // The row of the fallback was written before, because the fallback is shallower.
+    // The row of the fallback is already written, because the fallback is shallower.
     if (node.fallback !== null) next.copyWithin(node.state * width, node.fallback.state * width, (node.fallback.state + 1) * width);
     for (const [of, child] of node.children) next[node.state * width + of] = child.state * 2 + (child.ended.length > 0 ? 1 : 0);
   }
@@ -114,7 +117,7 @@ function trieOf(keywords: readonly { readonly word: string; readonly detector: n
 
 const emptyTrie = (): Trie => ({ children: new Map(), ended: [], state: 0, fallback: null });
 
-/** Returns all nodes, breadth first, numbered and linked. */
+/** Numbers all nodes breadth first, sets their fallbacks, and returns them. */
 function numbered(root: Trie): readonly Trie[] {
   const states = [root];
   for (const node of states) {

@@ -9,18 +9,18 @@ export const isDigit = (code: number): boolean => code >= 48 && code <= 57;
 const isLetter = (code: number): boolean => (code >= 65 && code <= 90) || (code >= 97 && code <= 122);
 export const isHex = (code: number): boolean => isDigit(code) || (code >= 65 && code <= 70) || (code >= 97 && code <= 102);
 
-/** ASCII letters and digits. */
+/** Returns whether the code is an ASCII letter or digit. */
 export const isWordCode = (code: number): boolean => isDigit(code) || isLetter(code);
 
-/** Returns whether the text at `at` does not continue a word of ASCII letters and digits. */
+/** Returns whether a word of ASCII letters and digits may begin at `at`: no such word continues there. */
 export const startsWord = (text: string, at: number): boolean => at <= 0 || !isWordCode(text.charCodeAt(at - 1)) || endsEscape(text, at);
 
-/** The same check for the text that ends before `end`. */
+/** Returns whether a word that ends before `end` is complete: no ASCII letter or digit follows. */
 export const endsWord = (text: string, end: number): boolean => end >= text.length || !isWordCode(text.charCodeAt(end));
 
 /**
- * Returns where the word begins in a run of letters and digits from `start` to `end`: after an escape that directly
- * precedes it.
+ * Returns where the word begins in the letters and digits from `start` to `end`. If an escape ends within them, the
+ * word begins after it.
  */
 export function wordStart(text: string, start: number, end: number): number {
   const before = text.charAt(start - 1);
@@ -29,14 +29,14 @@ export function wordStart(text: string, start: number, end: number): number {
   return start;
 }
 
-// The characters before the letters and digits of an escape.
+// The characters that may precede the letters and digits of an escape.
 const opensEscape = '\\%=[;\u001b';
 // The maximum length of an escape's letters and digits: `u0041`, `31m`.
 const escapeLengthMax = 5;
 
 /**
- * Returns whether an escape ends before `at`: `\n`, `\x1b`, `\u0041`, `%3D`, `%253D`, the `=3D` of mails, or the colour
- * of a terminal.
+ * Returns whether an escape ends before `at`: `\n`, `\x1b`, `\u0041`, `%3D`, `%253D`, the `=3D` of mails, or a colour
+ * code of a terminal.
  */
 export function endsEscape(text: string, at: number): boolean {
   const last = text.charCodeAt(at - 1);
@@ -52,7 +52,10 @@ export function endsEscape(text: string, at: number): boolean {
   return text.charCodeAt(at - 5) === 117 && text.charCodeAt(at - 6) === backslash && isHex(third) && isHex(text.charCodeAt(at - 4));
 }
 
-/** `[31m` after an escape character, either the character itself or in written form. */
+/**
+ * Returns whether a colour code such as `[31m` ends before `at`. It follows an escape character, either the character
+ * itself or its written form.
+ */
 function isTerminalColour(text: string, at: number): boolean {
   let start = at - 2;
   while (start > at - 12 && (isDigit(text.charCodeAt(start)) || text[start] === ';')) start -= 1;

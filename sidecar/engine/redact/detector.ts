@@ -12,13 +12,14 @@ export interface Detector {
    */
   readonly anchors: readonly string[] | 'digits';
   /**
-   * The maximum number of characters from the start of an anchor that it reads. This bounds its time, and what a stream
-   * holds back.
+   * The maximum number of characters that the detector reads before and after the start of an anchor. This bounds the
+   * time of the detector, and the length of the text that a stream holds back.
    */
   readonly reach: { readonly before: number; readonly after: number };
   /**
-   * How far after the anchor or its last finding it may find more of the same kind, if that is further than its reach:
-   * for the columns of a table. In a stream, it follows only the text that is held back for its reach.
+   * The maximum distance after the anchor, or after the last finding, at which more findings of the same kind may
+   * follow. Present only if it is larger than `reach`, for columns of a table. In a stream, the detector follows only
+   * within the text that is held back for `reach`.
    */
   readonly follows?: number;
   /**

@@ -11,7 +11,10 @@ import { candidateCost, type Work } from './work.ts';
 
 export interface Finding extends Span {
   readonly kind: string;
-  /** The detector's position in the list. If two find the same text, the first one gives its kind. */
+  /**
+   * The detector's position in the list. If two detectors find the same text, the finding has the kind of the first
+   * one.
+   */
   readonly rank: number;
 }
 
@@ -22,7 +25,7 @@ export interface KnownValues {
 
 export const nothingKnown: KnownValues = { in: () => [] };
 
-/** Matches whole values only: `MERIDIAN` is not found in `MERIDIANS`. */
+/** Returns a search for known values. It matches whole values only: `MERIDIAN` is not found in `MERIDIANS`. */
 export function knownOf(kinds: ReadonlyMap<string, string>): KnownValues {
   if (kinds.size === 0) return nothingKnown;
   return {
@@ -40,13 +43,13 @@ export function knownOf(kinds: ReadonlyMap<string, string>): KnownValues {
 
 export interface Finder {
   /**
-   * Returns the findings from `from` on. The text before `from` is context. They are in order and do not overlap.
+   * Returns the findings from `from` on, in order and without overlaps. The text before `from` is only context.
    * `known`: values that were found in other places of the same payload.
    */
   find(text: string, from: number, known: KnownValues, work: Work): readonly Finding[];
   /**
-   * Returns where the first finding could begin that more text might still complete or change. If there is no such
-   * finding: the length of the text.
+   * Returns the position before which findings are final. More text could still complete or change a finding that
+   * begins at this position or later.
    */
   settled(text: string): number;
   /** Returns whether the workspace keeps this value unchanged. */
@@ -72,8 +75,8 @@ export function createFinder(
 
   const candidates = (text: string, known: KnownValues, work: Work): readonly Finding[] => {
     let all: Finding[] | null = null;
-    // For each detector, the end of its last finding: it is not called again before that position. The list is created
-    // late, because most texts contain no finding.
+    // For each detector, the end of its last finding. The detector is not called again before that position. The list
+    // is created late, because most texts contain no finding.
     let covered: number[] | null = null;
     let asked = 0;
     const add = (kind: string, rank: number, start: number, end: number): void => {
@@ -119,8 +122,8 @@ export function createFinder(
 }
 
 /**
- * A mark is not a finding. A finding that overlaps a mark at one end is cut there. A finding that continues on both
- * sides of a mark keeps it.
+ * Removes marks from findings, because a mark is not a finding. A finding that overlaps a mark at one end is cut there.
+ * A finding that continues on both sides of a mark keeps the mark.
  */
 function outsideMarks(found: readonly Finding[], marks: readonly Span[]): readonly Finding[] {
   if (marks.length === 0) return found;

@@ -1,4 +1,4 @@
-// Exports what the doors, runs and the control plane use of redaction.
+// Exports the parts of redaction that the doors, the runs and the control plane use.
 export { createNumbers, type Numbers } from './marks.ts';
 export { createRedactor, type PlacedFinding, type Redaction, type Redactor } from './redactor.ts';
 export { redactorFor } from './redactor-for.ts';

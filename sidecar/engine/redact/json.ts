@@ -3,46 +3,58 @@
 import { childPath, isBlank, scalarEnd, stringEnd } from '@tollgate/proto/contract';
 
 export interface Leaf {
-  /** Decoded. */
+  /** The text of the leaf, without quotes and escapes. */
   readonly text: string;
-  /** The key whose value it is, also for an item of a list. For `{"name": …, "value": …}` it is the value of `name`. */
+  /**
+   * The key of the leaf. For an item of a list: the key of the list. For `{"name": …, "value": …}`: the value of
+   * `name`.
+   */
   readonly name: string;
-  /** The name of the value that holds its object: `password` for `{"password": {"old": …}}`. */
+  /** The key whose value is the object that contains the leaf: `password` for `{"password": {"old": …}}`. */
   readonly outer: string;
   /**
-   * For a bare number or value: the type that its object states, for example `phone` of `{"type": "phone", "number":
-   * …}`. Empty if there is none.
+   * For a leaf with a general key such as `number` or `value`: the type that its object states, for example `phone` of
+   * `{"type": "phone", "number": …}`. Empty if there is none.
    */
   readonly sort: string;
   readonly isKey: boolean;
-  /** Its path, with rewritten keys. The path of a key is that of its object. */
+  /** Returns the path of the leaf, with rewritten keys. For a key: the path of its object. */
   readonly path: () => string;
 }
 
-/** Returns what a leaf becomes. The same text means that it is kept. */
+/** Returns the new text of a leaf. If it equals the old text, the leaf is not changed. */
 export type Rewrite = (leaf: Leaf) => string;
 
-// A path is for people: for a very deep value, or one under a very long key, only the beginning is shown.
+// A path is for people. For a very deep value or a very long key, only the beginning of the path is shown.
 const stepsMax = 24;
 const stepLengthMax = 80;
 const pathLengthMax = 2_000;
 
 interface Frame {
   readonly isObject: boolean;
-  /** The key before a list, or the last key of this object. */
+  /** For an object: its last key. For a list: the key before the list. */
   name: string;
-  /** The last key as rewritten. For a list: the number of items before. */
+  /** For an object: its last key, as rewritten. For a list: the number of items before the current one. */
   step: string | number;
   expectsKey: boolean;
-  /** The name that the object gives its `value`. For a list: the option that its last item was. */
+  /**
+   * For an object: the name that it gives to its `value`. For a list: its last item, if that was an option such as
+   * `--password`.
+   */
   label: string;
-  /** The type that its object states. */
+  /** The type that this object states. */
   sort: string;
-  /** Rewritten keys that another key could equal, each with the last number that was appended to it. */
+  /**
+   * Rewritten keys that a later key of this object could equal. Each is stored with the last number that was appended
+   * to make another key different.
+   */
   taken: Map<string, number> | null;
 }
 
-/** `text` must be JSON: see `isJson`. `around` is the leaf that contains it, which provides a name and a path. */
+/**
+ * Returns `text` with its strings and numbers rewritten. `text` must be JSON: see `isJson`. `around` is the leaf that
+ * contains `text`, and provides a name and a path.
+ */
 export const rewriteStrings = (text: string, around: Pick<Leaf, 'name' | 'path'>, rewrite: Rewrite): string =>
   new Rewriting(text, around, rewrite).run();
 
@@ -53,9 +65,9 @@ class Rewriting {
   readonly rewrite: Rewrite;
   readonly frames: Frame[] = [];
   result = '';
-  /** `result` has what stands before this place. */
+  /** The position in `text` up to which `result` contains the rewritten text. */
   copied = 0;
-  /** The next backslash; -1: there is no further one; -2: it was not looked for. */
+  /** The position of the next backslash. -1: there is no further backslash. -2: it was not searched yet. */
   backslash = -2;
   // The path of a key is that of its object, because the rewritten key is not known yet.
   readonly keyPath = (): string => this.pathOf(this.frames.length - 1);
@@ -85,7 +97,7 @@ class Rewriting {
     return this.copied === 0 ? text : this.result + text.slice(this.copied);
   }
 
-  /** Returns the end of the string that begins there. */
+  /** Reads the string that begins at `at`, and returns its end. */
   string(at: number): number {
     const { text } = this;
     const end = stringEnd(text, at);
@@ -99,7 +111,7 @@ class Rewriting {
     return end;
   }
 
-  /** Returns the end of the number that begins there. */
+  /** Reads the number that begins at `at`, and returns its end. */
   number(at: number): number {
     const end = scalarEnd(this.text, at);
     this.leaf(at, end, this.text.slice(at, end));
@@ -155,14 +167,13 @@ const newFrame = (isObject: boolean, name: string, step: string | number): Frame
   taken: null,
 });
 
-/** A comma was read: a key, or the next item of a list, follows. */
+/** Notes that a comma was read: a key, or the next item of a list, follows. */
 function beginItem(frame: Frame | undefined): void {
   if (frame?.isObject === true) frame.expectsKey = true;
   else if (frame !== undefined && typeof frame.step === 'number') frame.step += 1;
 }
 
-// Names of fields that label the value in the same object, the most reliable first. A later one is used only if no
-// earlier one exists.
+// Names of fields that label the value in the same object. `id` never replaces a label from another field.
 const labelNames = new Set([
   'name',
   'key',
@@ -178,30 +189,31 @@ const labelNames = new Set([
   'question',
   'q',
   'id',
-  // Used by programs that control a browser: the place where a value is typed.
+  // The following names are used by programs that control a browser. They say where a value is typed.
   'selector',
   'locator',
   'xpath',
   'element',
 ]);
 const valueNames = new Set(['value', 'parametervalue', 'given', 'answer', 'a', 'text', 'content', 'default', 'val', 'stringvalue']);
-// Names of a number whose type another field of the object states.
+// Names of fields that contain a number. Another field of the object states the type of the number.
 const numberNames = new Set(
   'number no num nr numero número nummer numer deger değer valor valeur wert wartość identyfikator identifier display'.split(' '),
 );
 const sorts = 'type kind tip tipo typ tür rodzaj art idtype id_type doctype documenttype document_type tipodocumento system scheme';
 const sortNames = new Set(sorts.split(' '));
 const sortLengthMax = 32;
-// Shorter numbers are counts. Numbers without quotes must be longer.
+// Shorter numbers are only counts. A number without quotes must be longer than one in quotes.
 const quotedLengthMin = 7;
 const bareLengthMin = 9;
 const namesLengthMax = 14;
 const holds = (names: ReadonlySet<string>, name: string): boolean => name.length <= namesLengthMax && names.has(name.toLowerCase());
 
-// Used if an object is the only content of a key, as in Terraform's outputs and DynamoDB's items.
+// A value with one of these keys gets the key of its object as its name, if the object has no label. Terraform's
+// outputs and DynamoDB's items have this form.
 const onlyValueNames = new Set(['value', 'Value', 'default', 'stringValue', 'S']);
 
-/** Returns the name of the next leaf. In a list of arguments, this is the option before it. */
+/** Returns the name of the leaf that ends at `end`. In a list of arguments, this is the option before the leaf. */
 function nameIn(frame: Frame, around: string, text: string, end: number): string {
   if (frame.label !== '' && (!frame.isObject || holds(valueNames, frame.name))) return frame.label;
   if (frame.isObject && holds(valueNames, frame.name)) {
@@ -212,7 +224,7 @@ function nameIn(frame: Frame, around: string, text: string, end: number): string
   return frame.isObject && around !== '' && onlyValueNames.has(frame.name) ? around : frame.name;
 }
 
-// Keys may come in any order. In canonical JSON they are sorted.
+// Finds a label that follows its value. Keys may come in any order, and in canonical JSON they are sorted.
 const labelBehind = new RegExp(`[^{}[\\]]{0,160}?"(?:${[...labelNames].join('|')})"\\s{0,4}:\\s{0,4}"([^"\\\\]{1,120})"`, 'iy');
 
 const sortBehind = new RegExp(
@@ -221,8 +233,8 @@ const sortBehind = new RegExp(
 );
 
 /**
- * Returns the type of the leaf that ends at `end`: stated before it, or after it in the same object, or by the key of
- * the object.
+ * Returns the type of the leaf that ends at `end`. The type is stated before or after the leaf in the same object, or
+ * it is the key of the object.
  */
 function sortIn(frame: Frame, around: string, text: string, end: number, leaf: string): string {
   const lengthMin = text[end - 1] === '"' ? quotedLengthMin : bareLengthMin;
@@ -238,19 +250,22 @@ function noteLabel(frame: Frame, text: string): void {
   else if (holds(labelNames, frame.name) && (frame.label === '' || frame.name.toLowerCase() !== 'id')) frame.label = withoutPart(text);
 }
 
-/** Removes the type from labels of page elements: `Password textbox`. */
+/** Removes the type of a page element from its label: `Password textbox` becomes `Password`. */
 const withoutPart = (label: string): string => label.slice(0, 200).replace(/[ _-](?:text ?box|field|input|box)$/i, '');
 
 const isOption = (text: string): boolean => text.length < 64 && /^--?[A-Za-z][\w-]*$/.test(text);
 
-/** If two keys of an object are rewritten to the same text, they remain two keys. */
+/**
+ * Returns a key that no other key of the object equals. If two keys are rewritten to the same text, a number is
+ * appended to the second one.
+ */
 function freeKey(frame: Frame, key: string): string {
   if (!key.includes('[redacted:')) return key;
   frame.taken ??= new Map();
   let number = frame.taken.get(key) ?? 1;
   let free = key;
-  // Starts from the number where the last key of this name ended. Thus each key needs about one try, however many there
-  // are.
+  // Starts from the last number that was appended to this key. Thus even for many equal keys, each one needs about one
+  // try.
   while (frame.taken.has(free)) free = `${key}#${++number}`;
   frame.taken.set(key, number);
   if (free !== key) frame.taken.set(free, 1);
@@ -265,7 +280,7 @@ export function isJson(text: string): boolean {
   let last = text.length - 1;
   while (isBlank(text.charCodeAt(first))) first += 1;
   while (last > first && isBlank(text.charCodeAt(last))) last -= 1;
-  // Most texts that are not JSON are rejected without reading all of them.
+  // Most texts that are not JSON are rejected here, before all of the text is read.
   if (last <= first || closings.get(text.charCodeAt(first)) !== text.charCodeAt(last) || text.startsWith('[redacted:', first)) return false;
   try {
     JSON.parse(text);

@@ -1,5 +1,5 @@
-// Defines the mark that replaces a finding: `[redacted:email]`, numbered for a run by first appearance. With it, a
-// model can distinguish two people without knowing who they are.
+// Defines the mark that replaces a finding: `[redacted:email]`. In a run, marks are numbered in the order of their
+// first appearance. With the numbers, a model can distinguish two people without knowing who they are.
 import { digestText, overBudgetKind, redactionKinds } from '@tollgate/proto/contract';
 
 const mark = /\[redacted:([a-z][a-z0-9_]{0,39})(?:#([1-9]\d{0,8}))?\]/g;
@@ -12,7 +12,10 @@ export interface Span {
 
 export { overBudgetKind };
 
-/** The kinds with marks if a workspace has no own kinds. Other text in the form of a mark may hide something. */
+/**
+ * The kinds whose marks are recognised if a workspace has no kinds of its own. Text in the form of a mark, but with
+ * another kind, may hide something.
+ */
 export const builtInMarks: ReadonlySet<string> = new Set([...redactionKinds, overBudgetKind]);
 
 /** Returns the marks that a text already contains, in order. */
@@ -41,19 +44,19 @@ export interface Numbers {
    * if it is known.
    */
   markFor(kind: string, value: string, digest?: string): string;
-  /** Notes the numbers that a text contains, from any source: new numbers are higher. */
+  /** Notes the numbers of the marks in a text, from any source. New numbers will be higher than these. */
   note(text: string, kinds: ReadonlySet<string>): void;
   /** The highest number that was assigned or noted. */
   readonly highest: number;
   /**
-   * Stores no values from now on: each value gets a new number and is not recognised when it appears again. It is used
-   * if the object may exceed its memory budget.
+   * From now on no values are stored: each value gets a new number and is not recognised when it appears again. This is
+   * used if the object may exceed its memory budget.
    */
   keepNoMore(): void;
 }
 
 interface NumbersParts {
-  /** The numbers of each kind begin above this one. */
+  /** The first number of each kind is the next one after this number. */
   readonly above?: number;
   /** Called for each value that is stored from now on, with its size in bytes. */
   readonly onGrown?: (bytes: number) => void;
@@ -69,12 +72,13 @@ const valueBytes = 250;
 
 export const createNumbers = (parts: NumbersParts = {}): Numbers => new RunNumbers(parts);
 
-// A class, because every session has one, and most of them never assign a number.
+// This is a class and its maps are created late, because every session has such an object, and most of them never
+// assign a number.
 class RunNumbers implements Numbers {
   highest: number;
   readonly #above: number;
   readonly #onGrown: (bytes: number) => void;
-  /** By kind. */
+  /** The last number of each kind. */
   #last: Map<string, number> | null = null;
   #given: Map<string, string> | null = null;
   #keeps = true;

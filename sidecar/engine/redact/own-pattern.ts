@@ -1,6 +1,6 @@
 // Compiles the patterns that a workspace writes itself. They are RE2: finding one match takes time linear in the text
-// and in the size of the compiled program, which is bounded. Finding all matches does not: `a(?:.*b)?` reads to the end
-// of the text for each match. Therefore the read characters are counted and charged to the call.
+// and in the size of the compiled program, which is bounded. Finding all matches can take longer: `a(?:.*b)?` reads to
+// the end of the text for each match. Therefore the read characters are counted and charged to the call.
 import { MatcherInput, RE2JS, RE2JSException } from 're2js';
 import type { Span } from './marks.ts';
 import { candidateCost, type Work } from './work.ts';
@@ -8,17 +8,19 @@ import { candidateCost, type Work } from './work.ts';
 /** A pattern of a workspace. */
 export interface OwnPattern {
   readonly kind: string;
-  /** The cost of the test for a match, for each character. */
+  /** The cost of `test` for each character of the text. */
   readonly testCost: number;
   readonly test: (text: string) => boolean;
   /**
-   * Charges for the characters that are read; the text may be read many times. An error from `spend` ends the search.
+   * Returns all matches. The text may be read many times, so `spend` is called for the characters that are read. An
+   * error from `spend` ends the search.
    */
   readonly matches: (text: string, spend: Work['spend']) => readonly Span[];
 }
 
 const lengthMax = 500;
-// `EMP-[0-9]{6}` has size 12, a mail address at the workspace's own domain 14, and `\d{1,60}` 121.
+// The maximum size of a compiled pattern. For comparison: `EMP-[0-9]{6}` has size 12, a mail address at the workspace's
+// own domain 14, and `\d{1,60}` 121.
 const sizeMax = 128;
 
 /** Returns the problem with a pattern, in words that follow its path. Null: there is no problem. */
@@ -59,7 +61,7 @@ export function ownPattern(kind: string, pattern: string): OwnPattern {
   };
 }
 
-// Measured: `indexOf` passes this number of characters in the time in which one is read.
+// Measured: in the time in which a matcher reads one character, `indexOf` passes this number of characters.
 const passedInOneRead = 16;
 
 /** A text that counts how many of its characters are read. A matcher reads its input only through these two methods. */

@@ -3,13 +3,14 @@ import type { CompiledRedaction } from '@tollgate/proto/contract';
 import { LRUCache } from 'lru-cache';
 import { createRedactor, type Redactor } from './redactor.ts';
 
-// The limit for different settings of a workspace and its tools. A control plane creates previews for many workspaces.
+// The maximum number of cached redactors. One is needed for each different setting of a workspace and its tools, and a
+// control plane creates previews for many workspaces.
 const redactorsMax = 200;
 const redactors = new LRUCache<string, Redactor>({ max: redactorsMax });
 // Caches the redactors of a snapshot, which every call needs.
 const known = new WeakMap<CompiledRedaction, Map<readonly string[], Redactor>>();
 
-/** `kept`: kinds that the call's tool keeps. */
+/** Returns the redactor for one call. `kept`: the kinds that are not redacted for the tool of the call. */
 export function redactorFor(redaction: CompiledRedaction, kept: readonly string[]): Redactor {
   const ofSettings = known.get(redaction) ?? new Map<readonly string[], Redactor>();
   known.set(redaction, ofSettings);

@@ -13,11 +13,11 @@ import { createValues } from './values.ts';
 import { type Finders, findWanted } from './wanted.ts';
 import { candidateCost, createWork, OverBudget } from './work.ts';
 
-/** What was found at one place. */
+/** The findings of one kind at one place. */
 export interface PlacedFinding extends KindCount {
   /**
-   * As in policy documents: `customer.emails[0]`. Empty for the whole value, and for all findings after `placesMax`
-   * places.
+   * The path of the place, written as in policy documents: `customer.emails[0]`. Empty for the whole value, and for all
+   * findings after `placesMax` places.
    */
   readonly path: string;
   /** SHA-256 in hex of each different value. A workspace's allow-list contains such digests. */
@@ -26,7 +26,7 @@ export interface PlacedFinding extends KindCount {
 
 export interface Redaction {
   readonly text: string;
-  /** By path and kind, in the order of finding. Empty: nothing was changed. */
+  /** The findings by path and kind, in the order in which they were found. Empty: nothing was changed. */
   readonly findings: readonly PlacedFinding[];
 }
 
@@ -41,17 +41,20 @@ export interface Redactor {
 
 const overBudgetMark = `[redacted:${overBudgetKind}]`;
 
-// Each round with a finding is followed by another round. No reasonable value needs more than three.
+// The maximum number of rounds. Each round with a finding is followed by another round, and no reasonable value needs
+// more than three.
 const roundsMax = 6;
-// The depth of JSON in a string in JSON, and so on.
+// The maximum nesting: JSON in a string, which is in JSON, and so on.
 const nestingMax = 8;
 const digestsMax = 100;
-// The limit for one payload: people do not read more, and a list may have a finding in each item.
+// The maximum number of places that are reported for one payload. People do not read more, and a list may have a
+// finding in each item.
 const placesMax = 1_000;
-// For a password in an object under that name.
+// The minimum length of a password whose own key does not say so, but the key of its object: `{"password": {"old":
+// …}}`.
 const outerLengthMin = 6;
 
-/** `kept`: kinds that are found and kept, because the call's tool may have them. */
+/** `kept`: kinds that are found but not replaced, because the tool of the call may receive them. */
 export function createRedactor({ off, patterns, allow }: Omit<CompiledRedaction, 'exceptions'>, kept: readonly string[]): Redactor {
   const passed = new Set<string>([...off, ...kept]);
   const allowed = new Set(allow);
@@ -94,7 +97,7 @@ export function createRedactor({ off, patterns, allow }: Omit<CompiledRedaction,
 
 const whole: Leaf = { text: '', name: '', outer: '', sort: '', isKey: false, path: () => '' };
 
-/** The replacement of a value, and its digest in the allow-list. */
+/** The mark that replaces a value, and the digest of the value as an allow-list contains it. */
 interface Replacement {
   readonly mark: string;
   readonly digest: string;
@@ -146,8 +149,8 @@ function placeOf(call: Call, { path }: Leaf): string {
 }
 
 /**
- * Searches again if a found value may occur in the text a second time. After the replacement, the value would no
- * longer be known.
+ * Returns the findings in a text. If they contain a new value, the text is searched a second time, because the value
+ * may occur in it again.
  */
 function look(call: Call, text: string, from: number): ReturnType<typeof findWanted> {
   const first = findWanted(call.finders, text, from, call.known, call.work);
@@ -169,7 +172,7 @@ function rewrite(call: Call, leaf: Leaf, nesting: number): string {
   const isWhole = ({ start, end }: Span): boolean => start === context.length && end === scanned.length;
   const { found, left } = look(call, scanned, context.length);
   if (named !== null && !call.finders.passed.has(named) && !found.some(isWhole) && !left.some(isWhole)) {
-    // The decision uses the text without its marks. If nothing else is left, there is no finding.
+    // The decision uses the text without its marks. If the text consists only of marks, there is no finding.
     const bare = withoutMarks(text, call.finders.marked);
     if (isNamedSecret(named, bare) && !call.finders.wanted.allows(text)) return markFor(call, named, text, placeOf(call, leaf));
   }
@@ -183,10 +186,10 @@ function rewriteJson(call: Call, json: string, around: Leaf, nesting: number): s
   return rewriteStrings(json, around, (leaf) => rewrite(call, leaf, nesting));
 }
 
-/** New numbers are higher than those that the payload contains. */
+/** Notes the numbers of the marks in the payload, so that new numbers are higher. */
 function noteMarks(call: Call, payload: string, nesting: number): void {
   call.numbers.note(payload, call.finders.marked);
-  // A mark may be written with escapes.
+  // In JSON a mark may be written with escapes. Such a mark is visible only after the string is decoded.
   if (nesting > nestingMax || !payload.includes('\\u00') || !isJson(payload)) return;
   rewriteStrings(payload, whole, ({ text }) => {
     noteMarks(call, text, nesting + 1);

@@ -13,17 +13,17 @@ import { createWork, OverBudget } from './work.ts';
 export interface TextStream {
   /** Accepts the next piece and returns the text that can be released. */
   push(piece: string): string;
-  /** Returns the held text, at a place that no finding crosses, and continues. */
+  /** Returns all held text, and continues. Call this only at a place that no finding crosses. */
   flush(): string;
-  /** Returns the rest. */
+  /** Returns the rest of the text. No piece may follow. */
   end(): string;
   /** Returns the findings so far, by kind. */
   findings(): readonly KindCount[];
 }
 
-// The length of the released text that is kept for detectors that read back.
+// The length of the released text that is kept, for detectors that also read the text before a finding.
 const contextLength = 512;
-// Pieces are collected until they reach this length and a quarter of the held text; only then are they searched.
+// New text is searched when its length reaches both this number and a quarter of the text that is already held back.
 const stepLength = 128;
 
 export function createTextStream(finders: Finders, numbers: Numbers): TextStream {
@@ -66,7 +66,7 @@ export function createTextStream(finders: Finders, numbers: Numbers): TextStream
     looked = held.length;
     return out;
   };
-  /** Text that needs too much work is replaced as a whole, as in a payload. */
+  /** Releases text like `release`. If the text needs too much work, it is replaced as a whole, as in a payload. */
   const releaseWithin = (ended: boolean): string => {
     try {
       return release(ended);
@@ -91,7 +91,7 @@ export function createTextStream(finders: Finders, numbers: Numbers): TextStream
 }
 
 /**
- * The end is not between the halves of a surrogate pair: both halves would be lost if the pieces are encoded
- * separately.
+ * Returns an end that is not between the halves of a surrogate pair. Otherwise both halves would be lost if the pieces
+ * are encoded separately.
  */
 const wholeCharacters = (text: string, end: number): number => (/[\ud800-\udbff]/.test(text.charAt(end - 1)) ? end - 1 : end);

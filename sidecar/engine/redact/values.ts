@@ -1,5 +1,5 @@
-// Collects values that were found by the text next to them. The values themselves are searched for in the rest of the
-// payload, where that text may be missing. Values with a form of their own are found without this.
+// Collects values that were found only by the text next to them. Then the rest of the payload is searched for the
+// values themselves, because that text may be missing there. Values with a form of their own are found without this.
 import { isStrongPassword } from './detectors/named/named-value.ts';
 
 export interface Values {
@@ -9,7 +9,7 @@ export interface Values {
 
 // Shorter values, and words of a language, occur in a payload for other reasons too.
 const lengthMin = 8;
-// The limit for all values together.
+// The maximum length of all values together, in characters.
 const charactersMax = 8_000;
 const repeatedKinds = new Set(['password', 'secret', 'url_credentials', 'authorization']);
 const numberKinds = new Set(['national_id', 'phone']);

@@ -1,4 +1,4 @@
-// Finds what a call's tool must not receive, and leaves what it may receive.
+// Finds what the tool of a call must not receive, and does not change what the tool may receive.
 import type { Finder, Finding, KnownValues } from './finder.ts';
 import type { Work } from './work.ts';
 
@@ -20,7 +20,10 @@ export interface WantedFindings {
 
 const none: readonly Finding[] = [];
 
-/** A token that is kept is not reported again as the value of the name next to it. */
+/**
+ * Returns what must be replaced (`found`) and what is kept (`left`). A token that is kept is not reported again as the
+ * value of the name next to it.
+ */
 export function findWanted({ wanted, unwanted }: Finders, text: string, from: number, known: KnownValues, work: Work): WantedFindings {
   const found = wanted.find(text, from, known, work);
   const left = unwanted?.find(text, from, known, work) ?? none;
@@ -28,5 +31,5 @@ export function findWanted({ wanted, unwanted }: Finders, text: string, from: nu
   return { found: found.filter((one) => !isNamed(one) || !left.some(({ start, end }) => start <= one.start && one.end <= end)), left };
 }
 
-/** The value was found by the text next to it, and not by its own form. */
+/** Returns whether a value was found by the text next to it, and not by its own form. */
 const isNamed = ({ kind }: Finding): boolean => kind === 'password' || kind === 'secret';

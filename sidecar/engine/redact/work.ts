@@ -1,7 +1,7 @@
-// Limits the work for one call. Work is counted and not timed, so that equal inputs are redacted equally on any
-// machine.
+// Limits the work for one call. Work is counted in units and not measured as time, so that equal inputs are redacted
+// equally on any machine.
 
-/** A read character costs one unit. A place at which a detector is called costs this many. */
+/** The cost, in units, of a place at which a detector is called. Reading one character costs one unit. */
 export const candidateCost = 8;
 
 /** The limit for one call: 8 MiB of plain text in JSON, searched twice, or four million candidate places. */
@@ -12,7 +12,7 @@ export interface Work {
   spend(units: number): void;
 }
 
-/** The value needs more work than one call may use. */
+/** Thrown if a value needs more work than one call may use. */
 export class OverBudget extends Error {
   override readonly name = 'OverBudget';
 }

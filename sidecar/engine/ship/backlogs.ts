@@ -1,6 +1,7 @@
 // Manages everything that this process ships: its own spool while the process lives, and the spools of dead processes,
-// from their adoption until they are acknowledged to the end. It searches for dead ones at the start and every
-// `adoptEveryMs`, and more often while there may be more of them than it can hold at one time. Part of the shipper.
+// from their adoption until they are acknowledged to the end. It searches for spools of dead processes at the start and
+// every `adoptEveryMs`. It searches more often while there may be more of them than it can hold at one time. Part of
+// the shipper.
 import type { Clock, Timer } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
 import type { Backlog, BacklogStatus } from '../spool/backlog.ts';
@@ -8,32 +9,35 @@ import type { Backlog, BacklogStatus } from '../spool/backlog.ts';
 export interface Backlogs {
   /** The backlogs that are not refused. */
   readonly open: readonly Backlog[];
-  /** Nothing is left to ship. */
+  /** True: nothing is left to ship, except in spools that the control plane refuses. */
   readonly isShipped: boolean;
   /** Call this when something of this backlog was acknowledged. */
   settle(backlog: Backlog): void;
-  /** The control plane accepts nothing of this backlog: it stays on disk and is tried again later. */
+  /**
+   * Call this when the control plane accepts nothing of this backlog. The backlog stays on disk and is tried again
+   * later.
+   */
   refuse(backlog: Backlog, code: string): void;
   status(): BacklogsStatus;
-  /** Bytes on disk that dead processes left. */
+  /** Bytes on disk of the adopted spools. */
   readonly adoptedBytes: number;
   stopAdopting(): void;
   close(): Promise<void>;
 }
 
 interface BacklogsStatus extends BacklogStatus {
-  /** Number of spools of dead processes. */
+  /** Number of adopted spools. */
   readonly adopted: number;
   /**
-   * Spools that the control plane refuses, and their unacknowledged records. No other figure includes them, except for
-   * the process's own spool.
+   * Spools that the control plane refuses, and their unacknowledged records. A refused spool of a dead process is in no
+   * other figure. The process's own spool is also in the other figures.
    */
   readonly refusedSpools: number;
   readonly refusedRecords: number;
 }
 
 export interface BacklogsDeps {
-  /** Finds at most `max` spools of dead processes, without those that must not be taken for now. */
+  /** Adopts at most `max` spools of dead processes. `isLeft` returns whether a spool must not be taken for now. */
   readonly adopt: (max: number, isLeft: (id: string) => boolean) => Promise<readonly Backlog[]>;
   readonly clock: Clock;
   readonly log: Log;
@@ -47,9 +51,9 @@ interface BacklogsConfig {
   readonly adoptEveryMs: number;
 }
 
-/** Each backlog holds a few file descriptors. */
+/** The maximum number of adopted spools. Each backlog keeps a few file descriptors open. */
 const adoptedMax = 16;
-/** Used when there may be more spools than could be taken. */
+/** The wait before the next search when there may be more spools than could be taken. */
 const adoptSoonMs = 1_000;
 /**
  * A refused spool stays refused until a person has fixed the cause, for example with a restore. The own spool is
@@ -64,7 +68,7 @@ export function createBacklogs(deps: BacklogsDeps, config: BacklogsConfig): Back
 class ShippedBacklogs implements Backlogs {
   #all: readonly Backlog[];
   #lostBefore = 0;
-  // This is read at each write, and changes only at an acknowledgement.
+  // The sum is stored, because it is read at each write and changes much less often.
   #adoptedBytes = 0;
   /** The number of unacknowledged records, by the ids of refused spools. */
   readonly #refused = new Map<string, number>();

@@ -1,6 +1,6 @@
-// A stream to an audit log in the same process: the replacement for `AuditService.Ship` over the network. Batches are
-// committed one after the other and acknowledged after their commit. A commit that fails ends the stream, and the
-// shipper opens a new one.
+// Implements a stream to an audit log in the same process: the replacement for `AuditService.Ship` over the network.
+// Batches are committed one after the other and acknowledged after their commit. A commit that fails ends the stream,
+// and the shipper opens a new one.
 import { EventEmitter } from 'node:events';
 import { bounds, type RefusedCode } from '@tollgate/proto/contract';
 import type { ShipMessage, ShipStream } from './shipment.ts';
@@ -44,7 +44,7 @@ export function openDirectStream(commit: (batch: DirectBatch) => Promise<CommitR
   return Object.assign(stream, {
     write,
     end: () => void committing.then(() => end(codes.ok, '')),
-    // The end is delayed, because the code that cancels has possibly not added its listener yet.
+    // The end is delayed, because the code that calls `cancel` may not have added its listener yet.
     cancel: () => queueMicrotask(() => end(codes.cancelled, 'cancelled')),
   });
 }

@@ -10,22 +10,22 @@ export interface Lane {
   readonly backlog: Backlog;
   /** The last sequence sent. */
   sent: number;
-  /** The records that are unsent now have waited long enough. */
+  /** True: the records that are not sent yet have waited long enough. */
   isDue: boolean;
-  /** It cannot be read at present. The other lanes continue. */
+  /** True: the backlog cannot be read at present. The other backlogs are still sent. */
   isStuck: boolean;
 }
 
 export interface Lanes {
-  /** How many records may be sent and unacknowledged. */
+  /** The maximum number of records that are sent and not acknowledged. */
   credit: number;
-  /** Sent on this stream and not acknowledged. */
+  /** The number of records that were sent on this stream and are not acknowledged. */
   readonly inFlight: number;
-  /** Returns what to send now, or undefined. The next call assumes that it was sent. */
+  /** Returns which records to send now, or undefined. The caller must send them before the next call. */
   next(): { readonly lane: Lane; readonly recordsMax: number } | undefined;
-  /** The records that exist now need not wait for more. */
+  /** Marks the records that exist now as due: they do not wait for more records. */
   setDue(): void;
-  /** Records are left that only a timer can trigger. */
+  /** True: there are unsent records whose sending only a timer can trigger. */
   readonly isWaiting: boolean;
   find(spoolId: string): Lane | undefined;
   add(backlog: Backlog): void;

@@ -1,5 +1,5 @@
-// Opens the spool of this process. If the disk has no space for one, what dead processes left there is shipped first:
-// that frees space, and no other process would ship it. The start of a sidecar uses it.
+// Opens the spool of this process. If the disk has no space for it, the spools of dead processes on that disk are
+// shipped first: that frees space, and no other process would ship them. The start of a sidecar uses this.
 import type { Clock } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
 import type { Backlog } from '../spool/backlog.ts';
@@ -8,7 +8,7 @@ import type { Shipper } from './shipper.ts';
 
 export interface ShipWhenFullDeps<Spool> {
   readonly open: () => Promise<Spool>;
-  /** Ships what dead processes left, in addition to this backlog. */
+  /** Starts a shipper for `own` and for the spools of dead processes. */
   readonly ship: (own: Backlog) => Pick<Shipper, 'close'>;
   readonly clock: Pick<Clock, 'now' | 'after'>;
   readonly log: Log;
@@ -16,7 +16,10 @@ export interface ShipWhenFullDeps<Spool> {
 
 const tryEveryMs = 250;
 
-/** Rejects like `open`. If the cause is missing disk space, it rejects after `waitMs`. */
+/**
+ * Returns the result of `open`, or rejects with its error. If the disk has no space, it tries again for `waitMs` before
+ * it rejects.
+ */
 export async function openWhenFull<Spool>({ open, ship, clock, log }: ShipWhenFullDeps<Spool>, waitMs: number): Promise<Spool> {
   const until = clock.now() + waitMs;
   let shipper: Pick<Shipper, 'close'> | undefined;

@@ -2,11 +2,11 @@
 // pressure, and passes on what the server acknowledges. The shipper creates one for every connection.
 //
 // States: greeting: hello is sent, and nothing else before the server sends its credit. Shipping: batches are sent
-// while fewer records are unacknowledged than the credit. A batch is sent at once if there are enough records for one,
-// otherwise when the oldest has waited `flushMs`. Ended: the status has arrived and no read is in progress. Records
-// that were sent and not acknowledged are sent again on the next stream.
+// while fewer records are unacknowledged than the credit. A batch is sent at once if there are enough records for it,
+// otherwise when its oldest record has waited `flushMs`. Ended: the status has arrived and no read is in progress.
+// Records that were sent and not acknowledged are sent again on the next stream.
 //
-// The server's messages are limited to what it can know: a record that was never sent is not acknowledged. A stream
+// The server cannot acknowledge a record that this process never sent: such a part of its message is ignored. A stream
 // that makes no progress for `progressMs` (no credit, or no acknowledgement of what was sent) is cancelled.
 import type { ShipResponse__Output } from '@tollgate/proto';
 import { bounds, capabilities } from '@tollgate/proto/contract';
@@ -17,11 +17,11 @@ import { createLanes, type Lane, type Lanes } from './lanes.ts';
 
 /** A call of `AuditService.Ship`, or its replacement if the control plane is this process. */
 export interface ShipStream {
-  /** Returns false if the stream is full. It emits `drain` when it is not full any more. */
+  /** Returns false if the stream is full. The stream emits `drain` when it is not full any more. */
   write(request: ShipMessage): boolean;
   end(): unknown;
   cancel(): void;
-  /** The end, for any reason. No event follows it. */
+  /** Emitted when the stream ends, for any reason. No event follows it. */
   on(event: 'status', listener: (status: ShipStatus) => void): unknown;
   on(event: 'data', listener: (response: ShipResponse__Output) => void): unknown;
   on(event: 'error' | 'drain', listener: () => void): unknown;
@@ -43,15 +43,15 @@ interface ShipStatus {
 }
 
 export interface Shipment {
-  /** The server has answered. */
+  /** True: the server has sent its credit, and the stream has not ended. */
   readonly isOpen: boolean;
-  /** A backlog fell behind: its records are sent within `flushMs`. */
+  /** Call this when a backlog fell behind. Its records are sent within `flushMs`. */
   wake(): void;
-  /** All existing records are sent now. */
+  /** Sends all existing records now. */
   flush(): void;
   add(backlog: Backlog): void;
   remove(backlog: Backlog): void;
-  /** Everything was sent and acknowledged: closes the stream in order. */
+  /** Closes the stream in order. Call this when everything was sent and acknowledged. */
   finish(): void;
   cancel(): void;
   readonly ended: Promise<ShipmentEnd>;
@@ -60,7 +60,7 @@ export interface Shipment {
 export interface ShipmentEnd {
   readonly code: number;
   readonly details: string;
-  /** Something was committed on this stream. */
+  /** True: at least one batch was committed on this stream. */
   readonly hasProgressed: boolean;
 }
 
@@ -70,18 +70,18 @@ export interface ShipmentDeps {
   readonly onOpen: () => void;
   readonly onAcknowledged: (backlog: Backlog) => void;
   readonly onUnreadable: (backlog: Backlog, error: unknown) => void;
-  /** Nothing of it is accepted. It is not part of this shipment any more. */
+  /** Called when the server accepts nothing of a backlog. The backlog is not part of this shipment any more. */
   readonly onRefused: (backlog: Backlog, code: string) => void;
 }
 
 export interface ShipmentConfig {
   readonly sidecarId: string;
   readonly backlogs: readonly Backlog[];
-  /** The backlog among them that this process writes. */
+  /** The backlog that this process itself writes. */
   readonly own: Backlog;
   readonly flushMs: number;
   readonly progressMs: number;
-  /** A caller waits for the acknowledgement of every entry. */
+  /** True: a caller waits for the acknowledgement of every entry. */
   readonly isAwaited: boolean;
 }
 
@@ -128,7 +128,7 @@ class StreamShipment implements Shipment {
         );
       });
     });
-    // The status reports the same, and arrives for every end.
+    // Ignored, because the event `status` reports the same error and is emitted at every end of the stream.
     stream.on('error', () => {});
     stream.on('drain', () => this.#unblock());
     stream.on('data', (value) => this.#receive(value));
@@ -181,7 +181,7 @@ class StreamShipment implements Shipment {
   #receive({ credit, acknowledged, refused }: ShipResponse__Output): void {
     if (credit) {
       const isFirst = this.#lanes.credit === 0;
-      // The number of unacknowledged records has its own bound, whatever the server sends.
+      // The credit is limited here too, whatever the server sends.
       this.#lanes.credit = Math.min(credit.records, bounds.auditCreditRecords);
       if (isFirst && credit.records > 0) {
         this.#awaitProgress();
@@ -196,12 +196,12 @@ class StreamShipment implements Shipment {
   #acknowledge(spoolId: string, sequence: number): void {
     const lane = this.#lanes.find(spoolId);
     if (!lane) return;
-    // The server may have more of a dead process's spool than this process has sent. Those records are sent again, and
-    // the server skips them.
+    // The server may already have more records of a dead process's spool than this process has sent. Those records are
+    // sent again, and the server skips them.
     const known = Math.min(sequence, lane.backlog.sent);
     if (known <= lane.backlog.acknowledged) return;
     lane.backlog.acknowledge(known);
-    // The server may have records of an earlier stream that were not sent again on this one yet.
+    // The server may already have records that were sent on an earlier stream and not yet on this one.
     lane.sent = Math.max(lane.sent, lane.backlog.acknowledged);
     this.#hasProgressed = true;
     this.#awaitProgress();
@@ -239,9 +239,9 @@ class StreamShipment implements Shipment {
       if (records === undefined) continue;
       const last = lastIn(records);
       if (this.#hasEnded || last === undefined) return;
-      // The backlog was refused in the meantime.
+      // The backlog was refused while its records were read.
       if (this.#lanes.find(lane.backlog.id) !== lane) continue;
-      // Until now no acknowledgement was outstanding.
+      // No sent record was waiting for an acknowledgement until now, so the time limit for progress starts here.
       if (this.#lanes.inFlight === 0) this.#awaitProgress();
       lane.sent = Math.max(lane.sent, last);
       lane.backlog.noteSent(last);

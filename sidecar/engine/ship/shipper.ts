@@ -1,10 +1,10 @@
-// Ships every entry of the spool folder to the control plane: those of this process and those that dead processes left.
-// The sidecar creates it at its start. Entries are deleted from disk only when the control plane has committed them, so
-// each entry arrives. The control plane skips entries that it has, so each is stored once.
+// Ships every entry of the spool folder to the control plane: the entries of this process and those that dead processes
+// left. The sidecar creates the shipper at its start. Entries are deleted from disk only when the control plane has
+// committed them, so each entry arrives. The control plane skips entries that it already has, so each is stored once.
 //
-// States: connecting, then connected (see `shipment.ts`), then waiting, with backoff, and again. A server that refuses
-// the key is tried again at the slowest pace, and the entries are kept. Closing: the same, until everything is
-// acknowledged, the key is refused or the deadline passes. Closed: what is left is for the next process.
+// States: connecting, then connected (see `shipment.ts`), then waiting (with backoff), then connecting again. A server
+// that refuses the key is tried again at the slowest pace, and the entries are kept. Closing: shipping continues until
+// everything is acknowledged, the key is refused or the deadline passes. Closed: what is left is for the next process.
 import { status as grpcStatus } from '@grpc/grpc-js';
 import { bounds } from '@tollgate/proto/contract';
 import { type Backoff, barredMs, createBackoff } from '../../base/backoff.ts';
@@ -17,11 +17,11 @@ export interface Shipper {
   /** Bytes on disk that dead processes left and this one ships. */
   readonly adoptedBytes: number;
   /**
-   * The control plane is available again. The shipper stops waiting, cancels an attempt that has no answer, and resets
-   * the backoff to the shortest wait.
+   * Call this when the control plane is available again. The shipper stops waiting, cancels an attempt that has no
+   * answer, and resets the backoff to the shortest wait.
    */
   retryNow(): void;
-  /** Ships what it can until the deadline, then closes the spool and everything adopted. */
+  /** Ships what it can until the deadline, then closes the spool of this process and all adopted spools. */
   close(options: { readonly deadlineMs: number }): Promise<void>;
 }
 
@@ -40,12 +40,12 @@ export interface ShipperStatus {
   /** Spools that the control plane refuses, and their unacknowledged records. */
   readonly refusedSpools: number;
   readonly refusedRecords: number;
-  /** Why the last stream ended. Undefined when another is open. */
+  /** Why the last stream ended. Undefined: a stream is open, or none has ended yet. */
   readonly lastError: string | undefined;
 }
 
 export interface ShipperDeps extends Pick<BacklogsDeps, 'adopt' | 'clock' | 'log'> {
-  /** A call of `AuditService.Ship` with its metadata. */
+  /** Opens a call of `AuditService.Ship` with its metadata. */
   readonly openStream: () => ShipStream;
   readonly random: () => number;
   /** Called when the link has changed. */
@@ -56,20 +56,23 @@ export interface ShipperConfig {
   readonly sidecarId: string;
   /** The spool of this process. */
   readonly spool: Backlog;
-  /** How long an entry waits for others to share its batch. */
+  /** How long an entry waits for other entries that are sent in the same batch, in ms. */
   readonly flushMs?: number;
-  /** A caller waits for the acknowledgement of every entry: no entry waits for others while no batch is in progress. */
+  /**
+   * True: a caller waits for the acknowledgement of every entry. Then no entry waits for other entries while no batch
+   * is in progress.
+   */
   readonly isAwaited?: boolean;
-  /** How long a stream may continue without credit, or without an acknowledgement of what was sent. */
+  /** How long a stream may continue without credit, or without an acknowledgement of what was sent, in ms. */
   readonly progressMs?: number;
   readonly reconnectMs?: { readonly first: number; readonly max: number };
   readonly adoptEveryMs?: number;
 }
 
-/** The longest wait if callers wait for their entries to be committed. */
+/** The longest wait before another attempt, in ms, if callers wait for their entries to be committed. */
 const awaitedMs = 1_000;
 
-/** An attempt without an answer after this time may use a connection that will never be answered. */
+/** `retryNow` cancels an attempt that has had no answer for this time, in ms: its connection may never be answered. */
 const answerMs = 1_000;
 
 const refusals: readonly number[] = [grpcStatus.UNAUTHENTICATED, grpcStatus.PERMISSION_DENIED];
@@ -110,8 +113,8 @@ class SpoolShipper implements Shipper {
     const { sidecarId, flushMs = 25, progressMs = 30_000 } = config;
     this.#shipping = { sidecarId, own: spool, flushMs, isAwaited, progressMs };
     this.#longestMs = reconnectMs.max;
-    // Callers are denied until their entries are accepted again. Therefore the wait must be short after the control
-    // plane is available again.
+    // If `isAwaited`, callers are denied until their entries are accepted again. Therefore the wait must be short after
+    // the control plane is available again.
     const maxMs = isAwaited ? Math.min(awaitedMs, reconnectMs.max) : reconnectMs.max;
     this.#backoff = createBackoff({ random, firstMs: reconnectMs.first, maxMs });
     this.#openedAt = clock.wallTime();

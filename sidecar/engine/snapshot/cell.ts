@@ -1,11 +1,12 @@
-// Holds the one mutable reference: the policy that this sidecar decides by. Readers take `current` and keep it for one
-// decision. A new snapshot, or the result of a delta on the held one, is verified and built separately. Then the
-// reference is replaced as a whole.
+// Holds the one mutable reference: the policy that this sidecar uses for decisions. Readers take `current` and keep it
+// for one decision. A new snapshot, or the result of a delta on the held one, is verified and built separately. Then
+// the reference is replaced as a whole.
 //
-// States: empty (nothing held: every call is denied) and held (it decides). In both, it is also `refused` when the
-// control plane has reported that this sidecar's own key is not valid any more: then every call is denied until a
-// stream is accepted again. A sidecar that is too old to read what the control plane sends is `outdated` until it has
-// accepted something: messages of the control plane do not make its policy fresher, and the outage rule ends its use.
+// States: empty (nothing is held: every call is denied) and held (the policy decides). In both states the cell can also
+// be `refused`: the control plane has reported that this sidecar's own key is not valid any more. Then every call is
+// denied until a stream is accepted again. A sidecar that is too old to read what the control plane sends is `outdated`
+// until it has accepted something. While it is outdated, messages of the control plane do not make its policy fresher,
+// so the outage rule ends the use of the policy.
 import { bounds, type NackCode, type RevisionName, snapshotSchemaVersion } from '@tollgate/proto/contract';
 import { forgetCallers } from '../decide/bind.ts';
 import { buildIndex, type Index, renumberIndex } from '../decide/build-index.ts';
@@ -25,7 +26,10 @@ interface CellStatus {
   readonly announced: number | null;
   readonly connected: boolean;
   readonly ageMs: number | null;
-  /** The control plane has been silent for longer than the workspace allows: its outage rule decides. */
+  /**
+   * True: the control plane has been silent for longer than the workspace allows, so the outage rule of the workspace
+   * decides.
+   */
   readonly outage: boolean;
   readonly refused: string | null;
   readonly lastNack: { readonly code: NackCode; readonly message: string } | null;
@@ -34,17 +38,20 @@ interface CellStatus {
 export interface PolicyCell {
   readonly current: Index | null;
   readonly freshness: Freshness;
-  /** Why every call is denied although a snapshot may be held. Null: calls are not denied for this. */
+  /**
+   * The reason why every call is denied, although a snapshot may be held: the control plane refuses this sidecar's key.
+   * Null: the key is not refused.
+   */
   readonly refused: string | null;
   offer(message: SnapshotMessage): OfferResult;
   /** Applies the changes from the held revision to a later one. */
   change(message: DeltaMessage): OfferResult;
-  /** The held policy is current under a newer number. */
+  /** Gives the held policy a newer number, because its content is still current. */
   renumber(revision: RevisionName, hash: Uint8Array): OfferResult;
   restore(message: SnapshotMessage, heardAt: number): OfferResult;
-  /** A message could not be decoded, or is larger than the limit. */
+  /** Notes that a message could not be decoded, or is larger than the limit. */
   malformed(problem: string): void;
-  /** A message of the control plane arrived. `announced` is its newest revision. */
+  /** Notes that a message of the control plane arrived. `announced`: the newest revision of the control plane. */
   heard(announced: number | null): void;
   lost(): void;
   refuse(reason: string): void;
@@ -65,7 +72,10 @@ export function createPolicyCell(clock: CellClock, workspace: string): PolicyCel
 
 class HeldPolicy implements PolicyCell {
   #current: Index | null = null;
-  /** By key, as they were sent. The next delta is applied to them, and the file is written from them. */
+  /**
+   * The entries of the held policy by key, as they were sent. The next delta is applied to them, and the file is
+   * written from them.
+   */
   #entries = new Map<string, Uint8Array>();
   #freshness: Freshness = { connected: false, heardAt: Number.NEGATIVE_INFINITY };
   #connected = false;
@@ -194,7 +204,7 @@ class HeldPolicy implements PolicyCell {
       this.#freshness = { connected: this.#connected, heardAt: this.#now() };
     }
     for (const listener of this.#listeners) listener(index);
-    // This runs after the listeners, because they compare with the previous index.
+    // This runs after the listeners, because they compare the new index with the previous one.
     if (before !== null) forgetCallers(before);
     return { ok: true, index };
   }
@@ -209,7 +219,9 @@ class HeldPolicy implements PolicyCell {
     return { ok: false, code, message };
   }
 
-  /** An error of any kind changes nothing. */
+  /**
+   * Returns the result of `take`. If `take` throws an error of any kind, the message is rejected and nothing changes.
+   */
   #safely(take: () => OfferResult): OfferResult {
     try {
       return take();

@@ -1,6 +1,7 @@
-// Stores the last good snapshot on disk, so that a sidecar that starts without a control plane decides by what it knew.
-// A file is the SHA-256 of the rest, then the wire form. It is replaced as a whole (temporary file, fsync, rename). Its
-// modification time says when the last message of the control plane arrived. It holds key hashes: mode 600.
+// Stores the last good snapshot on disk, so that a sidecar that starts without a control plane can decide by it. A file
+// consists of a SHA-256 digest and the snapshot in its wire form, which the digest covers. The file is replaced as a
+// whole (temporary file, fsync, rename). Its modification time says when the last message of the control plane arrived.
+// It contains key hashes, so its mode is 600.
 import { createHash } from 'node:crypto';
 import { mkdir, readFile, stat, utimes } from 'node:fs/promises';
 import { dirname } from 'node:path';
@@ -11,7 +12,7 @@ import type { SnapshotMessage } from './verify.ts';
 
 export interface StoredSnapshot {
   readonly message: SnapshotMessage;
-  /** Wall-clock ms. */
+  /** The time of the last message of the control plane, in wall-clock ms. */
   readonly heardAt: number;
 }
 
@@ -54,8 +55,8 @@ function digest(parts: readonly Uint8Array[]): Buffer {
 const entriesATurn = 500;
 
 /**
- * Returns a `SyncResponse` that holds the snapshot, in parts. Calls are decided between two parts: encoding thirty
- * thousand entries takes some fifty milliseconds.
+ * Returns a `SyncResponse` that contains the snapshot, in parts. Between two parts, calls can be decided: encoding
+ * thirty thousand entries takes some fifty milliseconds.
  */
 async function encodeInTurns({ entries, ...head }: SnapshotMessage): Promise<readonly Uint8Array[]> {
   const parts = [encodeSnapshot({ ...head, entries: [] })];

@@ -22,7 +22,10 @@ interface KeyEntry {
   readonly expiresAt: number | null;
 }
 
-/** An entry that cannot be read counts as no key. Verification reports the reason. */
+/**
+ * Reads the hash and the expiry of a key. An entry that cannot be read counts as no key. Verification reports the
+ * reason.
+ */
 function readKey(value: Uint8Array): KeyEntry {
   try {
     const { hash, expiresAt } = Object(JSON.parse(Buffer.from(value).toString('utf8')));

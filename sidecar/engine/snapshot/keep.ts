@@ -1,9 +1,9 @@
-// Keeps the held policy on disk for the next start, always as a whole. Writing follows deciding: a slow disk delays
-// nothing. Of the policies that arrive during a write, or within a second of the last write, only the newest is
-// written.
+// Keeps the held policy on disk for the next start, always as a whole. A policy is used for decisions before it is
+// written, so a slow disk delays nothing. Of the policies that arrive during a write, or within a second of the last
+// write, only the newest is written.
 //
-// States: idle, writing, resting (for the rest of a second since a write began). In all of them `pending` is set if
-// something is newer than the file.
+// States: idle, writing, resting (for the rest of a second since a write began). In all of them `pending` is set if the
+// cell holds something newer than the file.
 import { rm } from 'node:fs/promises';
 import type { Clock, Timer } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
@@ -20,15 +20,19 @@ interface SnapshotStorage {
 }
 
 export interface Keeper {
-  /** What the cell holds now must be stored. */
+  /** Starts to store what the cell holds now. */
   save(): void;
-  /** The control plane refuses this sidecar's key: the next start must not decide by what this one was given. */
+  /**
+   * Removes the file. Call this when the control plane refuses this sidecar's key: the next start must not decide by
+   * the policy that this key received.
+   */
   drop(): void;
   /** Writes what is not written yet, and waits for it. */
   close(): Promise<void>;
 }
 
-// After a start from disk, the policy may be treated as older than it is by at most this time.
+// The interval at which the file's modification time is updated. After a start from disk, the policy may be treated as
+// older than it is by at most this time.
 const touchMs = 1_000;
 /** The minimum time from one write to the next: a stream of deltas causes little disk work. */
 const writeEveryMs = 1_000;

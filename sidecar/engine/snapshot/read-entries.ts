@@ -72,7 +72,7 @@ export function readEntries(entries: readonly RawEntry[]): Contents {
   return { settings, documents, agents, members, keys, servers };
 }
 
-/** With two entries of one key, it would be undefined which one is used. */
+/** Throws `InvalidEntry` if a key appears twice, because it would be undefined which entry is used. */
 export function requireOnce(keys: Iterable<string>): void {
   const seen = new Set<string>();
   for (const key of keys) {
@@ -258,12 +258,11 @@ function readTarget(value: unknown, path: string): CompiledTarget {
   return { kind: 'command', program: target.read('program', string), args: target.read('args', names), env: target.read('env', names) };
 }
 
-// Reads what a workspace adds to the tables of the hosts' names. After a successful read, each name leads to exactly
-// one name.
+// Reads the names that a workspace adds to the table of tool names of each host. After a successful read, each name
+// leads to exactly one name.
 
 function readToolNames(value: unknown, path: string): CompiledToolNames {
-  // A host that only a newer sidecar knows does not call this one, so its table has no use here. An unknown host is
-  // rejected.
+  // A host that this sidecar does not know is rejected.
   const known: Reader<CompiledToolNames[number]> = pair(oneOf(...hosts), names);
   return namedOnce(known)(value, path).map(([host, table]) => [oneOf(...hosts)(host, path), table] as const);
 }

@@ -6,13 +6,15 @@ import { array, InvalidEntry, namedOnce, object, pair, type Reader, string } fro
 export function readRedaction(value: unknown, path: string): CompiledRedaction {
   const redaction = object(value, path);
   const read: CompiledRedaction = {
-    // A kind that only a newer sidecar searches for is off here in any case.
+    // Kinds that this sidecar does not know are dropped: only a newer sidecar searches for them, so they are off here
+    // in any case.
     off: redaction.read('off', array(string)).filter(isRedactionKind),
     patterns: redaction.read('patterns', atMost(redactionBounds.patterns, namedOnce(pair(kind, pattern)))),
     allow: redaction.read('allow', atMost(redactionBounds.allow, array(digest))),
     exceptions: redaction.read('exceptions', atMost(redactionBounds.exceptions, namedOnce(pair(string, atMost(kindsMax, array(kind)))))),
   };
-  // Such a kind would be off too, although a person wrote it to be found. No control plane allows both.
+  // A pattern whose kind is off is rejected: it would never be used, although a person wrote it to find something. No
+  // control plane allows both.
   for (const [name] of read.patterns)
     if (read.off.some((one) => one === name)) throw new InvalidEntry(`${path}.patterns: holds ${name}, which is off`);
   return read;
@@ -20,7 +22,7 @@ export function readRedaction(value: unknown, path: string): CompiledRedaction {
 
 const kindsMax = redactionKinds.length + redactionBounds.patterns;
 
-/** Checks the length before any item is read. */
+/** Returns a reader that checks the length of a list before it reads any item. */
 const atMost =
   <T>(max: number, reader: Reader<T>): Reader<T> =>
   (value, path) => {
@@ -28,7 +30,7 @@ const atMost =
     return reader(value, path);
   };
 
-/** Reads a text for which `say` returns no problem. */
+/** Returns a reader for a text. The reader throws `InvalidEntry` if `say` returns a problem. */
 const checked =
   (say: (text: string) => string | null): Reader<string> =>
   (value, path) => {
@@ -38,7 +40,8 @@ const checked =
     return text;
   };
 
-// A name that the workspace used before it became a built-in kind keeps its meaning.
+// A built-in kind is accepted too: the workspace may have used this name for its own pattern before the name became a
+// built-in kind.
 const kind = checked((name) => (isRedactionKind(name) ? null : ownKindProblem(name)));
 const pattern = checked(ownPatternProblem);
 const digest = checked((text) => (/^[0-9a-f]{64}$/.test(text) ? null : 'must be 64 hex digits in lower case'));

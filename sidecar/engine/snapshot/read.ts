@@ -1,4 +1,5 @@
-// Readers of untrusted JSON: each returns the value at its type, or throws `InvalidEntry` with the place.
+// Defines readers of untrusted JSON. Each returns the value with its type, or throws `InvalidEntry` with the place of
+// the error.
 import { childPath } from '@tollgate/proto/contract';
 
 export class InvalidEntry extends Error {
@@ -11,7 +12,7 @@ export type Reader<T> = (value: unknown, path: string) => T;
 export interface Fields {
   read<T>(name: string, reader: Reader<T>): T;
   optional<T>(name: string, reader: Reader<T>): T | undefined;
-  /** Throws if there is any other field. */
+  /** Throws if the object has a field that is not in `names`. */
   only(...names: readonly string[]): void;
 }
 
@@ -62,7 +63,10 @@ export const pair =
   (value, path) =>
     Array.isArray(value) && value.length === 2 ? [first(value[0], `${path}[0]`), second(value[1], `${path}[1]`)] : reject(path, 'a pair');
 
-/** Reads pairs by name. With a duplicate name, it would be undefined which of the two is used. */
+/**
+ * Reads a list of pairs that begin with a name. Throws if a name appears twice, because it would be undefined which
+ * pair is used.
+ */
 export const namedOnce =
   <T>(reader: Reader<readonly [string, T]>): Reader<readonly (readonly [string, T])[]> =>
   (value, path) => {

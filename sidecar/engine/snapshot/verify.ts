@@ -66,7 +66,7 @@ export function verifySnapshot(message: SnapshotMessage, workspace: string): Ver
   });
 }
 
-/** `base`: what is held. */
+/** `base`: the snapshot that this sidecar holds. */
 export function verifyDelta(message: DeltaMessage, workspace: string, base: Base): VerifiedDelta {
   const { from, to, changed, removed } = message;
   const wrong = headProblem(message, workspace) ?? revisionProblem('from', from) ?? revisionProblem('to', to);

@@ -1,5 +1,6 @@
 // Stores on disk how far a spool is acknowledged, so that a later process does not ship everything again. The stored
-// value may be behind but never ahead: the control plane skips entries that it has. The backlog of each spool uses it.
+// value may be too low but never too high. A value that is too low is harmless, because the control plane skips entries
+// that it has. The backlog of each spool uses this.
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
 import type { Clock } from '../../base/clock.ts';
@@ -32,7 +33,7 @@ export function createAcknowledgedMark({ fs, clock }: { fs: SpoolFs; clock: Cloc
       fs.writeSync(fd, bytes, 0, bytesLength, 0);
       saved = noted;
     } catch {
-      // A value that is behind is harmless.
+      // The stored value is then too low, which is harmless.
     }
   }
 
@@ -49,7 +50,7 @@ export function createAcknowledgedMark({ fs, clock }: { fs: SpoolFs; clock: Cloc
   };
 }
 
-/** Returns 0 if nothing is stored, or nothing that can be trusted. */
+/** Returns the last acknowledged sequence. 0: nothing is stored, or the stored value is damaged. */
 export async function readAcknowledgedMark(fs: SpoolFs, folder: string): Promise<number> {
   let fd: number;
   try {

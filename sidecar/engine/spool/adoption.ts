@@ -1,5 +1,6 @@
-// Takes over what dead processes of the same workspace left in the spool folder, so that it is shipped under its own
-// spool ids. The shipper calls this at its start and once a minute. Any number of processes may do so at the same time.
+// Takes over the spools that dead processes of the same workspace left in the spool folder. They are shipped under
+// their own spool ids. The shipper calls this at its start and once a minute. Any number of processes may do so at the
+// same time.
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { readAcknowledgedMark } from './acknowledged-mark.ts';
@@ -19,9 +20,9 @@ export interface AdoptionConfig {
   /** The spool folder, with one subfolder for each process. */
   readonly folder: string;
   readonly workspace: string;
-  /** The maximum number of spools to take. The others remain for the next time, or for another process. */
+  /** The maximum number of spools to take. The remaining spools are taken the next time, or by another process. */
   readonly max: number;
-  /** Spools that must not be taken for now. */
+  /** Returns whether a spool must not be taken for now. */
   readonly isLeft?: (id: string) => boolean;
 }
 
@@ -69,7 +70,8 @@ async function readSegments(deps: AdoptionDeps, { folder }: Hold, list: Segment[
   const [oldest] = list;
   const newest = list.at(-1);
   const remembered = await readAcknowledgedMark(deps.fs, folder);
-  // A segment is deleted only after it is acknowledged, and the stored mark may be older than that.
+  // A segment is deleted only after it is acknowledged, so everything before the oldest segment is acknowledged. The
+  // stored mark may be older.
   const acknowledged = Math.max(remembered, oldest ? oldest.first - 1 : 0);
   const last = newest ? await findEnd(deps.fs, newest) : 0;
   const segments = createSegments(deps, { folder, list, last: Math.max(last, acknowledged), acknowledged });
@@ -84,7 +86,8 @@ function listSegments(folder: string): Segment[] {
     .sort((a, b) => a.first - b.first);
 }
 
-// The other segments end where the next one begins. The newest may end in a record that its process did not finish.
+// Only the newest segment is examined: its last record may be incomplete, because its process did not finish it. Every
+// other segment ends where the next one begins.
 async function findEnd(fs: SpoolFs, newest: Segment): Promise<number> {
   const fd = fs.openSync(newest.path, 'r');
   try {

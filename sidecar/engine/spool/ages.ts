@@ -2,7 +2,7 @@
 // have no time of their own. The age is never too low. It is too high by at most the time between two marks.
 
 export interface Ages {
-  /** The record `sequence` was appended at `at`. */
+  /** Notes that the record `sequence` was appended at `at`. */
   mark(sequence: number, at: number): void;
   acknowledge(sequence: number): void;
   /** Returns the time at which the first unacknowledged record was appended, or an earlier time. */

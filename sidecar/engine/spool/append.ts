@@ -1,17 +1,21 @@
-// Appends entries to a live spool: `append` at once, `appendAsync` together with all other entries of the same turn of
-// the event loop. On return, or when the promise resolves, the entry has the durability that the spool was opened with.
+// Appends entries to a live spool: `append` writes an entry at once, `appendAsync` writes it together with all other
+// entries of the same turn of the event loop. When the promise of `appendAsync` resolves, the entry has the durability
+// that the spool was opened with.
 //
-// A group collects entries (framed, in order, until the end of the turn). It is then written in one write and, with
+// A group collects entries (framed, in order) until the end of the turn. Then it is written in one write and, with
 // durability `disk`, synced. If the previous turn was long because of many requests, the first entries of a turn do not
-// wait for its end. One group is synced at a time, and the next one collects in the meantime. A failure rejects the
-// group and the entries that collect after it, because their sequences depended on it. With `remote`, a written entry
-// waits for its acknowledgement. Its group does not: the next group is written in the meantime.
+// wait for its end. One group is synced at a time, and the next group collects in the meantime. If the sync fails, the
+// group is rejected. The entries that collected in the meantime are rejected too, because their sequences depended on
+// the group. With durability `remote`, each entry waits for its acknowledgement after it is written. The next group
+// does not wait for that and is written in the meantime.
 import type { Clock } from '../../base/clock.ts';
 import type { Confirmations } from './confirmations.ts';
 import { AuditUnavailable } from './unavailable.ts';
 import type { Writer } from './writer.ts';
 
-/** What an entry survives: a kill of the process, a power loss, or the loss of this machine. */
+/**
+ * What an entry survives. `kernel`: a kill of the process. `disk`: a power loss. `remote`: the loss of this machine.
+ */
 export type Durability = 'kernel' | 'disk' | 'remote';
 
 export interface Appending {
@@ -19,7 +23,7 @@ export interface Appending {
   readonly append: (json: string) => number;
   /** Rejects with `AuditUnavailable`. */
   readonly appendAsync: (json: string) => Promise<number>;
-  /** Settles all waiting entries. */
+  /** Stops. All waiting entries are written or rejected. */
   readonly close: () => Promise<void>;
 }
 
@@ -41,19 +45,22 @@ const groupBytesMax = 1024 * 1024;
 export interface AppendingConfig {
   readonly clock: Pick<Clock, 'now'>;
   readonly durability: Durability;
-  /** Only for durability `remote`. */
+  /** Present only with durability `remote`. */
   readonly confirmations: Confirmations | undefined;
   readonly onAppended: () => void;
 }
 
-/** What the functions below work on. They are called for each entry, and private methods were slower there. */
+/**
+ * The state that the functions below work on. They are functions and not private methods, because they are called for
+ * each entry, and private methods were slower.
+ */
 class AppendState {
   readonly writer: Writer;
   readonly clock: Pick<Clock, 'now'>;
   readonly durability: Durability;
   readonly confirmations: Confirmations | undefined;
   readonly onAppended: () => void;
-  /** Passed to `process.nextTick`, which is called often. */
+  /** Created only once, because it is often passed to `process.nextTick`. */
   readonly flush = (): void => flush(this);
   group: Waiting[] = [];
   isScheduled = false;

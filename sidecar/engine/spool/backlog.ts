@@ -1,9 +1,9 @@
-// Tracks what one spool still has to ship, and how far that is acknowledged. The spool belongs to a live process, or a
-// dead process left it. The shipper accesses spools only through this interface.
+// Tracks which records of one spool still have to be shipped, and which are acknowledged. The spool belongs to a live
+// process, or a dead process left it. The shipper accesses spools only through this interface.
 //
 // The backlog is either caught up (everything committed has been read or acknowledged) or behind. It notifies its
-// listener when it falls behind, and not at every append. A reader that is behind finds later records without a
-// notification.
+// listener when it falls behind, and not at every append. While the backlog is behind, its reader finds later records
+// without a notification.
 import { readdir } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import type { Clock } from '../../base/clock.ts';
@@ -32,7 +32,7 @@ export interface Backlog {
   readonly readBatch: (after: number, limits: BatchLimits) => Promise<readonly SpoolRecord[]>;
   readonly noteSent: (sequence: number) => void;
   readonly acknowledge: (sequence: number) => void;
-  /** There is one listener. */
+  /** Sets the listener. There is only one. */
   readonly onBehind: (listener: () => void) => void;
   /**
    * Releases the spool. The spool is deleted if everything is acknowledged, otherwise it is left for the next process.
@@ -41,12 +41,12 @@ export interface Backlog {
 }
 
 export interface BacklogStatus {
-  /** Not acknowledged yet. */
+  /** The number of records that are not acknowledged yet. */
   readonly records: number;
-  /** On disk, including acknowledged records. */
+  /** The number of bytes on disk, including acknowledged records. */
   readonly bytes: number;
   readonly oldestAt: number | undefined;
-  /** Records that could not be read back. */
+  /** The number of records that could not be read back. */
   readonly lost: number;
 }
 
@@ -69,7 +69,7 @@ export interface BacklogConfig {
   readonly stopWriting?: () => Promise<void>;
 }
 
-/** Creates a backlog, with `noteAppended` for its own writer to report a commit. */
+/** Creates a backlog. The writer of the same spool calls `noteAppended` after each commit. */
 export function createBacklog(
   { fs, clock, log }: BacklogDeps,
   { id, hold, owned, segments, since, onAcknowledged, stopWriting }: BacklogConfig,
@@ -166,7 +166,7 @@ async function releaseFolder(fs: SpoolFs, hold: Hold, segments: Segments): Promi
 
 interface Losses {
   readonly count: number;
-  /** May be called again for the same sequence, when the spool is read again. */
+  /** Notes a lost record. May be called again for the same sequence, when the spool is read again. */
   readonly note: (segment: Segment, sequence: number) => void;
   /** Resolves when all copies are complete. */
   close(): Promise<void>;

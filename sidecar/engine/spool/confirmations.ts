@@ -1,21 +1,24 @@
-// Implements durability `remote`: it holds callers whose entries are written here and not yet committed by the control
-// plane. Each caller is answered within `waitMs`: its entry is committed, or that is unknown. `append` of one live
-// spool uses it.
+// Implements durability `remote`: callers wait until the control plane has committed their entries, which are already
+// written on this machine. After at most `waitMs`, each caller learns that its entry is committed, or that this is
+// unknown. `append.ts` of one live spool uses this.
 //
-// States: answering: new callers wait. Silent: a wait has ended without success and nothing was acknowledged since; new
-// callers are then rejected at once, because waiting for a control plane that is known to be unavailable has no use.
-// The entries are still written and shipped, and the first of them that is acknowledged ends the silent state.
+// States: answering: new callers wait. Silent: a wait has ended without success and nothing was acknowledged since. New
+// callers are then rejected at once, because it is useless to wait for a control plane that is known to be unavailable.
+// The entries are still written and shipped. The first acknowledgement ends the silent state.
 import type { Clock, Timer } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
 import { AuditUnavailable } from './unavailable.ts';
 
 export interface Confirmations {
-  /** The maximum number of callers is waiting. */
+  /** True: the maximum number of callers is waiting. */
   readonly isFull: boolean;
-  /** Sequences must be ascending. Rejects with `AuditUnavailable` (`unconfirmed`). */
+  /**
+   * Resolves when the entry is committed. Rejects with `AuditUnavailable` (`unconfirmed`). Each call must have a higher
+   * sequence than the call before.
+   */
   wait(sequence: number): Promise<void>;
   acknowledge(sequence: number): void;
-  /** No acknowledgement will be delivered any more. */
+  /** Rejects all waiting callers, because no acknowledgement will be delivered any more. */
   close(): void;
 }
 
@@ -52,7 +55,7 @@ export function createConfirmations(
     arm();
   }
 
-  // One timer for all callers: the caller that arrived first is due first.
+  // One timer is enough for all callers: the caller that arrived first reaches its time limit first.
   function arm(): void {
     const [first] = waiting;
     if (first) timer ??= clock.after(Math.max(0, first.until - clock.now()), expire);

@@ -1,17 +1,17 @@
-// Finds what is known about a segment with an unreadable record: where the next good record begins and, at the end of a
-// dead process's last segment, how many records the unreadable rest was. Pure.
+// Examines a segment with an unreadable record: where the next good record begins and, at the end of a dead process's
+// last segment, how many records the unreadable rest contained. Pure.
 import { type Header, headerBytes, isIntact, isPlausibleLength, lengthIn, readHeader } from './record.ts';
 
 const recordBytesMin = headerBytes + 1;
 
 /**
- * Returns the offset of the first intact record after `from`, where the record `expected` should begin but does not.
- * Returns -1 if there is no intact record. The found sequence can be ahead of `expected` only by as many records as fit
- * in between.
+ * Returns the offset of the first intact record after `from`. At `from` the record `expected` should begin, but it
+ * cannot be read. -1: there is no intact record. The sequence of the found record can exceed `expected` only by as many
+ * records as fit in between.
  */
 export function findRecord(bytes: Buffer, from: number, expected: number): number {
   for (let offset = from + 1; offset + recordBytesMin <= bytes.length; offset += 1) {
-    // Nearly every offset is rejected here: inside JSON the highest byte at the position of a length is not zero.
+    // Nearly every offset is rejected here. The highest byte of a real length is zero, and JSON contains no zero byte.
     if (!isPlausibleLength(lengthIn(bytes.readUInt32LE(offset)))) continue;
     const header = readHeader(bytes, offset);
     if (offset + headerBytes + header.length > bytes.length) continue;
@@ -22,9 +22,11 @@ export function findRecord(bytes: Buffer, from: number, expected: number): numbe
 }
 
 export interface TailEnd {
-  /** How many records ended here, readable or not. */
+  /** The number of records up to the end, readable or not. */
   readonly records: number;
-  /** How many bytes they take. What follows is a torn tail, which was not confirmed to any caller. */
+  /**
+   * The number of bytes of these records. What follows is an incomplete write, which was not confirmed to any caller.
+   */
   readonly bytes: number;
 }
 
@@ -60,14 +62,16 @@ function intactAt(bytes: Buffer, offset: number): Header | undefined {
   return isWhole && isIntact(bytes, offset, header) ? header : undefined;
 }
 
-// A write that was interrupted leaves a beginning: a good header with a length that exceeds the remaining bytes. Any
-// other unreadable rest was complete once, so it may have been confirmed to a caller, and it counts.
+// An interrupted write leaves only the beginning of a record: a good header with a length that exceeds the remaining
+// bytes. Any other unreadable rest was complete once. It may have been confirmed to a caller, so its records are
+// counted.
 function countUnreadable(bytes: Buffer, from: number, first: number): number {
   let count = 0;
   for (let offset = from; bytes.length - offset >= recordBytesMin; ) {
     const { length, crc, sequence } = readHeader(bytes, offset);
     const rest = bytes.length - offset - headerBytes;
-    // Only the last record of a group can be the last in the file: it has no mark.
+    // The rest may be one record whose length field is damaged: its CRC matches with the length `rest` and no mark. The
+    // last record in a file has no mark, because it is the last of its group.
     if (isIntact(bytes, offset, { word: rest, length: rest, crc })) return count + 1;
     if (sequence !== first + count || !isPlausibleLength(length)) return count + 1;
     if (length > rest) return count;

@@ -2,13 +2,13 @@
 // folder on which the process listens. The kernel closes the socket when the process ends, for any reason, so no lock
 // can become stale.
 //
-// The sockets are named `alive.1`, `alive.2`, …: one for each process that owned the folder, and the highest number is
-// the latest. To take a folder, a process checks that the highest one, n, refuses connections, listens on its own
-// socket under a private name, and links that to `alive.<n+1>`. link(2) lets only one of the competing processes
-// succeed. The process listens on the socket before the socket has that name, so no process can see n+1 and find it
-// dead while its owner lives. Therefore n+2 is taken only after the owner of n+1 has ended. With a rename or a bind
-// there would be a moment in which a taken folder looks dead.
-// A folder of another machine (NFS) always looks dead: a spool folder must be local.
+// The sockets are named `alive.1`, `alive.2`, …: one for each process that owned the folder. The highest number is the
+// latest. To take a folder, a process first checks that the socket with the highest number, n, refuses connections.
+// Then it listens on its own socket under a private name, and links this socket to `alive.<n+1>`. link(2) lets only one
+// of the competing processes succeed. The process listens on the socket before the socket has that name, so no process
+// can see n+1 and find it dead while its owner lives. Therefore n+2 is taken only after the owner of n+1 has ended.
+// With a rename or a bind there would be a moment in which a taken folder looks dead. A folder of another machine (NFS)
+// always looks dead: a spool folder must be local.
 import { closeSync, constants, linkSync, openSync, readdirSync, unlinkSync } from 'node:fs';
 import { connect, createServer, type Server } from 'node:net';
 import { join } from 'node:path';
@@ -48,9 +48,9 @@ function highestGeneration(folder: string): number {
   return Math.max(0, ...generations);
 }
 
-// A socket path may have about a hundred bytes, and a spool folder may be deeper than that. On Linux the path through
-// the folder's open descriptor is always short. The descriptor stays open as long as the server, because closing the
-// server unlinks by path.
+// A socket path may have about a hundred bytes, and the path of a spool folder may be longer. On Linux the path through
+// the folder's open descriptor is always short. The descriptor stays open as long as the server, because the server
+// deletes its socket by this path when it closes.
 function socketPath(folder: string, handle: number, name: string): string {
   return process.platform === 'linux' ? `/proc/self/fd/${handle}/${name}` : join(folder, name);
 }
@@ -63,7 +63,7 @@ function listen(path: string): Promise<Server> {
   return new Promise((resolve, reject) => {
     const server = createServer((socket) => socket.destroy());
     server.once('error', reject);
-    // `exclusive`: otherwise, in a worker of node:cluster, the primary would listen and outlive the worker.
+    // Without `exclusive`, in a worker of node:cluster, the primary would listen and outlive the worker.
     server.listen({ path, exclusive: true }, () => {
       server.unref();
       resolve(server);

@@ -14,7 +14,8 @@ export function makeFolder(path: string, mode = ours): void {
   try {
     mkdirSync(path, { mode });
   } catch (error) {
-    // The code alone is not enough: for an existing folder, some file systems first report that they are read-only.
+    // The error code alone is not enough: for an existing folder, some file systems first report that they are
+    // read-only.
     if (isFolder(path)) return;
     if (!isErrno(error, 'ENOENT')) throw error;
     const above = dirname(path);

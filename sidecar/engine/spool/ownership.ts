@@ -18,18 +18,18 @@ export interface Ownership {
 
 interface Meta {
   readonly format: number;
-  /** The slug. */
+  /** The slug of the workspace. */
   readonly workspace: string;
   readonly workspaceId: string;
 }
 
-/** 2: records say whether their group continues. 3: spools have secrets. */
+/** The version of the format. 2: records say whether their group continues. 3: spools have secrets. */
 const format = 3;
 const readableFormats: readonly unknown[] = [1, 2, format];
 const secretBytes = 32;
 const secretForm = /^[0-9a-f]{64}$/;
 
-/** Call this for a folder that no other process reads yet. */
+/** Writes the workspace and a new secret. Call this only for a folder that no other process reads yet. */
 export function writeOwnership(folder: string, workspace: string): void {
   writeFileSync(metaIn(folder), JSON.stringify({ format, workspace, workspaceId: '' } satisfies Meta), { flush: true });
   writeSecret(folder);
@@ -39,8 +39,8 @@ export function writeOwnership(folder: string, workspace: string): void {
 export const readWorkspace = (folder: string): string | undefined => readMeta(folder)?.workspace;
 
 /**
- * Reads the ownership of a folder that this process holds. Throws if it cannot be read. A spool from before spools had
- * secrets gets one.
+ * Reads the ownership of a folder that this process holds. Throws if it cannot be read. An old spool, from the time
+ * before spools had secrets, gets a secret.
  */
 export function readOwnership(folder: string): Ownership {
   const meta = readMeta(folder);

@@ -1,11 +1,11 @@
 // Reads a spool's committed records back in order, for shipping, one `readBatch` at a time. Every sequence is delivered
-// exactly once: as its entry, or as lost if it cannot be read. The backlog of each spool uses it.
+// exactly once: as its entry, or as lost if it cannot be read. The backlog of each spool uses this.
 //
-// Between batches the reader stays at a record: a segment, an offset in it and the sequence due there. It reads in
-// windows. A window is much larger than a batch while there is much to ship. When shipping keeps up, a window is only
-// what was appended, and those bytes are still in the kernel's cache.
-// At an unreadable record the reader searches for the next intact one and continues there. Every sequence that is due
-// before the found one, or before the end of the segment, is lost.
+// Between batches the reader remembers its place: a segment, an offset in it, and the sequence that is expected there.
+// It reads in windows. A window is much larger than a batch while there is much to ship. When shipping keeps up, a
+// window contains only the records that were appended since, and those bytes are still in the kernel's cache. At an
+// unreadable record the reader searches for the next intact record and continues there. All sequences before the found
+// record, or before the end of the segment if no record is found, are lost.
 import { findRecord } from './damage.ts';
 import { headerBytes, isIntact, isPlausibleLength, readHeader, recordBytesMax, type SpoolRecord } from './record.ts';
 import type { Segment, Segments } from './segments.ts';
@@ -13,11 +13,11 @@ import { readRange, type SpoolFs } from './spool-fs.ts';
 
 export interface Reader {
   /**
-   * Returns the records after `after`: at most `bytesMax` bytes, but at least one record. Must not be called while it
-   * reads.
+   * Returns the records after `after`: at most `bytesMax` bytes, but at least one record. Must not be called again
+   * before the previous call has ended.
    */
   readBatch(after: number, limits: BatchLimits): Promise<readonly SpoolRecord[]>;
-  /** The segment is deleted. Its file is not kept open any longer than the current read needs it. */
+  /** Call this when the segment is deleted. Its file is closed as soon as no read uses it. */
   release(segment: Segment): void;
   close(): void;
 }
@@ -38,7 +38,7 @@ interface Place {
   readonly fd: number | undefined;
   isGone: boolean;
   offset: number;
-  /** The sequence due at `offset`. */
+  /** The sequence that is expected at `offset`. */
   due: number;
   window: Buffer;
   windowStart: number;
@@ -93,7 +93,7 @@ class SpoolReader implements Reader {
   }
 
   async #read(after: number, { recordsMax, bytesMax }: BatchLimits): Promise<readonly SpoolRecord[]> {
-    // A segment without records may have been created again in the meantime.
+    // The file of a segment without records may have been created again since it was opened.
     if (this.#place?.due !== after + 1 || this.#place.segment.bytes === 0) this.#seek(after + 1);
     const batch: SpoolRecord[] = [];
     let bytes = 0;
@@ -122,7 +122,7 @@ class SpoolReader implements Reader {
         addLost(batch, this.#lose(this.#place));
         continue;
       }
-      // A sequence below the due one was acknowledged before this reader reached it.
+      // A record with a lower sequence than `due` is skipped, because it comes before the requested records.
       if (found.sequence === this.#place.due) {
         bytes += found.entry.length + wireOverheadBytes;
         if (bytes > bytesMax && batch.length > 0) break;
@@ -178,7 +178,7 @@ class SpoolReader implements Reader {
   }
 }
 
-/** Consecutive losses are reported as one. */
+/** Adds a lost sequence to the batch. Consecutive lost sequences become one record. */
 function addLost(batch: SpoolRecord[], sequence: number): void {
   const before = batch.at(-1);
   const first = before !== undefined && 'lost' in before ? before.sequence : sequence;

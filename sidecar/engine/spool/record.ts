@@ -11,8 +11,8 @@ import { bounds } from '@tollgate/proto/contract';
 export const headerBytes = 16;
 
 /**
- * The maximum number of bytes of JSON. It is above the maximum size of an entry, so the control plane handles an
- * oversized entry.
+ * The maximum number of bytes of JSON. It is larger than the maximum size of an entry. Thus an oversized entry is
+ * shipped, and the control plane handles it.
  */
 export const recordBytesMax = 4 * bounds.auditEntryBytes;
 
@@ -27,7 +27,7 @@ export function lastIn(records: readonly SpoolRecord[]): number | undefined {
   return record !== undefined && 'lost' in record ? record.lost.last : record?.sequence;
 }
 
-/** Above the highest value of `recordBytesMax`, and below the highest byte. */
+/** The bits of the two marks. They are above the bits of the longest length, and below the highest byte of the word. */
 const continuesBit = 0x80_0000;
 const voidBit = 0x40_0000;
 
@@ -64,7 +64,7 @@ export interface Header {
   readonly sequence: number;
 }
 
-/** The caller must make sure that `headerBytes` bytes exist at `offset`. */
+/** Reads the header at `offset`. The caller must make sure that `headerBytes` bytes exist there. */
 export function readHeader(bytes: Buffer, offset: number): Header {
   const word = bytes.readUInt32LE(offset);
   return {
@@ -77,7 +77,7 @@ export function readHeader(bytes: Buffer, offset: number): Header {
   };
 }
 
-/** Returns the length in a word that is at the place of a record's length. */
+/** Returns the length from the first word of a record, without the marks. */
 export function lengthIn(word: number): number {
   // The code does not use `&`, which makes a word with its highest bit set negative.
   return word - ((word & continuesBit) + (word & voidBit));

@@ -1,5 +1,5 @@
 // Tracks the segment files of one spool and its progress: which records are safely written, and which are acknowledged.
-// It is shared by the writer, which moves the end, by acknowledgements, which move the beginning, and by the reader.
+// The writer moves the end of the spool, and acknowledgements move its beginning. The reader uses both.
 import { join } from 'node:path';
 import type { Log } from '../../base/log.ts';
 import type { SpoolFs } from './spool-fs.ts';
@@ -24,12 +24,14 @@ export interface Segments {
   endOf(segment: Segment): number;
   /** Returns the segment that would begin after `last`. */
   following(): Segment;
-  /** The segment now exists and is the last one. */
+  /** Notes that the segment now exists and is the last one. */
   begin(segment: Segment): void;
   grow(segment: Segment, bytes: number, last: number): void;
-  /** Everything up to `sequence` is acknowledged: segments that are no longer needed are deleted. */
+  /** Notes that everything up to `sequence` is acknowledged, and deletes the segments that are no longer needed. */
   acknowledge(sequence: number): void;
-  /** There is one listener. It must close the deleted file, which takes disk space as long as it is open. */
+  /**
+   * Sets the listener. There is only one. It must close the deleted file, which takes disk space as long as it is open.
+   */
   onRemoved(listener: (segment: Segment) => void): void;
   /** Resolves when all pending deletions are complete. */
   close(): Promise<void>;
@@ -49,7 +51,7 @@ export function firstOfSegment(name: string): number | undefined {
 
 export interface SegmentsState {
   readonly folder: string;
-  /** Ascending. */
+  /** The segments, in ascending order. */
   readonly list: Segment[];
   readonly last: number;
   readonly acknowledged: number;

@@ -11,7 +11,9 @@ import { makeFolder } from './make-folder.ts';
 import { readWorkspace, writeOwnership } from './ownership.ts';
 import type { SpoolFs } from './spool-fs.ts';
 
-/** Makes the spool folder too, if it does not exist. */
+/**
+ * Makes the subfolder of a new spool, and takes it for this process. Makes the spool folder too, if it does not exist.
+ */
 export async function makeSpoolFolder(
   fs: SpoolFs,
   root: string,
@@ -48,8 +50,8 @@ export interface FoundSpool {
   readonly id: string;
   readonly folder: string;
   /**
-   * undefined: not a spool that this version can read. It is read from the disk each time, because there may be
-   * thousands.
+   * Undefined: this version cannot read the spool. A getter reads the value from the disk, so that not all of possibly
+   * thousands of spools are read.
    */
   readonly workspace: string | undefined;
 }
@@ -71,7 +73,10 @@ export async function removeSpoolFolder(fs: SpoolFs, folder: string): Promise<vo
   await rm(`${folder}.gone`, { recursive: true, force: true });
 }
 
-/** No process takes this long to make a spool. */
+/**
+ * A folder that has been in the making for longer than this, in ms, was left by a dead process. No process takes so
+ * long to make a spool.
+ */
 const makingMs = 3_600_000;
 
 /**

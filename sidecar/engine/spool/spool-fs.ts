@@ -1,5 +1,5 @@
-// Defines the file-system calls on an entry's way to the disk and back, as in node:fs. They are passed in, so that
-// tests can simulate a disk that is full, fails or accepts half a write.
+// Defines the file-system calls that write entries to the disk and read them back, as in node:fs. They are passed in,
+// so that tests can simulate a disk that is full, fails or accepts half a write.
 import fs from 'node:fs';
 
 export interface SpoolFs {

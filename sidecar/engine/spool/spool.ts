@@ -1,6 +1,6 @@
-// The audit spool of this process. Entries are written here before a caller receives its decision, and stay until the
-// control plane has committed them. Each sidecar opens it at its start. `govern` appends entries, and the shipper
-// reads them.
+// Opens the audit spool of this process. Entries are written here before a caller receives its decision, and stay until
+// the control plane has committed them. Each sidecar opens a spool at its start. `govern` appends entries, and the
+// shipper reads them.
 //
 // Each process has its own subfolder: segment files that only it writes, and a socket which shows that it lives.
 // Sequences count from 1 without gaps. After `close`, or a kill, unacknowledged entries wait for a later process.
@@ -21,20 +21,20 @@ export interface SpoolDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly fs?: SpoolFs;
-  /** 32 hex digits. */
+  /** Returns 32 hex digits. */
   readonly randomId?: () => string;
 }
 
 export interface SpoolConfig {
   /** The spool folder, shared by any number of processes. It must be on a disk of this machine. */
   readonly folder: string;
-  /** The slug. Only a process of the same workspace ships what this one leaves. */
+  /** The slug of the workspace. Only a process of the same workspace ships what this process leaves. */
   readonly workspace: string;
   readonly durability: Durability;
   readonly segmentBytes?: number;
   /** The maximum number of bytes on disk, including what dead processes left. */
   readonly bytesMax: number;
-  /** The bytes of dead processes that still exist. Absent: none. */
+  /** Returns the number of bytes that dead processes left and that still exist. Absent: there are none. */
   readonly othersBytes?: () => number;
   /** With durability `remote`: the maximum time that a caller waits for the control plane. */
   readonly confirmMs?: number;
@@ -50,18 +50,18 @@ export interface Spool extends Pick<Appending, 'append' | 'appendAsync'> {
   readonly belongTo: (workspaceId: string) => void;
   /** Why the last write failed. Undefined while writing works. */
   readonly failure: string | undefined;
-  /** The same as the backlog's `close`: it closes both. */
+  /** Closes the spool and its backlog. The `close` of the backlog does the same. */
   readonly close: () => Promise<void>;
 }
 
 const segmentBytesDefault = 8 * 1024 * 1024;
 const confirmMsDefault = 5_000;
-/** Space is freed segment by segment. Therefore a spool has at least this many segments, even a small one. */
+/** The minimum number of segments, even for a small spool, because space is freed segment by segment. */
 const segmentsMin = 4;
 
 export const randomSpoolId = (): string => randomBytes(16).toString('hex');
 
-/** Rejects if the folder cannot be made or held. */
+/** Opens a new spool. Rejects if its folder cannot be made or taken. */
 export async function openSpool(deps: SpoolDeps, config: SpoolConfig): Promise<Spool> {
   const { fs = diskFs, randomId = randomSpoolId, clock, log } = deps;
   const { folder, workspace, durability, bytesMax, segmentBytes = segmentBytesDefault, confirmMs = confirmMsDefault } = config;

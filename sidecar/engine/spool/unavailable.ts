@@ -4,7 +4,7 @@
 // is no entry.
 
 export type UnavailableCause =
-  /** The spool holds the maximum number of bytes. */
+  /** The spool has reached its maximum number of bytes. */
   | 'full'
   /** The disk refused the write, or accepted only a part of it. Nothing of the record is kept. */
   | 'unwritable'
@@ -12,7 +12,9 @@ export type UnavailableCause =
   | 'oversized'
   /** Too many records wait for the disk, or too many callers wait for the control plane. */
   | 'busy'
-  /** The entry is written here and will be shipped. Whether the control plane has committed it is not known in time. */
+  /**
+   * The entry is written here and will be shipped. It is not known in time whether the control plane has committed it.
+   */
   | 'unconfirmed'
   | 'closed';
 

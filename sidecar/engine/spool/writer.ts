@@ -1,36 +1,37 @@
-// Appends records to the end of the spool. Each write succeeds completely or leaves nothing. `append` of one live spool
-// uses it.
+// Appends records to the end of the spool. Each write succeeds completely or leaves nothing. `append.ts` of one live
+// spool uses this.
 //
 // Framed: records are in the buffer with the sequences that they will have. `writeOut` passes all of them to the kernel
-// in one write; from then on they are written. `commit` makes them valid: only committed records are shipped.
-// If the write fails or is short, or if `rollBack` is called because the sync failed, everything that is not committed
-// is discarded, its sequences are assigned again, and the file is truncated to its last committed record.
-// If truncating fails, the segment is sealed: it ends where its last committed record ends, whatever follows in the
-// file. The next write begins a new segment, whose name shows that end to any later process. Until then, if this
-// process dies, the refused records could be read as entries. Therefore one of two other marks is written at once, and
-// each needs another part of the disk to work: a void mark over the first of them, in place, or the next segment,
-// empty.
-// A group of which only a part was written needs no mark: its records say that the group continues. One case remains:
-// the disk reports a failure for a write that it did accept completely, then all three ways fail, and the process dies
-// before any of them works. Then those records are shipped although they were refused. Nothing on that disk could
-// prevent this.
-// Every write tries again, so a disk that has free space again is used.
+// in one write. From then on they are written. `commit` makes them valid: only committed records are shipped. A write
+// can fail or be short, or `rollBack` can be called because the sync failed. Then everything that is not committed is
+// discarded, its sequences are assigned again, and the file is truncated to its last committed record. If truncating
+// fails, the segment is sealed: it ends where its last committed record ends, whatever follows in the file. The next
+// write begins a new segment, whose name shows that end to any later process. If this process dies before that write,
+// the refused records could be read as entries. Therefore a mark is written at once. The writer tries a void mark over
+// the first refused record, in place. If that fails, it creates the next segment, empty. Each of these two needs
+// another part of the disk to work. A group of which only a part was written needs no mark: its records say that the
+// group continues. One case remains: the disk reports a failure for a write that it did accept completely, all three
+// ways (truncating, void mark, next segment) fail, and the process dies before any of them works. Then those records
+// are shipped although they were refused. Nothing on that disk could prevent this. Every write tries again, so a disk
+// that has free space again is used.
 import { headerBytes, recordBytesMax, voidMark, writeHeader } from './record.ts';
 import type { Segment, Segments } from './segments.ts';
 import type { SpoolFs } from './spool-fs.ts';
 import { AuditUnavailable } from './unavailable.ts';
 
 export interface Writer {
-  /** Returns the sequence that the record will have. */
+  /** Adds a record to the buffer. Returns the sequence that the record will have. */
   frame(json: string): number;
   readonly framedBytes: number;
-  /** Throws `AuditUnavailable`; then no framed records are left. */
+  /** Writes all framed records. Throws `AuditUnavailable`. In that case the framed records are discarded. */
   writeOut(): void;
   sync(done: (error: Error | null) => void): void;
   commit(): void;
-  /** Discards what is framed or written but not committed. Returns the error for the callers that wait for it. */
+  /** Discards what is framed or written but not committed. Returns the error for the callers of these records. */
   rollBack(cause: unknown): AuditUnavailable;
-  /** Why the last write failed. Undefined while writing works, or would work again as far as is known. */
+  /**
+   * Why the last write failed. Undefined: the last write succeeded, or the spool was full and has become smaller since.
+   */
   readonly failure: string | undefined;
   close(): void;
 }
@@ -38,12 +39,15 @@ export interface Writer {
 export interface WriterConfig {
   readonly segments: Segments;
   readonly segmentBytes: number;
-  /** The limit for the whole spool, together with what other processes left that is not shipped yet. */
+  /**
+   * The maximum number of bytes of this spool, together with the bytes that other processes left and that are not
+   * shipped yet.
+   */
   readonly bytesMax: number;
   readonly othersBytes: () => number;
-  /** Absent: writing to the kernel is sufficient. */
+  /** Present: entries must survive a power loss. Absent: writing to the kernel is sufficient. */
   readonly powerLoss?: {
-    /** A file was made in the spool's subfolder: its name must survive too. */
+    /** Called when a file was made in the spool's subfolder, because the name of the file must survive too. */
     readonly syncFolder: () => void;
   };
 }
@@ -52,7 +56,10 @@ const firstBufferBytes = 64 * 1024;
 /** A character of a JavaScript string takes at most three bytes of UTF-8. */
 const utf8BytesMax = 3;
 
-/** What the functions below work on. They are called for each entry, and private methods were slower there. */
+/**
+ * The state that the functions below work on. They are functions and not private methods, because they are called for
+ * each entry, and private methods were slower.
+ */
 class WriterState {
   readonly fs: SpoolFs;
   readonly config: WriterConfig;
@@ -60,7 +67,10 @@ class WriterState {
   readonly isSynced: boolean;
   buffer = Buffer.allocUnsafeSlow(firstBufferBytes);
   framed = 0;
-  /** The record that was framed last. Its header is written when it is known whether its group continues. */
+  /**
+   * The position of the record that was framed last. Its header is written when it is known whether its group
+   * continues.
+   */
   unfinishedAt = -1;
   unfinishedLength = 0;
   lastFramed: number;
@@ -68,7 +78,7 @@ class WriterState {
   lastWritten: number;
   open: (Place & { readonly sealed: boolean }) | undefined;
   failure: { readonly error: AuditUnavailable; readonly bytes: number } | undefined;
-  /** The file has, or may have, bytes after its last committed record. */
+  /** True: the file has, or may have, bytes after its last committed record. */
   isTouched = false;
   closed = false;
 
@@ -149,7 +159,8 @@ function placeFor(state: WriterState, bytes: number): Place {
   const isFull = state.segments.bytes + others + bytes > state.config.bytesMax;
   const freesSpace = state.segments.acknowledged >= state.segments.last && (others === 0 || others + bytes <= state.config.bytesMax);
   if (isFull && !freesSpace) throw new AuditUnavailable('full', fullText(state, state.segments.bytes + others, others));
-  // The spool or the disk is full of acknowledged records only. Beginning a new segment deletes them.
+  // The last write failed, and all records are acknowledged. Then a new segment frees space, because beginning it
+  // deletes the old ones.
   const needsSpace = state.failure !== undefined && state.segments.acknowledged >= state.segments.last;
   const held = state.open?.segment.bytes ?? 0;
   if (state.open && !state.open.sealed && !isFull && (held === 0 || (!needsSpace && held + bytes <= state.config.segmentBytes)))
@@ -169,7 +180,8 @@ function fullText(state: WriterState, bytes: number, others: number): string {
 }
 
 function beginSegment(state: WriterState): Place {
-  // From here on the next file may exist. A later reader of this folder uses its name as the end of this segment.
+  // From here on the file of the next segment may exist. A later reader of this folder uses its name as the end of the
+  // current segment.
   if (state.open) state.open = { ...state.open, sealed: true };
   const segment = state.segments.following();
   const fd = state.fs.openSync(segment.path, 'w', 0o600);
@@ -215,10 +227,10 @@ function makeVoid(state: WriterState, place: Place): void {
   }
 }
 
-/** Why the last write failed, if another write would fail too as far as is known. */
+/** Returns why the last write failed. Undefined: it did not fail, or the next write is expected to succeed. */
 function failureOf({ failure, segments, config }: WriterState): string | undefined {
-  // A full spool that has become smaller may be writable again. For a disk, only the next write shows whether it is
-  // writable.
+  // If the spool was full and has become smaller, it may be writable again. After any other failure, only the next
+  // write shows whether the disk is writable.
   const hasSpaceAgain = failure?.error.why === 'full' && segments.bytes + config.othersBytes() < failure.bytes;
   return hasSpaceAgain ? undefined : failure?.error.message;
 }
@@ -226,7 +238,7 @@ function failureOf({ failure, segments, config }: WriterState): string | undefin
 function close(state: WriterState): void {
   const { fs, open, isTouched, isSynced, segments } = state;
   state.closed = true;
-  // Tries once more, so that the next process does not read refused records as entries.
+  // Tries once more to remove refused records, so that the next process does not read them as entries.
   if (open && isTouched && !cutBack(fs, open, isSynced)) strikeOut(fs, open, { sequence: segments.last + 1, isSynced });
   closeFile(state);
 }
@@ -248,8 +260,8 @@ function messageOf(cause: unknown): string {
   return cause instanceof Error ? cause.message : String(cause);
 }
 
-// The two functions below invalidate what a refused write may have left at the end of a segment, in the file itself, so
-// that a later process does not read it as entries. Each returns whether it succeeded.
+// The two functions below change the end of a segment file, where a refused write may have left records. Afterwards no
+// later process reads these as entries. Each function returns whether it succeeded.
 
 /** A segment that is open for writing. */
 interface Place {
@@ -257,7 +269,7 @@ interface Place {
   readonly segment: Segment;
 }
 
-/** `isSynced`: the result must survive a power loss too. */
+/** Truncates the file to its committed records. `isSynced`: the result must survive a power loss too. */
 function cutBack(fs: SpoolFs, { fd, segment }: Place, isSynced: boolean): boolean {
   try {
     fs.ftruncateSync(fd, segment.bytes);
@@ -269,8 +281,8 @@ function cutBack(fs: SpoolFs, { fd, segment }: Place, isSynced: boolean): boolea
 }
 
 /**
- * Overwrites in place: it needs no additional space, and it changes only bytes that the file has. `sequence` is the
- * first refused one.
+ * Writes a void mark over the refused records, in place. This needs no additional space and changes only bytes that the
+ * file has. `sequence` is the first refused one.
  */
 function strikeOut(fs: SpoolFs, { fd, segment }: Place, { sequence, isSynced }: { sequence: number; isSynced: boolean }): boolean {
   const mark = voidMark(sequence);

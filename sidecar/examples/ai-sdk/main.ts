@@ -1,5 +1,5 @@
-// A tool set of the AI SDK: `guardTools` gives the same set back, governed. The model is scripted, so that no provider's key
-// is needed; any other does as well.
+// Shows the AI SDK: `guardTools` returns the same tools, and Tollgate decides each call. The model is scripted, so that
+// no provider's key is needed. Any other model works too.
 import { connect } from '@tollgate/sidecar';
 import { generateText, jsonSchema, stepCountIs, tool } from 'ai';
 import { createScriptedModel } from '../demo/model.ts';

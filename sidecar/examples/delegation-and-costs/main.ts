@@ -1,5 +1,6 @@
-// An agent that hands a task to another: the other has at most its tools, and what it spends comes out of the budgets of both.
-// Money is reserved before a model call and settled after it, so that it never exceeds the cap.
+// Shows an agent that delegates a task to a second agent. The second agent has at most the tools of the first, and what
+// it spends is counted in the budgets of both. Money is reserved before a model call and settled after it, so that the
+// spending never exceeds the cap.
 import { connect } from '@tollgate/sidecar';
 import { ask, grpc, key } from '../plane.ts';
 
@@ -17,7 +18,7 @@ for (const tool of ['web.search', 'web.post']) {
   console.log(tool, verdict.allowed ? 'allowed' : verdict.code);
 }
 
-/** A model call that may cost so much, and costs a half of it. */
+/** Simulates a model call that may cost up to `atMost` cents, and costs half of them. */
 function askModel(atMost: number): string {
   const reserved = task.reserveCost(atMost);
   if (!reserved.allowed) return reserved.reason;

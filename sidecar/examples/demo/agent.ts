@@ -1,5 +1,5 @@
-// The agent: an ordinary AI SDK loop over an ordinary MCP client. What Tollgate adds is `run.guard` around each tool
-// and `run.round()` before each round of the model.
+// Runs the agent of the demo: an ordinary AI SDK loop over an ordinary MCP client. Tollgate adds only `run.guard`
+// around each tool and `run.round()` before each round of the model.
 import { fileURLToPath } from 'node:url';
 import { Client } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
@@ -8,7 +8,9 @@ import { dynamicTool, generateText, jsonSchema, stepCountIs } from 'ai';
 import { createScriptedModel, type Script } from './model.ts';
 import type { Stage } from './stage.ts';
 
-/** The server from npm, as a process that speaks over standard input and output. */
+/**
+ * Starts an MCP server from npm as a process that uses its standard input and output, and returns a connected client.
+ */
 export async function startMcpServer(stage: Stage): Promise<Client> {
   const program = fileURLToPath(import.meta.resolve('@modelcontextprotocol/server-everything/dist/index.js'));
   const transport = new StdioClientTransport({ command: process.execPath, args: [program, 'stdio'], stderr: 'ignore' });
@@ -36,7 +38,7 @@ export interface AgentOptions {
 
 const roundsMax = 50;
 
-/** Answers the agent's last words. */
+/** Runs the agent to its end, and returns its final text. */
 export async function runAgent(run: Run, mcp: Client, { name, script, task, beforeRound }: AgentOptions): Promise<string> {
   const { tools } = await mcp.listTools();
   const guarded = tools.map((tool) => {
@@ -66,8 +68,8 @@ export interface ShownDecision {
 }
 
 /**
- * Shows each verdict as its caller got it, with what it waited: the decision, and its entry in the spool. `guard` asks
- * through `run.decide`, so this one place sees every call.
+ * Shows each verdict as its caller received it, with the time that the caller waited for the decision and its entry in
+ * the spool. `guard` calls `run.decide`, so every call is seen here.
  */
 export function watch(run: Run, show: (seen: ShownDecision) => void): Run {
   const decide = run.decide.bind(run);

@@ -1,4 +1,5 @@
-// The proof at the end: the audit log, read back over REST, holds every decision that was shown, each once, and no other.
+// Proves at the end of the demo that the audit log, read over REST, contains every decision that was shown, each
+// exactly once, and no others.
 import type { AuditEntry } from '@tollgate/proto/contract';
 import { workspace } from './policy.ts';
 import type { Rest } from './rest.ts';
@@ -9,7 +10,7 @@ interface Page {
   readonly next?: string;
 }
 
-/** All entries of the last 15 minutes, oldest first. */
+/** Returns all entries of the last 15 minutes, oldest first. */
 export async function readAudit(owner: Rest): Promise<readonly AuditEntry[]> {
   const entries: AuditEntry[] = [];
   for (let cursor: string | undefined = ''; cursor !== undefined; ) {
@@ -20,7 +21,10 @@ export async function readAudit(owner: Rest): Promise<readonly AuditEntry[]> {
   return entries.reverse();
 }
 
-/** What is missing, double, different or unknown in `recorded`; empty when the two agree. */
+/**
+ * Returns the decisions that are missing, duplicated or different in `recorded`, or were not shown. Empty: both lists
+ * agree.
+ */
 export function compareDecisions(shown: readonly Row[], recorded: readonly Row[]): readonly string[] {
   const problems = shown.flatMap((row) => {
     const found = recorded.filter(({ requestId }) => requestId === row.requestId);

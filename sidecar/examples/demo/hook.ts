@@ -1,9 +1,10 @@
-// The other door: any program in any language asks the sidecar process next to it over HTTP, with its user's own key.
+// Shows the other door: a program in any language asks the sidecar process next to it over HTTP, with the key of its
+// user.
 import { setTimeout as delay } from 'node:timers/promises';
 
 export interface HookAnswer {
   readonly at: number;
-  /** The whole round trip. */
+  /** The time of the whole round trip, in microseconds. */
   readonly waitedUs: number;
   readonly body: {
     readonly decision: 'allow' | 'deny';
@@ -21,7 +22,7 @@ export interface Question {
   readonly signal: AbortSignal;
 }
 
-/** `url`: of `POST /govern/tool-use`. */
+/** `url`: the address of `POST /govern/tool-use`. */
 export async function askSidecar(url: string, key: string, { agent, tool, input, signal }: Question): Promise<HookAnswer> {
   const question = {
     session_id: `${agent}-1`,
@@ -43,7 +44,7 @@ export async function askSidecar(url: string, key: string, { agent, tool, input,
 
 const readyMs = 10_000;
 
-/** It listens before it holds policy. */
+/** Waits until the sidecar holds policy. The sidecar listens before that. */
 export async function untilReady(url: string, signal: AbortSignal): Promise<void> {
   const deadline = performance.now() + readyMs;
   for (;;) {

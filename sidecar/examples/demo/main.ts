@@ -1,4 +1,4 @@
-// `npm run demo`: the whole of Tollgate in one sitting. Read `play` from top to bottom: it is the story.
+// `npm run demo`: shows all of Tollgate in one program. To follow the demo, read `play` from top to bottom.
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -97,7 +97,7 @@ async function play(stage: Stage): Promise<void> {
     if (seen.at >= answeredAt) after.push(seen);
   });
   const beforeRound = async (round: number): Promise<void> => {
-    // A model that thinks; a real one takes a hundred times as long.
+    // Simulates the time that a model thinks. A real model takes a hundred times as long.
     await delay(5);
     if (round !== 2) return;
     await denyEcho(owner);

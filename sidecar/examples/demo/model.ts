@@ -1,11 +1,11 @@
-// A language model without a network: a pure function from the conversation so far to the next step, behind the
-// interface that the AI SDK expects of any provider's model.
+// Implements a language model without a network: a pure function from the conversation so far to the next step, behind
+// the interface that the AI SDK expects of any provider's model.
 import type { LanguageModel } from 'ai';
 
 type Model = Extract<LanguageModel, { readonly specificationVersion: 'v3' }>;
 type Prompt = Parameters<Model['doGenerate']>[0]['prompt'];
 
-/** What came back from a tool call: its output, or the text of the error. */
+/** The result of a tool call: its output, or the text of the error. */
 interface ToolReply {
   readonly tool: string;
   readonly refused: boolean;
@@ -14,7 +14,7 @@ interface ToolReply {
 
 type Step = { readonly call: string; readonly input: object } | { readonly say: string };
 
-/** The model's whole mind. */
+/** Decides all that the model does: returns the next step, from the tool results so far. */
 export type Script = (heard: readonly ToolReply[]) => Step;
 
 export function createScriptedModel(modelId: string, script: Script): Model {
@@ -65,7 +65,7 @@ const errand: readonly Step[] = [
   { call: 'get-sum', input: { a: 33, b: 36 } },
 ];
 
-/** Goes through its errand, one call a round, and tells the user what it could not do. */
+/** Makes the calls of `errand`, one in each round. Then it tells the user which calls were refused. */
 export const scout: Script = (heard) => {
   const next = errand[heard.length];
   if (next !== undefined) return next;
@@ -77,7 +77,7 @@ export const scout: Script = (heard) => {
   };
 };
 
-/** Sends one line after the other until it is refused. */
+/** Sends one line after the other until a call is refused. */
 export const courier: Script = (heard) => {
   const last = heard.at(-1);
   if (last?.refused === true) return { say: `Stopped after ${heard.length - 1} lines. I was told: ${last.text}` };

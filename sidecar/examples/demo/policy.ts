@@ -1,5 +1,5 @@
-// What the workspace of the demo says, in documents as they go over REST. Calls of tier `api`, tools of the MCP server
-// `everything`.
+// Defines the policy of the demo's workspace, in documents as they are sent over REST. The rules are for calls of tier
+// `api` and for tools of the MCP server `everything`.
 import { type Rest, RestRefused } from './rest.ts';
 
 export const workspace = 'demo';
@@ -8,15 +8,18 @@ const admin = `/${workspace}/admin`;
 const forTool = (tool: string, rule: object): object => ({ tools: { [`everything.${tool}`]: { api: rule } } });
 
 export interface Keys {
-  /** For the library: receives policy, asks for decisions, names the user whom an agent works for. */
+  /**
+   * The key for the library. With it, the library receives policy, asks for decisions, and names the user for whom an
+   * agent works.
+   */
   readonly agents: string;
-  /** For the sidecar process. */
+  /** The key for the sidecar process. */
   readonly sidecar: string;
-  /** Mia's own. */
+  /** The key of the user Mia. */
   readonly mia: string;
 }
 
-/** People first, so that policy finds them. */
+/** Creates the member before the keys, because a key and later a policy refer to the member. */
 export async function makeMembersAndKeys(owner: Rest): Promise<Keys> {
   await owner('POST', `${admin}/members`, { uid: 'mia', email: 'mia@example.com', role: 'member' });
   const key = async (name: string, scopes: readonly string[], rest: object = {}): Promise<string> =>
@@ -28,7 +31,7 @@ export async function makeMembersAndKeys(owner: Rest): Promise<Keys> {
   };
 }
 
-/** One document for each layer, broad to specific. */
+/** Writes one document for each layer, from the broadest to the most specific. */
 export async function writePolicies(owner: Rest, mia: Rest): Promise<void> {
   await owner('PUT', `${admin}/workspacePolicy`, { defaults: { api: { permission: 'allow', transform: 'redact' } } });
   await owner('PUT', `${admin}/rolePolicies/member`, forTool('get-structured-content', { rateLimit: 2 }));
@@ -40,7 +43,9 @@ export async function writePolicies(owner: Rest, mia: Rest): Promise<void> {
   await mia('PUT', `${admin}/userPolicies/mia`, forTool('get-env', { permission: 'deny' }));
 }
 
-/** Caps are no policy: no mode softens them. */
+/**
+ * Registers the agent `scout` with its caps. Caps are not policy: no policy mode, such as `audit-only`, changes them.
+ */
 export async function registerScout(owner: Rest): Promise<void> {
   const tools = ['echo', 'get-structured-content', 'get-env', 'gzip-file-as-resource', 'get-sum'];
   await owner('POST', '/api/v1/agents', {
@@ -51,7 +56,10 @@ export async function registerScout(owner: Rest): Promise<void> {
   });
 }
 
-/** Mia wants her data in the clear. The workspace says redact, and a member cannot loosen that. Answers the refusal. */
+/**
+ * Mia tries to turn off redaction for her own calls. The workspace's policy redacts, and a member cannot loosen that.
+ * Returns the refusal.
+ */
 export async function loosenOwn(mia: Rest): Promise<RestRefused> {
   try {
     await mia('PUT', `${admin}/userPolicies/mia`, forTool('echo', { transform: 'log' }));
@@ -62,6 +70,6 @@ export async function loosenOwn(mia: Rest): Promise<RestRefused> {
   throw new Error('a member loosened the policy of the workspace, and the control plane did not refuse it');
 }
 
-/** The change in the middle of the run. */
+/** Denies the tool `echo` for the workspace. The demo does this while an agent runs. */
 export const denyEcho = (owner: Rest): Promise<unknown> =>
   owner('PUT', `${admin}/workspacePolicy`, forTool('echo', { permission: 'deny' }));

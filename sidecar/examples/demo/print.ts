@@ -1,4 +1,5 @@
-// What the demo writes to standard output: with colours on a terminal, unless NO_COLOR asks for none; plain otherwise.
+// Writes the demo's output to standard output. It has colours on a terminal, but not if NO_COLOR is set or the terminal
+// is `dumb`.
 const coloured = process.stdout.isTTY && (process.env['NO_COLOR'] ?? '') === '' && process.env['TERM'] !== 'dumb';
 
 const paint =
@@ -9,7 +10,7 @@ const paint =
 export const [bold, red, green, yellow] = [paint(1), paint(31), paint(32), paint(33)] as const;
 const dim = paint(2);
 
-/** What the whole output fits in. */
+/** The width of the output, in characters. */
 const columns = 108;
 const factIndent = 18;
 
@@ -17,7 +18,7 @@ export function print(text = ''): void {
   process.stdout.write(`${text}\n`);
 }
 
-/** What happens next, and why it matters. */
+/** Prints the title of the next step, and why the step matters. */
 export function heading(title: string, why: string): void {
   print();
   print(bold(title));
@@ -31,12 +32,12 @@ export function fact(name: string, text: string): void {
   for (const line of rest) print(' '.repeat(factIndent) + line);
 }
 
-/** Says more about the line above. */
+/** Prints more about the line above. */
 export function note(text: string, indent = factIndent): void {
   wrap(text, columns - indent - 2).forEach((line, at) => print(dim(`${' '.repeat(indent)}${at === 0 ? '└' : ' '} ${line}`)));
 }
 
-/** Broken between words. */
+/** Breaks a text into lines, between words. */
 function wrap(text: string, width: number): readonly string[] {
   const lines: string[] = [];
   for (const word of text.split(' ')) {

@@ -1,4 +1,5 @@
-// Our two programs as child processes, started as an operator starts them: environment in, addresses on standard output.
+// Starts our two programs as child processes, in the way an operator starts them: the environment contains the
+// settings, and the programs print their addresses to standard output.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
@@ -12,14 +13,18 @@ interface ProgramOptions {
   readonly name: string;
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
-  /** Words that it prints addresses behind, e.g. `REST  http://…`. */
+  /**
+   * The words after which the program prints its addresses, e.g. `REST
+   *
+   * http://…`.
+   */
   readonly announces: readonly string[];
 }
 
 export interface Program {
-  /** The address behind an announced word. */
+  /** Returns the address that the program printed after this word. */
   address(word: string): string;
-  /** Tells it to drain, and waits for its end. */
+  /** Tells the program to drain, and waits for its end. */
   stop(): Promise<void>;
 }
 
@@ -47,7 +52,10 @@ export function startControlPlane(
   });
 }
 
-/** The PostgreSQL of a control plane that was killed outlives it, for the next one to adopt. Here there is no next one. */
+/**
+ * Stops the PostgreSQL of a control plane that was killed. It outlives the control plane, so that the next control
+ * plane can adopt it. In the demo there is no next one.
+ */
 async function stopOrphan(dataDir: string): Promise<void> {
   const file = join(dataDir, 'postgres', 'data', 'postmaster.pid');
   if (!existsSync(file)) return;
@@ -80,7 +88,7 @@ async function startProgram(stage: Stage, { name, args, env, announces }: Progra
   const addresses = new Map<string, string>();
   let started = false;
   let stopped: Promise<void> | null = null;
-  // Once only: a second SIGTERM means "at once" to it.
+  // Sends SIGTERM only once. A second SIGTERM would end the program at once.
   const stop = (): Promise<void> => {
     stopped ??= endOf(child).then((end) => {
       if (end !== 0 && !(end === 'SIGTERM' && !started)) throw new Error(`the ${name} did not stop cleanly (${end})`);
@@ -88,7 +96,7 @@ async function startProgram(stage: Stage, { name, args, env, announces }: Progra
     return stopped;
   };
   stage.undo(stop);
-  // A group of its own: Ctrl-C reaches the demo alone, which then stops everything in order.
+  // The child has its own process group. Thus Ctrl-C reaches only the demo, which then stops everything in order.
   const child = spawn(process.execPath, [...args], {
     env: { ...ownEnvironment(), ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -107,7 +115,7 @@ async function startProgram(stage: Stage, { name, args, env, announces }: Progra
     if (log.length > logLinesMax) log.shift();
   });
   child.on('error', (error) => stage.fail(error));
-  // `close` comes after the last line of its output.
+  // `close` is emitted after the last line of the child's output.
   child.on('close', () => {
     if (stopped !== null) return;
     stopped = Promise.resolve();
@@ -124,12 +132,12 @@ async function tooLate(name: string, signal: AbortSignal): Promise<never> {
   throw new Error(`the ${name} has not started within ${startMs / 1000} s`);
 }
 
-/** Tells it to drain. Answers its exit code, or the signal that ended it. */
+/** Tells the process to drain. Returns its exit code, or the signal that ended it. */
 async function endOf(child: ChildProcess): Promise<number | string | null> {
   const { pid } = child;
   if (pid !== undefined && child.exitCode === null && child.signalCode === null) {
     child.kill('SIGTERM');
-    // The last resort takes its own children along: it leads a process group.
+    // If the process does not exit in time, its whole process group is killed, including its children.
     const timer = setTimeout(() => process.kill(-pid, 'SIGKILL'), stopMs);
     await once(child, 'exit');
     clearTimeout(timer);
@@ -137,7 +145,10 @@ async function endOf(child: ChildProcess): Promise<number | string | null> {
   return child.signalCode ?? child.exitCode;
 }
 
-/** Ours without what configures a Tollgate or a database: the demo uses no existing one. */
+/**
+ * Returns our environment without the variables that configure Tollgate or a database, because the demo uses no
+ * existing one of these.
+ */
 function ownEnvironment(): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(?:TOLLGATE_|PG|DATABASE_URL$)/.test(name)));
 }

@@ -1,10 +1,10 @@
-// A client of the control plane's REST API for one key: what `curl` would do.
+// Implements a client of the control plane's REST API for one key: it does what `curl` would do.
 export type Rest = <T = unknown>(method: string, path: string, body?: object) => Promise<T>;
 
 export class RestRefused extends Error {
   override readonly name = 'RestRefused';
   readonly status: number;
-  /** The API's own words. */
+  /** The reason of the refusal, in the words of the API. */
   readonly reason: string;
 
   constructor(request: string, status: number, reason: string) {
@@ -24,12 +24,12 @@ export function createRest(base: string, key: string, signal: AbortSignal): Rest
     });
     const text = await response.text();
     if (!response.ok) throw new RestRefused(`${method} ${path}`, response.status, errorOf(text));
-    // The demo trusts the API's own documents for the shapes.
+    // The demo does not check the shape of an answer.
     return JSON.parse(text) as T;
   };
 }
 
-/** `error` of a refusal; the whole of anything else. */
+/** Returns the field `error` of a refusal, or the whole text if it has no such field. */
 function errorOf(text: string): string {
   try {
     const { error } = JSON.parse(text) as { readonly error?: unknown };

@@ -1,15 +1,15 @@
-// Plays the demo as a program: signals and failures end it early, and in any case the stage is closed behind it.
+// Runs the demo as a program. Signals and failures end it early. In every case the stage is closed at the end.
 import { createStage, Interrupted, type Stage } from './stage.ts';
 
 const logLines = 12;
 
-/** Leaves the exit code: 0, 1 for a failure, 130 for an interruption. */
+/** Runs `play` and closes the stage. The exit code is 0, 1 after a failure, or 130 after an interruption. */
 export async function runOnStage(play: (stage: Stage) => Promise<void>): Promise<void> {
   const stage = createStage();
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
     process.on(signal, () => stage.fail(new Interrupted(`interrupted by ${signal}`)));
   process.on('uncaughtException', (error) => stage.fail(error));
-  // A reader that went away, as in `npm run demo | head`.
+  // The reader of the output has closed it, as in `npm run demo | head`.
   process.stdout.on('error', () => stage.fail(new Interrupted('the output was closed')));
 
   const ended = await Promise.race([play(stage), stage.failure]).then(
@@ -23,7 +23,7 @@ export async function runOnStage(play: (stage: Stage) => Promise<void>): Promise
   for (const [program, lines] of interrupted ? [] : stage.logs) {
     if (lines.length > 0) complain(`The last lines of the ${program}:\n${lines.slice(-logLines).join('\n')}`);
   }
-  // What was interrupted may still wait for something.
+  // The interrupted code may still wait for something, so the process is ended explicitly.
   process.exit(interrupted ? 130 : 1);
 }
 

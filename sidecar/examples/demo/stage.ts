@@ -1,5 +1,6 @@
-// Everything the demo starts, and how it is undone: whatever happens, `close` leaves nothing running and no file behind.
-// A step is registered before the thing it undoes is started, so that Ctrl-C in between misses nothing.
+// Collects everything that the demo starts, and the steps that undo it. After `close`, nothing is running and no file
+// is left. A step is registered before the thing that it undoes is started, so even Ctrl-C between the two leaves
+// nothing behind.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,19 +10,22 @@ export class Interrupted extends Error {
 }
 
 export interface Stage {
-  /** A temporary folder, removed last. */
+  /** A temporary folder. It is removed last. */
   readonly folder: string;
-  /** The last lines of each program's log, for the failure that has to be explained. */
+  /** The last lines of each program's log. They are printed when the demo fails. */
   readonly logs: Map<string, string[]>;
-  /** Registers how something is undone. Throws once the stage is being closed: then nothing may be started any more. */
+  /**
+   * Registers a step that undoes something. Throws when the stage is being closed, because nothing may be started any
+   * more.
+   */
   undo(step: () => unknown): void;
-  /** Ends the demo with this error, if it is the first. */
+  /** Ends the demo with this error. Only the first call has an effect. */
   fail(error: unknown): void;
-  /** Aborted with what `fail` was told. */
+  /** Aborted by `fail`, with the error of `fail` as its reason. */
   readonly signal: AbortSignal;
-  /** Rejects with the same; never resolves. */
+  /** Rejects with the error of `fail`. Never resolves. */
   readonly failure: Promise<never>;
-  /** Undoes everything, last first. Answers what went wrong with it. */
+  /** Undoes everything, the last step first. Returns the errors of these steps. */
   close(): Promise<readonly unknown[]>;
 }
 
@@ -33,7 +37,7 @@ export function createStage(): Stage {
   const failure = new Promise<never>((_resolve, reject) => {
     signal.addEventListener('abort', () => reject(signal.reason), { once: true });
   });
-  // The stage may fail when no caller waits for it any more.
+  // Prevents an unhandled rejection: the stage may fail when no caller waits for `failure` any more.
   failure.catch(() => undefined);
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-demo-'));
   steps.push(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }));

@@ -1,4 +1,5 @@
-// The table of decisions: one row for a decision as its caller got it, or as the audit log has it, and notes below it.
+// Prints the table of decisions: one row for each decision, with notes below it. A row shows a decision as its caller
+// received it, or as the audit log contains it.
 import type { AuditEntry, EntryRule, Finding } from '@tollgate/proto/contract';
 import type { ShownDecision } from './agent.ts';
 import type { HookAnswer } from './hook.ts';
@@ -10,7 +11,7 @@ export interface Row {
   readonly agent: string;
   readonly tool: string;
   readonly allowed: boolean;
-  /** A reason code, or the mark of what a layer in audit mode would have done. */
+  /** A reason code, or the mark that says what a layer in audit mode would have done. */
   readonly code: string;
   readonly by: string;
   readonly us: number;
@@ -37,7 +38,7 @@ export function rowOfVerdict(agent: string, { at, waitedUs, verdict }: ShownDeci
   };
 }
 
-/** Over HTTP the layer is in the words of the reason. */
+/** Returns the row of an answer over HTTP. Such an answer names the layer only in the text of its reason. */
 export function rowOfAnswer(agent: string, tool: string, { at, waitedUs, body }: HookAnswer): Row {
   const { decision, reason, request_id, modified_input, findings } = body;
   const kinds = findings?.pii.types.join(', ') ?? '';
@@ -76,13 +77,16 @@ export function rowOfEntry(entry: AuditEntry): Row {
 
 const codeOf = (reason: string): string => reason.slice(0, reason.indexOf(':'));
 
-/** A reason without its code and place, which have columns of their own. */
+/** Returns a reason without its code and its place, because these have columns of their own. */
 const wordsOf = (reason: string): string => reason.slice(reason.indexOf(':') + 2).replace(/ \([^()]*\)/, '');
 
 const redactedWords = (findings: readonly Finding[]): string =>
   `redacted (${findings.map(({ kind, count }) => `${count} ${kind}`).join(', ')})`;
 
-/** Layer and place; the tool in the place is the row's. */
+/**
+ * Returns the layer and the place of a rule. In the place, `…` replaces the name of the tool, because the row already
+ * has a column for it.
+ */
 function byOf(rule: EntryRule | null, tool: string): string {
   if (rule === null) return 'agent profile';
   return `${rule.layer}${rule.part === 'self' ? '/self' : ''} · ${rule.path.replace(JSON.stringify(tool), '"…"')}`;

@@ -1,5 +1,6 @@
-// No library: any program in any language asks over HTTP before and after a tool call. The control plane answers hooks
-// itself, as here; a sidecar process next to the agent answers the same requests without a round trip to it.
+// Shows hooks without a library: a program in any language asks over HTTP before and after a tool call. Here the
+// control plane itself answers. A sidecar process next to the agent answers the same requests without a round trip to
+// the control plane.
 import { addRules, key, rest } from '../plane.ts';
 
 await addRules({

@@ -1,5 +1,5 @@
-// What a coding agent's own hooks send: the sidecar answers each host in its words. `tollgate hooks install <host>` writes the host's
-// settings; here the requests of Claude Code are sent by hand.
+// Shows what the hooks of a coding agent (the host) send. The sidecar answers each host in the format of that host.
+// `tollgate hooks install <host>` writes the host's settings. Here the requests of Claude Code are sent by hand.
 import { addRules, key } from '../plane.ts';
 import { startSidecar } from '../sidecar.ts';
 
@@ -20,6 +20,6 @@ async function hook(body: object): Promise<string> {
 }
 
 console.log('Read:', await hook({ tool_name: 'Read', tool_input: { file_path: '/srv/README.md' } }));
-// The host's name for the tool, and the one that rules are written for.
+// This is the host's name for the tool. The rule above uses the name `github.create_issue` for the same tool.
 console.log('mcp__github__create_issue:', await hook({ tool_name: 'mcp__github__create_issue', tool_input: { title: 'tolls' } }));
 await sidecar.stop();

@@ -1,4 +1,5 @@
-// A tool that is an HTTP service: the sidecar leads to it at /tools/<name>, decides each call, and keeps the caller's key.
+// Shows a tool that is an HTTP service. Callers reach it through the sidecar, at /tools/<name>. The sidecar decides
+// each call, and does not forward the caller's key.
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { addRules, key } from '../plane.ts';

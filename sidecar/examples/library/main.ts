@@ -1,4 +1,5 @@
-// Functions as tools: each is decided before it is called, with what policy redacts taken out, and recorded.
+// Shows functions as tools. Each call is decided before the function is called, and recorded. What the policy redacts
+// is removed.
 import { connect, ToolDenied } from '@tollgate/sidecar';
 import { addRules, grpc, key } from '../plane.ts';
 
@@ -19,7 +20,7 @@ try {
   await refund({ order: 7 });
 } catch (error) {
   if (!(error instanceof ToolDenied)) throw error;
-  // The message is for the model, the denial for programs.
+  // The message is for the model, and `denial` is for programs.
   console.log('denied:', error.denial.code, '-', error.message);
 }
 await gate.close();

@@ -1,5 +1,5 @@
-// The official MCP client: `guardTools` gives the same client back. Its list shows what policy permits, its calls are
-// decided, and a denial is a result that the model can read.
+// Shows the official MCP client: `guardTools` returns a client with the same interface. The list of this client shows
+// only tools that the policy permits. Its calls are decided, and a denial is a result that the model can read.
 import { fileURLToPath } from 'node:url';
 import { Client } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';

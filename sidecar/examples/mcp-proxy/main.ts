@@ -1,5 +1,5 @@
-// Any MCP client, in front of any MCP server: the sidecar stands between, at /mcp/<server>. The client is given another URL and a
-// key, and nothing else of it changes.
+// Shows any MCP client with any MCP server: the sidecar is between the two, at /mcp/<server>. The client needs only
+// another URL and a key.
 import { fileURLToPath } from 'node:url';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { addRules, key } from '../plane.ts';

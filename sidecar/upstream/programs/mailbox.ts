@@ -1,28 +1,30 @@
-// A queue of a program's messages to one reader. A slow reader makes the writer wait. A writer with many readers does
-// not wait: a reader with too many unread messages is dropped with its messages. A message counts as held until the
-// reader asks for the next one, so a message that is still being written to a client is counted too.
+// Implements a queue of a program's messages to one reader. A slow reader makes the writer wait. A writer with many
+// readers does not wait: it drops a reader with too many unread messages, and these messages. A message counts as held
+// until the reader asks for the next one. So a message that is still being written to a client is counted too.
 import type { SseEvent } from '../wire/sse.ts';
 import { UpstreamDown } from '../upstream.ts';
 
 export interface Mailbox {
-  /** Resolves when there is capacity for more. */
+  /** Adds a message. Resolves when there is capacity for more. */
   put(text: string): Promise<void>;
-  /** Ends the queue after the messages in it. A problem is thrown to the reader. */
+  /**
+   * Ends the queue after the messages that are already in it. If there is a problem, it is then thrown to the reader.
+   */
   end(problem?: string): void;
   /** Ends the queue with a problem immediately. Unread messages are dropped. */
   drop(problem: string): void;
   readonly isFull: boolean;
   /** Characters of unread messages. */
   readonly unread: number;
-  /** May be read once. `left` is called when the reader stops. */
+  /** Yields the messages. May be called only once. `left` is called when the reader stops. */
   events(signal: AbortSignal | null, left: () => void): AsyncGenerator<SseEvent>;
 }
 
-/** The load of all mailboxes that share it. */
+/** The size of the messages in all mailboxes that share this object. */
 export interface Load {
   readonly max: number;
   held: number;
-  /** Waiting writers. Each returns whether it continued. */
+  /** Waiting writers. Each function lets its writer continue if there is capacity, and returns whether it did. */
   waiting: (() => boolean)[];
 }
 

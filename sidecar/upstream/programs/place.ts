@@ -1,5 +1,6 @@
-// Maps a client's request to a number of ours on the channel of a program. Ids and progress tokens of different clients
-// could collide there. A client could also reuse an id while the answer to its first use is still pending.
+// Gives each client's request a number of ours, for the channel of a program. On this channel, the ids and progress
+// tokens of different clients could collide. A client could also reuse an id while the answer to its first use is still
+// pending.
 import { canonicalJson } from '@tollgate/proto/contract';
 import { memberAt, withMember } from '../wire/json-text.ts';
 import { type ClientRequest, isFields } from '../wire/message.ts';
@@ -33,7 +34,7 @@ export function inClientsWords(message: ServerMessage, { id, progressToken }: Pl
   return progressToken === null || memberAt(text, progress) === null ? text : withMember(text, progress, progressToken);
 }
 
-/** The number of the request that a message belongs to. Null: it names none. */
+/** Returns the number of the request that a message belongs to. Null: the message names no request. */
 export function numberOf(message: ServerMessage): number | null {
   if (message.kind === 'response') return typeof message.id === 'number' ? message.id : null;
   const { params } = message;

@@ -1,7 +1,8 @@
 // Makes tool servers that are programs usable like HTTP servers. A session of the older revisions is a separate
 // program, with a session id of ours. In the newest revision one program serves all clients. When a program ends, its
-// sessions end, and the next request starts another program. The programs that one key runs, or that are still ending,
-// are limited to leave capacity for other keys. Sessions leave one place for the shared program.
+// sessions end, and the next request starts another program. The number of programs that one key runs is limited, and
+// so is the number that are still ending. This leaves capacity for other keys. Sessions leave one place for the shared
+// program.
 import { LRUCache } from 'lru-cache';
 import type { Answer, Exchange, Send } from '../exchange.ts';
 import { openProgramSession, type ProgramSession } from './session.ts';
@@ -118,7 +119,9 @@ export function createProgramUpstreams({ newId }: { readonly newId: () => string
   };
 }
 
-/** Starts the end of a session. The program needs some time to exit, and no caller owns it during that time. */
+/**
+ * Starts the end of a session. The program needs some time to exit, and the session cannot be used during that time.
+ */
 function end({ sessions, ending }: Running, id: string, { keyId, session }: OwnSession): void {
   sessions.delete(id);
   ending.set(id, keyId);

@@ -1,10 +1,11 @@
-// One session of the revisions before 2026-07-28 with its own program. The program has one channel for all messages.
-// This module assigns them to streams. An answer or a progress message belongs to the stream of its request. A message
-// that names no request belongs to the stream of the newest open request, or to the stream that the client keeps open,
-// or to the backlog for that stream.
+// Runs one session of the revisions before 2026-07-28 with its own program. The program has one channel for all
+// messages, and this module assigns them to streams. An answer or a progress message belongs to the stream of its
+// request. A message that names no request belongs to the stream of the newest open request, or to the stream that the
+// client keeps open. If there is neither, the message is stored for the next stream that the client opens.
 //
 // States of a request: open (its answer is pending, even after its client disconnected, because no other stream carries
-// it) → answered or cancelled (later messages for it are dropped). All requests end when the program has exited.
+// the answer) → answered or cancelled (later messages for it are dropped). All requests end when the program has
+// exited.
 import type { Answer, Exchange } from '../exchange.ts';
 import { withMember } from '../wire/json-text.ts';
 import type { ClientRequest } from '../wire/message.ts';
@@ -14,7 +15,7 @@ import { createLoad, createMailbox, type Mailbox } from './mailbox.ts';
 import { inClientsWords, inOurWords, numberOf, type Place, placeOf } from './place.ts';
 
 export interface ProgramSession {
-  /** A POST or a GET. */
+  /** Sends a POST or a GET of the session. */
   exchange(exchange: Exchange): Promise<Answer>;
   /** True: no client waits for anything in the session. */
   readonly isIdle: boolean;
@@ -27,8 +28,8 @@ interface OpenRequest extends Place {
 }
 
 /**
- * Limit of the messages in transit to all readers, plus one message. Above it the program waits until a reader has
- * read.
+ * The maximum size of the messages on the way to all readers, in characters. One message may exceed it. Then the
+ * program waits until a reader has read.
  */
 const loadMax = 8 * 1_048_576;
 const accepted: Answer = { status: 202, headers: {}, body: { kind: 'none' } };
@@ -61,7 +62,7 @@ class OpenSession implements ProgramSession {
   readonly #requests = new Map<number, OpenRequest>();
   readonly #unread = createUnreadMessages();
   readonly #load = createLoad(loadMax);
-  /** The stream that the client keeps open. */
+  /** The stream that the client keeps open without a request. */
   #standing: Mailbox | null = null;
   #last = 0;
 
@@ -84,7 +85,7 @@ class OpenSession implements ProgramSession {
     return accepted;
   }
 
-  /** A message of the program. Resolves when there is capacity for more. */
+  /** Handles a message of the program. Resolves when there is capacity for more. */
   message(bytes: Uint8Array): void | Promise<void> {
     const message = readMessage(bytes);
     if (message === null) return undefined;
@@ -103,7 +104,7 @@ class OpenSession implements ProgramSession {
     return space;
   }
 
-  /** The program has exited. */
+  /** Ends all streams, because the program has exited. */
   closed(problem: string): void {
     for (const { box } of this.#requests.values()) box.end(problem);
     this.#standing?.end(problem);
@@ -143,7 +144,7 @@ class OpenSession implements ProgramSession {
     return { status: 200, headers: {}, body: { kind: 'events', events, line: 'session' } };
   }
 
-  /** The program receives no cancellation for a request that is not open. */
+  /** Cancels the open request with this id. If there is none, nothing is sent to the program. */
   async #cancel(id: unknown, body: string): Promise<void> {
     const found = [...this.#requests].findLast(([, place]) => place.id === JSON.stringify(id));
     if (found === undefined) return;

@@ -1,10 +1,10 @@
 // Runs one program for all clients, in the newest revision. That revision has no sessions, and each request is
 // complete. The ids of different clients could collide on one channel. Therefore each request gets a number of ours
-// there, also where the id represents a stream of progress or of changes.
+// there. The number also replaces the progress token, and the id of a subscription.
 //
 // States of a request: open (its answer is pending) → answered (its reader may still have to read it) → gone (its
 // reader has left). A reader that does not read for too long is dropped with its unread messages. If the unread
-// messages of all readers exceed the total limit, the reader with the most is dropped.
+// messages of all readers exceed the total limit, the readers with the most unread messages are dropped.
 import type { Answer, Exchange } from '../exchange.ts';
 import { createLoad, createMailbox, type Mailbox } from './mailbox.ts';
 import { inClientsWords, inOurWords, numberOf, type Place, placeOf } from './place.ts';
@@ -21,15 +21,17 @@ export interface SharedProgram {
 }
 
 interface SharedPlace extends Place {
-  /** What arrived first: a response, given by its HTTP status, or a message for a stream. Null: nothing yet. */
+  /**
+   * What the program sent first: a response (stored as its HTTP status) or a message for a stream. Null: nothing yet.
+   */
   opening: number | 'stream' | null;
 }
 
-/** Limit in transit to one reader, in characters, plus one message. */
+/** The maximum size of the messages on the way to one reader, in characters. One message may exceed it. */
 const loadMax = 32 * 1_048_576;
 /**
- * Limit of unread characters of all readers. Messages in a reader's hands are not counted here, otherwise readers that
- * hold on to them would use up the capacity of the others.
+ * The maximum number of unread characters of all readers together. A message that a reader has taken is not counted
+ * here. Otherwise readers that are slow to finish a message would use up the capacity of the others.
  */
 const unreadMax = 32 * 1_048_576;
 const notRead = 'had unread messages for too long';
@@ -55,7 +57,7 @@ export async function openSharedProgram(open: (listener: ChannelListener) => Pro
     }
   };
   const deliver = (number: number, { box }: Place, text: string): void => {
-    // No reader may delay the others, because all read from the same program.
+    // A message is delivered without waiting: no reader may delay the others, because all read from the same program.
     freePlaces();
     if (box.isFull) drop(number, box);
     else void box.put(text);
@@ -97,19 +99,19 @@ export async function openSharedProgram(open: (listener: ChannelListener) => Pro
       const events = place.box.events(signal, () => {
         boxes.delete(number);
         if (!places.delete(number)) return;
-        // The caller has disconnected. The program has to be notified explicitly.
+        // The caller has disconnected before the answer. The program must be told this with an explicit message.
         const cancelled = { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: number } };
         channel.send(JSON.stringify(cancelled)).catch(() => undefined);
       });
-      // A subscription gets its stream immediately, because policy changes are reported on it too, whenever the program
-      // sends its first message.
+      // A subscription gets its stream immediately, and does not wait for the first message of the program, because
+      // policy changes are reported on this stream too.
       if (message.method === 'subscriptions/listen') return { status: 200, headers: {}, body: { kind: 'events', events } };
       return answerOf(place, events, signal);
     },
   };
 }
 
-/** Answers as an HTTP server does: with a stream if more than the response will follow. */
+/** Answers as an HTTP server does: with JSON if the response arrives first, otherwise with a stream. */
 async function answerOf(place: SharedPlace, events: AsyncGenerator<SseEvent>, signal: AbortSignal): Promise<Answer> {
   const { value: first } = await events.next();
   signal.throwIfAborted();
@@ -128,7 +130,7 @@ async function* startingWith<T>(first: T, rest: AsyncGenerator<T>): AsyncGenerat
   }
 }
 
-/** The HTTP status for a response. Some errors have their own status, and all other responses are 200. */
+/** Returns the HTTP status for a response. Some errors have their own status. All other responses have status 200. */
 function statusOf({ holds, value }: ServerMessage & { readonly kind: 'response' }): number {
   const code = holds === 'error' && isFields(value) ? value['code'] : undefined;
   if (code === rpcErrors.method) return 404;

@@ -1,4 +1,5 @@
-// Encodes values of `Mcp-Name` and `Mcp-Param-*`: plain if a header can hold them, otherwise Base64 between markers.
+// Encodes and decodes values of `Mcp-Name` and `Mcp-Param-*`: plain if a header can contain them, otherwise Base64
+// between markers.
 const prefix = '=?base64?';
 const suffix = '?=';
 const canonicalBase64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
@@ -9,7 +10,10 @@ export function encodeHeaderValue(value: string): string {
   return plainValue.test(value) && !marked ? value : `${prefix}${Buffer.from(value).toString('base64')}${suffix}`;
 }
 
-/** Null: the text between the markers is not Base64 of UTF-8, or the value is not allowed in a header. */
+/**
+ * Returns the decoded value. Null: the text between the markers is not Base64 of UTF-8, or the value is not allowed in
+ * a header.
+ */
 export function decodeHeaderValue(value: string): string | null {
   if (!(value.startsWith(prefix) && value.endsWith(suffix) && value.length >= prefix.length + suffix.length))
     return value === '' || plainValue.test(value) ? value : null;
@@ -28,11 +32,14 @@ export interface ParamHeader {
   readonly name: string;
   /** Keys that lead from `arguments` to the value. */
   readonly path: readonly string[];
-  /** From the schema. Numbers are compared by value. */
+  /** True: the schema says that the value is a number. Numbers are compared by value. */
   readonly isNumber: boolean;
 }
 
-/** The header text of a value before encoding. Null: the value has none. */
+/**
+ * Returns the text of a value for its header, before encoding. Null: there is no value, or it is not a text, number or
+ * boolean.
+ */
 export function paramText(args: unknown, path: readonly string[]): string | null {
   let value = args;
   for (const key of path) {
@@ -51,12 +58,12 @@ export const sameParam = ({ isNumber }: ParamHeader, header: string, body: strin
 const token = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}$/;
 const depthMax = 32;
 const headersMax = 100;
-/** Limit for all paths of a tool together, with one character for each step. */
+/** The maximum length of all paths of a tool together. Each step counts as one additional character. */
 const pathsLengthMax = 1_000;
 
 /**
- * The arguments that a tool's schema wants in headers: `x-mcp-header` along `properties` only, as the protocol defines.
- * Null: the paths exceed the limit.
+ * Returns the arguments that a tool's schema wants in headers. The schema marks them with `x-mcp-header`, and only
+ * `properties` are searched, as the protocol defines. Null: the paths exceed the limit.
  */
 export function paramHeadersOf(inputSchema: unknown): readonly ParamHeader[] | null {
   const found: ParamHeader[] = [];

@@ -1,11 +1,11 @@
-// Reads the headers of a request and checks those that repeat the body. Only headers that are named here are forwarded.
-// The key identifies the client, and the key is not forwarded.
+// Reads the headers of a request and checks those that repeat values of the body. Only headers that are named here are
+// forwarded. The key identifies the client, and the key is not forwarded.
 import { decodeHeaderValue, encodeHeaderValue, type ParamHeader, paramText, sameParam } from './header-values.ts';
 import { type BadMessage, type ClientMessage, type ClientRequest, isFields } from './message.ts';
 import { type Era, nameFieldOf } from './methods.ts';
 import { rpcErrors } from './rpc.ts';
 
-/** The newest revision, which has no sessions. All older revisions are handled alike. */
+/** The newest revision of MCP, which has no sessions. All older revisions are handled alike. */
 export const modernVersion = '2026-07-28';
 const versionKey = 'io.modelcontextprotocol/protocolVersion';
 const capabilitiesKey = 'io.modelcontextprotocol/clientCapabilities';
@@ -17,14 +17,14 @@ export interface McpHeaders {
   readonly lastEventId: string | null;
   readonly method: string | null;
   readonly name: string | null;
-  /** By lower-case name without `mcp-param-`. */
+  /** The headers that begin with `mcp-param-`, by lower-case name without this prefix. */
   readonly params: ReadonlyMap<string, string>;
 }
 
 const lengthMax = 4_096;
 const visible = /^[\t -~]*$/;
 
-/** `problem`: a header is duplicated or has an invalid value. */
+/** Returns the headers. `problem`: a header is duplicated or has an invalid value. */
 export function readMcpHeaders(all: Readonly<Record<string, readonly string[] | undefined>>): McpHeaders | { readonly problem: string } {
   const params = new Map<string, string>();
   for (const [name, values] of Object.entries(all)) {
@@ -57,7 +57,7 @@ const singleHeaders = new Set(
 const revision = /^\d{4}-\d{2}-\d{2}$/;
 const isModern = (version: string | null): boolean => version !== null && revision.test(version) && version >= modernVersion;
 
-/** The era of a message, or the reason why it cannot be determined. */
+/** Returns the era of a message, or the reason why it cannot be determined. */
 export function eraOf(message: ClientMessage, { version, method }: McpHeaders): { readonly era: Era } | { readonly bad: BadMessage } {
   const bad = (code: number, problem: string): { readonly bad: BadMessage } => ({ bad: { code, problem, id: idOf(message) } });
   if (message.kind === 'response')
@@ -92,7 +92,10 @@ function mismatchedMethod(
   return { bad: { code: rpcErrors.headers, problem: 'Mcp-Method and the body name different methods', id: idOf(message) } };
 }
 
-/** Checks that a request of the newest revision repeats the required values in its headers. Null: it does. */
+/**
+ * Returns a problem if the headers of a request of the newest revision do not repeat the required values of the body.
+ * Null: there is no problem.
+ */
 export function headerProblem(message: ClientRequest, headers: McpHeaders): string | null {
   if (headers.version === null) return 'MCP-Protocol-Version is missing';
   if (headers.method === null) return 'Mcp-Method is missing';
@@ -105,7 +108,10 @@ export function headerProblem(message: ClientRequest, headers: McpHeaders): stri
   return typeof value === 'string' && decoded !== value ? `Mcp-Name and params.${field} are different` : null;
 }
 
-/** Checks that the headers of a call repeat the arguments that its tool requires. Null: they do. */
+/**
+ * Returns a problem if the headers of a call do not repeat the arguments that its tool requires. Null: there is no
+ * problem.
+ */
 export function paramHeaderProblem(declared: readonly ParamHeader[], args: unknown, { params }: McpHeaders): string | null {
   for (const one of declared) {
     const text = paramText(args, one.path);
@@ -119,7 +125,10 @@ export function paramHeaderProblem(declared: readonly ParamHeader[], args: unkno
   return null;
 }
 
-/** The headers to forward with a message, computed from the forwarded message. */
+/**
+ * Returns the headers to forward with a message. Headers that repeat values of the body are computed from the forwarded
+ * message.
+ */
 export function requestHeaders(
   era: Era,
   message: ClientMessage,
@@ -144,7 +153,7 @@ export function requestHeaders(
   return made;
 }
 
-/** Headers of a request without a body: to open or resume a stream, or to end a session. */
+/** Returns the headers of a request without a body: to open or resume a stream, or to end a session. */
 export const streamHeaders = ({ accept, version, sessionId, lastEventId }: McpHeaders): Record<string, string> => ({
   accept: accept ?? 'text/event-stream',
   ...(version === null ? {} : { 'mcp-protocol-version': version }),
@@ -153,8 +162,8 @@ export const streamHeaders = ({ accept, version, sessionId, lastEventId }: McpHe
 });
 
 /**
- * Headers of the request that ends a session, from those of the request that began it. They are kept as long as the
- * session.
+ * Returns the headers of the request that ends a session, computed from the headers of the request that began it. The
+ * result is kept as long as the session.
  */
 export const endHeaders = ({ version }: McpHeaders, sessionId: string): Record<string, string> => ({
   accept: 'text/event-stream',

@@ -1,5 +1,5 @@
-// Changes single members of a JSON text and leaves every other character unchanged. So text from a server is forwarded
-// as written, including digits that no number type can hold. The text must be JSON without duplicate keys.
+// Changes single members of a JSON text and leaves all other values exactly as they are written. So text from a server
+// is forwarded as written, including digits that no number type can hold. The text must be JSON without duplicate keys.
 import { scalarEnd, skipBlanks, stringEnd } from '@tollgate/proto/contract';
 
 export interface Span {
@@ -7,7 +7,7 @@ export interface Span {
   readonly end: number;
 }
 
-/** The values of an object's members, by key. `at`: where the object begins. */
+/** Returns the positions of the values in the object that begins at `at`, by key. */
 export function membersAt(text: string, at: number): ReadonlyMap<string, Span> {
   const members = new Map<string, Span>();
   let next = skipBlanks(text, skipBlanks(text, at) + 1);
@@ -23,7 +23,7 @@ export function membersAt(text: string, at: number): ReadonlyMap<string, Span> {
   return members;
 }
 
-/** The items of the list that begins at `at`. */
+/** Returns the positions of the items in the list that begins at `at`. */
 export function itemsAt(text: string, at: number): readonly Span[] {
   const items: Span[] = [];
   let next = skipBlanks(text, skipBlanks(text, at) + 1);
@@ -36,7 +36,7 @@ export function itemsAt(text: string, at: number): readonly Span[] {
   return items;
 }
 
-/** The position of a member, found by a path of keys. Null: it does not exist. */
+/** Returns the position of a member's value, found by a path of keys. Null: it does not exist. */
 export function memberAt(text: string, path: readonly string[]): Span | null {
   let span: Span = { start: skipBlanks(text, 0), end: text.length };
   for (const key of path) {
@@ -48,7 +48,10 @@ export function memberAt(text: string, path: readonly string[]): Span | null {
   return span;
 }
 
-/** The text with another value at that path. The containing object must exist. */
+/**
+ * Returns the text with `json` as the value at that path. A missing member is added, but the object that contains it
+ * must exist.
+ */
 export function withMember(text: string, path: readonly string[], json: string): string {
   const held = memberAt(text, path);
   if (held !== null) return text.slice(0, held.start) + json + text.slice(held.end);
@@ -59,7 +62,10 @@ export function withMember(text: string, path: readonly string[], json: string):
   return `${text.slice(0, holder.start + 1)}${JSON.stringify(path.at(-1))}:${json}${comma}${text.slice(holder.start + 1)}`;
 }
 
-/** The text with the members at these paths as in the original, if the original has them. */
+/**
+ * Returns `text` with the values that `original` has at these paths. A path that `original` does not have is left
+ * unchanged.
+ */
 export function withMembersOf(original: string, text: string, paths: readonly (readonly string[])[]): string {
   return paths.reduce((result, path) => {
     const kept = memberAt(original, path);
@@ -67,7 +73,7 @@ export function withMembersOf(original: string, text: string, paths: readonly (r
   }, text);
 }
 
-/** The text without that member. */
+/** Returns the text without the member at that path. */
 export function withoutMember(text: string, path: readonly string[]): string {
   const holder = memberAt(text, path.slice(0, -1));
   const key = path.at(-1);
@@ -77,7 +83,7 @@ export function withoutMember(text: string, path: readonly string[]): string {
   return `${text.slice(0, holder.start)}{${written.join(',')}}${text.slice(holder.end)}`;
 }
 
-/** The position after the value that begins at `start`. */
+/** Returns the position after the value that begins at `start`. */
 function valueEnd(text: string, start: number): number {
   const first = text[start];
   if (first === '"') return stringEnd(text, start);

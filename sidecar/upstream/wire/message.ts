@@ -1,6 +1,6 @@
-// Parses a client's message: one JSON-RPC message that every reader reads in the same way. In addition to what every
-// strict parser refuses, keys are refused that a lenient reader could confuse with a key of the protocol, such as
-// `Name` instead of `name`, or a Cyrillic `е`.
+// Parses a client's message: one JSON-RPC message that every reader reads in the same way. It refuses what every strict
+// parser refuses. It also refuses keys that a lenient reader could confuse with a key of the protocol, such as `Name`
+// instead of `name`, or a key with a Cyrillic `е`.
 import { bounds, canonicalJson } from '@tollgate/proto/contract';
 import { parseStrict } from '../../engine/json/strict-json.ts';
 import { type RpcId, rpcErrors } from './rpc.ts';
@@ -25,7 +25,7 @@ export type ClientRequest = ClientMessage & { readonly kind: 'request' };
 export interface BadMessage {
   readonly code: number;
   readonly problem: string;
-  /** The id, if it could be read. */
+  /** The id of the message. Null: it has no id, or the id could not be read. */
   readonly id: RpcId | null;
   /** The requested revision, if it is not supported. */
   readonly requested?: string;
@@ -79,7 +79,10 @@ function metaProblem(meta: unknown): string | null {
   return keyProblem(meta, 'params._meta', metaKeys);
 }
 
-/** The token is kept while the request is open and is repeated with each progress message. */
+/**
+ * Returns whether a value is a valid progress token. Its length is limited, because it is kept while the request is
+ * open and is repeated with each progress message.
+ */
 const isProgressToken = (value: unknown): boolean =>
   typeof value === 'number' || (typeof value === 'string' && value.length <= bounds.nameLength);
 
@@ -101,7 +104,10 @@ const metaKeys = folded([
   ),
 ]);
 
-/** All keys of the protocol are ASCII, so a look-alike with other characters cannot be one of them. */
+/**
+ * Returns a problem if a key is not ASCII, or differs from a known key only in upper and lower case. All keys of the
+ * protocol are ASCII, so a look-alike with other characters cannot be one of them.
+ */
 function keyProblem(fields: Fields, path: string, known: ReadonlyMap<string, string>): string | null {
   for (const key of Object.keys(fields)) {
     if (!printable.test(key)) return `${path} has a key that is not plain ASCII, ${place(key)}`;
@@ -111,7 +117,10 @@ function keyProblem(fields: Fields, path: string, known: ReadonlyMap<string, str
   return null;
 }
 
-/** A key in a form for an answer: characters that are not plain ASCII are escaped, so look-alikes are visible. */
+/**
+ * Returns a key as it is shown in an answer. Characters that are not plain ASCII are escaped, so look-alikes are
+ * visible.
+ */
 const place = (key: string): string =>
   JSON.stringify(key.slice(0, 60)).replaceAll(/[^ -~]/g, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
 
@@ -124,7 +133,7 @@ export const isFields = (value: unknown): value is Fields => typeof value === 'o
 export const isId = (value: unknown): value is RpcId =>
   (typeof value === 'string' && value.length <= idLengthMax) || (typeof value === 'number' && Number.isSafeInteger(value));
 
-/** The text to forward: the parsed message in canonical form. */
+/** Returns the text to forward: the parsed message in canonical form. */
 export function messageText(message: ClientMessage): string {
   if (message.kind === 'response') return canonicalJson(message.body);
   const { method, params, hasParams } = message;

@@ -1,15 +1,15 @@
-// Lists every method that passes, and how it is treated. A method that is not named here is not forwarded: a method of
-// a later revision or an extension could be a call under another name.
+// Lists every method that is forwarded, and how it is treated. A method that is not named here is not forwarded: a
+// method of a later revision or an extension could be a call under another name.
 
 /**
  * `call`: decided as a tool call. `read`: also decided, under its own name, because the model receives its answer.
- * `check`: the policy for that name applies, but only a refusal is recorded.
+ * `check`: the policy for the method's own name applies, but only a refusal is recorded.
  */
 type Treatment = 'call' | 'read' | 'check' | 'tools' | 'greeting' | 'listen' | 'pass';
 
 export type Era = 'legacy' | 'modern';
 
-/** Requests of clients. */
+/** The requests that a client may send, and how each is treated. */
 const requests: Readonly<Record<Era, ReadonlyMap<string, Treatment>>> = {
   legacy: new Map([
     ['initialize', 'greeting'],
@@ -44,13 +44,17 @@ export const treatmentOf = (era: Era, method: string): Treatment | null => reque
 
 const clientNotifications: Readonly<Record<Era, ReadonlySet<string>>> = {
   legacy: new Set(['notifications/initialized', 'notifications/cancelled', 'notifications/progress', 'notifications/roots/list_changed']),
-  // In the newest revision, closing a stream cancels a request. An id could name a request of any client.
+  // In the newest revision, a client cancels a request when it closes the stream. A cancellation by id is not accepted,
+  // because the id could name a request of any client.
   modern: new Set(),
 };
 
 export const isClientNotification = (era: Era, method: string): boolean => clientNotifications[era].has(method);
 
-/** Requests that a server may send to a client. In the newest revision, servers ask within results. */
+/**
+ * Requests that a server may send to a client. In the newest revision there are none: servers put their questions into
+ * results.
+ */
 const serverRequests: Readonly<Record<Era, ReadonlySet<string>>> = {
   legacy: new Set(['ping', 'sampling/createMessage', 'elicitation/create', 'roots/list']),
   modern: new Set(),

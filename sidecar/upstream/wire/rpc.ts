@@ -18,7 +18,7 @@ export const rpcErrors = {
 export const errorText = (id: RpcId | null, code: number, message: string, data?: unknown): string =>
   JSON.stringify({ jsonrpc: '2.0', id, error: { code, message, ...(data === undefined ? {} : { data }) } });
 
-/** A tool result that gives the model the reason for a refusal. */
+/** Returns a tool result that gives the model the reason for a refusal. */
 export const refusedResultText = (id: RpcId, era: Era, text: string): string =>
   JSON.stringify({
     jsonrpc: '2.0',
@@ -26,7 +26,7 @@ export const refusedResultText = (id: RpcId, era: Era, text: string): string =>
     result: { ...(era === 'modern' ? { resultType: 'complete' } : {}), content: [{ type: 'text', text }], isError: true },
   });
 
-/** An answer of ours instead of the server's, with its HTTP status. */
+/** Thrown to send an answer of ours, with its HTTP status, instead of the server's answer. */
 export class RpcRefusal extends Error {
   override readonly name = 'RpcRefusal';
   readonly status: number;

@@ -9,9 +9,9 @@ import { MessageTooLarge } from './upstream-down.ts';
 export type ServerMessage =
   | {
       readonly kind: 'response';
-      /** Null: an error about a request that the server could not read. */
+      /** The id of the request. Null: the response is an error about a request that the server could not read. */
       readonly id: RpcId | null;
-      /** The member that it has. */
+      /** Which of the two members the response has. */
       readonly holds: 'result' | 'error';
       readonly value: unknown;
       readonly text: string;
@@ -19,12 +19,15 @@ export type ServerMessage =
   | { readonly kind: 'request'; readonly id: RpcId; readonly method: string; readonly params: unknown; readonly text: string }
   | { readonly kind: 'notification'; readonly method: string; readonly params: unknown; readonly text: string };
 
-/** Maximum values in one message. Parsed, they need at most about 105 MB (docs/design/bounds.md). */
+/** The maximum number of JSON values in one message. Parsed, they need at most about 105 MB (docs/design/bounds.md). */
 export const messageNodes = 500_000;
 
 const limits = { depth: 256, nodes: messageNodes, exactNumbers: false };
 
-/** Null: the text is not a message. Throws `MessageTooLarge` before parsing if there are too many values. */
+/**
+ * Returns the parsed message. Null: the text is not a message. Throws `MessageTooLarge` before parsing if there are too
+ * many values.
+ */
 export function parseServerMessage(text: string): ServerMessage | null {
   const parsed = parseStrictText(text, limits);
   if ('problem' in parsed && parsed.problem === tooManyValues(limits.nodes)) throw new MessageTooLarge(`a message that ${parsed.problem}`);
@@ -43,7 +46,10 @@ export function parseServerMessage(text: string): ServerMessage | null {
   return { kind: 'response', id: id ?? null, holds, value: value[holds], text };
 }
 
-/** Null: the bytes are not a message. Such output of a program is dropped. Throws `MessageTooLarge`. */
+/**
+ * Returns the parsed message. Null: the bytes are not a message. Such output of a program is dropped. Throws
+ * `MessageTooLarge`.
+ */
 export function readMessage(bytes: Uint8Array): ServerMessage | null {
   try {
     return parseServerMessage(new TextDecoder('utf-8', { fatal: true }).decode(bytes));

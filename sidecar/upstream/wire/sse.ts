@@ -1,5 +1,6 @@
 // Reads and writes server-sent events one at a time. The input comes in pieces of any size. The output always has one
-// form. For the parser, `retry` is an event of its own, and a block with only an id is none, as for the clients that use it.
+// form. The parser reports `retry` as an event of its own, and does not report a block with only an id. Clients that
+// use this parser read events in the same way.
 import { createParser } from 'eventsource-parser';
 
 export interface SseEvent {
@@ -10,7 +11,7 @@ export interface SseEvent {
   readonly retry: number | null;
 }
 
-/** A comment, with which servers keep a silent connection open. */
+/** A comment. Servers send it to keep a silent connection open. */
 export const keepAlive = ':\n\n';
 
 export class EventTooLarge extends Error {
@@ -18,17 +19,17 @@ export class EventTooLarge extends Error {
 }
 
 interface SseReader {
-  /** The events that this piece completes, in order. Null represents a comment. */
+  /** Returns the events that this piece completes, in order. Null represents a comment. */
   read(piece: Uint8Array): readonly (SseEvent | null)[];
 }
 
-/** Throws `EventTooLarge`, and a `TypeError` if the bytes are not UTF-8. */
+/** Creates a reader. It throws `EventTooLarge`, and a `TypeError` if the bytes are not UTF-8. */
 export function createSseReader(bytesMax: number): SseReader {
   const decoder = new TextDecoder('utf-8', { fatal: true });
   let afterReturn = false;
   let events: (SseEvent | null)[] = [];
-  // The parser bounds only what it keeps. This count also bounds an event whose lines it ignores. Comments are not part
-  // of it, because they may keep a stream open for days.
+  // The parser limits only the text that it keeps. `size` also limits an event whose lines the parser ignores. Comments
+  // are not counted, because they may keep a stream open for days.
   let size = 0;
   const refuse = (): never => {
     throw new EventTooLarge(`an event is larger than ${bytesMax} bytes`);
@@ -56,11 +57,12 @@ export function createSseReader(bytesMax: number): SseReader {
     read: (piece) => {
       events = [];
       const decoded = decoder.decode(piece, { stream: true });
-      // A line feed here belongs to the carriage return that ended the last piece.
+      // If the last piece ended with a carriage return, a line feed at the beginning of this piece belongs to it.
       const text = afterReturn && decoded.startsWith('\n') ? decoded.slice(1) : decoded;
       if (decoded !== '') afterReturn = decoded.endsWith('\r');
       size += text.length;
-      // The parser would wait for what follows a carriage return, and takes quadratic time if a piece mixes line ends.
+      // Carriage returns are replaced: the parser would wait for the character after a carriage return, and it takes
+      // quadratic time if a piece mixes line ends.
       parser.feed(text.includes('\r') ? text.replaceAll(/\r\n?/g, '\n') : text);
       if (size > bytesMax) refuse();
       return events;
@@ -70,7 +72,7 @@ export function createSseReader(bytesMax: number): SseReader {
 
 const retryMsMax = 999_999_999;
 
-/** Writes an event in the form that every reader accepts. */
+/** Returns the text of an event in the form that every reader accepts. */
 export function eventText({ id, event, data, retry }: SseEvent): string {
   const lines = [
     ...(event === 'message' ? [] : [`event: ${event}`]),
@@ -81,5 +83,5 @@ export function eventText({ id, event, data, retry }: SseEvent): string {
   return `${lines.join('\n')}\n\n`;
 }
 
-/** An event of ours. It has no id, so it cannot be resumed. */
+/** Returns the text of an event of ours. The event has no id, so it cannot be resumed. */
 export const messageEvent = (data: string): string => eventText({ id: null, event: 'message', data, retry: null });

@@ -1,5 +1,5 @@
-// Stores the progress of runs for callers that read them while they run. There is one write at a time for each run. If
-// there was more progress in the meantime, one write of the newest state follows. A run never waits for these writes.
+// Stores the progress of active runs, so that callers can read it. Each run has at most one write at a time. If there
+// was more progress during a write, one write of the newest state follows. A run never waits for these writes.
 import { cleanJson } from '../../../base/clean-json.ts';
 import { type RunRef, runKey, type ToldProgress } from '../../rules/run.ts';
 import { updateRunProgress } from '../../store/runs.ts';
@@ -21,7 +21,8 @@ export function createProgress({ pool }: Pick<OperationDeps, 'pool'>): Progress 
 
   async function write(run: RunRef, first: ToldProgress, key: string): Promise<void> {
     for (let progress: ToldProgress | null = first; progress !== null; ) {
-      // The next round contains what a failed write lost, and the end of the run contains everything.
+      // A failed write is not repeated. The next round writes what it would have written, and the end of the run writes
+      // everything.
       const transcript = cleanJson(progress.transcript, new Set());
       await updateRunProgress(pool, run, { ...progress, transcript }).catch(() => undefined);
       const state = writing.get(key);

@@ -11,7 +11,7 @@ export interface UsedSpend {
   readonly users: readonly {
     readonly sub: string;
     readonly spentCents: number;
-    /** Reserved for model calls that are running. */
+    /** Reserved for model calls that are in progress. */
     readonly reservedCents: number;
     readonly leftCents: number;
   }[];
@@ -20,7 +20,7 @@ export interface UsedSpend {
 interface Question {
   readonly workspaceId: number;
   readonly now: Date;
-  /** Null: all users with spending. */
+  /** The only user to read; null: all users with spending. */
   readonly sub: string | null;
   readonly limit: number;
 }

@@ -1,5 +1,5 @@
-// Records the begin of a run, below a running run or at the top level. The request is stored as far as the database can
-// represent it.
+// Records the beginning of a root run, or of a run below a running run. The request is stored as far as the database
+// can represent it.
 import { cleanJson } from '../../../base/clean-json.ts';
 import type { NewRun } from '../../records.ts';
 import { findRunOwner, insertRun } from '../../store/runs.ts';
@@ -13,8 +13,8 @@ export function recordBegin({ pool, clock }: Pick<OperationDeps, 'pool' | 'clock
   return inTransaction(pool, async (client) => {
     const above = parentRunId === null ? { sub: run.sub, lineage: [] } : await findRunOwner(client, workspaceId, parentRunId);
     if (above === null) return false;
-    // The rows are locked. Either the process that ends the runs above sees this run, or this transaction sees that
-    // they have ended.
+    // The rows of the runs above are locked. Therefore either the process that ends those runs sees this run, or this
+    // transaction sees that they have ended.
     const runs = await lockRuns(client, workspaceId, above.lineage);
     if (runs.length !== above.lineage.length || runs.some(({ status }) => status !== 'running')) return false;
     await insertRun(client, workspaceId, {

@@ -14,7 +14,10 @@ interface RunEnding {
   readonly end: Omit<StoredEnd, 'at'>;
   /** The known costs of reservations that are still open, by id. All other reservations count as spent in full. */
   readonly costs?: ReadonlyMap<string, number>;
-  /** The same for each try. It identifies the result of an earlier try whose answer was lost. */
+  /**
+   * The time of the end. It does not change between tries, so it identifies the result of an earlier try whose answer
+   * was lost.
+   */
   readonly at: Date;
 }
 
@@ -31,7 +34,10 @@ export function recordEnd({ pool }: Pick<OperationDeps, 'pool'>, ending: RunEndi
 
 const always = (): Promise<boolean> => Promise.resolve(true);
 
-/** False if the run had already ended, or if `isTo` returns false. `isTo` is called once the run is locked. */
+/**
+ * Ends the run. Returns false if the run had already ended, or if `isTo` returns false. `isTo` is called after the run
+ * was locked.
+ */
 export async function endOnce(db: Queryable, { run, owner, end, costs, at }: RunEnding, isTo = always): Promise<boolean> {
   if (!(await lockToEnd(db, run, owner)) || !(await isTo())) return false;
   await settleAll(db, run, owner, costs);

@@ -1,5 +1,5 @@
-// Runs before a run begins. If the user's daily cap leaves too little for one call of the model, the run is refused
-// until midnight. The refusal itself costs nothing.
+// Checks the user's daily cap before a run begins. If the cap leaves too little for one call of the model, the run is
+// refused until midnight UTC. The refusal itself costs nothing.
 import { AppError } from '@tollgate/proto/contract';
 import { secondsToMidnightUtc, utcDayOf } from '../../rules/day.ts';
 import { centsFromMicrocents } from '../../rules/money.ts';

@@ -14,8 +14,8 @@ export interface Request {
   readonly run: RunRef;
   readonly owner: RunOwner;
   /**
-   * Created before the first try. With it, a later try finds a reservation that was committed but whose answer was
-   * lost.
+   * The id is created before the first try. A later try uses it to find a reservation that was committed but whose
+   * answer was lost.
    */
   readonly reservationId: string;
   readonly wanted: WantedMoney;
@@ -26,7 +26,7 @@ interface ReserveDeps extends Pick<OperationDeps, 'pool' | 'clock'> {
   readonly dailyCap: number;
 }
 
-/** `busy`: the missing money is only reserved and can be released. */
+/** `busy`: the missing money is reserved by other calls, which may release it unspent. */
 export type ReserveAttempt = MoneyReservation | { readonly kind: 'busy'; readonly bound: Account['kind'] };
 
 export function reserve({ pool, clock, dailyCap }: ReserveDeps, { run, owner, reservationId, wanted }: Request): Promise<ReserveAttempt> {
@@ -48,7 +48,7 @@ export function reserve({ pool, clock, dailyCap }: ReserveDeps, { run, owner, re
   });
 }
 
-/** A run that has ended also ends all runs below it. */
+/** Whether the run and all runs above it are running. A run that has ended also ends all runs below it. */
 const allRun = (runs: readonly RunBudget[], lineage: readonly string[]): boolean =>
   runs.length === lineage.length && runs.every(({ status }) => status === 'running');
 

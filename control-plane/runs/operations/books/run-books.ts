@@ -1,9 +1,10 @@
-// The money and the records of the runs of this control plane. Operations for one user take turns before they ask for a
-// connection. Many operations that start at once can therefore not use all connections to wait for one row.
+// Manages the money and the records of the runs of this control plane. Operations for one user run one after the other,
+// and an operation asks for a database connection only when it is its turn. Otherwise many simultaneous operations
+// could use all connections to wait for one row.
 //
-// A run is held from before its begin until its end is recorded, however long the database is not available. The costs
-// of its calls are kept here until they are settled. A run of this control plane that is not held any more is abandoned
-// (`end-abandoned-runs.ts`).
+// A run is held from just before its beginning until its end is recorded, even if the database is not available for a
+// long time. The costs of its calls are kept here until they are settled. A run of this control plane that is not held
+// any more is abandoned (`end-abandoned-runs.ts`).
 import { AppError } from '@tollgate/proto/contract';
 import { makeId } from '../../../access/rules/key.ts';
 import type { WantedMoney } from '../../rules/budget.ts';
@@ -38,11 +39,11 @@ interface BookDeps extends Pick<OperationDeps, 'pool' | 'clock' | 'random'> {
 
 interface Config {
   /**
-   * Waits before each further try, because a database restart must not fail a run. The last wait applies to all further
-   * tries to record an end.
+   * The waits in ms before each further try, because a database restart must not make a run fail. When the end of a run
+   * is recorded, the last wait is used for all further tries.
    */
   readonly triesAfterMs?: readonly number[];
-  /** How long to wait for money that other calls have reserved and not spent. */
+  /** How long to wait, in ms, for money that other calls have reserved and not spent. */
   readonly busyMs?: number;
 }
 
@@ -157,7 +158,8 @@ class DatabaseBooks implements Money, RunRecords {
       costs?.delete(reservationId);
     };
     await this.#retrying(write, signal).catch((reason: unknown) => {
-      // Other calls may be waiting for the rest of the reservation, and the end of the run may be far away.
+      // Other calls may be waiting for the unspent rest of the reservation, and the run may not end soon. Therefore the
+      // write is tried again in the background.
       const later = async (): Promise<void> => (this.#held.get(runKey(run)) === costs && costs?.has(reservationId) ? write() : undefined);
       if (isUnavailable(reason)) this.#untilClosed(this.#retrying(later, this.#closing.signal, Infinity)).catch(() => undefined);
       throw reason;
@@ -174,7 +176,8 @@ class DatabaseBooks implements Money, RunRecords {
     try {
       return await write(end).catch((reason: unknown) => {
         if (isUnavailable(reason)) throw reason;
-        // The database may reject the texts of the run. It always accepts how the run ended and its money.
+        // The database may reject the texts of the run. It always accepts how the run ended and what it cost, so these
+        // are recorded without the texts.
         return write({ ...end, output: '', transcript: [{ role: 'cut' }] });
       });
     } finally {
@@ -183,7 +186,8 @@ class DatabaseBooks implements Money, RunRecords {
   }
 
   /**
-   * Works for the owner of the run, after all earlier work for this owner. Returns `gone` if the run no longer exists.
+   * Calls `work` with the owner of the run, after all earlier work for this owner. Returns `gone` if the run no longer
+   * exists.
    */
   async #inTurn<T>(run: RunRef, work: (owner: RunOwner) => Promise<T>, gone: T): Promise<T> {
     const owner = await findRunOwner(this.#deps.pool, run.workspaceId, run.id);
@@ -197,7 +201,7 @@ class DatabaseBooks implements Money, RunRecords {
     return tryAgain(step, { afterMs: this.#config.triesAfterMs, signal, ...(max === undefined ? {} : { max }) });
   }
 
-  /** `close` waits for this work. */
+  /** Makes `close` wait for this work. */
   #untilClosed<T>(work: Promise<T>): Promise<T> {
     const over: Promise<unknown> = Promise.allSettled([work]).then(() => this.#pending.delete(over));
     this.#pending.add(over);
@@ -205,7 +209,10 @@ class DatabaseBooks implements Money, RunRecords {
   }
 }
 
-/** A database that is not available is not a bug, and not a failure of the model's provider. */
+/**
+ * Returns the error that is reported for a failed reservation. If the database is not available, it is `unavailable`,
+ * because this is neither a bug nor a failure of the model's provider.
+ */
 const refused = (reason: unknown): unknown =>
   isUnavailable(reason)
     ? new AppError({
@@ -226,8 +233,9 @@ interface ReserveWait {
 const askAgainMs = 250;
 
 /**
- * `weigh` is called with true for the last try, which accepts the amount that is available. Rejects with an abort error
- * when the signal is aborted. A `weigh` that has started before can still grant a reservation.
+ * Calls `weigh`, which tries to reserve money, until its result is not `busy`. For the last try, `weigh` is called with
+ * true and accepts the amount that is available. Rejects with an abort error when the signal is aborted. A call of
+ * `weigh` that is in progress at that time can still grant a reservation.
  */
 async function reservePatiently(
   weigh: (isLast: boolean) => Promise<ReserveAttempt>,
@@ -242,18 +250,23 @@ async function reservePatiently(
   }
 }
 
-// Retries steps of the books while the database is not available for a moment: a few tries, with increasing waits
-// between them.
+// Retries operations while the database is not available for a moment: a few tries, with increasing waits between them.
 
 interface Tries {
   readonly afterMs: readonly number[];
-  /** After it is aborted, no further try begins. The first try always runs. */
+  /**
+   * Aborting it ends the tries. The first try always runs. If it is aborted during a wait, one last try begins
+   * immediately.
+   */
   readonly signal: AbortSignal;
-  /** Can be more than the number of waits. Then the last wait applies to each further try. */
+  /**
+   * The maximum number of tries after the first. If it is more than the number of waits, the last wait is used for each
+   * further try.
+   */
   readonly max?: number;
 }
 
-/** Each step must detect what an earlier try has already done. */
+/** Calls `step` again while the database is not available. `step` must detect what an earlier try has already done. */
 async function tryAgain<T>(step: () => Promise<T>, { afterMs, signal, max = afterMs.length }: Tries): Promise<T> {
   for (let tried = 0; tried < max; tried += 1) {
     try {

@@ -27,7 +27,8 @@ export function settle({ pool }: Pick<OperationDeps, 'pool'>, { run, owner, rese
 }
 
 /**
- * Locks a run with all its open reservations, so that it can be ended. False if the run has ended or no longer exists.
+ * Locks a run, the runs above it, and the days of its open reservations, so that the run can be ended. Returns false if
+ * the run has ended or no longer exists.
  */
 export async function lockToEnd(db: Queryable, { workspaceId, id }: RunRef, { lineage }: RunOwner): Promise<boolean> {
   const days = new Map<string, DayRef>((await listReservations(db, workspaceId, id)).map((one) => [one.day, one]));
@@ -37,8 +38,8 @@ export async function lockToEnd(db: Queryable, { workspaceId, id }: RunRef, { li
 }
 
 /**
- * Settles all open reservations of a run. If the cost of a call is unknown, the whole reservation counts as spent. Call
- * with the run locked.
+ * Settles all open reservations of a run. If the cost of a call is unknown, the whole reservation counts as spent. The
+ * run must be locked.
  */
 export async function settleAll(
   db: Queryable,

@@ -10,10 +10,13 @@ import { inTransaction, type Queryable } from '../../../database/transaction.ts'
 import type { OperationDeps } from '../../../access/operation.ts';
 import { endOnce } from '../books/record-end.ts';
 
-/** Heartbeats are written every second. An instance that misses this many is dead, frozen, or without the database. */
+/**
+ * Heartbeats are written every second. An instance that has sent none for this long is dead, frozen, or cannot reach
+ * the database.
+ */
 const silenceMs = 15_000;
 const forgetMs = 3_600_000;
-/** The remaining runs wait for the next turn. */
+/** The maximum number of runs that are ended at one time. The remaining runs wait until this job runs again. */
 const runsMax = 1_000;
 
 const nothingKnown: Omit<StoredEnd, 'at' | 'error'> = {
@@ -31,16 +34,19 @@ interface AbandonedRunsDeps extends Pick<OperationDeps, 'pool' | 'clock'> {
   readonly log: { warn(fields: object, message: string): void };
 }
 
-/** The control plane that does this job. It knows the state of its own runs exactly. */
+/** The control plane that executes this job. It knows the state of its own runs exactly. */
 interface Self {
   readonly instance: string;
-  /** Whether it still executes the run, or will soon record its end. */
+  /** Whether this control plane still executes the run, or will soon record its end. */
   readonly holds: (run: RunRef) => boolean;
-  /** Whether a silence of other instances is their own (`heartbeat.ts`). */
+  /**
+   * Whether missing heartbeats of other instances mean that those instances have a problem. If false, the database or
+   * this control plane itself may be the cause (`heartbeat.ts`).
+   */
   readonly isSteady: () => boolean;
 }
 
-/** A run that no process executes. `stillIs` is checked again once the run is locked. */
+/** A run that no process executes. `stillIs` checks this again after the run was locked. */
 interface Left {
   readonly run: RunRef;
   readonly error: string;
@@ -68,8 +74,8 @@ const findLeft = async (db: Queryable): Promise<readonly Left[]> =>
   (await findOrphans(db, silenceMs, runsMax)).map((run) => ({ run, error: died, stillIs: (client) => isOrphan(client, run, silenceMs) }));
 
 /**
- * Runs of this instance that it does not hold: the begin was committed but its answer was lost, or the end could not be
- * recorded.
+ * Returns the running runs of this instance that it does not hold: the beginning was committed but its answer was lost,
+ * or the end could not be recorded.
  */
 async function findLost(db: Queryable, { instance, holds }: Self): Promise<readonly Left[]> {
   const running = await findRunsOf(db, instance);

@@ -1,10 +1,9 @@
-// The heartbeat of a control plane that runs agents. Once a second it writes that this process is alive, and reads
-// which of its runs must stop. A control plane without a recent heartbeat loses its runs to `end-abandoned-runs.ts`,
-// and is
-// notified of that here when it is back.
+// Sends the heartbeat of a control plane that runs agents. Once a second it writes that this process is alive, and
+// reads which of its runs must stop. If a control plane has no recent heartbeat, `end-abandoned-runs.ts` ends its runs.
+// When it can reach the database again, it is notified of this here.
 //
-// States: beating, and closed (final). If a beat fails, this control plane only trusts its view of the other instances
-// less for a while. The next beat follows as usual.
+// States: beating, and closed (final). After a failed heartbeat, this control plane does not rely on its view of the
+// other instances for a while. The next heartbeat follows as usual.
 import { setTimeout as delay } from 'node:timers/promises';
 import { makeId } from '../../../access/rules/key.ts';
 import { type RunHalt, type RunRef, runKey } from '../../rules/run.ts';
@@ -19,7 +18,7 @@ export interface Heartbeat {
   /** `halt` is called once, as soon as the run must stop. Returns a function that stops watching. */
   watch(run: RunRef, halt: (why: RunHalt) => void): () => void;
   /**
-   * Whether the last beats succeeded without a pause. If not, the database was not available or this process was
+   * Whether the last heartbeats succeeded without a pause. If not, the database was not available or this process was
    * frozen. Other instances may be silent for the same reason and may soon send heartbeats again.
    */
   readonly isSteady: () => boolean;
@@ -32,19 +31,30 @@ interface HeartbeatDeps extends Pick<OperationDeps, 'pool' | 'random'> {
 }
 
 const standardBeatMs = 1_000;
-/** Much less than the silence after which other control planes end the runs of this one. */
+/**
+ * A heartbeat is late if it comes more than this time, in ms, after the previous one. This is much less than the
+ * silence after which other control planes end the runs of this control plane.
+ */
 const lateMs = 5_000;
-/** Long enough for heartbeats of other instances to arrive too. */
+/**
+ * The number of heartbeats without a failure after which `isSteady` is true again. In this time, heartbeats of other
+ * instances can arrive too.
+ */
 const steadyBeats = 5;
 
-/** Resolves after the first beat. Before it, runs of this control plane would be taken for orphans. */
+/**
+ * Starts the heartbeat. Resolves after the first one. Before that, runs of this control plane would count as abandoned.
+ */
 export async function startHeartbeat({ pool, random, log }: HeartbeatDeps, beatMs = standardBeatMs): Promise<Heartbeat> {
   const instance = makeId(random);
   const watched = new Map<string, { readonly run: RunRef; readonly halt: (why: RunHalt) => void }>();
   const closing = new AbortController();
   let lastAt = performance.now();
   const isLate = (): boolean => performance.now() - lastAt > lateMs;
-  /** Number of beats since the last one that failed or was late. At the start there is no failure. */
+  /**
+   * The number of heartbeats since the last one that failed or was late. It begins with `steadyBeats`, because at the
+   * start none has failed.
+   */
   let beats = steadyBeats;
 
   const turn = async (): Promise<void> => {

@@ -1,6 +1,6 @@
-// Determines which control planes of this machine run agents. Each has a folder. Its owner holds a lock on the folder
-// while it is alive, and the kernel releases the lock when the process ends for any reason. The next start therefore
-// knows immediately which runs were abandoned. Folders of another machine are ignored.
+// Determines which control planes of this machine run agents. Each control plane has a folder, and holds a lock on it
+// while it is alive. The kernel releases the lock when the process ends for any reason. The next start therefore knows
+// immediately which runs were abandoned. Folders of another machine are ignored.
 import { mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -30,8 +30,8 @@ export async function openInstanceFolder(root: string, { instance, host, randomI
     const folder = join(root, id);
     if (await isDead(folder, host, randomId)) dead.push({ folder, id });
   }
-  // The folder is created under another name and renamed after it is locked. Otherwise it would look dead between the
-  // two steps.
+  // The folder is created under another name and renamed after it is locked. Otherwise the instance would look dead
+  // before the folder is locked.
   const making = join(root, `${instance}.new`);
   const own = join(root, instance);
   mkdirSync(making, { mode: 0o700 });
@@ -50,7 +50,10 @@ export async function openInstanceFolder(root: string, { instance, host, randomI
   };
 }
 
-/** If the state cannot be determined, the instance counts as alive. The missing heartbeat will show it soon enough. */
+/**
+ * Whether the process of the folder's instance has ended. If this cannot be determined, the instance counts as alive.
+ * If it is dead, its missing heartbeats will show this soon enough.
+ */
 async function isDead(folder: string, host: string, randomId: () => string): Promise<boolean> {
   try {
     if (readFileSync(join(folder, hostFile), 'utf8') !== host) return false;

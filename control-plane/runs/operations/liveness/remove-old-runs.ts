@@ -1,6 +1,6 @@
-// Periodic job of every control plane, at start and then each hour: deletes runs that ended before the retention of the
-// audit log began, including their transcripts. Safe when two processes run it at the same time: each takes rows that
-// the other has not taken.
+// Periodic job of every control plane, at start and then each hour: deletes runs, including their transcripts, that
+// ended longer ago than the audit log is kept. Safe when two processes run it at the same time: each skips the rows
+// that the other has locked.
 
 import { reasonOf } from '../../../base/loggable.ts';
 import { deleteRunsEndedBefore } from '../../store/runs.ts';
@@ -8,7 +8,7 @@ import { isUnavailable } from '../../../base/unavailable.ts';
 import type { OperationDeps } from '../../../access/operation.ts';
 
 const dayMs = 24 * 3_600_000;
-/** Runs in one statement. A transcript can have several MiB. */
+/** The maximum number of runs in one statement. It is small, because a transcript can have several MiB. */
 const standardBatch = 200;
 
 interface RemoveOldRunsDeps extends Pick<OperationDeps, 'pool' | 'clock'> {
@@ -26,7 +26,7 @@ export async function removeOldRuns(
   try {
     for (let last = batch; last === batch; removed += last) last = await deleteRunsEndedBefore(pool, oldest, batch);
   } catch (error) {
-    // The job runs again in an hour.
+    // If the database is not available, this is only logged, because the job runs again in an hour.
     if (!isUnavailable(error)) throw error;
     log.warn({ reason: reasonOf(error), retentionDays }, 'runs past their retention could not be removed');
   }

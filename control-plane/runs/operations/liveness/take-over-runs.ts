@@ -1,5 +1,5 @@
-// Runs at the start of a control plane that runs agents. It removes former instances of the same folder whose process
-// has ended, so that `end-abandoned-runs.ts` fails their runs immediately.
+// Takes over at the start of a control plane that runs agents. It removes the earlier instances of the same folder
+// whose process has ended, so that `end-abandoned-runs.ts` marks their runs as failed immediately.
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { loggable } from '../../../base/loggable.ts';

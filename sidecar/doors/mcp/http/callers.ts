@@ -1,6 +1,6 @@
-// What callers have open. A request is aborted when its client disconnects or its key is no longer valid, so a caller
-// without a valid key receives no more data from open streams. The exchanges in progress with a tool server are
-// limited, and capacity is reserved for other keys.
+// Tracks the open requests of callers. A request is aborted when its client disconnects or its key is no longer valid.
+// So a caller without a valid key receives no more data from open streams. The number of exchanges in progress with a
+// tool server is limited, in total and for each key, so one key cannot use the whole capacity.
 import type { PolicyCell } from '../../../engine/snapshot/cell.ts';
 import type { FastifyReply } from 'fastify';
 import { badKeys, keyStands } from '../../entrance/key.ts';
@@ -8,7 +8,7 @@ import { type ToolServer, UpstreamDown, upstreamBounds } from '../../../upstream
 import type { Door } from '../door.ts';
 import { errorText, RpcRefusal, rpcErrors } from '../../../upstream/wire/rpc.ts';
 
-/** The tracking of one request, until the request has ended. */
+/** The tracking of one request. It lasts until the request has ended. */
 interface WatchedRequest {
   /** Aborted when the caller has disconnected or loses its access. */
   readonly signal: AbortSignal;
@@ -21,7 +21,7 @@ export interface Callers {
 
 interface PolicyAndClock {
   readonly cell: Pick<PolicyCell, 'current' | 'onSwap'>;
-  /** Ms since 1970. */
+  /** Returns the time in ms since 1970. */
   readonly wallTime: () => number;
 }
 
@@ -31,7 +31,7 @@ interface Key {
   timer: NodeJS.Timeout | undefined;
 }
 
-/** The longest delay of a timer, in ms. */
+/** The longest delay that a timer of Node accepts, in ms. */
 const waitMaxMs = 2_147_483_647;
 
 export function createCallers({ cell, wallTime }: PolicyAndClock): Callers {
@@ -75,7 +75,8 @@ export function createCallers({ cell, wallTime }: PolicyAndClock): Callers {
     watch: ({ raw }, keyId) => {
       const gone = new AbortController();
       const key = add(keyId, gone);
-      // `close` also fires after the whole answer was sent, so no work continues after we have ended a stream.
+      // `close` also fires after the whole answer was sent. So when the sidecar ends a stream, the work for it stops
+      // too.
       const leave = (): void => gone.abort(new UpstreamDown('the caller is gone'));
       raw.once('close', leave);
       return {
@@ -96,7 +97,7 @@ function bar({ open }: Key): void {
 
 type SendTo = Door['sendTo'];
 
-/** By key. */
+/** The number of exchanges, by key id. */
 type Counts = Map<string, number>;
 
 /**

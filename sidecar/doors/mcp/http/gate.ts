@@ -1,6 +1,6 @@
-// The folder http/: what is of HTTP, and parses no message. Begin here: this file checks a request before its body is
-// read and refuses everything that two readers could interpret differently; it also answers each refusal and error as
-// JSON-RPC. `callers.ts` tracks and limits what callers have open, `writer.ts` writes the events of a stream.
+// The folder http/ handles HTTP itself and parses no message. Begin here: this file checks a request before its body is
+// read. It refuses everything that two readers could interpret differently, and it answers each refusal and error as
+// JSON-RPC. `callers.ts` tracks and limits the open requests of callers, and `writer.ts` writes the events of a stream.
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { UpstreamDown } from '../../../upstream/upstream.ts';
 import { errorText, RpcRefusal, rpcErrors } from '../../../upstream/wire/rpc.ts';
@@ -17,7 +17,8 @@ const loopback = new Set(['localhost', '127.0.0.1', '[::1]']);
 
 export function gateRefusal({ method, raw, headers }: FastifyRequest): GateRefusal | null {
   const origin = headers.origin;
-  // A page in a browser that reaches this machine by a misleading name (DNS rebinding) still sends its own origin.
+  // A web page can reach this machine under a misleading name (DNS rebinding), but the browser still sends the page's
+  // own origin.
   if (origin !== undefined && !isLocal(origin)) return { status: 403, problem: 'requests from this Origin are not allowed' };
   if (raw.url?.startsWith('/') !== true) return { status: 400, problem: 'the request target must be a path, not an address' };
   if (headers.upgrade !== undefined) return { status: 400, problem: 'an upgrade to another protocol is not supported on this path' };

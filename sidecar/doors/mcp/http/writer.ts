@@ -5,9 +5,9 @@ import type { Answer } from '../../../upstream/exchange.ts';
 import { messageEvent } from '../../../upstream/wire/sse.ts';
 
 export interface StreamWriter {
-  /** Resolves when the client can accept more. */
+  /** Resolves when the client can accept more data. */
   write(text: string): Promise<void>;
-  /** Sends a message of ours as an event. */
+  /** Sends a message of the proxy itself, as an event. */
   send(message: string): Promise<void>;
   end(): void;
 }

@@ -1,4 +1,4 @@
-// Sends the proxy's own requests to a tool server: it reads the complete list of tools on behalf of the request that
+// Sends the proxy's own requests to a tool server. They read the complete list of tools for a client's request that
 // needs it.
 import { type BodyMemory, MemoryIsFull } from '../../entrance/body-memory.ts';
 import type { Answer, Exchange, Send } from '../../../upstream/exchange.ts';
@@ -15,19 +15,20 @@ interface Asking {
   readonly headers: McpHeaders;
   /** `params._meta` of the request that needs the list. */
   readonly meta: unknown;
-  /** Memory budget for all pages together. The bytes are counted for this key. */
+  /** Memory for all pages together. Its bytes are counted for `keyId`. */
   readonly memory: Pick<BodyMemory, 'hold' | 'parsedBytes'>;
   readonly keyId: string;
 }
 
-// Several requests may wait for the same answer, so it must not depend on the connection of the first one.
+// Several requests may wait for the same list. So reading it has its own timeout and does not end when the first client
+// disconnects.
 const timeoutMs = 15_000;
 
 const pagesMax = 50;
 const toolsMax = 5_000;
 let asked = 0;
 
-/** The server rejects the request for its list. */
+/** Thrown if the server rejects the request for its list. */
 export class ListRefused extends UpstreamDown {
   readonly status: 400 | 404;
 
@@ -37,7 +38,7 @@ export class ListRefused extends UpstreamDown {
   }
 }
 
-/** Rejects with an `UpstreamDown` if the server does not return its list. */
+/** Returns the complete list of tools. Rejects with an `UpstreamDown` if the server does not return its list. */
 export async function askTools(asking: Asking): Promise<readonly unknown[]> {
   const signal = AbortSignal.timeout(timeoutMs);
   const { memory, keyId } = asking;
@@ -59,7 +60,7 @@ export async function askTools(asking: Asking): Promise<readonly unknown[]> {
   }
 }
 
-/** Holds memory until the whole list is read. */
+/** Reserves memory for one page. It is held until the whole list is read. */
 type Hold = (text: string) => Promise<void>;
 
 async function askPages({ send, era, headers, meta }: Asking, signal: AbortSignal, hold: Hold): Promise<readonly unknown[]> {

@@ -1,14 +1,14 @@
-// Stores what is known about the tools of a tool server, from all its lists that the proxy has seen: the names, the
-// digests of the definitions, and the arguments that the tools want in headers. The list is requested again if it is
-// unknown or no longer reliable. A tool with a name or headers beyond the size limits is ignored: it is neither listed
-// nor called.
+// Stores what is known about the tools of a tool server: the names, the digests of the definitions, and the arguments
+// that the tools want in headers. This comes from every list of the server that the proxy has seen. The list is
+// requested again if it is unknown or no longer reliable. A tool with a name or headers beyond the size limits is
+// ignored: it is neither listed nor called.
 import { bounds, NotJson, toolDefinitionDigest } from '@tollgate/proto/contract';
 import { type ParamHeader, paramHeadersOf } from '../../../upstream/wire/header-values.ts';
 import { isFields } from '../../../upstream/wire/message.ts';
 import type { ToolServer } from '../../../upstream/upstream.ts';
 
 interface KnownTool {
-  /** Null: the definition exceeds our bounds. */
+  /** Null: there is no digest, because the definition exceeds our limits or the name occurs twice. */
   readonly digest: string | null;
   readonly headers: readonly ParamHeader[];
 }
@@ -17,7 +17,7 @@ export interface Catalog {
   readonly tools: ReadonlyMap<string, KnownTool>;
   /** Stores one page of a list. Returns the names that may be listed. */
   note(tools: readonly unknown[]): ReadonlySet<string>;
-  /** The server reports that its list has changed. */
+  /** Marks the list as outdated. Called when the server reports that its list has changed. */
   expire(): void;
   /**
    * Requests the list if the stored one is older than `ageMaxMs` (null: always). Concurrent callers share one request.
@@ -27,7 +27,7 @@ export interface Catalog {
 }
 
 const toolsMax = 5_000;
-// A server that fails to list its tools is not asked before every call if nothing depends on the list.
+// After a failed request, the list is not requested again for this time if the call can be made without it.
 const retryMs = 30_000;
 
 function createCatalog(): Catalog {
@@ -53,7 +53,8 @@ function createCatalog(): Catalog {
       try {
         if (asking !== null) return await asking;
       } catch {
-        // Another request failed, perhaps because of its session, so this one asks for itself.
+        // The shared request failed, perhaps because of the session of the caller that sent it. So this caller sends
+        // its own request.
       }
       asking ??= ask()
         .then(
@@ -99,7 +100,10 @@ function digestOf(tool: Readonly<Record<string, unknown>>): string | null {
 
 const catalogs = new WeakMap<ToolServer['reach'], Catalog>();
 
-/** Catalogs are stored by the server's address. A change of permissions or admissions does not discard them. */
+/**
+ * Returns the catalog of a server. Catalogs are stored by the server's address, so a change of permissions or
+ * admissions does not discard them.
+ */
 export function catalogOf({ reach }: ToolServer): Catalog {
   const catalog = catalogs.get(reach) ?? createCatalog();
   catalogs.set(reach, catalog);

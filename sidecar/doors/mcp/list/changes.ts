@@ -1,7 +1,8 @@
-// Notifies clients that their list of tools changed. Tracks streams that stay open for server messages: if a new
-// snapshot changes the tools that a client sees, the client is notified on its streams too. All streams end with the
-// process. Handles `subscriptions/listen` of the newest revision, a stream for changes: the list of tools changes with
-// the policy, whatever the server reports about its own list, so each client that asks for tool changes is notified.
+// Notifies clients that their list of tools changed. Streams that stay open for server messages are tracked: if a new
+// snapshot changes the tools that a client sees, the client is notified on its streams. All streams end with the
+// process. This file also handles `subscriptions/listen` of the newest revision, a stream for changes. The list changes
+// with the policy, whatever the server reports about its own list. So each client that asks for tool changes is
+// notified.
 import type { PolicyCell } from '../../../engine/snapshot/cell.ts';
 import { shownBy, type Sight, sightOf, type Viewer } from './list.ts';
 import type { Listening, Pending } from '../request/pending.ts';
@@ -19,11 +20,12 @@ export interface OpenStreams {
 }
 
 export function createOpenStreams(cell: Pick<PolicyCell, 'onSwap'>, servers: ToolServers): OpenStreams {
-  // The sight under which each client was last shown tools. The tool names may become known only later.
+  // Each open stream, with the state that determined the tools that its client saw last. The names of the tools may
+  // become known only later.
   const streams = new Map<OpenStream, Sight>();
   cell.onSwap((index) => {
     for (const [stream, before] of streams) {
-      // `find` also updates the admitted definitions, which come with the snapshot.
+      // `find` is called because it also updates the server's admitted definitions, which come with the snapshot.
       servers.find(index, stream.viewer.server.name);
       const now = sightOf(stream.viewer);
       streams.set(stream, now);

@@ -1,7 +1,8 @@
-// The folder list/: the list of tools that one caller sees. Begin here: this file filters the list. It contains what
-// identity and policy permit, in a stable order, with each definition as its server wrote it. The list is private to
-// the caller, so a cache must not serve it to another caller. `catalog.ts` stores what is known of the tools of a
-// server, `ask-tools.ts` asks the server for its list, and `changes.ts` notifies clients when the list changed.
+// The folder list/ handles the list of tools that one caller sees. Begin here: this file filters the list. The filtered
+// list contains what identity and policy permit, in a stable order, with each definition as its server wrote it. It is
+// private to the caller, so a cache must not serve it to another caller. `catalog.ts` stores what is known of the tools
+// of a server, `ask-tools.ts` requests the list from the server, and `changes.ts` notifies clients when the list
+// changed.
 import type { Caller } from '../../../engine/decide/caller.ts';
 import type { GovernDeps } from '../../../engine/govern/governing.ts';
 import { offers, offersTo } from '../../../engine/govern/offers.ts';
@@ -13,7 +14,7 @@ import type { Era } from '../../../upstream/wire/methods.ts';
 import type { Pending } from '../request/pending.ts';
 import type { ToolServer } from '../../../upstream/upstream.ts';
 
-/** The name of a server's tool in the policy. */
+/** Returns the name of a server's tool in the policy. */
 export const policyName = (server: ToolServer, tool: string): string => `${server.name}.${tool}`;
 
 export interface Viewer {
@@ -23,13 +24,16 @@ export interface Viewer {
   readonly catalog: Catalog;
 }
 
-/** A definition that is not admitted is hidden too, because a model would read its description. */
+/**
+ * Whether the caller sees a tool. A tool whose definition is not admitted is hidden too, because a model would read its
+ * description.
+ */
 const isShown = ({ govern, run, server, catalog }: Viewer, name: string): boolean =>
   offers(govern, run, policyName(server, name)) && isAdmitted(server, name, catalog.tools.get(name));
 
 /**
- * The state that determines which tools a viewer sees at one moment. It references the snapshot, so a holder must
- * replace it with each new snapshot.
+ * The state that determines which tools a viewer sees at one moment. It references the snapshot, so code that keeps it
+ * must replace it with each new snapshot.
  */
 export interface Sight {
   /** Null: the viewer may call nothing. */
@@ -43,8 +47,8 @@ export function sightOf({ govern, run, server }: Viewer): Sight {
 }
 
 /**
- * The visible names under that sight, out of all names known by now: a client that received the list may have seen any
- * of them.
+ * Returns the tool names that are visible in that state, as JSON text. It checks all names that are known now, because
+ * a client that received the list may have seen any of them.
  */
 export const shownBy = ({ server, catalog }: Viewer, { caller, admitted }: Sight): string =>
   JSON.stringify(

@@ -1,7 +1,7 @@
-// Handles one call through the proxy. The call is judged by its body before the tool server receives it. Its outcome is
-// judged by the policy's rules for outcomes. Reads are judged in the same way, under the name of the method. The trace
-// of a call goes to its tool server in headers over HTTP, and always in `_meta`, with the protocol's names: a program
-// can receive it only in `_meta`.
+// Handles one call through the proxy. The call is decided from the body of its request, before the tool server receives
+// it. The policy's rules for outcomes apply to its outcome. Reads are decided in the same way, under the name of the
+// method. The tool server receives the trace of a call in headers over HTTP, and always in `_meta`, with the protocol's
+// names. A tool server that is a program can receive the trace only in `_meta`.
 import { bounds } from '@tollgate/proto/contract';
 import { recordedInTurn } from '../../../engine/govern/recorded.ts';
 import { deliver } from '../../../engine/govern/deliver.ts';
@@ -28,19 +28,22 @@ export interface Judging extends Viewer {
   readonly metrics: DecisionMetrics;
   /** Undefined: calls are not traced. */
   readonly tracing: CallTracing | undefined;
-  /** The headers of the request. */
+  /** The HTTP headers of the client's request. They may contain a trace. */
   readonly requestHeaders: Headers;
   readonly era: Era;
 }
 
-/** The answer text for a refusal of this kind of request. */
+/** Returns the text that answers a refused request of this kind. */
 type Refusal = (id: RpcId, era: Era, denial: Denial) => string;
 
 /** A refused call is answered with a tool result, which the model reads. */
 const refusedCall: Refusal = (id, era, denial) => refusedResultText(id, era, denialText(denial));
 const refusedRead: Refusal = (id, _era, denial) => errorText(id, rpcErrors.params, denialText(denial));
 
-/** Throws `RpcRefusal` if the call must not be forwarded. `declared`: arguments that the headers repeat. */
+/**
+ * Decides a call and prepares it for the tool server. Throws `RpcRefusal` if it must not be forwarded. `declared`:
+ * arguments that are repeated in headers.
+ */
 export async function prepareCall(
   judging: Judging,
   message: ClientRequest,
@@ -76,7 +79,10 @@ export async function prepareCall(
   };
 }
 
-/** Handles the read of a resource or a prompt, under a name such as `<server>.resources/read`. */
+/**
+ * Decides and prepares the read of a resource or a prompt. The policy knows it under a name such as
+ * `<server>.resources/read`.
+ */
 export async function prepareRead(judging: Judging, message: ClientRequest): Promise<PreparedRequest> {
   const { _meta: meta, requestState: _, ...input } = message.params;
   const { verdict, span } = await decided(judging, { tool: policyName(judging.server, message.method), input }, meta);
@@ -88,7 +94,10 @@ export async function prepareRead(judging: Judging, message: ClientRequest): Pro
   return { message: { ...message, params }, declared: [], ...traceOf(verdict, span), pending };
 }
 
-/** Only the server reads its request state, so the state returns to it unchanged. */
+/**
+ * Returns the `requestState` of a request. Only the server reads its request state, so the state returns to it
+ * unchanged.
+ */
 const stateOf = ({ requestState }: Readonly<Record<string, unknown>>): object => (requestState === undefined ? {} : { requestState });
 
 interface JudgedMcpCall {
@@ -96,7 +105,10 @@ interface JudgedMcpCall {
   readonly span: CallSpan | undefined;
 }
 
-/** `meta` is the `_meta` of the request. A trace named in it has priority over a trace in the headers. */
+/**
+ * Decides and records one call. `meta` is the `_meta` of the request. A trace named in it has priority over a trace in
+ * the headers.
+ */
 async function decided({ sidecar, run, metrics, tracing, requestHeaders }: Judging, call: ToolCall, meta: unknown): Promise<JudgedMcpCall> {
   const startedAt = sidecar.govern.clock.now();
   const named = isFields(meta) && typeof meta['traceparent'] === 'string' ? meta : requestHeaders;
@@ -115,25 +127,29 @@ type Redacting = { readonly decision: Pick<Permit['decision'], 'transform'> };
 const traceOf = (permit: Redacting, span: CallSpan | undefined): Pick<PreparedRequest, 'trace'> =>
   span === undefined ? {} : { trace: traceHeaders(permit, span) };
 
-/** Replaces the client's own trace data. */
+/** Returns `meta` with the trace of our span in place of the client's trace. */
 function tracedMeta(meta: unknown, permit: Redacting, span: CallSpan): object {
   const { traceparent: _, tracestate: _state, ...others } = isFields(meta) ? meta : {};
   return { ...others, ...traceHeaders(permit, span) };
 }
 
-/** If the policy redacts, the trace state is not forwarded, because callers can put any text into it. */
+/**
+ * Returns the headers with the trace. If the policy redacts, the trace state is left out, because callers can put any
+ * text into it.
+ */
 function traceHeaders({ decision }: Redacting, span: CallSpan): TraceHeaders {
   const { traceparent, ...state } = span.headers();
   return { ...(decision.transform === 'redact' ? {} : state), ...(traceparent === undefined ? {} : { traceparent }) };
 }
 
 /**
- * The flaw in the tool's definition, if any. A tool that the caller cannot see gets no flaw, because a flaw would
- * reveal it.
+ * Returns the flaw in the tool's definition, if any. For a tool that the caller cannot see it returns none, because a
+ * flaw would reveal the tool.
  */
 function definitionFlaw({ govern, run, server, catalog }: Judging, name: string, tool: string): Pick<ToolCall, 'flaw'> {
   if (!offers(govern, run, tool)) return {};
-  // Servers may read names more leniently than the policy does, so only a name in the list is accepted.
+  // A server may accept more spellings of a name than the policy does. So only a name that is in the server's list is
+  // accepted.
   if (!catalog.tools.has(name)) return { flaw: { code: 'call_malformed', words: unlisted } };
   if (isAdmitted(server, name, catalog.tools.get(name))) return {};
   const words = 'its definition appeared or changed after tools were admitted; it must be admitted first';
@@ -142,7 +158,7 @@ function definitionFlaw({ govern, run, server, catalog }: Judging, name: string,
 
 const unlisted = 'the tool server lists no tool of that name';
 
-// These codes concern the current moment and not the tool, so they reveal nothing about a hidden tool.
+// These codes do not depend on the tool, so they reveal nothing about a hidden tool.
 const ofTheMoment = new Set(['workspace_frozen', 'agent_suspended', 'snapshot_missing', 'outage', 'audit_unavailable', 'internal_error']);
 
 const isAbsent = ({ govern, run, catalog }: Judging, { code, tool }: Denial, name: string): boolean =>
@@ -153,7 +169,10 @@ interface PermittedCall {
   readonly span: CallSpan | undefined;
 }
 
-/** Keeps nothing of the request or its input, because the object may wait in a session for a long time. */
+/**
+ * Returns the handling of the answer. It keeps nothing of the request or its input, because it may wait in a session
+ * for a long time.
+ */
 function outcomeOf(judging: Judging, { call, span }: PermittedCall, { id, method }: ClientRequest, refusal: Refusal): Pending {
   const { sidecar, run, era } = judging;
   const durationMs = (): number => sidecar.govern.clock.now() - call.decidedAt;
@@ -161,7 +180,7 @@ function outcomeOf(judging: Judging, { call, span }: PermittedCall, { id, method
     method,
     settle: async (response) => {
       const { transform, storedTransform } = call.decision;
-      // JSON is only needed for redaction in place.
+      // The JSON text is needed only for redaction in place.
       const json = transform === 'log' && storedTransform === 'log' ? {} : { json: jsonOf(response) };
       const outcome = { output: response.value, ...json, isError: saysError(response), durationMs: durationMs() };
       const delivery = await recordedInTurn(sidecar, deliver(sidecar.govern, run, call, outcome));

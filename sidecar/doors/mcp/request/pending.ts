@@ -1,4 +1,4 @@
-// A request sent to a tool server, with the handling of everything that comes back for it.
+// Defines a request that was sent to a tool server, with the handling of everything that comes back for it.
 import type { TraceHeaders } from '../../../telemetry/tracing.ts';
 import type { ClientRequest } from '../../../upstream/wire/message.ts';
 import type { ServerMessage } from '../../../upstream/wire/server-message.ts';
@@ -13,16 +13,19 @@ export interface Pending {
   settle(response: ServerResponse): Promise<string>;
   /** Called if no answer will come. `why` is a reason without secrets. */
   abandon(why: string): Promise<void>;
-  /** The text of another message for this request, in the form that the client may receive. */
+  /** Returns the text of another message that belongs to this request, in the form that the client may receive. */
   readonly passing: (text: string) => string;
   /** The tool for which the outcome and `passing` are redacted. Undefined: nothing is redacted. */
   readonly redacting?: string;
-  /** Set if the answer is a stream that stays open for changes. */
+  /** Present if the answer is a stream that stays open for changes. Returns how to notify its client. */
   readonly listening?: (writer: StreamWriter) => Listening;
 }
 
 export interface Listening {
-  /** The notification in this client's form. Null: the client has not asked for it yet. */
+  /**
+   * Returns the notification in this client's form. Null: the client did not ask for it, or the server has not
+   * confirmed the subscription yet.
+   */
   notification(): string | null;
   write(text: string): void;
   close(): void;
@@ -31,14 +34,14 @@ export interface Listening {
 export interface PreparedRequest {
   /** The message to forward. */
   readonly message: ClientRequest;
-  /** Arguments that its headers repeat. */
+  /** Arguments that are repeated in headers of the request. */
   readonly declared: readonly ParamHeader[];
   /** Headers with the trace of the request. */
   readonly trace?: TraceHeaders;
   readonly pending: Pending;
 }
 
-/** For a request that is forwarded without inspection. */
+/** Returns the handling of a request that is forwarded without inspection. */
 export const plainPending = (method: string, passing: Pending['passing']): Pending => ({
   method,
   settle: ({ text }) => Promise.resolve(text),

@@ -1,8 +1,9 @@
-// The folder request/: one message from a client and everything that comes back for it. Begin with `handlePost` below:
-// it parses the message, checks it against the allow-list, and forwards in canonical form what gets no answer. The rest
-// are requests: `request.ts` handles one from the key to the answer, `prepare.ts` prepares each kind of request before
-// the server receives it, `call.ts` judges calls and reads, `relay.ts` relays the answer, `redaction.ts` redacts all
-// other messages, and `pending.ts` has the types of a request that waits for its answer.
+// The folder request/ handles one message from a client and everything that comes back for it. Begin with `handlePost`
+// below: it parses the message and checks it against the allow-list. A message that gets no answer is forwarded here,
+// in canonical form. For requests, which get an answer: `request.ts` handles one request from the key to the answer,
+// `prepare.ts` prepares each kind of request before the server receives it, `call.ts` decides calls and reads,
+// `relay.ts` relays the answer, `redaction.ts` redacts all other messages, and `pending.ts` has the types of a request
+// that waits for its answer.
 import { type Door, type DoorRequest, runFor, unnamed, withoutSession, withSession } from '../door.ts';
 import { sendOnly } from '../../../upstream/exchange.ts';
 import { eraOf, modernVersion, requestHeaders } from '../../../upstream/wire/headers.ts';
@@ -43,14 +44,17 @@ async function passOn(door: Door, asked: DoorRequest, era: Era, message: Exclude
   const { headers, signal, reply } = asked;
   refuseUnasked(asked, message);
   const body = messageText(message.kind === 'response' ? answered(door, asked, message) : message);
-  // This runs before the server receives the notification, because the server may not receive it.
+  // The cancelled call is abandoned before the notification is sent, because the notification may not reach the server.
   if (message.kind === 'notification' && message.method === 'notifications/cancelled') await abandonCancelled(asked, message.params);
   const answer = await sendOnly(asked.send, { era, method: 'POST', headers: requestHeaders(era, message, headers), message, body, signal });
   await forgetUnknown(door, asked, answer.status);
   await reply.code(answer.status).headers(answer.headers).send();
 }
 
-/** Ids are valid only within a session. Outside a session, an id could name a request of another caller. */
+/**
+ * Refuses an answer that the server did not ask for, and a cancellation outside of a session. Ids are valid only within
+ * a session. Outside a session, an id could name a request of another caller.
+ */
 function refuseUnasked({ session }: DoorRequest, message: Exclude<ClientMessage, ClientRequest>): void {
   const refused = (problem: string): RpcRefusal => new RpcRefusal(400, errorText(null, rpcErrors.request, problem));
   if (message.kind === 'response') {
@@ -67,7 +71,7 @@ async function abandonCancelled({ session }: DoorRequest, params: Readonly<Recor
 
 type Response = ClientMessage & { readonly kind: 'response' };
 
-/** A client's answer to a question is an input like any other and is redacted. */
+/** Returns a client's answer to a question of the server, redacted like any other input. */
 function answered(door: Door, asked: DoorRequest, message: Response): Response {
   const { result } = message.body;
   if (result === undefined) return message;

@@ -1,5 +1,5 @@
-// Prepares a request before a tool server receives it, depending on the kind of request (`treatmentOf`). A new kind of
-// request begins here.
+// Prepares a request before a tool server receives it, depending on the kind of request (`treatmentOf`). To support a
+// new kind of request, begin here.
 import type { GovernedRun } from '../../../engine/govern/run.ts';
 import { offers } from '../../../engine/govern/offers.ts';
 import { askTools, ListRefused } from '../list/ask-tools.ts';
@@ -22,7 +22,7 @@ interface Preparing {
   readonly run: GovernedRun;
 }
 
-/** The request to forward, and the handling of its answer. Throws `RpcRefusal` if it must not be forwarded. */
+/** Returns the request to forward, and the handling of its answer. Throws `RpcRefusal` if it must not be forwarded. */
 export async function prepare(door: Door, asked: DoorRequest, preparing: Preparing): Promise<PreparedRequest> {
   const { era, message, run } = preparing;
   const treatment = treatmentOf(era, message.method);
@@ -59,7 +59,8 @@ interface ToolCalling {
   readonly judging: Judging;
 }
 
-// How long, in ms, an admitted definition counts as current. This covers calls that arrive together.
+// How long, in ms, an admitted definition counts as current. So calls that arrive together need only one request for
+// the list.
 const pinnedAgeMs = 1_000;
 
 async function prepareToolCall(calling: ToolCalling): Promise<PreparedRequest> {
@@ -71,7 +72,7 @@ async function prepareToolCall(calling: ToolCalling): Promise<PreparedRequest> {
   if (typeof name !== 'string') throw badParams('params.name must be the name of a tool');
   if (args !== undefined && !isFields(args)) throw badParams('params.arguments must be an object');
   if ('task' in message.params) throw badParams('params.task is not supported: send the call without it');
-  // A caller without permission for the tool must not cause a request for the list.
+  // Only a caller that may use the tool can cause a request for the list.
   if (offers(govern, run, policyName(server, name))) await refreshCatalog(calling, name);
   const declared = era === 'modern' ? (catalog.tools.get(name)?.headers ?? []) : [];
   const mismatch = paramHeaderProblem(declared, args, headers);
@@ -83,7 +84,8 @@ async function refreshCatalog({ door, asked, message, judging }: ToolCalling, na
   const { server, send, headers, identity } = asked;
   const { era, catalog } = judging;
   const isPinned = server.admitted !== null;
-  // The existence of a tool is checked once. Apart from that only its headers are needed, in the newest revision.
+  // If definitions are not pinned, the existence of a tool is checked only once. After that only its headers are
+  // needed, and only in the newest revision.
   const mustKnow = isPinned || !catalog.tools.has(name);
   if (!mustKnow && era === 'legacy') return;
   const ageMaxMs = isPinned ? pinnedAgeMs : mustKnow ? null : Number.POSITIVE_INFINITY;
@@ -92,7 +94,7 @@ async function refreshCatalog({ door, asked, message, judging }: ToolCalling, na
   try {
     await catalog.refresh(door.sidecar.govern.clock.now(), ageMaxMs, ask);
   } catch (error) {
-    // If the session is unknown or missing, the error for the list is also the error for the call.
+    // If the session is unknown or missing, the list and the call fail with the same error.
     if (error instanceof ListRefused && mustKnow)
       throw new RpcRefusal(error.status, errorText(message.id, rpcErrors.request, error.message));
     if (mustKnow || !(error instanceof UpstreamDown)) throw error;
@@ -101,10 +103,10 @@ async function refreshCatalog({ door, asked, message, judging }: ToolCalling, na
 
 /**
  * Prepares requests other than calls, reads and the list of tools: other lists, subscriptions, the log level. The
- * policy decides about the method under its own name. If the method is not permitted, a list is answered as empty and
- * any other request is refused, and the server receives nothing. Otherwise request and answer are redacted. Only a
- * refusal is recorded, because listing visible items has no effect. Throws `RpcRefusal` if the request must not be
- * forwarded.
+ * policy decides about the method under its own name. If it does not permit the method, a list is answered as empty and
+ * any other request is refused, and the server receives nothing. If it permits the method, request and answer are
+ * redacted as the policy requires. Only a refusal is recorded, because listing visible items has no effect. Throws
+ * `RpcRefusal` if the request must not be forwarded.
  */
 async function prepareCheck(judging: Judging, message: ClientRequest): Promise<PreparedRequest> {
   const { govern, run, server, era } = judging;
@@ -126,7 +128,7 @@ async function prepareCheck(judging: Judging, message: ClientRequest): Promise<P
       method,
       settle: async (response) => {
         const text = redactedAnswer(run, sideline(run, server, method), response);
-        // The list of one caller must not be cached for another caller.
+        // A cache must not serve the list of one caller to another caller.
         const isOwn = era === 'modern' && listed !== null && memberAt(text, ['result']) !== null;
         return isOwn ? withMember(text, ['result', 'cacheScope'], '"private"') : text;
       },
@@ -146,8 +148,8 @@ const emptyListText = (id: RpcId, era: Era, listed: string): string =>
 const capabilities = ['result', 'capabilities'];
 
 /**
- * Adjusts the capabilities that a server announces. Its list of tools can change with every policy change, and features
- * that the proxy does not forward are removed.
+ * Returns the handling of a greeting. It adjusts the capabilities that the server announces: the list of tools can
+ * change with every policy change, and features that the proxy does not forward are removed.
  */
 function greetingPending(method: string, passing: Pending['passing']): Pending {
   return {

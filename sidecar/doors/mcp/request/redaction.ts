@@ -1,7 +1,7 @@
-// Redacts everything that is neither the arguments nor the outcome of a call, by the policy decision that it belongs
-// to: progress, logs, questions of the server and the client's answers to them; what a server receives in addition to
-// the arguments of a call; and answers to requests that are no calls. Members that the protocol or the server depends
-// on stay unchanged, because a model does not read them.
+// Redacts everything except the arguments and the outcome of calls. The policy decision about the call or the method
+// determines the redaction. Redacted are progress, logs, questions of the server and the client's answers to them; what
+// a server receives in addition to the arguments of a call; and answers to requests that are not calls. Members that
+// the protocol or the server depends on stay unchanged, because a model does not read them.
 import { planFor } from '../../../engine/decide/plan.ts';
 import { payloadOf, redactPayload } from '../../../engine/govern/payload.ts';
 import { callerOf, type GovernedRun } from '../../../engine/govern/run.ts';
@@ -19,47 +19,51 @@ type Fields = Readonly<Record<string, unknown>>;
 /** The call or method with the decision that controls the redaction. */
 type By = Pick<Permit, 'tool' | 'decision'>;
 
-/** The redacted form of further data of a call for its tool. Data over our bounds is dropped. */
+/** Returns other data of a call, redacted by the policy for its tool. Data over our limits is dropped. */
 function redactedPart(run: GovernedRun, { tool, decision }: By, value: unknown): unknown {
   if (decision.transform !== 'redact') return value;
   const payload = payloadOf(value, true);
   return 'problem' in payload ? {} : redactPayload(run, tool, payload).value;
 }
 
-/** For messages that belong to no call. The policy decides by the method, under its name. */
+/** Returns the redaction of messages that belong to no call. The policy decides about the method under its own name. */
 export const passingBy =
   (run: GovernedRun, server: ToolServer, method: string): Pending['passing'] =>
   (text) =>
     passingText(run, sideline(run, server, method), text);
 
 /**
- * For messages that come with a call. The result may be kept for a long time, so it holds nothing of the call's input.
+ * Returns the redaction of messages that belong to a call. The result may be kept for a long time, so it references
+ * nothing of the call's input.
  */
 export function passingOf(run: GovernedRun, { tool, decision }: By): Pending['passing'] {
   return (text) => passingText(run, { tool, decision }, text);
 }
 
 /**
- * For messages that may belong to any call of a session, such as those on the stream that a client keeps open. They are
- * redacted by the policy for `<server>.messages`, and also by the redaction of each redacted call of the session.
+ * Returns the redaction of messages that may belong to any call of a session, such as those on the stream that a client
+ * keeps open. They are redacted by the policy for `<server>.messages`, and also by the redaction of each redacted call
+ * of the session.
  */
 export const passingInSession =
   (run: GovernedRun, server: ToolServer, session: McpSession | null): Pending['passing'] =>
   (text) =>
     [...(session?.redacting.values() ?? [])].reduce((passed, passing) => passing(passed), passingBy(run, server, 'messages')(text));
 
-/** The redacted answer of a client to a question of its server. */
+/** Returns a client's answer to a question of its server, redacted. */
 export const answerBy = (run: GovernedRun, server: ToolServer, value: unknown): unknown =>
   redactedPart(run, sideline(run, server, 'messages'), value);
 
-/** The current policy decision for a method that is not a tool, under its name. */
+/**
+ * Returns the current policy decision about a method that is not a tool. The policy knows it as `<server>.<method>`.
+ */
 export function sideline(run: GovernedRun, server: ToolServer, method: string): By {
   const tool = policyName(server, method);
   const caller = callerOf(run);
   return { tool, decision: (caller.plans.get(tool) ?? planFor(caller, tool)).outcome };
 }
 
-/** Redacts the `params` of progress, logs and questions of a call in the same way as its output. */
+/** Redacts the `params` of progress, logs and questions in the same way as the output of their call. */
 function passingText(run: GovernedRun, { tool, decision }: By, text: string): string {
   const span = memberAt(text, ['params']);
   if (decision.transform !== 'redact' || span === null) return text;
@@ -71,7 +75,7 @@ function passingText(run: GovernedRun, { tool, decision }: By, text: string): st
   return withMembersOf(text, withMember(text, ['params'], redacted.json ?? redacted.text), passingMembers);
 }
 
-// Both sides use these members to match a message to its request.
+// Client and server use these members to match a message to its request, so they stay unchanged.
 const passingMembers: readonly (readonly string[])[] = [
   ['params', 'progressToken'],
   ['params', 'requestId'],
@@ -90,12 +94,12 @@ const metaKeys: ReadonlySet<string> = new Set([
   'io.modelcontextprotocol/related-task',
 ]);
 
-/** The members of `_meta` that the protocol uses. */
+/** Returns the members of `_meta` that the protocol uses. */
 export const protocolMeta = (meta: Fields): Fields => Object.fromEntries(Object.entries(meta).filter(([key]) => metaKeys.has(key)));
 
 /**
- * The redacted params of a request without those named in `own`, which are handled elsewhere or must stay. Params over
- * our bounds are dropped.
+ * Returns the redacted params of a request. Params named in `own` are left out: they are handled elsewhere or must stay
+ * unchanged. Params over our limits are dropped.
  */
 export function redactedParams(run: GovernedRun, by: By, params: Fields, own: readonly string[]): Fields {
   const { _meta: meta, ...all } = params;
@@ -108,10 +112,13 @@ function redactedMeta(run: GovernedRun, by: By, meta: Fields): Fields {
   return { ...fieldsOf(redactedPart(run, by, others)), ...protocolMeta(meta) };
 }
 
-// If a value was replaced as a whole, nothing is left to forward.
+// If redaction replaced the whole value, no fields are left to forward.
 const fieldsOf = (value: unknown): Fields => (isFields(value) ? value : {});
 
-/** The redacted answer to a request that is not a call. An answer that cannot be redacted is not forwarded. */
+/**
+ * Returns the redacted answer to a request that is not a call. If an answer cannot be redacted, returns an error
+ * instead.
+ */
 export function redactedAnswer(run: GovernedRun, { tool, decision }: By, response: ServerResponse): string {
   const { text, holds, id, value } = response;
   const span = memberAt(text, [holds]);

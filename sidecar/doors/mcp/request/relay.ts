@@ -12,19 +12,19 @@ import type { StreamWriter } from '../http/writer.ts';
 
 export interface Relaying {
   readonly era: Era;
-  /** The request that is answered. Null: the stream answers no request. */
+  /** The id of the request that is answered. Null: the stream answers no request. */
   readonly id: RpcId | null;
   /** Takes the pending request with this id. It is no longer pending afterwards. */
   take(id: RpcId): Pending | null;
-  /** A notification or question in the form that the client may receive. */
+  /** Returns the text of a notification or question in the form that the client may receive. */
   passing(message: ServerMessage): string;
-  /** The server reports that its tools have changed. */
+  /** Called when the server reports that its tools have changed. */
   toolsChanged(): void;
   readonly session: McpSession | null;
   /** True: the answer may still come on another stream, so the request stays pending. */
   readonly inSession: boolean;
   readonly signal: AbortSignal;
-  /** Memory budget for what is read of the answer, counted for the caller. */
+  /** Memory for the parsed answer. Its bytes are counted for `keyId`. */
   readonly memory: Pick<BodyMemory, 'hold'>;
   readonly keyId: string;
 }
@@ -32,8 +32,8 @@ export interface Relaying {
 const noAnswer = 'the tool server did not answer';
 
 /**
- * Relays an answer in one piece. Returns the text to send, or null if the client could read nothing. Throws
- * `UpstreamDown`.
+ * Relays an answer in one piece. Returns the text to send, or null if the client receives nothing. Throws
+ * `UpstreamDown` if the answer cannot be read or is not a response.
  */
 export async function relayedText(relaying: Relaying, bytes: Uint8Array): Promise<string | null> {
   return withMemory(relaying, bytes, async () => {
@@ -63,7 +63,7 @@ function decodeText(bytes: Uint8Array): string {
   }
 }
 
-/** The text that the client receives for a message. Null: it receives none. */
+/** Handles one message. Returns the text that the client receives for it. Null: the client receives nothing. */
 async function treated(relaying: Relaying, message: ServerMessage): Promise<string | null> {
   if (message.kind === 'response') {
     // An error without an id concerns the request that this stream answers.
@@ -81,8 +81,8 @@ async function treated(relaying: Relaying, message: ServerMessage): Promise<stri
 }
 
 /**
- * Relays until the server's stream ends or the client has disconnected. If the client cannot resume the stream, it
- * receives the reason for a break.
+ * Relays until the server's stream ends or the client has disconnected. If the stream breaks and the client cannot
+ * resume it, the client receives the reason.
  */
 export async function relayEvents(relaying: Relaying, events: AsyncIterable<SseEvent | null>, writer: StreamWriter): Promise<void> {
   let problem = noAnswer;
@@ -97,7 +97,7 @@ export async function relayEvents(relaying: Relaying, events: AsyncIterable<SseE
     if (!relaying.signal.aborted && !(error instanceof UpstreamDown)) throw error;
     if (error instanceof UpstreamDown) problem = error.message;
   }
-  // A client that has an event id to resume with may still receive the answer.
+  // A client that has an event id can resume the stream, and may still receive the answer.
   if (relaying.id === null || (relaying.inSession && numbered)) return;
   const pending = relaying.take(relaying.id);
   if (pending === null) return;
@@ -120,7 +120,10 @@ async function relayEvent(relaying: Relaying, event: SseEvent | null, writer: St
   else if (event.id !== null) await writer.write(eventText({ ...event, data: null }));
 }
 
-/** The earlier answer, if this is the same event sent again because a client resumed its stream. */
+/**
+ * Returns the earlier answer if the server sends the same event again because a client resumed its stream. Otherwise
+ * handles the message.
+ */
 async function answeredText(relaying: Relaying, { id }: SseEvent, message: ServerMessage): Promise<string | null> {
   const answered = id === null ? undefined : relaying.session?.answered;
   if (id === null || answered === undefined) return treated(relaying, message);

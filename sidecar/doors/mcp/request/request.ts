@@ -42,7 +42,8 @@ export async function handleRequest(door: Door, asked: DoorRequest, era: Era, me
   } catch (error) {
     if (relaying.take(message.id) !== null)
       await pending.abandon(error instanceof UpstreamDown ? error.message : 'the call was interrupted');
-    // An error status would make a client send the request again.
+    // If the request was abandoned, the status is 200, because an error status would make a client send the request
+    // again.
     const status = relaying.signal.aborted && !signal.aborted ? 200 : 502;
     if (error instanceof UpstreamDown && !reply.sent)
       throw new RpcRefusal(status, errorText(message.id, rpcErrors.internal, error.message));
@@ -50,7 +51,10 @@ export async function handleRequest(door: Door, asked: DoorRequest, era: Era, me
   }
 }
 
-/** Two requests with one id are refused, because their answers could be confused. */
+/**
+ * Refuses a request with an id that the session has already used for a pending or abandoned request. Their answers
+ * could be confused.
+ */
 function refuseKnownId(session: McpSession | null, id: RpcId): void {
   const refused = (problem: string): RpcRefusal => new RpcRefusal(400, errorText(id, rpcErrors.request, problem));
   if (session?.waiting.has(waitingKey(id)) === true) throw refused('a request with this id is in progress in the session');
@@ -69,7 +73,7 @@ interface Waiting {
   readonly prepared: Pending;
 }
 
-/** Registers the request as pending. An answer takes the pending request, and only once. */
+/** Registers the request as pending. Only one answer can take the pending request. */
 function waitFor(
   door: Door,
   asked: DoorRequest,
@@ -77,13 +81,14 @@ function waitFor(
 ): { readonly pending: Pending; readonly relaying: UnderWay } {
   const { session, signal } = asked;
   const key = waitingKey(message.id);
-  // A pending request in a session keeps these variables alive, so neither the request nor its input is among them.
+  // The session keeps these variables in memory while the request is pending. So neither the request nor its input is
+  // among them.
   const { catalog } = viewerOf(door, asked, run);
   const stop = new AbortController();
   let own: Pending | null = prepared;
   const pending: Pending = {
     ...prepared,
-    // A late answer belongs to no request, so its stream is ended.
+    // An answer that comes later belongs to no request, so the stream of this request is ended.
     abandon: (why) => {
       own = null;
       if (session !== null) noteAbandoned(session, key);
@@ -172,7 +177,8 @@ async function relay(door: Door, asked: DoorRequest, { relaying, answer, pending
 }
 
 /**
- * For a session with one channel: only a progress message names its request, and no other stream carries the answer.
+ * Returns the relaying for a session with one channel. On such a channel only progress messages name their request, and
+ * the answer comes on no other stream.
  */
 function onOneLine({ session, server }: DoorRequest, relaying: UnderWay, run: GovernedRun): Relaying {
   const ofAny = passingInSession(run, server, session);

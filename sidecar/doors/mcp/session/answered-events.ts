@@ -7,23 +7,26 @@ import { LRUCache } from 'lru-cache';
 export interface AnsweredEvents {
   note(eventId: string, sent: string, settled: string): void;
   /**
-   * The settled text. Null: the event was not answered, or it was evicted, or `sent` differs from the text that was
-   * answered.
+   * Returns the text that the client received for this event. Null: the event was not answered, or it was evicted, or
+   * `sent` differs from the server's earlier text.
    */
   again(eventId: string, sent: string): string | null;
 }
 
 interface AnsweredEvent {
   readonly digest: string;
-  /** Null: the text was passed on unchanged. */
+  /** The text that the client received. Null: it was the server's text, unchanged. */
   readonly settled: string | null;
 }
 
-// Limits of all sessions together, in characters: the texts, and the overhead of one entry.
+// In characters: the limit for the texts of all sessions together, and the overhead that is added for each entry.
 const heldMax = 16 * 1_048_576;
 const aroundEach = 512;
 
-/** Call the result once for each session. */
+/**
+ * Returns a function that creates the store of one session. Call it once for each session. All sessions share the
+ * limit.
+ */
 export function createAnsweredEvents(): () => AnsweredEvents {
   const held = new LRUCache<string, AnsweredEvent>({
     maxSize: heldMax,

@@ -1,14 +1,15 @@
-// The folder session/: the sessions of the revisions before 2026-07-28, which the tool server names. Begin here: this
-// file stores the owner of each session and its pending requests. `stream.ts` handles GET, which opens the stream of a
-// session, and DELETE, which ends it. `answered-events.ts` holds what a client may ask for again after its stream
-// broke.
+// The folder session/ handles the sessions of the revisions before 2026-07-28. The tool server gives each session its
+// id. Begin here: this file stores the owner of each session and its pending requests. `stream.ts` handles GET, which
+// opens the stream of a session, and DELETE, which ends the session. `answered-events.ts` stores answers that a client
+// may request again after its stream broke.
 //
-// States of a session: it begins when a server gives a caller its id. It ends when the caller ends it, the server no
-// longer knows it, its key is no longer valid, or memory runs out. In the last case the least recently used session of
-// the key with the most memory is evicted. Another caller that names its id finds no session. A pending request waits
-// for its answer, which may come on another stream than the request. It ends when it is settled, or abandoned by the
-// caller, by the end of the session, or as the oldest of `waitingMax`. Each request is settled or abandoned once. An
-// answer to an abandoned request belongs to no request, so its id cannot be used again in that session.
+// States of a session: it begins when a server gives a caller its id. It ends when the caller ends it, when the server
+// no longer knows it, when its key is no longer valid, or when memory runs out. In the last case the key with the most
+// memory loses its least recently used session. A caller that names the session of another caller finds no session.
+// States of a request: a pending request waits for its answer, which may come on another stream. It ends when it is
+// settled or abandoned. It is abandoned by the caller, at the end of the session, or if it is the oldest of more than
+// `waitingMax` requests. Each request is settled or abandoned once. An answer to an abandoned request belongs to no
+// request, so its id cannot be used again in that session.
 import { digestText } from '@tollgate/proto/contract';
 import type { Identity } from '../../../engine/decide/call.ts';
 import { Budget, type Share } from '../../entrance/budget.ts';
@@ -28,12 +29,15 @@ export interface McpSession {
   readonly waiting: Map<string, Pending>;
   /** The ids of requests that were abandoned. */
   readonly abandoned: Set<string>;
-  /** The redactions of the session's redacted calls, by tool, latest last. */
+  /** The redaction of the messages of each tool that had a redacted call in this session. The latest is last. */
   readonly redacting: Map<string, Pending['passing']>;
   readonly answered: AnsweredEvents;
   /** The ids of the server's questions to its client. Each may be answered once. */
   readonly questions: Set<string>;
-  /** Recomputes the session's memory after a change. */
+  /**
+   * Call this after a change. It abandons the oldest pending request above `waitingMax` and recomputes the session's
+   * memory.
+   */
   kept(): void;
 }
 
@@ -46,23 +50,23 @@ interface Beginning {
 
 export interface McpSessions {
   begin(server: string, id: string, beginning: Beginning): McpSession;
-  /** Null: this caller has no session with that id. */
+  /** Returns the caller's session with that id. Null: this caller has no such session. */
   find(server: string, id: string, caller: Identity): McpSession | null;
-  /** Resolves when the outcomes of its pending requests are recorded. */
+  /** Ends a session. Resolves when the outcomes of its pending requests are recorded. */
   end(server: string, id: string): Promise<void>;
   /** Ends the sessions for which `stays` returns false, at their servers too. */
   keepOnly(stays: (owner: Identity) => boolean): void;
-  /** Resolves when the outcomes of their pending requests are recorded. */
+  /** Ends all sessions. Resolves when the outcomes of their pending requests are recorded. */
   endAll(): Promise<void>;
 }
 
-/** Limit for all sessions together. */
+/** Memory limit for all sessions together, in bytes. */
 const sessionsBytes = 16 * 1_048_576;
 const waitingMax = 1_000;
 const abandonedMax = 1_000;
 const redactingMax = 20;
 const questionsMax = 1_000;
-/** Estimates of what V8 needs. Names of sessions and clients are added. */
+/** Estimates of the bytes that V8 needs. The names of sessions and clients are added to them. */
 const bytesOf = { session: 2_500, waiting: 2_000, id: 150, redacting: 1_000 };
 
 interface KeptSession {
@@ -72,7 +76,7 @@ interface KeptSession {
   bytes: number;
 }
 
-/** `failed` receives errors of recording for which no caller waits. */
+/** `failed`: receives errors of recording an outcome, if no caller waits for it. */
 export function createMcpSessions(failed: (error: unknown) => void, bytesMax = sessionsBytes): McpSessions {
   return new ServerSessions(failed, bytesMax);
 }
@@ -210,7 +214,7 @@ class OwnedSessions implements Share {
     this.keys.add(key);
   }
 
-  /** The session in use is kept. */
+  /** False: only the session in use is left, and it is kept. */
   get canForget(): boolean {
     return this.keys.size > 1;
   }
@@ -227,7 +231,7 @@ function bytesKept({ id, client, waiting, abandoned, questions, redacting }: Mcp
   return bytesOf.session + names + waiting.size * bytesOf.waiting + ids + redacting.size * bytesOf.redacting;
 }
 
-/** Adds a pending request to its session. The code that abandons it also removes it there. */
+/** Adds a pending request to its session. Abandoning the request also removes it from the session. */
 export function addWaiting(session: McpSession, key: string, pending: Pending): void {
   const { waiting, redacting } = session;
   waiting.set(key, pending);
@@ -271,7 +275,10 @@ function removeOldest(of: Map<string, unknown> | Set<string>, max: number): void
 
 const keyLengthMax = 64;
 
-/** Numbers and strings are different ids. A long id is stored as its digest. */
+/**
+ * Returns the key of a request id. A number and a string are different ids, even if they look the same. A long id is
+ * stored as its digest.
+ */
 export function waitingKey(id: RpcId): string {
   const key = JSON.stringify(id);
   return key.length > keyLengthMax ? digestText(key) : key;

@@ -1,5 +1,5 @@
-// Handles the requests without a message in the revisions before 2026-07-28: opening a stream for server messages, also
-// to resume a broken one, and ending a session.
+// Handles the requests that carry no message, in the revisions before 2026-07-28. GET opens a stream for server
+// messages, or resumes a broken one. DELETE ends a session.
 import { passingInSession } from '../request/redaction.ts';
 import { type Door, type DoorRequest, runFor, unnamed, viewerOf, withSession } from '../door.ts';
 import { type Exchange, type Send, sendOnly } from '../../../upstream/exchange.ts';
@@ -42,7 +42,7 @@ export async function handleGet(door: Door, letIn: DoorRequest): Promise<void> {
   const relaying: Relaying = {
     era: 'legacy',
     id: null,
-    // Answers to requests on streams that broke.
+    // An answer can come here if the stream of its request broke.
     take: (id) => takeWaiting(session, id),
     passing: ({ text }) => passing(text),
     toolsChanged: () => viewer.catalog.expire(),
@@ -89,8 +89,8 @@ export async function forgetUnknown({ mcpSessions }: Door, { headers, server }: 
 }
 
 /**
- * Ends a session for which no caller is left. A server that cannot be reached ends it on its own, as it does when
- * clients disappear.
+ * Ends a session at the tool server when no caller is left. Errors are ignored: a server also ends sessions of clients
+ * that have disappeared.
  */
 export function endSession(send: Send, headers: Exchange['headers']): void {
   const signal = AbortSignal.timeout(endMs);

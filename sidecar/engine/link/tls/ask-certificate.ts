@@ -1,5 +1,5 @@
-// Sends one request for a certificate, over HTTPS. Each request uses a new key, which never leaves this process.
-// Nothing is thrown. The answer is checked before it counts as a certificate.
+// Sends one request for a certificate, over HTTPS. Each request uses a new private key, which never leaves this
+// process. Errors are returned and not thrown. The answer is checked before it counts as a certificate.
 import { createPrivateKey, generateKeyPairSync, X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
@@ -18,25 +18,28 @@ export interface IssuedCertificate {
 export type Answer =
   | { readonly ok: true; readonly issued: IssuedCertificate }
   /**
-   * `refused`: `now`: the request was answered, and for a while the same request gets the same answer. `key`: the key
-   * itself is not valid. `no`: neither.
+   * `now`: the request was refused, and for a while the same request gets the same answer. `key`: the key itself is not
+   * valid. `no`: there is another problem.
    */
   | { readonly ok: false; readonly refused: 'no' | 'now' | 'key'; readonly problem: string };
 
 export interface Asking {
   /** `host:port`. */
   readonly enrol: string;
-  /** Null: the request uses the key. */
+  /** The file with the token for the request. Null: the request uses the key. */
   readonly tokenFile: string | null;
   readonly key: string;
 }
 
-/** The timeout until TLS is established: packets may no longer reach the address. */
+/** The timeout until TLS is established. It is needed because packets may no longer reach the address. */
 const connectMs = 5_000;
 const answerMs = 10_000;
 const answerBytesMax = 1024 * 1024;
 
-/** `authorities`: the token is not sent to a server without a certificate of one of them. */
+/**
+ * Requests a certificate. `authorities`: the server must have a certificate of one of them, otherwise the token is not
+ * sent.
+ */
 export async function askCertificate(clock: Pick<Clock, 'after'>, asking: Asking, authorities: string): Promise<Answer> {
   const { enrol, tokenFile } = asking;
   const bearer = tokenFile === null ? asking.key : await readFile(tokenFile, 'utf8').then((text) => text.trim(), failure);
@@ -60,7 +63,10 @@ const failure = (error: unknown): { readonly code: string; readonly message: str
   message: error instanceof Error ? error.message : String(error),
 });
 
-/** The text of the answer is for the log: it has no line ends and a limited length. */
+/**
+ * Returns the problem for an answer that is a refusal. The text of the answer is for the log, so its line ends are
+ * removed and its length is limited.
+ */
 function refusal({ enrol, tokenFile }: Asking, status: number, text: string): Answer {
   const refused = status >= 500 ? 'no' : tokenFile === null && (status === 401 || status === 403) ? 'key' : 'now';
   const said = wordsIn(text).replaceAll(/\s+/g, ' ').slice(0, 300);
@@ -109,12 +115,12 @@ interface EnrolmentReply {
   readonly text: string;
 }
 
-/** Uses its own connection: a change of authorities applies to the very next one. */
+/** Sends the request over a new connection, so that a change of authorities applies to the very next request. */
 async function post(clock: Pick<Clock, 'after'>, { enrol, authorities, bearer, body }: EnrolmentPost): Promise<EnrolmentReply> {
   const headers = { authorization: `Bearer ${bearer}`, 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) };
   const url = new URL(`https://${enrol}/v1/certificate`);
   const asked = request(url, { method: 'POST', ca: authorities, agent: false, minVersion: 'TLSv1.2', headers });
-  // The awaiting code below receives the error too.
+  // Does nothing here, because the awaiting code below receives the error too.
   asked.on('error', () => undefined);
   let timer = clock.after(connectMs, () => void asked.destroy(new Error(`no connection within ${connectMs / 1000} s`)));
   asked.on('socket', (socket) =>
@@ -125,7 +131,7 @@ async function post(clock: Pick<Clock, 'after'>, { enrol, authorities, bearer, b
   );
   try {
     asked.end(body);
-    // The type is that of Node's own event.
+    // Node emits `response` with these arguments.
     const [response] = (await once(asked, 'response')) as [IncomingMessage];
     return { status: response.statusCode ?? 0, text: await read(response) };
   } finally {

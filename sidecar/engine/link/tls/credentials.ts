@@ -1,9 +1,9 @@
-// Holds the credentials of the link: the authorities that the control plane is checked with and, in two of the three
-// forms, this sidecar's own certificate and key. All of it is replaced at once. Open connections keep the credentials
-// that they started with.
+// Holds the credentials of the link: the authorities that verify the control plane and, in two of the three forms, this
+// sidecar's own certificate and key. All credentials are replaced at once. Open connections keep the credentials that
+// they started with.
 import { X509Certificate } from 'node:crypto';
 
-/** Both as PEM. */
+/** A certificate and its private key, both as PEM. */
 export interface Pair {
   readonly certificate: string;
   readonly key: string;
@@ -22,16 +22,16 @@ export interface LinkCredentials {
   readonly current: Material | null;
   /** Why there are no credentials, or no newer ones. Null: there is no problem. */
   readonly problem: string | null;
-  /** The issuer of certificates reports that the key is not valid: nothing may be decided with it. */
+  /** True: the issuer of certificates reports that the key is not valid. The sidecar must decide nothing with it. */
   readonly keyRefused: boolean;
-  /** When its own certificate expires, in ms since 1970. Null: it has no certificate. */
+  /** When the sidecar's own certificate expires, in ms since 1970. Null: it has no certificate. */
   readonly expiresAt: number | null;
   /** Calls `listener` whenever one of the values above has changed. */
   onChange(listener: () => void): void;
   close(): Promise<void>;
 }
 
-/** One writer, many readers. */
+/** The credentials with the functions that change them. There is one writer, and many readers. */
 export interface CredentialsCell {
   readonly credentials: LinkCredentials;
   take(material: Material): void;
@@ -79,5 +79,5 @@ export function createCredentialsCell(shows: boolean, close: () => Promise<void>
   };
 }
 
-/** Returns ms since 1970. For a chain, the first certificate counts. */
+/** Returns when a certificate expires, in ms since 1970. Of a certificate chain, the first certificate counts. */
 export const expiryOf = (certificate: string): number => Date.parse(new X509Certificate(certificate).validTo);

@@ -1,9 +1,9 @@
 // Keeps a certificate that the control plane issues, and renews it as long as the sidecar lives. Only connections wait
-// for it: in the meantime decisions are made by the policy on disk.
+// for it: until there is one, decisions are made by the policy on disk.
 //
-// States: without (it is requested repeatedly) → holding (a request is sent when some of the last third of its lifetime
-// has passed) → late (a renewal failed: the sidecar continues with its certificate, which the control plane refuses
-// after it has expired, and requests repeatedly).
+// States: without a certificate (it is requested repeatedly) → with a certificate (it is renewed after two thirds to
+// five sixths of its lifetime, but within 12 hours) → late (a renewal failed: the sidecar requests repeatedly, and
+// continues with its certificate, which the control plane refuses after it has expired).
 import type { Clock, Timer } from '../../../base/clock.ts';
 import { barredMs, createBackoff } from '../../../base/backoff.ts';
 import type { Log } from '../../../base/log.ts';
@@ -15,24 +15,24 @@ export interface EnrolledDeps {
   readonly clock: Clock;
   readonly random: () => number;
   readonly log: Log;
-  /** Never rejects. `authorities`: those that are trusted for the answer. */
+  /** Requests a certificate. Never rejects. `authorities`: the authorities that the issuing server is checked with. */
   readonly ask: (authorities: string) => Promise<Answer>;
-  /** Stores the authorities that were named last. False: they are not stored. Never rejects. */
+  /** Stores the authorities from the last answer. False: they are not stored. Never rejects. */
   readonly keep: (authorities: string) => Promise<boolean>;
 }
 
 const retry = { firstMs: 200, maxMs: 5_000 };
-/** After a refusal, the next requests would be refused for a while too. */
+/** The wait after a refusal. Earlier requests would be refused too. */
 const refusedMs = 30_000;
 /**
- * `max`: during the lifetime of a long-lived certificate the authorities may change. `min`: there is always a pause
- * between renewals.
+ * The time between renewals. `max`: the authorities may change during the lifetime of a long-lived certificate. `min`:
+ * there is always a pause between renewals.
  */
 const renewMs = { min: 10_000, max: 12 * 3_600_000 };
 
 /**
- * `ca`: the authorities that were configured manually. `kept`: those that an earlier process received on the basis of
- * `ca`.
+ * `ca`: the authorities that were configured. `kept`: the authorities that an earlier process received when it was
+ * configured with the same `ca`.
  */
 export function keepEnrolled(deps: EnrolledDeps, { ca, kept }: { readonly ca: string; readonly kept: string | null }): LinkCredentials {
   const { clock, random, log } = deps;
@@ -95,7 +95,10 @@ const words = {
   refused: 'the control plane refuses the key of this sidecar: this sidecar gets no certificate and denies every call',
 } as const;
 
-/** The configured authorities stay valid, for example for a control plane that is restored from a backup. */
+/**
+ * Returns the configured and the received authorities together. The configured ones stay valid, for example for a
+ * control plane that is restored from a backup.
+ */
 const together = (ca: string, named: string | null): string =>
   [...new Set([...certificatesIn(ca), ...(named === null ? [] : certificatesIn(named))])].join('\n');
 

@@ -1,5 +1,6 @@
-// Follows certificates that another program keeps fresh, such as cert-manager, as files that the kubelet replaces. They
-// are read again every half minute. Files that do not match each other, which can happen for a moment, are not used.
+// Follows certificate files that another program keeps up to date: for example, cert-manager issues them, and the
+// kubelet replaces the files. They are read again every half minute. Files that do not match each other, which can
+// happen for a moment, are not used.
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createSecureContext } from 'node:tls';
@@ -10,7 +11,7 @@ import { certificatesIn } from './options.ts';
 
 const rereadMs = 30_000;
 
-/** Resolves after the files were read, or could not be read. */
+/** Resolves after the first attempt to read the files, even if it failed. */
 export async function followGiven({ clock, log }: { readonly clock: Clock; readonly log: Log }, folder: string): Promise<LinkCredentials> {
   let timer: Timer | null = null;
   let closed = false;
@@ -43,7 +44,7 @@ async function readGiven(folder: string): Promise<Material & { readonly own: { r
       const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
       throw new Error(`${join(folder, name)} cannot be read (${code})`, { cause: error });
     });
-  // The files are read one after the other: the error then always names the same missing file.
+  // Reads the files one after the other, so that the error always names the same missing file.
   const certificate = await read('tls.crt');
   const key = await read('tls.key');
   const ca = await read('ca.crt');

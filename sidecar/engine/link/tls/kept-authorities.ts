@@ -1,7 +1,7 @@
-// Keeps on disk the authorities that the control plane named last: after the control plane has changed its authority, a
+// Stores on disk the authorities that the control plane sent last. After the control plane has changed its authority, a
 // sidecar that was configured with an older one still knows the new one. The file name contains a digest of the
-// configured authorities, so other configured authorities start with a new file. The file never contains a key. Mode
-// 600, replaced as a whole.
+// configured authorities, so other configured authorities start with a new file. The file never contains a key. It has
+// mode 600 and is replaced as a whole.
 import { createHash, X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -12,7 +12,7 @@ import { certificatesIn } from './options.ts';
 export interface KeptAuthorities {
   /** As PEM. Null: none are stored, or the stored ones cannot be trusted. */
   read(): Promise<string | null>;
-  /** False: they could not be stored, and that was logged. */
+  /** Stores the authorities. False: they could not be stored, and the problem was logged. */
   write(authorities: string): Promise<boolean>;
 }
 
@@ -28,7 +28,7 @@ export function keepAuthorities(folder: string, ca: string, log: Pick<Log, 'warn
       }
     },
     write: (authorities) =>
-      // The folder belongs to the spool, which makes it.
+      // The folder belongs to the spool, which creates it.
       replaceFile(path, [authorities]).then(
         () => true,
         (error: unknown) => {
@@ -39,7 +39,7 @@ export function keepAuthorities(folder: string, ca: string, log: Pick<Log, 'warn
   };
 }
 
-/** The digest is of the certificates, and not of their text. */
+/** Returns a digest of the certificates themselves, and not of the text that contains them. */
 function digestOf(ca: string): string {
   const hash = createHash('sha256');
   for (const one of certificatesIn(ca)) hash.update(new X509Certificate(one).raw);

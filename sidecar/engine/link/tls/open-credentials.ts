@@ -1,4 +1,4 @@
-// Opens the credentials of a sidecar, in the configured form.
+// Opens the credentials of a sidecar, in the form that `LinkTls` configures.
 import type { Clock } from '../../../base/clock.ts';
 import type { Log } from '../../../base/log.ts';
 import { keepEnrolled } from './enrolled.ts';
@@ -14,13 +14,13 @@ interface CredentialsContext {
 }
 
 interface Own {
-  /** The request uses this key if there is no token. */
+  /** The key for the certificate request, used if there is no token. */
   readonly key: string;
   /** The folder where received authorities are stored. */
   readonly folder: string;
 }
 
-/** Resolves at once, or when the disk has answered. It waits for nothing else. */
+/** Opens the credentials. Waits at most for the disk, and for nothing else. */
 export async function openCredentials(deps: CredentialsContext, tls: LinkTls, { key, folder }: Own): Promise<LinkCredentials> {
   switch (tls.kind) {
     case 'checked': {

@@ -1,17 +1,23 @@
-// Defines how the link to the control plane is secured, as an operator or the library's caller configures it: three
-// forms, and the problems of each. A problem is reported with the name of its setting, before any connection is made.
+// Reads the settings that secure the link to the control plane, from an operator or from the caller of the library.
+// There are three forms. A problem is reported with the name of its setting, before any connection is made.
 import { X509Certificate } from 'node:crypto';
 
-/** The forms of the library. PEM text; `enrol` is `host:port`; `folder` holds tls.crt, tls.key and ca.crt. */
+/**
+ * The forms in the library's options. `ca` is PEM text; `enrol` is `host:port`; `folder` holds tls.crt, tls.key and
+ * ca.crt.
+ */
 export type TlsOptions =
-  /** The control plane is checked with these authorities and no others. It identifies this sidecar only by the key. */
+  /**
+   * The control plane is checked with these authorities and no others. The control plane identifies this sidecar only
+   * by the key.
+   */
   | { readonly ca: string }
   /**
-   * In addition, a certificate is requested from `enrol`, with the token of a service account or otherwise with the
-   * key, and renewed.
+   * In addition to `ca`: a certificate is requested from `enrol`, and renewed. The request uses the token of a service
+   * account, or the key if there is no token.
    */
   | { readonly ca: string; readonly enrol: string; readonly tokenFile?: string }
-  /** Another program keeps these files fresh. They are read again. */
+  /** Another program keeps the files in `folder` up to date. They are read again repeatedly. */
   | { readonly folder: string };
 
 export type LinkTls =
@@ -26,7 +32,7 @@ export interface GivenTls {
   readonly folder: string | null;
 }
 
-/** The name of each setting where it was given. */
+/** The name of each setting, as its user knows it: a variable or an option. */
 export type TlsNames = Readonly<Record<keyof GivenTls, string>>;
 
 export const variableNames: TlsNames = {
@@ -37,7 +43,7 @@ export const variableNames: TlsNames = {
 };
 export const optionNames: TlsNames = { ca: 'tls.ca', enrol: 'tls.enrol', tokenFile: 'tls.tokenFile', folder: 'tls.folder' };
 
-/** Null: nothing is configured, and the address decides. */
+/** Reads the settings. `tls` is null if nothing is configured: the address then decides whether TLS is used. */
 export function readTls(given: GivenTls, names: TlsNames): { readonly tls: LinkTls | null } | { readonly problems: readonly string[] } {
   const { ca, enrol, tokenFile, folder } = given;
   const of = (field: keyof GivenTls, problem: string | null): readonly string[] => (problem === null ? [] : [`${names[field]} ${problem}`]);
@@ -64,7 +70,7 @@ function exclusiveProblem(given: GivenTls, names: TlsNames): string | null {
   return `cannot be used with ${others.join(' and ')}: its folder holds certificate, key and authorities; set one or the other`;
 }
 
-/** In a variable with one line, line ends are written as `\n`. */
+/** Returns the PEM text with real line ends. A variable with one line contains `\n` in place of them. */
 const plainPem = (text: string): string => text.replaceAll(String.raw`\n`, '\n');
 
 const pem = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;

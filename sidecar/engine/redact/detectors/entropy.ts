@@ -1,7 +1,8 @@
 // Measures how evenly a text uses its characters: keys that a machine generated differ from words that a person chose.
 
 /**
- * Shannon entropy, in bits for each character: 0 for `aaaa`, 4 for long random hex, about 5 for a key of 40 characters.
+ * Returns the Shannon entropy, in bits for each character: 0 for `aaaa`, 4 for long random hex, about 5 for a key of 40
+ * characters.
  */
 export function bitsPerCharacter(value: string): number {
   if (value.length === 0) return 0;

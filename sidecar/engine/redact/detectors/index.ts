@@ -1,4 +1,5 @@
-// Lists all detectors. If findings overlap, the longest gives its kind; if they are equal, the first in this list does.
+// Lists all detectors. If findings overlap, the longest determines the kind. If findings are equal, the first detector
+// in this list determines it.
 import type { Detector } from '../detector.ts';
 import { addressDetectors } from './addresses/index.ts';
 import { credentials } from './credentials/index.ts';

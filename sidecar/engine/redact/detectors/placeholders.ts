@@ -8,8 +8,8 @@ export const isPlaceholder = (value: string): boolean =>
   (value.length <= valueLengthMax && (isReference(value) || isMasked(value) || saysSo(value) || isWords(value) || isPattern(value)));
 
 /**
- * The same check for a value next to a name for passwords. People choose passwords, so a mask or a placeholder word
- * within one does not prove that the rest is a placeholder: `Zw3***Rauh+71`, `Example-71+Rauh`.
+ * Returns whether a value next to a name for passwords is a placeholder. People choose passwords, so a mask or a
+ * placeholder word within a password does not prove that the rest is a placeholder: `Zw3***Rauh+71`, `Example-71+Rauh`.
  */
 export const isPasswordPlaceholder = (value: string): boolean =>
   isPlaceholder(value) &&
@@ -27,7 +27,7 @@ const restOf = (value: string): string =>
 const isChosen = (value: string): boolean =>
   value.length >= 6 && /\p{L}/u.test(value) && /\d/.test(value) && /[^\p{L}\d\s._-]/u.test(value);
 
-// Placeholders are not longer, and longer generated keys need no search.
+// Placeholders are not longer than this, so longer values are not searched.
 const valueLengthMax = 200;
 
 // Whole references that a program replaces: variables of shells and templates, formats, entries of secret stores.
@@ -48,7 +48,10 @@ const references: readonly RegExp[] = [
 const isReference = (value: string): boolean =>
   '$%{<[@#:&_！!［【〈＜'.includes(value.charAt(0)) || /^[a-zO]/i.test(value) ? references.some((one) => one.test(value)) : false;
 
-/** `********`, `xxxx-xxxx`, `...`; or a key whose rest was removed: `sk-...`, `ab12****`. */
+/**
+ * Returns whether the value is masked: `********`, `xxxx-xxxx`, `...`; or a key whose rest was removed: `sk-...`,
+ * `ab12****`.
+ */
 const isMasked = (value: string): boolean =>
   /^[*•●∙·.…xX#_█▒?\-\s/,:]+$/.test(value) ||
   /\*{3}|•{3}|●{3}|█{2}|…$|\.{3}/.test(value) ||
@@ -69,7 +72,9 @@ const emptyWords = new Set(
   ).split(' '),
 );
 
-/** `my-secret-token`, `API_KEY`, `none`: the value consists only of words that could name any such value. */
+/**
+ * Returns whether the value consists only of words that could name any secret: `my-secret-token`, `API_KEY`, `none`.
+ */
 function isWords(value: string): boolean {
   if (value.length > 64 || !/^[A-Za-z][A-Za-z _./-]*$/.test(value)) return false;
   const words = value
@@ -79,10 +84,10 @@ function isWords(value: string): boolean {
   return words.every((word) => word === '' || emptyWords.has(word));
 }
 
-// If at least this share of a value's letters and digits is in runs, it is not a key.
+// If at least this share of a value's letters and digits is in runs such as `abcd`, the value is not a key.
 const patternShare = 0.6;
 
-/** `aaaa…`, `abcdef…`, `1234567890`, `a1b2c3d4`, `abcabcabc`. */
+/** Returns whether the value is a simple pattern: `aaaa…`, `abcdef…`, `1234567890`, `a1b2c3d4`, `abcabcabc`. */
 function isPattern(value: string): boolean {
   const plain = value.replaceAll(/[^A-Za-z0-9]/g, '').toLowerCase();
   if (plain.length < 4) return false;
@@ -96,13 +101,14 @@ function isPattern(value: string): boolean {
 }
 
 /**
- * Returns how many characters are in runs of at least `lengthMin` characters that count up, count down or stay, each
- * `stride` from the previous one.
+ * Returns how many characters are in runs of at least `lengthMin` characters. In a run, each character is one more
+ * than, one less than or equal to the character `stride` positions before it.
  */
 function inRuns(text: string, stride: 1 | 2, lengthMin: number): number {
   let covered = 0;
   let start = 0;
-  // Odd and even positions have separate steps, because letters and digits may count alternately.
+  // Odd and even positions have separate steps, because letters and digits may alternate, and each may count in its own
+  // way.
   const steps: (number | null)[] = [null, null];
   for (let at = stride; at <= text.length; at++) {
     const here = at < text.length ? stepFrom(text.charCodeAt(at - stride), text.charCodeAt(at)) : null;
@@ -120,7 +126,10 @@ function inRuns(text: string, stride: 1 | 2, lengthMin: number): number {
   return covered;
 }
 
-/** Returns +1, -1 or 0. `0` and `a` follow `9`, and `0` and `a` follow `f` and `z`. */
+/**
+ * Returns the step between two characters: +1, -1 or 0. Null: there is no such step. Also +1: from `9` to `0` or `a`,
+ * from `f` to `0`, and from `z` to `0` or `a`.
+ */
 function stepFrom(before: number, after: number): number | null {
   const difference = after - before;
   if (difference >= -1 && difference <= 1) return difference;
@@ -140,7 +149,7 @@ function longestRun(text: string): number {
 
 const periodMax = 8;
 
-/** The same few characters, at least three times, and nothing else. */
+/** Returns whether the text consists only of the same few characters, repeated at least three times. */
 function isRepeated(text: string): boolean {
   for (let period = 1; period <= periodMax && period * 3 <= text.length; period++) {
     let at = period;

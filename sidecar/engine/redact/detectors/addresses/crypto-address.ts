@@ -1,4 +1,4 @@
-// Finds addresses of wallets, by their checksums if they have one. Public keys, digests and transactions are not found.
+// Finds wallet addresses, most of them by their checksums. Public keys, digests and transaction ids are not found.
 import { endsWord, isDigit, isWordCode, startsWord, wordStart } from '../../boundary.ts';
 import type { Detector } from '../../detector.ts';
 import { isPlaceholder } from '../placeholders.ts';
@@ -9,8 +9,8 @@ const tokenLengthMin = 25;
 const tokenLengthMax = 112;
 
 /**
- * Addresses without a distinctive beginning. Nearly all contain a digit; the detector is called at the first digit of
- * each token.
+ * Finds addresses without a distinctive beginning. Nearly all contain a digit, so the detector is called at the first
+ * digit of each token.
  */
 export const cryptoToken: Detector = {
   kind: 'crypto_address',
@@ -33,8 +33,8 @@ export const cryptoToken: Detector = {
 };
 
 /**
- * Returns where the token begins whose first digit is at `at`, after an escape that directly precedes it. Null: the
- * digit is not the token's first.
+ * Returns the start of the token whose first digit is at `at`. An escape directly before the token is not part of it.
+ * Null: `at` is not the first digit of the token.
  */
 function tokenStart(text: string, at: number): number | null {
   const floor = Math.max(0, at - tokenLengthMax);
@@ -62,7 +62,8 @@ const anything = (): boolean => true;
 
 const prefixed: readonly PrefixedAddress[] = [
   ...bech32Prefixes.map((prefix) => ({ anchor: `${prefix}1`, form: /[a-z_]{1,16}1[02-9ac-hj-np-z]{38,200}/iy, holds: isBech32 })),
-  // The case checksum (EIP-55) is often not written. Forty hex digits after `0x` have no other meaning.
+  // The checksum in the letter case (EIP-55) is often missing, so it is not checked. Forty hex digits after `0x` have
+  // no other meaning.
   { anchor: '0x', form: /0x[0-9a-f]{40}/iy, holds: (address) => !isPlaceholder(address.slice(2)) },
   { anchor: 'xdc', form: /xdc[0-9a-f]{40}/iy, holds: anything },
   { anchor: 'bitcoincash:', form: /bitcoincash:[qp][02-9ac-hj-np-z]{41}/iy, holds: anything },

@@ -1,5 +1,5 @@
-// Decides whether an `@` between two words forms an address of a person. Addresses of examples, packages, files and
-// units are excluded.
+// Decides whether two words with an `@` between them are the address of a person. Addresses of examples, packages,
+// files and units are excluded.
 
 /** `host` is as written, and may be percent-encoded. */
 export function isPersonal(local: string, host: string): boolean {
@@ -7,13 +7,13 @@ export function isPersonal(local: string, host: string): boolean {
   const labels = name.split('.');
   const end = labels.at(-1) ?? '';
   if (fileEnds.has(end) || /^v?\d+\.\d|^v\d/.test(name) || /^\d{1,2}(?:\.\d)?x\./.test(name)) return false;
-  // No top-level domain mixes cases. If it does, it is a name in a program.
+  // A top-level domain with a capital after a small letter does not exist. Such a text is a name in a program.
   if (/[a-z][A-Z]/.test(host.slice(host.lastIndexOf('.') + 1))) return false;
   if (reservedEnds.has(end) || labels.some((label) => exampleLabels.has(label)) || exampleHosts.has(name)) return false;
   return !placeholderLocal.test(local);
 }
 
-/** RFC 2606 and RFC 6761. */
+/** Top-level domains of examples: reserved by RFC 2606 and RFC 6761, or placeholders. */
 const reservedEnds = new Set(['example', 'test', 'invalid', 'localhost', 'tld']);
 
 const exampleLabels = new Set(
@@ -26,7 +26,7 @@ const exampleHosts = new Set(
   'domain.com company.com foo.com bar.com foo.bar baz.com test.com email.com mail.com host.com users.noreply.github.com'.split(' '),
 );
 
-/** Accounts that log in with a key and are not people, placeholders for a name, and words of programs. */
+/** Local parts that are not people: accounts that log in with a key, placeholders for a name, and words of programs. */
 const placeholderLocal =
   /^(?:git|hg|svn|gitea|this|super|self|return|break|continue|x+|your(?:[._-]?(?:name|user(?:name)?|e?-?mail|address|id|login|account|handle))?|you|name|user[._-]?name|first[._-]?name(?:[._-]?last[._-]?name)?|first[._-]last|some(?:one|body)|placeholder|example)$/i;
 

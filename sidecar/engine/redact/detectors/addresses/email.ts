@@ -1,6 +1,6 @@
-// Finds e-mail addresses: plain, percent-encoded, escaped, as entities, and as `name [at] host [dot] org`. Other text
-// with an `@` is excluded: packages with versions, hosts after an ssh user, images for high-resolution screens; and
-// addresses of examples.
+// Finds e-mail addresses: plain, percent-encoded, escaped, as entities, and as `name [at] host [dot] org`. Excludes
+// other text with an `@`: packages with versions, hosts after an ssh user, and images for high-resolution screens.
+// Excludes addresses of examples too.
 import { wordStart } from '../../boundary.ts';
 import type { Detector } from '../../detector.ts';
 import { isPersonal } from './email-examples.ts';
@@ -50,7 +50,7 @@ const unspaced =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u;
 const encodedInLocal = /^%2[bBeEdD]$|^%5[fF]$/;
 
-/** Returns where the local part begins that ends before `at`. It returns `at` if there is no local part. */
+/** Returns the start of the local part that ends before `at`, or `at` if there is no local part. */
 function localBefore(text: string, at: number): number {
   const last = text.charCodeAt(at - 1);
   if (last === 46 || !(isPlain(last) || last > 127)) return at;
@@ -71,7 +71,7 @@ function localBefore(text: string, at: number): number {
     const more = localBefore(text, start - 1);
     if (more < start - 1) return more;
   }
-  // An escape may directly precede it: `\nmail@…`, `%3Dmail%40…`.
+  // An escape may directly precede the address: `\nmail@…`, `%3Dmail%40…`.
   return trimmed(text, wordStart(text, start, at), at);
 }
 
@@ -81,21 +81,21 @@ function trimmed(text: string, from: number, at: number): number {
   return start;
 }
 
-/** `f'mail@host'`: the address begins after the quote. In `_mail@host_` it is emphasised. */
+/** Returns the start of the address without a quote or emphasis before it: `f'mail@host'`, `_mail@host_`. */
 function withoutQuote(text: string, start: number, at: number, stop: number): number {
   if (text[stop] === "'") return Math.max(start, text.lastIndexOf("'", at - 1) + 1);
   return text[stop] === '_' && text[start] === '_' ? start + 1 : start;
 }
 
-// Labels according to RFC 1035, in any script. The last one is not a number.
+// Host names: labels as in RFC 1035, but in any script. The last label is not a number.
 const host = /(?:[\p{L}\p{N}](?:[\p{L}\p{M}\p{N}-]{0,61}[\p{L}\p{M}\p{N}])?(?:\.|%2E)){1,8}(?:xn--[a-z0-9-]{2,59}|[\p{L}\p{M}]{2,24})/iuy;
 const asciiHost = /(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?(?:\.|%2E)){1,8}(?:xn--[a-z0-9-]{2,59}|[a-z]{2,24})/iy;
 
-/** Returns where the host ends that begins at `from`, or null. */
+/** Returns the end of the host that begins at `from`, or null if there is no host. */
 function hostAfter(text: string, from: number): number | null {
   const stop = matchEnd(asciiHost, text, from);
   const next = stop === null ? 0 : text.charCodeAt(stop);
-  // `mail@host.kr로`: a particle of the sentence is not part of the name.
+  // `mail@host.kr로`: a grammatical particle (here Korean) is not part of the host.
   const wide =
     stop !== null && (!(next > 127) || unspaced.test(text.charAt(stop)) || !letter.test(text.charAt(stop)))
       ? stop
@@ -109,18 +109,21 @@ function matchEnd(pattern: RegExp, text: string, from: number): number | null {
   return pattern.test(text) ? pattern.lastIndex : null;
 }
 
-/** The comment of an OpenSSH public key is public too. */
+/** Returns whether the address is the comment of an OpenSSH public key. The comment is as public as the key. */
 const isAfterKey = (text: string, start: number): boolean =>
   text[start - 1] === ' ' && /[A-Za-z0-9+/]{40}={0,2} $/.test(text.slice(Math.max(0, start - 48), start));
 
 const remoteNames = ['ssh', 'scp', 'sftp', 'rsync', 'mosh'];
 const remoteCommand = /\b(?:ssh|scp|sftp|rsync|mosh|ssh-copy-id)\b[^\n|;&]{0,80}$/;
 
-/** A user that logs in to a host: `ssh ops@host.org`, `git@host.org:path`, `https://user:password@host.org`. */
+/**
+ * Returns whether the text is not an e-mail address, but a user that logs in to a host: `ssh ops@host.org`,
+ * `git@host.org:path`, `https://user:password@host.org`.
+ */
 function isUserOfHost(text: string, start: number, stop: number): boolean {
   if (/^:(?:[/~.]|[\w.-]{1,64}[/.])/.test(text.slice(stop, stop + 70))) return true;
   const before = text.slice(Math.max(0, start - 120), start);
-  // A telephone number at an exchange.
+  // A SIP address: a telephone number at an exchange.
   if (/sips?:\+?$/i.test(before) && /^\d+@/.test(text.slice(start, start + 20))) return true;
   const scheme = before.lastIndexOf('://');
   if (scheme !== -1 && !/[\s/"'<>@]/.test(before.slice(scheme + 3))) return true;
@@ -133,7 +136,10 @@ const frequentEnd =
 
 const spelledDot = ' dot ';
 
-/** `first dot last`. The last part has been found. */
+/**
+ * Returns the start of a local part like `first dot last`. `last`: the start of its last part, which has already been
+ * found.
+ */
 function spelledLocal(text: string, last: number): number {
   let start = last;
   for (let count = 0; count < 2; count++) {
@@ -146,8 +152,8 @@ function spelledLocal(text: string, last: number): number {
 }
 
 /**
- * `name [at] host [dot] org`. Without brackets, the dots must be written as words too, and the domain's end must be a
- * frequent one.
+ * Finds `name [at] host [dot] org`. Without brackets, the dots must be written as words too, and the domain must have a
+ * frequent ending.
  */
 function findSpelled(text: string, at: number, end: number, found: EmailReporter): void {
   const gap = text[at - 1] === ' ' && text[end] === ' ' ? 1 : 0;

@@ -1,6 +1,6 @@
-// Finds IP addresses. Four numbers with dots are equally often a version or a section: see `ipv4-context.ts`. For
-// version 6, only the beginnings of global, local and link-local addresses count, so times, fingerprints and scopes of
-// C++ are not found.
+// Finds IP addresses. Four numbers with dots are equally often a version or a section number: see `ipv4-context.ts`. An
+// IPv6 address must begin like a global, local or link-local one. Thus times, fingerprints and scopes of C++ (`a::b`)
+// are not found.
 import { isIP } from 'node:net';
 import { isHex, isWordCode, startsWord } from '../../boundary.ts';
 import type { Detector } from '../../detector.ts';
@@ -13,7 +13,7 @@ export const ipv4: Detector = {
   reach: { before: 100, after: 48 },
   find: (text, at, end, found) => {
     if (!'.[('.includes(text.charAt(end)) || end === text.length || end - at > 5) return;
-    // `%20` before an address directly precedes its digits.
+    // `%20` may directly precede an address. Its digits are not part of the address.
     const start = text[at - 1] === '%' && end - at > 2 ? at + 2 : at;
     const before = text.charAt(start - 1);
     if (
@@ -27,7 +27,7 @@ export const ipv4: Detector = {
     if (match === null) return;
     const stop = quad.lastIndex;
     if (isContinued(text, stop) || !namesHost(match.slice(1).map(Number), text.slice(stop, stop + 3))) return;
-    // Only addresses have brackets around dots.
+    // Only addresses are written with brackets around the dots.
     if (/[[(]/.test(match[0]) || isAddressInContext(text, start, stop, match.slice(1).map(Number))) found(start, stop);
   },
 };
@@ -37,7 +37,7 @@ const octet = '(25[0-5]|2[0-4]\\d|1\\d\\d|[1-9]?\\d)';
 const dot = '(?:\\.|\\[(?:\\.|dot)\\]|\\(\\.\\))';
 const quad = new RegExp([octet, octet, octet, octet].join(dot), 'iy');
 
-/** `IP10.20.30.40`, without a separator. */
+/** Returns whether `IP` directly precedes the address: `IP10.20.30.40`. */
 const isAfterName = (text: string, start: number): boolean => /(?:^|[^A-Za-z\d])ip$/i.test(text.slice(Math.max(0, start - 3), start));
 
 /** Returns whether a version or a name continues after the fourth number: `1.2.3.4.5`, `2.0.4.1-3`, `1.2.3.4_x64`. */
@@ -48,7 +48,7 @@ function isContinued(text: string, stop: number): boolean {
   return (next === 45 || next === 43) && isWordCode(text.charCodeAt(stop + 1)) && !/[-+]\d{1,3}\.\d/y.test(text.slice(stop, stop + 6));
 }
 
-// The notation of tcpdump for ports, and of DNS for the names of addresses.
+// What may follow an address after a dot: a port in the notation of tcpdump, or the end of a reverse DNS name.
 const portOrReverse = /\.(?:\d{2,5}(?:: | > )|in-addr\.arpa)/iy;
 
 function isPortOrReverse(text: string, stop: number): boolean {
@@ -65,7 +65,7 @@ export const ipv6: Detector = {
   reach: { before: 8, after: 64 },
   find: (text, at, end, found) => {
     const start = at - hexBefore(text, at);
-    // Only the first separator of an address counts: any other has one before it.
+    // Only the first separator of an address counts. Any later one has another separator before it.
     if (
       at - start > 4 ||
       text[start - 1] === ':' ||
@@ -87,7 +87,10 @@ export const ipv6: Detector = {
   },
 };
 
-/** `2`, `3`, `f`, and `6` for an address with IPv4 inside: see `ip-ranges.ts`. */
+/**
+ * Returns whether an address may begin with this character: `2`, `3`, `f`, and `6` for an address with IPv4 inside (see
+ * `ip-ranges.ts`).
+ */
 const beginsAddress = (code: number): boolean => code === 50 || code === 51 || code === 54 || code === 70 || code === 102;
 
 const isEncoded = (text: string, at: number): boolean =>

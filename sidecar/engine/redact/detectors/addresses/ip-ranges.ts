@@ -9,16 +9,21 @@ const publicResolvers = new Set(
   ).split(' '),
 );
 
-/** RFC 1918, RFC 6598 and RFC 3927: the whole networks. */
+/**
+ * The private networks of RFC 1918, RFC 6598 and RFC 3927, each as a whole. Single addresses in them do name a host.
+ */
 const privateNetworks = new Set('10.0.0.0/8 172.16.0.0/12 192.168.0.0/16 100.64.0.0/10 169.254.0.0/16'.split(' '));
 
-/** `suffix`: the three characters after the address, which may be the length of a network's prefix. */
+/**
+ * Returns whether an IPv4 address names a host. `suffix`: the three characters after the address. They may be a prefix
+ * length such as `/16`.
+ */
 export function namesHost(octets: readonly number[], suffix: string): boolean {
   const [a = 0, b = 0, c = 0] = octets;
   const text = octets.join('.');
   // "This network", loopback, multicast, reserved, broadcast and masks.
   if (a === 0 || a === 127 || a >= 224) return false;
-  // For documents (RFC 5737), for benchmarks (RFC 2544), for protocols.
+  // Ranges for documents (RFC 5737), for benchmarks (RFC 2544), and for protocols.
   if (a === 198 && (b === 18 || b === 19)) return false;
   if ((a === 192 && b === 0 && (c === 2 || c === 0)) || (a === 198 && b === 51 && c === 100) || (a === 203 && b === 0 && c === 113))
     return false;
@@ -27,16 +32,16 @@ export function namesHost(octets: readonly number[], suffix: string): boolean {
   return true;
 }
 
-/** Global unicast, unique local, link-local; with IPv4 inside (RFC 4291, 2.5.5.2; RFC 6052). */
+/** The prefixes of IPv6 addresses that name a host: global unicast, unique local and link-local. */
 const hostPrefix = /^(?:[23][0-9a-f]{3}|f[cd][0-9a-f]{2}|fe[89ab][0-9a-f]):/;
-/** RFC 3849 and RFC 9637: for documents. Also Teredo and benchmarks. */
+/** IPv6 prefixes for documents (RFC 3849 and RFC 9637) and for benchmarks. */
 const documentation = /^(?:2001:0?db8:|3fff:|2001:0?2:0?0?0?0?:)/;
 const resolvers6 = new Set(
   '2001:4860:4860::8888 2001:4860:4860::8844 2606:4700:4700::1111 2606:4700:4700::1001 2620:fe::fe 2620:fe::9'.split(' '),
 );
 const embedded = /^(?:::ffff:|64:ff9b::)(\d+\.\d+\.\d+\.\d+)$/;
 
-/** `address` must be valid, in lower case. */
+/** Returns whether an IPv6 address names a host. `address` must be valid, in lower case. */
 export function namesHost6(address: string): boolean {
   const inside = embedded.exec(address)?.[1];
   if (inside !== undefined) return namesHost(inside.split('.').map(Number), '');

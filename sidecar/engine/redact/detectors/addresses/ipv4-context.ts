@@ -1,5 +1,5 @@
-// Decides whether four numbers with dots are an address, by the text around them, or otherwise by the numbers. The
-// nearest word before them counts.
+// Decides whether four numbers with dots are an address. The text around them decides, mainly the nearest known word
+// before them. If it says nothing, the numbers themselves decide.
 
 import { createLabels } from '../context/labels.ts';
 import { cellsAbove, lineStart } from '../numbers/headings.ts';
@@ -20,7 +20,7 @@ const labels = createLabels({
 
 const lineReach = 96;
 
-/** `octets`: of the address from `start` to `stop`. */
+/** Returns whether the numbers from `start` to `stop` are an address. `octets`: their values. */
 export function isAddressInContext(text: string, start: number, stop: number, octets: readonly number[]): boolean {
   const before = text.charAt(start - 1);
   if (before === '@' || (before === '/' && text[start - 2] === '/')) return true;
@@ -32,7 +32,10 @@ export function isAddressInContext(text: string, start: number, stop: number, oc
 const productSlash = /(?:^|[\s("'+;,]|%20|\\[nrt])[A-Za-z][\w.-]{0,30}(?:\/|%2F)$/i;
 const addressSlash = /(?:ip|host|addr|tcp|udp)\/$/i;
 
-/** `Chrome/104.0.1.2`, `libfoo-1.2.3.4`, `==1.2.3.4`, `^1.2.3.4`, `#1.2.3.4`. */
+/**
+ * Returns whether the numbers are the version of a product: `Chrome/104.0.1.2`, `libfoo-1.2.3.4`, `==1.2.3.4`,
+ * `^1.2.3.4`, `#1.2.3.4`.
+ */
 function isProduct(text: string, start: number, before: string): boolean {
   if (before === '/' || before === 'F' || before === 'f') {
     const token = text.slice(Math.max(0, start - 40), start);
@@ -41,12 +44,15 @@ function isProduct(text: string, start: number, before: string): boolean {
   return /[A-Za-z]-$|[=!~<>]=$|[\^~#§$]\s?$/.test(text.slice(Math.max(0, start - 2), start));
 }
 
-/** A section of an RFC, or an object of ISO: `RFC 5321, 4.5.3.1`, `1.3.101.112`. */
+/**
+ * Returns whether the numbers are a section of an RFC, or an object identifier of ISO: `RFC 5321, 4.5.3.1`,
+ * `1.3.101.112`.
+ */
 const isNumbered = (text: string, start: number, [a = 0, b = 0, c = 0]: readonly number[]): boolean =>
   (a === 1 && b === 3 && (c === 6 || c === 101)) ||
   (a < 10 && b < 20 && /RFC ?\d{3,4}(?:,? (?:section |§ ?)?| ?§ ?)$/i.test(text.slice(Math.max(0, start - 20), start)));
 
-/** `group:name:jar:1.2.3.4:compile`, a coordinate of Maven. */
+/** Returns whether the numbers are part of a Maven coordinate: `group:name:jar:1.2.3.4:compile`. */
 const isCoordinate = (text: string, start: number, stop: number): boolean =>
   text[start - 1] === ':' && /[a-z]/i.test(text.charAt(start - 2)) && /^(?:-[A-Z]|:[a-z])/.test(text.slice(stop, stop + 2));
 
@@ -58,13 +64,16 @@ function endsAsAddress(text: string, stop: number): boolean {
   return afterAddress.test(text);
 }
 
-/** Returns what the last word says, or null if there is no word. */
+/** Returns whether the last known word announces an address. Null: there is no known word. */
 function saidIn(text: string, from: number, to: number): boolean | null {
   const label = labels.lastIn(text, from, to);
   return label === null ? null : label.context === 'address';
 }
 
-/** Returns what the head of its column says, if the lines before belong to a table with it. */
+/**
+ * Returns whether the heading of the column announces an address, if the numbers are in a table. Null: there is no such
+ * heading.
+ */
 function saidByTable(text: string, start: number): boolean | null {
   for (const cell of cellsAbove(text, start)) {
     const says = saidIn(text, cell.start, cell.end);
@@ -73,7 +82,7 @@ function saidByTable(text: string, start: number): boolean | null {
   return null;
 }
 
-// Versions begin with small numbers, and the second number of browser versions is 0.
+// Decides by the numbers alone. Versions begin with small numbers, and the second number of browser versions is 0.
 function looksLikeAddress([a = 0, b = 0, c = 0, d = 0]: readonly number[]): boolean {
   if (a === 10) return b === 0 || b >= 20 || c >= 20 || d >= 20;
   if (a < 20 && b < 10 && c < 10) return false;

@@ -1,5 +1,5 @@
 // Finds MAC addresses: six pairs of hex digits between colons or hyphens, or three groups of four between dots. Times,
-// fingerprints, bytes of a dump, and addresses of no device are excluded.
+// fingerprints, bytes of a dump, and addresses that belong to no device are excluded.
 import { isWordCode, startsWord } from '../../boundary.ts';
 import type { Detector } from '../../detector.ts';
 import { isPlaceholder } from '../placeholders.ts';
@@ -17,7 +17,7 @@ export const macAddress: Detector = {
   reach: { before: 44, after: 44 },
   find: (text, at, end, found) => {
     const start = at - (text[at] === '.' ? 4 : 2);
-    // Only the first separator counts: any other has one before it.
+    // Only the first separator of an address counts. Any later one has another separator before it.
     if (start < 0 || text[start - 1] === text[at] || !isWordCode(text.charCodeAt(start)) || !startsWord(text, start)) return;
     const separator = text.slice(at, end).toLowerCase();
     const pattern = separators.get(separator);
@@ -30,7 +30,7 @@ export const macAddress: Detector = {
   },
 };
 
-/** Returns whether there are more groups on either side: a fingerprint, a serial number, a dump. */
+/** Returns whether more groups follow or precede. The text is then a fingerprint, a serial number or a dump. */
 function hasAdjacentGroup(text: string, start: number, stop: number, separator: string): boolean {
   if (isWordCode(text.charCodeAt(stop))) return true;
   const isMore = (from: number, by: number): boolean =>
@@ -45,13 +45,13 @@ const saysHardware = /mac|ether|hw|hardware|bssid|station|lladdr|physical|device
 function isOfDevice(address: string, before: string): boolean {
   const digits = address.replaceAll(/%3a|[:.-]/g, '');
   if (ofNoDevice.test(digits) || isPlaceholder(digits) || /^(?:001122|112233|aabbcc|deadbe|123456)/.test(digits)) return false;
-  // `20-11-25-10-33-12` is a time, and `2025.1118.0914` a build number.
+  // Digits without letters are not enough: `20-11-25-10-33-12` is a time, and `2025.1118.0914` a build number.
   return /[a-f]/.test(digits) || saysHardware.test(before) || /^00[:-]/.test(address);
 }
 
 const named = /(?:[ _-]?addr(?:ess)?(?:es)?|[ _-]?id|地址|アドレス|-adresse)?["'\\]{0,4}[:=： ]["'\\:=>\s[]{0,6}([0-9a-f]{12})/iy;
 
-/** Twelve hex digits without separators, next to a name. */
+/** Finds twelve hex digits without separators, next to a word for a MAC address. */
 export const namedMacAddress: Detector = {
   kind: 'mac_address',
   anchors: ['mac', 'bssid', 'hwaddr', 'lladdr', 'ethernet'],

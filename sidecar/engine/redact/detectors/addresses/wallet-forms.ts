@@ -1,10 +1,10 @@
-// Defines addresses of wallets without a distinctive beginning: lengths, alphabets and checksums, by network.
+// Defines the forms of wallet addresses without a distinctive beginning: lengths, alphabets and checksums, by network.
 import { hash } from 'node:crypto';
 
 export interface WalletForm {
   readonly lengths: readonly [number, number];
   readonly form: RegExp;
-  /** `near`: returns the text around it. */
+  /** Returns whether the token is an address of this form. `near`: returns the text around the token. */
   readonly holds: (token: string, near: () => string) => boolean;
 }
 
@@ -12,7 +12,7 @@ const bitcoinAlphabet = '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvw
 const rippleAlphabet = 'rpshnaf39wBUDNEGHJKLM4PQRST7VWXYZ2bcdeCg65jkm8oFqi1tuvAxyz';
 const base58 = /^[1-9A-HJ-NP-Za-km-z]+$/;
 
-/** Returns the value of each ASCII character, or -1 if it has none. */
+/** Returns the value of each ASCII character in the alphabet, or -1 for a character that is not in it. */
 function valuesOf(alphabet: string): Int8Array {
   const values = new Int8Array(128).fill(-1);
   for (let at = 0; at < alphabet.length; at++) values[alphabet.charCodeAt(at)] = at;
@@ -21,11 +21,12 @@ function valuesOf(alphabet: string): Int8Array {
 const bitcoinValues = valuesOf(bitcoinAlphabet);
 const rippleValues = valuesOf(rippleAlphabet);
 
-// How many digits are processed together, and the size of one limb: their product is still exact.
+// The number of digits that are processed together, and the size of one limb. Both are so small that their product is
+// exact.
 const digitsAtOnce = 4;
 const limb = 2 ** 24;
 
-/** Null: the text contains a character that is not in the alphabet. */
+/** Decodes Base58. Null: the text contains a character that is not in the alphabet. */
 function fromBase58(text: string, values: Int8Array): Uint8Array | null {
   const limbs: number[] = [];
   for (let at = 0; at < text.length; at += digitsAtOnce) {
@@ -53,7 +54,10 @@ function leadingZeros(text: string, values: Int8Array): number {
   return zeros;
 }
 
-/** `limbs` begins with the least significant one. */
+/**
+ * Returns the bytes of a number. `limbs` begins with the least significant limb. `zeros`: the number of zero bytes
+ * before the number.
+ */
 function bytesOf(limbs: readonly number[], zeros: number): Uint8Array {
   const bytes = limbs.toReversed().flatMap((value) => [value >> 16, (value >> 8) & 255, value & 255]);
   const first = bytes.findIndex((byte) => byte !== 0);
@@ -64,7 +68,7 @@ const digest = (algorithm: string, bytes: Uint8Array): Buffer => hash(algorithm,
 const endsIn = (bytes: Uint8Array, checksum: Uint8Array, length: number): boolean =>
   Buffer.compare(bytes.subarray(bytes.length - length), checksum.subarray(0, length)) === 0;
 
-/** The last four bytes are the first four of the SHA-256 of the SHA-256 of the bytes before. */
+/** Checks Base58Check: the last four bytes are the first four of the double SHA-256 of the bytes before them. */
 function isBase58Check(text: string, values: Int8Array): boolean {
   const bytes = fromBase58(text, values);
   return bytes !== null && bytes.length > 20 && endsIn(bytes, digest('sha256', digest('sha256', bytes.subarray(0, -4))), 4);
@@ -72,7 +76,7 @@ function isBase58Check(text: string, values: Int8Array): boolean {
 const isBitcoinCheck = (token: string): boolean => isBase58Check(token, bitcoinValues);
 const isRippleCheck = (token: string): boolean => isBase58Check(token, rippleValues);
 
-/** Polkadot and related networks. */
+/** Checks the checksum of Polkadot and related networks. */
 function isSs58(token: string): boolean {
   const bytes = fromBase58(token, bitcoinValues);
   if (bytes === null || (bytes.length !== 35 && bytes.length !== 36)) return false;
@@ -115,7 +119,7 @@ function isStellar(token: string): boolean {
   return bytes.readUInt16LE(bytes.length - 2) === crc16(bytes.subarray(0, -2));
 }
 
-/** The last four bytes are the last four of the SHA-512/256 of the key. */
+/** Algorand: the last four bytes are the last four of the SHA-512/256 of the key. */
 function isAlgorand(token: string): boolean {
   const bytes = fromBase32(token);
   return bytes.length === 36 && endsIn(bytes, digest('sha512-256', bytes.subarray(0, 32)).subarray(-4), 4);
@@ -136,7 +140,7 @@ export const walletForms: readonly WalletForm[] = [
   { lengths: [35, 36], form: /^(?:t[13m2]|tz[1-4]|KT1)/, holds: isBitcoinCheck },
   { lengths: [25, 35], form: /^r/, holds: isRippleCheck },
   { lengths: [46, 48], form: /^[XT]/, holds: isRippleCheck },
-  // Keys that open wallets, and keys that show all of a wallet.
+  // Private keys, which open a wallet, and extended keys, which open or show a whole wallet.
   { lengths: [51, 52], form: /^[5KLc9]/, holds: isBitcoinCheck },
   { lengths: [111, 112], form: /^[xyztuvYZ](?:pub|prv)/, holds: isBitcoinCheck },
   { lengths: [46, 50], form: base58, holds: isSs58 },

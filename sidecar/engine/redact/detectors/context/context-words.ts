@@ -1,7 +1,7 @@
-// Lists the words next to a number that say what it is. A `*` at the end means any inflection. Words of ASCII letters
-// must be separate words, or a part as in `homePhone` and `X-Tax-Id`. Other words match anywhere, because their scripts
-// have no blanks. `*SY*` is how X12 says that a social security number follows, and `S21.G00.30.001` how the French DSN
-// does.
+// Lists the words next to a number that say what it is. A `*` at the end means any inflection. In alphabets with blanks
+// between words, they must be separate words, or a part as in `homePhone` and `X-Tax-Id`. Other words match anywhere,
+// because their scripts have no blanks. `*SY*` is how X12 says that a social security number follows, and
+// `S21.G00.30.001` how the French DSN does.
 
 const words = (text: string): readonly string[] =>
   text
@@ -10,8 +10,8 @@ const words = (text: string): readonly string[] =>
     .filter((word) => word !== '');
 
 /**
- * The words by what they announce. The nearest before a number decides. Of two that end at the same place, the longer
- * one does.
+ * The words, by the kind of number that they announce. The nearest word before a number decides. Of two words that end
+ * at the same position, the longer one decides.
  */
 export const contextWords = {
   phone: words(`

@@ -15,5 +15,5 @@ export const labelBefore = (text: string, at: number, reach = labelReach): Label
 export const hasLabelBefore = (text: string, at: number, context: Context, reach: number): boolean =>
   labels.lastIn(text, Math.max(0, at - reach), at, context) !== null;
 
-/** Returns whether a key says what its value is. */
+/** Returns whether the name of a key says what its value is. */
 export const isContextName = (name: string): boolean => labels.lastIn(name, 0, name.length) !== null;

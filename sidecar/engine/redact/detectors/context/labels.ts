@@ -1,31 +1,37 @@
-// Finds which of some words is nearest before a position. It searches backwards, so the nearest is found first, in time
-// linear in the few characters that it reads.
+// Finds the nearest of several words before a position. It searches backwards, so the nearest word is found first. The
+// time is linear in the few characters that it reads.
 
-/** The nearest word. */
+/** The word that was found. */
 export interface Label<Context extends string> {
   readonly context: Context;
-  /** Where it ends. */
+  /** The position where the word ends. */
   readonly end: number;
 }
 
 export interface Labels<Context extends string> {
-  /** Returns the last label from `from` to `to`, or null. `only`: must have this context. */
+  /** Returns the last label between `from` and `to`, or null. `only`: labels of other contexts are ignored. */
   lastIn(text: string, from: number, to: number, only?: Context): Label<Context> | null;
 }
 
-/** A node in the tree of words, which are read from their ends: the words that begin at it, and what they announce. */
+/**
+ * A node in the tree of words, which are read backwards from their ends. `context`: what the word announces that begins
+ * at this node.
+ */
 interface Node<Context extends string> {
   readonly before: Map<number, Node<Context>>;
   context: Context | null;
-  /** Whether more letters may follow the word. */
+  /** True: more letters may follow the word. */
   isStem: boolean;
 }
 
-/** By context: the words that announce it, in lower case. A `*` at the end means any inflection. */
+/**
+ * Creates the search. `words`: for each context, the words that announce it, in lower case. A `*` at the end means any
+ * inflection.
+ */
 export function createLabels<Context extends string>(words: Readonly<Record<Context, readonly string[]>>): Labels<Context> {
   const root = createNode<Context>();
-  // Only positions where a word can end are looked up: 1 for letters at the end of words, 2 for letters that are also
-  // at the end of stems.
+  // Says for each character whether a word can end with it, so that only such positions are looked up. 1: it is the
+  // last letter of words. 2: it is also the last letter of stems.
   const ends = new Uint8Array(65_536);
   const isContext = (name: string): name is Context => Object.hasOwn(words, name);
   for (const context of Object.keys(words).filter(isContext)) for (const word of words[context]) add(root, word, context);
@@ -80,7 +86,7 @@ const holdsStem = <Context extends string>({ isStem, before }: Node<Context>): b
 
 const isLower = (code: number): boolean => code >= 97 && code <= 122;
 const isUpper = (code: number): boolean => code >= 65 && code <= 90;
-// Letters of the alphabets that have blanks between words.
+// Returns whether the letter belongs to an alphabet that has blanks between words.
 const isAlphabetic = (code: number): boolean =>
   isLower(code) || isUpper(code) || (code >= 0xc0 && code < 0x250) || (code >= 0x370 && code < 0x530);
 
@@ -91,7 +97,10 @@ function lowerAt(text: string, at: number): number {
   return code < 0x530 ? text.charAt(at).toLowerCase().charCodeAt(0) : code;
 }
 
-/** `tel` does not begin a label in `hotel`. It does in `homeTel`, in `\ntel` and after a letter of another script. */
+/**
+ * Returns whether a label may begin at `start`. `tel` does not begin a label in `hotel`. It does in `homeTel`, in
+ * `\ntel` and after a letter of another script.
+ */
 function startsLabel(text: string, start: number): boolean {
   const first = text.charCodeAt(start);
   const before = text.charCodeAt(start - 1);

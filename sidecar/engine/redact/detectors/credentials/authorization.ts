@@ -1,5 +1,5 @@
-// Finds the credentials of requests: `Authorization` headers in any notation, and `Bearer` and `Basic` if only the
-// scheme is present.
+// Finds the credentials of requests: in `Authorization` headers of any notation, and after `Bearer` or `Basic` without
+// a header.
 import { startsWord } from '../../boundary.ts';
 import { type Detector, foundWhole, type MatchReporter } from '../../detector.ts';
 import { decodedText, endAt, isOutside, looksDrawn, runEnd, signs, valueAfter } from './match.ts';
@@ -8,13 +8,13 @@ const credentialMax = 2_304;
 const tokenLengthMax = 2_048;
 const reach = { before: 16, after: credentialMax };
 const token = /[A-Za-z0-9](?:[A-Za-z0-9._~+/:|!*@-]|%(?:2[BF]|7[CE])){5,2047}(?:={0,2}|(?:%3D){0,2})/iy;
-// The rest of a longer token, which is found as a whole.
+// Matches the rest of a long token, so that the token is found as a whole.
 const tokenRest = /(?:[A-Za-z0-9._~+/:|!*@=-]|%(?:2[BF]|7[CE]))*/iy;
 const inToken = /[A-Za-z0-9._~+/:|!*@-]/;
 const base64 = /[A-Za-z0-9+/_-]{6,2048}(?:={0,2}|(?:%3D){0,2})(?![A-Za-z0-9+/_-])/iy;
 // The usual text that documents encode as an example.
 const wordLogin = /^(?:user(?:name)?|login):pass(?:word|wd)?$/i;
-// Also `"Bearer " + "…"`, of two literals.
+// The scheme and the token may be two literals: `"Bearer " + "…"`.
 const joined = String.raw`(?:\\{0,3}["'\x60] {0,2}[+.&] {0,2}\\{0,3}["'\x60])?`;
 const blank = new RegExp(`(?: |\\t|\\+|%20)+${joined}`, 'iy');
 
@@ -31,7 +31,7 @@ const parametersMax = 12;
 
 const name = 'authorization';
 
-/** Next to the name of such a header. */
+/** Finds credentials next to the name of an `Authorization` header. */
 export const authorization: Detector = {
   kind: 'authorization',
   anchors: signs.map((sign) => name + sign),
@@ -55,7 +55,7 @@ function findCredentials(text: string, start: number, found: MatchReporter): voi
   findToken(text, at, known !== -1 ? 8 : scheme !== -1 ? 16 : 20, found);
 }
 
-/** `Digest username="…", response="…"`. Returns whether there were any parameters. */
+/** Finds the secret parameters of `Digest username="…", response="…"`. Returns whether there were any. */
 function findParameters(text: string, start: number, found: MatchReporter): boolean {
   let at = start;
   let known = 0;
@@ -64,7 +64,7 @@ function findParameters(text: string, start: number, found: MatchReporter): bool
     const valueAt = endAt(parameter, text, at);
     if (valueAt === -1) break;
     const name = /([A-Za-z0-9_-]+)=/.exec(text.slice(at, valueAt))?.[1] ?? '';
-    // The next header of this kind begins.
+    // The first name occurs again, so the next header of this kind begins.
     if (name === first) break;
     first ||= name;
     const end = runEnd(text, endAt(parameterValue, text, valueAt), parameterRest);
@@ -94,7 +94,7 @@ function withoutPoint(text: string, end: number): number {
   return stop;
 }
 
-/** Base64 of a user's name and a password. */
+/** Finds base64 of a user's name and a password. Returns whether it was found. */
 function findUserAndPassword(text: string, at: number, found: MatchReporter): boolean {
   const end = endAt(base64, text, at);
   const login = end === -1 ? null : decodedText(text.slice(at, end).replaceAll(/%3d/gi, '='));
@@ -106,7 +106,10 @@ function findUserAndPassword(text: string, at: number, found: MatchReporter): bo
 const afterBearer = new RegExp(String.raw`(?:(?: |%20|\+)?token)?(?:\s{1,3}|%20|\+|=|: ?|%3D){1,3}(?:${joined}|["'\x60«「]?)`, 'iy');
 const basicBlank = /(?: |\+|%20){1,3}/y;
 
-/** `Bearer` and `Basic` alone, and schemes whose name says that the request is signed or digested. */
+/**
+ * Finds credentials after `Bearer` or `Basic` without a header, and after schemes whose name says that the request is
+ * signed or digested.
+ */
 export const scheme: Detector = {
   kind: 'authorization',
   anchors: ['bearer', 'basic', 'aws4-hmac-sha256 ', 'digest username'],
@@ -125,7 +128,7 @@ export const scheme: Detector = {
   },
 };
 
-/** `"auth": "dXNlcjpwYXNz"`, of container registries and package managers. */
+/** Finds logins such as `"auth": "dXNlcjpwYXNz"`, of container registries and package managers. */
 export const encodedLogin: Detector = {
   kind: 'authorization',
   anchors: ['auth"', "auth'", 'auth=', 'auth:', 'auth\\', 'auth ', 'auth&'],

@@ -49,7 +49,7 @@ export const connectionString: Detector = {
 };
 
 /**
- * Returns whether a semicolon precedes the setting. If a blank follows the semicolon, another setting must end there,
+ * Returns whether a semicolon precedes the setting. If a blank follows the semicolon, another setting must precede it,
  * because sentences contain semicolons too.
  */
 function followsAnother(before: string): boolean {
@@ -58,18 +58,18 @@ function followsAnother(before: string): boolean {
   return semicolon !== -1 && owner.test(between) && (!/^\s/.test(between) || before.lastIndexOf('=', semicolon) !== -1);
 }
 
-/** Returns whether the name around `at` begins where no value continues. */
+/** Returns whether the name around `at` begins a setting, and is not part of a value. */
 function startsName(text: string, at: number): boolean {
   let start = at;
   while (start > at - nameMax && /[A-Za-z_-]/.test(text.charAt(start - 1))) start -= 1;
   return start === 0 || /[;"'`\s<>\\]/.test(text.charAt(start - 1));
 }
 
-/** `password=getPassword();` ends with a semicolon too. */
+/** Returns whether the value is code. `password=getPassword();` ends with a semicolon too. */
 const isCode = (value: string): boolean =>
   /^[$%#][A-Za-z_{(]|^\/[\^[(\\]|^\/[a-z]+(?:\/[\w.-]*)*$|^[A-Za-z_$][\w$.]*\(|^(?:this|self|PROCESS|os|env|config|null|undefined|None|true|false)\b[.\w]*$|^\d\}?$/i.test(
     value,
   );
 
-/** A program replaces `{DbPassword}`. */
+/** Returns whether the text in braces is a name that a program replaces, as in `{DbPassword}`. */
 const isName = (value: string): boolean => /^(?:[A-Za-z_][\w.]{0,40}|\d)$/.test(value) && !/\d.*[a-z].*\d/i.test(value);

@@ -12,7 +12,7 @@ const pairsMax = 64;
 const name = /(?:\s|%20|\+){0,3}(?:[A-Za-z0-9_.$!#*^~|@-]|%(?!3[BD])){1,96}(?:=|%3D)"?/iy;
 // If the header itself is encoded, `%3B` ends it.
 const value = /(?:[!#$&)*+\--:=?-Z^-z|}~]|%(?!0[AD]|2[027]|3B)){0,2048}/iy;
-// The rest of a longer value, which is found as a whole.
+// Matches the rest of a long value, so that the value is found as a whole.
 const valueRest = /(?:[!#$&)*+\--:=?-Z^-z|}~]|%(?!0[AD]|2[027]|3B))*/iy;
 const inValue = /[!#$%&)*+\--:=?-Z^-z|}~]/;
 const inHeader = /(?:;|%3B)(?:\s|%20|\+){0,3}$/i;
@@ -21,12 +21,12 @@ const owner = /(?:set-|set_|http_|x-|document\.|--)$/i;
 
 const secretName =
   /sess|sid$|^s?id$|auth|token|jwt|sso|saml|remember|[cx]srf|secret|login|logged_in|credential|passport|identity|^__(?:host|secure)-|aspnet|aspx|^li_at$|access|refresh|api_?key/i;
-// Known to count visits, or to store a user's choice.
+// Cookies that are known to count visits, or to store a user's choice.
 const harmlessName =
   /^(?:_ga|_gid|_gat|_gcl|_fb|_hj|_pk_|_uet|_cl[cs]k|ajs_|amp_|mp_|__utm|_dd_s|__cf|_cfuvid|optimizely|optanon|amcv|_scid|_tt_|_rdt|intercom-id|consent|cookie|lang|locale|theme|tz|visitor|_vwo|nid$|ttp|hubspotutk|__hs)|consent|version$|_type$/i;
 const uuid = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i;
 
-/** In such a header. */
+/** Finds session cookies in `Cookie` and `Set-Cookie` headers. */
 export const cookieHeader: Detector = {
   kind: 'authorization',
   anchors: [...signs.flatMap((sign) => [`cookie${sign}`, `cookies${sign}`]), '--cookie ', "-b '", '-b "'],
@@ -41,7 +41,9 @@ export const cookieHeader: Detector = {
   },
 };
 
-/** Returns where the next pair could begin, or -1. */
+/**
+ * Reads one pair of the header and reports its value if it is a secret. Returns where the next pair could begin, or -1.
+ */
 function findPair(text: string, at: number, found: MatchReporter): number {
   const start = endAt(name, text, at);
   if (start === -1) return -1;
@@ -66,7 +68,7 @@ const frameworkValue = /(?:s:|s%3A)?(?:[A-Za-z0-9._~+/|-]|%(?:2[BF]|7C)){16,2048
 
 const frameworkRest = /[A-Za-z0-9._~+/|%=-]*/y;
 
-/** By names that are used for nothing else. */
+/** Finds session cookies in any text, by names that are used for nothing else. */
 export const sessionCookie: Detector = {
   kind: 'authorization',
   anchors:

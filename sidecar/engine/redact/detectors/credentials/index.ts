@@ -12,7 +12,7 @@ import { privateKey } from './private-key.ts';
 import { urlParameter } from './url-parameter.ts';
 import { driverLogin, encodedUrlPassword, urlPassword } from './url-password.ts';
 
-/** Of equal findings, the first gives its kind. */
+/** If two detectors find the same text, the first in this list determines the kind. */
 export const credentials: readonly Detector[] = [
   privateKey,
   encodedKey,

@@ -1,26 +1,28 @@
 // Finds JSON Web Tokens: signed (RFC 7515, also with disclosures as in SD-JWT) and encrypted (RFC 7516). The first part
-// must be a header; a header alone is not a token. Also finds PASETO, whose first two parts state what it is.
+// of a token must be a header; a header alone is not a token. Also finds PASETO tokens, whose first two parts state
+// what they are.
 import { startsWord } from '../../boundary.ts';
 import { type Detector, foundWhole, type MatchReporter } from '../../detector.ts';
 import { endAt, isNearRunStart, runEnd } from './match.ts';
 
 const header = /[A-Za-z0-9_-]{8,2048}(?=\.)/y;
 const payload = /\.[A-Za-z0-9_-]{0,8192}/y;
-// A part with another part after it. After the token, a sentence may continue with a full stop.
+// The last part of a signed token. It may be empty: its dot may also be the full stop of a sentence.
 const signature = /\.[A-Za-z0-9_-]{0,4096}/y;
 const encrypted = /\.[A-Za-z0-9_-]{1,128}\.[A-Za-z0-9_-]{0,8192}\.[A-Za-z0-9_-]{8,128}/y;
 const disclosures = /(?:~[A-Za-z0-9_-]{0,256}){1,16}/y;
 const paseto = /v[1-4]\.(?:local|public)\.[A-Za-z0-9_-]{32,4096}(?:\.[A-Za-z0-9_-]{2,512})?/y;
-// The rest of a token with longer parts.
+// Matches the rest of a token whose parts are longer.
 const rest = /(?:\.?[A-Za-z0-9_-]+)*/y;
-// `user_eyJ…` is a token. `…x-eyJ…` far inside a blob is not.
+// The maximum length of a prefix such as `user_` in `user_eyJ…`. With more characters before it, as in `…x-eyJ…`, the
+// text is part of a blob and not a token.
 const prefixMax = 24;
 
 const reach = { before: prefixMax + 8, after: 18_944 };
 
 export const jwt: Detector = {
   kind: 'jwt',
-  // `{"`, `{ "`, `{` and a line break, in base64url.
+  // The first anchors are `{"`, `{ "`, and `{` with a line break, in base64url.
   anchors: [
     'eyj',
     'eyai',

@@ -17,7 +17,10 @@ const longRun = /[A-Za-z0-9+/_-]{16,}/g;
 const lastLine = /(?<![\\A-Za-z0-9])[A-Za-z0-9+/_-]*[A-Za-z0-9/]={0,2}|=[A-Za-z0-9+/]{4}/g;
 const padded = /[A-Za-z0-9+/_-]+={1,2}/g;
 
-/** Returns the key between its first and last lines. Null: there is no key. */
+/**
+ * Returns the key between its first line, which ends at `from`, and its last line, which begins at `to`. Null: there is
+ * no key.
+ */
 export function enclosedKey(text: string, from: number, to: number): Span | null {
   const after = from + lastEnd(text.slice(from, Math.min(to, from + headersMax)), header);
   const region = text.slice(after, to);
@@ -25,7 +28,7 @@ export function enclosedKey(text: string, from: number, to: number): Span | null
   const [first, last] = [runs[0], runs.at(-1)];
   if (first === undefined || last === undefined || !isKeyLike(runs.map(([run]) => run).join(''))) return null;
   const longEnd = last.index + last[0].length;
-  // Text after the last line break precedes the closing line and is not part of the key.
+  // The text after the last line break belongs to the closing line, and is not part of the key.
   const tail = region.slice(longEnd);
   const breaks = [...tail.matchAll(lineBreak)];
   const ending = tail.slice(0, breaks.at(-1)?.index);
@@ -34,8 +37,8 @@ export function enclosedKey(text: string, from: number, to: number): Span | null
 }
 
 /**
- * A run that begins with the `n` of `\\n` or the `0A` of `%0A` begins after it. It also begins after the sign of a
- * diff.
+ * Returns where the key begins. The `n` of `\\n`, the `0A` of `%0A`, and the sign of a diff before the key are not part
+ * of it.
  */
 const withoutEscape = (text: string, at: number): number => {
   if ('+-'.includes(text.charAt(at)) && /\s|^$/.test(text.charAt(at - 1))) return at + 1;
@@ -47,7 +50,10 @@ const lastEnd = (text: string, pattern: RegExp): number =>
   [...text.matchAll(pattern)].reduce((_, { index, 0: { length } }) => index + length, 0);
 const paddingAt = (text: string): number => (text.startsWith('==') ? 2 : text.startsWith('=') ? 1 : 0);
 
-/** Returns whether it is neither a path nor words: capitals, small letters and digits, or all hex. */
+/**
+ * Returns whether the text may be a key, and is neither a path nor words. It must have capitals, small letters and
+ * digits, or be all hex.
+ */
 function isKeyLike(body: string): boolean {
   const head = body.slice(0, 512);
   return (
@@ -62,7 +68,7 @@ const run = /[A-Za-z0-9+/_-]{16,8192}={0,2}/y;
 const lastRun = /[A-Za-z0-9+/_-]{1,15}={0,2}(?![A-Za-z0-9+/_-])/y;
 const between = /(?:[\s>|#*"'`,+;]|\\{1,4}[nr"]|&#1[03];|%0[AaDd]|<br ?\/?>){1,48}/y;
 
-/** Returns a key that begins at `start` and has no closing line. Null: there is no key. */
+/** Returns a key that begins at `from` and has no closing line. Null: there is no key. */
 export function openKey(text: string, from: number, limit: number): Span | null {
   const start = withoutEscape(text, from);
   let end = endAt(run, text, start);

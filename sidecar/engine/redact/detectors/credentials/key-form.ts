@@ -6,7 +6,7 @@ import { keyLengthMax, openKey } from './key-body.ts';
 import { decodedText, endAt } from './match.ts';
 
 interface Beginning {
-  /** In base64. It is `before` characters after the beginning of the key. */
+  /** A part of a key's beginning, in base64. It starts `before` characters after the beginning of the key. */
   readonly anchor: string;
   readonly before: number;
   readonly form: RegExp;
@@ -44,7 +44,7 @@ const byAnchor = new Map(beginnings.map((beginning) => [beginning.anchor.toLower
 // `-----BEGIN `, in base64.
 const encodedPem = 'LS0tLS1CRUdJTi';
 
-/** In base64, of DER or OpenSSH, or of a whole PEM file. */
+/** Finds private keys in base64: of DER or OpenSSH, or of a whole PEM file. */
 export const encodedKey: Detector = {
   kind: 'private_key',
   anchors: [...byAnchor.keys(), encodedPem.toLowerCase()],
@@ -66,7 +66,7 @@ const saysPrivate = (text: string, at: number): boolean =>
 const bech32 = '[QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L]';
 const prefixed = new RegExp(`(?:AGE-SECRET-KEY-1${bech32}{58}|AGE-SECRET-KEY-PQ-1${bech32}{50,200}|NSEC1${bech32}{58})(?![A-Z0-9])`, 'iy');
 
-/** age and Nostr. */
+/** Finds private keys with a known prefix: those of age and Nostr. */
 export const prefixedKey: Detector = {
   kind: 'private_key',
   anchors: ['age-secret-key-', 'nsec1'],

@@ -9,7 +9,7 @@ const quoted = /(?:=|\s{1,4})?(?:\\?'[^\s':]{1,64}:(?=[^'\n]{1,128}')|\\?"[^\s":
 const quotedPassword = { "'": /[^'\\\n]{1,128}/y, '"': /[^"\\\n]{1,128}/y } as const;
 const plainPassword = /[^\s'"`\\;|&)]{1,128}/y;
 
-/** For a command that sends requests. */
+/** Finds a password in an argument of a command that sends requests. */
 export const loginArgument: Detector = {
   kind: 'authorization',
   anchors: ['-u', '--user', '--proxy-user', '-a '],
@@ -21,7 +21,7 @@ export const loginArgument: Detector = {
     if (start === -1 || !command.test(text.slice(Math.max(0, at - commandMax), at))) return;
     const quote = /["']/.exec(text.slice(after, start))?.[0];
     const stop = endAt(quote === '"' || quote === "'" ? quotedPassword[quote] : plainPassword, text, start);
-    // `-u 1000:1000` belongs to a container command.
+    // `-u 1000:1000` is an option of a container command, and contains no password.
     const isUserId = /(?:^|[\s=])\d+:$/.test(text.slice(after, start)) && /^\d+$/.test(text.slice(start, stop));
     if (stop !== -1 && !isUserId && !isPlaceholder(text.slice(start, stop))) found(start, stop);
   },
@@ -30,7 +30,7 @@ export const loginArgument: Detector = {
 const nameThen = /\s{0,8}\\{0,3}(["'])[^"'\\\n]{1,64}\\{0,3}["']\s{0,4},\s{0,8}(?:Some\()?\\{0,3}["']/y;
 const secondArgument = /[^"'\\\n]{3,128}(?=\\{0,3}["'])/y;
 
-/** For a function that takes both. */
+/** Finds a password in the arguments of a function that takes a name and a password. */
 export const loginCall: Detector = {
   kind: 'authorization',
   anchors: ['auth=(', 'auth = (', 'basicauth(', 'basic_auth(', '.auth(', 'networkcredential(', 'passwordcredentials('],

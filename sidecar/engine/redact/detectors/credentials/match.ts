@@ -1,23 +1,24 @@
-// Helpers of the detectors of credentials: sticky expressions, and tests that distinguish a generated key from a word.
+// Provides helpers for the detectors of credentials: sticky expressions, and tests that distinguish a generated key
+// from a word.
 import { endsEscape, isWordCode } from '../../boundary.ts';
 import { bitsPerCharacter } from '../entropy.ts';
 import { isPlaceholder } from '../placeholders.ts';
 
-/** Returns where the match of a sticky expression at `at` ends, or -1 if it does not match. */
+/** Returns the end of the match of a sticky expression at `at`, or -1 if it does not match. */
 export function endAt(pattern: RegExp, text: string, at: number): number {
   pattern.lastIndex = at;
   return pattern.test(text) ? pattern.lastIndex : -1;
 }
 
 /**
- * Returns where a run ends that is longer than the searched length, if it continues at `end`. `letters` matches any
- * number of its characters.
+ * Returns the end of a run that is longer than the searched length. The run may continue at `end`. `letters` matches
+ * any number of its characters.
  */
 export const runEnd = (text: string, end: number, letters: RegExp): number => Math.max(end, endAt(letters, text, end));
 
 /**
- * Returns whether base64url that ends at `at` began less than `reach` characters before. If not, `at` is in the middle
- * of a long blob.
+ * Returns whether fewer than `reach` base64url characters directly precede `at`. If not, `at` is in the middle of a
+ * long blob.
  */
 export function isNearRunStart(text: string, at: number, reach: number): boolean {
   for (let back = 1; back <= reach; back++) if (back > at || !isBase64UrlCode(text.charCodeAt(at - back))) return true;
@@ -27,13 +28,14 @@ export function isNearRunStart(text: string, at: number, reach: number): boolean
 const isBase64UrlCode = (code: number): boolean => isWordCode(code) || code === 45 || code === 95;
 
 /**
- * Returns whether a name that begins at `at` may have a value of its own: the character before it must not be in
- * `inside`, the characters of such values. Thus a text that repeats a name is read once, and not once for each name.
+ * Returns whether a name that begins at `at` may have a value of its own. The character before it must not be in
+ * `inside`, the characters of such values, because the name would then be part of a value. Thus a text that repeats a
+ * name is read once, and not once for each name.
  */
 export function isOutside(text: string, at: number, inside: RegExp): boolean {
   if (at <= 0 || !inside.test(text.charAt(at - 1))) return true;
   if (!endsEscape(text, at)) return false;
-  // The character that a percent-encoding represents, if it represents one alone.
+  // The code of the percent-encoded character before `at`. 0: there is none.
   const code = text[at - 3] === '%' ? Number.parseInt(text.slice(at - 2, at), 16) : 0;
   return code < 128 && !inside.test(String.fromCharCode(code));
 }
@@ -48,8 +50,8 @@ export const signs = ['"', "'", '`', ':', '=', '>', '\\', '%3', '&', ' =', ' :']
 const assignment = /(?:[ \t"'`\\:=>,([{]|&quot;|&#3[49];|%20|%22|%3A|%3D|\+){1,24}/iy;
 
 /**
- * Returns where the value of a name that ends at `end` begins, or -1 if it has none: `name: `, `"name", "`, `"key":
- * "name", "value": "`.
+ * Returns the start of the value of a name that ends at `end`, or -1 if the name has no value: `name: `, `"name", "`,
+ * `"key": "name", "value": "`.
  */
 export function valueAfter(text: string, end: number): number {
   const first = endAt(assignment, text, end);
@@ -62,10 +64,10 @@ export function looksDrawn(value: string, lengthMin: number): boolean {
   return (/\d/.test(value) || hasMixedCase(value)) && bitsPerCharacter(value.slice(0, 256)) >= 2.5 && !isPlaceholder(value);
 }
 
-/** Capitals and small letters in a random mix: `abCdEfgH`, and not `getToken` or `ACCESS_TOKEN`. */
+/** Returns whether capitals and small letters are in a random mix: `abCdEfgH`, and not `getToken` or `ACCESS_TOKEN`. */
 const hasMixedCase = (value: string): boolean => value.length >= 20 && (value.match(/[a-z][A-Z]/g)?.length ?? 0) >= value.length / 8;
 
-/** Decodes base64, of either alphabet. Null: it is not UTF-8 without control characters. */
+/** Decodes base64, of either alphabet. Null: the result is not UTF-8, or contains control characters. */
 export function decodedText(base64: string): string | null {
   const decoded = Buffer.from(base64, 'base64').toString('utf8');
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they tell binary data from text

@@ -1,16 +1,16 @@
-// Finds private keys that only the name next to them distinguishes from a digest: those of WireGuard, of wallets, and
-// members of a JWK.
+// Finds private keys that look like a digest, so that only the name next to them identifies them: keys of WireGuard and
+// of wallets, and members of a JWK.
 import { isWordCode } from '../../boundary.ts';
 import type { Detector } from '../../detector.ts';
 import { endAt, looksDrawn } from './match.ts';
 
-// The text between them in a file, in code and in a sentence.
+// The text between the name and the key, in a file, in code or in a sentence.
 const between = /[^A-Za-z0-9+\n]{0,12}(?:(?:is|ist|est|es|e|jest)[^A-Za-z0-9+\n]{1,8})?/y;
 // 32 bytes in base64 or hex; 64 bytes in base64 or base58; for Bitcoin, the wallet import format.
 const key =
   /(?:[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=|(?:0x)?[0-9A-Fa-f]{64}|[A-Za-z0-9+/]{85}[AQgw]==|[1-9A-HJ-NP-Za-km-z]{87,88}|[59KLc][1-9A-HJ-NP-Za-km-z]{50,51})(?![A-Za-z0-9+/=_-])/y;
 
-/** Next to a word for it. */
+/** Finds a private key next to a word for it. */
 export const namedKey: Detector = {
   kind: 'private_key',
   anchors: [
@@ -27,17 +27,18 @@ export const namedKey: Detector = {
   },
 };
 
-// RFC 7518: `d` of EC and OKP, `k` of oct, and the RSA members other than `n` and `e`. `lengths` follow from their
-// numbers of bytes.
+// The secret members of RFC 7518: `d` of EC and OKP, `k` of oct, and the RSA members other than `n` and `e`. `lengths`:
+// the possible lengths of their values, which follow from the numbers of bytes.
 const members = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'k'];
 const lengths = new Set([43, 64, 75, 76, 86, 88, 128, 171, 256, 342, 512, 683]);
 const member = /[A-Za-z0-9_-]{43,683}(?![A-Za-z0-9_-])/y;
 const sign = /(?:\\{0,7}["']|&quot;)?\s{0,4}[:=]>?\s{0,4}(?:\\{0,7}["']|&quot;)?/y;
-// The distance to other members of the same object: before, what a stream remembers; after, two long members.
+// The maximum distance to other members of the same object. Before: as far as a stream remembers. After: the length of
+// two long members.
 const objectBefore = 480;
 const objectAfter = 1_536;
 
-/** Members of a JSON Web Key, in a text with quotes of any escaping. */
+/** Finds secret members of a JSON Web Key in a text, with quotes in any escaping. */
 export const jwkMember: Detector = {
   kind: 'private_key',
   anchors: members.flatMap((name) => [`"${name}"`, `'${name}'`, `"${name}\\`, `&quot;${name}&quot;`]),
@@ -49,11 +50,11 @@ export const jwkMember: Detector = {
   },
 };
 
-/** As values of a payload, which are read with their keys: `d: …`. */
+/** Finds secret members of a JSON Web Key among the values of a payload, which are read with their keys: `d: …`. */
 export const jwkValue: Detector = {
   kind: 'private_key',
   anchors: members.map((name) => `${name}: `),
-  // A stream never consists of such a value alone.
+  // A stream needs to hold back nothing, because it never consists of such a value alone.
   reach: { before: 0, after: 0 },
   find: (text, at, end, found) => {
     if (at === 0 && memberEnd(text, end) === text.length) found(end, text.length);

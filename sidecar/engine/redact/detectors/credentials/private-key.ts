@@ -1,16 +1,16 @@
-// Finds private keys in PEM and similar forms: PKCS#1, PKCS#8, SEC 1, OpenSSH, PGP, SSH2, static keys of OpenVPN; and
-// those of PuTTY. Public keys and certificates are kept.
+// Finds private keys in PEM and similar forms (PKCS#1, PKCS#8, SEC 1, OpenSSH, PGP, SSH2, static keys of OpenVPN), and
+// keys of PuTTY. Public keys and certificates are not found.
 import type { Detector, MatchReporter } from '../../detector.ts';
 import { enclosedKey, keyLengthMax, openKey } from './key-body.ts';
 import { endAt } from './match.ts';
 
-// The plain character, and its forms in a form or a URL.
+// A plain blank, and how forms and URLs encode it.
 const blanks = [' ', '+', '%20'];
 const blank = '(?: |\\+|%20)';
 const beginning = new RegExp(`-{4,5}${blank}?BEGIN${blank}(?:[A-Z0-9]{1,12}${blank}){0,4}$`, 'i');
 const beginningMax = 72;
 const dashes = /-{4,5}/y;
-// One more dash if a line was removed in a diff.
+// PEM has five dashes. In a diff, a removed line has one more.
 const endLine = /-{4,6}(?: |\+|%20)?END(?: |\+|%20)/iy;
 const puttyLines = /Private-Lines: ?\d{1,4}\s{0,2}(?:\\{1,4}[rn]){0,2}/iy;
 // The maximum distance from the first line to the key.
@@ -38,7 +38,7 @@ function findPem(text: string, at: number, end: number, found: MatchReporter): v
     if (key !== null) found(key.start, key.end);
     return;
   }
-  // The key is cut off, or too long: the existing part is found.
+  // The key is cut off, or too long. The part that exists is found.
   const start = text.slice(from, Math.min(next, from + untilKeyMax)).search(/[A-Za-z0-9+/]{40}/);
   const key = start === -1 ? null : openKey(text, from + start, Math.min(next, limit));
   if (key !== null) found(key.start, key.end);

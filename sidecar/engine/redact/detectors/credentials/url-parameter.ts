@@ -1,14 +1,14 @@
-// Finds secrets among the parameters of URLs and forms: keys, tokens, passwords and signatures, also if the URL is
-// encoded in another. Pages, cursors and languages are kept.
+// Finds secrets among the parameters of URLs and forms: keys, tokens, passwords and signatures. The URL may also be
+// encoded in another URL. Pages, cursors and languages are not found.
 import { type Detector, foundWhole } from '../../detector.ts';
 import { isPlaceholder } from '../placeholders.ts';
 import { endAt, looksDrawn, runEnd } from './match.ts';
 
 const nameMax = 48;
 const valueMax = 2_048;
-// In a URL that is itself a value, `%26` ends the value.
+// In a URL that is the value of a parameter of another URL, `%26` ends the value.
 const value = /(?:[A-Za-z0-9._~+/:@!$*=,-]|%(?!26|23|22|20|3C|3E)[0-9A-F]{2}){1,2048}/iy;
-// The rest of a longer value, which is found as a whole.
+// Matches the rest of a long value, so that the value is found as a whole.
 const valueRest = /(?:[A-Za-z0-9._~+/:@!$*=,-]|%(?!26|23|22|20|3C|3E)[0-9A-F]{2})*/iy;
 const before = /(?:[?&#]|%3F|%26|%23|\\u0026|&amp;)([A-Za-z0-9_.[\]-]{0,48})$/i;
 
@@ -62,7 +62,7 @@ export const urlParameter: Detector = {
   },
 };
 
-/** A weak name is the name of a key only if its value is generated. */
+/** Returns whether the value is a secret. After a weak name it is one only if a machine generated it. */
 const isSecret = (of: string, isStrong: boolean): boolean =>
   isStrong
     ? of.length >= 4 && !isPlaceholder(of) && !/^\$|^%7B|^[A-Z]+(?:_[A-Z]+)+$/.test(of)

@@ -5,14 +5,14 @@ import { isPlaceholder } from '../placeholders.ts';
 import { endAt, looksDrawn } from './match.ts';
 
 const authority = /[^\s"'`<>\\|/?#]{1,640}/y;
-// If a password contains a slash: the text after the slash.
+// The rest of a password that contains a slash: the text from the slash on.
 const rest = /[/?#][^\s"'`<>\\|]{0,128}/y;
 const port = /^\d{1,5}(?:,|$)/;
 
-/** `scheme://user:password@host`. */
+/** Finds the password in `scheme://user:password@host`. */
 export const urlPassword: Detector = {
   kind: 'url_credentials',
-  // Also as PHP writes it in JSON.
+  // The second anchor is how PHP writes the first one in JSON.
   anchors: ['://', ':\\/\\/'],
   reach: { before: 0, after: 800 },
   find: (text, _at, end, found) => {
@@ -27,7 +27,7 @@ export const urlPassword: Detector = {
   },
 };
 
-/** A password with a `/`, `?` or `#` that is not encoded: the text before that character is then not a port. */
+/** Finds a password with a `/`, `?` or `#` that is not encoded. The text before that character must not be a port. */
 function findUnencoded(text: string, start: number, slash: number, found: MatchReporter): void {
   const colon = text.slice(start, slash).indexOf(':');
   const begun = text.slice(start + colon + 1, slash);
@@ -38,18 +38,18 @@ function findUnencoded(text: string, start: number, slash: number, found: MatchR
     addPassword(whole, start, colon, at, found);
 }
 
-// Documents write `user:password@localhost` to show that a URL may contain both.
+// Documents write `user:password@localhost` to show that a URL may contain a user and a password.
 const wordPassword = /^(?:(?:some|my|db|mysql|pg|postgres)[-_]?)?(?:pass|password|passwd|pwd|pw)$/i;
 const wordUser = /^\[?(?:(?:(?:some|my|db|mysql|pg|postgres)[-_]?)?user(?:name)?|usr|login|name|foo|me)?$/i;
 const wordHost =
   /^@(?:$|[\]/])|^@(?:[\w.-]+\.(?:test|example|invalid|localhost)|(?:some|my|db)?host|[a-z]|(?:[\w-]+\.)*(?:host(?:name)?|server|company|domain|proxy)(?:\.(?:com|org|net|server))?|localhost|127\.0\.0\.1|db|address|ip|\[?host|your|my|(?:[\w-]+\.)*example(?:\.(?:com|org|net|edu))?)(?![\w-]|\.\w)/i;
 
-// For example `a:b@`.
+// A short word, as in the example `a:b@`.
 const shortWord = /^(?:[a-z]{1,3}|123)$/;
 
 function addPassword(whole: string, start: number, colon: number, end: number, found: MatchReporter): void {
   const [user, password] = [whole.slice(0, colon), whole.slice(colon + 1, end)];
-  // A token in place of the user, for code hosts.
+  // Code hosts accept a token in place of the user.
   if (/^(?:x-oauth-basic|x-oauth-token|x-access-token|x)?$/i.test(password)) {
     findTokenUser(user, start, found);
     return;
@@ -63,7 +63,9 @@ function addPassword(whole: string, start: number, colon: number, end: number, f
   found(start + colon + 1, start + end);
 }
 
-/** `%s`, `${PASSWORD}`, `{password}`: a program replaces it with a password. */
+/**
+ * Returns whether the text is a template that a program replaces with a password: `%s`, `${PASSWORD}`, `{password}`.
+ */
 const isTemplate = (password: string): boolean =>
   /^%(?:[sdvq]|\()|\$\{|\$\(|^\$[A-Z_a-z]+$|^\{.*\}$|^#\{|^<|^&lt;|^\[.*\]$|^\*+$/.test(password);
 
@@ -74,7 +76,7 @@ function findTokenUser(user: string, start: number, found: MatchReporter): void 
 const encodedUser = /[A-Za-z0-9._~-]{0,64}%3A/iy;
 const encodedPassword = /(?:[A-Za-z0-9._~!*'()-]|%(?!40|2F)[0-9A-F]{2}){1,256}%40/iy;
 
-/** `https%3A%2F%2Fuser%3Apassword%40host`. */
+/** Finds the password in `https%3A%2F%2Fuser%3Apassword%40host`. */
 export const encodedUrlPassword: Detector = {
   kind: 'url_credentials',
   anchors: ['%3a%2f%2f'],
@@ -91,7 +93,10 @@ const thinPassword = /[^\s@"']{1,128}/y;
 const beforeListener = /(?:^|[\s"'`=(])[\w$#]{1,64}\/([^\s"'`@/]{1,128})@(?:\/\/)?[\w.-]{1,80}$/;
 const beforeAddress = /(?:^|[\s"'`=/])[^\s"'`=:/@]{1,64}:((?!\/\/)[^\s"'`@]{1,128})$/;
 
-/** `jdbc:oracle:thin:user/password@…`, `user/password@host:1521`, and `user:password@tcp(host)` of Go's driver. */
+/**
+ * Finds the password in `jdbc:oracle:thin:user/password@…`, in `user/password@host:1521`, and in
+ * `user:password@tcp(host)` of Go's driver.
+ */
 export const driverLogin: Detector = {
   kind: 'url_credentials',
   anchors: [':thin:', ':oci:', 'sqlplus ', ':1521', '@tcp(', '@unix('],

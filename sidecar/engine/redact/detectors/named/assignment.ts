@@ -4,47 +4,51 @@ import { isBlankInLine, isWide } from './name-span.ts';
 import { valueAfterWideWords, valueAfterWords } from './spoken.ts';
 import { after, bareValue, elementValue, quotedValue, type Value } from './value-span.ts';
 
-// The characters that close the name: quotes, also escaped, brackets, emphasis.
+// The characters that may close a name: quotes, also escaped ones, brackets, and emphasis.
 const closers = /(?:\\{0,7}["'`]|&quot;|&#3[49];|&apos;|%22|\*{1,2}|__|\]|\)|」|』|”|»){1,4}/y;
 const closerBegins = '"\'`\\&%*_])」』”»';
 const sign =
   /[ \t\u00a0\u2000-\u200b\u202f\u205f]{0,24}(?::=|=>|->|={1,3}|:|：|＝|→|%3[DdAa]\+?|\\u003[dD]|&#61;)(?:\*{1,2}|__)?[ \t\u00a0\u2000-\u200b\u202f\u205f]{0,24}(?:!![a-z]{1,8}[ \t]|[|>][+-]?[ \t]{0,2}(?=\r?\n|\\n))?/y;
-// For a list of definitions, with its colon.
+// A line break between a name and its value. In a list of definitions, a colon follows it.
 const newLine = /(?:\r?\n|\\n){1,2}[ \t>]{0,8}(?::[ \t]{1,3})?/y;
 const lineEnds = /[ \t]{0,8}(?:\r?\n|\\n|$)/y;
 const tags = /(?:<\/?[a-z]{1,8}>\s{0,4}){1,3}/y;
-// `token: Option<String> = `, `apiKey string = `.
+// A type between a name and its value: `token: Option<String> = `, `apiKey string = `.
 const typed =
   /(?:[ \t]{1,2}by[ \t]lazy[ \t]{0,2}\{[ \t]{0,4}(?=")|(?:[ \t]{0,2}\??:[ \t]{0,4}[&A-Za-z][\w<>[\].|?' ]{0,40}?|[ \t]{1,4}(?:string|\[\]byte|String|str|text|varchar(?:\(\d+\))?))[ \t]{0,4}:?=[ \t]{0,4}(?=[a-zA-Z@]{0,2}\\{0,3}["'`]))/y;
-// A second argument, and a default for a variable that is not set.
+// The text before a second argument, and before a default for a variable that is not set.
 const second = /[ \t]{0,2},[ \t]{0,4}(?=[a-zA-Z@]{0,2}\\{0,3}["'`]|&quot;|&#39;)/y;
 const instead = /[ \t]{0,2}\)?[ \t]{0,4}(?:\|\||\?\?|\?:|or[ \t])[ \t]{0,4}(?=[a-zA-Z@]{0,2}\\{0,3}["'`])/y;
-// `setPassword("…")`.
+// The bracket of a call: `setPassword("…")`.
 const call = /\([ \t]{0,2}(?=[a-zA-Z@]{0,2}\\{0,3}["'`])/y;
-// `Your password?`, and in the next line of a chat `Sure, it's …`.
+// A question and its answer in the next line of a chat: `Your password?`, `Sure, it's …`.
 const answered = /\?[ \t]{0,2}(?:\r?\n|\\n)(?:[^\s:?]{1,24}:[ \t])?(?:[A-Za-z]{1,8},?[ \t]){0,3}(?:it'?s|it is|is|here:?)[ \t]{1,2}/iy;
-// `the password's …`.
+// The short form of "is": `the password's …`.
 const owned = /['’]s[ \t](?=[^\s])/y;
-// `By.name("password").sendKeys("…")`, of programs that control a browser.
+// A call that types the value, in programs that control a browser: `By.name("password").sendKeys("…")`.
 const typing = /\.(?:send_?keys|fill|type|press_sequentially|pressSequentially|set_?value|enter|val)\([ \t]{0,2}(?=["'`])/iy;
-// `name="password" value="…"`, `secret set TOKEN --body "…"`, `- name: TOKEN\n  value: …`.
+// Another attribute, option or line that has the value: `name="password" value="…"`, `secret set TOKEN --body "…"`, `-
+// name: TOKEN\n
+//
+// value: …`.
 const attribute =
   /(?:[ \t]{1,4}(?:[\w:-]{1,20}=\\{0,3}["'][^"'<>\n]{0,40}["'][ \t]{1,4}){0,3}(?:value|content|default|defaultValue)|(?:[ \t]{1,4}--[a-z-]{1,20}[ =][^\s"'-][^\s"']{0,30}){0,3}[ \t]{1,4}--(?:body|value|secret-string|plaintext|data)|[ \t]{0,4}(?:\r?\n|\\n)[ \t]{0,16}(?:value|default|Value|ParameterValue))[ \t]{0,2}[ =:][ \t]{0,2}/y;
-// `{"option": "api_key", "given": "…"}`, `{ name = "API_KEY", value = "…" }`.
+// Another member of an object that has the value: `{"option": "api_key", "given": "…"}`, `{ name = "API_KEY", value =
+// "…" }`.
 const pair =
   /,[ \t\r\n]{0,24}(?:\\{0,3}["'](?:value|val|given|text|answer|data|content|default|plaintext)\\{0,3}["']|value)[ \t]{0,2}[:=][ \t]{0,4}(?=\\{0,3}["'])/y;
 const block = /[ \t]{0,2}\{[^{}]{0,300}?\bdefault[ \t]{0,12}=[ \t]{0,4}(?=")/y;
 const element = /(?:[ \t]{1,2}[\w:.-]{1,24}=["'][^"'<>]{0,40}["']){0,3}[ \t]{0,2}(?:>|&gt;)(?:<!\[CDATA\[)?/y;
-// `<key>…</key><string>`, `<name>…</name><value>`; and the next cell or term of a document. Also
-// `name="password"><value>`.
+// The tags between a name and its value: `<key>…</key><string>`, `<name>…</name><value>`, and
+// `name="password"><value>`. `cellElement`: the tags before the next cell or term of a document.
 const keyElement = /(?:<\/(?:key|name|Key|Name|option|param-name)>|>)\s{0,40}<(?:string|value|Value|param-value)>/y;
 const cellElement = /:?[ \t]{0,2}<\/[\w:]{1,12}>[ \t]{0,2}:?\s{0,40}(?:<\/?[\w:]{1,12}(?:[ \t][^<>]{0,60})?>\s{0,20}){0,3}/y;
-// `| Password | … |`, and `name,value` at the start of a line.
+// The separator before the next cell: in `| Password | … |`, and in `name,value` at the start of a line.
 const nextCell = /[ \t]{0,24}[|\t][ \t]{0,24}|[ \t]{0,2}[,;][ \t]{0,2}/y;
 const blank = /[ \t\u00a0\u2000-\u200b\u202f\u205f]{1,24}(?:\d[ \t])?(?=[^\s=:])/y;
 const flagName = /(?:^|[\s"'`,[(=|])-{1,2}$|(?:^|[\s"'`])\/$/;
 
-/** Returns the value of the name that is from `from` to `to`. Null: it has no value. */
+/** Returns the value of the name between `from` and `to`. Null: the name has no value. */
 export function valueOfName(text: string, from: number, to: number): Value | null {
   const said = after(owned, text, to);
   if (said > to) return quotedValue(text, said, 'spoken') ?? bareValue(text, said, 'spoken');
@@ -65,11 +69,14 @@ export function valueOfName(text: string, from: number, to: number): Value | nul
 const valueBegins = ':=：＝→%\\&-<>(,;|?{.\n\r';
 const isWideNext = (text: string, at: number): boolean => isWide(text.charCodeAt(at)) && !'：＝'.includes(text.charAt(at));
 
-// Notations by what can directly follow a name, and by what can follow it after a blank.
+// The notations that can directly follow a name, and those that can follow it after a blank.
 const signNotations = [attribute, pair, second, instead, call, block] as const;
 const blankNotations = [typed, attribute, second, instead, block] as const;
 
-/** In prose and code, a blank and a word follow most names: this case is checked first. */
+/**
+ * Returns the value of a name that a blank follows. In prose and code, a word comes next after most names: this case is
+ * checked first.
+ */
 function afterBlank(text: string, from: number, to: number, closed: number): Value | null {
   const at = blanksEnd(text, closed);
   if (isWideNext(text, at)) return byWords(text, to, closed);
@@ -110,7 +117,7 @@ function bySign(text: string, from: number, closed: number, notations: readonly 
   for (const pattern of notations) {
     const begin = after(pattern, text, closed);
     if (begin === closed || (pattern === second && !closerBegins.includes(text.charAt(closed - 1)))) continue;
-    // For example `pass` or `fail`.
+    // A text after a comma, a bracket or `or` is less certain to be a value: for example `pass` or `fail`.
     const isSure = pattern !== second && pattern !== call && !(pattern === instead && /\bor\b/.test(text.slice(closed, begin)));
     return quotedValue(text, begin, isSure ? 'quoted' : 'spoken') ?? (pattern === attribute ? bareValue(text, begin, 'flag') : null);
   }
@@ -130,11 +137,14 @@ function afterSign(text: string, from: number, closed: number): Value | null {
   return bareValue(text, begin, isTight ? 'flag' : 'bare');
 }
 
-/** `-name=`, `NAME=` at the start of a line or word, `?name=`: code is not written in this form. */
+/**
+ * Returns whether the name is written like a flag or a setting, and not like code: `-name=`, `NAME=` at the start of a
+ * line or word, `?name=`.
+ */
 const isFlagLike = (text: string, from: number): boolean =>
   from === 0 || '-\n;&?'.includes(text.charAt(from - 1)) || flagName.test(text.slice(Math.max(0, from - 3), from));
 
-/** A value after the name without a sign. */
+/** Returns a value that follows the name without a sign. */
 function withoutSign(text: string, from: number, to: number, closed: number): Value | null {
   const gap = after(blank, text, closed);
   const isFlag = gap > closed && flagName.test(text.slice(Math.max(0, from - 3), from));
@@ -158,21 +168,24 @@ function byWords(text: string, to: number, closed: number): Value | null {
   return wide ? quotedValue(text, closed, 'spoken') : null;
 }
 
-/** A value below a line that ends with `is:`. */
+/** Returns a value below a line that ends with `is:`. */
 function below(text: string, begin: number): Value | null {
   if (text.charAt(begin - 1) !== ':') return null;
   const line = after(newLine, text, begin);
   return line === begin ? null : wholeLine(text, line);
 }
 
-/** A value that is alone on the line below its name. */
+/** Returns a value that is alone on the line below its name. */
 function wholeLine(text: string, begin: number): Value | null {
   if (!mayBeStrong(text, begin)) return null;
   const value = bareValue(text, begin, 'spoken');
   return value !== null && (after(lineEnds, text, value.end) > value.end || value.end === text.length) ? value : null;
 }
 
-/** Returns whether the word that begins there contains anything except small letters. */
+/**
+ * Returns whether the word that begins at `at` contains anything except small letters. A capital at its beginning does
+ * not count.
+ */
 function mayBeStrong(text: string, at: number): boolean {
   for (let end = at; end < at + 64 && end < text.length; end++) {
     const code = text.charCodeAt(end);

@@ -7,8 +7,9 @@ import { bareOf, isCode, isPasswordValue, isSecretValue, isStrongPassword } from
 import { calledBy, isNameOfOne, type NameMeaning } from './names.ts';
 import { runEnd, type Value } from './value-span.ts';
 
-// The distance to where a value begins, and the length of most values. A longer value continues as long as its
-// characters are those of keys. A stream holds it back, because it is found up to the end of the received text.
+// `before`: the length of a name. `after`: the distance to where a value begins, and the length of most values. A
+// longer value continues as long as its characters are those of keys. In a stream, it is found up to the end of the
+// received text, so it is held back.
 const reach = { before: nameReach + 4, after: 640 };
 
 export const password: Detector = {
@@ -54,24 +55,25 @@ function findNamed(kind: 'password' | 'secret', text: string, at: number, end: n
   else found(value.start, value.end);
 }
 
-// A name within such a run has its value in the run. Therefore only the first name of a long run is examined.
+// A name inside such a run of characters has its value in the same run. Therefore only the first name of a long run is
+// examined.
 const inKey = /[\w+/=.~%-]/;
 
 interface SpokenMeaning extends NameMeaning {
-  /** For example `Pass checkDMS as true`. */
+  /** True: the name may be a verb, as in `Pass checkDMS as true`. */
   readonly isVerb: boolean;
 }
 const verb = /^pass$/i;
-// For example `by --user and --password options`.
+// Words after a flag that are not its value: `by --user and --password options`.
 const afterFlag =
   /^(?:options?|flags?|arguments?|args|param(?:eter)?s?|and|or|is|are|was|to|for|from|in|on|as|with|when|if|must|can|will|should|may|which|that)$/;
 const siblingLengthMin = 6;
 
-/** `SchemeOauth2Password | SchemeOauth2Implicit`: one of several names with the same beginning. */
+/** Returns whether the value is another name with the same beginning: `SchemeOauth2Password | SchemeOauth2Implicit`. */
 const isSibling = (owner: string, { form }: Value, value: string): boolean =>
   form === 'spoken' && owner.length >= siblingLengthMin && value.startsWith(owner);
 
-/** Returns whether a value in this form after such a name is what the name says. */
+/** Returns whether a value in this form is the password or secret that the name announces. */
 function isMeant(kind: 'password' | 'secret', { vague, isVerb }: SpokenMeaning, { form }: Value, value: string): boolean {
   if (kind === 'secret')
     return (
@@ -85,7 +87,7 @@ function isMeant(kind: 'password' | 'secret', { vague, isVerb }: SpokenMeaning, 
   return isStrongPassword(value, form === 'bare' ? 5 : 6);
 }
 
-// Tokens that say where a list continues, and public keys.
+// Words before a name that make it harmless: tokens for the next page of a list, and public keys.
 const harmlessBefore = /(?:페이지|다음|ページ|次の|页面|下一页|分页|翻页|頁|公開|公开)\s?$/;
 // `a=b=c=`: the first name has already taken the rest as its value.
 const chain = /(?:=|%3D)[^\s=]{1,40}(?:=|%3D)[%/-]{0,2}$/i;
@@ -96,9 +98,9 @@ const chain = /(?:=|%3D)[^\s=]{1,40}(?:=|%3D)[%/-]{0,2}$/i;
  */
 function isPartOfOther(text: string, start: number): boolean {
   const before = text.charAt(start - 1);
-  // The user of a URL. Its password has its own detector.
+  // The name is the user of a URL. The password of the URL has its own detector.
   if (text.startsWith('://', start - 3)) return true;
-  // A group of a regular expression.
+  // The name is a group of a regular expression.
   if (before === '<' && (text[start - 2] === '?' || text.startsWith('?P', start - 3))) return true;
   if (before === ':') return /[\w-]/.test(text.charAt(start - 2)) && !/env:$/i.test(text.slice(Math.max(0, start - 4), start));
   if ('=Dd%/-'.includes(before)) return chain.test(text.slice(Math.max(0, start - 48), start));

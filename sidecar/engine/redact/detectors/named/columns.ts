@@ -1,6 +1,6 @@
-// Finds passwords and secrets in columns with such a header: CSV with any delimiter, and tables of Markdown. A column
-// is followed as long as it has findings, so each row is read once. In a stream, it is followed as far as rows are held
-// back.
+// Finds passwords and secrets in table columns whose header names them: CSV with any delimiter, and tables of Markdown.
+// A column is followed as long as it has findings, so each row is read once. In a stream, it is followed only within
+// the rows that are held back.
 import type { Detector, MatchReporter } from '../../detector.ts';
 import { continues } from './name-span.ts';
 import { passwordHeads, secretHeads } from './name-words.ts';
@@ -10,10 +10,10 @@ import { calledBy } from './names.ts';
 export const columnReach = { before: 512, after: 640 };
 const headerLengthMax = 512;
 const lineLengthMax = 2_048;
-// The number of rows without a finding after which a column is given up: rules under headers, empty cells, masked
-// cells.
+// The number of rows without a finding after which a column is given up. Such rows are rules under headers, empty cells
+// and masked cells.
 const missesMax = 6;
-// The rest of a line, those lines, and the line with the next finding.
+// The rest of a line, `missesMax` lines without a finding, and the line with the next finding.
 export const columnFollows = (missesMax + 2) * lineLengthMax;
 
 export const passwordColumn: Detector = {
@@ -35,8 +35,8 @@ export const secretColumn: Detector = {
 const passwordLengthMin = 4;
 
 /**
- * A list of words in a program has the form of a table too, so plain words are not passwords. `wald.Lauf88` is treated
- * as code only outside of columns.
+ * Returns whether a value in a column is a password. Plain words are not, because a list of words in a program has the
+ * form of a table too. `wald.Lauf88` is a password here, although it is treated as code outside of columns.
  */
 const isChosen = (value: string): boolean =>
   isStrongPassword(value, passwordLengthMin) || (/^[\p{L}.]+\d+$/u.test(value) && isPasswordValue(value));
@@ -82,8 +82,8 @@ export function findColumn(valuesOf: ValuesOf, text: string, at: number, end: nu
 }
 
 /**
- * Returns whether the same anchor is earlier in the line, in a relevant cell: then all columns were followed from
- * there.
+ * Returns whether the same anchor occurs earlier in the line, in a relevant heading. All columns were then already
+ * followed from there.
  */
 function isAskedBefore(valuesOf: ValuesOf, text: string, lineStart: number, at: number, end: number, delimiter: string): boolean {
   const anchor = text.slice(at, end);
@@ -95,13 +95,17 @@ function isAskedBefore(valuesOf: ValuesOf, text: string, lineStart: number, at: 
   return length !== -1 && valuesOf(text.slice(cell.start, cell.end)) !== null;
 }
 
-/** Words in separate lines: each is alone on its line, or has a comma after it. */
+/**
+ * Returns whether the cells are a list of words and no table: each word is alone on its line, or has a comma after it.
+ */
 const isList = (header: readonly Cell[], delimiter: string): boolean => {
   const isEmpty = ({ start, end }: Cell): boolean => start === end;
   return header.filter((cell) => !isEmpty(cell)).length < 2 || (delimiter === ',' && header.slice(-1).every(isEmpty));
 };
 
-/** Empty at the edges of a table; otherwise words, and not numbers or code. */
+/**
+ * Returns whether a cell can be a heading: words, and not numbers or code. A cell at the edge of a table may be empty.
+ */
 function isHeading(text: string): boolean {
   let letters = 0;
   for (let at = 0; at < text.length; at++) {
@@ -135,7 +139,7 @@ function followColumns(text: string, from: number, { delimiter, columns, count }
       for (const { at, isValue } of columns) {
         const { start, end: stop } = cells[at] ?? { start: end, end };
         const value = text.slice(start, stop);
-        // Another header. The detector is called separately for it.
+        // This row is another header. The detector is called separately for it.
         if (isHead(value.slice(0, 64), valuesOf)) return;
         if (!isValue(value)) continue;
         found(start, stop);
@@ -164,14 +168,14 @@ function delimiterBefore(text: string, start: number): string | null {
   return at >= 0 && ',;|\t'.includes(text.charAt(at)) ? text.charAt(at) : null;
 }
 
-/** Letters, digits, and ` "'*._-` and the backquote. */
+/** Returns whether the character may be in a heading: letters, digits, and ` "'*._-` and the backquote. */
 const isHeadingCode = (code: number): boolean =>
   (code >= 97 && code <= 122) ||
   (code >= 65 && code <= 90) ||
   (code >= 48 && code <= 57) ||
   ' "\'*._-`'.includes(String.fromCharCode(code));
 
-/** A line begins after `\n`, also after a written `\n`. */
+/** Returns where the line begins: after `\n`, or after a written `\n`. Null: it begins too far before `at`. */
 function lineStartBefore(text: string, at: number): number | null {
   const from = Math.max(0, at - headerLengthMax);
   const before = text.slice(from, at);

@@ -6,7 +6,7 @@ import { isPasswordValue } from './named-value.ts';
 type Row = readonly [commands: string, flag: RegExp];
 
 const blank = String.raw`[ \t]{1,3}`;
-// From the manual of each command.
+// The commands and their flags, from the manual of each command.
 const rows: readonly Row[] = [
   ['sqlcmd bcp isql tsql mosquitto_pub mosquitto_sub ipmitool zip unzip zipinfo', /-P[ \t]{0,3}/],
   ['ldapsearch ldapmodify ldapadd ldapdelete ldapwhoami ldappasswd', /-w[ \t]{1,3}/],
@@ -22,7 +22,7 @@ const rows: readonly Row[] = [
 const argument = String.raw`(?:"[^"\n]{0,80}"|'[^'\n]{0,80}'|[^\s|;&"']{1,80})`;
 const argumentsMax = 10;
 
-/** The pattern of one command. Some flags are given twice. */
+/** Returns the pattern of one command with its flag. Some flags are given twice: `again` matches the second time. */
 const compile = (flag: RegExp): RegExp =>
   new RegExp(
     `(?:\\.exe)?(?:${blank}(?!${flag.source})${argument}){0,${argumentsMax}}?${blank}(?:${flag.source})(["']?)([^\\s"'|;&]{1,128})\\1`,

@@ -1,4 +1,4 @@
-// Finds passwords and secrets of `INSERT INTO users (name, password) VALUES ('mira', '…')`: the column list names the
+// Finds passwords and secrets in `INSERT INTO users (name, password) VALUES ('mira', '…')`: the column list names the
 // value at the same position of each row.
 import type { Detector, MatchReporter } from '../../detector.ts';
 import { type ValuesOf, valuesOfKind } from './columns.ts';
@@ -12,7 +12,7 @@ const columnsMax = 64;
 const anotherOne = /(?:insert|replace) into/i;
 const columnsThen = /\s{1,4}[\w."`[\]]{1,80}\s{0,4}\(([^()'\n]{1,1024}|[^()']{1,1024})\)\s{0,8}VALUES\s{0,8}(?=\()/iy;
 const string = /(?:[NE]|\\)?'((?:[^'\\]|''|\\[^'])*)\\?'/y;
-// A number, a name, or a call without strings in it.
+// A value that is not a string: a number, a name, or a call without strings in it.
 const other = /[^',()\n]{0,64}(?:\([^'()\n]{0,64}\))?/y;
 const comma = /\s{0,8},\s{0,8}/y;
 const closing = /\s{0,4}\)/y;
@@ -24,7 +24,7 @@ function insertDetector(kind: 'password' | 'secret'): Detector {
     kind,
     anchors: ['insert into', 'replace into'],
     reach,
-    // For a database dump.
+    // A database dump may have many rows, far beyond `reach`.
     follows: (missesMax + 1) * rowLengthMax,
     find: (text, at, end, found) => {
       // Reads up to the next statement, so that each part is read once.
@@ -46,7 +46,10 @@ function insertDetector(kind: 'password' | 'secret'): Detector {
 
 type WantedValues = readonly ReturnType<ValuesOf>[];
 
-/** `until`: the first findings must be before this position. As long as rows have findings, all rows are read. */
+/**
+ * Reads the rows and reports their findings. `until`: the first findings must be before this position. As long as rows
+ * have findings, all rows are read.
+ */
 function findRows(
   wanted: WantedValues,
   text: string,
@@ -67,7 +70,10 @@ function findRows(
   }
 }
 
-/** Returns the length of a row with the text before the next row, or -1 if it is the last. */
+/**
+ * Reads one row and reports its findings. Returns the length of the row with the text before the next row, or -1 if the
+ * row is the last.
+ */
 function readRow(wanted: WantedValues, row: string, found: MatchReporter): number {
   let at = endOf(opening, row, 0);
   for (const [column, isValue] of wanted.entries()) {

@@ -2,22 +2,25 @@
 // `spring.datasource.password_2`.
 import { endsEscape } from '../../boundary.ts';
 
-/** The maximum length of a name before its head. */
+/** The maximum length of a name before its head word. */
 export const nameReach = 40;
 
-// Letters of scripts without blanks between words, or without capitals. The dashes and arrows between them are
-// excluded.
+// Returns whether the character is a letter of a script without blanks between words, or without capitals. Dashes and
+// arrows, whose codes are between those of such letters, are excluded.
 const wideFrom = 0x0d00;
 export const isWide = (code: number): boolean => code >= wideFrom && (code < 0x2000 || code >= 0x2e80);
 
-/** Returns whether a letter follows that makes the head another word: `passage`, `tokens`. */
+/** Returns whether the head word continues with a letter, and is therefore another word: `passage`, `tokens`. */
 export function continues(text: string, end: number): boolean {
   const code = text.charCodeAt(end);
   if (!isLetterCode(code) || isWide(text.charCodeAt(end - 1))) return false;
   return !isCapital(text.charAt(end)) || isCapital(text.charAt(end - 1));
 }
 
-/** Blanks of any width, as word processors and messengers insert between a name, its sign and its value. */
+/**
+ * Returns whether the code is a blank of any width. Word processors and messengers insert such blanks between a name,
+ * its sign and its value.
+ */
 export const isBlankInLine = (code: number): boolean =>
   code === 32 || code === 9 || code === 0xa0 || (code >= 0x2000 && code <= 0x200b) || code === 0x202f || code === 0x205f;
 
@@ -34,7 +37,7 @@ export function nameEndAfter(text: string, end: number): number {
   return Math.max(end, nameRest.lastIndex);
 }
 
-/** Null: the name is longer than `nameReach`. */
+/** Returns where the name begins that contains the head word at `at`. Null: the name is longer than `nameReach`. */
 export function nameStartBefore(text: string, at: number): number | null {
   if (isWide(text.charCodeAt(at))) return at;
   const before = text.slice(Math.max(0, at - nameReach - 8), at);
@@ -50,7 +53,7 @@ export function nameStartBefore(text: string, at: number): number | null {
 
 const ownerWord = /(?:^|[^\p{L}\d])(\p{L}{2,16})[ \t]$/u;
 
-/** `API key`: the word before a key names its purpose. */
+/** Returns where the word before `key` begins, which names the purpose of the key: `API key`. */
 function ownerBefore(text: string, at: number): number {
   const word = text[at - 1] === ' ' ? ownerWord.exec(text.slice(Math.max(0, at - 20), at))?.[1] : undefined;
   return word === undefined ? at : at - 1 - word.length;

@@ -7,7 +7,7 @@ const words = (text: string): readonly string[] =>
     .split(/\s*[,\n]\s*/)
     .filter((word) => word !== '');
 
-/** Names of a password. If a name has several words, they are written without a separator. */
+/** Words that name a password. A name of several words is listed here without a separator. */
 export const passwordHeads: readonly string[] = words(`
   password, passwd, passwrd, passwort, passphrase, passcode, pass, pwd, pw, psw, pswd, pword, userpass, dbpass, smtppass, rootpass,
   kennwort, passord, lösenord, losenord, adgangskode, wachtwoord, paswoord, senha, contraseña, contrasena, contrasenya, motdepasse,
@@ -15,13 +15,16 @@ export const passwordHeads: readonly string[] = words(`
   salasana, geslo, lozinka, zaporka, parool, slaptažodis, sandi, katasandi, matkhau, пароль, пароля, паролем, лозинка, парола, κωδικός,
   συνθηματικό, סיסמה, סיסמא`);
 
-/** Names in scripts without blanks between words, or names of several words. They are found within a name. */
+/**
+ * Phrases that name a password: of several words, or in scripts without blanks between words. They are also found at
+ * the end of a longer name.
+ */
 export const passwordPhrases: readonly string[] = words(`
   mot de passe, mot_de_passe, mot-de-passe, kata sandi, kata_sandi, clave de acceso, clave_acceso, clave personal, mật khẩu, palabra de paso, palavra-passe, palavra passe, codice di accesso, pass phrase, pass word, 密码, 密碼,
   口令, パスワード, 暗証番号, 비밀번호, 패스워드, 암호, รหัสผ่าน, पासवर्ड, कूटशब्द, পাসওয়ার্ড, كلمة المرور, كلمة السر, كلمة مرور, گذرواژه, رمز عبور,
   κωδικός πρόσβασης`);
 
-/** Names of a key that a machine generated. */
+/** Words that name a key that a machine generated. */
 export const secretHeads: readonly string[] = words(`
   secret, secrets, token, tokens, apikey, authtoken, accesstoken, refreshtoken, apitoken, apisecret, clientsecret, appsecret,
   secretkey, privatekey, masterkey, signingkey, encryptionkey, authkey, credential, credentials, salt, pepper, licensekey, licencekey,
@@ -35,7 +38,10 @@ export const secretPhrases: readonly string[] = words(`
   clé_api, cle_api, cle_secrete, clave_api, clave_secreta, chave_api, chave_secreta, chiave_api, 2fa seed, otp seed, mfa seed, otp_seed,
   mfa_seed, 2fa_seed, seed phrase`);
 
-/** `key` can be the key of a map, of a table or of a piano, unless one of these words precedes it. */
+/**
+ * Words before `key` that make it the name of a secret. Without one of them, it can be the key of a map, of a table or
+ * of a piano.
+ */
 export const keyOwners = new Set(
   words(`
   api, secret, private, master, signing, sign, signature, encryption, encrypt, decryption, auth, authorization, authentication, app,
@@ -47,7 +53,7 @@ export const keyOwners = new Set(
   algolia, geheim, oauth, gateway, provider, base, mac`),
 );
 
-/** Words before `key` that equally often form the name of a key: the value must be long. */
+/** Words before `key` after which it is equally often harmless. Only a long value is then a secret. */
 export const vagueOwners = new Set(
   words(`
   access, app, application, account, service, data, stream, write, read, server, user, project, function, functions, host, node,
@@ -55,7 +61,7 @@ export const vagueOwners = new Set(
   ssl`),
 );
 
-/** Words before `token`, `key` and `secret` after which it is not used to log in. */
+/** Words before `token`, `secret` and similar heads that make them harmless: the value is not used to log in. */
 export const harmlessOwners = new Set(
   words(`
   page, next, prev, previous, continuation, cursor, sync, nextpage, pagination, start, end, stop, pad, padding, eos, bos, unk, sep,
@@ -67,7 +73,7 @@ export const harmlessOwners = new Set(
   cancellation, cancel`),
 );
 
-/** Words after the head that only say which of several it is. */
+/** Words after the head that do not change its meaning. They only say which of several secrets it is. */
 export const trailers = new Set(
   words(`
   value, text, string, plain, plaintext, cleartext, clear, raw, base, base64, b64, hex, prod, production, dev, staging, stage, stg,

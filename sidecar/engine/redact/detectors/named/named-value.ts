@@ -1,23 +1,23 @@
-// Tests whether a text can be the value of a password or a secret, next to such a name: it must not be prose, code, a
-// path or a date. All tests are linear in the value.
+// Tests whether a text next to a name for passwords or secrets can be its value: it must not be prose, code, a path or
+// a date. The time of all tests is linear in the value.
 
 import { builtInMarks, withoutMarks } from '../../marks.ts';
 import { bitsPerCharacter } from '../entropy.ts';
 import { isPasswordPlaceholder, isPlaceholder } from '../placeholders.ts';
 
 const passwordLengthMin = 4;
-// A value with blanks is not longer than this.
+// A password with blanks is not longer than this.
 const passPhraseLengthMax = 256;
 // Only this much of a value is tested. Words that people write are not longer.
 const judgedLength = 4_096;
 
 /**
- * Returns the value without existing marks and surrounding blanks. The rest is tested. Text that only resembles a mark
- * is kept.
+ * Returns the value without the redaction marks that it already contains, and without surrounding blanks. Only the rest
+ * is tested. Text that only resembles a mark is kept.
  */
 export const bareOf = (value: string): string => withoutMarks(value, builtInMarks).replaceAll('[redacted:', '').trim();
 
-/** For a value between quotes, or a whole JSON string. */
+/** Returns whether a value between quotes, or a whole JSON string, can be a password. */
 export function isPasswordValue(given: string): boolean {
   const value = bareOf(given);
   if (value.length > passPhraseLengthMax) return !/\s/.test(value) && !isOther(value.slice(0, judgedLength));
@@ -26,7 +26,7 @@ export function isPasswordValue(given: string): boolean {
   return /\s/.test(value) ? isPassPhrase(value) : !/^(?:true|false|\p{P}+)$/u.test(value);
 }
 
-/** `lengthMin`: the minimum number of characters. */
+/** Returns whether a value can be a generated secret. `lengthMin`: the minimum number of characters. */
 export function isSecretValue(given: string, lengthMin = 8): boolean {
   const value = bareOf(given);
   if (value.length < lengthMin || isPlaceholder(value)) return false;
@@ -38,7 +38,7 @@ export function isSecretValue(given: string, lengthMin = 8): boolean {
 // BIP-39: 12 to 24 words of 3 to 8 letters.
 const seedPhrase = /^(?:[a-z]{3,8} ){11,23}[a-z]{3,8}$/;
 
-/** For a value after a name without quotes: it must be more than a word of prose or code. */
+/** Returns whether a value without quotes can be a password: it must be more than a word of prose or code. */
 export function isStrongPassword(given: string, lengthMin: number): boolean {
   const value = bareOf(given);
   if (value.length < lengthMin || !isPasswordValue(value) || isCode(value.slice(0, judgedLength)) || eitherOr.test(value)) return false;
@@ -50,10 +50,10 @@ export function isStrongPassword(given: string, lengthMin: number): boolean {
   return hasDigit || hasSymbol || isIrregular(value);
 }
 
-/** `encoder/decoder`, `domain/`. */
+/** Words with slashes between them: `encoder/decoder`, `domain/`. */
 const eitherOr = /^\p{L}+(?:\/\p{L}*)+$/u;
 
-/** Capitals and small letters alternate in a way that names do not have. */
+/** Returns whether capitals and small letters alternate in a way that names do not have. */
 const isIrregular = (value: string): boolean =>
   value.length >= 8 && /\p{Ll}\p{Lu}+\p{Ll}*\p{Lu}|\p{Lu}{2}\p{Ll}\p{Lu}/u.test(value) && isDrawn(value);
 
@@ -68,7 +68,7 @@ const others: readonly RegExp[] = [
   /^\/[a-z][a-z_-]*$|^@[a-z][\w.-]*\/[a-z][\w./-]*$/,
   /^\d+(?:[.,]\d+)?(?:[a-z]{1,3}|%)$/i,
   /^#[0-9a-f]{3,8}$/i,
-  // Rules of a form: `required|min:8`.
+  // Validation rules of a form: `required|min:8`.
   /^[a-z_]+(?:\|[a-z_]+(?::[\w,.]+)?)+$/,
   /^(?:argon2(?:id|i|d)?|bcrypt|scrypt|md5|crypt|sha-?\d{1,3}|pbkdf2|oauth2?|base64|base64url|utf-?8|scram-sha-256|hs256|rs256|es256|x509|2fa|mfa|aes-?\d+\S*)$/i,
   /^[\w.-]+\.(?:json|ya?ml|txt|pem|key|crt|toml|env|js|ts|py|go|rs|java|php|html?|css|md|png|svg|sh|conf|xml|csv|log)$/i,
@@ -108,7 +108,7 @@ const proseWords = new Set(
   ).split(' '),
 );
 
-/** Words with blanks between them that are not a sentence. */
+/** Returns whether words with blanks between them are a passphrase, and not a sentence. */
 function isPassPhrase(value: string): boolean {
   const words = value.split(/\s+/);
   if (words.length > 10 || /[\r\n\t]/.test(value) || /[.!?:,;]$/.test(value)) return false;
@@ -132,14 +132,14 @@ function isDrawn(value: string): boolean {
   return classes === 4 || (value.length >= 32 && chunks.length <= 2 && bitsPerCharacter(value) > 4.2);
 }
 
-// `Uint8Array`, `OAuth2Client`, `Ed25519PrivateKey`.
+// A number within a name: `Uint8Array`, `OAuth2Client`, `Ed25519PrivateKey`.
 const numberWithin = /(?<=[A-Za-z][a-z])\d{1,5}(?=[A-Z][a-z]{2})/g;
 const nameLengthMax = 80;
 // Names of functions and types. Their words are longer than words in random text.
 const longName =
   /^(?:[a-z]{2,16}|[A-Z]{2,4})?(?:[A-Z][a-z]{3,15}|[A-Z][a-z]{1,2}(?=[A-Z][a-z]{3})|[A-Z]{2,4}(?=[A-Z][a-z]{3}))+[A-Z]{0,3}$/;
 
-/** A word, several words as in `camelCase`, a word with a number, or a number. */
+/** Returns whether a chunk is a word, several words as in `camelCase`, a word with a number, or a number. */
 function isWordy(chunk: string): boolean {
   const plain = chunk.replace(/\d{1,4}$/, '').replaceAll(numberWithin, '');
   if (/^\d*$/.test(plain)) return chunk.length <= 6;

@@ -16,13 +16,16 @@ import {
 import { isPasswordValue, isSecretValue } from './named-value.ts';
 
 export interface Meaning {
-  /** The name says that the value is a secret, if the value resembles one. */
+  /**
+   * What the name announces. The value is such a secret only if it also resembles one. Null: the name announces no
+   * secret.
+   */
   readonly named: 'password' | 'secret' | null;
-  /** The name gives detectors of personal data the type of the digits next to it. */
+  /** True: other detectors read the value together with the name, because the name says what the value is. */
   readonly isContext: boolean;
 }
 
-/** What a name denotes. `vague`: equally often something harmless, as with `access_key`. */
+/** What a name denotes. `vague`: such a name equally often denotes something harmless, as with `access_key`. */
 export interface NameMeaning {
   readonly kind: 'password' | 'secret' | null;
   readonly vague: boolean;
@@ -30,8 +33,8 @@ export interface NameMeaning {
 
 const nothing: Meaning = { named: null, isContext: false };
 const nameLengthMax = 100;
-// Caches the meaning of payload keys, which are mostly the same from call to call. A name is a part of its payload
-// text, so this cache and `calls` store a copy.
+// Caches the meaning of payload keys, which are mostly the same from call to call. A name is a part of the payload text
+// and would keep that text in memory, so this cache and `calls` store a copy.
 const meanings = new LRUCache<string, Meaning>({ max: 2_000 });
 
 export function meaningOf(name: string): Meaning {
@@ -48,7 +51,10 @@ export function meaningOf(name: string): Meaning {
 export const isNamedSecret = (kind: 'password' | 'secret', value: string): boolean =>
   kind === 'password' ? isPasswordValue(value) && !isNameOfOne(value) : isSecretValue(value);
 
-/** `password: newPassword`: a name and not a value. Names do not contain such signs. */
+/**
+ * Returns whether the value is a name and not a value, as in `password: newPassword`. Names do not contain signs such
+ * as `!` between letters.
+ */
 export const isNameOfOne = (value: string): boolean =>
   calledBy(value.slice(0, 64)).kind !== null && !/[\p{L}\d][!@#$%^*+?~]+[\p{L}\d]/u.test(value.slice(0, 64));
 
@@ -83,7 +89,10 @@ function readName(name: string): NameMeaning {
   return passwordOf(words, last) ?? secretOf(words, last) ?? noKind;
 }
 
-/** `salt` and `key` follow a head only as heads of their own: `token_salt`. */
+/**
+ * Returns whether the last word follows the head without changing its meaning. `salt` does not: it is a head of its
+ * own, as in `token_salt`.
+ */
 const isTrailer = (words: readonly string[]): boolean => {
   const last = words.at(-1) ?? '';
   return last !== 'salt' && (trailers.has(last) || /^\d{1,3}$/.test(last));
@@ -145,7 +154,7 @@ function keyOf(words: readonly string[], before: string): NameMeaning | null {
   return { kind: 'secret', vague: !isSecret && vagueOwners.has(before) };
 }
 
-/** `spring.dbPassword2` → spring, db, password, 2. */
+/** Returns the words of a name: `spring.dbPassword2` → spring, db, password, 2. */
 const wordsOf = (name: string): string[] =>
   name
     .replaceAll(/(\p{Ll})(\p{Lu})/gu, '$1 $2')

@@ -1,4 +1,4 @@
-// Finds data for account recovery: the words of a wallet's seed, and recovery codes for printing.
+// Finds data for account recovery: the words of a wallet's seed, and recovery codes.
 import type { Detector } from '../../detector.ts';
 import { after } from './value-span.ts';
 
@@ -9,7 +9,7 @@ const lead = /(?:[ \t"'`:=*_\\>-]|is|are|was|lautet|\r?\n|\\n){1,12}/y;
 const word = /[a-z]{3,8}(?![A-Za-z])/y;
 const gap = /(?:[ \t]|,|\r?\n|\\n){1,3}(?:\d{1,2}[.)][ \t]?)?/y;
 const number = /1[.)][ \t]?/y;
-// Common words of sentences that are not among the 2048 words.
+// Common words of sentences that are not among the 2048 words of BIP-39.
 const isOfSentence = (one: string): boolean =>
   /^(?:the|and|are|for|from|your|has|was|were|not|but|its|our|their|them|into|which|been|must|should|would|could|these|those|never|does|with|words?|phrases?|mnemonics?)$/.test(
     one,

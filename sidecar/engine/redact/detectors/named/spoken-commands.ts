@@ -1,11 +1,12 @@
-// Finds passwords in commands and statements that mark them in a special way.
+// Finds passwords in commands and statements that mark them in a special way, such as `identified by '…'` or `sshpass
+// -p …`.
 import type { Detector } from '../../detector.ts';
 import { isCode, isPasswordValue } from './named-value.ts';
 
 interface Command {
   /** The text directly before the value. */
   readonly before: string;
-  /** Matches from there. Its second group is the value. */
+  /** Matches the text after `before`. Its second group is the value. */
   readonly pattern: RegExp;
 }
 
@@ -21,12 +22,12 @@ const commands: readonly Command[] = [
       'iy',
     ),
   },
-  // For routers: plain passwords, and passwords in the reversible form.
+  // Configurations of routers: plain passwords, and passwords in the reversible form.
   { before: 'secret 0', pattern: /[ \t]("?)([^\s"\\]{4,64})\1(?=[ \t]*(?:\r?\n|\\n|$))/y },
   { before: 'password 0', pattern: /[ \t]("?)([^\s"\\]{4,64})\1(?=[ \t]*(?:\r?\n|\\n|$))/y },
   { before: 'password 7', pattern: /[ \t]("?)([0-9A-F]{10,80})\1(?=\s|$)/y },
   { before: 'snmp-server community', pattern: /[ \t]("?)([^\s"]{4,64})\1/y },
-  // Messages of databases at their first start.
+  // Messages that databases print at their first start.
   { before: 'password is generated for', pattern: /[ \t]{1,4}[^\s:]{1,80}:[ \t]{1,4}("?)([^\s"]{6,64})\1/y },
   { before: 'generated root password', pattern: /:[ \t]{1,4}("?)([^\s"]{6,64})\1/y },
   { before: '[basicauth]', pattern: /\s{1,4}[^\s:]{1,64}:[ \t]{0,4}("?)([^\s"]{4,128})\1/y },

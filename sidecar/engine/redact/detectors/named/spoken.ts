@@ -4,14 +4,14 @@ import { isWordCode } from '../../boundary.ts';
 import { isBlankInLine, isWide } from './name-span.ts';
 import { calledBy } from './names.ts';
 
-// Words that say what something is, in the languages that are supported.
+// Words such as `is` that connect a name with its value, in the languages that are supported.
 const connectors = new Set(
   (
     'is are was be ist lautet wäre war est es é è era to jest je är er on este là adalah ialah işte és zijn luidt são sarà será sera serait bude będzie были был это هو هي है हैं היא הוא זה זו ' +
     ': = - – — → -> => := ：'
   ).split(' '),
 );
-// Words that may be between such a word and the value.
+// Words that may be between a connector and the value.
 const fillers = new Set(
   'now set to again still just simply currently changed reset nun jetzt ab sofort auf wie folgt ahora agora maintenant désormais simplement теперь : the same as:'.split(
     ' ',
@@ -36,7 +36,7 @@ export function valueAfterWords(text: string, at: number): number | null {
   return null;
 }
 
-/** Letters, digits, and characters that may be within words or around them. */
+/** Returns whether a word contains only letters, digits, and characters that may be within words or around them. */
 function isPlain(word: string): boolean {
   for (let at = 0; at < word.length; at++) {
     const code = word.charCodeAt(at);
@@ -70,14 +70,14 @@ function wordEnd(text: string, at: number): number {
 }
 
 const codesOf = (characters: string): ReadonlySet<number> => new Set(characters.split('').map((one) => one.charCodeAt(0)));
-// The Thai connector has two more characters.
+// Connectors of one character. The Thai connector is separate, because it has three.
 const wideConnectors = codesOf('はがを是为為成는은가이를을:：=＝');
 const thaiConnector = 'คือ';
 const wideBetween = codesOf(' /()_-（）');
 const wideStops = codesOf('，。、；！？「」『』');
 const wideLength = 12;
 
-/** The same for scripts without blanks between words. */
+/** Returns where the value begins, in scripts without blanks between words. Null: the words do not lead to a value. */
 export function valueAfterWideWords(text: string, at: number): number | null {
   for (let end = at; end < at + wideLength; end++) {
     const code = text.charCodeAt(end);

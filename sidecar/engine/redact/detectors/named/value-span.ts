@@ -1,4 +1,5 @@
-// Finds where a value begins and ends from a given position: between quotes, up to the next tag, or without either.
+// Finds where a value begins and ends from a given position: between quotes, up to the next tag, or up to a character
+// that cannot be part of it.
 import { isBlankInLine } from './name-span.ts';
 
 export interface Value {
@@ -9,16 +10,16 @@ export interface Value {
    * value is possible. `spoken`: after words, in another cell, or after a blank alone.
    */
   readonly form: 'quoted' | 'bare' | 'flag' | 'spoken';
-  /** The value is longer: `end` is only how far it was read. */
+  /** True: the value is longer. `end` is only the end of the part that was read. */
   readonly isCut?: true;
 }
 
-/** At most this much of a value is read at first. If it is a value, it continues up to `runEnd`. */
+/** The maximum length of a value that is read at first. If a longer text is a finding, it continues up to `runEnd`. */
 const valueLengthMax = 4_096;
 // Most values are not longer than this. Only a longer value is read completely.
 const shortLength = 200;
 
-/** Returns where the match of a pattern at `at` ends, or `at` if it does not match. */
+/** Returns the end of the match of a pattern at `at`, or `at` if it does not match. */
 export function after(pattern: RegExp, text: string, at: number): number {
   pattern.lastIndex = at;
   return pattern.test(text) ? pattern.lastIndex : at;
@@ -62,13 +63,16 @@ export function quotedValue(text: string, begin: number, form: Value['form']): V
 const quotedRun = /[^\s"'`<>\\]*/y;
 const keyRun = /[\w+/=.~%-]*/y;
 
-/** Returns where a value ends that is longer than the read part. */
+/** Returns the end of a value that may be longer than the part that was read. */
 export const runEnd = (text: string, { end, form, isCut }: Value): number =>
   isCut === true ? after(form === 'quoted' ? quotedRun : keyRun, text, end) : end;
 
 const isLetter = (code: number): boolean => (code >= 97 && code <= 122) || (code >= 65 && code <= 90);
 
-/** Returns where the quote closes, in the same line. A quote with an additional escape is part of the value. */
+/**
+ * Returns where the quote closes, or -1 if it does not close in the same line. A quote with an additional escape is
+ * part of the value.
+ */
 function closingAt(text: string, start: number, quote: string): number {
   const window = text.slice(start, start + valueLengthMax);
   let at = window.indexOf(quote);
@@ -86,7 +90,7 @@ function hasLineEnd(window: string, end: number): boolean {
 
 const elementEnd = /<|&lt;|\]\]>/;
 
-/** The text up to the next tag. */
+/** Returns the text up to the next tag. */
 export function elementValue(text: string, begin: number, form: Value['form']): Value | null {
   const end = windowFrom(text, begin, elementEnd).search(elementEnd);
   return end <= 0 ? null : trimmed(text, begin, begin + end, form);
@@ -109,10 +113,10 @@ const bareEnd =
 const mark = /\[redacted:/y;
 // The characters of keys, which may be long.
 const longKey = /[\w+/=.~%-]{1,4096}/y;
-// Templates and code, which have another end.
+// The beginning of a template or of code, which is not a value without quotes.
 const opensCode = /[$#%({]?[{(]|<|\[|&(?:lt|quot|#x3c|#60|#x22|#34);/iy;
 
-/** Returns the value from `begin` to its natural end. */
+/** Returns a value without quotes, from `begin` to its natural end. Null: there is no value. */
 export function bareValue(text: string, begin: number, form: Value['form']): Value | null {
   if (isOver(text.charCodeAt(begin)) || (after(opensCode, text, begin) > begin && after(mark, text, begin) === begin)) return null;
   const emphasis = text[begin] === '`' || text[begin] === '*' ? after(/[`*]{1,2}/y, text, begin) : begin;
@@ -123,15 +127,15 @@ export function bareValue(text: string, begin: number, form: Value['form']): Val
   let value = stop === -1 ? window : window.slice(0, stop);
   // In submitted form data, `+` is a blank.
   if (text[begin - 3] === '%' || text[begin - 4] === '%') value = value.replace(/^\+|\+.*$/g, '');
-  // `Abc1(으)로`: a particle in brackets.
+  // `Abc1(으)로`: a grammatical particle in brackets is not part of the value.
   if (value.endsWith('(') && isIdeographic(text.charCodeAt(emphasis + value.length))) value = value.slice(0, -1);
   value = withoutClosing(value);
-  // The next attribute or argument.
+  // The text is the next attribute or argument, and not a value.
   if (value === '' || (form === 'spoken' && /^-{0,2}[A-Za-z_][\w.-]*=/.test(value))) return null;
   return { start: emphasis, end: emphasis + value.length, form };
 }
 
-// Blanks, quotes, and letters that are not part of a key.
+// Returns whether no value can begin with this character: a blank, a quote, or a letter that is not part of a key.
 const isOver = (code: number): boolean => code <= 32 || code === 34 || code === 39 || isIdeographic(code);
 const isIdeographic = (code: number): boolean => (code >= 0x3040 && code < 0xa000) || (code >= 0xac00 && code < 0xd7b0);
 

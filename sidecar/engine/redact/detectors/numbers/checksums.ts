@@ -1,8 +1,8 @@
-// Check digits of issued numbers. Each function takes the number without its separators.
+// Checks the check digits of issued numbers. Each function takes the number without its separators.
 
 const digit = (text: string, at: number): number => text.charCodeAt(at) - 48;
 
-/** ISO/IEC 7812-1: every second digit from the right counts double. */
+/** Checks the Luhn digit (ISO/IEC 7812-1): every second digit from the right counts double. */
 export function isLuhn(digits: string): boolean {
   let sum = 0;
   for (let at = digits.length - 1, double = false; at >= 0; at--, double = !double) {
@@ -12,14 +12,14 @@ export function isLuhn(digits: string): boolean {
   return sum % 10 === 0;
 }
 
-/** The sum of the digits, each times its weight. The number of digits is the number of weights. */
+/** Returns the sum of the digits, each multiplied by its weight. Only as many digits are used as there are weights. */
 export function weighted(digits: string, weights: readonly number[]): number {
   let sum = 0;
   for (let at = 0; at < weights.length; at++) sum += (weights[at] ?? 0) * digit(digits, at);
   return sum;
 }
 
-/** The same for text that may contain letters, which count from 10 on. A blank counts as 36. */
+/** Returns the weighted sum of a text that may contain letters. Letters count from 10 on. A blank counts as 36. */
 export function weightedLetters(text: string, weights: readonly number[]): number {
   let sum = 0;
   for (let at = 0; at < weights.length; at++) {
@@ -29,7 +29,7 @@ export function weightedLetters(text: string, weights: readonly number[]): numbe
   return sum;
 }
 
-/** The remainder of a number of any length. */
+/** Returns the remainder of a number of any length after division by `by`. */
 export function remainder(digits: string, by: number): number {
   let rest = 0;
   for (let at = 0; at < digits.length; at++) rest = (rest * 10 + digit(digits, at)) % by;
@@ -41,7 +41,7 @@ const multiply = [
 ]; // biome-ignore format: a table
 const permute = ['0123456789', '1576283094', '5803796142', '8916043527', '9453126870', '4286573901', '2793806415', '7046913258'];
 
-/** Verhoeff's check, over the dihedral group of order ten. */
+/** Checks Verhoeff's check digit, over the dihedral group of order ten. */
 export function isVerhoeff(digits: string): boolean {
   let check = 0;
   for (let at = 0; at < digits.length; at++)
@@ -49,7 +49,7 @@ export function isVerhoeff(digits: string): boolean {
   return check === 0;
 }
 
-/** Returns whether the first two digits are a month, and the others a day of it. */
+/** Returns whether `month` is a month, and `day` a day of that month. */
 export function isDay(month: string, day: string): boolean {
   const inMonth = Number(month);
   const inDay = Number(day);

@@ -7,19 +7,19 @@ export interface Group {
 
 export interface DigitGroups {
   readonly groups: readonly Group[];
-  /** The separator between every two of them. Empty: there is only one. */
+  /** The separator between two groups, which is the same everywhere. Empty: no separator follows the first group. */
   readonly separator: string;
 }
 
 export const isDigit = (code: number): boolean => code >= 48 && code <= 57;
 
-/** Blanks of all widths that occur in numbers. */
+/** Returns whether the code is a blank. These are the blanks of all widths that occur in numbers. */
 export const isBlank = (code: number): boolean => code === 32 || code === 0xa0 || code === 0x2007 || code === 0x2009 || code === 0x202f;
 
-/** Hyphens and dashes, in all forms that word processors produce. */
+/** Returns whether the code is a hyphen or dash, in any form that word processors produce. */
 export const isHyphen = (code: number): boolean => code === 45 || (code >= 0x2010 && code <= 0x2015) || code === 0x2212;
 
-/** Returns the groups of digits from `at` on; the first ends at `end`. All have the same separator. */
+/** Returns the groups of digits from `at` on. The first group ends at `end`. All groups have the same separator. */
 export function readGroups(text: string, at: number, end: number, groupsMax: number): DigitGroups {
   const groups: Group[] = [{ start: at, end }];
   const separator = text.slice(end, end + separatorLength(text, end));
@@ -43,7 +43,10 @@ export function digitsEnd(text: string, start: number): number {
   return end;
 }
 
-/** A hyphen or a dot, with or without blanks around it; one or two blanks; either percent-encoded. */
+/**
+ * Returns the length of a separator: a hyphen or a dot, with or without blanks around it; one or two blanks; a `+`; or
+ * an escaped blank or hyphen.
+ */
 function separatorLength(text: string, at: number): number {
   const escaped = escapeLength(text, at);
   if (escaped > 0) return escaped;
@@ -53,7 +56,10 @@ function separatorLength(text: string, at: number): number {
   return length > 0 && isBlank(text.charCodeAt(at + length)) ? length + 1 : length;
 }
 
-/** `%20` and `%2D`; in markup `&nbsp;` and `&#8211;`. */
+/**
+ * Returns the length of an escaped blank or hyphen: `%20` and `%2D`; in markup `&nbsp;` and `&#8211;`. 0: there is
+ * none.
+ */
 export function escapeLength(text: string, at: number): number {
   const code = text.charCodeAt(at);
   if (code === 37) return text[at + 1] === '2' && (text[at + 2] === '0' || text[at + 2] === 'D' || text[at + 2] === 'd') ? 3 : 0;
@@ -76,9 +82,12 @@ export function digitsOf(text: string, groups: readonly Group[], count: number):
 
 const counted = ['01234567890123456789', '98765432109876543210'];
 
-/** Returns whether a person typed arbitrary digits: `0000…`, `123456789`, `12341234…`. */
+/**
+ * Returns whether the digits are a simple row that a person typed, and no real number: `0000…`, `123456789`,
+ * `12341234…`.
+ */
 export function isTypedRow(digits: string): boolean {
-  // All digits are equal, except the check digit.
+  // All digits before the check digit are equal.
   if (isRepeated(digits.slice(0, -1), 1)) return true;
   for (let period = 1; period <= 4; period++) if (isRepeated(digits, period)) return true;
   const length = Math.min(digits.length, 10);

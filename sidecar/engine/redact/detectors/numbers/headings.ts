@@ -1,4 +1,4 @@
-// Finds the head of the column that contains a number, in a table with one row a line. Cells are separated by a
+// Finds the heading of the column that contains a number, in a table with one row per line. Cells are separated by a
 // character, or by several blanks.
 
 export interface Heading {
@@ -7,10 +7,10 @@ export interface Heading {
 }
 
 const rowReach = 160;
-// The maximum distance to the head of the table.
+// The maximum distance to the heading of the table.
 const tableReach = 512;
 
-/** Returns where the line begins, also after a written `\n`. */
+/** Returns where the line begins: after a line break, or after a written `\n`. */
 export function lineStart(text: string, at: number, reach: number): number {
   const floor = Math.max(0, at - reach);
   let start = at;
@@ -23,7 +23,10 @@ function endsLine(text: string, at: number): boolean {
   return code === 10 || (code === 110 && text.charCodeAt(at - 2) === 92);
 }
 
-/** Returns the cells above the one that contains `start`, the furthest first. One of them may be its head. */
+/**
+ * Returns the cells above the cell that contains `start`, the furthest first. One of them may be the heading of the
+ * column.
+ */
 export function* cellsAbove(text: string, start: number, reach = tableReach): Generator<Heading> {
   const separator = separatorBefore(text, start);
   if (separator === null) return;

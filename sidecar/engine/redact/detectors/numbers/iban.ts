@@ -1,5 +1,5 @@
-// Finds international bank account numbers: of a country that has them, with that country's length and a correct check.
-// They may be grouped, in letters of either case.
+// Finds international bank account numbers (IBAN). The country must use them, and the length for that country and the
+// check digits must be correct. They may be grouped, in letters of either case.
 import isIBAN from 'validator/lib/isIBAN.js';
 import { endsWord, startsWord } from '../../boundary.ts';
 import type { Detector } from '../../detector.ts';
@@ -13,7 +13,7 @@ const lengthMin = 15;
 const lengthMax = 34;
 const headLength = 4;
 
-// From the standard's register and from public help pages.
+// Example numbers from the standard's register and from public help pages.
 const published = new Set(
   (
     'GB29NWBK60161331926819 GB82WEST12345698765432 GB33BUKB20201555555555 DE89370400440532013000 FR1420041010050500013M02606 NL91ABNA0417164300 ES9121000418450200051332 ' +
@@ -27,7 +27,7 @@ export const iban: Detector = {
   anchors: 'digits',
   reach: { before: 8, after: 136 },
   find: (text, at, end, found) => {
-    // `DE 21 7005 …`: then only these two digits belong to the head.
+    // In `DE 21 7005 …`, a blank separates the country from the two check digits.
     const gap = end - at === 2 && isBlank(text.charCodeAt(at - 1)) ? 1 : 0;
     const start = at - 2 - gap;
     if (start < 0 || !isLetter(text.charCodeAt(start)) || !isLetter(text.charCodeAt(start + 1)) || end - at < 2 || !startsWord(text, start))
@@ -39,11 +39,12 @@ export const iban: Detector = {
 
 const isLetter = (code: number): boolean => (code | 32) >= 97 && (code | 32) <= 122;
 
-// For the check, the head is moved behind the rest: two letters are four digits, with the two check digits six.
+// For the check, the first four characters are moved to the end. There they are six digits: each of the two letters
+// becomes two digits, and the two check digits follow.
 const headShift = 1_000_000 % 97;
 
 /**
- * Returns where the number ends that begins at `start` and whose check digits are at `check`. Null: there is no number.
+ * Returns the end of the number that begins at `start` and whose check digits are at `check`. Null: there is no number.
  */
 function ibanEnd(text: string, start: number, check: number): number | null {
   const head = [start, start + 1, check, check + 1].reduce((rest, place) => remainderAfter(rest, text.charCodeAt(place)), 0);
@@ -55,7 +56,8 @@ function ibanEnd(text: string, start: number, check: number): number | null {
     if (!isAlphanumeric(code)) return null;
     rest = remainderAfter(rest, code);
     at += 1;
-    // The check digits match for one length in a hundred, so the form is rarely checked.
+    // By chance, the check digits match for one length in a hundred. So the form, which is checked after them, is
+    // rarely checked.
     if (length >= lengthMin && (rest * headShift + head) % 97 === 1 && endsWord(text, at)) {
       const compact = compactOf(text.slice(start, at));
       if (hasForm(compact)) return published.has(compact) ? null : at;
@@ -66,7 +68,7 @@ function ibanEnd(text: string, start: number, check: number): number | null {
 
 const isAlphanumeric = (code: number): boolean => isDigit(code) || isLetter(code);
 
-/** One or two blanks, a hyphen, a dot, or a blank as in a URL. */
+/** Returns the length of a separator: one or two blanks, a hyphen, a dot, or a blank that is escaped as in a URL. */
 function separatorLength(text: string, at: number): number {
   const code = text.charCodeAt(at);
   if (code === 45 || code === 46 || code === 43) return 1;
@@ -80,5 +82,5 @@ const compactOf = (written: string): string =>
     .replaceAll(/[^A-Za-z0-9]/g, '')
     .toUpperCase();
 
-/** The remainder of the digits so far with this character appended. Letters are 10 to 35. */
+/** Returns the remainder by 97 of the digits so far with this character appended. Letters count as 10 to 35. */
 const remainderAfter = (rest: number, code: number): number => (isDigit(code) ? rest * 10 + code - 48 : rest * 100 + (code | 32) - 87) % 97;

@@ -1,5 +1,5 @@
-// Finds numbers that states assign to people: alone if their form is nearly unique, otherwise next to a word for them.
-// Check digits are verified if the number has some.
+// Finds numbers that states assign to people. A number with a nearly unique form is found anywhere. Any other number is
+// found only next to a word for it. Check digits are verified if the number has some.
 import { isWordCode, startsWord } from '../../boundary.ts';
 import type { Detector } from '../../detector.ts';
 import { labelBefore } from '../context/context.ts';
@@ -16,7 +16,7 @@ const masks: readonly Mask[] = [...europe, ...americas, ...asiaPacific, ...docum
 ]);
 
 // Longer masks come first: `######-####` before a mask that equals its beginning. Masks are indexed by the length of
-// the first run of digits, and by the characters before and after it, so that few are tried.
+// their first run of digits, and by the characters before and after that run, so that few masks are tried.
 const runMax = 18;
 const sorts = [' ', '-', '.', '/', '@', '(', '#', '%', '&', '+'] as const;
 const byRun: readonly ReadonlyMap<string, ReadonlyMap<string, readonly Mask[]>>[] = Array.from({ length: runMax + 1 }, (_, run) => {
@@ -51,15 +51,15 @@ export const nationalId: Detector = {
   },
 };
 
-// A date, most often of birth, which often occurs near such numbers.
+// A date, most often a date of birth. Dates often occur near such numbers.
 const isDate = /^(?:(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])|(?:0[1-9]|[12]\d|3[01])(?:0[1-9]|1[0-2])(?:19|20)\d\d)$/;
 
-// The maximum length of a word and its connection to the number.
+// The maximum length of the word before the number, together with the text between them.
 const calledReach = 24;
 
 type Around = 'person' | 'order' | 'none';
 
-/** `isAlone`: it needs no word next to it. */
+/** Returns whether a number in this context is a national id. `isAlone`: it needs no word next to it. */
 const isOne = (context: Around, isAlone: boolean): boolean => context === 'person' || (isAlone && context === 'none');
 
 function contextOf(text: string, start: number): Around {
@@ -73,7 +73,7 @@ const joints = /[^A-Za-z0-9]/;
 
 const mayStart = (text: string, start: number): boolean => startsWord(text, start) && !isInsideName(text, start);
 
-/** `12.` and `item-` before it mean that it is part of a longer name. `Nr.` does not. */
+/** Returns whether the number is part of a longer name: after `12.` or `item-`, but not after `Nr.`. */
 const isInsideName = (text: string, start: number): boolean =>
   start > 1 &&
   (text[start - 1] === '.'

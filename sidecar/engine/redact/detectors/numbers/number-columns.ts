@@ -1,5 +1,5 @@
-// Finds telephone numbers and national ids in columns with such a header. The value must be what it would be next to
-// that word.
+// Finds telephone numbers and national ids in table columns whose heading names them. A value is found if the detector
+// would also find it directly after the heading.
 import type { Detector } from '../../detector.ts';
 import { labelBefore } from '../context/context.ts';
 import type { Context } from '../context/context-words.ts';
@@ -10,7 +10,7 @@ import { phone } from './phone.ts';
 
 const words = (text: string): readonly string[] => text.split(' ');
 
-/** One word of every heading is enough as an anchor. The whole heading is read before a column is followed. */
+/** One word of a heading is enough as an anchor, because the whole heading is read before a column is followed. */
 export const phoneColumn = columnOf(
   phone,
   'phone',
@@ -48,7 +48,7 @@ function columnOf(detector: Detector, context: Context, anchors: readonly string
 
 const cellLengthMax = 40;
 
-/** Returns whether a cell consists only of such a number. */
+/** Returns whether a cell consists only of a number that the detector finds. */
 function isWhole(detector: Detector, heading: string, value: string): boolean {
   if (value.length > cellLengthMax) return false;
   const before = `${heading}: `;

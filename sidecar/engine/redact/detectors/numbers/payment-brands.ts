@@ -1,13 +1,13 @@
-// Determines which numbers belong to a brand of payment cards, and which of those are published for tests.
+// Determines which numbers belong to a brand of payment cards, and which card numbers are published for tests.
 
 interface Brand {
   readonly prefix: RegExp;
   readonly lengths: readonly number[];
-  /** Lengths that are equally frequent for other numbers: a word for cards must precede them. */
+  /** Lengths that are equally frequent for other numbers. A word for cards must precede a number of such a length. */
   readonly withWord?: readonly number[];
 }
 
-// Ranges as in ISO/IEC 7812 issuer identification and the brands' own guides for merchants.
+// The ranges are from ISO/IEC 7812 issuer identification and from the brands' own guides for merchants.
 const brands: readonly Brand[] = [
   { prefix: /^4/, lengths: [16], withWord: [13, 18, 19] }, // Visa, and Electron
   { prefix: /^5[1-5]/, lengths: [16] }, // Mastercard
@@ -30,7 +30,7 @@ const brands: readonly Brand[] = [
   { prefix: /^(?:1946|5019|4571)/, lengths: [16] }, // Dankort
 ];
 
-// Published for tests, so they are not used to pay: Stripe, Adyen, Braintree, PayPal.
+// Numbers that Stripe, Adyen, Braintree and PayPal publish for tests. They are not used to pay.
 const published = new Set(
   (
     '4242424242424242 4000056655665556 5555555555554444 2223003122003222 5200828282828210 5105105105105100 378282246310005 371449635398431 6011111111111117 ' +
@@ -44,7 +44,10 @@ const published = new Set(
 /** Returns whether the number is a published test number. */
 export const isPublished = (digits: string): boolean => published.has(digits);
 
-/** Returns whether a word for cards must precede a number of this brand and length. Null: it has no brand. */
+/**
+ * Returns whether a word for cards must precede a number of this brand and length. Null: the number belongs to no
+ * brand.
+ */
 export function wordNeeded(digits: string): boolean | null {
   let needed: boolean | null = null;
   for (const { prefix, lengths, withWord } of brands) {

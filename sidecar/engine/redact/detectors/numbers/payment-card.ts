@@ -1,5 +1,5 @@
-// Finds numbers of payment cards: of a brand, with that brand's length and a correct check digit. Published test
-// numbers of processors are excluded, and so are numbers labelled as orders or counters.
+// Finds numbers of payment cards: they must have the prefix and a length of a brand, and a correct check digit.
+// Published test numbers of processors are excluded, and so are numbers labelled as orders or counters.
 import { isWordCode, startsWord } from '../../boundary.ts';
 import type { Detector } from '../../detector.ts';
 import { hasLabelBefore, labelBefore } from '../context/context.ts';
@@ -15,7 +15,7 @@ const lengthMax = 19;
 // The maximum distance to the heading of a column or a record.
 const headingReach = 256;
 
-// The possible groupings of the digits.
+// The groupings in which cards are written.
 const groupings = new Set(
   '4-4-4-4 4-4-4-1 4-4-4-2 4-4-4-3 4-4-4-5 4-4-4-6 4-4-4-7 4-4-4-4-1 4-4-4-4-2 4-4-4-4-3 4-6-4 4-6-5 4-5-6 6-10 6-12 6-13 8-8 8-8-3 4-12 5-5-5'.split(
     ' ',
@@ -46,7 +46,10 @@ export const paymentCard: Detector = {
   },
 };
 
-/** The number must not follow a letter or a point, or be inside a name that is joined by hyphens. */
+/**
+ * Returns whether a card number may begin at `at`: not after a letter or a point, and not inside a name that is joined
+ * by hyphens.
+ */
 function mayStart(text: string, at: number): boolean {
   const before = text.charAt(at - 1);
   if (before === ',' && text[at - 2] === '0' && !isDigit(text.charCodeAt(at - 3))) return false;
@@ -59,7 +62,7 @@ function endsNumber(text: string, end: number): boolean {
   return !isWordCode(next) && next !== 95 && !(next === 46 && isDigit(text.charCodeAt(end + 1)));
 }
 
-/** Returns whether this is the second or a later group of a row. */
+/** Returns whether the digits are the second or a later group of a row. */
 const continues = (text: string, at: number, end: number): boolean =>
   text[at - 1] === text[end] &&
   text[at - 1] !== ',' &&
@@ -67,7 +70,7 @@ const continues = (text: string, at: number, end: number): boolean =>
   isDigit(text.charCodeAt(at - 2)) &&
   isDigit(text.charCodeAt(at - 5));
 
-/** Returns whether people group cards in this form, and the row of groups does not continue. */
+/** Returns whether people write cards in these groups, and no further group follows. */
 function isShape(groups: readonly Group[], separator: string, count: number): boolean {
   const next = groups[count];
   if (count === 1) return next === undefined || separator === '+' || separator.trim() !== separator;
@@ -82,7 +85,10 @@ function isShape(groups: readonly Group[], separator: string, count: number): bo
   );
 }
 
-/** Bytes in hexadecimal, written in groups of four; some have letters. */
+/**
+ * Returns whether the groups belong to a hex dump: bytes in groups of four hex digits, of which the group before or after has
+ * letters.
+ */
 const isDump = (text: string, start: number, stop: number): boolean =>
   dumpBehind.test(text.slice(stop, stop + 6)) || dumpBefore.test(text.slice(Math.max(0, start - 10), start));
 const dumpBehind = /^ (?=[a-f]{0,3}\d)(?=\d{0,3}[a-f])[\da-f]{4}(?:[^\da-z]|$)/;
@@ -90,7 +96,7 @@ const dumpBefore = /(?:^|[^\da-z])(?=[a-f]{0,3}\d)(?=\d{0,3}[a-f])[\da-f]{4} $|\
 
 const standsInPath = (text: string, at: number): boolean => text[at - 1] === '/' || text[at - 1] === '#';
 
-/** A word in the head of a table applies only to its own column. */
+/** Returns whether the label applies to the number. A word in the heading of a table applies only to its own column. */
 function isSaidOf(text: string, { context, end }: Label<Context>, at: number): boolean {
   const between = text.slice(end, at);
   if (!/\n[^\n]*[A-Za-z0-9]/.test(between)) return true;
@@ -99,7 +105,10 @@ function isSaidOf(text: string, { context, end }: Label<Context>, at: number): b
   return false;
 }
 
-/** Numbers of orders are not written in the groups of a card. */
+/**
+ * Returns whether the words before the number permit a card. A word for orders or counters excludes only a number
+ * without groups, because numbers of orders are not written in the groups of a card.
+ */
 function isLabelled(text: string, at: number, isGrouped: boolean, needsWord: boolean): boolean {
   const label = labelBefore(text, at);
   if (label?.context === 'card' || label?.context === 'person') return true;

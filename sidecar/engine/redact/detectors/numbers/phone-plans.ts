@@ -1,5 +1,5 @@
-// Provides the numbering plans of all countries, from Google's libphonenumber. They are read from its metadata and kept
-// as patterns, because checking one number with the library takes as long as reading a page of text.
+// Provides the numbering plans of all countries, from the metadata of Google's libphonenumber. They are kept as
+// patterns, because checking one number with the library takes as long as reading a page of text.
 import metadata from 'libphonenumber-js/max/metadata';
 import { LRUCache } from 'lru-cache';
 
@@ -15,7 +15,7 @@ interface Plan {
   readonly formats: readonly Format[];
 }
 
-// The positions of the values in the library's compact form.
+// The positions of the values in the library's compact metadata.
 const at = { pattern: 2, formats: 4, trunk: 5, types: 11 } as const;
 
 const asText = (value: unknown): string => (typeof value === 'string' ? value : '');
@@ -23,7 +23,7 @@ const asList = (value: unknown): readonly unknown[] => (Array.isArray(value) ? v
 
 function planFrom(country: unknown): Plan {
   const fields = asList(country);
-  // For each type of number: fixed, mobile, free of charge …
+  // One pattern for each type of number: fixed, mobile, free of charge …
   const types = asList(fields[at.types]).flatMap((type) => asText(asList(type)[0]) || []);
   const patterns = types.length > 0 ? types : [asText(fields[at.pattern])];
   return {
@@ -39,13 +39,13 @@ function formatFrom(format: unknown): Format {
   return { pattern: new RegExp(`^(?:${asText(pattern)})$`), leading: typeof last === 'string' ? new RegExp(`^(?:${last})`) : null };
 }
 
-/** Built when the first number is examined. */
+/** The plans by calling code. They are built when the first number is examined. */
 let made: ReadonlyMap<string, readonly Plan[]> | null = null;
 
 function plans(): ReadonlyMap<string, readonly Plan[]> {
   if (made !== null) return made;
   const byCode = new Map<string, readonly Plan[]>();
-  // The country with most numbers of the calling code comes first.
+  // The library lists the country with most numbers of a calling code first.
   for (const [code, countries] of Object.entries(metadata.country_calling_codes))
     byCode.set(
       code,
@@ -56,7 +56,7 @@ function plans(): ReadonlyMap<string, readonly Plan[]> {
   return byCode;
 }
 
-/** Returns whether digits that begin with a country's calling code are one of its numbers. */
+/** Returns whether the digits are a valid number that begins with a country's calling code. */
 export function isInternational(digits: string): boolean {
   for (let length = 1; length <= 3; length++) {
     const found = plans().get(digits.slice(0, length));
@@ -71,7 +71,7 @@ export const isNorthAmerican = (digits: string): boolean =>
     .get('1')
     ?.some(({ valid }) => valid.test(digits)) === true;
 
-// Countries whose numbers are written with a leading 0 and in groups that few other numbers have.
+// The calling codes of countries whose numbers are written with a leading 0 and in groups that few other numbers have.
 const trunkCodes = [
   '44',
   '49',
@@ -101,11 +101,11 @@ const trunkCodes = [
   '40',
   '359',
 ];
-// Looking up a shape takes some 30 µs. Payloads contain few shapes. A caller that sends thousands slows down only its
-// own calls.
+// The formats for each shape. Looking up a shape takes some 30 µs, but payloads contain few shapes. A caller that sends
+// thousands of shapes slows down only its own calls.
 const formatsByShape = new LRUCache<string, readonly (readonly [Plan, Format])[]>({ max: 500 });
 
-/** Returns whether digits with a leading 0 are in the groups in which some country writes that number. */
+/** Returns whether some country writes these digits, which begin with 0, in these groups. */
 export function isWrittenAsAtHome(digits: string, shape: readonly number[]): boolean {
   const national = digits.slice(1);
   return formatsOf([(shape[0] ?? 0) - 1, ...shape.slice(1)]).some(

@@ -1,8 +1,12 @@
-// Reads how a telephone number is written: its lead, its groups of digits, and where each of them ends.
+// Reads how a telephone number is written: the characters before the first digit, the groups of digits, and where each
+// group ends.
 import { startsWord } from '../../boundary.ts';
 import { digitsEnd, escapeLength, isBlank, isHyphen } from './digits.ts';
 
-/** A number as it is written. `ends`: after each group of digits, where the number could end. */
+/**
+ * A number as it is written. `groups`: the number of digits of each group, and the position where the group ends. The
+ * number could end there.
+ */
 export interface WrittenNumber {
   readonly start: number;
   readonly digits: string;
@@ -11,11 +15,14 @@ export interface WrittenNumber {
   readonly lead: 'plus' | 'zeros' | 'bracket' | 'none';
 }
 
-// E.164: at most 15 digits, and a trunk prefix or two zeros that are not counted.
+// E.164 permits 15 digits. It does not count a trunk prefix or two zeros.
 export const digitsMax = 18;
 const groupsMax = 8;
 
-/** Returns whether more may follow the group of digits that ends at `end`. Most numbers are one short group. */
+/**
+ * Returns whether more may follow the group of digits that ends at `end`. Most numbers in a text are one short group,
+ * and nothing follows.
+ */
 export const mayContinue = (text: string, end: number): boolean => separatorEnd(text, end, true) > end;
 
 /** Returns the number whose first group of digits is from `at` to `end`. */
@@ -25,7 +32,7 @@ export function readNumber(text: string, at: number, end: number): WrittenNumber
   let digits = text.slice(at, end);
   let last = end;
   while (groups.length < groupsMax) {
-    // A bracket encloses an area code, so it does not follow another bracket.
+    // Brackets enclose an area code, so a number has only one pair of brackets.
     const from = separatorEnd(text, last, lead !== 'bracket' && groups.length < 3);
     const stop = from === last ? from : digitsEnd(text, from);
     if (stop === from || digits.length + stop - from > digitsMax) break;
@@ -36,7 +43,10 @@ export function readNumber(text: string, at: number, end: number): WrittenNumber
   return { start, digits, groups, lead };
 }
 
-/** Up to three of blanks, hyphens, dots, brackets and slashes, plain, percent-encoded or as entities. */
+/**
+ * Returns the end of a separator: up to three blanks, hyphens, dots, brackets and slashes, plain, percent-encoded or as
+ * entities.
+ */
 function separatorEnd(text: string, at: number, mayOpen: boolean): number {
   let end = at;
   for (let count = 0; count < 3; count++) {
@@ -60,5 +70,5 @@ function leadOf(text: string, at: number): Pick<WrittenNumber, 'start' | 'lead'>
   return { start: at - bracket, lead: bracket === 1 ? 'bracket' : 'none' };
 }
 
-/** `1+415…` is a sum, and `name+1…` an address. */
+/** Returns whether the `+` belongs to the text before it: `1+415…` is a sum, and `name+1…` an address. */
 const isJoined = (text: string, plus: number): boolean => !startsWord(text, plus) || text[plus - 1] === '+';

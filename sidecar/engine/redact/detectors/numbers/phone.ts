@@ -1,5 +1,6 @@
-// Finds telephone numbers: international ones alone, national ones next to a word for them or in a form that no other
-// number has. Timestamps, versions and numbers of orders are excluded, and numbers with 555, which are not in use.
+// Finds telephone numbers. An international number is found anywhere. A national number is found next to a word for it,
+// or in a form that no other number has. Timestamps, versions and numbers of orders are excluded. Numbers with 555 are
+// excluded too, because they are not in use.
 import { isWordCode, startsWord } from '../../boundary.ts';
 import type { Detector } from '../../detector.ts';
 import { labelBefore } from '../context/context.ts';
@@ -21,9 +22,9 @@ export const phone: Detector = {
   },
 };
 
-// The end of a line in a list of changes: `1.9.2 / 08.11.2020`.
+// A date at the end, as in a list of changes: `1.9.2 / 08.11.2020`.
 const date = /(?:^|[ /])(?:0?[1-9]|[12]\d|3[01])([./])(?:0?[1-9]|1[0-2])\1(?:19|20)\d\d$/;
-// `<Buffer 28 13 de 02 00 …>`, or a byte in hex next to it.
+// The digits are bytes of a dump: inside `<Buffer 28 13 de 02 00 …>`, or next to a byte in hex.
 const dumpBefore = /<Buffer [ 0-9a-f]{0,48}$|(?:^|[ \t])(?:[a-f]\d|\d[a-f]) $/i;
 const dumpAfter = /^ (?:[a-f]\d|\d[a-f])(?![0-9a-z])/i;
 // Limits of integers in programs.
@@ -44,7 +45,7 @@ function isOther(text: string, start: number, end: number): boolean {
 
 const digitsMin = 7;
 
-/** It must not be inside a word, after a point, or within another number. */
+/** Returns whether a number may begin at `at`: not inside a word, after a point, or within another number. */
 function mayStart(text: string, at: number): boolean {
   const before = text.charAt(at - 1);
   if (before === '+') return true;
@@ -56,7 +57,7 @@ function mayStart(text: string, at: number): boolean {
   );
 }
 
-/** An IP address, or a version. */
+/** Returns whether the digits are an IP address or a version. */
 function isQuad(text: string, at: number): boolean {
   quad.lastIndex = at;
   return quad.test(text);
@@ -64,10 +65,13 @@ function isQuad(text: string, at: number): boolean {
 
 const quad = /(?!1\.\d{3}\.\d{3}\.\d{4})\d{1,5}(?:\.\d{1,5}){3}(?!\.?\d)/y;
 
-/** `, ` or `;` between two numbers. A blank after `12`, and a comma in a number, do not separate numbers. */
+/**
+ * Returns whether the number may be the next one of a list: a comma precedes it, or a blank that does not follow a
+ * digit.
+ */
 const isList = (text: string, at: number): boolean => text[at - 1] === ',' || (text[at - 1] === ' ' && !isDigit(text.charCodeAt(at - 2)));
 
-/** Returns the end of the longest text that is a number of its country. */
+/** Returns the end of the longest part that is a valid international number. Null: no part is valid. */
 function internationalEnd(text: string, { digits, groups, lead }: WrittenNumber): number | null {
   let count = digits.length;
   for (let group = groups.length - 1; group >= 0; group--) {
@@ -82,7 +86,8 @@ function internationalEnd(text: string, { digits, groups, lead }: WrittenNumber)
 }
 
 /**
- * `+44 (0)20`: the 0 is only for national calls. The same is true of the 1 that Mexico's mobile numbers had until 2019.
+ * Removes the 0 in `+44 (0)20`, which is only for national calls. Also removes the 1 that Mexico's mobile numbers had
+ * until 2019.
  */
 const withoutTrunk = (international: string): string =>
   international.replace(/^521(?=\d{10}$)|^(\d{1,3}?)0(?=\d{6})/, (_, code?: string) => code ?? '52');
@@ -111,10 +116,15 @@ function nationalEnd(text: string, at: number, written: WrittenNumber): number |
 
 const isCounted = (context: string): boolean => context === 'order' || context === 'counter';
 
-/** No other numbers may be between a word and its number, unless they belong to the same list. */
+/**
+ * Returns whether the text between a word and its number contains no other numbers, or only numbers of the same list.
+ */
 const isListOfNumbers = (between: string): boolean => !/\d/.test(between) || /^[\d\s()+\-./,;|&"'[\]]*$/.test(between);
 
-/** Next to a word for it: any number that can be dialled and is not a date. */
+/**
+ * Returns whether digits next to a word for telephone numbers can be one: any number that can be dialled and is not a
+ * date.
+ */
 function isPlausible(digits: string, shape: readonly number[]): boolean {
   const most = digits.startsWith('0') ? 12 : /^[178]/.test(digits) ? 11 : 10;
   if (digits.length < 7) return false;
@@ -125,10 +135,10 @@ function isPlausible(digits: string, shape: readonly number[]): boolean {
   return !(isMoment.test(digits) && shape[0] === 4) && !(shape.length === 4 && shape.every((length) => length <= 3) && digits.length < 9);
 }
 
-// A date, or seconds since 1970: in no country do numbers of ten digits begin with 1.
+// A date, or seconds since 1970. No country has numbers of ten digits that begin with 1.
 const isMoment = /^(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])|^1[4-9]\d{8}$/;
 
-/** `(21) 96610-0688`: an area code without a 0, and then nine digits. */
+/** Brazil: `(21) 96610-0688`: an area code without a 0, and then nine digits. */
 const isBrazilian = (digits: string, shape: readonly number[]): boolean =>
   digits.length === 11 && shape.length > 1 && shape[0] === 2 && isInternational(`55${digits}`);
 
@@ -136,7 +146,7 @@ const isBrazilian = (digits: string, shape: readonly number[]): boolean =>
 const isNordic = (digits: string, shape: readonly number[]): boolean =>
   shape.join('-') === '2-2-2-2' && ['47', '45'].some((code) => isInternational(code + digits));
 
-/** `8 (916) 478-57-88`: 8 is dialled first in Russia and Kazakhstan. */
+/** `8 (916) 478-57-88`: in Russia and Kazakhstan, 8 is dialled first. */
 const isRussian = (digits: string, shape: readonly number[]): boolean =>
   /^[78]/.test(digits) && shape.join('-') === '1-3-3-2-2' && isInternational(`7${digits.slice(1)}`);
 
@@ -153,13 +163,19 @@ function isDistinctive(text: string, at: number, { lead }: WrittenNumber, digits
   return (shape[0] ?? 0) > 1 && !isCounting(digits, shape) && isWrittenAsAtHome(digits, shape);
 }
 
-/** `03 18 24 31 42` is a list of drawn or counted numbers, and `017-2024-0042` contains a year. */
+/**
+ * Returns whether the digits are no telephone number: `03 18 24 31 42` is a list of drawn or counted numbers, and
+ * `017-2024-0042` contains a year.
+ */
 const isCounting = (digits: string, shape: readonly number[]): boolean =>
   shape.length > 3
     ? shape.every((_, pair) => pair === 0 || digits.slice(pair * 2 - 2, pair * 2) <= digits.slice(pair * 2, pair * 2 + 2))
     : /^\d{3}(?:19\d\d|20[0-3]\d)\d{4}$/.test(digits);
 
-/** `(415) 762-2671`, `415-762-2671`, `415.762.2671`, `415 762 2671`, `1-415-762-2671`. */
+/**
+ * Returns whether the number is written as in North America: `(415) 762-2671`, `415-762-2671`, `415.762.2671`, `415 762
+ * 2671`, `1-415-762-2671`.
+ */
 function isAmericanForm(text: string, at: number, lead: WrittenNumber['lead'], shape: readonly number[], digits: string): boolean {
   const written = shape.join('-');
   if (written !== '3-3-4' && !(written === '1-3-3-4' && digits.startsWith('1'))) return false;
@@ -175,5 +191,8 @@ function endsNumber(text: string, end: number): boolean {
   return !((next === 45 || next === 46 || next === 47) && isDigit(text.charCodeAt(end + 1)));
 }
 
-/** Exchange 555 of North America, reserved for fiction and directories; and the most frequent number in documents. */
+/**
+ * Returns whether the number is not real. Exchange 555 of North America is reserved for fiction and directories.
+ * `5551234567` is the most frequent number in documents.
+ */
 const isFictional = (digits: string): boolean => /^(?:1?\d{3})?555\d{4}$|^1?5551234567$/.test(digits);

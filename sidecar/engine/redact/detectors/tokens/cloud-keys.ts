@@ -1,11 +1,11 @@
-// Finds keys of clouds, which give access to an account, a project or a storage. The forms are those that the providers
-// document or issue.
+// Finds keys of cloud providers. Such a key gives access to an account, a project or a storage. The forms are those
+// that the providers document or issue.
 import type { Detector } from '../../detector.ts';
 import { hasDigit, isMixed, isNoPlaceholder } from './drawn.ts';
 import { type Behind, type MarkedForm, markedDetector } from './marked.ts';
 import { type Form, tokenDetector } from './token.ts';
 
-/** 40 characters of base64, plain or as in a URL. */
+/** 40 characters of base64: plain, percent-encoded, or with escaped slashes. */
 export const awsSecret = /(?:[A-Za-z0-9+/]|%2[BbFf]|\\\/){40}/;
 const awsId = /[A-Z0-9]{16}/;
 const uuid = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/;
@@ -42,7 +42,7 @@ const shortForms: readonly Form[] = [
   ['JDC_', /[A-Z0-9]{28,32}/, { isReal: hasDigit }],
   // Scaleway: its secrets have the form of any UUID, so only a secret next to an id is recognised.
   ['SCW', /[A-Z0-9]{17}/, { isReal: hasDigit, partner: [uuid] }],
-  // Next to `ak`: clouds in China call a pair of keys so.
+  // Clouds in China call a pair of keys `ak` and `sk`. These are the forms of `sk`.
   ...['sk=', 'sk = ', 'sk: '].map((name): Form => [name, /\\?["']?([A-Za-z0-9]{40,48})/, { isReal: isMixed }]),
   // Exoscale.
   ['EXO', /[0-9a-f]{24}/, { partner: [/[\w-]{43}/, isMixed] }],
@@ -75,7 +75,7 @@ const azureForms: readonly MarkedForm[] = [
   [behind(/[A-Za-z0-9]/, 52), 'JQQJ99', /[A-Za-z0-9]{20,32}(?:==)?/],
 ];
 
-// Credentials that are valid for some hours and contain their permissions.
+// Credentials that are valid only for some hours, and contain their permissions.
 const longForms: readonly Form[] = [
   ['IQoJb3JpZ2lu', /[A-Za-z0-9+/%]{100,1900}={0,2}/],
   ['FwoGZXIvYXdz', /[A-Za-z0-9+/%]{100,1900}={0,2}/],

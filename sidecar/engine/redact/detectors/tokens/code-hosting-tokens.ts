@@ -3,9 +3,10 @@ import type { Detector } from '../../detector.ts';
 import { type MarkedForm, markedDetector } from './marked.ts';
 import { type Form, tokenDetector } from './token.ts';
 
-// The checksum at the end of GitHub's tokens is not checked: a token with a typing error still is most of a secret.
+// The checksum at the end of GitHub's tokens is not checked: a token with a typing error still reveals most of a
+// secret.
 const github = /[A-Za-z0-9]{36,255}/;
-/** Tokens of GitLab's newer routing have two more parts. */
+/** Newer tokens of GitLab have two more parts, for its routing. */
 const gitlab = /[\w-]{20,300}(?:\.[0-9a-z]{2}\.[0-9a-z]{7,12})?/;
 const gitlabPrefixes = ['pat', 'dt', 'rt', 'rtr', 'cbt', 'ptt', 'ft', 'imt', 'agent', 'oas', 'soat', 'ffct', 'wt'];
 
@@ -30,7 +31,7 @@ const forms: readonly Form[] = [
   ['CCIPRJ_', /[A-Za-z0-9]{20,24}_[0-9a-f]{40}/],
 ];
 
-// With the mark in the middle.
+// Tokens of Azure DevOps have their mark in the middle.
 const azureDevOps: readonly MarkedForm[] = [[{ of: /[A-Za-z0-9]/, min: 76, max: 76 }, 'AZDO', /[A-Za-z0-9]{4}/]];
 
 export const codeHostingTokens: readonly Detector[] = [

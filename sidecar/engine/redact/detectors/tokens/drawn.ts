@@ -1,21 +1,27 @@
-// Tests whether a machine generated letters and digits, or they are words and names that a person wrote.
+// Tests whether a machine generated letters and digits. Otherwise they are words and names that a person wrote.
 import { isPlaceholder } from '../placeholders.ts';
 
-/** Neither a placeholder nor a name in code: `sk_live_KeyFromEnvironment`, `glpat-your-token-goes-here`. */
+/**
+ * Returns whether a machine generated the value. Placeholders and names in code are not generated:
+ * `sk_live_KeyFromEnvironment`, `glpat-your-token-goes-here`.
+ */
 export const isDrawn = (value: string): boolean => (hasDigitAndLetter(value) || changesCase(value)) && !isPlaceholder(value);
 
-/** The same test for values of capitals and digits only, or digits only, where a word can be a key too. */
+/**
+ * Returns whether the value is no placeholder. Used for values of capitals and digits only, or digits only, which can
+ * be a key even if they look like a word.
+ */
 export const isNoPlaceholder = (value: string): boolean => !isPlaceholder(value);
 
-/** Capitals, small letters and digits: names of tests or styles do not have all three. */
+/** Returns whether the value has capitals, small letters and digits. Names of tests or styles do not have all three. */
 export const isMixed = (value: string): boolean => isDrawn(value) && /[A-Z]/.test(value) && /[a-z]/.test(value) && /\d/.test(value);
 
 export const hasDigit = (value: string): boolean => /\d/.test(value) && isDrawn(value);
 
 const hasDigitAndLetter = (value: string): boolean => /\d/.test(value) && /[A-Za-z]/.test(value);
 
-// In generated letters, every second one differs in case from the previous one. In camel-case names, two letters of
-// each word do.
+// The minimum share of letters whose case differs from that of the letter before. In generated letters it is about a
+// half. In camel-case names, only two letters of each word differ.
 const changesMin = 1 / 3;
 
 function changesCase(value: string): boolean {

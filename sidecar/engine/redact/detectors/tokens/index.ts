@@ -1,5 +1,5 @@
-// Lists the detectors of secrets with a form of their own, and of those that only the issuer's name next to them
-// identifies.
+// Lists the detectors of secrets: of those with a form of their own, and of those that only the issuer's name next to
+// them identifies.
 import type { Detector } from '../../detector.ts';
 import { cloudKeys } from './cloud-keys.ts';
 import { codeHostingTokens } from './code-hosting-tokens.ts';

@@ -1,4 +1,4 @@
-// Lists issuers whose secrets have the form of any generated value, and the characters of such a value.
+// Lists issuers whose secrets have the form of any generated value, and the characters of their secrets.
 import { awsSecret } from './cloud-keys.ts';
 import { isDrawn, isMixed } from './drawn.ts';
 
@@ -6,7 +6,7 @@ export interface Issuer {
   readonly names: readonly string[];
   readonly value: RegExp;
   readonly isReal?: (value: string) => boolean;
-  /** The name itself says that a key follows; no other word is needed. */
+  /** True: the name itself says that a key follows, so no other word is needed. */
   readonly namesKey?: true;
 }
 

@@ -13,7 +13,7 @@ export interface Behind {
   readonly max: number;
 }
 
-/** `isReal`: returns whether the whole text is a real secret. Absent: it must look generated. */
+/** `isReal`: returns whether the whole text is a real secret. If it is absent, the text must look generated. */
 export type MarkedForm = readonly [behind: Behind, mark: string, rest: RegExp, isReal?: (whole: string) => boolean];
 
 interface CompiledForm extends Omit<Behind, 'of'> {
@@ -32,7 +32,7 @@ const compile = ([{ of, min, max }, mark, rest, isReal = isDrawn]: MarkedForm): 
   isReal,
 });
 
-/** `after`: the maximum length of a mark with the text after it. */
+/** `after`: the maximum length of a mark and the text after it, together. */
 export function markedDetector(kind: string, after: number, forms: readonly MarkedForm[]): Detector {
   const byMark = new Map(forms.map((form) => [form[1].toLowerCase(), compile(form)]));
   return {
@@ -53,8 +53,8 @@ export function markedDetector(kind: string, after: number, forms: readonly Mark
 }
 
 /**
- * Returns where a secret begins whose mark is at `at`, or -1 if the text before the mark does not have the right
- * length.
+ * Returns the start of the secret whose mark is at `at`. Returns -1 if the text before the mark does not have the right
+ * form.
  */
 function startBehind({ letters, min, max }: CompiledForm, text: string, at: number): number {
   for (let length = lengthBefore(text, at, letters, max); length >= min; length--) {

@@ -11,7 +11,7 @@ const uuid = '[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}';
 const hexDigits = '0123456789abcdef'.split('');
 
 const forms: readonly Form[] = [
-  // Slack: bots, users, sessions, refresh; app-level. The cookie of a session is percent-encoded.
+  // Slack: tokens of bots, users, sessions, refreshes and apps. The cookie of a session is percent-encoded.
   ...['xoxb-', 'xoxp-', 'xoxa-', 'xoxr-', 'xoxs-', 'xoxc-', 'xoxo-'].map(
     (prefix): Form => [prefix, /(?:\d{1,2}-)?[A-Za-z0-9]{8,64}-[A-Za-z0-9-]{8,200}/],
   ),
@@ -59,20 +59,21 @@ const forms: readonly Form[] = [
   ['KEY0', /[0-9A-F]{31,40}_[A-Za-z0-9]{20,26}/],
 ];
 
-// These begin like very frequent words. They are a separate detector, so that a stream holds back only the length of
-// these forms.
+// Many frequent words begin like these forms. They are a separate detector with a shorter maximum length, so a stream
+// holds back less text after such a word.
 const shortForms: readonly Form[] = [
   // Telegram, in URLs; DingTalk.
   ['bot', /(\d{8,10}(?::|%3A)AA[\w-]{32,34})/],
   ...hexDigits.map((first): Form => [`SEC${first}`, /[0-9a-f]{63}/]),
-  // Twilio: API keys with their secret. For an account, only the token next to it.
+  // Twilio: API keys with their secret. For an account id, only the token next to it is replaced.
   ...hexDigits.map((first): Form => [`SK${first}`, /[0-9a-f]{31}/, { partner: [/[A-Za-z0-9]{32}/, isMixed] }]),
   ...hexDigits.map(
     (first): Form => [`AC${first}`, /[0-9a-f]{31}\W{1,8}(?:(?:TWILIO_AUTH_TOKEN|auth_?[tT]oken|token)\W{1,6})?([0-9a-f]{32})/],
   ),
 ];
 
-// Many forms begin in a run of one letter. This form is a separate detector, so that only it is checked there.
+// This form is a separate detector, because it is longer than the forms above. Thus a stream holds back more text only
+// after this prefix.
 const twitterForms: readonly Form[] = [['AAAAAAAAAAAAAAAAAAAAA', /[A-Za-z0-9]{4,40}(?:%[0-9A-F]{2}[A-Za-z0-9]{4,90}){1,6}/]];
 
 const isUserNumber = (token: string): boolean => /^[MNO][DTjz][A-Za-z0-9]{21,26}\./.test(token) && isMixed(token);

@@ -13,7 +13,7 @@ const forms: readonly Form[] = [
   ['sk-', new RegExp(`lf-${uuid.source}`)],
   ['sk-', /helicone-(?:[a-z]{2,6}-)?[a-z0-9]{7}-[a-z0-9]{7}-[a-z0-9]{7}-[a-z0-9]{7}/],
   // OpenAI's older form, and the many services that use the same form: DeepSeek, Moonshot, DashScope, Stability,
-  // proxies; then forms with parts.
+  // proxies; then forms that consist of several parts.
   ['sk-', /[A-Za-z0-9]{20,200}/],
   ['sk-', /(?:[A-Za-z0-9]{1,12}-){1,4}[A-Za-z0-9_]{20,200}/, { isReal: isMixed }],
   ['sk-', /[\w-]{22,200}/, { isReal: isMixed }],
@@ -50,8 +50,9 @@ const forms: readonly Form[] = [
   ['bb_live_', /[\w-]{24,32}/],
 ];
 
-// These begin with few letters. They are a separate detector, so that a stream holds back only the length of these
-// forms. Dify, Modal, Upstage, Brave, Voyage, Chroma, Mem0, Hugging Face, Fireworks, Replicate, Firecrawl.
+// These forms begin with few letters, which are frequent in text. They are a separate detector with its own maximum
+// length, so a stream holds back less text after these letters. Dify, Modal, Upstage, Brave, Voyage, Chroma, Mem0,
+// Hugging Face, Fireworks, Replicate, Firecrawl.
 const shortForms: readonly Form[] = [
   ['app-', /[A-Za-z0-9]{24}/, { isReal: isMixed }],
   ['ak-', /[A-Za-z0-9]{22}/, { isReal: isMixed }],

@@ -1,6 +1,7 @@
 // Finds secrets whose form alone proves nothing (32 hex digits, a UUID) next to the name of their issuer:
-// `DD_API_KEY=…`, `new ZhipuAI("…")`, `deepgram token: …`. A digest near a vendor's name is not a secret: a word for a
-// key must be between them, or the name must be called with the value or assigned to it.
+// `DD_API_KEY=…`, `new ZhipuAI("…")`, `deepgram token: …`. A digest near a vendor's name is not a secret. Therefore a
+// word for a key must be between the name and the value, or the value must be an argument of the name or be assigned to
+// it.
 import type { Detector, MatchReporter } from '../../detector.ts';
 import { isDrawn } from './drawn.ts';
 import { cloudIssuers, type Issuer, messagingIssuers, modelIssuers, paymentIssuers, serviceIssuers } from './issuers.ts';
@@ -26,9 +27,9 @@ const compile = ({ value, isReal = isDrawn, namesKey }: Issuer): CompiledIssuer 
     ],
   };
 };
-// The maximum distance from a name to the end of its secret.
+// The maximum distance in characters from a name to the end of its secret.
 const after = 192;
-// The maximum number of characters of the same word before a name.
+// A name is ignored if at least this many characters of the same word precede it.
 const before = 24;
 const valueLetters = lettersOf(/[\w+/%-]/);
 const valueLengthMin = 20;
@@ -41,8 +42,8 @@ function issuerDetector(kind: string, issuers: readonly Issuer[]): Detector {
     reach: { before, after },
     find: (text, at, end, found) => {
       const issuer = byName.get(text.slice(at, end).toLowerCase());
-      // If a name is repeated without a gap, only the first one counts. After most names there is no value that is long
-      // enough.
+      // If a name is repeated many times without a gap, only the first ones are examined. `hasRun` is a fast check:
+      // after most names there is no value that is long enough.
       if (issuer === undefined || lengthBefore(text, at, wordLetters, before) === before) return;
       if (hasRun(text, end, Math.min(text.length, end + after), valueLetters, valueLengthMin)) findNear(issuer, text, end, found);
     },

@@ -6,7 +6,7 @@ import { type Form, tokenDetector } from './token.ts';
 
 const uuid = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/;
 const hex40 = /[0-9a-f]{40}/;
-// In an Asana token: a separator, plain or as in a URL.
+// The separator in an Asana token: plain, or encoded as in a URL.
 const asana = String.raw`(?:\/|%2F)`;
 
 const all = (prefixes: readonly string[], rest: RegExp): readonly Form[] => prefixes.map((prefix): Form => [prefix, rest]);
@@ -64,8 +64,8 @@ const forms: readonly Form[] = [
   ['SSWS 00', /([\w-]{40})/],
 ];
 
-// These begin like very frequent words. They are a separate detector, so that a stream holds back only the length of
-// these forms.
+// Many frequent words begin like these forms. They are a separate detector with a shorter maximum length, so a stream
+// holds back less text after such a word.
 const shortForms: readonly Form[] = [['pat', /[A-Za-z0-9]{14}\.[0-9a-f]{64}/]];
 
 const maxMind: readonly MarkedForm[] = [[{ of: /\w/, min: 36, max: 36 }, '_mmk', /(?:)/, isMixed]];

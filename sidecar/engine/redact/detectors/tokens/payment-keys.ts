@@ -1,4 +1,4 @@
-// Finds keys of payment providers. Publishable keys are public and are kept.
+// Finds keys of payment providers. Publishable keys are public and are not redacted.
 import type { Detector } from '../../detector.ts';
 import { isMixed } from './drawn.ts';
 import { type MarkedForm, markedDetector } from './marked.ts';
@@ -6,7 +6,7 @@ import { type Form, tokenDetector } from './token.ts';
 
 const hex32 = '[0-9a-f]{32}';
 
-/** Stripe's objects that a browser may complete with the text after `_secret_`. */
+/** Returns whether a text belongs to a Stripe object that a browser may complete with the part after `_secret_`. */
 const isIntent = (whole: string): boolean => /^(?:pi|seti|src|cs|cuss|accts|bbis|ba)_/.test(whole) && isMixed(whole);
 const intents: readonly MarkedForm[] = [[{ of: /\w/, min: 15, max: 100 }, '_secret_', /[A-Za-z0-9]{15,90}/, isIntent]];
 
@@ -30,7 +30,8 @@ const forms: readonly Form[] = [
   ['rzp_live_', /[A-Za-z0-9]{14}/, { partner: [/[A-Za-z0-9]{24}/, isMixed] }],
   ['rzp_test_', /[A-Za-z0-9]{14}/, { partner: [/[A-Za-z0-9]{24}/, isMixed] }],
   ['cfsk_ma_', new RegExp(`(?:prod|test)_${hex32}_[0-9a-f]{8}`)],
-  // Mollie (30), Chargebee, Lob; GoCardless (40, also with `-` and `_`, as in names of tests).
+  // Mollie (30 characters), Chargebee, Lob; GoCardless (40 characters, also with `-` and `_`, as in names of tests,
+  // which `isMixed` excludes).
   ['live_', /[A-Za-z0-9]{30,64}/],
   ['test_', /[A-Za-z0-9]{30,64}/],
   ...['live_', 'test_', 'sandbox_'].map((prefix): Form => [prefix, /[\w-]{40}/, { isReal: isMixed }]),

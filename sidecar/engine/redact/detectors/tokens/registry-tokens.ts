@@ -25,7 +25,7 @@ const forms: readonly Form[] = [
   ['jsrp_', /[A-Za-z0-9]{30,60}/],
 ];
 
-// A macaroon. Its length grows with its restrictions.
+// A PyPI token is a macaroon. Its length grows with its restrictions.
 const longForms: readonly Form[] = [['pypi-Ag', /[\w-]{50,1000}/]];
 
 export const registryTokens: readonly Detector[] = [

@@ -83,15 +83,15 @@ const longForms: readonly Form[] = [
   ['ops_eyJ', /[A-Za-z0-9_-]{100,1500}={0,2}/],
 ];
 
-// Vault before 1.10, Infisical. They are a separate detector, because many sentences end with these letters, and a
-// stream holds back only the length of these forms.
+// Vault before 1.10, Infisical. Many sentences end with the first letters of these forms. They are a separate detector
+// with its own maximum length, so a stream holds back less text after such a sentence.
 const shortForms: readonly Form[] = [
-  // A name in code has no digits.
+  // The text must contain a digit, because a property name in code, as in `s.name`, has none.
   ['s.', /[A-Za-z0-9]{24}/, { isReal: hasDigit }],
   ['st.', new RegExp(`(?:${uuid.source}|[0-9a-f]{24})\\.[0-9a-f]{32}\\.[0-9a-f]{32}`)],
 ];
 
-// Terraform has its mark in the middle, and the licence of New Relic has it at the end.
+// Terraform's tokens have their mark in the middle. New Relic's licence keys have it at the end.
 const markedForms: readonly MarkedForm[] = [
   [{ of: /[A-Za-z0-9]/, min: 14, max: 14 }, '.atlasv1.', /[\w-]{60,70}/],
   [{ of: /[0-9a-z]/, min: 36, max: 36 }, 'NRAL', /(?:)/],

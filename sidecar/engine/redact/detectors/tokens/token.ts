@@ -1,57 +1,62 @@
 // Finds secrets with a form of their own: a prefix from the issuer, and a generated part of known length and letters.
-// The tables in this folder list the forms; each kind has one.
+// The tables in this folder list the forms, with one table for each kind.
 import { startsWord } from '../../boundary.ts';
 import type { Detector, MatchReporter } from '../../detector.ts';
 import { isDrawn } from './drawn.ts';
 import { type Letters, lengthBefore, lettersWithin } from './letters.ts';
 
 interface FormOptions {
-  /** Returns whether the text after the prefix is a real secret. Absent: it must look generated. */
+  /** Returns whether the text after the prefix is a real secret. If this is absent, the text must look generated. */
   readonly isReal?: (drawn: string) => boolean;
   /**
-   * A second secret that people write soon after the first, and whether it is real. Without the test it must look
-   * generated.
+   * The pattern of a second secret that people write soon after the first, and a function that returns whether it is
+   * real. Without the function, the second secret must look generated.
    */
   readonly partner?: readonly [secret: RegExp, isReal?: (secret: string) => boolean];
 }
 
 /**
- * A secret consists of the prefix, in exactly these letters, and the rest, of bounded length. If `rest` has a group,
- * the group ends the match and only the group is replaced. Without a group, all of it is replaced, with the prefix.
+ * A secret consists of the prefix and the rest. The prefix must have exactly these letters, in the same case. The rest
+ * has a bounded length. If `rest` has a group, the match ends with the group, and only the group is replaced. Without a
+ * group, the whole secret is replaced, with its prefix.
  */
 export type Form = readonly [prefix: string, rest: RegExp, options?: FormOptions];
 
 interface CompiledForm {
   readonly prefix: string;
   readonly rest: RegExp;
-  /** Whether another secret of the form may directly follow. */
+  /** Whether another secret of the same form may follow directly, without a separator. */
   readonly isGluable: boolean;
   readonly isReal: (drawn: string) => boolean;
   readonly partner: { readonly pattern: RegExp; readonly isReal: (secret: string) => boolean } | null;
 }
 
-/** The forms with the same prefix, in any case of the letters. */
+/** The forms whose prefixes are equal or differ only in upper and lower case. */
 interface Group {
   readonly forms: readonly CompiledForm[];
   /** If a long run of these letters precedes the prefix, the prefix is part of that run. */
   readonly run: Letters;
 }
 
-/** A secret is in quotes, after a separator, or after an escaped separator. */
+/** Matches the position before a secret: after a quote or another separator, or after an escaped separator. */
 export const afterBreak = String.raw`(?<=[^A-Za-z0-9+/]|%(?:25)?[0-9A-Fa-f]{2}|\\[nrt]|\\u00[0-9A-Fa-f]{2})`;
 const partnerDistance = 60;
 // Names of other generated values that can look like a second secret: `SCW_ORG=<uuid>`.
 const harmlessPartner = /(?:org(?:anization)?|project|tenant|account|user|trace|request)(?:[_-]?id)?["'`\s:=]{1,6}$/i;
 
-/** A prefix inside such a long run of its own letters is part of something else. Thus a text is not read many times. */
+/**
+ * If at least this many letters of the run precede a prefix, the prefix is part of something else and is skipped.
+ * Without this rule, a long run would be read many times.
+ */
 export const runMax = 24;
 
 export const wholeRest = (rest: RegExp): RegExp => new RegExp(`(?:${rest.source})(?![A-Za-z0-9])`, 'y');
 
-// Many words end with a shorter prefix.
+// Secrets may follow each other directly only if their prefix has at least this length. Many words end with a shorter
+// prefix.
 const gluedPrefixMin = 4;
 
-/** The rest may also end where the next secret of the form begins. */
+/** Returns the pattern of a rest that may also end where the next secret of the form begins. */
 const gluableRest = (prefix: string, rest: RegExp): RegExp =>
   new RegExp(`(?:${rest.source})(?:(?![A-Za-z0-9])|(?=${prefix.replaceAll(/[^\w]/g, '\\$&')}))`, 'y');
 
@@ -69,7 +74,7 @@ const compile = ([prefix, rest, { isReal = isDrawn, partner } = {}]: Form): Comp
         },
 });
 
-/** `after`: the maximum length of the forms, and of the text between partners. */
+/** `after`: the maximum length of a secret of these forms, including the text up to its partner. */
 export function tokenDetector(kind: string, after: number, forms: readonly Form[]): Detector {
   const groups = new Map<string, Group>();
   for (const anchor of new Set(forms.map(([prefix]) => prefix.toLowerCase()))) {

@@ -1,5 +1,5 @@
-// Tollgate's own keys, `gsk_<workspace>_<random>`: see `proto/contract/key.ts`. Groq's keys have the same beginning and
-// no second `_`.
+// Finds Tollgate's own keys, `gsk_<workspace>_<random>`: see `proto/contract/key.ts`. Groq's keys have the same
+// beginning and no second `_`.
 import type { Detector } from '../../detector.ts';
 import { isDrawn } from './drawn.ts';
 import { tokenDetector } from './token.ts';

@@ -1,4 +1,4 @@
-// The national ids of the Americas.
+// Defines the national ids of the Americas: their written forms and their checks.
 import isTaxID from 'validator/lib/isTaxID.js';
 import { isDay, isLuhn, weighted } from '../checksums.ts';
 import type { NationalId } from './form.ts';
@@ -12,7 +12,10 @@ const hasTwoChecks = (digits: string, first: readonly number[]): boolean =>
 
 const isAllEqual = (digits: string): boolean => new Set(digits).size === 1;
 
-/** Chile: the remainder of 11 is `K` if it is ten. Uruguay's number has other weights. */
+/**
+ * Chile: the check character is 11 minus the remainder, with `K` for ten and 0 for eleven. Uruguay's number has other
+ * weights.
+ */
 function isRut(compact: string): boolean {
   const digits = compact.slice(0, -1).padStart(8, '0');
   if (!/^\d+$/.test(digits) || Number(digits) < 1_000_000) return false;
@@ -22,10 +25,13 @@ function isRut(compact: string): boolean {
 
 const isCedulaOfUruguay = (digits: string): boolean => weighted(digits, [2, 9, 8, 7, 6, 3, 4, 1]) % 10 === 0 && !isAllEqual(digits);
 
-// Published on cards in wallets and in brochures, and therefore withdrawn.
+// Numbers that were published on cards in wallets and in brochures. They are therefore not valid any more.
 const withdrawn = new Set(['078051120', '219099999', '123456789', '111111111', '333333333', '777777777', '012345678']);
 
-/** By the rules of the Social Security Administration: no area 000, 666 or from 900 on, no group 00, no serial 0000. */
+/**
+ * By the rules of the Social Security Administration, the area is not 000, 666 or 900 and above, the group is not 00,
+ * and the serial is not 0000.
+ */
 const isSsn = (digits: string): boolean =>
   /^(?!000|666|9)\d{3}(?!00)\d{2}(?!0000)\d{4}$/.test(digits) && !withdrawn.has(digits) && !digits.startsWith('98765432');
 
@@ -33,7 +39,7 @@ const isItin = (digits: string): boolean => /^9\d\d(?:5\d|6[0-5]|7\d|8[0-8]|9[0-
 
 const curpValues = '0123456789ABCDEFGHIJKLMNÑOPQRSTUVWXYZ';
 
-/** Mexico, RENAPO: valid sex, state and day, and the last digit computed over all before. */
+/** Mexico, RENAPO: sex, state and day must be valid, and the last digit is computed over all characters before it. */
 function isCurp(compact: string): boolean {
   if (!/^[A-Z][AEIOUX][A-Z]{2}\d{6}[HMX][A-Z]{2}[B-DF-HJ-NP-TV-ZÑ]{3}[A-Z0-9]\d$/.test(compact)) return false;
   if (!isDay(compact.slice(6, 8), compact.slice(8, 10))) return false;
@@ -101,7 +107,7 @@ export const americas: readonly NationalId[] = [
   { name: 'mx-curp', alone: ['@@@@######@@@@@@*#'], labelled: ['@@@@######@@@@@@*#'], isValid: isCurp },
   { name: 'mx-rfc', alone: [], labelled: ['@@@@######***', '@@@######***', '@@@@-######-***'], isValid: isRfc },
   { name: 'ar-cuit', alone: ['##-########-#'], labelled: ['###########'], isValid: isCuit },
-  // It has no check digit: only the word next to it identifies it.
+  // These numbers have no check digit: only the word next to them identifies them.
   { name: 'ar-dni', alone: [], labelled: ['##.###.###', '#.###.###'], isValid: (digits) => !isAllEqual(digits) },
   { name: 'co-cedula', alone: [], labelled: ['#.###.###.###', '##.###.###'], isValid: (digits) => !isAllEqual(digits) },
   { name: 'co-nit', alone: [], labelled: ['###.###.###-#', '#########-#', '##########'], isValid: isNitOfColombia },

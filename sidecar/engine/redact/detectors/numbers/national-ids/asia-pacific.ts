@@ -1,4 +1,4 @@
-// The national ids of Asia, Africa and the Pacific.
+// Defines the national ids of Asia, Africa and the Pacific: their written forms and their checks.
 import isIdentityCard from 'validator/lib/isIdentityCard.js';
 import { isDay, isLuhn, isVerhoeff, weighted, weightedLetters } from '../checksums.ts';
 import type { NationalId } from './form.ts';
@@ -10,19 +10,19 @@ const identityCard =
   (compact: string): boolean =>
     isIdentityCard.default(compact, locale);
 
-/** China, GB 11643: region, day, serial; the check of ISO 7064, with `X` for ten. */
+/** China, GB 11643: region, day of birth, serial, and the check character of ISO 7064, which is `X` for ten. */
 function isResidentId(compact: string): boolean {
   if (!/^[1-9]\d{5}(?:19|20)\d{9}[\dX]$/.test(compact) || !isDay(compact.slice(10, 12), compact.slice(12, 14))) return false;
   return '10X98765432'[weighted(compact, [7, 9, 10, 5, 8, 4, 2, 1, 6, 3, 7, 9, 10, 5, 8, 4, 2]) % 11] === compact[17];
 }
 
-/** Hong Kong: one letter or two. A missing letter counts as a blank, which is 36. */
+/** Hong Kong: the number begins with one or two letters. A missing letter counts as a blank, which is 36. */
 function isHkid(compact: string): boolean {
   const padded = compact.padStart(9, ' ');
   return '0123456789A'[(11 - (weightedLetters(padded, [9, 8, 7, 6, 5, 4, 3, 2]) % 11)) % 11] === padded[8];
 }
 
-/** Taiwan's first letter represents a place, as two digits. */
+/** Taiwan: the first letter represents a place, and counts as two digits. */
 const taiwanLetters = 'ABCDEFGHJKLMNPQRSTUVXYWZIO';
 function isTaiwanId(compact: string): boolean {
   const place = taiwanLetters.indexOf(compact.charAt(0)) + 10;
@@ -30,17 +30,22 @@ function isTaiwanId(compact: string): boolean {
   return /^\d{11}$/.test(digits) && /^[A-Z][1289A-D]/.test(compact) && weighted(digits, [1, 9, 8, 7, 6, 5, 4, 3, 2, 1, 1]) % 10 === 0;
 }
 
-/** Korea: a day, and a digit for century and sex. Since 2020 there is no check digit. */
+/**
+ * Korea: a day of birth, and a digit for century and sex. Numbers that were assigned since 2020 have no check digit.
+ */
 const isRrn = (digits: string): boolean =>
   isDay(digits.slice(2, 4), digits.slice(4, 6)) && /^\d{6}[1-8]/.test(digits) && !/^\d{7}(?:0{6}|123456)$/.test(digits);
 
-/** Japan's individual number: weights 6 to 2 and 7 to 2. A remainder of one or less gives 0. */
+/**
+ * Japan's individual number: the weights are 6 to 2, then 7 to 2. If the remainder is one or less, the check digit is
+ * 0.
+ */
 function isMyNumber(digits: string): boolean {
   const rest = weighted(digits, [6, 5, 4, 3, 2, 7, 6, 5, 4, 3, 2]) % 11;
   return !isAllEqual(digits) && Number(digits[11]) === (rest <= 1 ? 0 : 11 - rest);
 }
 
-/** Singapore: the letter's row depends on the beginning of the number. */
+/** Singapore: the first letter of the number determines the row of check letters, and an offset of the sum. */
 const singaporeRows: Readonly<Record<string, readonly [letters: string, offset: number]>> = {
   S: ['JZIHGFEDCBA', 0],
   T: ['JZIHGFEDCBA', 4],
@@ -55,11 +60,11 @@ function isNric(compact: string): boolean {
   return letters[compact.startsWith('M') ? 10 - rest : rest] === compact[8];
 }
 
-/** Malaysia: day and place of birth. */
+/** Malaysia: the number contains the day and the place of birth. */
 const isMyKad = (digits: string): boolean =>
   isDay(digits.slice(2, 4), digits.slice(4, 6)) && /^\d{6}(?:0[1-9]|1[0-6]|[2-5]\d|6[0-8]|7[14-9]|8[2-9]|9[0-389])/.test(digits);
 
-/** Indonesia: region, day (40 more for women), serial. */
+/** Indonesia: region, day of birth (40 more for women), serial. */
 const isNik = (digits: string): boolean => /^[1-9]\d/.test(digits) && isDay(digits.slice(8, 10), String(Number(digits.slice(6, 8)) % 40));
 
 const isAadhaar = (digits: string): boolean => /^[2-9]/.test(digits) && isVerhoeff(digits) && !isAllEqual(digits);

@@ -1,4 +1,5 @@
-// Passports and driving licences. Their forms overlap so much that the word next to them must identify them.
+// Defines the forms of passports and driving licences. They overlap so much that only the word next to a number can
+// identify it.
 import type { NationalId } from './form.ts';
 
 const hasDigits = (compact: string): boolean => (compact.match(/\d/g)?.length ?? 0) >= 5;

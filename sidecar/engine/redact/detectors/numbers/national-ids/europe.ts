@@ -1,30 +1,36 @@
-// The national ids of Europe, in the order of the country codes.
+// Defines the national ids of Europe, in the order of the country codes: their written forms and their checks.
 import isTaxID from 'validator/lib/isTaxID.js';
 import { isDay, isLuhn, remainder, weighted, weightedLetters } from '../checksums.ts';
 import type { NationalId } from './form.ts';
 
-/** The check of the tax authorities of the European Union, for numbers with letters, whose rules are long. */
+/**
+ * Returns the check of the package `validator` for the tax numbers of a country. It is used where the rules are long.
+ */
 const taxId =
   (locale: string) =>
   (compact: string): boolean =>
     isTaxID.default(compact, locale);
 
 /**
- * Returns whether the six digits from `from` on are a day. The month may have an offset that encodes sex or century.
+ * Returns whether the six digits from `from` on are a date. `shifts`: the month may have an offset that encodes sex or
+ * century.
  */
 function hasDay(digits: string, order: 'ymd' | 'dmy', shifts: readonly number[] = [0], from = 0): boolean {
   const day = order === 'ymd' ? digits.slice(from + 4, from + 6) : digits.slice(from, from + 2);
   return shifts.some((shift) => isDay(String(Number(digits.slice(from + 2, from + 4)) - shift), day));
 }
 
-/** ISO 7064, MOD 11,10. */
+/** Checks the check digit of ISO 7064, MOD 11,10. */
 function isMod1110(digits: string): boolean {
   let rest = 10;
   for (const digit of digits.slice(0, -1)) rest = (((rest + Number(digit)) % 10 || 10) * 2) % 11;
   return (11 - rest) % 10 === Number(digits.at(-1));
 }
 
-/** The remainder by 11 is the last digit. A remainder of ten counts as `ten`: 0, or an invalid number. */
+/**
+ * Returns a check: the weighted sum modulo 11 must equal the last digit. `ten`: the digit for a remainder of ten, or -1
+ * if such a number is invalid.
+ */
 const isMod11 =
   (weights: readonly number[], ten = 0) =>
   (digits: string): boolean => {
@@ -32,14 +38,14 @@ const isMod11 =
     return (rest === 10 ? ten : rest) === Number(digits.at(-1));
   };
 
-/** Estonia and Lithuania: other weights are used if the first give ten. */
+/** Estonia and Lithuania: if the first weights give a remainder of ten, other weights are used. */
 function isIsikukood(digits: string): boolean {
   const first = weighted(digits, [1, 2, 3, 4, 5, 6, 7, 8, 9, 1]) % 11;
   const rest = first < 10 ? first : weighted(digits, [3, 4, 5, 6, 7, 8, 9, 1, 2, 3]) % 11;
   return /^[1-8]/.test(digits) && hasDay(digits, 'ymd', [0], 1) && rest % 10 === Number(digits[10]);
 }
 
-/** Germany: of the first ten digits, one occurs twice or three times. */
+/** Germany: of the first ten digits, eight or nine are different. */
 const isIdNr = (digits: string): boolean =>
   !digits.startsWith('0') && isMod1110(digits) && [8, 9].includes(new Set(digits.slice(0, 10)).size);
 
@@ -67,7 +73,10 @@ const isEan = (digits: string): boolean => weighted(digits, [1, 3, 1, 3, 1, 3, 1
 const isSvnr = (digits: string): boolean =>
   /^[1-9]/.test(digits) && hasDay(digits, 'dmy', [0, 1], 4) && weighted(digits, [3, 7, 9, 0, 5, 8, 4, 2, 1, 6]) % 11 === Number(digits[3]);
 
-/** Belgium: 97 minus the remainder. For people born from 2000 on, a 2 is put before the number. */
+/**
+ * Belgium: the last two digits are 97 minus the remainder. For people born from 2000 on, a 2 is put before the number
+ * to compute it.
+ */
 const isRijksregister = (digits: string): boolean =>
   hasDay(digits, 'ymd', [0, 20, 40]) &&
   ['', '2'].some((century) => 97 - remainder(century + digits.slice(0, 9), 97) === Number(digits.slice(9)));
@@ -81,7 +90,7 @@ const germanLetters = /^[A-Z0-9]{9}\d$/;
 const isDocument = (compact: string): boolean =>
   germanLetters.test(compact) && weightedLetters(compact, [7, 3, 1, 7, 3, 1, 7, 3, 1]) % 10 === Number(compact[9]);
 
-/** German pensions: the letter counts as its position in the alphabet, in two digits. */
+/** Numbers of German pension insurance: the letter counts as its position in the alphabet, in two digits. */
 function isRvnr(compact: string): boolean {
   const digits = compact.replace(/[A-Z]/, (letter) => String(letter.charCodeAt(0) - 64).padStart(2, '0'));
   if (!/^\d{13}$/.test(digits) || !hasDay(compact, 'dmy', [0], 2)) return false;
@@ -93,7 +102,7 @@ function isRvnr(compact: string): boolean {
 }
 
 const spanishLetters = 'TRWAGMYFPDXBNJZSQVHLCKE';
-/** Spain, nationals and foreigners. The number of every sample form is not assigned. */
+/** Spain: the numbers of nationals and of foreigners. `12345678Z` is on every sample form, and is not assigned. */
 function isDni(compact: string): boolean {
   const digits = compact.slice(0, -1).replace(/^[XYZ]/, (letter) => String('XYZ'.indexOf(letter)));
   return /^\d{8}$/.test(digits) && Number(digits) > 0 && compact !== '12345678Z' && compact.at(-1) === spanishLetters[Number(digits) % 23];
@@ -101,7 +110,10 @@ function isDni(compact: string): boolean {
 
 const oddValues = [1, 0, 5, 7, 9, 13, 15, 17, 19, 21, 2, 4, 18, 20, 11, 3, 6, 8, 12, 14, 16, 10, 22, 25, 24, 23];
 
-/** Italy: the last letter, computed over all before, is checked first, because the other rules take long to check. */
+/**
+ * Italy: the last letter is computed over all characters before it. It is checked first, because the other rules take
+ * long to check.
+ */
 function isCodiceFiscale(compact: string): boolean {
   let sum = 0;
   for (let at = 0; at < 15; at++) {
@@ -116,7 +128,10 @@ const finnishLetters = '0123456789ABCDEFHJKLMNPRSTUVWXY';
 const isHetu = (compact: string): boolean =>
   hasDay(compact, 'dmy') && compact.at(-1) === finnishLetters[Number(compact.slice(0, 6) + compact.slice(-4, -1)) % 31];
 
-/** France: 97 minus the remainder. The departments of Corsica count as 19 and 18. */
+/**
+ * France: the last two digits are 97 minus the remainder. The departments of Corsica, `2A` and `2B`, count as 19 and
+ * 18.
+ */
 function isNir(compact: string): boolean {
   const digits = compact.replace('2A', '19').replace('2B', '18');
   return (
@@ -138,7 +153,7 @@ const isAdoazonosito = (digits: string): boolean =>
 const isKennitala = (digits: string): boolean =>
   hasDay(digits, 'dmy', [0]) && weighted(digits, [3, 2, 7, 6, 5, 4, 3, 2, 1]) % 11 === 0 && /[890]$/.test(digits);
 
-/** The countries of former Yugoslavia. */
+/** The personal numbers of the countries of former Yugoslavia. */
 const isJmbg = (digits: string): boolean =>
   hasDay(digits, 'dmy') && (11 - (weighted(digits, [7, 6, 5, 4, 3, 2, 7, 6, 5, 4, 3, 2]) % 11)) % 11 === Number(digits[12]);
 
@@ -153,7 +168,7 @@ const isInn = (digits: string): boolean =>
     .slice(digits.length === 10 ? 1 : 0)
     .every((at) => (weighted(digits, innWeights.slice(11 - at)) % 11) % 10 === Number(digits[at])) && Number(digits) > 0;
 
-/** Sweden: the last ten digits. The day of a coordination number is 60 more. */
+/** Sweden: only the last ten digits are checked. In a coordination number, the day is 60 more. */
 function isPersonnummer(digits: string): boolean {
   const short = digits.slice(-10);
   const day = Number(short.slice(4, 6));

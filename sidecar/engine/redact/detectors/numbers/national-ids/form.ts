@@ -10,11 +10,11 @@ export interface NationalId {
   readonly alone: readonly string[];
   /** Written forms that count only next to a word for such numbers. */
   readonly labelled: readonly string[];
-  /** Receives letters and digits, with letters as capitals. */
+  /** Returns whether the number is valid. `compact`: its letters and digits only, with letters as capitals. */
   readonly isValid: (compact: string) => boolean;
   /**
-   * The required end of the word before the number, if no check digits distinguish it from the numbers of other
-   * countries.
+   * The text before the number must match this pattern. Present if no check digits distinguish the number from the
+   * numbers of other countries.
    */
   readonly called?: RegExp;
 }
@@ -22,12 +22,14 @@ export interface NationalId {
 /** One written form, prepared for the search. */
 export interface Mask {
   readonly pattern: RegExp;
-  /** The possible lengths of its first run of digits, and the number of characters before that run. */
+  /**
+   * `firstRun`: the possible lengths of the first run of digits. `before`: the number of characters before that run.
+   */
   readonly firstRun: { readonly min: number; readonly max: number };
   readonly before: number;
-  /** The type of the character before that run. Empty: no such character belongs to the form. */
+  /** The type of the character before the first run of digits. Empty: no such character belongs to the form. */
   readonly last: string;
-  /** The type of the character after that run. `#`: no such character belongs to the form. */
+  /** The type of the character after the first run of digits. `#`: no such character belongs to the form. */
   readonly next: string;
   readonly isAlone: boolean;
   readonly length: number;
@@ -67,7 +69,10 @@ export function maskFrom(written: string, isAlone: boolean, { isValid, called }:
   };
 }
 
-/** Returns the type of the first character after the first run of digits that is not a digit itself. */
+/**
+ * Returns the type of the character after the first run of digits. `at`: its position. `#`: the form ends there, or a
+ * letter or digit follows.
+ */
 function nextOf(written: string, at: number): string {
   const next = written.charAt(at);
   return next === '' || next === '*' ? '#' : next === ')' ? '(' : next;
@@ -85,8 +90,8 @@ export function mayBeNext({ next, firstRun }: Mask, sort: string): boolean {
 }
 
 /**
- * Returns the type of a character of a text. `%`, `&` and `+` are their own types, because they can represent several
- * characters.
+ * Returns the type of a character of a text. `%`, `&` and `+` each have their own type, because they can represent
+ * several characters.
  */
 export function sortOf(code: number): string {
   if (code === 37) return '%';
