@@ -1,14 +1,15 @@
-// The edge of `QuotaService`: answers the requests for leases (`asks`) of one sidecar, one message after the other.
+// The edge of `QuotaService`: answers the requests for leases (`asks`) of one sidecar, in the order of the messages.
 //
-// States: opened → greeted (its holder is known, recalls are forwarded) ⇄ answering (nothing is read until the answer
-// is written and sent). A malformed message, or a message with impossible claims, ends the stream with INVALID_ARGUMENT
+// States: opened → greeted (its holder is known, recalls are forwarded) ⇄ answering (several messages may be read
+// before the first is answered, because the transaction of the first one delays them; nothing more is read while
+// `unansweredMax` of them are unanswered). A malformed message, or a message with impossible claims, ends the stream with INVALID_ARGUMENT
 // and changes nothing. If the database is not available, the stream ends with UNAVAILABLE. If the key is no longer
 // valid, it ends with UNAUTHENTICATED. The number of streams of a workspace and of a key is limited.
 import { hash } from 'node:crypto';
 import { once } from 'node:events';
 import { Metadata, type ServerDuplexStream, status } from '@grpc/grpc-js';
 import type { LeaseRequest__Output, LeaseResponse } from '@tollgate/proto';
-import { capabilitiesProblem, type QuotaCounter, type QuotaLink } from '@tollgate/proto/contract';
+import { capabilitiesProblem, type QuotaAnswer, type QuotaCounter, type QuotaLink } from '@tollgate/proto/contract';
 import type { Actor } from '../access/rules/actor.ts';
 import { onlySubOf } from '../sidecars/rules/forms.ts';
 import { grpcStatusOf } from '../base/errors.ts';
@@ -26,6 +27,8 @@ export interface QuotaEdgeDeps extends KeyWatch {
 }
 
 const holderBytes = 32;
+/** The maximum number of messages of a stream that are read and not answered. Their bytes are limited by the ledger. */
+const unansweredMax = 8;
 
 export type LeaseStream = ServerDuplexStream<LeaseRequest__Output, LeaseResponse>;
 
@@ -46,7 +49,10 @@ class QuotaStream {
   /** Aborted when the stream has ended. */
   readonly #gone = new AbortController();
   #link: QuotaLink | null = null;
-  #answering = false;
+  /** Messages that were read and whose answers are not written yet. */
+  #unanswered = 0;
+  /** Resolves when the answers of all messages that were read are written. */
+  #written: Promise<void> = Promise.resolve();
   /** The sidecar sends nothing more. */
   #finished = false;
   #ended = false;
@@ -64,7 +70,7 @@ class QuotaStream {
     this.#stream.on('data', (message: LeaseRequest__Output) => this.#receive(message));
     this.#stream.on('end', () => {
       this.#finished = true;
-      if (!this.#answering) this.#close();
+      if (this.#unanswered === 0) this.#close();
     });
     this.#stream.on('cancelled', () => this.#stop());
     this.#stream.on('error', () => this.#stop());
@@ -78,8 +84,8 @@ class QuotaStream {
       return this.#greet(message.hello);
     }
     if (link === null) return this.#end(status.INVALID_ARGUMENT, 'the first message must be hello');
-    if (this.#answering) return this.#end(status.INTERNAL, 'a message was read before the one before it was answered');
-    void this.#takeAsks(link, message);
+    if (this.#unanswered >= unansweredMax) return this.#end(status.INTERNAL, 'a message was read while the maximum of them was unanswered');
+    this.#takeAsks(link, message);
   }
 
   #greet({ capabilities, holderSecret }: NonNullable<LeaseRequest__Output['hello']>): void {
@@ -101,27 +107,33 @@ class QuotaStream {
     }
   }
 
-  async #takeAsks(link: QuotaLink, message: LeaseRequest__Output): Promise<void> {
-    this.#answering = true;
-    this.#stream.pause();
+  #takeAsks(link: QuotaLink, message: LeaseRequest__Output): void {
+    const asks = message.asks == null ? null : asksFrom(message.asks.asks);
+    if (asks === null) return this.#end(status.INVALID_ARGUMENT, 'a message must contain asks, each with a counter and a revision');
+    this.#unanswered += 1;
+    if (this.#unanswered === unansweredMax) this.#stream.pause();
+    const answers = link.ask(asks);
+    // It is awaited when the answers before it are written.
+    answers.catch(() => undefined);
+    this.#written = this.#writeAfter(this.#written, answers);
+  }
+
+  /** Resolves when the answers are written, or the stream has ended. */
+  async #writeAfter(before: Promise<void>, answers: Promise<readonly QuotaAnswer[]>): Promise<void> {
+    await before;
+    if (this.#ended) return;
     try {
-      await this.#answer(link, message);
+      const response = answersOf(await answers);
+      // If the sidecar does not read the answer, its next messages are not read.
+      if (!this.#ended && !this.#stream.write(response)) await once(this.#stream, 'drain', { signal: this.#gone.signal });
     } catch (error) {
       if (this.#ended) return;
       this.#deps.log.warn({ err: loggable(error), workspace: this.#actor.slug }, 'asks for leases were not answered');
       this.#fail(error);
     }
-    this.#answering = false;
-    if (this.#finished) this.#close();
+    this.#unanswered -= 1;
+    if (this.#finished && this.#unanswered === 0) this.#close();
     else if (!this.#ended) this.#stream.resume();
-  }
-
-  async #answer(link: QuotaLink, message: LeaseRequest__Output): Promise<void> {
-    const asks = message.asks == null ? null : asksFrom(message.asks.asks);
-    if (asks === null) return this.#end(status.INVALID_ARGUMENT, 'a message must contain asks, each with a counter and a revision');
-    const response = answersOf(await link.ask(asks));
-    // If the sidecar does not read the answer, its next messages are not read.
-    if (!this.#ended && !this.#stream.write(response)) await once(this.#stream, 'drain', { signal: this.#gone.signal });
   }
 
   /** A sidecar that does not read gets no recall, because a recall is only a hint. */

@@ -40,7 +40,8 @@ export async function lockCounters(client: pg.PoolClient, workspaceId: number, k
 
 /**
  * Inserts rows for counters that have none, if the workspace exists. Each item of `counters` is the key of the row, and
- * the id of the API key that has created the counter, or null.
+ * the id of the API key that has created the counter, or null. The statement does not wait for the disk, because a row
+ * without a state says nothing.
  */
 export async function insertCounters(
   db: Queryable,
@@ -50,10 +51,37 @@ export async function insertCounters(
   await db.query(
     `insert into quota_counter (workspace_id, key, key_id, kept_until)
      select workspace.id, wanted.key, wanted.key_id, clock_timestamp() + interval '1 minute'
-     from workspace cross join unnest($2::text[], $3::text[]) as wanted(key, key_id) where workspace.id = $1 order by wanted.key
+     from (select set_config('synchronous_commit', 'off', true)) as fast, workspace
+     cross join unnest($2::text[], $3::text[]) as wanted(key, key_id) where workspace.id = $1 order by wanted.key
      on conflict (workspace_id, key) do nothing`,
     [workspaceId, counters.map(([key]) => key), counters.map(([, keyId]) => keyId)],
   );
+}
+
+/**
+ * Inserts counters with their first state, if the workspace exists. Returns the keys of those that had no row before. The
+ * others are not changed.
+ */
+export async function insertBegunCounters(
+  db: Queryable,
+  workspaceId: number,
+  counters: readonly (WrittenCounter & { readonly keyId: string })[],
+): Promise<ReadonlySet<string>> {
+  const { rows } = await db.query<{ key: string }>(
+    `insert into quota_counter (workspace_id, key, key_id, state, kept_until)
+     select workspace.id, begun.key, begun.key_id, begun.state, to_timestamp(begun.kept_until_ms / 1000.0)
+     from workspace cross join unnest($2::text[], $3::text[], $4::jsonb[], $5::bigint[]) as begun(key, key_id, state, kept_until_ms)
+     where workspace.id = $1 order by begun.key
+     on conflict (workspace_id, key) do nothing returning key`,
+    [
+      workspaceId,
+      counters.map(({ key }) => key),
+      counters.map(({ keyId }) => keyId),
+      counters.map(({ state }) => JSON.stringify(state)),
+      counters.map((counter) => counter.keptUntilMs),
+    ],
+  );
+  return new Set(rows.map(({ key }) => key));
 }
 
 /** An API key in its workspace. */

@@ -206,7 +206,7 @@ test('counters are separate by subject, limit, run and workspace', async () => {
   expect(
     tokensOf(await link.ask([ask(limit('a', 'ann'), waiting), ask(limit('a', 'bob'), waiting), ask(limit('b', 'ann'), waiting)])),
   ).toBe(3 * max);
-  expect(await resultOf(link, ask(runOf('agent')))).toMatchObject({ kind: 'grant', tokens: 5, ttlMs: null });
+  expect(await resultOf(link, ask(runOf('agent')))).toMatchObject({ kind: 'grant', tokens: 10, ttlMs: null });
   expect(await resultOf(link, ask(runOf('absent')))).toEqual({ kind: 'none' });
   await database.pool.query(
     "insert into workspace (slug, frozen, revision, created_at, raised_at) values ('apart', false, 1, now(), now())",

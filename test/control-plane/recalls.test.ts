@@ -20,7 +20,11 @@ function startRecalls() {
   return { pool, recalls, warnings };
 }
 
-const recallOf = (id: string) => ({ holder: 'holder', counter: { kind: 'limit', originSub: 'ann', id } satisfies QuotaCounter });
+const recallOf = (id: string) => ({
+  holder: 'holder',
+  grantId: 1,
+  counter: { kind: 'limit', originSub: 'ann', id } satisfies QuotaCounter,
+});
 const recallsOf = (name: string, count: number) => Array.from({ length: count }, (_, n) => recallOf(`${name}-${n}`));
 
 test('the last 10,000 sent recalls are remembered, so that a holder receives them once; with one more all are forgotten', () => {

@@ -99,7 +99,7 @@ describe('recall', () => {
     const counter = createCounter(window(10));
     counter.grant('a', 8);
     expect(counter.ask('b', { waiting: 2 }).recall).toEqual([]);
-    expect(counter.ask('c', { waiting: 1 })).toMatchObject({ result: { kind: 'later' }, recall: ['a', 'b'] });
+    expect(counter.ask('c', { waiting: 1 })).toMatchObject({ result: { kind: 'later' }, recall: [{ holder: 'a' }, { holder: 'b' }] });
   });
 
   test('a sidecar that only asks in advance takes grants from no holder', () => {
@@ -240,26 +240,27 @@ describe('the cap of a run', () => {
   test('a repeated ask gets the same grant, as long as that grant is valid', () => {
     const counter = createCounter(total(50));
     const first = counter.ask('a', { number: 7 });
-    expect(first.result).toMatchObject({ kind: 'grant', tokens: 25 });
+    expect(first.result).toMatchObject({ kind: 'grant', tokens: 50 });
     expect(counter.ask('a', { number: 7, waiting: 40 }).result).toEqual(first.result);
     // The numbers of another sidecar are separate.
-    expect(counter.ask('b', { number: 7 }).result).toMatchObject({ kind: 'grant', tokens: 7, shared: true });
-    if (first.result.kind === 'grant') counter.give('a', first.result.id, { ageMs: 0, count: 1 });
-    expect(counter.ask('a', { number: 7 }).result).toMatchObject({ kind: 'grant', tokens: 11 });
+    expect(counter.ask('b', { number: 7, waiting: 1 }).result).toMatchObject({ kind: 'later' });
+    if (first.result.kind === 'grant') counter.give('a', first.result.id, { ageMs: 0, count: 10 });
+    expect(counter.ask('b', { number: 8, waiting: 1 }).result).toMatchObject({ kind: 'grant', tokens: 40, shared: true });
+    expect(counter.ask('a', { number: 7 }).result).toMatchObject({ kind: 'later' });
   });
 
   test('a repeated ask reports the limit of its original grant, so that a lowered limit voids it', () => {
     const counter = createCounter(total(50));
     counter.ask('a', { number: 7 });
     counter.settings = total(10);
-    expect(counter.ask('a', { number: 7 }).result).toMatchObject({ kind: 'grant', tokens: 25, max: 50 });
+    expect(counter.ask('a', { number: 7 }).result).toMatchObject({ kind: 'grant', tokens: 50, max: 50 });
   });
 
   test('is granted without an end, and used calls never return', () => {
     const counter = createCounter(total(10));
-    expect(counter.ask('a').result).toMatchObject({ kind: 'grant', tokens: 5, ttlMs: null, shared: false, ageMs: 0 });
-    const { id } = counter.grant('a', 5);
-    counter.give('a', id, { ageMs: 0, count: 5 });
+    const { result } = counter.ask('a');
+    expect(result).toMatchObject({ kind: 'grant', tokens: 10, ttlMs: null, shared: false, ageMs: 0 });
+    if (result.kind === 'grant') counter.give('a', result.id, { ageMs: 0, count: 10 });
     counter.now += 40 * 3_600_000;
     expect(counter.ask('a', { waiting: 1 }).result).toEqual({ kind: 'full', roomAfterMs: null, shared: false });
   });
@@ -267,13 +268,19 @@ describe('the cap of a run', () => {
   test('reports to a new sidecar that others have used it, even when they hold nothing more', () => {
     const counter = createCounter(total(10));
     const { id } = counter.grant('a');
-    expect(counter.ask('b').result).toMatchObject({ shared: true });
+    counter.give('a', id, { ageMs: 0, count: 1 });
+    const { id: rest } = counter.grant('a');
+    expect(counter.ask('b', { waiting: 1 }).result).toMatchObject({ kind: 'later' });
     const alone = createCounter(total(10));
     const { id: only } = alone.grant('a');
     alone.give('a', only, { ageMs: 0, count: 1 });
     expect(alone.ask('b').result).toMatchObject({ shared: true });
-    counter.give('a', id);
-    expect(counter.ask('b').result).toMatchObject({ shared: false });
+    counter.give('a', rest);
+    expect(counter.ask('b').result).toMatchObject({ shared: true });
+    const unused = createCounter(total(10));
+    const { id: returned } = unused.grant('a');
+    unused.give('a', returned);
+    expect(unused.ask('b').result).toMatchObject({ shared: false });
   });
 
   test('reports how long ago it was asked for first', () => {
@@ -281,12 +288,12 @@ describe('the cap of a run', () => {
     const { id } = counter.grant('a');
     counter.give('a', id, { ageMs: 0, count: 1 });
     counter.now += 90_000;
-    expect(counter.ask('b').result).toMatchObject({ kind: 'grant', tokens: 5, shared: true, ageMs: 90_000 });
+    expect(counter.ask('b').result).toMatchObject({ kind: 'grant', tokens: 9, shared: true, ageMs: 90_000 });
   });
 
   test('counts at least the calls that a holder knows of, where a restore has set the row back', () => {
     const counter = createCounter(total(10));
-    expect(counter.ask('a', { made: 7 }).result).toMatchObject({ kind: 'grant', tokens: 2 });
+    expect(counter.ask('a', { made: 7 }).result).toMatchObject({ kind: 'grant', tokens: 3 });
     const other = createCounter(total(10));
     const { id } = other.grant('b');
     other.give('b', id, { ageMs: 0, count: 8 });
@@ -301,6 +308,38 @@ describe('the cap of a run', () => {
     counter.give('a', id, { ageMs: 0, count: 9 });
     expect(counter.grant('b', 3).tokens).toBe(1);
   });
+});
+
+describe('a holder of a run that does not return its grant', () => {
+  test('is gone after a minute, and has used all of it', () => {
+    const counter = createCounter(total(10));
+    const { id } = counter.grant('a');
+    expect(counter.ask('b', { waiting: 1 })).toMatchObject({ result: { kind: 'later' }, recall: [{ holder: 'a', grantId: id }] });
+    counter.now += 59_999;
+    expect(counter.ask('b', { waiting: 1 }).result).toMatchObject({ kind: 'later' });
+    counter.now += 1;
+    expect(counter.ask('b', { waiting: 1 }).result).toEqual({ kind: 'full', roomAfterMs: null, shared: false });
+    // A holder that comes back then changes nothing.
+    counter.give('a', id, { ageMs: 0, count: 1 });
+    expect(counter.ask('b', { waiting: 1 }).result).toMatchObject({ kind: 'full' });
+  });
+
+  test('keeps it while no other sidecar asks', () => {
+    const counter = createCounter(total(10));
+    const { id } = counter.grant('a');
+    counter.now += 3_600_000;
+    expect(counter.ask('b', { waiting: 1 }).result).toMatchObject({ kind: 'later' });
+    counter.give('a', id, { ageMs: 0, count: 4 });
+    expect(counter.grant('b', 1).tokens).toBe(6);
+  });
+});
+
+test('while calls wait elsewhere, a sidecar gets nothing in advance, and what its own calls wait for', () => {
+  const counter = createCounter(window(10));
+  counter.grant('a', 4);
+  expect(counter.ask('a', { waiting: 0, isContended: true })).toMatchObject({ result: { kind: 'later' }, recall: [] });
+  expect(counter.ask('a', { waiting: 2, isContended: true }).result).toMatchObject({ kind: 'grant' });
+  expect(counter.ask('a', { waiting: 0 }).result).toMatchObject({ kind: 'grant' });
 });
 
 test('a row is kept until nothing in it counts, and an hour longer in case a clock is set back', () => {

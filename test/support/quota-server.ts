@@ -39,7 +39,7 @@ export async function startQuotaServer(port = 0): Promise<QuotaServer> {
       const outcome = askLedger(states.get(key) ?? freshCounter(Date.now()), settings, { ...ask, holder }, Date.now());
       if ('falseClaim' in outcome) throw new Error(outcome.falseClaim);
       states.set(key, outcome.state);
-      for (const [other, name] of holders) if (outcome.recall.includes(name)) other.write(recallOf([counter]));
+      for (const [other, name] of holders) if (outcome.recall.some(({ holder: one }) => one === name)) other.write(recallOf([counter]));
       return { counter, number, result: outcome.result };
     });
     if (server.answers) stream.write(answersOf(answers));

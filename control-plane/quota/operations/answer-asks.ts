@@ -1,13 +1,15 @@
 // Answers the asks of several messages of one workspace in one short transaction. Each message is accepted whole or
 // rejected whole. A message with false statements changes nothing and does not affect the other messages. Everything
 // that is answered is committed.
-import type { QuotaAnswer, QuotaAsk, QuotaCounter } from '@tollgate/proto/contract';
-import { askLedger, type CounterState, freshCounter, keptUntilMs } from '../rules/ledger.ts';
+import type { QuotaAnswer, QuotaAsk, QuotaCounter, QuotaResult } from '@tollgate/proto/contract';
+import { askLedger, type CounterState, freshCounter, keptUntilMs, type RecalledHolder } from '../rules/ledger.ts';
 import { unauthenticated } from '../../base/refusal.ts';
 import type { QuotaPolicy } from '../../publish/quota-policy.ts';
 import { insertCounters, lockCounters, type WrittenCounter, writeCounters } from '../store.ts';
 import { inTransaction } from '../../database/transaction.ts';
 import type { OperationDeps } from '../../access/operation.ts';
+import { beginRuns, type DatabaseTime } from './begin-runs.ts';
+import type { ContendedCounters } from './contended-counters.ts';
 import { type Asker, type PlannedAsk, planAsk } from './plan-ask.ts';
 
 export interface LeaseMessage {
@@ -27,8 +29,7 @@ export interface LeaseMessage {
   readonly isHeard: () => boolean;
 }
 
-export interface GrantRecall {
-  readonly holder: string;
+export interface GrantRecall extends RecalledHolder {
   readonly counter: QuotaCounter;
 }
 
@@ -45,7 +46,8 @@ export type AskAnswers =
   /** The statement of the message that cannot be true. */
   | { readonly falseClaim: string };
 
-interface PlannedMessage {
+export interface PlannedMessage {
+  readonly workspaceId: number;
   readonly holder: string;
   readonly asker: Asker;
   readonly isCrowded: boolean;
@@ -61,9 +63,14 @@ type States = Map<string, CounterState>;
  */
 const looksMax = 4;
 
+interface AnsweringParts extends Pick<OperationDeps, 'pool'> {
+  readonly contended: ContendedCounters;
+  readonly databaseTime: DatabaseTime;
+}
+
 /** Returns one answer for each message, in the same order. All messages must be of one workspace. */
 export async function answerAsks(
-  { pool }: Pick<OperationDeps, 'pool'>,
+  parts: AnsweringParts,
   workspaceId: number,
   messages: readonly LeaseMessage[],
 ): Promise<readonly AskAnswers[]> {
@@ -71,8 +78,25 @@ export async function answerAsks(
     ...message,
     planned: asks.map((ask) => planAsk(policy, ask, message.asker)),
   }));
+  const { nowMs } = parts.databaseTime;
+  const begun = nowMs === null ? new Map<PlannedMessage, AskAnswers>() : await beginRuns(parts, workspaceId, plans, nowMs);
+  const others = plans.filter((message) => !begun.has(message));
+  const answered = others.length === 0 ? [] : await answerInTransaction(parts, workspaceId, others);
+  const byMessage = new Map([...begun, ...others.map((message, at) => [message, answered[at]] as const)]);
+  return plans.map((message) => byMessage.get(message) ?? unanswered());
+}
+
+function unanswered(): never {
+  throw new Error('a message of asks has no answer');
+}
+
+async function answerInTransaction(
+  { pool, contended, databaseTime }: AnsweringParts,
+  workspaceId: number,
+  plans: readonly PlannedMessage[],
+): Promise<readonly AskAnswers[]> {
   const counting = plans.flatMap(({ planned }) => planned).filter(({ counts }) => counts);
-  if (counting.length === 0) return plans.map((message) => answer(message, new Map(), 0));
+  if (counting.length === 0) return plans.map((message) => answer(contended, message, new Map(), 0));
   const keys = [...new Set(counting.map(({ key }) => key))];
   // An ask that only settles needs an existing row. Without a row, there is nothing to settle.
   const needed = new Map(
@@ -85,11 +109,12 @@ export async function answerAsks(
       pool,
       async (client) => {
         const { rows, nowMs } = await lockCounters(client, workspaceId, keys);
+        if (rows.length > 0) databaseTime.heard(nowMs);
         const before: States = new Map(rows.map(({ key, state }) => [key, state ?? freshCounter(nowMs)]));
         const missing = [...needed].filter(([key]) => !before.has(key));
         if (missing.length > 0) return { missing, written: [] };
         const states = new Map(before);
-        const answered = plans.map((message) => answer(message, states, nowMs));
+        const answered = plans.map((message) => answer(contended, message, states, nowMs));
         const written = changesOf(before, states, counting);
         if (written.length > 0) await writeCounters(client, workspaceId, written);
         return { answered, written };
@@ -114,11 +139,20 @@ const beginsIn = ({ planned, isCrowded }: PlannedMessage): readonly PlannedAsk[]
  */
 const crowdedMs = 1_000;
 
+/** Returns whether calls of the sidecar still wait after this answer. */
+export const isStillWaiting = (waiting: number, result: QuotaResult): boolean =>
+  waiting > 0 && (result.kind === 'later' || (result.kind === 'grant' && result.tokens < waiting));
+
 /**
  * Passes the asks of a message to the ledger, one after the other. Stores the new states in `states`, except if any of
  * the asks is false.
  */
-function answer({ holder, isHeard, planned }: PlannedMessage, states: States, nowMs: number): AskAnswers {
+function answer(
+  contended: ContendedCounters,
+  { workspaceId, holder, isHeard, planned }: PlannedMessage,
+  states: States,
+  nowMs: number,
+): AskAnswers {
   // The stream of the holder may have ended while the message waited, for example during a stall of the database. Then
   // the ledger accepts what the holder returns, but grants nothing, because a grant would not be used.
   const settlesAll = !isHeard();
@@ -135,22 +169,24 @@ function answer({ holder, isHeard, planned }: PlannedMessage, states: States, no
       answers.push({ counter, number, result: instead ?? { kind: 'later', askAfterMs: crowdedMs } });
       continue;
     }
-    const outcome = askLedger(
-      state,
-      settings,
-      { holder, number, waiting, made, settled, onlySettles: settlesAll || instead !== null },
-      nowMs,
-    );
+    const counterName = `${workspaceId} ${key}`;
+    const isContended = contended.isContended(counterName, holder);
+    const onlySettles = settlesAll || instead !== null;
+    const outcome = askLedger(state, settings, { holder, number, waiting, made, settled, onlySettles, isContended }, nowMs);
     if ('falseClaim' in outcome) return outcome;
+    contended.answered(counterName, holder, !onlySettles && isStillWaiting(waiting, outcome.result));
     changed.set(key, outcome.state);
     answers.push({ counter, number, result: instead ?? outcome.result });
-    recalls.push(...outcome.recall.map((one) => ({ holder: one, counter })));
+    recalls.push(...outcome.recall.map((one) => ({ ...one, counter })));
   }
   for (const [key, state] of changed) states.set(key, state);
   return { answers, recalls, beyond };
 }
 
 const made = ({ charges }: CounterState): number => charges.reduce((sum, [, count]) => sum + count, 0);
+
+const hasSameGrants = (was: CounterState, state: CounterState): boolean =>
+  was.grants.length === state.grants.length && was.grants.every((grant, at) => grant === state.grants[at]);
 
 /**
  * Returns the counters that must be written. If only expired charges were removed from a counter, it need not be
@@ -161,8 +197,7 @@ function changesOf(before: States, after: States, planned: readonly PlannedAsk[]
   return [...after].flatMap(([key, state]) => {
     const was = before.get(key);
     const how = settings.get(key);
-    const same =
-      was !== undefined && was.nextGrant === state.nextGrant && was.grants.length === state.grants.length && made(was) >= made(state);
+    const same = was !== undefined && was.nextGrant === state.nextGrant && hasSameGrants(was, state) && made(was) >= made(state);
     return same || how === undefined ? [] : [{ key, state, keptUntilMs: keptUntilMs(state, how) }];
   });
 }

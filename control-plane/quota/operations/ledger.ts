@@ -10,6 +10,8 @@ import type { QuotaPolicyWatch } from '../../publish/quota-policy.ts';
 import type { OperationDeps } from '../../access/operation.ts';
 import { inTurns } from '../../base/turns.ts';
 import { type AskAnswers, answerAsks, type LeaseMessage } from './answer-asks.ts';
+import { DatabaseTime } from './begin-runs.ts';
+import { ContendedCounters } from './contended-counters.ts';
 import type { Asker } from './plan-ask.ts';
 import type { Recalls } from './recalls.ts';
 import type { CrowdedKeys } from './remove-excess-counters.ts';
@@ -74,6 +76,8 @@ export function createLedger(
   memoryBytes: number = standardMemoryBytes,
 ): Ledger {
   const memory = new FairMemory<string>(memoryBytes);
+  const contended = new ContendedCounters(now);
+  const databaseTime = new DatabaseTime(now);
   const lanes = new Map<number, WaitingMessage[]>();
 
   const commit = inTurns(atOnce, async (workspaceId: number, lane: WaitingMessage[]): Promise<void> => {
@@ -81,7 +85,7 @@ export function createLedger(
     const began = now();
     try {
       const answered = await answerAsks(
-        { pool },
+        { pool, contended, databaseTime },
         workspaceId,
         batch.map(({ message }) => message),
       );

@@ -23,7 +23,7 @@ export interface Recalls {
 }
 
 /**
- * The minimum time in ms between two recalls to one holder for one counter. A waiting sidecar asks every 30 ms, but the
+ * The minimum time in ms between two recalls of the same grants of one holder. A waiting sidecar asks every 30 ms, but the
  * holder needs only one recall in this time.
  */
 const againMs = 100;
@@ -76,8 +76,8 @@ export function createRecalls({ pool, now, log }: RecallDeps): Recalls {
       };
     },
     send: (workspaceId, recalls) => {
-      for (const { holder, counter } of recalls) {
-        if (!isFresh(`${workspaceId} ${holder} ${quotaCounterKey(counter)}`) || deliver(workspaceId, holder, counter)) continue;
+      for (const { holder, grantId, counter } of recalls) {
+        if (!isFresh(`${workspaceId} ${holder} ${grantId} ${quotaCounterKey(counter)}`) || deliver(workspaceId, holder, counter)) continue;
         const payload = JSON.stringify([workspaceId, holder, counter.kind === 'run' ? { ...counter, of: null } : counter]);
         if (outgoing.length < outgoingMax && Buffer.byteLength(payload) <= recallBytesMax) outgoing.push(payload);
       }

@@ -16,7 +16,7 @@
 //   Therefore a settlement that is repeated, late, or sent after a deletion changes nothing.
 //
 // A total (the cap of a run) does not depend on time: its grants live until they are settled, and its charges are
-// permanent. It can be charged with more than was granted, because a sidecar without a connection counts such a run
+// permanent. A grant that is recalled and not returned within a minute is charged in full, because its holder is gone. It can be charged with more than was granted, because a sidecar without a connection counts such a run
 // alone. A holder that did not receive an answer asks again with the same number and receives the same grant again.
 // Otherwise that grant would stay outstanding permanently.
 import { bounds, type QuotaAsk, type QuotaResult } from '@tollgate/proto/contract';
@@ -28,14 +28,22 @@ export { type CounterSettings, type CounterState, freshCounter, keptUntilMs, tot
 export interface LedgerAsk extends Pick<QuotaAsk, 'number' | 'waiting' | 'onlySettles' | 'made' | 'settled'> {
   /** The holder: SHA-256 of the secret that its process shows, in hex. */
   readonly holder: string;
+  /** Calls of another holder wait for this counter. Absent: none is known. */
+  readonly isContended?: boolean;
+}
+
+/** A holder whose grants of a counter are recalled. */
+export interface RecalledHolder {
+  readonly holder: string;
+  /** The id of its newest grant. */
+  readonly grantId: number;
 }
 
 export type LedgerOutcome =
   | {
       readonly state: CounterState;
       readonly result: QuotaResult;
-      /** The holders whose grants are recalled. */
-      readonly recall: readonly string[];
+      readonly recall: readonly RecalledHolder[];
     }
   /** A statement of the ask cannot be true. Nothing is changed. */
   | { readonly falseClaim: string };
@@ -62,8 +70,13 @@ function withMade(state: CounterState, settings: CounterSettings, { made }: Ledg
   return { ...state, charges: [[0, made]] };
 }
 
-function grantOf(state: CounterState, settings: CounterSettings, { holder, number, waiting }: LedgerAsk, now: number): LedgerOutcome {
-  const others = [...new Set(state.grants.map((grant) => grant.holder))].filter((one) => one !== holder);
+function grantOf(
+  state: CounterState,
+  settings: CounterSettings,
+  { holder, number, waiting, isContended = false }: LedgerAsk,
+  now: number,
+): LedgerOutcome {
+  const others = state.grants.filter((grant) => grant.holder !== holder);
   const own = state.grants.filter((grant) => grant.holder === holder);
   const left = settings.max - sumOf(state.charges) - state.grants.reduce((sum, { tokens }) => sum + tokens, 0);
   const shared = others.length > 0 || (settings.kind === 'total' && state.users.some((user) => user !== holder));
@@ -83,30 +96,53 @@ function grantOf(state: CounterState, settings: CounterSettings, { holder, numbe
       },
       recall: [],
     };
-  const recall = left < waiting ? others : [];
+  // What is left belongs to the calls that wait elsewhere.
+  if (isContended && waiting === 0) return { state, result: laterAt(now), recall: [] };
+  const recall = left < waiting ? recallOf(others) : [];
+  const recalled = recall.length === 0 ? state : withRecalled(state, others, now);
   const crowded = own.length >= grantsMax.ofHolder || state.grants.length >= grantsMax.ofCounter;
   if (left >= 1 && !crowded) {
-    const tokens = Math.min(left, Math.max(waiting, fairShare(left, others.length)));
+    const tokens = Math.min(left, Math.max(waiting, shareOf(left, settings, recallOf(others).length)));
     const { max } = settings;
     const made = { id: state.nextGrant, holder, tokens };
     const grant: LiveGrant =
       settings.kind === 'window' ? { ...made, untilMs: now + bounds.leaseMs } : { ...made, untilMs: null, asked: { number, max } };
     return {
-      state: { ...state, nextGrant: state.nextGrant + 1, grants: [...state.grants, grant] },
+      state: { ...recalled, nextGrant: state.nextGrant + 1, grants: [...recalled.grants, grant] },
       result: { kind: 'grant', id: grant.id, tokens, ttlMs: grant.untilMs === null ? null : bounds.leaseMs, max, shared, ageMs },
       recall,
     };
   }
-  // The delay varies, so that sidecars that wait for one counter do not all retry at the same time.
-  if (crowded || others.length > 0) return { state, result: { kind: 'later', askAfterMs: 20 + (now % 21) }, recall };
+  if (crowded || others.length > 0) return { state: recalled, result: laterAt(now), recall };
   return { state, result: { kind: 'full', roomAfterMs: roomAfterMs(state, settings, now), shared }, recall };
 }
 
+/** The delay varies, so that sidecars that wait for one counter do not all ask again at the same time. */
+const laterAt = (now: number): QuotaResult => ({ kind: 'later', askAfterMs: 20 + (now % 21) });
+
+/** Returns each holder of these grants once, with the newest of its grants. */
+function recallOf(grants: readonly LiveGrant[]): readonly RecalledHolder[] {
+  const newest = new Map<string, number>();
+  for (const { holder, id } of grants) newest.set(holder, Math.max(id, newest.get(holder) ?? 0));
+  return [...newest].map(([holder, grantId]) => ({ holder, grantId }));
+}
+
+/** Notes in grants that never expire when they were recalled for the first time. */
+function withRecalled(state: CounterState, recalled: readonly LiveGrant[], now: number): CounterState {
+  const isNew = (grant: LiveGrant): boolean => grant.untilMs === null && grant.recalledMs === undefined && recalled.includes(grant);
+  if (!state.grants.some(isNew)) return state;
+  return { ...state, grants: state.grants.map((grant) => (isNew(grant) ? { ...grant, recalledMs: now } : grant)) };
+}
+
 /**
- * Returns half of what is left if no other sidecar has a grant. Otherwise it divides what is left by the number of
- * sidecars and returns half of that share.
+ * Returns how many calls a sidecar is granted before it needs them. The first sidecar of a run gets all that is left,
+ * because most runs have only one. The first sidecar of a limit gets half of what is left. If other sidecars have
+ * grants, it gets half of its share.
  */
-const fairShare = (left: number, others: number): number => Math.ceil(left / (others === 0 ? 2 : 2 * (others + 1)));
+function shareOf(left: number, { kind }: CounterSettings, others: number): number {
+  if (others > 0) return Math.ceil(left / (2 * (others + 1)));
+  return kind === 'total' ? left : Math.ceil(left / 2);
+}
 
 /**
  * Returns the time in ms until one more call fits, if there are no other calls and all granted tokens are used; null:

@@ -2,12 +2,15 @@
 import { bounds, type QuotaAsk, type SettledGrant } from '@tollgate/proto/contract';
 import { type Charges, type CounterSettings, type CounterState, type LiveGrant, chargedStep, stepOf } from './state.ts';
 
+/** A holder that does not return a recalled grant within this time is gone, and has used all of it. */
+const goneMs = 60_000;
+
 /**
- * Returns the counter at `now`: expired grants are charged in full, and charges that are outside of every window are
- * removed.
+ * Returns the counter at `now`: grants that have expired or whose holders are gone are charged in full, and charges that
+ * are outside of every window are removed.
  */
 export function expireGrants(state: CounterState, settings: CounterSettings, now: number): CounterState {
-  const ended = state.grants.filter(({ untilMs }) => untilMs !== null && untilMs <= now);
+  const ended = state.grants.filter(({ untilMs, recalledMs }) => now >= (untilMs ?? (recalledMs ?? Number.POSITIVE_INFINITY) + goneMs));
   const late: Charges = ended.map(({ untilMs, tokens }) => [stepOf(untilMs ?? now), tokens]);
   const charges = chargeTo(state.charges, settings, late);
   return {

@@ -19,6 +19,7 @@ import { bucketMs, Grant } from './grant.ts';
 import { SentAsks } from './sent-asks.ts';
 
 const useMs = 60_000;
+const endsEveryMs = 1_000;
 /** The next grant is requested when the current one expires within this time. */
 const renewMs = bounds.leaseMs * 0.6;
 /**
@@ -173,6 +174,11 @@ export class Lease implements LeasedCounter {
     return this.#fullUntil === Number.POSITIVE_INFINITY ? null : this.#fullUntil - now;
   }
 
+  /** Returns when the ledger may be asked again, as it has answered. Infinite: it has said no time that is to come. */
+  asksAgainAt(now: number): number {
+    return this.#laterUntil > now ? this.#laterUntil : Number.POSITIVE_INFINITY;
+  }
+
   /** Returns whether the lease holds no grants, has nothing to report to the ledger, and is not in use. */
   isIdle(now: number): boolean {
     return this.#grants.length === 0 && this.#ended.size === 0 && this.#owed === 0 && !this.#isPromised && !this.#isInUse(now);
@@ -186,7 +192,7 @@ export class Lease implements LeasedCounter {
   hasNothingToAskUntil(now: number): number | null {
     const isUntold = this.#ended.size > 0 || this.#owed > 0 || this.#asks.hasLost || this.#asks.hasUnanswered;
     if (this.counter.kind === 'limit' || isUntold || !this.#isInUse(now)) return null;
-    const unusedAt = this.#touchedAt + useMs;
+    const unusedAt = this.#unusedAt;
     if (this.#isCalm(now)) return unusedAt;
     const mutedUntil = Math.max(this.#laterUntil, this.#grants.length === 0 ? this.#fullUntil : never);
     return mutedUntil > now ? Math.min(mutedUntil, unusedAt) : null;
@@ -405,7 +411,12 @@ export class Lease implements LeasedCounter {
     return this.#isRunningOut(returns ? now + returnMs : now);
   }
 
+  /** Rounded up, so that one message returns all leases whose use has ended within a second. */
+  get #unusedAt(): number {
+    return Math.ceil((this.#touchedAt + useMs) / endsEveryMs) * endsEveryMs;
+  }
+
   #isInUse(now: number): boolean {
-    return now - this.#touchedAt < useMs;
+    return now < this.#unusedAt;
   }
 }

@@ -82,6 +82,8 @@ export class Leases {
   #isLate = false;
   /** True: a stream was lost, and no answer has arrived since. */
   #isReopened = false;
+  /** When the first of the leases that calls wait for may be asked for again. */
+  #againAt = Number.POSITIVE_INFINITY;
   #runs = 0;
 
   /** `waitMs`: how long a call waits for calls that other processes hold. `memoryBytes`: the memory budget for runs. */
@@ -108,9 +110,10 @@ export class Leases {
     return this.#isOpen;
   }
 
-  /** When the first waiting call must be decided. Null: no call waits. */
-  get endsAt(): number | null {
-    return this.#waiting.endsAt;
+  /** When waiting calls must be decided, or asked for again. Null: no call waits. */
+  get wakesAt(): number | null {
+    const endsAt = this.#waiting.endsAt;
+    return endsAt === null ? null : Math.min(endsAt, this.#againAt);
   }
 
   ofLimit(originSub: string, { id, max }: Pick<Limit, 'id' | 'max'>): Lease {
@@ -188,6 +191,7 @@ export class Leases {
     // Earlier requests may still be answered.
     if (revision === null || !this.#isOpen || this.#isLate) return [];
     const asks: QuotaAsk[] = [];
+    this.#againAt = Number.POSITIVE_INFINITY;
     for (const lease of this.#quiet.take(now)) {
       lease.quietUntil = null;
       if (lease.isActive) this.#due.add(lease);
@@ -202,6 +206,7 @@ export class Leases {
         this.#due.add(lease);
       } else if (waiting === 0 && lease.isIdle(now)) this.#forget(lease);
       else if (waiting === 0) this.#leaveQuiet(lease, now);
+      else this.#againAt = Math.min(this.#againAt, lease.asksAgainAt(now));
     }
     if (asks.length > 0) this.#unansweredSince ??= now;
     return asks;

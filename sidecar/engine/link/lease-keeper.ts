@@ -167,11 +167,11 @@ class LinkedLeases implements LeaseKeeper {
   }
 
   #arm(): void {
-    if (this.#ticking !== null || this.#closed || (this.leases.size === 0 && this.leases.endsAt === null)) return;
+    if (this.#ticking !== null || this.#closed || (this.leases.size === 0 && this.leases.wakesAt === null)) return;
     const now = this.#clock.now();
-    const endsInMs = (this.leases.endsAt ?? Number.POSITIVE_INFINITY) - now;
+    const wakesInMs = (this.leases.wakesAt ?? Number.POSITIVE_INFINITY) - now;
     const gathersForMs = this.#isGathering ? this.#sentAt + gatherMs - now : tickMs;
-    this.#ticking = this.#clock.after(Math.max(1, Math.min(tickMs, endsInMs, gathersForMs)), () => {
+    this.#ticking = this.#clock.after(Math.max(1, Math.min(tickMs, wakesInMs, gathersForMs)), () => {
       this.#ticking = null;
       // Events that have arrived in the meantime are processed first.
       this.#tickSoon();

@@ -103,7 +103,7 @@ export function playWorld(plan: WorldPlan): LeaseWorldReport {
     }
     state = outcome.state;
     const result = notHeard ? ({ kind: 'later', askAfterMs: 30 } as const) : outcome.result;
-    return { answer: { counter, number, result }, recall: outcome.recall };
+    return { answer: { counter, number, result }, recall: outcome.recall.map(({ holder: one }) => one) };
   };
 
   // === The sidecars
@@ -150,10 +150,10 @@ export function playWorld(plan: WorldPlan): LeaseWorldReport {
       wake();
     };
     const wake = (): void => {
-      if (ticks || isDead || (leases.size === 0 && leases.endsAt === null)) return;
+      if (ticks || isDead || (leases.size === 0 && leases.wakesAt === null)) return;
       ticks = true;
-      const endsAt = (leases.endsAt ?? Number.POSITIVE_INFINITY) - ahead;
-      at(Math.min(now + tickMs, Math.max(now + 1, endsAt)), () => {
+      const wakesAt = (leases.wakesAt ?? Number.POSITIVE_INFINITY) - ahead;
+      at(Math.min(now + tickMs, Math.max(now + 1, wakesAt)), () => {
         ticks = false;
         tick();
       });

@@ -73,7 +73,7 @@ async function play(plan: Plan, isGoneWhenSlow = false) {
       return { answer: { counter, number: ask.number, result: { kind: 'taken' } }, recall: [] };
     }
     states.set(key, outcome.state);
-    return { answer: { counter, number: ask.number, result: outcome.result }, recall: outcome.recall };
+    return { answer: { counter, number: ask.number, result: outcome.result }, recall: outcome.recall.map(({ holder: one }) => one) };
   };
 
   const sidecar = await createTestSidecar({
