@@ -81,7 +81,8 @@ function applyTo(yaml: typeof import('yaml'), document: Document, change: Operat
     .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'));
   const key = path.at(-1) ?? '';
   const parent = path.length === 1 ? document.contents : document.getIn(path.slice(0, -1), true);
-  if (!yaml.isCollection(parent)) throw new Error(`a change names ${change.path}, which is no place of the document`);
+  if (!yaml.isCollection(parent))
+    throw new Error(`a change must have a path in an existing object or list of the document, but has ${change.path}`);
   // A collection that gets new content is written over several lines.
   for (let depth = 0; depth < path.length; depth += 1) {
     const around = depth === 0 ? document.contents : document.getIn(path.slice(0, depth), true);

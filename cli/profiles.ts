@@ -27,7 +27,8 @@ export function profilesPath({ env, home }: Pick<World, 'env' | 'home'>): string
 }
 
 export function checkProfileName(name: string): void {
-  if (!nameForm.test(name)) throw new Failure(`a profile's name must be 1 to 64 characters of A-Z a-z 0-9 . _ -, and ${name} is not`);
+  if (!nameForm.test(name))
+    throw new Failure(`the name of a profile must consist of 1 to 64 of the characters A-Z a-z 0-9 . _ -, but is ${name}`);
 }
 
 /**

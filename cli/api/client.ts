@@ -205,7 +205,8 @@ async function readBounded(response: Received): Promise<string> {
   let size = 0;
   for await (const piece of pieces(response.body)) {
     size += piece.length;
-    if (size > answerCharsMax) throw new Failure('the answer is larger than 256 MiB; request less with --limit or --since');
+    if (size > answerCharsMax)
+      throw new Failure('the answer of the control plane is larger than 256 MiB; request less data with --limit or --since');
     read.push(piece);
   }
   return read.join('');
@@ -215,7 +216,7 @@ const isOk = (status: number): boolean => status >= 200 && status < 300;
 
 const noControlPlane = (url: string, response: Received): Failure =>
   new Failure(
-    `${url} answered ${response.status}, but not with the JSON of a control plane; check that the URL is the REST address of a control plane`,
+    `${url} answered with status ${response.status}, and the answer is not the JSON of a control plane; check that the URL is the REST address of a control plane`,
   );
 
 function parseJson(text: string): unknown {
@@ -230,6 +231,6 @@ function parseJson(text: string): unknown {
 export function segment(text: string): string {
   // In a URL, such a segment would lead to another path.
   if (text === '' || text === '.' || text === '..')
-    throw new Failure(`the name ${text === '' ? '(empty)' : text} is not valid; give a name or an id`);
+    throw new Failure(`the given name or id is not valid: ${text === '' ? '(empty)' : text}`);
   return encodeURIComponent(text);
 }

@@ -43,7 +43,9 @@ export async function connect(world: World, globals: Globals, note: (text: strin
     throw new Failure(`${keyFrom} is not a key; a key is gsk_<workspace>_ followed by 32 to 64 letters and digits`);
   const url = checkUrl(named ?? profile?.url ?? standardUrl, world.env);
   if (fromEnvironment === undefined && profile !== null && checkUrl(profile.url, world.env) !== url)
-    throw new Failure(`${keyFrom} is for ${profile.url} and is not sent to ${url}; set TOLLGATE_KEY, or add a profile for that address`);
+    throw new Failure(
+      `${keyFrom} is for ${profile.url}, so it is not sent to another address; set TOLLGATE_KEY, or add a profile for ${url}`,
+    );
   return createClient(world, { url, key, keyFrom, workspace, timeoutMs: answerMs(globals), note });
 }
 
@@ -64,7 +66,9 @@ export async function connectAsOperator(world: World, globals: Globals, note: (t
 export function checkUrl(text: string, env: World['env']): string {
   const url = URL.canParse(text) ? new URL(text) : null;
   if (url === null || (url.protocol !== 'http:' && url.protocol !== 'https:'))
-    throw new Failure(`the control plane's address must have the form ${standardUrl}, and ${withoutCredentials(text)} does not`);
+    throw new Failure(
+      `the control plane's address must have the form ${standardUrl}, but the given address is ${withoutCredentials(text)}`,
+    );
   if (url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '')
     throw new Failure("the control plane's address must not contain a user, password, query or fragment");
   if (url.protocol === 'http:' && !isLoopback(hostOf(url)) && env['TOLLGATE_ALLOW_PLAINTEXT'] !== 'true')

@@ -23,7 +23,7 @@ export function explainRefusal({ url, keyFrom, method, path, response: { status,
     );
   if (said === null)
     return new Failure(
-      `${url} answered ${status}, but not with the JSON of a control plane; check that the URL is the REST address of a control plane`,
+      `${url} answered with status ${status}, and the answer is not the JSON of a control plane; check that the URL is the REST address of a control plane`,
     );
   // If the message consists of its details, it would be printed twice.
   const lines = details.length > 1 ? details : [];
@@ -32,16 +32,19 @@ export function explainRefusal({ url, keyFrom, method, path, response: { status,
     case 401:
       return new Failure(`${url} does not accept ${keyFrom}: ${what}`, [
         ...lines,
-        'the key may be revoked, rotated or expired; ask for a new one',
+        'the key may be revoked, rotated or expired; ask for a new key',
       ]);
     case 403:
-      return new Failure(`${keyFrom} is not permitted to do this: ${what}`, [...lines, `the request was ${asked}`]);
+      return new Failure(`the control plane does not permit this request with ${keyFrom}: ${what}`, [...lines, `the request was ${asked}`]);
     case 404:
       return said === 'there is no such path'
-        ? new Failure(`${url} has no path ${asked}; the control plane may be older than this tollgate`, lines)
+        ? new Failure(`${url} does not know the request ${asked}; the control plane may be older than this tollgate command`, lines)
         : new Failure(what, [...lines, `the request was ${asked}`]);
     case 412:
-      return new Failure(what, [...lines, 'another request has changed it meanwhile; read it again, then repeat the command']);
+      return new Failure(what, [
+        ...lines,
+        'another request has changed the object in the meantime; read the object again, then repeat the command',
+      ]);
     case 429:
     case 503: {
       const waitMs = retryAfterMs(headers.get('retry-after'));
@@ -95,7 +98,9 @@ export function explainNetworkError(error: unknown, { url, timeoutMs, answered, 
       if (tlsCodes.test(code))
         return new Failure(
           `the TLS connection to ${url} failed (${code})`,
-          ['for a private authority, set NODE_EXTRA_CA_CERTS=<its certificate>; for a port without TLS, use http://'],
+          [
+            'if a private authority issued the certificate of the server, set NODE_EXTRA_CA_CERTS=<file with the certificate of the authority>; if the port has no TLS, use http://',
+          ],
           error,
         );
       return new Outage(`${url} cannot be reached (${code})`, perhapsDone, error);

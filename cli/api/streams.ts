@@ -16,7 +16,7 @@ export async function* linesOf(pieces: AsyncIterable<string>): AsyncGenerator<st
     const lines = (rest + piece).split('\n');
     rest = lines.pop() ?? '';
     if (rest.length > lineCharsMax)
-      throw new Failure('the answer has a line of more than 16 MiB; check that the address is that of a control plane');
+      throw new Failure('the answer has a line of more than 16 MiB; check that the URL is the REST address of a control plane');
     for (const line of lines) yield line.endsWith('\r') ? line.slice(0, -1) : line;
   }
   if (rest !== '') throw new Outage('the answer was cut off in the middle of a line');
@@ -59,7 +59,7 @@ function eventFrom(lines: readonly string[]): SentEvent {
 export function parseRow(text: string): Row {
   const value = parse(text);
   if (!isRow(value))
-    throw new Failure('the answer has a line that is not a JSON object; check that the address is that of a control plane');
+    throw new Failure('the answer has a line that is not a JSON object; check that the URL is the REST address of a control plane');
   return value;
 }
 

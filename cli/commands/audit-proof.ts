@@ -92,10 +92,12 @@ async function judge(file: string, options: VerifyOptions): Promise<Verdict> {
   const { checkpoint = [], publicKey = [], beforeRaise = [], retentionDays } = options;
   if (checkpoint.length === 0 && publicKey.length === 0)
     throw new Failure(
-      'nothing to check against was given; give a stored checkpoint with --checkpoint, or a key of the log with --public-key',
+      'the export cannot be checked without a checkpoint or a key; give a stored checkpoint with --checkpoint, or a public key of the log with --public-key',
     );
   if (beforeRaise.length > 0 && retentionDays !== undefined)
-    throw new Failure('--before-raise trusts the retention in checkpoints, and --retention-days does not: give only one of them');
+    throw new Failure(
+      '--before-raise and --retention-days cannot be used together, because only --before-raise trusts the retention in checkpoints; give only one of the two options',
+    );
   const keys = (await Promise.all(publicKey.map(readKeys))).flat();
   const verifier = createVerifier({
     kept: await Promise.all(checkpoint.map(readKept)),
@@ -129,11 +131,13 @@ async function readKeys(given: string): Promise<readonly LogKey[]> {
   if (own !== null) return [own];
   const lines = (await textOf(given)).split('\n').filter((line) => line.trim() !== '');
   // With an empty list of keys, every signature would be accepted.
-  if (lines.length === 0) throw new Failure(`${given} contains no public key; tollgate audit keys prints them`);
+  if (lines.length === 0) throw new Failure(`${given} contains no public key; list the public keys with: tollgate audit keys`);
   return lines.map((line) => {
     const key = parseLogKey(line.trim());
     if (key === null)
-      throw new Failure(`${given} contains a line that is not a public key of an audit log; list them with: tollgate audit keys`);
+      throw new Failure(
+        `${given} contains a line that is not a public key of an audit log; list the public keys with: tollgate audit keys`,
+      );
     return key;
   });
 }
@@ -167,7 +171,7 @@ async function* fileLines(file: string): AsyncGenerator<{ readonly line: Uint8Ar
         bytes = bytes.subarray(end + 1);
       }
       rest = bytes;
-      if (rest.length > lineBytesMax) throw new Failure(`${file} has a line of more than 16 MiB; it is not an export`);
+      if (rest.length > lineBytesMax) throw new Failure(`${file} has a line of more than 16 MiB, so it is not an export of an audit log`);
     }
   } catch (error) {
     throw error instanceof Failure ? error : unreadable(file, error);

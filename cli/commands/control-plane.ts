@@ -55,7 +55,7 @@ function requirePackage(command: string): void {
   } catch (error) {
     throw new Failure(
       `${command} is a command of the package ${packageName}, which is not installed here`,
-      [`install it where the control plane runs, and run tollgate-control-plane ${command} there`],
+      [`install the package on the machine of the control plane, and run tollgate-control-plane ${command} on that machine`],
       error,
     );
   }

@@ -21,7 +21,7 @@ export async function exportProof({ world, options, print, client }: Asked<Optio
   const { output, proof, after } = options;
   const [filter] = Object.keys(filters);
   if (proof !== true) throw new Failure('--after needs --proof');
-  if (filter !== undefined) throw new Failure(`--${filter} excludes entries, and a proof needs all entries: remove one of the two options`);
+  if (filter !== undefined) throw new Failure(`--${filter} excludes entries, but --proof needs all entries; remove one of the two options`);
   if (output === undefined && world.stdout.isTTY === true)
     throw new Failure('a proof is not printed on a terminal: give a file with -o, or use a pipe');
   const query = after === undefined ? {} : { after: await sizeOf(after) };
@@ -36,7 +36,8 @@ export async function exportProof({ world, options, print, client }: Asked<Optio
         last = line;
         items += 1;
       }
-      if (parseLine(last)?.kind !== 'checkpoint') throw new Outage('the answer ended before its checkpoint');
+      if (parseLine(last)?.kind !== 'checkpoint')
+        throw new Outage('the answer of the control plane ended before its last line, which must be a checkpoint; run the export again');
     };
     if (output === undefined) await copy((text) => writeAll(world.stdout, text));
     else await writeStream(output, copy);
@@ -52,7 +53,7 @@ export async function exportProof({ world, options, print, client }: Asked<Optio
 async function sizeOf(after: string): Promise<number> {
   if (/^\d{1,15}$/.test(after)) return Number(after);
   const text = await readFile(after, 'utf8').catch((error: unknown) => {
-    throw new Failure(`${after} is neither a number nor a file that can be read`, [], error);
+    throw new Failure(`the value of --after must be a number or a file that can be read, but is ${after}`, [], error);
   });
   const note = parseNote(plain(text));
   if (note === null) throw new Failure(`${after} is not a checkpoint of an audit log`);

@@ -41,7 +41,8 @@ export async function runHook(name: string, world: HookWorld, said: HookSaid = n
   try {
     const input = await readInput(world.stdin);
     text = input.toString('utf8');
-    if (input.length > inputBytesMax) throw new Error(`the hook's input is larger than ${inputBytesMax} bytes, the maximum of a sidecar`);
+    if (input.length > inputBytesMax)
+      throw new Error(`the hook's input is larger than ${inputBytesMax} bytes, which is the maximum that a sidecar accepts`);
     world.out(await askSidecar(name, input, world, said));
     return 0;
   } catch (error) {
@@ -101,7 +102,10 @@ async function askSidecar(host: string, input: Buffer, { env, home }: HookWorld,
 
 /** Returns the text if a header can contain it; throws otherwise. A header would transmit other characters wrongly. */
 function headerText(text: string): string {
-  if (!/^[ -~]+$/.test(text)) throw new Error('the name in the command of the hook is not ASCII; run tollgate hooks install again');
+  if (!/^[ -~]+$/.test(text))
+    throw new Error(
+      'the agent name and the host version in the command of the hook must be printable ASCII; run tollgate hooks install again',
+    );
   return text;
 }
 

@@ -41,7 +41,7 @@ async function injectFiles({ world, options, print }: Asked<Options>): Promise<v
   if (manifests.length === 0) throw new Failure(`there is no document in ${options.file.join(', ')}`);
   const done = manifests.map((manifest) => ({ manifest, ...injectDocument(manifest.value, settings) }));
   const problems = done.flatMap(({ manifest, outcomes }) => outcomes.flatMap((outcome) => problemLines(manifest, outcome)));
-  if (problems.length > 0) throw new Failure('nothing was written', problems);
+  if (problems.length > 0) throw new Failure('the input has problems, so nothing was written', problems);
   for (const { manifest, outcomes } of done)
     for (const outcome of outcomes) for (const line of noteLines(outcome)) print.note(`${manifest.place}: ${line}`);
   if (print.json) return print.lines(jsonOf(done.map(({ value }) => value)), []);
@@ -97,13 +97,14 @@ async function readOne(path: string): Promise<Row> {
   const read = await readManifests(path, await readText(path));
   if ('problems' in read) throw new Failure('the settings have problems', read.problems);
   const value = read.manifests.length === 0 ? {} : read.manifests[0]?.value;
-  if (read.manifests.length > 1 || !isRow(value)) throw new Failure(`${path} must be one mapping: the settings of injection`);
+  if (read.manifests.length > 1 || !isRow(value))
+    throw new Failure(`${path} must contain one YAML mapping with the settings of the injection`);
   return value;
 }
 
 async function read(file: string, stdin: Asked<Options>['world']['stdin']): Promise<readonly Manifest[]> {
   const read = file === '-' ? await readManifests('standard input', await readAll(stdin)) : await readManifests(file, await readText(file));
-  if ('problems' in read) throw new Failure('nothing was written', read.problems);
+  if ('problems' in read) throw new Failure('the input has problems, so nothing was written', read.problems);
   return read.manifests;
 }
 

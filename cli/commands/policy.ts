@@ -100,9 +100,10 @@ async function applyPolicies(asked: Asked<Files & Change>): Promise<ExitCode> {
 async function rollbackPolicies(asked: Asked<Change>): Promise<ExitCode> {
   const [revision = ''] = asked.words;
   const { world, options } = asked;
-  if (!/^\d{1,15}$/.test(revision)) throw new Failure(`${revision} is not the number of a revision; tollgate policy history lists them`);
+  if (!/^\d{1,15}$/.test(revision))
+    throw new Failure(`${revision} is not the number of a revision; list the revisions with: tollgate policy history`);
   if (world.prompts === null && options.yes !== true && options.dryRun !== true)
-    throw new Failure('the command cannot ask without a terminal; nothing was changed', [
+    throw new Failure('there is no terminal to ask for a confirmation; nothing was changed', [
       `to roll back, add --yes; to see the changes, add --dry-run`,
     ]);
   return change(asked, (client, { dryRun, ifMatch }) =>
@@ -135,7 +136,7 @@ async function change({ world, options, print, client: connect }: Asked<Change>,
   const paint = paintOf(world.stderr.isTTY === true && (world.env['NO_COLOR'] ?? '') === '');
   world.stderr.write(`${diffLines(planned, paint).join('\n')}\n`);
   if (!(await world.prompts.confirm(`Apply this to ${client.workspace} at ${client.url}?`)))
-    throw new Failure('not confirmed; nothing was changed');
+    throw new Failure('the change was not confirmed; nothing was changed');
   return showDone(print, await send(client, { dryRun: false, ifMatch: { ifMatch: numberIn(planned, 'revision') } }), false);
 }
 

@@ -44,7 +44,8 @@ async function addProfile(asked: Asked<{ readonly keyStdin?: true }>): Promise<v
 
 async function readKey({ world, options }: Asked<{ readonly keyStdin?: true }>): Promise<string> {
   if (options.keyStdin === true) return readAll(world.stdin);
-  if (world.prompts === null) throw new Failure('there is no terminal to ask for the key; send it to standard input with --key-stdin');
+  if (world.prompts === null)
+    throw new Failure('there is no terminal to ask for the key; add --key-stdin, and send the key to standard input');
   return world.prompts.secret('Key');
 }
 
@@ -55,7 +56,7 @@ async function readKey({ world, options }: Asked<{ readonly keyStdin?: true }>):
 async function tryKey(client: Client): Promise<void> {
   for (const path of ['/{workspace}/admin/session', '/api/v1/models', '/api/v1/agents']) {
     const status = await client.probe(path);
-    if (status === 401) throw new Failure(`${client.url} does not accept this key; it is not stored`);
+    if (status === 401) throw new Failure(`${client.url} does not accept this key; the key is not stored`);
     if (status === 200 || status === 403) return;
   }
   throw new Failure(`${client.url} does not answer like a control plane; the key is not stored`);

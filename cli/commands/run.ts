@@ -30,7 +30,7 @@ export function addRunCommand(program: Command, cli: Cli): void {
 
 function contextFrom(pair: string, before: Task['context']): Task['context'] {
   const [, name, value] = /^([^=]+)=(.*)$/s.exec(pair) ?? [];
-  if (name === undefined || value === undefined) throw new InvalidArgumentError('It must be name=value.');
+  if (name === undefined || value === undefined) throw new InvalidArgumentError('The value must have the form name=value.');
   return { ...before, [name]: value };
 }
 
@@ -110,7 +110,7 @@ async function followRun(pieces: AsyncIterable<string>, { world, print, run }: F
     if (event === 'done') return row;
     if (!print.json) for (const line of linesOf(event, row)) world.stderr.write(`${line}\n`);
   }
-  throw new Outage('the connection ended before the run; tollgate runs list shows its status');
+  throw new Outage('the connection ended before the end of the run; see the status of the run with: tollgate runs list');
 }
 
 function linesOf(event: string, row: Row): readonly string[] {

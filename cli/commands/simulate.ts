@@ -74,7 +74,7 @@ async function readResult(pieces: AsyncIterable<string>, { stderr }: World): Pro
   if (isTTY) stderr.write('\r\u001b[2K');
   if (typeof last['error'] === 'string') throw new Failure(`the simulation failed: ${last['error']}`);
   if (!isRow(last['result']))
-    throw new Failure('the simulation ended without a result; run it again, for fewer calls with --limit or --since');
+    throw new Failure('the simulation ended without a result; run it again, and select fewer calls with --limit or --since');
   return last['result'];
 }
 

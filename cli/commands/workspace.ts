@@ -57,8 +57,8 @@ async function deleteWorkspace({ world, words, options, print, operator }: Asked
   const client = await operator();
   const again =
     options.confirm ?? (await world.prompts?.text(`Everything in ${slug} will be removed permanently. Type its slug to confirm`));
-  if (again === undefined) throw new Failure(`this removes everything in ${slug}; to confirm, add --confirm ${slug}`);
-  if (again !== slug) throw new Failure(`the confirmation is not ${slug}; nothing is removed`);
+  if (again === undefined) throw new Failure(`the command removes everything in the workspace ${slug}; to confirm, add --confirm ${slug}`);
+  if (again !== slug) throw new Failure(`the value of --confirm must be ${slug}; nothing is removed`);
   const answer = await client.ask('DELETE', `${list}/${segment(slug)}`, { body: { slug: again } });
   await print.lines(answer, []);
   print.note(`workspace ${slug} is removed`);

@@ -25,7 +25,7 @@ export function parseJsonc(text: string): Node {
   const root = parse(read, errors);
   const [first] = errors;
   if (first !== undefined) throw new BadSettings(text, first.offset, wordsOf(first));
-  if (root === undefined) throw new BadSettings(text, text.length, 'a value is missing');
+  if (root === undefined) throw new BadSettings(text, text.length, 'the file contains no JSON value');
   refuseTwice(text, root);
   return root;
 }
@@ -49,7 +49,12 @@ function refuseTwice(text: string, node: Node): void {
   const names = new Set<string>();
   for (const child of node.children ?? []) {
     const name = node.type === 'object' ? keyOf(child) : null;
-    if (name !== null && names.has(name)) throw new BadSettings(text, child.offset, `${JSON.stringify(name)} occurs twice; keep one`);
+    if (name !== null && names.has(name))
+      throw new BadSettings(
+        text,
+        child.offset,
+        `the name ${JSON.stringify(name)} occurs twice in the same object; keep only one of the two`,
+      );
     if (name !== null) names.add(name);
     refuseTwice(text, child);
   }

@@ -15,7 +15,8 @@ export function parseToml(text: string): Row {
     const value: unknown = parse(text, { integersAsBigInt: 'asNeeded' });
     return isRow(value) ? value : {};
   } catch (error) {
-    if (error instanceof TomlError) throw new BadSettings(text, placeOf(text, error), `it is not TOML: ${firstLine(error.message)}`);
+    if (error instanceof TomlError)
+      throw new BadSettings(text, placeOf(text, error), `the file is not valid TOML: ${firstLine(error.message)}`);
     throw error;
   }
 }

@@ -27,7 +27,8 @@ export function inOwnFile(host: HostName, { written, folder, ...facts }: InOwnFi
     folder,
     file: (scope, here, project) => (scope === 'user' ? pathsOf(here).join(folder(here), file) : pathsOf(here).join(project, projectFile)),
     add: (text, way) => {
-      if (text !== '' && commandOfOurs(text) === null) throw new BadSettings(text, 0, 'tollgate did not write this file; rename it');
+      if (text !== '' && commandOfOurs(text) === null)
+        throw new BadSettings(text, 0, 'tollgate did not write this file and does not replace it; rename the file');
       return { text: written(commandOf(way)), made: [] };
     },
     remove: (text) => (commandOfOurs(text) === null ? text : ''),

@@ -32,7 +32,7 @@ export async function replaceSettings(path: string, text: string, before: string
     if (mode !== null && !(await isWritable(target, mode)))
       throw new Failure(`${path} is read-only, and is not changed; to make it writable: chmod u+w ${target}`);
     if ((await readSettings(path)) !== before)
-      throw new Failure(`${path} was changed by another program meanwhile, and is not changed; try again`);
+      throw new Failure(`another program changed ${path} in the meantime, so tollgate did not write to it; try again`);
     await replaceFile(target, text, mode ?? 0o600);
     return folders;
   } catch (error) {

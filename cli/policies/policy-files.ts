@@ -16,7 +16,7 @@ const filesMax = 1_000;
  */
 export async function readPolicies(paths: readonly string[], stdin: Readable): Promise<Row> {
   const names = (await Promise.all(paths.map(filesAt))).flat();
-  if (names.length > filesMax) throw new Failure(`there are ${names.length} policy files, and at most ${filesMax} are read`);
+  if (names.length > filesMax) throw new Failure(`there are ${names.length} policy files, but at most ${filesMax} are allowed`);
   const problems: string[] = [];
   const merged = createMerge(problems);
   for (const name of names) {

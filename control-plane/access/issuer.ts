@@ -111,7 +111,7 @@ function refusalOf(cause: unknown): AppError {
   const refused = cause instanceof oidc.ResponseBodyError && cause.error === 'invalid_grant';
   const code = cause instanceof oidc.ClientError ? cause.code : undefined;
   if (refused || (code !== undefined && unproven.has(code)))
-    return new AppError({ code: 'forbidden', publicMessage: 'the issuer did not confirm this sign-in; start it again', cause });
+    return new AppError({ code: 'forbidden', publicMessage: 'the issuer did not confirm this sign-in; start the sign-in again', cause });
   return failed(cause);
 }
 

@@ -178,14 +178,14 @@ async function requireUnchanged(
   if (since > present) {
     throw new AppError({
       code: 'stale_revision',
-      publicMessage: `revision ${since} of If-Match is newer than the current revision, ${present}; read again`,
+      publicMessage: `the revision ${since} in If-Match is newer than the current revision ${present}; read the current state, then repeat the request`,
     });
   }
   const changed = await findChangedSince(client, workspaceId, targets, since);
   if (changed === null) return;
   throw new AppError({
     code: 'stale_revision',
-    publicMessage: `${changed.target} was changed at revision ${changed.revision}, after revision ${since} that If-Match names; read it again`,
+    publicMessage: `${changed.target} was changed at revision ${changed.revision}, which is newer than the revision ${since} in If-Match; read the current state, then repeat the request`,
   });
 }
 

@@ -8,5 +8,5 @@ export const explainTaken =
   (host: string, port: number, variable: string) =>
   (error: unknown): never => {
     if (!(error instanceof Error && /\bEADDRINUSE\b/.test(error.message))) throw error;
-    throw new AddressTaken(`${host}:${port} is taken by another program; set ${variable} to another port`, { cause: error });
+    throw new AddressTaken(`${host}:${port} is used by another program; set ${variable} to another port`, { cause: error });
   };

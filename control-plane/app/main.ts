@@ -190,7 +190,7 @@ async function start({ config, env, undo, log, telemetry, registry, signal }: St
       log,
       registry,
       readiness: () => [
-        ...problem('notifications of revisions are not received', policy.watch.problem),
+        ...problem('this control plane does not receive notifications of new revisions', policy.watch.problem),
         ...problem('there is no valid server certificate for sidecars', tls.problem),
         ...problem('the injection webhook is not listening', injecting.injector?.problem),
       ],

@@ -86,7 +86,7 @@ export async function wireRuns(
 ): Promise<Runs> {
   const { pool, publisher, hears, log, catalogue, clock, random, models, tracing, ingest, registry, ledger } = deps;
   const deployment = await readDeployment(pool);
-  if (deployment === null) throw new Error('the database has no epoch');
+  if (deployment === null) throw new Error('the table deployment of the database must have a row with the epoch, but it has no row');
   const spoolFolder = join(root, deployment.firstEpoch);
   const heartbeat = await startHeartbeat(deps);
   undo.push(await takeOverRuns(deps, heartbeat.instance, join(spoolFolder, 'instances')));
@@ -120,7 +120,10 @@ export async function wireRuns(
   await governor
     .adopt()
     .catch((error: unknown) =>
-      log.error(loggable(error), 'audit entries of runs of an earlier process could not be sent; they stay on disk'),
+      log.error(
+        loggable(error),
+        'the spools that an earlier process left could not be taken over; the audit entries in these spools stay on disk',
+      ),
     );
   const schemaProblem = createSchemaProblem();
   const decided = countDecisions(registry);

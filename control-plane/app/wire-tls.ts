@@ -82,7 +82,8 @@ const inPlainText: Tls = {
 };
 
 function ownMaterial({ config, pool, clock }: TlsDeps, sealer: OperationDeps['sealer']): OwnMaterial {
-  if (sealer === null) throw new Error('an authority needs a sealer for its private key');
+  if (sealer === null)
+    throw new Error('TOLLGATE_ENROL_PORT must not be set without TOLLGATE_SECRET_KEY, which encrypts the private key of the authority');
   const names = config.tlsNames === null ? ['localhost', '127.0.0.1', ...ownHostname()] : serverNamesIn(config.tlsNames);
   return createOwnMaterial({ find: () => maintainAuthorities({ pool, clock, sealer }, ownTerms), names, terms: ownTerms, now: clock });
 }

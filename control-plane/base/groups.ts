@@ -37,7 +37,10 @@ export function inGroups<A, R>({ keyOf, atOnce, openGroup, run, failsAll }: Grou
     const group = takeGroup(lane, openGroup());
     try {
       const results = await run(group.map(({ input }) => input));
-      if (results.length !== group.length) throw new Error(`a group of ${group.length} got ${results.length} results`);
+      if (results.length !== group.length)
+        throw new Error(
+          `the function run must return one result for each of the ${group.length} inputs of a group, but returned ${results.length} results`,
+        );
       for (const [at, result] of results.entries()) group[at]?.settle(result);
     } catch (error) {
       if (group.length > 1 && !failsAll(error)) lane.unshift(...group.map((one) => ({ ...one, isAlone: true })));

@@ -45,7 +45,7 @@ export function createRateLimit(
         const retryAfterSeconds = Math.max(1, Math.ceil((oldest + windowMs - now) / 1000));
         throw new AppError({
           code: 'rate_limited',
-          publicMessage: `at most ${perMinute} ${what}`,
+          publicMessage: `the limit is reached: at most ${perMinute} ${what}`,
           retryAfterSeconds,
         });
       }

@@ -180,4 +180,5 @@ export async function readBody(request: IncomingMessage, bytesMax: number, budge
 const overBudget = (): AppError =>
   new AppError({ code: 'unavailable', publicMessage: 'too many large request bodies are being read now; try again', retryAfterSeconds: 1 });
 
-const endedEarly = (): AppError => new AppError({ code: 'bad_request', publicMessage: 'the body ended early' });
+const endedEarly = (): AppError =>
+  new AppError({ code: 'bad_request', publicMessage: 'the connection was closed before the end of the request body' });

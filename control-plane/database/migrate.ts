@@ -36,7 +36,7 @@ export async function migrate(connection: PoolConfig, signal?: AbortSignal): Pro
     for (let tries = 1; (await run(client)) === 'in use'; tries += 1) {
       if (tries === triesMax)
         throw new Error(
-          `The database could not be migrated: in ${triesMax} attempts, another transaction held a lock on a table for more than ${lockMs} ms.`,
+          `The database could not be migrated: each of ${triesMax} attempts waited more than ${lockMs} ms for a table that another transaction had locked.`,
         );
       await delay(againMs, undefined, { signal });
     }

@@ -97,7 +97,7 @@ function createPoolProbe(options: pg.ClientConfig): PoolProbe {
 const tooMany = (): AppError =>
   new AppError({
     code: 'unavailable',
-    publicMessage: `${readersMax} reads already wait for the database; try again`,
+    publicMessage: `${readersMax} reads of the database are already in progress, which is the maximum; try again`,
     retryAfterSeconds: 1,
   });
 

@@ -184,7 +184,10 @@ class AuditStream {
       else await this.#send({ acknowledged: { spoolId, sequence: ingested.acknowledged } });
       await this.#grant();
     } catch (error) {
-      this.#deps.log.warn({ err: loggable(error), workspace: this.#actor.slug, spool: spoolId }, 'a batch could not be stored');
+      this.#deps.log.warn(
+        { err: loggable(error), workspace: this.#actor.slug, spool: spoolId },
+        'a batch of audit entries could not be stored',
+      );
       const { code, details } = grpcStatusOf(error);
       this.#end(code, details);
     }
@@ -197,7 +200,7 @@ class AuditStream {
       metrics.batchRefused(ingested.refused);
       const problem = 'problem' in content ? content : {};
       const { slug, keyId } = this.#actor;
-      log.warn({ workspace: slug, key: keyId, spool, first, ...ingested, ...problem }, 'a batch was refused');
+      log.warn({ workspace: slug, key: keyId, spool, first, ...ingested, ...problem }, 'a batch of audit entries was refused');
     }
     return ingested;
   }

@@ -33,7 +33,7 @@ export async function listenEverywhere(host: string, port: number, accepting: Co
       absent = error;
     }
   }
-  if (servers.length === 0) throw absent ?? new Error(`${host} has no address`);
+  if (servers.length === 0) throw absent ?? new Error(`the host name ${host} has no IP address`);
   return { port: portOf(servers[0]) ?? port, close };
 }
 

@@ -239,7 +239,7 @@ class PolicyStream {
     if (this.#ahead !== aheadBeats) return;
     this.#deps.log.warn(
       { workspace: this.#actor.slug, sidecar: sidecarId, held: holds?.number, revision: newest?.revision },
-      'a sidecar has a newer revision than the database and accepts none: if the database was restored from a backup, run `tollgate restore`',
+      'a sidecar has a newer revision than the database, so it accepts no revision of the database; if the database was restored from a backup, run `tollgate-control-plane restore`',
     );
   }
 

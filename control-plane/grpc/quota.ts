@@ -128,7 +128,7 @@ class QuotaStream {
       if (!this.#ended && !this.#stream.write(response)) await once(this.#stream, 'drain', { signal: this.#gone.signal });
     } catch (error) {
       if (this.#ended) return;
-      this.#deps.log.warn({ err: loggable(error), workspace: this.#actor.slug }, 'asks for leases were not answered');
+      this.#deps.log.warn({ err: loggable(error), workspace: this.#actor.slug }, 'lease requests of a sidecar could not be answered');
       this.#fail(error);
     }
     this.#unanswered -= 1;

@@ -27,7 +27,7 @@ export function watchKey({ stillStands, log }: KeyWatch, actor: Actor, onFallen:
     } catch (error) {
       // The stream stays open, because a database that is not available stores nothing and grants nothing. The next
       // check will show the state of the key.
-      log.warn({ err: loggable(error), workspace: actor.slug }, 'it could not be checked whether a key is still valid');
+      log.warn({ err: loggable(error), workspace: actor.slug }, 'the validity of a key could not be checked');
     }
   };
   const looking = setInterval(() => void look(), lookMs);

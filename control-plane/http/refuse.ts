@@ -14,7 +14,7 @@ export function sendRefusal(reply: FastifyReply, refusal: AppError): FastifyRepl
 
 export function logRefusal(request: FastifyRequest, { code, cause, publicMessage }: AppError): void {
   const line = { refusal: publicMessage, ...(cause === undefined ? {} : loggable(cause)), route: request.routeOptions.url };
-  if (code === 'internal') request.log.error(line, 'a request failed');
+  if (code === 'internal') request.log.error(line, 'a request failed because of an internal error');
   if (code === 'unavailable') request.log.warn(line, 'a request could not be served now');
   if (code === 'upstream_failed') request.log.warn(line, 'another server failed during a request');
 }

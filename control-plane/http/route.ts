@@ -105,7 +105,10 @@ export function recognising(
     },
     actorOf: (request: FastifyRequest): Actor => {
       const actor = actors.get(request);
-      if (actor === undefined) throw new Error('a route was reached without an actor');
+      if (actor === undefined)
+        throw new Error(
+          'the onRequest hook must authenticate the caller before the handler of the route runs, but no caller is stored for this request',
+        );
       return actor;
     },
   };

@@ -88,7 +88,10 @@ export function sendStream<T>(
   // `Connection: close` is not used: with it, a client accepts a body without its last chunk as complete.
   reply.raw.once('finish', () => request.raw.socket.end());
   const unread = (): void => {
-    request.log.info({ route: request.routeOptions.url, workspace: actor.slug }, 'a stream was cut off: its client does not read');
+    request.log.info(
+      { route: request.routeOptions.url, workspace: actor.slug },
+      'a stream was closed, because its client does not read the data',
+    );
     cut(request);
   };
   const body = Readable.from(framed(items, frame, { ms: deps.streams.undrainedMs, unread }), {

@@ -46,7 +46,7 @@ export async function startInjector(deps: InjectorDeps, { host, port, checkMs = 
   let server: HttpsServer | null = null;
   let used: string | null = null;
   let problem: string | null = null;
-  const failed = (error: unknown): void => log.error(loggable(error), 'a review could not be answered');
+  const failed = (error: unknown): void => log.error(loggable(error), 'an admission review could not be answered');
   const warn = (fields: object, words: string): void => log.warn(fields, words);
 
   const use = async (pair: Pair): Promise<void> => {

@@ -24,7 +24,8 @@ const stateKey = 'state.json';
 export async function shareCertificates(deps: SharedCertificatesDeps): Promise<Server> {
   const held = await untilUndisturbed(() => agreeOnHeld(deps), `Secret ${deps.name}`);
   await untilUndisturbed(() => publishBundle(deps, bundleOf(held)), `MutatingWebhookConfiguration ${deps.name}`);
-  if (held.server === null) throw new Error('the server certificate is missing');
+  if (held.server === null)
+    throw new Error('the shared certificates must include a server certificate after their update, but they include none');
   return held.server;
 }
 
@@ -34,7 +35,7 @@ async function untilUndisturbed<T>(tryOnce: () => Promise<T | null>, what: strin
     const done = await tryOnce();
     if (done !== null) return done;
   }
-  throw new Error(`${what} was changed by other control planes ${triesMax} times while this one wrote it`);
+  throw new Error(`${what} could not be written: other control planes changed it during each of ${triesMax} attempts`);
 }
 
 async function agreeOnHeld({

@@ -55,7 +55,10 @@ export function publishView(holding: HeldWorkspace, view: View, raisedAt: number
   };
   const keep = (): void => budget.keep(owner, (whole?.length ?? 0) + deltaBytes);
   const requireCurrent = (): void => {
-    if (holding.revision !== revision) throw new Error(`revision ${revision} was requested, but revision ${holding.revision} is held`);
+    if (holding.revision !== revision)
+      throw new Error(
+        `a published view must not be used after a newer revision was offered: this view is of revision ${revision}, but the current revision is ${holding.revision}`,
+      );
   };
   const makeDelta = (from: number): Buffer | null => {
     if (from >= revision) return null;

@@ -174,7 +174,7 @@ class BoardPublisher implements Publisher {
       if (epoch === holding?.epoch)
         this.#deps.log.warn(
           { workspaceId, revision, wanted },
-          'the database has an older revision than before; after a restore, run `tollgate restore`',
+          'the database has an older revision than before; if the database was restored from a backup, run `tollgate-control-plane restore`',
         );
       board.wanted = revision;
     }

@@ -37,7 +37,7 @@ export async function replyPaid(parts: RunParts): Promise<Reply> {
   const { money, run, rates, model, models, governed, conversation, system, workbench } = parts;
   const real = rates.of(model);
   const dearest = rates.dearestOf(model);
-  if (real === null || dearest === null) throw new Error(`the model ${model} has no price`);
+  if (real === null || dearest === null) throw new Error(`the model ${model} must have a price before a run uses it, but it has none`);
   const tools = workbench.offered(governed);
   const priced: PricedRequest = { inputBytes: conversation.bytes + bytesWithoutMessages(system, tools), rates: dearest };
   const outputTokensMax = Math.max(outputTokensLeast, Math.min(outputTokensMost, models.outputLimit(model)));
@@ -97,7 +97,7 @@ function granted({ log, run }: Pick<RunParts, 'log' | 'run'>, reserved: MoneyRes
     case 'granted':
       return reserved;
     case 'exhausted':
-      log.info({ run: run.id, bound: reserved.bound }, 'too little is left for another model call of a run');
+      log.info({ run: run.id, bound: reserved.bound }, 'the remaining money of a run is too little for another model call');
       throw new RunStopped('max_budget');
     case 'ended':
       throw new RunStopped('ended');
@@ -125,7 +125,7 @@ function receiveReply(
       for (;;) {
         const next = await untilAborted(stream.next(), signal);
         bill.received ||= next.done !== true;
-        if (next.done === true) throw new ProviderFailed('it did not complete its reply', null, true);
+        if (next.done === true) throw new ProviderFailed('the provider did not complete its reply', null, true);
         if (next.value.kind === 'reply') return billed(next.value, bill, parts, span);
         conversation.addDelta(next.value.delta);
         await emit({ kind: 'text', data: { delta: next.value.delta } });

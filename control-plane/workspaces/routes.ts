@@ -74,7 +74,7 @@ export function addWorkspaceRoutes(app: FastifyInstance, deps: AppDeps): void {
   });
   app.post<{ Body: Static<typeof newWorkspace> }>(list, { onRequest, schema: schemas.create }, async ({ body, log }) => {
     const created = await createWorkspace(deps, body);
-    log.info({ workspace: created.slug, owner: body.owner.uid }, 'the operator made a workspace');
+    log.info({ workspace: created.slug, owner: body.owner.uid }, 'the operator created a workspace');
     return ok(created);
   });
   app.delete<{ Params: Static<typeof params>; Body: Static<typeof confirmation> }>(

@@ -19,13 +19,16 @@ interface PlacedContainer {
 /** Returns all reasons why the pod cannot get a sidecar. The pod must not contain anything that was injected before. */
 export function conflictsOf({ spec }: Pod, wanted: PodSettings, { metricsPort }: Pick<InjectSettings, 'metricsPort'>): readonly Problem[] {
   const containers = containersOf(spec);
-  if (containers.length > containersMax) return problem('spec.containers', `must be at most ${containersMax}, with init containers`);
+  if (containers.length > containersMax)
+    return problem('spec.containers', `must contain at most ${containersMax} containers, including the init containers of the pod`);
   const { os } = spec;
   return [
     ...(spec['hostNetwork'] === true
-      ? problem('spec.hostNetwork', 'must not be true: on the network of the node, every program of the node would reach the sidecar')
+      ? problem('spec.hostNetwork', 'must not be true, because every program of the node could then reach the sidecar')
       : []),
-    ...(isObject(os) && os['name'] === 'windows' ? problem('spec.os.name', 'must not be windows: there is no sidecar for it') : []),
+    ...(isObject(os) && os['name'] === 'windows'
+      ? problem('spec.os.name', 'must not be windows, because there is no sidecar for Windows')
+      : []),
     ...repeatedNames(containers),
     ...containers.flatMap((placed) => [
       ...nameConflicts(placed),
@@ -36,10 +39,18 @@ export function conflictsOf({ spec }: Pod, wanted: PodSettings, { metricsPort }:
       ...mountConflicts(placed),
     ]),
     ...(metricsPort === wanted.port
-      ? problem('metadata.annotations["tollgate.dev/port"]', `must not be ${wanted.port}, which is metricsPort of the settings`)
+      ? problem(
+          'metadata.annotations["tollgate.dev/port"]',
+          `must not be ${wanted.port}, because the settings use this port as metricsPort`,
+        )
       : []),
     ...(spec.volumes ?? []).flatMap(({ name }, at) =>
-      name.startsWith(volumePrefix) ? problem(`spec.volumes[${at}].name`, `must not begin with ${volumePrefix}, which is Tollgate's`) : [],
+      name.startsWith(volumePrefix)
+        ? problem(
+            `spec.volumes[${at}].name`,
+            `must not begin with ${volumePrefix}, because this prefix is reserved for the volumes of Tollgate`,
+          )
+        : [],
     ),
     ...endlessProblems(spec['restartPolicy'], wanted),
     ...spoolConflicts(containers, spec.volumes ?? [], wanted),
@@ -67,7 +78,7 @@ function nameConflicts({ container, path }: PlacedContainer): readonly Problem[]
   if (container.name !== containerName) return [];
   return problem(
     `${path}.name`,
-    `must not be ${containerName}: that is the sidecar's, and without the annotation ${statusAnnotation} this is not one that was injected`,
+    `must not be ${containerName}: this name is reserved for an injected sidecar, and the pod has no annotation ${statusAnnotation} of an injection`,
   );
 }
 
@@ -84,7 +95,10 @@ function portConflicts({ container, path }: PlacedContainer, port: number, words
 function mountConflicts({ container, path }: PlacedContainer): readonly Problem[] {
   return (container.volumeMounts ?? []).flatMap(({ name }, at) =>
     name.startsWith(volumePrefix)
-      ? problem(`${path}.volumeMounts[${at}].name`, `must not begin with ${volumePrefix}, which is Tollgate's`)
+      ? problem(
+          `${path}.volumeMounts[${at}].name`,
+          `must not begin with ${volumePrefix}, because this prefix is reserved for the volumes of Tollgate`,
+        )
       : [],
   );
 }
@@ -93,7 +107,7 @@ function endlessProblems(restartPolicy: unknown, { mode }: PodSettings): readonl
   if (mode === 'native' || (restartPolicy ?? 'Always') === 'Always') return [];
   return problem(
     'spec.restartPolicy',
-    'must be Always in mode plain: a plain sidecar never ends, so the pod of a job would not end either; use native',
+    'must be Always in mode plain, because a plain sidecar never ends and the pod of a job would never end; for a job, use mode native',
   );
 }
 
@@ -108,7 +122,10 @@ function spoolConflicts(containers: readonly PlacedContainer[], volumes: readonl
     (container.volumeMounts ?? [])
       .filter(({ name }) => spools.has(name))
       .flatMap(({ name }) =>
-        problem(`${path}.volumeMounts`, `must not have ${name}: it is the sidecar's spool, and what is there is evidence`),
+        problem(
+          `${path}.volumeMounts`,
+          `must not contain ${name}: this volume is the spool of the sidecar, and its audit entries must not be accessible to other containers`,
+        ),
       ),
   );
 }

@@ -35,7 +35,7 @@ const makers = new Set(Object.keys(places).map((kind) => kind.split(' ')[1]));
 
 export function injectDocument(value: unknown, settings: InjectSettings, path = ''): InjectedDocument {
   if (!isObject(value) || typeof value['kind'] !== 'string' || typeof value['apiVersion'] !== 'string')
-    return refuse(value, path === '' ? 'document' : path, problem(path, 'is not a Kubernetes object: it has no apiVersion and kind'));
+    return refuse(value, path === '' ? 'document' : path, problem(path, 'must be a Kubernetes object with apiVersion and kind'));
   const { kind, apiVersion } = value;
   if (kind.endsWith('List') && Array.isArray(value['items'])) return injectList(value, value['items'], settings, path);
   const place = places[`${apiVersion} ${kind}`];
@@ -90,7 +90,7 @@ function misplacedProblems({ metadata }: Row, path: string, at: string): readonl
     const map = isObject(metadata) ? metadata[field] : undefined;
     const keys = isObject(map) ? Object.keys(map).filter((key) => key.startsWith('tollgate.dev/') && key !== statusAnnotation) : [];
     return keys.flatMap((key) =>
-      problem(join(path, `metadata.${field}[${JSON.stringify(key)}]`), `is read on pods only; it belongs to ${at}.metadata.${field}`),
+      problem(join(path, `metadata.${field}[${JSON.stringify(key)}]`), `has an effect on pods only; move it to ${at}.metadata.${field}`),
     );
   });
 }

@@ -42,7 +42,7 @@ export interface Pod extends Row {
 
 /** Returns the pod, or the problems that make it invalid. */
 export function readPod(value: unknown): { readonly pod: Pod } | { readonly problems: readonly Problem[] } {
-  if (!isObject(value) || !isObject(value['spec'])) return { problems: problem('spec', 'is required: this is not a pod') };
+  if (!isObject(value) || !isObject(value['spec'])) return { problems: problem('spec', 'is required: a pod must have a spec') };
   const { metadata, spec } = value;
   const problems = [...metadataProblems(metadata), ...specProblems(spec)];
   // Every field that the type names was checked.

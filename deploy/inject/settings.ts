@@ -162,7 +162,7 @@ function nulProblem(value: string): string | null {
 /** Returns the settings with defaults for absent fields, or every problem with its place. */
 export function readSettings(value: unknown): { readonly settings: InjectSettings } | { readonly problems: readonly Problem[] } {
   const given = value ?? {};
-  const noImage = isObject(given) && !Object.hasOwn(given, 'image') ? problem('image', `is required: ${published}`) : [];
+  const noImage = isObject(given) && !Object.hasOwn(given, 'image') ? problem('image', `is required: set it to ${published}`) : [];
   const problems = [...noImage, ...shape.check(given, '')];
   if (problems.length > 0 || !isObject(given)) return { problems: problems.map(named) };
   // `shape` has checked all fields.
@@ -176,13 +176,16 @@ function clashesIn({ enrol, ca, certificateSecret, port, metricsPort }: InjectSe
   return [
     ...(certificateSecret === null || others === ''
       ? []
-      : problem('certificateSecret', `cannot be used with ${others}: it holds certificates and authorities; set one or the other`)),
-    ...(metricsPort === port ? problem('metricsPort', `must not be ${port}, which is port`) : []),
+      : problem(
+          'certificateSecret',
+          `cannot be used with ${others}, because the secret contains certificates and authorities itself; remove the one or the other`,
+        )),
+    ...(metricsPort === port ? problem('metricsPort', `must not be ${port}, because the setting port has this value`) : []),
   ];
 }
 
 /** Returns the problems with settings that must be complete when a pod is injected. */
 export const missingIn = ({ enrol, ca }: InjectSettings): readonly Problem[] =>
-  enrol !== null && ca === null ? problem('ca', 'is required with enrol: the authorities that `tollgate ca` prints') : [];
+  enrol !== null && ca === null ? problem('ca', 'is required with enrol: set it to the authorities that `tollgate ca` prints') : [];
 
 const named = ({ path, message }: Problem): Problem => ({ path: path === 'body' ? 'settings' : path, message });

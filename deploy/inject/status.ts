@@ -55,7 +55,9 @@ export function readStatus(metadata: Metadata | undefined): { readonly status: S
   const problems = shape.check(value, '');
   const path = keyedPath('metadata.annotations', statusAnnotation);
   if (problems.length > 0)
-    return { problems: problem(path, 'is not a value that tollgate writes; remove it, and everything that was injected') };
+    return {
+      problems: problem(path, 'is not a value that tollgate writes; remove the annotation, and everything that was injected into the pod'),
+    };
   // `shape` has checked all fields.
   return { status: value as Status };
 }

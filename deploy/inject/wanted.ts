@@ -66,7 +66,7 @@ function labelProblems(labels: Readonly<Record<string, string>>): readonly Probl
     if (!key.startsWith(prefix)) return [];
     const path = keyedPath('metadata.labels', key);
     if (key !== injectLabel)
-      return problem(path, `is not a label of Tollgate; the label is ${injectLabel}, and the other settings are annotations`);
+      return problem(path, `is not a label of Tollgate; the only label is ${injectLabel}, and all other settings are annotations`);
     const wrong = among('enabled', 'disabled')(value);
     return wrong === null ? [] : problem(path, wrong);
   });
@@ -76,7 +76,8 @@ function annotationProblems(given: Readonly<Record<string, string>>): readonly P
   return Object.entries(given).flatMap(([key, value]) => {
     if (!key.startsWith(prefix) || key === statusAnnotation) return [];
     const path = keyedPath('metadata.annotations', key);
-    if (key === injectLabel) return problem(path, 'must be a label: the webhook only receives pods that have this label');
+    if (key === injectLabel)
+      return problem(path, 'must be a label instead of an annotation, because the webhook only receives pods with this label');
     const name = key.slice(prefix.length);
     const check = Object.hasOwn(annotations, name) ? annotations[name] : undefined;
     if (check === undefined)
@@ -92,8 +93,11 @@ function spoolProblems(said: AnnotationReader): readonly Problem[] {
   const at = (name: string): string => keyedPath('metadata.annotations', `${prefix}${name}`);
   const named = ['spool-claim', 'spool-volume'].filter((name) => said(name) !== null);
   if (said('spool') === 'pvc' && named.length !== 1)
-    return problem(at('spool'), `pvc needs one of ${prefix}spool-claim, a claim, and ${prefix}spool-volume, a volume that the pod has`);
-  return said('spool') === 'pvc' ? [] : named.flatMap((name) => problem(at(name), `needs ${prefix}spool: pvc`));
+    return problem(
+      at('spool'),
+      `pvc needs either ${prefix}spool-claim with the name of a claim, or ${prefix}spool-volume with the name of a volume of the pod`,
+    );
+  return said('spool') === 'pvc' ? [] : named.flatMap((name) => problem(at(name), `can only be used together with ${prefix}spool: pvc`));
 }
 
 function spoolOf(said: AnnotationReader, settings: InjectSettings): Spool {

@@ -57,7 +57,7 @@ function write(value: unknown, depth: number, seen: Seen): string | undefined {
     case 'object':
       return value === null ? 'null' : writeObject(value, depth, seen);
     case 'bigint':
-      throw new NotJson('holds a BigInt, which JSON has no form for');
+      throw new NotJson('contains a BigInt, which JSON cannot represent');
     default:
       return undefined;
   }

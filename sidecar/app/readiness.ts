@@ -78,7 +78,7 @@ export class Readiness {
     const why = this.#linkProblem() ?? 'the stream is open, but no policy has arrived';
     return new AppError({
       code: 'unavailable',
-      publicMessage: `no policy from ${this.#deps.controlPlane} within ${timeoutMs} ms: ${why}`,
+      publicMessage: `no policy arrived from ${this.#deps.controlPlane} within ${timeoutMs} ms: ${why}`,
     });
   }
 

@@ -101,7 +101,7 @@ export async function startSidecar(options: SidecarOptions): Promise<Sidecar> {
   // instead.
   const onCredentials = (): void => {
     if (linkCredentials?.keyRefused === true) {
-      cell.refuse(linkCredentials.problem ?? 'no certificate is issued for this key');
+      cell.refuse(linkCredentials.problem ?? 'the control plane issues no certificate for this key');
       keeper.drop();
     }
     readiness.changed();

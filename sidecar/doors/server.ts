@@ -72,7 +72,7 @@ export function buildServer({
   });
   app.setErrorHandler<FastifyError>((error, _request, reply) => {
     const { status, message } = publicError(error);
-    if (status >= 500) log.error({ err: error }, 'a request failed');
+    if (status >= 500) log.error({ err: error }, 'a request failed with a server error');
     return reply.code(status).send({ error: message });
   });
   const first = { config: { takesNoTurn: true } } as const;

@@ -5,7 +5,7 @@ const { TOLLGATE_REST = 'http://127.0.0.1:8080', TOLLGATE_GRPC = '127.0.0.1:8081
 /**
  * A key with the scope `*`, such as the owner's key. The examples need it, because they write the rules that they show.
  */
-export const key = TOLLGATE_KEY ?? fail('TOLLGATE_KEY is missing: the owner key that `npm start` printed when it was first started');
+export const key = TOLLGATE_KEY ?? fail('TOLLGATE_KEY is missing; set it to the owner key that `npm start` printed at its first start');
 export const rest = TOLLGATE_REST;
 export const grpc = TOLLGATE_GRPC;
 const workspace = key.split('_')[1];

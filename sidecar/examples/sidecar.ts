@@ -47,7 +47,7 @@ export async function startSidecar(gateway: object): Promise<SidecarProcess> {
     await untilReady(origin);
     return { url: origin, stop };
   }
-  throw new Error('the sidecar ended before it listened');
+  throw new Error('the sidecar process ended before it started to listen');
 }
 
 /** Waits until the sidecar holds policy. The sidecar listens before that. */

@@ -55,7 +55,7 @@ async function answerOf({ statusCode: status, headers, body }: Dispatcher.Respon
   body.on('error', () => undefined);
   const problem = headProblem(status, one('content-encoding'));
   if (problem !== null) refuse(`the tool server ${problem}`);
-  if (status === 401 || status === 407) refuse('the tool server refuses the credentials that it is sent');
+  if (status === 401 || status === 407) refuse('the tool server refuses the credentials of the request');
   const kept = Object.fromEntries(keptHeaders.flatMap((name) => (one(name) === undefined ? [] : [[name, String(one(name))]])));
   const type = one('content-type')?.split(';', 1)[0]?.trim().toLowerCase();
   if (type === 'text/event-stream' && status < 300)
@@ -101,4 +101,4 @@ function brokenBy(error: unknown, signal: AbortSignal): unknown {
   return new UpstreamDown('the tool server ended its answer too early', { cause: error });
 }
 
-const tooLarge = (): UpstreamDown => new UpstreamDown(`the tool server sent more than ${upstreamBounds.messageBytes} bytes at once`);
+const tooLarge = (): UpstreamDown => new UpstreamDown(`the tool server sent a message of more than ${upstreamBounds.messageBytes} bytes`);

@@ -101,7 +101,7 @@ class RunningProgram implements StartedProgram {
 
   constructor(child: ChildProcess, listener: ChannelListener, { clock, messageBytes = upstreamBounds.messageBytes }: StartDeps) {
     const { pid, stdin, stdout } = child;
-    if (stdin === null || stdout === null) throw new Error('the program was started without its stdin and stdout pipes');
+    if (stdin === null || stdout === null) throw new Error('a program must be started with pipes for stdin and stdout');
     this.pid = pid;
     this.#stdin = stdin;
     this.#stdout = stdout;

@@ -31,7 +31,7 @@ export class AddressRefused extends UpstreamDown {}
 const notPublic = 'is not at a public address; TOLLGATE_ALLOW_PRIVATE_TOOL_SERVERS=true would allow it';
 // The text is the same for both causes, because it must not reveal which internal names exist.
 const notPublicName =
-  'is not at a public address, or has a name that does not resolve; TOLLGATE_ALLOW_PRIVATE_TOOL_SERVERS=true would allow private ones';
+  'is not at a public address, or has a host name that cannot be resolved; TOLLGATE_ALLOW_PRIVATE_TOOL_SERVERS=true would allow private ones';
 
 /**
  * Returns a problem if the host in the URL is itself an address that is not public. Null: there is no problem. No name
@@ -48,7 +48,7 @@ export function literalAddressProblem(url: URL): string | null {
  */
 export function createAgent({ allowPrivate, resolve }: AddressRules): Agent {
   const refusal = (): UpstreamDown =>
-    allowPrivate ? new UpstreamDown('has a name that does not resolve') : new AddressRefused(notPublicName);
+    allowPrivate ? new UpstreamDown('has a host name that cannot be resolved') : new AddressRefused(notPublicName);
   const findAddresses = callbackify(async (hostname: string): Promise<readonly Address[]> => {
     const all = await resolve(hostname).catch(() => []);
     if (all.length === 0) throw refusal();

@@ -101,7 +101,7 @@ test('a call whose answer no caller received may have an entry, or none', () => 
   expect(brokenBy({ ...last, entries: entries.slice(0, 4), acknowledged: new Map([['a'.repeat(32), 4]]) })).toEqual([]);
 });
 
-const unrecordedReason = 'audit_unavailable: the control plane has not committed the entry in time';
+const unrecordedReason = 'audit_unavailable: the control plane has not committed the audit entry in time';
 
 /**
  * The caller of the second call received the answer that it was not recorded, and its entry says that it was allowed.

@@ -104,7 +104,7 @@ test('evidence that does not suffice is exit code 2, with the reason', async () 
   const empty = join(at, 'empty');
   writeFileSync(empty, '\n');
   for (const [words, said] of [
-    [[log], 'nothing to check against was given'],
+    [[log], 'cannot be checked without a checkpoint or a key'],
     [[log, '--public-key', empty], 'contains no public key'],
     [[log, '--checkpoint', note, '--public-key', empty], 'contains no public key'],
     [[plain, '--checkpoint', note], 'not an export of the chain'],
@@ -114,7 +114,7 @@ test('evidence that does not suffice is exit code 2, with the reason', async () 
     [[log, '--checkpoint', join(at, 'none')], 'ENOENT'],
     [[log, '--public-key', plain], 'not a public key'],
     [[log, '--checkpoint', note, '--retention-days', 'x'], '--retention-days must be'],
-    [[log, '--checkpoint', note, '--retention-days', '9', '--before-raise', note], 'give only one of them'],
+    [[log, '--checkpoint', note, '--retention-days', '9', '--before-raise', note], 'give only one of the two options'],
     [[log, '--checkpoint', note, '--before-raise', log], 'is not a checkpoint'],
   ] as const)
     expect(await verify(...words), words.join(' ')).toMatchObject({ code: 2, out: '', err: expect.stringContaining(said) });
@@ -150,6 +150,6 @@ test('a proof covers everything, and is never written to a terminal', async () =
   });
   expect(await tollgate(['audit', 'export', '--proof', '--after', '/nowhere/note'])).toMatchObject({
     code: 1,
-    err: expect.stringContaining('is neither a number nor a file'),
+    err: expect.stringContaining('--after must be a number or a file that can be read, but is /nowhere/note'),
   });
 });

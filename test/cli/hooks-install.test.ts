@@ -431,7 +431,7 @@ test.each(['{"made":', '[]'])(
       const more = verb === 'install' ? ['--agent', 'other'] : [];
       expect(await hooks(verb, 'claude-code', ...more)).toMatchObject({
         code: 1,
-        err: expect.stringContaining(`${record} must be one JSON object`),
+        err: expect.stringContaining(`${record} must contain one JSON object`),
       });
       expect([read('.claude/settings.json'), read('.config/tollgate/sidecar.json')]).toEqual([settings, key]);
     }

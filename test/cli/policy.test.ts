@@ -107,7 +107,7 @@ describe('policy diff and apply', () => {
       },
     });
     const refused = await tollgate(at(['policy', 'apply'], path), answers(false));
-    expect(refused).toMatchObject({ code: 1, err: expect.stringContaining('tollgate: not confirmed; nothing was changed') });
+    expect(refused).toMatchObject({ code: 1, err: expect.stringContaining('tollgate: the change was not confirmed; nothing was changed') });
     expect(refused.err).toContain('+ role:member');
     expect(asked).toEqual([`Apply this to acme at ${rest.origin}?`]);
     expect(await tollgate(at(['policy', 'apply'], path), answers(true))).toMatchObject({ code: 0 });
@@ -125,7 +125,7 @@ describe('policy diff and apply', () => {
       return true;
     };
     const refused = await tollgate(at(['policy', 'apply'], file(policies)), { prompts: { confirm } });
-    expect(refused).toMatchObject({ code: 1, err: expect.stringContaining('another request has changed it meanwhile') });
+    expect(refused).toMatchObject({ code: 1, err: expect.stringContaining('another request has changed the object in the meantime') });
     expect((await rest.ask('GET', '/acme/admin/rolePolicies/member')).body).toEqual({});
   });
 
@@ -273,7 +273,7 @@ describe('policy history and rollback', () => {
     expect(await tollgate(words)).toEqual({
       code: 1,
       out: '',
-      err: 'tollgate: the command cannot ask without a terminal; nothing was changed\n  to roll back, add --yes; to see the changes, add --dry-run\n',
+      err: 'tollgate: there is no terminal to ask for a confirmation; nothing was changed\n  to roll back, add --yes; to see the changes, add --dry-run\n',
     });
     expect(await tollgate([...words, '--yes'])).toMatchObject({ code: 0, out: '~ workspace\n    defaults.api.rateLimit: 5 → 30\n' });
     expect(await tollgate(at(['policy', 'diff'], file(policies)))).toMatchObject({ code: 0 });

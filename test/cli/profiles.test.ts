@@ -61,7 +61,7 @@ describe('profile add', () => {
   test('a key that the control plane does not accept is neither stored nor shown', async () => {
     const wrong = `gsk_acme_${'x'.repeat(40)}`;
     const refused = await add('wrong', wrong);
-    expect(refused).toMatchObject({ code: 1, err: expect.stringContaining('does not accept this key; it is not stored') });
+    expect(refused).toMatchObject({ code: 1, err: expect.stringContaining('does not accept this key; the key is not stored') });
     expect(refused.err).not.toContain('xxxx');
     expect(await tollgate(['profile', 'list'])).toMatchObject({ out: '', err: expect.stringContaining('there is no profile yet') });
   });
@@ -86,7 +86,7 @@ describe('profile add', () => {
   });
 
   test.each(['', '../up', '.hidden', 'a b', 'n'.repeat(65)])('%j is not a valid name', async (name) => {
-    expect(await add(name)).toMatchObject({ code: 1, err: expect.stringContaining("a profile's name must be") });
+    expect(await add(name)).toMatchObject({ code: 1, err: expect.stringContaining('the name of a profile must consist of') });
   });
 
   test.each([
@@ -142,7 +142,9 @@ describe('several profiles', () => {
     await add('one');
     const refused = {
       code: 1,
-      err: expect.stringContaining(`the key of profile one is for ${rest.origin} and is not sent to http://127.0.0.1:9`),
+      err: expect.stringContaining(
+        `the key of profile one is for ${rest.origin}, so it is not sent to another address; set TOLLGATE_KEY, or add a profile for http://127.0.0.1:9`,
+      ),
     };
     expect(await tollgate(['members', 'list', '--url', 'http://127.0.0.1:9'])).toMatchObject(refused);
     expect(await tollgate(['members', 'list'], { env: { TOLLGATE_URL: 'http://127.0.0.1:9' } })).toMatchObject(refused);

@@ -135,7 +135,7 @@ describe('an answer that is not ours', () => {
     expect(await list(await answering(status, body))).toMatchObject({
       code: 1,
       out: '',
-      err: expect.stringMatching(/not with the JSON|has no field members that is a list/),
+      err: expect.stringMatching(/the answer is not the JSON|must have a field members that is a list, but has none/),
     });
   });
 
@@ -168,16 +168,16 @@ describe('an answer that is not ours', () => {
 
 describe('refusals', () => {
   test.each([
-    [401, { error: 'the key is not known' }, ['does not accept TOLLGATE_KEY: the key is not known', 'ask for a new one']],
+    [401, { error: 'the key is not known' }, ['does not accept TOLLGATE_KEY: the key is not known', 'ask for a new key']],
     [
       403,
       { error: 'members are for owners' },
-      ['TOLLGATE_KEY is not permitted to do this: members are for owners', 'GET /acme/admin/members'],
+      ['the control plane does not permit this request with TOLLGATE_KEY: members are for owners', 'GET /acme/admin/members'],
     ],
-    [404, { error: 'there is no such path' }, ['has no path GET /acme/admin/members; the control plane may be older']],
+    [404, { error: 'there is no such path' }, ['does not know the request GET /acme/admin/members; the control plane may be older']],
     [404, { error: 'there is no such thing' }, ['there is no such thing', 'the request was GET /acme/admin/members']],
     [409, { error: 'it is there already' }, ['tollgate: it is there already']],
-    [412, { error: 'the revision is 7' }, ['the revision is 7', 'another request has changed it meanwhile']],
+    [412, { error: 'the revision is 7' }, ['the revision is 7', 'another request has changed the object in the meantime']],
     [400, { error: 'a; b', details: ['a', 'b'] }, ['GET /acme/admin/members is rejected\n  a\n  b']],
     [500, { error: 'internal error' }, ['failed at GET /acme/admin/members with 500: internal error']],
   ])('%i says what is wrong, where, and what would be correct', async (status, body, words) => {
@@ -265,7 +265,10 @@ describe('usage', () => {
 
   test.each(['', '.', '..'])('%j names no key, member or workspace', async (name) => {
     const ran = await list('http://127.0.0.1:1', ['keys', 'revoke', name]);
-    expect(ran).toMatchObject({ code: 1, err: expect.stringContaining('is not valid; give a name or an id') });
+    expect(ran).toMatchObject({
+      code: 1,
+      err: expect.stringContaining(`the given name or id is not valid: ${name === '' ? '(empty)' : name}`),
+    });
   });
 
   test('a folder that cannot be written is named', async () => {

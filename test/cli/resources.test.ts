@@ -147,7 +147,10 @@ describe('members', () => {
   test('a key that lacks the scope is reported with its source', async () => {
     const reader = await rest.keyOf('admin', ['agents.read'], 'reader');
     const refused = await run(['members', 'list'], { env: { TOLLGATE_URL: rest.origin, TOLLGATE_KEY: reader } });
-    expect(refused).toMatchObject({ code: 1, err: expect.stringContaining('TOLLGATE_KEY is not permitted to do this') });
+    expect(refused).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('the control plane does not permit this request with TOLLGATE_KEY'),
+    });
   });
 });
 

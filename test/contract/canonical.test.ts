@@ -147,7 +147,7 @@ test('a value that is not JSON within the bounds is rejected, with a message tha
     [nested(bounds.jsonDepth + 1), /^is nested deeper than 64$/],
     [cyclic, /^is nested deeper than 64$/],
     [{ toJSON: selfMaking }, /^is nested deeper than 64$/],
-    [{ a: [1n] }, /^holds a BigInt/],
+    [{ a: [1n] }, /^contains a BigInt/],
     [Array.from({ length: bounds.jsonNodes }, () => 0), /^has more than 100000 values$/],
     ['x'.repeat(bounds.payloadCharacters - 1), /^is larger than 1114112 characters$/],
   ];

@@ -132,7 +132,7 @@ describe('how often a key may write', () => {
     for (const again of ask) {
       const refused = await again();
       expect(refused).toMatchObject({ status: 429, headers: { 'retry-after': '60' } });
-      expect(errorOf(refused)).toBe('at most 600 writes of agents a minute for each key');
+      expect(errorOf(refused)).toBe('the limit is reached: at most 600 writes of agents a minute for each key');
     }
     expect((await fresh.ask('GET', `${list}/${id}`)).status).toBe(200);
     expect((await fresh.ask('PATCH', `${list}/${id}`, { body: { icon: 'x' }, key })).status).toBe(200);

@@ -28,5 +28,5 @@ test.each(['TOLLGATE_PORT', 'TOLLGATE_GRPC_PORT'])('%s in use is reported with t
   const url = `postgres://${String(user)}:${encodeURIComponent(String(password ?? ''))}@/${String(name)}?host=${encodeURIComponent(String(host))}&port=${String(at)}`;
   const env = { DATABASE_URL: url, TOLLGATE_PORT: '0', TOLLGATE_GRPC_PORT: '0', TOLLGATE_LOG_LEVEL: 'silent', [variable]: port };
   expect(await runControlPlane(env)).toBe(2);
-  expect(said).toBe(`tollgate cannot start:\n  127.0.0.1:${port} is taken by another program; set ${variable} to another port\n`);
+  expect(said).toBe(`tollgate cannot start:\n  127.0.0.1:${port} is used by another program; set ${variable} to another port\n`);
 });

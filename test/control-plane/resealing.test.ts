@@ -163,7 +163,7 @@ function choreOf(sealer: Sealer | null) {
 }
 
 const notNeeded = [
-  'the first key of TOLLGATE_SECRET_KEY decrypts all secrets; the other keys are not needed once every control plane has this key first',
+  'the first key of TOLLGATE_SECRET_KEY decrypts all secrets; the other keys can be removed when this key is the first key of every control plane',
   { keys: 2 },
 ];
 const resealedLine = (toolServers: number, authorities: number) => [
@@ -191,7 +191,7 @@ test('where the older key was removed too early, the log names what it opened an
   await run();
   await run();
   const named = workspaceIds.map((id) => `tool server files-0 of workspace ${id}`);
-  expect(lines).toEqual([['no key of TOLLGATE_SECRET_KEY decrypts some of the secrets', { count: 2, sealed: named }]]);
+  expect(lines).toEqual([['some secrets cannot be decrypted with any key of TOLLGATE_SECRET_KEY', { count: 2, sealed: named }]]);
   expect(problems()).toEqual(['no key of TOLLGATE_SECRET_KEY decrypts 2 of the secrets; the log names them']);
   await reseal(depsOf(second));
   await run();

@@ -92,7 +92,7 @@ test('a client that does not read is cut off before the deadline of a longer run
   const id = await rest.createAgent({ name: 'patient', systemPrompt: 'endless' });
   const socket = askUnread(id);
   await endsAs(id, { status: 'cancelled', stopReason: 'cancelled' });
-  expect(rest.lines.join('')).toContain('a stream was cut off: its client does not read');
+  expect(rest.lines.join('')).toContain('a stream was closed, because its client does not read the data');
   expect(pulled * piece.length).toBeLessThan(buffersMax);
   const closed = once(socket, 'close');
   socket.resume();

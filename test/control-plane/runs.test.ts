@@ -81,10 +81,10 @@ describe('a refused start leaves no run', () => {
       [{ input: '' }, 'input must not be blank'],
       [{ input: ' \n' }, 'input must not be blank'],
       [{ input: 3 }, 'input must be a string'],
-      [{ input: 'x', context: [] }, 'context must be an object of strings'],
+      [{ input: 'x', context: [] }, 'context must be an object whose values are strings'],
       [{ input: 'x', context: { a: 1, 'b c': null } }, 'context["a"] must be a string; context["b c"] must be a string'],
       [{ input: 'x', stream: 'yes' }, 'stream must be true or false'],
-      [{ context: 1, stream: null }, 'input is required; context must be an object of strings; stream must be true or false'],
+      [{ context: 1, stream: null }, 'input is required; context must be an object whose values are strings; stream must be true or false'],
     ];
     for (const [body, error] of refused) {
       const answer = await rest.ask('POST', `/api/v1/agents/${id}/run`, { body });
@@ -229,7 +229,12 @@ describe('an internal error', () => {
       expect((await rest.runsOf(id))[0]).toMatchObject({ status: 'failed' });
       const said = rest.lines.slice(logged).map((line) => JSON.parse(line) as object);
       expect(said).toContainEqual(
-        expect.objectContaining({ level: 50, msg: 'a request failed', reason: `bug ${at} of ours`, route: '/api/v1/agents/:id/run' }),
+        expect.objectContaining({
+          level: 50,
+          msg: 'a request failed because of an internal error',
+          reason: `bug ${at} of ours`,
+          route: '/api/v1/agents/:id/run',
+        }),
       );
     }
   });

@@ -92,7 +92,7 @@ describe('long answers', () => {
     const { hostname, port } = new URL(rest.origin);
     const socket = connect({ host: hostname, port: Number(port) }).on('error', () => {});
     socket.pause().write(`GET ${exportPath} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${rest.owner}\r\n\r\n`);
-    await vi.waitFor(() => expect(rest.lines.join('')).toContain('a stream was cut off: its client does not read'), 5_000);
+    await vi.waitFor(() => expect(rest.lines.join('')).toContain('a stream was closed, because its client does not read the data'), 5_000);
     const closed = once(socket, 'close');
     socket.resume();
     await closed;
@@ -169,7 +169,7 @@ test('at most 30 sign-ins a minute begin from one address', async () => {
   rest = await createRest();
   const begun = () => rest.ask('GET', `${admin}/session/oidc`, { key: null });
   for (let n = 0; n < 30; n += 1) expect((await begun()).status).toBe(404);
-  expect(errorOf(await begun())).toBe('at most 30 sign-ins a minute from each address');
+  expect(errorOf(await begun())).toBe('the limit is reached: at most 30 sign-ins a minute from each address');
   rest.clock.now = new Date(rest.clock.now.getTime() + 60_000);
   expect((await begun()).status).toBe(404);
 });
@@ -180,5 +180,5 @@ test('workspaces that the operator creates and removes are in the log', async ()
   await rest.ask('POST', '/api/v1/workspaces', { key, body: { slug: 'brief', owner: { uid: 'ann', email: 'ann@brief.test' } } });
   await rest.ask('DELETE', '/api/v1/workspaces/brief', { key, body: { slug: 'brief' } });
   const said = rest.lines.map((line) => JSON.parse(line)).filter(({ workspace }) => workspace === 'brief');
-  expect(said.map(({ msg }) => msg)).toEqual(['the operator made a workspace', 'the operator removed a workspace']);
+  expect(said.map(({ msg }) => msg)).toEqual(['the operator created a workspace', 'the operator removed a workspace']);
 });

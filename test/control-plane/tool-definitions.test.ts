@@ -169,8 +169,8 @@ describe('in a workspace that pins', () => {
   });
 
   test.each<readonly [object, string]>([
-    [{ tools: ['files.none'] }, 'tools[0] is not a tool that the server has'],
-    [{ tools: ['read'] }, 'tools[0] is not a tool that the server has'],
+    [{ tools: ['files.none'] }, 'tools[0] must be a tool of the server'],
+    [{ tools: ['read'] }, 'tools[0] must be a tool of the server'],
     [{ tools: 'files.read' }, 'tools must be an array'],
     [{ tool: 'files.read' }, 'tool is not a field here; the fields are tools'],
   ])('%j is 400, and admits nothing', async (body, error) => {

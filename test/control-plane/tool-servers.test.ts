@@ -148,7 +148,7 @@ describe('registering', () => {
 
   test('scopes for a tool that the server does not have are 400, and nothing is stored', async () => {
     const answer = await register({ tools: { erase: { requiredScopes: ['x'] }, read: { requiredScopes: [] } } });
-    expect(answer).toMatchObject({ status: 400, body: { error: 'tools.erase is not a tool that the server has' } });
+    expect(answer).toMatchObject({ status: 400, body: { error: 'tools.erase must be a tool of the server' } });
     expect(await listed()).toEqual({ ok: true, servers: [] });
   });
 
@@ -171,7 +171,11 @@ describe('an invalid definition is refused with its place', () => {
     ['an unknown field', { transport: 'sse' }, 'transport is not a field here'],
     ['neither url nor command', { url: undefined }, 'either url or command'],
     ['both', { command: [process.execPath] }, 'either url or command'],
-    ['headers with a command', { url: undefined, command: [process.execPath], headers: { a: 'b' } }, 'headers are only for a url'],
+    [
+      'headers with a command',
+      { url: undefined, command: [process.execPath], headers: { a: 'b' } },
+      'headers can only be used with url; for a command, use command.env',
+    ],
     ['a URL that is none', { url: 'example.com' }, 'url must be a URL'],
     ['another scheme', { url: 'file:///etc/passwd' }, 'url must begin with https://'],
     ['credentials in the URL', { url: 'https://me:pass@example.com/' }, 'url must hold no credentials'],
@@ -179,7 +183,7 @@ describe('an invalid definition is refused with its place', () => {
     ['a header with a line break', { headers: { a: 'b\r\nHost: evil' } }, 'headers.a must hold no control character'],
     ['a header name that is none', { headers: { 'a b': 'c' } }, 'is not the name of a header'],
     ['a header of the connection', { headers: { 'Content-Length': '0' } }, 'that the connection itself sets'],
-    ['a header twice', { headers: { a: 'b', A: 'c' } }, 'headers names a twice'],
+    ['a header twice', { headers: { a: 'b', A: 'c' } }, 'headers must not contain the header a twice'],
     ['a header that is no text', { headers: { a: 1 } }, 'headers.a must be a string'],
     ['scopes that are none', { tools: { read: { requiredScopes: 'x' } } }, 'tools.read.requiredScopes must be an array'],
     ['a tool without scopes', { tools: { read: {} } }, 'tools.read.requiredScopes is required'],
@@ -189,7 +193,7 @@ describe('an invalid definition is refused with its place', () => {
       { url: undefined, command: ['/bin/sh', '-c', 'id'] },
       'command[0] must be a program of TOLLGATE_TOOL_COMMANDS',
     ],
-    ['a program without a name', { url: undefined, command: [] }, 'command must name a program'],
+    ['a program without a name', { url: undefined, command: [] }, 'command must have a program as its first item'],
     [
       'an argument that is no text',
       { url: undefined, command: { program: process.execPath, args: [1] } },
@@ -304,7 +308,7 @@ describe('addresses that are not public', () => {
     reach.resolve = () => Promise.reject(new Error('ENOTFOUND'));
     expect(await register({ url: 'https://name.test/' })).toMatchObject({
       status: 502,
-      body: { error: 'the tool server has a name that does not resolve' },
+      body: { error: 'the tool server has a host name that cannot be resolved' },
     });
   });
 
@@ -808,7 +812,7 @@ test('a workspace has 30 discoveries a minute over all its keys; another workspa
   for (let n = 0; n < 30; n += 1) expect((await post(keys[n % 2])).status).toBe(400);
   const limited = await post(keys[1]);
   expect({ status: limited.status, after: limited.headers['retry-after'] }).toEqual({ status: 429, after: '60' });
-  expect(errorOf(limited)).toBe('at most 30 discoveries of tools a minute for each workspace');
+  expect(errorOf(limited)).toBe('the limit is reached: at most 30 discoveries of tools a minute for each workspace');
   expect((await rest.ask('POST', `${list}/files/refresh`)).status).toBe(429);
   expect((await rest.ask('POST', '/other/admin/toolServers', { key: rest.other, body: {} })).status).toBe(400);
 });

@@ -73,7 +73,7 @@ describe('two parts with two authors', () => {
     for (const n of [0, 1]) {
       const refused = await ask(n);
       expect(refused).toMatchObject({ status: 429, headers: { 'retry-after': '60' } });
-      expect(errorOf(refused)).toBe('at most 600 writes of a user policy by its member a minute for each key');
+      expect(errorOf(refused)).toBe('the limit is reached: at most 600 writes of a user policy by its member a minute for each key');
     }
     expect((await rest.ask('PUT', own, { body: { defaults: { api: deny } } })).status).toBe(200);
   });

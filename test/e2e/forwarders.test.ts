@@ -129,7 +129,9 @@ test.each(['start', 'restore'])('tollgate %s without the package of the control 
     code: 1,
     out: '',
     err: expect.stringMatching(
-      new RegExp(`^tollgate: ${command} is a command of the package @tollgate/control-plane, which is not installed here\n  install it`),
+      new RegExp(
+        `^tollgate: ${command} is a command of the package @tollgate/control-plane, which is not installed here\n  install the package on the machine of the control plane, and run tollgate-control-plane ${command} on that machine\n$`,
+      ),
     ),
   });
 });

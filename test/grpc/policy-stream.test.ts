@@ -87,7 +87,7 @@ test('when a sidecar holds a revision that does not exist yet, the stream waits 
   vi.advanceTimersByTime(2_000);
   expect(warnings).toEqual([]);
   vi.advanceTimersByTime(60_000);
-  expect(warnings).toEqual([expect.stringContaining('tollgate restore')]);
+  expect(warnings).toEqual([expect.stringContaining('tollgate-control-plane restore')]);
   expect(ended).toEqual([]);
 });
 

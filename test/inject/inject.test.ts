@@ -162,7 +162,7 @@ test('settings name every mistake with its place', () => {
     environment: { TOLLGATE_KEY: 'k', lower: '' },
   });
   expect('problems' in read ? read.problems.map(({ path, message }) => `${path} ${message}`) : read).toEqual([
-    "image is required: the sidecar's image as you published it, such as registry.example.com/tollgate/sidecar:<version>",
+    "image is required: set it to the sidecar's image as you published it, such as registry.example.com/tollgate/sidecar:<version>",
     'controlPlane must be host:port',
     'mode must be "native" or "plain"',
     'resources.limits.memory must be a string',
@@ -202,11 +202,11 @@ test.each([
 test.each([
   [
     { enrol: 'a:1', ca: pem, certificateSecret: 'b' },
-    'certificateSecret cannot be used with enrol and ca: it holds certificates and authorities; set one or the other',
+    'certificateSecret cannot be used with enrol and ca, because the secret contains certificates and authorities itself; remove the one or the other',
   ],
   [{ ca: 'no' }, 'ca must be certificates as PEM, and nothing between them'],
   [{ enrol: 'tollgate' }, 'enrol must be host:port'],
-  [{ metricsPort: 9_090 }, 'metricsPort must not be 9090, which is port'],
+  [{ metricsPort: 9_090 }, 'metricsPort must not be 9090, because the setting port has this value'],
   [{ environment: { TOLLGATE_CA: pem } }, 'environment["TOLLGATE_CA"] is given by injection itself'],
 ])('settings %j are rejected', (more, why) => {
   const read = readSettings({ image: 'sidecar:1', controlPlane: 'tollgate:8081', ...more });
@@ -217,7 +217,7 @@ test('without authorities no pod is injected that would enrol', () => {
   const done = inject({ spec: { containers: [{ name: 'app' }] } }, settingsWith({ enrol: 'tollgate:8082' }));
   expect(done).toEqual({
     kind: 'refused',
-    problems: [{ path: 'settings.ca', message: 'is required with enrol: the authorities that `tollgate ca` prints' }],
+    problems: [{ path: 'settings.ca', message: 'is required with enrol: set it to the authorities that `tollgate ca` prints' }],
   });
 });
 
@@ -232,7 +232,7 @@ test('a metrics port that another container or the sidecar itself uses is reject
     'spec.containers[0].ports[0].containerPort 9464 is where the sidecar shows its metrics, by metricsPort of the settings',
   ]);
   expect(problems(inject(pod(1, '9464'), how))).toEqual([
-    'metadata.annotations["tollgate.dev/port"] must not be 9464, which is metricsPort of the settings',
+    'metadata.annotations["tollgate.dev/port"] must not be 9464, because the settings use this port as metricsPort',
   ]);
 });
 
@@ -269,7 +269,7 @@ test('a pod with as many variables, volumes and labels as an API server allows i
   const crowd = inject({ spec: { containers: many } }, settingsWith({}));
   expect(crowd).toEqual({
     kind: 'refused',
-    problems: [{ path: 'spec.containers', message: 'must be at most 1000, with init containers' }],
+    problems: [{ path: 'spec.containers', message: 'must contain at most 1000 containers, including the init containers of the pod' }],
   });
 });
 

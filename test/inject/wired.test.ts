@@ -64,7 +64,7 @@ test('what is missing or wrong is named, with the variable that would correct it
   const wrong = await wired({ TOLLGATE_INJECT_PORT: '0', TOLLGATE_INJECT_SETTINGS: settings, TOLLGATE_INJECT_CERT_DIR: certificates });
   expect(wrong).toEqual({
     problem: expect.stringMatching(
-      /^TOLLGATE_INJECT_SETTINGS .*settings\.yaml: image is required: the sidecar's image as you published it, such as .*; .*: moed is not a field/,
+      /^TOLLGATE_INJECT_SETTINGS .*settings\.yaml: image is required: set it to the sidecar's image as you published it, such as .*; .*: moed is not a field/,
     ),
   });
   const none = await wired({ TOLLGATE_INJECT_PORT: '0', TOLLGATE_INJECT_SETTINGS: '/nowhere' });

@@ -174,7 +174,7 @@ test('a database that went back and kept its epoch is reported, and the publishe
   await turn();
   expect(database.reads).toHaveLength(length);
   expect(names(offered).at(-1)).toBe('e1 1');
-  expect(warnings).toEqual([expect.stringContaining('tollgate restore')]);
+  expect(warnings).toEqual([expect.stringContaining('tollgate-control-plane restore')]);
 });
 
 test('the policy of runs follows changes, and accepts a new epoch at its lower revision', async () => {

@@ -69,7 +69,9 @@ test('pending messages are bounded in bytes: messages of one key beyond the boun
   const refusals = () => flood.filter(({ refused }) => refused !== '');
   await expect.poll(() => refusals().length).toBeGreaterThan(50);
   expect(refusals().length).toBeLessThan(98);
-  expect(new Set(refusals().map(({ refused }) => refused))).toEqual(new Set(['too many asks of this key are waiting; ask again']));
+  expect(new Set(refusals().map(({ refused }) => refused))).toEqual(
+    new Set(['too many lease requests of this key are waiting; try again']),
+  );
   const honest = send('honest', asks(100));
   const last = send('flood', asks(100));
   await expect.poll(() => last.refused).not.toBe('');

@@ -170,8 +170,8 @@ test('no agent receives a task twice in a chain, or deeper than any agent of the
     .at(-1)
     ?.messages.slice(-2);
   expect(told).toMatchObject([
-    { output: expect.stringMatching(/delegation_denied: .*allows 2 hops below it, there are 3/) },
-    { output: expect.stringMatching(/delegation_denied: .*allows 2 hops below it, there are 3/) },
+    { output: expect.stringMatching(/delegation_denied: .*allows at most 2 hops below it, but the chain has 3/) },
+    { output: expect.stringMatching(/delegation_denied: .*allows at most 2 hops below it, but the chain has 3/) },
   ]);
 });
 

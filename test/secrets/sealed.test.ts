@@ -74,5 +74,5 @@ test('what the first release sealed is opened', () => {
 });
 
 test('without a key there is no sealer', () => {
-  expect(() => sealerOf()).toThrow('a sealer needs a key');
+  expect(() => sealerOf()).toThrow('createSealer must receive at least one key');
 });

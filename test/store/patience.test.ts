@@ -13,7 +13,7 @@ test('10,000 reads wait for a connection, one more is rejected at once, and afte
   held.release();
   expect(await refused).toMatchObject({
     code: 'unavailable',
-    publicMessage: '10000 reads already wait for the database; try again',
+    publicMessage: '10000 reads of the database are already in progress, which is the maximum; try again',
     retryAfterSeconds: 1,
   });
   expect(new Set(await Promise.all(waiting))).toEqual(new Set(['read']));

@@ -103,7 +103,7 @@ const fields: readonly HookCase[] = [
   wrong('a tier named as a prototype property', { agent_tier: 'constructor' }, /^agent_tier must be/),
   wrong('a chain that is no list', { agent_chain: 'bot' }, /^agent_chain must be a list of names$/),
   wrong('a chain with a number', { agent_chain: ['bot', 1] }, /^agent_chain\[1\] must be text$/),
-  wrong('a chain of 65', { agent_chain: Array.from({ length: 65 }, (_, at) => `a${at}`) }, /^agent_chain must hold at most 64 names$/),
+  wrong('a chain of 65', { agent_chain: Array.from({ length: 65 }, (_, at) => `a${at}`) }, /^agent_chain must contain at most 64 names$/),
   wrong('handed-down tools that are text', { delegated_tools: 'mail.send' }, /^delegated_tools must be a list of names$/),
   wrong('a client without a name', { client: { version: '1' } }, /^client\.name is required$/),
   wrong('a client that is a list', { client: [] }, /^client must be an object with a name$/, { client: { name: 'hook' } }),

@@ -222,7 +222,7 @@ test('where the Kubernetes API is unreachable, or does not let us review tokens,
 test.each([
   ['nothing shown', { bearer: null }, 401, /Authorization: Bearer/],
   ['an unknown key', { bearer: `gsk_acme_${'x'.repeat(32)}` }, 401, /unknown/],
-  ['a token outside a cluster', { bearer: token }, 403, /is not in a Kubernetes cluster/],
+  ['a token outside a cluster', { bearer: token }, 403, /does not run in a Kubernetes cluster/],
   ['another path', { path: '/v1/certificates' }, 404, /the only path here is \/v1\/certificate/],
   ['another method', { method: 'PUT' }, 400, /POST/],
   ['another type', { type: 'text/plain' }, 415, /application\/json/],

@@ -174,7 +174,7 @@ const inherited = (entries: readonly Entry[]): boolean => entries.some(({ sessio
 async function isInherited(stage: Stage, workspace: Workspace): Promise<boolean> {
   return eventually(
     async () => inherited(await stage.entries(workspace)),
-    (arrived) => arrived || stage.log().includes('a batch was refused') || stage.log().includes('"other_workspace"'),
+    (arrived) => arrived || /a batch (?:of audit entries )?was refused/.test(stage.log()) || stage.log().includes('"other_workspace"'),
     30_000,
   );
 }

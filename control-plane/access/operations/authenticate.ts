@@ -33,7 +33,9 @@ export async function authenticateRequest(
   // A browser also sends the cookie with requests that pages of other sites cause. Only our own pages can read the
   // value of the header.
   if (!changesNothing.has(method) && !isCsrfOf(cookie, csrf ?? ''))
-    throw forbidden('a change with a session cookie needs the header X-CSRF-Token; its value is `csrf` of GET /{workspace}/admin/session');
+    throw forbidden(
+      'a change with a session cookie needs the header X-CSRF-Token; the value of the header is the field `csrf` in the answer of GET /{workspace}/admin/session',
+    );
   return actor;
 }
 

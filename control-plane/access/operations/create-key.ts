@@ -45,7 +45,7 @@ export function requireScopes(actor: Actor, scopes: readonly string[]): void {
 
 export function requireBounds(actor: Actor, given: KeyBounds): void {
   const broken = brokenBound(actor, given);
-  if (broken !== null) throw forbidden(`this key cannot grant access outside ${broken}`);
+  if (broken !== null) throw forbidden(`this key cannot grant more access than ${broken} allows`);
 }
 
 async function requireMember({ client, actor, workspaceId }: Write, uid: string): Promise<void> {

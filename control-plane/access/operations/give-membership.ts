@@ -21,9 +21,10 @@ export function requireMembership(actor: Actor, given: Role): void {
   requireRole(actor, given);
   const { kind } = actor.credential;
   const lacking = lackingScope(actor.scopes, scopesOfMember(given));
-  if (lacking !== null) throw forbidden(`this ${kind} lacks the scope ${lacking}, which the member would have; it cannot grant it`);
+  if (lacking !== null)
+    throw forbidden(`this ${kind} cannot grant a member the scope ${lacking}, because it does not have this scope itself`);
   const broken = brokenBound(actor, unbound);
-  if (broken !== null) throw forbidden(`this ${kind} cannot grant a member access outside ${broken}`);
+  if (broken !== null) throw forbidden(`this ${kind} cannot grant a member more access than ${broken} allows`);
 }
 
 /**

@@ -70,7 +70,7 @@ function openSessionOf(
     // The message is the same whether the workspace exists or not.
     if (workspaceId === null || member === undefined || more.length > 0)
       throw forbidden(
-        'no member of this workspace, or more than one, matches your account at the issuer; ask an owner or admin to add or correct the member',
+        'your account at the issuer must match exactly one member of this workspace; ask an owner or admin to add or correct the member',
       );
     const { uid } = member;
     return { uid, session: await insertFresh(deps, client, { workspaceId, on: { uid }, notAfter: null }) };

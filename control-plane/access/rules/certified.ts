@@ -18,7 +18,8 @@ export function uriOf(certified: CertifiedPeer): string {
     certified.kind === 'key'
       ? `${scheme}workspace/${certified.workspace}/key/${certified.keyId}`
       : `${scheme}cluster/ns/${certified.namespace}/sa/${certified.serviceAccount}/pod/${certified.pod}`;
-  if (parseUri(uri) === null) throw new Error('a part of a certificate name is not valid');
+  if (parseUri(uri) === null)
+    throw new Error('the name of a certificate must contain a valid workspace and key id, or a valid namespace, service account and pod');
   return uri;
 }
 

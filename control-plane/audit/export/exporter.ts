@@ -167,12 +167,12 @@ class LeasedExporter implements Exporter {
     if (by.lost > 0)
       log.error(
         { workspace, items: by.lost },
-        'audit entries were removed before they could be exported; the export contains a record of which',
+        'audit entries were removed before they were exported; a record in the export says which entries are missing',
       );
     if (by.rejected > 0)
       log.error(
         { workspace, records: by.rejected, why: by.why },
-        'the collector rejected some audit entries of a request that it accepted; they are not sent again',
+        'the collector accepted a request but rejected some of its audit entries; the rejected entries are not sent again',
       );
   }
 }

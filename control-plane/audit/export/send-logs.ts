@@ -68,7 +68,7 @@ async function sendSafely(deps: LogsDeps, log: BehindLog, signals: Signals): Pro
   if (log.stored !== null && log.position === null)
     deps.log.error(
       { workspace: slug, exported: log.stored, head: log.head },
-      'the audit log is not the one that was exported before, or was rolled back; it is exported from its beginning',
+      'the audit log was replaced or rolled back after the last export; the log is exported again from its beginning',
     );
   try {
     const sent = await sendLog(deps, log, signals);

@@ -73,7 +73,7 @@ export async function makeDueCheckpoints(deps: DueCheckpointsDeps): Promise<void
   for (const workspaceId of await listUnsigned(deps.pool)) {
     // A failure in the log of one workspace must not stop the others.
     await signLog(deps, workspaceId).catch((error: unknown) =>
-      deps.log.error({ ...loggable(error), workspaceId }, 'no checkpoint was made'),
+      deps.log.error({ ...loggable(error), workspaceId }, 'a checkpoint of the audit log could not be created'),
     );
   }
 }

@@ -61,7 +61,10 @@ async function readBase({ deps, actor, signed: { log } }: Export, asked: number)
   const size = Math.max(asked, keptAfter);
   const nearest = await findCheckpoint(deps.pool, actor.workspaceId, size);
   if (nearest === null || nearest.size < keptAfter) {
-    if (keptAfter !== beginsAfter) throw new Error(`the checkpoint of ${keptAfter} items, with which the log begins, is missing`);
+    if (keptAfter !== beginsAfter)
+      throw new Error(
+        `the first ${keptAfter} items of the audit log were removed, so the database must have a checkpoint of these items, but it has none`,
+      );
     return rollTo(size, { size: beginsAfter, chain: valueBefore(origin, beginsAfter), checkpoint: '' }, deps, actor);
   }
   const isBeginning = size === keptAfter && keptAfter !== beginsAfter;

@@ -23,7 +23,9 @@ export async function identify({ authenticate, kubernetes }: IdentifyDeps, autho
     return { kind: 'key', workspace: slug, keyId };
   }
   if (kubernetes === null)
-    throw forbidden('this control plane is not in a Kubernetes cluster and cannot review tokens; enrol with a workspace key');
+    throw forbidden(
+      'this control plane does not run in a Kubernetes cluster, so it cannot check tokens of service accounts; enrol with a workspace key',
+    );
   return reviewToken(kubernetes, shown);
 }
 

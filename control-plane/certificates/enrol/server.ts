@@ -105,7 +105,7 @@ function requireForm(request: IncomingMessage): void {
 }
 
 const busy = (): AppError =>
-  new AppError({ code: 'unavailable', publicMessage: 'too many certificate requests at once; try again', retryAfterSeconds: 1 });
+  new AppError({ code: 'unavailable', publicMessage: 'too many certificate requests are in progress; try again', retryAfterSeconds: 1 });
 
 function refused({ metrics, log }: EnrolDeps, refusal: AppError): Reply {
   const { code, publicMessage, cause, retryAfterSeconds } = refusal;

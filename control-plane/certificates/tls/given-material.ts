@@ -19,7 +19,7 @@ export const givenIn =
 
 async function readAuthorities(folder: string): Promise<readonly string[]> {
   const found = (await readFile(join(folder, 'ca.crt'), 'utf8')).match(pem) ?? [];
-  if (found.length === 0) throw new Error(`ca.crt in ${folder} holds no certificate`);
+  if (found.length === 0) throw new Error(`ca.crt in ${folder} contains no certificate`);
   if (!found.every(isCertificate)) throw new Error(`ca.crt in ${folder} contains text that is not a certificate`);
   return found.map((certificate) => `${certificate}\n`);
 }

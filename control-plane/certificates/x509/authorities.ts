@@ -66,7 +66,7 @@ export function newAuthority(name: string, { now, terms }: Now): Authority {
 export function signerOf<A extends DatedAuthority>(alive: readonly A[], { now, terms }: Now): A {
   const settled = alive.filter(({ madeAt }) => now.getTime() - Date.parse(madeAt) >= terms.settleMs);
   const signer = settled.at(-1) ?? validAt(alive, now)[0] ?? alive[0];
-  if (signer === undefined) throw new Error('no authority is valid now');
+  if (signer === undefined) throw new Error('there is no unexpired authority that can sign certificates');
   return signer;
 }
 

@@ -22,7 +22,7 @@ export async function chooseAccount(clusterDir: string): Promise<Account> {
     if (user) return { uid: Number(user[2]), gid: Number(user[3]) };
   }
   throw new Error(
-    `PostgreSQL refuses to run as root and none of the accounts ${preferred.join(', ')} exists: start as another user or set DATABASE_URL.`,
+    `PostgreSQL does not run as root, and none of the accounts ${preferred.join(', ')} exists. Start the control plane as another user, or set DATABASE_URL.`,
   );
 }
 

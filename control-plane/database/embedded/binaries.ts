@@ -126,6 +126,6 @@ async function requireOurs(folder: string): Promise<void> {
   const ours = uid === process.getuid?.() && (mode & 0o170022) === 0o040000;
   if (!ours)
     throw new Error(
-      `${folder} must be a folder that belongs to the user of this process and that no other user can write to: remove it, or correct its owner and its mode.`,
+      `${folder} must be a folder of the user of this process, without write access for other users. Remove it, or correct its owner and mode.`,
     );
 }

@@ -58,7 +58,7 @@ export async function adoptPostmaster(server: Server): Promise<Postmaster | unde
   let state = await probeServer(connection);
   for (const start = performance.now(); state === 'busy'; state = await probeServer(connection)) {
     if (performance.now() - start > busyMsMax)
-      throw new Error(`PostgreSQL, pid ${pid}, in ${server.dir} does not become ready: see ${server.logFile}`);
+      throw new Error(`PostgreSQL (pid ${pid}) in ${server.dir} did not become ready: see ${server.logFile}`);
     await delay(pollMs, undefined, { signal: server.signal });
   }
   if (state === 'answering') return { pid, connection, ended: () => endOf(pid), stop: () => stopProcess(pid) };
@@ -96,7 +96,7 @@ export async function launchPostmaster(server: Server, binaries: string, account
       if (postmaster) return postmaster;
       const orphans = (await output.read()).includes('pre-existing shared memory block');
       if (!orphans || performance.now() - start > orphansMsMax)
-        throw new Error(await output.explain(`PostgreSQL did not start, ${ending(child)}`));
+        throw new Error(await output.explain(`PostgreSQL did not start: it ended with ${ending(child)}`));
     }
   } finally {
     await output.close();
@@ -151,7 +151,7 @@ async function stopProcess(pid: number): Promise<void> {
     if (errorCode(error) !== 'ESRCH') throw error;
   }
   for (const start = performance.now(); (await readCommand(pid)) === command; await delay(pollMs)) {
-    if (performance.now() - start > stopMsMax) throw new Error(`PostgreSQL, pid ${pid}, did not stop within ${stopMsMax / 1000} s.`);
+    if (performance.now() - start > stopMsMax) throw new Error(`PostgreSQL (pid ${pid}) did not stop within ${stopMsMax / 1000} s.`);
   }
 }
 

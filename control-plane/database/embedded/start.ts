@@ -114,7 +114,7 @@ async function openHome(dataDir: string): Promise<string> {
   // If a normal user controls the folder, a link in it could make root write anywhere.
   if (owner !== uid)
     throw new Error(
-      `${home} belongs to user ${owner} and this process runs as user ${uid}: start as that user or set another TOLLGATE_DATA_DIR.`,
+      `${home} belongs to user ${owner}, but this process runs as user ${uid}. Start the control plane as the owner of the folder, or set another TOLLGATE_DATA_DIR.`,
     );
   return home;
 }

@@ -102,6 +102,6 @@ function usedLimit(sub: string, { id, path, max }: Limit, used: number): UsedLim
   const document = id.slice(0, id.length - path.length - 1);
   // A rule's path ends with its tier.
   const tier = path.slice(path.lastIndexOf('.') + 1);
-  if (!isTier(tier)) throw new Error(`the path of a limit names no tier: ${path}`);
+  if (!isTier(tier)) throw new Error(`the path of a limit must end with a tier, but is ${path}`);
   return { document, path, rateLimit: max, sub, tier, used, left: Math.max(0, max - used) };
 }

@@ -68,7 +68,7 @@ async function* seated(
   if ('taken' in seat)
     throw new AppError({
       code: 'rate_limited',
-      publicMessage: `at most ${atOnce} simulations of a workspace run at once; try again when one has ended`,
+      publicMessage: `at most ${atOnce} simulations of a workspace can run at the same time; try again when one of them has ended`,
       retryAfterSeconds: 5,
     });
   try {

@@ -130,7 +130,11 @@ class DatabaseWatch implements RevisionWatch {
 
   #dropConnection(reason: unknown): void {
     const message = reasonOf(reason);
-    if (this.#problem === null) this.#deps.log.warn({ reason: message }, 'revisions are only polled: notifications are not received');
+    if (this.#problem === null)
+      this.#deps.log.warn(
+        { reason: message },
+        'notifications of new revisions are not received; new revisions are found only by polling the database',
+      );
     this.#problem = message;
     const broken = this.#client;
     this.#client = null;
@@ -146,7 +150,7 @@ class DatabaseWatch implements RevisionWatch {
       for (const row of rows) this.#report(Number(row.id), Number(row.revision), row.raised_at.getTime());
       this.#forgetAllExcept(new Set(rows.map(({ id }) => Number(id))));
     } catch (error) {
-      log.warn({ err: loggable(error) }, 'revisions could not be polled');
+      log.warn({ err: loggable(error) }, 'the current revisions could not be read from the database');
     }
   }
 

@@ -92,7 +92,7 @@ export function createLedger(
       metrics.committed(now() - began);
       for (const [at, { settle, fail }] of batch.entries()) {
         const one = answered[at];
-        if (one === undefined) fail(new Error('a message of asks got no result'));
+        if (one === undefined) fail(new Error('answerAsks must return one result for each message, but returned none for this message'));
         else settle(one);
       }
     } catch (error) {
@@ -152,7 +152,7 @@ export function createLedger(
 }
 
 const tooManyAsks = (): AppError =>
-  new AppError({ code: 'unavailable', publicMessage: 'too many asks of this key are waiting; ask again' });
+  new AppError({ code: 'unavailable', publicMessage: 'too many lease requests of this key are waiting; try again' });
 
 /** Takes as many messages as fit into one transaction, at least one. */
 function takeBatch(lane: WaitingMessage[]): readonly WaitingMessage[] {

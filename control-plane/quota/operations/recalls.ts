@@ -60,7 +60,9 @@ export function createRecalls({ pool, now, log }: RecallDeps): Recalls {
     while (outgoing.length > 0) {
       const payloads = outgoing;
       outgoing = [];
-      await notifyRecalls(pool, payloads).catch((error: unknown) => log.warn({ err: loggable(error) }, 'grants could not be recalled'));
+      await notifyRecalls(pool, payloads).catch((error: unknown) =>
+        log.warn({ err: loggable(error) }, 'recalls of granted calls could not be sent to other control planes'),
+      );
     }
     isSendingOut = false;
   };

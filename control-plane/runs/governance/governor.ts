@@ -110,7 +110,8 @@ class SeatGovernor implements Governor {
     const slugs = new Set(listSpools(spoolFolder).flatMap(({ workspace }) => workspace ?? []));
     for (const slug of slugs) {
       const workspaceId = await this.#deps.findWorkspace(slug);
-      if (workspaceId === null) this.#deps.log.warn({ workspace: slug }, 'entries of runs stay on disk: their workspace is gone');
+      if (workspaceId === null)
+        this.#deps.log.warn({ workspace: slug }, 'audit entries of runs stay on disk, because the workspace of the runs was removed');
       else await this.#seatOf({ workspaceId, slug }).opening;
     }
   }
@@ -186,7 +187,7 @@ class SeatGovernor implements Governor {
       this.#before.dryDenials += sidecar.leasing().dryDenials;
       await sidecar.close(deadlineMs);
     } catch (error) {
-      this.#deps.log.warn({ workspace: slug, error: String(error) }, 'the sidecar of runs was not closed');
+      this.#deps.log.warn({ workspace: slug, error: String(error) }, 'the sidecar for the runs of a workspace could not be closed');
     }
   }
 }

@@ -50,7 +50,7 @@ export function holdPolicy({ publisher, clock, log }: HeldPolicyDeps, { workspac
     // If the cell refused the revision, `live` is newer than the policy that the cell holds. No run may begin with a
     // state that does not match its policy.
     state = problem === null ? live : null;
-    if (problem !== null) log.warn({ workspace: slug, problem }, 'a revision was refused for runs');
+    if (problem !== null) log.warn({ workspace: slug, problem }, 'a new revision was not accepted as the policy for runs');
     tell();
   };
   const gone = (): void => {
@@ -120,7 +120,8 @@ function change(cell: PolicyCell, published: PublishedView, from: RevisionName |
 
 function take(cell: PolicyCell, published: PublishedView): ReturnType<PolicyCell['offer']> {
   const { snapshot } = policyService.Sync.responseDeserialize(published.whole());
-  if (snapshot == null) throw new Error('the publisher returned no snapshot');
+  if (snapshot == null)
+    throw new Error('the method whole of a published view must return a message with a snapshot, but the message has no snapshot');
   return cell.offer(snapshot);
 }
 

@@ -111,7 +111,7 @@ function tracedOf(reason: unknown): Error {
     const code = 'code' in one && typeof one.code === 'string' && ownCode.test(one.code) ? ` ${one.code}` : '';
     kinds.push(`${one.constructor.name}${code}`);
   }
-  return new Error(`discovery ended by ${kinds.join(', by ') || typeof reason}`);
+  return new Error(`the discovery of tools was ended by ${kinds.join(', by ') || typeof reason}`);
 }
 
 /** Matches the error codes of Node, undici and the client. The codes of a server are numbers, so they do not match. */

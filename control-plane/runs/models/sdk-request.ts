@@ -115,6 +115,7 @@ const nameFrom = (alias: string): string => (/^[A-Za-z0-9_-]{1,64}$/.test(alias)
 /** Parses the arguments of a call. The loop passes only the JSON of an object. */
 function objectFrom(text: string): JSONObject {
   const value: unknown = JSON.parse(text);
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new Error('arguments that are no object');
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw new Error('the arguments of a tool call must be a JSON object');
   return value as JSONObject;
 }

@@ -15,7 +15,8 @@ import { maySee, noSuchRun, requireRun } from './read-run.ts';
 export const cancelRun = effectOperation('run.cancel', async ({ pool, clock }, actor, id: string): Promise<RunSummary> => {
   const run = isId(id) ? await findRunOwner(pool, actor.workspaceId, id) : null;
   if (run === null || !maySee(actor, run)) throw noSuchRun();
-  if (run.sub !== actor.sub && !reachesOthers(actor, 'run.cancel')) throw forbidden('only owner or admin may cancel the run of another');
+  if (run.sub !== actor.sub && !reachesOthers(actor, 'run.cancel'))
+    throw forbidden('only owner or admin may cancel the run of another user');
   await requestCancel(pool, actor.workspaceId, id, clock());
   return requireRun(pool, actor, id);
 });

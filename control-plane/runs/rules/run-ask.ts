@@ -41,7 +41,7 @@ function inputProblems(input: unknown): readonly Problem[] {
 }
 
 function contextProblems(context: unknown): readonly Problem[] {
-  if (!isObject(context)) return problem('context', 'must be an object of strings');
+  if (!isObject(context)) return problem('context', 'must be an object whose values are strings');
   const all = Object.entries(context);
   if (all.length > contextMax) return problem('context', `must have at most ${contextMax} keys, has ${all.length}`);
   return all.flatMap(([key, value]) => (typeof value === 'string' ? [] : problem(keyedPath('context', key), 'must be a string')));

@@ -31,7 +31,7 @@ export function createAliases(names: readonly string[]): Aliases {
   return {
     aliasOf: (name) => {
       const alias = aliases.get(name);
-      if (alias === undefined) throw new Error('a name has no alias');
+      if (alias === undefined) throw new Error('aliasOf must only be called with a name that was passed to createAliases');
       return alias;
     },
     nameOf: (alias) => tools.get(alias) ?? null,

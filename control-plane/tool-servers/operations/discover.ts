@@ -14,6 +14,6 @@ export const createDiscover = (reach: Reach): Discover =>
 const full = (): AppError =>
   new AppError({
     code: 'rate_limited',
-    publicMessage: `this control plane is asking ${atOnce} tool servers, and ${waitingMax} more requests are waiting; try again`,
+    publicMessage: `this control plane already asks ${atOnce} tool servers for their tools, and ${waitingMax} more requests are waiting; try again`,
     retryAfterSeconds: 10,
   });

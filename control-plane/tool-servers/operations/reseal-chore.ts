@@ -27,12 +27,12 @@ export function createResealChore({ pool, sealer, log }: Pick<OperationDeps, 'po
     if (unopened.length > 0)
       log.warn(
         { count: unopened.length, sealed: unopened.slice(0, namedMax) },
-        'no key of TOLLGATE_SECRET_KEY decrypts some of the secrets',
+        'some secrets cannot be decrypted with any key of TOLLGATE_SECRET_KEY',
       );
     else if (keys > 1)
       log.info(
         { keys },
-        'the first key of TOLLGATE_SECRET_KEY decrypts all secrets; the other keys are not needed once every control plane has this key first',
+        'the first key of TOLLGATE_SECRET_KEY decrypts all secrets; the other keys can be removed when this key is the first key of every control plane',
       );
   };
 

@@ -37,6 +37,6 @@ export function openSecrets({ sealer }: Pick<OperationDeps, 'sealer'>, place: Pl
       'its headers or env cannot be decrypted: they were encrypted with a different TOLLGATE_SECRET_KEY, or its row was changed; add the former key after the new one, or delete the server and register it again',
     );
   const secrets: unknown = JSON.parse(text);
-  if (!isObject(secrets)) throw new Error('the decrypted secrets are not an object');
+  if (!isObject(secrets)) throw new Error('the decrypted secrets of a tool server must be a JSON object');
   return Object.fromEntries(Object.entries(secrets).map(([key, value]) => [key, String(value)]));
 }

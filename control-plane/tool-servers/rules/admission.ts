@@ -55,11 +55,13 @@ export function admit(
   const chosen = wanted === null ? server.tools : server.tools.filter((tool) => wanted.includes(named(tool)));
   const problems: readonly Problem[] = [
     ...(wanted ?? []).flatMap((name, at) =>
-      server.tools.some((tool) => named(tool) === name) ? [] : problem(`tools[${at}]`, 'is not a tool that the server has'),
+      server.tools.some((tool) => named(tool) === name) ? [] : problem(`tools[${at}]`, 'must be a tool of the server'),
     ),
     ...chosen
       .filter(({ digest }) => digest === null)
-      .flatMap((tool) => problem('tools', `${named(tool)} was discovered by a release that kept no digest; refresh the tool server first`)),
+      .flatMap((tool) =>
+        problem('tools', `${named(tool)} has no digest, because an older release discovered it; refresh the tool server first`),
+      ),
   ];
   if (problems.length > 0) return { problems };
   const now = admissionOf(chosen);

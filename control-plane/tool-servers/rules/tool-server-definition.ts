@@ -73,7 +73,7 @@ const commandOf = ({ commands }: ToolServerRules): Shape => {
   const whole = record({ program, args: list(toolServerBounds.args, argument), env }, ['program']);
   const words: Shape = {
     check: (value, path) => {
-      if (!Array.isArray(value) || value.length === 0) return problem(path, 'must name a program');
+      if (!Array.isArray(value) || value.length === 0) return problem(path, 'must have a program as its first item');
       if (value.length > toolServerBounds.args)
         return problem(path, `must have at most ${toolServerBounds.args} items, has ${value.length}`);
       return value.flatMap((one, at) => (at === 0 ? program : argument).check(one, `${path}[${at}]`));
@@ -136,10 +136,10 @@ function contradictions(body: unknown): readonly Problem[] {
   if (!isObject(body)) return [];
   const [url, command, headers] = ['url', 'command', 'headers'].map((key) => Object.hasOwn(body, key));
   if (url === command) return problem('body', 'must have either url or command');
-  if (command === true && headers === true) return problem('headers', 'are only for a url; a command has env');
+  if (command === true && headers === true) return problem('headers', 'can only be used with url; for a command, use command.env');
   const names = pairsOf(body['headers']).map(([name]) => name.toLowerCase());
   const twice = names.find((name, at) => names.indexOf(name) < at);
-  return twice === undefined ? [] : problem('headers', `names ${twice} twice`);
+  return twice === undefined ? [] : problem('headers', `must not contain the header ${twice} twice`);
 }
 
 // The functions below read a body that has passed all checks above.

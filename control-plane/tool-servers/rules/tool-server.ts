@@ -86,7 +86,7 @@ export interface ListedToolServer extends RegisteredToolServer {
 export const undiscovered = ({ scopes }: Pick<ToolServerDefinition, 'scopes'>, tools: readonly DiscoveredTool[]): readonly Problem[] =>
   scopes
     .filter(([tool]) => !tools.some(({ name }) => name === tool))
-    .flatMap(([tool]) => problem(childPath('tools', tool), 'is not a tool that the server has'));
+    .flatMap(([tool]) => problem(childPath('tools', tool), 'must be a tool of the server'));
 
 /** Returns the tools that a server listed, or the problem with the list. */
 export function checkTools(

@@ -31,7 +31,7 @@ const tagBytes = 16;
 export function createSealer(operatorKeys: readonly string[], random: RandomBytes): Sealer {
   const keys = operatorKeys.map((key) => Buffer.from(hkdfSync('sha256', key, '', 'tollgate sealed secrets', keyBytes)));
   const [first, ...older] = keys;
-  if (first === undefined) throw new Error('a sealer needs a key');
+  if (first === undefined) throw new Error('createSealer must receive at least one key');
   return {
     keys: keys.length,
     seal: (text, place) => encrypt(first, { text, place, nonce: random(nonceBytes) }),

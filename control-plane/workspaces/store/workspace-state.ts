@@ -32,7 +32,7 @@ export function readWorkspaceState(pool: pg.Pool, workspaceId: number): Promise<
  */
 export async function collectWorkspaceState(db: Queryable, workspaceId: number): Promise<WorkspaceState> {
   const state = await findState(db, workspaceId);
-  if (state === null) throw new Error('a workspace is missing although its row is locked');
+  if (state === null) throw new Error('the caller must hold the lock on the row of the workspace, but the workspace does not exist');
   return state;
 }
 
@@ -66,7 +66,7 @@ async function findHead(db: Queryable, workspaceId: number): Promise<(Head & { r
   const workspace = await findWorkspace(db, workspaceId);
   if (workspace === null) return null;
   const deployment = await readDeployment(db);
-  if (deployment === null) throw new Error('the database has workspaces but no epoch');
+  if (deployment === null) throw new Error('the table deployment of the database must have a row with the epoch, but it has no row');
   const { slug, randomId, revision, frozen, changesFrom } = workspace;
   return { workspace: slug, workspaceId: randomId, epoch: deployment.epoch, revision, frozen, known: changesFrom };
 }

@@ -77,7 +77,7 @@ export async function answerAfter(door: Door, asked: AfterEventCall): Promise<An
     if (action === 'block' || (findings.length > 0 && known.decision.transform === 'redact'))
       log.warn(
         { host: host.name, tool: call.tool, kinds: findings.map(({ kind }) => kind) },
-        'the host showed its model what policy withholds',
+        'the host showed its model an output that policy blocks or redacts',
       );
     return { kind: 'pass', text: host.after.pass() };
   }

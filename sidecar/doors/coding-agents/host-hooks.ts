@@ -53,7 +53,7 @@ export function registerHostHooks(app: FastifyInstance, entrance: Entrance, budg
         },
         errorHandler: (error: FastifyError, request, reply) => {
           const { status, message } = publicError(error);
-          if (status >= 500) request.log.error({ err: error }, 'a host hook failed');
+          if (status >= 500) request.log.error({ err: error }, 'a hook request of a host failed with a server error');
           const host = hostNamed(hostIn(request.params));
           if (host === null) void reply.code(status).send({ error: message });
           else if (isTooLarge(error)) answerTooLarge(host, request, reply);
@@ -62,7 +62,10 @@ export function registerHostHooks(app: FastifyInstance, entrance: Entrance, budg
         handler: async (request, reply) => {
           const host = hostNamed(request.params.host);
           const asked = known.get(request);
-          if (host === null || asked === undefined) throw new Error('a request reached a host hook without a key');
+          if (host === null || asked === undefined)
+            throw new Error(
+              'the onRequest hook must check the host and the key before the handler runs, but nothing is stored for this request',
+            );
           return send(reply, await answer(door, host, { request, ...asked }));
         },
       });
@@ -123,16 +126,16 @@ interface HostHookState {
 async function answer(door: Door, host: Host, { request, entered, until }: HostHookState): Promise<Answered> {
   const event = eventOf(host, request);
   if ('status' in entered) {
-    request.log.warn({ host: host.name, code: entered.code }, 'a host hook was refused');
+    request.log.warn({ host: host.name, code: entered.code }, 'a hook request of a host was refused');
     return refusal(host, event, entered.code, entered.error);
   }
   if (event.phase === 'unreadable') {
-    request.log.warn({ host: host.name, problem: event.problem }, 'a host hook could not be read');
+    request.log.warn({ host: host.name, problem: event.problem }, 'a hook request of a host could not be read');
     return refusal(host, event, 'call_malformed', `the hook's input ${event.problem}`);
   }
   const agent = agentHeader(request);
   if (typeof agent !== 'string') {
-    request.log.warn({ host: host.name, problem: agent.problem }, 'a host hook could not be read');
+    request.log.warn({ host: host.name, problem: agent.problem }, 'a hook request of a host could not be read');
     return refusal(host, event, 'call_malformed', agent.problem);
   }
   return decide(door, { host, event, ...entered, request, agent, until });

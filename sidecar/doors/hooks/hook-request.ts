@@ -119,7 +119,7 @@ function names(reading: Reading, name: string, max: number): readonly string[] {
     fail(reading, name, 'must be a list of names');
     return [];
   }
-  if (value.length > max) fail(reading, name, `must hold at most ${max} names`);
+  if (value.length > max) fail(reading, name, `must contain at most ${max} names`);
   return value.slice(0, max).flatMap((item: unknown, at) => {
     const problem = typeof item === 'string' ? nameProblem(item) : 'must be text';
     if (problem !== null) fail(reading, `${name}[${at}]`, problem);

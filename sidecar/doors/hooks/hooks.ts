@@ -140,7 +140,8 @@ function answering(host: HookHost, { publicError, status: statuses, hook }: Answ
     },
     handler: async (request: FastifyRequest, reply: FastifyReply) => {
       const entered = request.letIn;
-      if (!hasEntered(entered)) throw new Error('a request reached a hook without a key');
+      if (!hasEntered(entered))
+        throw new Error('the onRequest hook must check the key before the handler runs, but no caller is stored for this request');
       const { status, body } = await handle(request, entered, readHookBody(request.body, request.headers['content-type'], hook.nodes));
       void reply.code(status);
       return body;
@@ -174,7 +175,7 @@ function refuseError(
   reply: FastifyReply,
   { error, status, message }: HookFailure,
 ): FastifyReply {
-  if (status >= 500) request.log.error({ err: error }, 'a request failed');
+  if (status >= 500) request.log.error({ err: error }, 'a hook request failed with a server error');
   return refuse(reply, { status, code: status >= 500 ? 'internal_error' : 'call_malformed', error: message });
 }
 

@@ -42,7 +42,7 @@ export function treatmentOf({ redactor, replaces }: OutputLook, numbers: Numbers
   const form = type == null ? 'opaque' : formOf(type.essence);
   const unreadable = encoded ? 'is compressed' : form === 'opaque' ? 'is no text' : isUtf8(type?.charset) ? null : 'is not UTF-8';
   if (unreadable !== null) {
-    const words = `policy redacts the output, and it ${unreadable}`;
+    const words = `policy redacts the output, but the output ${unreadable}`;
     return replaces ? { kind: 'block', decision: refuse('redaction_unsupported', words) } : { kind: 'pass', look: unread };
   }
   if (replaces && form === 'json') return { kind: 'json', redactor };
@@ -65,7 +65,8 @@ export async function* streamed(body: AsyncIterable<Uint8Array>, look: Look, tel
     blocked = rest === null ? noText : null;
     if (rest === null) throw new Error(noText.reason);
     told = true;
-    if (!(await tell({ ...look.told(), blocked: null }))) throw new Error('the outcome of a call could not be recorded');
+    if (!(await tell({ ...look.told(), blocked: null })))
+      throw new Error('the rest of the answer is not sent, because the outcome of the call could not be recorded');
     if (rest.byteLength > 0) yield rest;
   } finally {
     if (!told) await tell({ ...look.told(), blocked, broken: true });
@@ -75,7 +76,7 @@ export async function* streamed(body: AsyncIterable<Uint8Array>, look: Look, tel
 /** The decision for a body that is not valid text. */
 export const noText = refuse(
   'redaction_unsupported',
-  'policy redacts the output, and the output is not valid in its content type or encoding',
+  'policy redacts the output, but the output is not valid text of its content type and encoding',
 );
 
 /** Inspects a complete answer and returns the bytes to send. Null: the answer is not text. */

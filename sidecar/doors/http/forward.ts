@@ -101,7 +101,7 @@ const redactionOf = ({ numbers }: GovernedRun, { redactor, replaces }: OutputLoo
 
 /** Handles a bug in Tollgate. The connection is destroyed to show the caller that nothing more will come. */
 function crash(reply: FastifyReply, error: unknown): void {
-  reply.log.error({ err: error }, 'sending the answer of a tool failed');
+  reply.log.error({ err: error }, 'the answer of a tool could not be sent to the caller because of an internal error');
   reply.raw.destroy();
 }
 

@@ -43,7 +43,7 @@ export function registerHttpTools(app: FastifyInstance, deps: HttpToolDoor): voi
     });
     scope.setErrorHandler<FastifyError>((error, request, reply) => {
       const { status, message } = publicError(error);
-      if (status >= 500) request.log.error({ err: error }, 'a request failed');
+      if (status >= 500) request.log.error({ err: error }, 'a request for an HTTP tool failed with an error of the sidecar');
       return reply.code(status).send(refusalBody(status >= 500 ? 'internal_error' : 'call_malformed', message));
     });
     for (const [name, tool] of deps.tools) registerTool(scope, deps, { name, tool, agent });
@@ -87,7 +87,7 @@ function registerTool(scope: FastifyInstance, deps: HttpToolDoor, { name, tool, 
       if (error !== null) return answered(withoutBytes(error));
       if (answer.statusCode >= 200 && answer.statusCode <= 599) return answered(null, answer);
       answer.body.on('error', () => {}).destroy();
-      return answered(Object.assign(new Error('the status of the answer is not from 200 to 599'), { code: 'BAD_STATUS' }));
+      return answered(Object.assign(new Error('the status of an answer of a tool server must be from 200 to 599'), { code: 'BAD_STATUS' }));
     });
   const request: Dispatcher['request'] = (...asked: readonly unknown[]) => Reflect.apply(ask, undefined, asked);
   void scope.register(httpProxy, {
@@ -102,10 +102,11 @@ function registerTool(scope: FastifyInstance, deps: HttpToolDoor, { name, tool, 
     // The handler does not wait for the call. `call` sends the answer later.
     handler: (asked, reply) => {
       const entered = asked.letIn;
-      if (entered === null) throw new Error('a request without a key reached a tool');
+      if (entered === null)
+        throw new Error('the onRequest hook must check the key before the handler runs, but no caller is stored for this request');
       // The framework adds HEAD to each GET route, even if the tool does not accept HEAD.
       if (!tool.methods.some((method) => method === asked.method))
-        throw new AppError({ code: 'not_found', publicMessage: `the tool does not take ${asked.method}` });
+        throw new AppError({ code: 'not_found', publicMessage: `the tool does not accept the method ${asked.method}` });
       void call(deps, { name, tool, departure, ...entered }, asked, reply).catch((error: unknown) => reply.send(error));
     },
   });
@@ -159,7 +160,7 @@ async function call(
     return void reply.code(answer.status).headers(answer.headers).send(answer.body);
   }
   const forward = forwardOf(asked, verdict.input);
-  if (forward === null) throw new Error('a permitted input cannot be sent');
+  if (forward === null) throw new Error('a permitted input must have a form that can be sent as an HTTP request, but this input has none');
   forwardTo({ sidecar, run, permit: verdict, tool, asked, forward, departure, span }, request, reply);
 }
 

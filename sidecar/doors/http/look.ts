@@ -65,7 +65,7 @@ export function textLook(redactor: Redactor, numbers: Numbers, essence: string):
     return bytes;
   };
   const read = (text: string): string => {
-    if (text.includes('\u0000')) throw new TypeError('a text with NUL cannot be redacted');
+    if (text.includes('\u0000')) throw new TypeError('a text that contains the character NUL cannot be redacted');
     return text;
   };
   const pushText = (text: string): string => {

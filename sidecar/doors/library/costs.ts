@@ -89,7 +89,7 @@ function shortOf(purses: readonly Purse[], wanted: number): CostDenial {
   const isSpent = purses.some((one) => unspentIn(one) < wanted);
   const leftIn = isSpent ? unspentIn : freeIn;
   const [tightest] = purses.toSorted((a, b) => leftIn(a) - leftIn(b));
-  if (tightest === undefined) throw new Error('a run has a budget');
+  if (tightest === undefined) throw new Error('purseAndAbove must return at least one budget, the budget of the run itself');
   if (isSpent) purses[0]?.usage.end('max_budget');
   const left = `${leftIn(tightest) / microcents} of ${tightest.cap() ?? 0} are left`;
   const of = tightest === purses[0] ? '' : ' to the run above';

@@ -163,7 +163,7 @@ function guardEither<T extends ToolSet | McpClient>(guard: McpGuard, tools: T, o
   if (server === undefined)
     throw new AppError({
       code: 'bad_request',
-      publicMessage: 'guardTools of an MCP client needs { server }: what policy calls the server',
+      publicMessage: 'guardTools needs the option server for an MCP client: the name of the tool server in the policy',
     });
   return guardMcpClient(guard, tools, { server });
 }

@@ -104,4 +104,7 @@ function closed(client: object): Readonly<Record<string, unknown>> {
 }
 
 const wayAround = (what: string): AppError =>
-  new AppError({ code: 'bad_request', publicMessage: `${what} of a guarded MCP client is not governed; use callTool and listTools` });
+  new AppError({
+    code: 'bad_request',
+    publicMessage: `${what} of a guarded MCP client is refused, because it would bypass the policy; use callTool or listTools`,
+  });

@@ -43,7 +43,7 @@ export function registerMcp(app: FastifyInstance, { servers, ...entrance }: McpP
   // notified.
   const callers = createCallers({ cell: sidecar.cell, wallTime: clock.wallTime });
   const streams = createOpenStreams(sidecar.cell, servers);
-  const mcpSessions = createMcpSessions((error) => app.log.error({ err: error }, 'an outcome could not be recorded'));
+  const mcpSessions = createMcpSessions((error) => app.log.error({ err: error }, 'the outcome of a tool call could not be recorded'));
   sidecar.cell.onSwap((index) => mcpSessions.keepOnly(({ keyId }) => keyStands(index, clock.wallTime(), keyId)));
   const door: Door = {
     ...entrance,
@@ -87,7 +87,8 @@ export function registerMcp(app: FastifyInstance, { servers, ...entrance }: McpP
         errorHandler: answerError,
         handler: async (request, reply) => {
           const known = request.letIn;
-          if (known === null) throw new Error('a request reached the proxy without a key');
+          if (known === null)
+            throw new Error('the onRequest hook must check the key before the handler runs, but no caller is stored for this request');
           const caller = callers.watch(reply, known.identity.keyId);
           try {
             const server = servers.find(heldBy(sidecar.cell), request.params.server);
@@ -113,7 +114,7 @@ interface LetInWith extends LetIn {
 }
 
 function askedOf(door: Door, { request, reply, identity, server, signal }: LetInWith): DoorRequest {
-  if (server === null) throw new RpcRefusal(404, errorText(null, rpcErrors.request, 'there is no tool server of that name'));
+  if (server === null) throw new RpcRefusal(404, errorText(null, rpcErrors.request, 'there is no tool server with the name in the path'));
   const headers = readMcpHeaders(request.raw.headersDistinct);
   if ('problem' in headers) throw new RpcRefusal(400, errorText(null, rpcErrors.headers, headers.problem));
   const caller = readCallerHeaders(request.raw.headersDistinct);

@@ -60,7 +60,7 @@ const namesOf = (items: readonly unknown[], key: string): readonly (string | nul
 
 function filtered(text: string, field: string, isShown: readonly boolean[]): string {
   const list = memberAt(text, [field]);
-  if (list === null) throw new RangeError('the list was found in the text, but cannot be read from it again');
+  if (list === null) throw new RangeError('memberAt must find the list in the text from which the list was parsed');
   const shown = itemsAt(text, list.start).flatMap(({ start, end }, at) => (isShown[at] === true ? [text.slice(start, end)] : []));
   return withMember(text, [field], `[${shown.join(',')}]`);
 }

@@ -246,7 +246,7 @@ const endOf = ({ isNamed }: Place, { startedAt }: RunUsage, maxDurationMs: numbe
 
 const sessionsFull = refuse(
   'sessions_full',
-  'the key has as many sessions with delegated_tools as it may have; their tools are kept for a day after they were last used',
+  'the key has reached its maximum number of sessions with delegated_tools; the tools of a session are kept for one day after their last use',
 );
 
 const isSameClaim = (a: Claim, b: Claim): boolean =>

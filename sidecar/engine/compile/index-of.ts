@@ -23,7 +23,10 @@ export function indexEntries(entries: readonly SnapshotEntry[], { workspace, epo
     },
     workspace,
   );
-  if (!verified.ok) throw new Error(`no sidecar accepts these entries: ${verified.code}: ${verified.message}`);
+  if (!verified.ok)
+    throw new Error(
+      `every sidecar must accept the compiled entries, but the verification failed with ${verified.code}: ${verified.message}`,
+    );
   return buildIndex(verified.snapshot);
 }
 

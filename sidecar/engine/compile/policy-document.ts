@@ -71,7 +71,7 @@ const rule = (part: Part): Shape =>
   });
 
 const forLeads: Shape = {
-  check: (_value, path) => problem(path, 'is only for owners and admins; a member cannot make an exception for themselves'),
+  check: (_value, path) => problem(path, 'may only be set by owners and admins; members cannot make an exception for themselves'),
   schema: { not: {} },
 };
 

@@ -100,12 +100,12 @@ interface ParsedDocuments {
 }
 
 function parseSection({ name, layer, idOf }: Section, value: unknown): ParsedDocuments & { readonly layer: Layer } {
-  if (!isObject(value)) return { layer, problems: problem(name, 'must be an object of documents'), documents: [] };
+  if (!isObject(value)) return { layer, problems: problem(name, 'must be an object whose values are policy documents'), documents: [] };
   const parsed = Object.entries(value).map(([key, document]) => {
     const id = idOf(key);
     const place = childPath(name, key);
     return typeof id === 'string'
-      ? { problems: problem(place, `is not a key here: it ${id}`), documents: [] }
+      ? { problems: problem(place, `is not a valid key here: the key ${id}`), documents: [] }
       : parseDocument(id, document, place);
   });
   return { layer, problems: parsed.flatMap(({ problems }) => problems), documents: parsed.flatMap(({ documents }) => documents) };

@@ -84,7 +84,7 @@ function bind(index: Index, claim: Claim): Caller {
   const subject = key === null ? null : subjectOf(index, key, claim.identity.sub);
   const hops = applyKeyPins(claim.hops, key).map((hop) => bindHop(index, hop, subject));
   const last = hops.at(-1);
-  if (last === undefined) throw new RangeError('a claim names at least the calling agent');
+  if (last === undefined) throw new RangeError('a claim must contain at least one hop, the hop of the calling agent');
   return {
     index,
     claim,
@@ -161,18 +161,21 @@ export function haltOf(index: Index, hops: readonly BoundHop[]): Decision | null
 function identityRefusal(index: Index, { identity, hops }: Claim, key: CompiledKey | null, subject: Subject | null): Decision | null {
   const malformed = hops.map(hopProblem).find((words) => words !== null);
   if (malformed != null) return refuse('call_malformed', malformed);
-  if (key === null) return refuse('key_revoked', 'the key was revoked, or its member left');
+  if (key === null) return refuse('key_revoked', 'the key was revoked, or the member of the key was removed');
   if (!hasScope(key.scopes, 'govern')) return refuse('key_scope', 'the key lacks the scope "govern"');
   if (subject === null)
     return refuse('identity_unknown', `${JSON.stringify(identity.sub)} is not a member of workspace "${index.settings.workspace}"`);
   const own = key.uid ?? `apikey:${key.id}`;
   if (identity.sub === own) return null;
   if (!hasScope(key.scopes, 'govern.impersonate'))
-    return refuse('key_scope', 'the key lacks the scope "govern.impersonate" that naming another user needs');
+    return refuse('key_scope', 'the key lacks the scope "govern.impersonate", which is required to name another user');
   // A caller must not gain rights by naming another user. So the role of that user must not be above the role of the
   // key.
   if (roles.indexOf(subject.role) < roles.indexOf(key.role))
-    return refuse('key_scope', `${JSON.stringify(identity.sub)} is ${subject.role}, and the key may name members up to ${key.role}`);
+    return refuse(
+      'key_scope',
+      `${JSON.stringify(identity.sub)} has the role ${subject.role}, but the key may only name members up to the role ${key.role}`,
+    );
   return null;
 }
 

@@ -20,7 +20,7 @@ export function registrationRefusal(index: Index, hops: readonly BoundHop[]): De
   for (const { hop, profile } of hops) {
     const quoted = JSON.stringify(hop.agent);
     const count = profile === null ? profilesNamed(index, hop.agent).length : 1;
-    if (count > 1) return refuse('agent_ambiguous', `${count} agents are named ${quoted}; name the one that is meant by its id`);
+    if (count > 1) return refuse('agent_ambiguous', `${count} agents have the name ${quoted}; use the id of the agent instead of the name`);
     if (count === 0 && index.settings.unknownAgents === 'deny')
       return refuse('agent_unknown', `no agent ${quoted} is registered, and the workspace denies unknown agents`);
   }
@@ -30,17 +30,25 @@ export function registrationRefusal(index: Index, hops: readonly BoundHop[]): De
 /** Step 3: returns the denial if this chain of agents is not allowed. Otherwise returns null. */
 export function delegationRefusal(hops: readonly BoundHop[]): Decision | null {
   const depth = hops.length - 1;
-  if (depth > bounds.delegationDepth) return refuse('delegation_denied', `a chain may be ${bounds.delegationDepth} hops deep, is ${depth}`);
+  if (depth > bounds.delegationDepth)
+    return refuse(
+      'delegation_denied',
+      `a chain of agents may be at most ${bounds.delegationDepth} hops deep, but this chain is ${depth} hops deep`,
+    );
   const seen = new Set<string>();
   for (const [at, { profile, name }] of hops.entries()) {
     if (profile === null) continue;
     const quoted = JSON.stringify(name);
     if (seen.has(profile.id)) return refuse('delegation_denied', `agent ${quoted} is in the chain twice`);
     seen.add(profile.id);
-    if (at > 0 && !profile.delegatable) return refuse('delegation_denied', `agent ${quoted} is not delegatable`);
-    if (at < depth && !profile.canDelegate) return refuse('delegation_denied', `agent ${quoted} may not delegate`);
+    if (at > 0 && !profile.delegatable)
+      return refuse('delegation_denied', `agent ${quoted} is not delegatable, so other agents may not delegate tasks to it`);
+    if (at < depth && !profile.canDelegate) return refuse('delegation_denied', `agent ${quoted} may not delegate tasks to other agents`);
     if (profile.maxDelegationDepth !== null && depth - at > profile.maxDelegationDepth) {
-      return refuse('delegation_denied', `agent ${quoted} allows ${profile.maxDelegationDepth} hops below it, there are ${depth - at}`);
+      return refuse(
+        'delegation_denied',
+        `agent ${quoted} allows at most ${profile.maxDelegationDepth} hops below it, but the chain has ${depth - at}`,
+      );
     }
   }
   return null;
@@ -70,7 +78,7 @@ export function toolRefusal({ hops, scopes, index }: Pick<Caller, 'hops' | 'scop
   if (delegation !== null) return delegation;
   for (const { hop, name } of hops) {
     if (hop.handedTools !== undefined && !namesTool(hop.handedTools, tool)) {
-      return refuse('delegated_tools', `the task was handed to agent ${JSON.stringify(name)} without ${quoted}`);
+      return refuse('delegated_tools', `the task that was delegated to agent ${JSON.stringify(name)} does not include the tool ${quoted}`);
     }
   }
   const required = index.requiredScopes.get(tool) ?? [];

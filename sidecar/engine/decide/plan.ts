@@ -81,7 +81,7 @@ const limitSet = ({ limits }: Fold): LimitSet => (limits.length === 0 ? noLimits
 export function foldsOf(caller: Caller, tool: string, also?: string): { readonly enforced: Fold; readonly shadow: Fold | null } {
   const { defaultPermission } = caller.index.settings;
   const [first, ...rest] = caller.hops;
-  if (first === undefined) throw new RangeError('a caller has at least one hop');
+  if (first === undefined) throw new RangeError('a caller must have at least one hop, the hop of the calling agent');
   const fold = (all: boolean): Fold => {
     const ofHop = (hop: typeof first): Fold => {
       const documents = all ? hop.documents : hop.documents.filter(({ enforces }) => enforces);

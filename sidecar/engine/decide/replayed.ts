@@ -65,7 +65,7 @@ function bindReplayed(index: Index, documents: ReplayedPolicy['documents'], { su
     return { hop: { tier, client, agent: name }, name, profile: null, agentType, tier, documents: speaking };
   });
   const last = bound.at(-1);
-  if (last === undefined) throw new RangeError('a replayed caller must have at least one hop, the calling agent');
+  if (last === undefined) throw new RangeError('a caller from audit entries must have at least one hop, the hop of the calling agent');
   return {
     index,
     claim: { identity: { sub, keyId }, hops: bound.map(({ hop }) => hop) },

@@ -117,7 +117,7 @@ function examine(
 ): ExaminedOutput {
   const payload = payloadOf(output, transform === 'redact', outputSize);
   if ('problem' in payload) {
-    const unreadable = refuse('redaction_unsupported', `policy redacts the output, and it ${payload.problem}`);
+    const unreadable = refuse('redaction_unsupported', `policy redacts the output, but the output ${payload.problem}`);
     return { delivery: transform === 'redact' ? block(unreadable) : pass(output), kept: null };
   }
   if (transform === 'log' && storedTransform === 'log') return { delivery: pass(output), kept: payload.text };

@@ -160,8 +160,8 @@ function judgeLater(deps: GovernDeps, judging: Judging, awaits: NonNullable<Deci
   });
 }
 
-const goneBefore = refuse('caller_gone', 'the caller had gone before the call was decided');
-const late = refuse('internal_error', 'the answer was due before the call could be decided');
+const goneBefore = refuse('caller_gone', 'the caller disconnected before the call was decided');
+const late = refuse('internal_error', 'the call could not be decided before the deadline of the answer');
 
 /**
  * Builds the verdict and the entry of a call, and then counts the call with the time `decidedAt`. It is counted last,
@@ -320,7 +320,7 @@ function kindsIn(run: GovernedRun, tool: string, value: unknown): string {
  */
 function unreadable(problem: string, input: unknown, replaces: boolean): Decision {
   if (replaces && !('problem' in payloadOf(input, false)))
-    return refuse('redaction_unsupported', `policy redacts the input, and it ${problem}`, { attempt: true });
+    return refuse('redaction_unsupported', `policy redacts the input, but the input ${problem}`, { attempt: true });
   return refuse('call_malformed', `the input ${problem}`);
 }
 

@@ -29,8 +29,8 @@ interface Reading {
 
 function read(value: unknown, depth: number, reading: Reading): unknown {
   if (++reading.nodes > reading.max) throw new NotJson(`has more than ${reading.max} values`);
-  if (typeof value === 'function') throw new NotJson('holds a function, which redaction does not read');
-  if (typeof value === 'symbol') throw new NotJson('holds a symbol, which redaction does not read');
+  if (typeof value === 'function') throw new NotJson('contains a function, which redaction cannot read');
+  if (typeof value === 'symbol') throw new NotJson('contains a symbol, which redaction cannot read');
   if (typeof value !== 'object' || value === null) return value;
   if (depth >= bounds.jsonDepth) throw new NotJson(`is nested deeper than ${bounds.jsonDepth}`);
   return readObject(value, depth, reading);
@@ -38,7 +38,7 @@ function read(value: unknown, depth: number, reading: Reading): unknown {
 
 function readObject(value: object, depth: number, reading: Reading): unknown {
   const tag = Object.prototype.toString.call(value);
-  if (ArrayBuffer.isView(value) || bytesTags.has(tag)) throw new NotJson('holds bytes, which redaction does not read');
+  if (ArrayBuffer.isView(value) || bytesTags.has(tag)) throw new NotJson('contains bytes, which redaction cannot read');
   if ('toJSON' in value && typeof value.toJSON === 'function') {
     reading.isItself = false;
     return read(value.toJSON(), depth + 1, reading);
@@ -46,7 +46,7 @@ function readObject(value: object, depth: number, reading: Reading): unknown {
   if (!isPlainShape(value)) reading.isItself = false;
   if (Array.isArray(value)) return readList(value, depth, reading);
   if (!fieldTags.has(tag) || Symbol.iterator in value || Symbol.asyncIterator in value)
-    throw new NotJson('holds what JSON has no form for, such as a Map or a stream');
+    throw new NotJson('contains an object that JSON cannot represent, such as a Map or a stream');
   // Does not assign fields, because assignment treats a field `__proto__` in a special way.
   return Object.fromEntries(Object.entries(value).map(([key, field]) => [key, read(field, depth + 1, reading)]));
 }

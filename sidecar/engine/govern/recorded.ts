@@ -21,9 +21,9 @@ import type { Denial, Verdict } from './verdict.ts';
  * The denial for an entry that was not written, or not confirmed in time. Used where these two cases are not
  * distinguished.
  */
-export const unrecordable = refuse('audit_unavailable', 'the entry could not be recorded');
-const unwritable = refuse('audit_unavailable', 'the entry could not be written to the spool');
-const uncommitted = refuse('audit_unavailable', 'the control plane has not committed the entry in time');
+export const unrecordable = refuse('audit_unavailable', 'the audit entry could not be recorded');
+const unwritable = refuse('audit_unavailable', 'the audit entry could not be written to the spool');
+const uncommitted = refuse('audit_unavailable', 'the control plane has not committed the audit entry in time');
 
 /**
  * Writes the entry for a caller in this process. Returns the result at once if the durability is `kernel` and `judged`
@@ -83,7 +83,7 @@ export async function recordedForCaller(
 
 const turnsUntilRead = 2;
 
-const goneAfter = refuse('caller_gone', 'the caller had gone before it was answered, so the call was not made');
+const goneAfter = refuse('caller_gone', 'the caller disconnected before it received the answer, so the call was not made');
 
 /** Records that a permitted call is not made. */
 export async function takenBack(sidecar: Governing, { denial, entry }: NotMade): Promise<Denial> {
@@ -95,7 +95,7 @@ export async function takenBack(sidecar: Governing, { denial, entry }: NotMade):
 async function within<T>(ms: number, appending: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const limit = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new AuditUnavailable('unconfirmed', 'the entry was not recorded in time')), Math.max(0, ms));
+    timer = setTimeout(() => reject(new AuditUnavailable('unconfirmed', 'the audit entry was not recorded in time')), Math.max(0, ms));
   });
   try {
     return await Promise.race([appending, limit]);

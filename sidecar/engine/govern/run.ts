@@ -103,7 +103,7 @@ export function resumeRun(cell: GovernedRun['cell'], parts: RunParts, caller = b
  * snapshot is never removed without a replacement.
  */
 export function heldBy({ current }: GovernedRun['cell']): Index {
-  if (current === null) throw new Error('no policy is held yet');
+  if (current === null) throw new Error('no policy has been received yet, and no call may be accepted before the first policy');
   return current;
 }
 
@@ -178,7 +178,7 @@ interface HandedTask {
 /** Returns the claim of an agent to which the last agent of `claim` delegates a task. */
 export function childOf(claim: Claim, { agent, tools, scopes }: HandedTask): Claim {
   const parent = claim.hops.at(-1);
-  if (parent === undefined) throw new Error('a claim names an agent');
+  if (parent === undefined) throw new Error('a claim must contain at least one hop, the hop of the calling agent');
   const hop = {
     tier: 'subagent' as const,
     client: parent.client,

@@ -76,7 +76,8 @@ class LeasedAllowance implements Allowance {
       dry.push(lease);
       driest ??= { limit, retryAfterMs: bounds.leaseMs, awaits: dry, dry: 'held' };
     }
-    if (driest === null) throw new Error('a lease set refused a call, and every limit of it has calls left');
+    if (driest === null)
+      throw new Error('a call must only be refused when one of its limits has no calls left, but every limit has calls left');
     if (!this.#leases.isAway) return driest;
     this.#leases.dryDenials += 1;
     return { ...driest, awaits: null, dry: 'away' };

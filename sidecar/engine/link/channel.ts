@@ -74,7 +74,7 @@ export function hostOf(address: string): string {
   if (host === undefined)
     throw new AppError({
       code: 'bad_request',
-      publicMessage: `the control plane's address must be host:port, is ${JSON.stringify(address)}`,
+      publicMessage: `the control plane's address must have the form host:port, but is ${JSON.stringify(address)}`,
     });
   return host;
 }

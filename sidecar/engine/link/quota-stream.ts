@@ -61,13 +61,13 @@ export const openQuotaStream =
     return {
       ask: (asks) =>
         new Promise((answer, fail) => {
-          if (isOver) return fail(new Error('the stream has ended'));
+          if (isOver) return fail(new Error('the lease stream has ended'));
           asked.push({ answer, fail });
           stream.write(asksOf(asks));
         }),
       close: () => {
         isOver = true;
-        for (const { fail } of asked.splice(0)) fail(new Error('the stream was closed'));
+        for (const { fail } of asked.splice(0)) fail(new Error('the lease stream was closed'));
         stream.cancel();
       },
     };

@@ -90,7 +90,7 @@ function automatonOf(
 ): { readonly next: Uint16Array; readonly endings: readonly (readonly Ending[])[] } {
   const root = trieOf(keywords, classes);
   const states = numbered(root);
-  if (states.length > 32_767) throw new RangeError('the anchors of all detectors together are too long');
+  if (states.length > 32_767) throw new RangeError('the anchors of all detectors together must need at most 32767 states');
   const next = new Uint16Array(states.length * width);
   for (const node of states) {
     // The row of the fallback is already written, because the fallback is shallower.

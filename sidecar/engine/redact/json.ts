@@ -101,7 +101,7 @@ class Rewriting {
   string(at: number): number {
     const { text } = this;
     const end = stringEnd(text, at);
-    if (end < 0) throw new RangeError('the text to redact is not JSON');
+    if (end < 0) throw new RangeError('the text to redact must be valid JSON, but a string in the text has no end');
     if (this.backslash !== -1 && this.backslash < at) this.backslash = text.indexOf('\\', at);
     const isEscaped = this.backslash !== -1 && this.backslash < end;
     const decoded = isEscaped ? String(JSON.parse(text.slice(at, end))) : text.slice(at + 1, end - 1);

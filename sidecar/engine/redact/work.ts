@@ -22,7 +22,7 @@ export function createWork(): Work {
   return {
     spend: (units) => {
       left -= units;
-      if (left < 0) throw new OverBudget('the value takes more work than one call may');
+      if (left < 0) throw new OverBudget('the redaction of the value needs more work than is allowed for one call');
     },
   };
 }

@@ -185,7 +185,9 @@ class ShippedBacklogs implements Backlogs {
   }
 
   async #close(backlog: Backlog): Promise<void> {
-    await backlog.close().catch((error: unknown) => this.#log.warn({ spool: backlog.id, error: String(error) }, 'a spool was not closed'));
+    await backlog
+      .close()
+      .catch((error: unknown) => this.#log.warn({ spool: backlog.id, error: String(error) }, 'a spool could not be closed'));
   }
 }
 

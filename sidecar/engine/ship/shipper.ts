@@ -191,7 +191,7 @@ class SpoolShipper implements Shipper {
   }
 
   #onUnreadable({ id }: Backlog, error: unknown): void {
-    this.#log.warn({ spool: id, error: String(error) }, 'a spool cannot be read; it is tried again later');
+    this.#log.warn({ spool: id, error: String(error) }, 'a spool cannot be read now; the sidecar tries again later');
   }
 
   #onOpen(): void {

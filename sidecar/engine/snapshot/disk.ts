@@ -26,7 +26,7 @@ export async function readSnapshotFile(path: string): Promise<StoredSnapshot | n
   const body = bytes.subarray(digestBytes);
   if (!digest([body]).equals(bytes.subarray(0, digestBytes))) throw new Error(`${path} is damaged: its digest does not match`);
   const { snapshot } = policyService.Sync.responseDeserialize(body);
-  if (snapshot == null) throw new Error(`${path} holds no snapshot`);
+  if (snapshot == null) throw new Error(`${path} contains no snapshot`);
   return { message: snapshot, heardAt: (await stat(path)).mtimeMs };
 }
 

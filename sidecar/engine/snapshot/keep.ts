@@ -46,7 +46,8 @@ export async function keepOnDisk({ cell, clock, log, isOurs }: SnapshotStorage, 
   const restore = async (): Promise<void> => {
     const stored = await readSnapshotFile(path);
     if (stored === null) return;
-    if (!isOurs(stored.message)) return log.warn({ path }, 'the snapshot on disk is not used: it does not hold the key of this sidecar');
+    if (!isOurs(stored.message))
+      return log.warn({ path }, 'the snapshot on disk is not used, because it does not contain the key of this sidecar');
     const age = Math.max(0, clock.wallTime() - stored.heardAt);
     const offered = cell.restore(stored.message, clock.now() - age);
     if (!offered.ok) log.warn({ path, code: offered.code, problem: offered.message }, 'the snapshot on disk is not used');
@@ -56,7 +57,7 @@ export async function keepOnDisk({ cell, clock, log, isOurs }: SnapshotStorage, 
     const message = cell.whole();
     if (message === null) return;
     await writeSnapshotFile(path, message).catch((error: unknown) =>
-      log.warn({ path, err: error }, 'the snapshot could not be kept on disk'),
+      log.warn({ path, err: error }, 'the snapshot could not be stored on disk'),
     );
   };
   const begin = (): void => {
@@ -75,7 +76,7 @@ export async function keepOnDisk({ cell, clock, log, isOurs }: SnapshotStorage, 
     if (!cell.freshness.connected || writing !== null) return;
     const heardAt = clock.wallTime() - (clock.now() - cell.freshness.heardAt);
     void touchSnapshotFile(path, heardAt).catch((error: unknown) =>
-      log.warn({ path, err: error }, 'the age of the snapshot on disk could not be noted'),
+      log.warn({ path, err: error }, 'the modification time of the snapshot file could not be updated'),
     );
   }, touchMs);
   touch.unref();

@@ -59,7 +59,8 @@ export function readEntries(entries: readonly RawEntry[]): Contents {
     const json = parseEntry(key, value);
     const kind = key.slice(0, Math.max(0, key.indexOf('/'))) || key;
     const named = (name: string): void => {
-      if (key !== `${kind}/${name}`) throw new InvalidEntry(`${placeOf(key)}: holds ${JSON.stringify(name)}`);
+      if (key !== `${kind}/${name}`)
+        throw new InvalidEntry(`${placeOf(key)}: the key must match the value, but the value is of ${JSON.stringify(name)}`);
     };
     if (key === 'settings') settings = readSettings(json);
     else if (kind === 'document') named(documentKey(push(documents, readDocument(json, key)).id));
@@ -143,7 +144,7 @@ function readDocument(json: Fields, key: string): CompiledDocument {
     agentTypes: json.read('agentTypes', readPlaces),
   };
   if (document.id.layer !== 'user' && document.agentTypes.length > 0)
-    throw new InvalidEntry(`${placeOf(key)}: only a user document has agentTypes`);
+    throw new InvalidEntry(`${placeOf(key)}: only a user document may have agentTypes`);
   return document;
 }
 
@@ -276,6 +277,6 @@ const brought: Reader<readonly [string, string]> = (value, path) => {
 
 const names: Reader<CompiledToolNames[number][1]> = (value, path) => {
   if (Array.isArray(value) && value.length > toolNamesMax)
-    throw new InvalidEntry(`${path}: must hold at most ${toolNamesMax} names, and holds ${value.length}`);
+    throw new InvalidEntry(`${path}: must contain at most ${toolNamesMax} names, but contains ${value.length}`);
   return namedOnce(brought)(value, path);
 };

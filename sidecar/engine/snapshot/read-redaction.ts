@@ -16,7 +16,8 @@ export function readRedaction(value: unknown, path: string): CompiledRedaction {
   // A pattern whose kind is off is rejected: it would never be used, although a person wrote it to find something. No
   // control plane allows both.
   for (const [name] of read.patterns)
-    if (read.off.some((one) => one === name)) throw new InvalidEntry(`${path}.patterns: holds ${name}, which is off`);
+    if (read.off.some((one) => one === name))
+      throw new InvalidEntry(`${path}.patterns: must not contain ${name}, because this kind is switched off`);
   return read;
 }
 
@@ -26,7 +27,8 @@ const kindsMax = redactionKinds.length + redactionBounds.patterns;
 const atMost =
   <T>(max: number, reader: Reader<T>): Reader<T> =>
   (value, path) => {
-    if (Array.isArray(value) && value.length > max) throw new InvalidEntry(`${path}: must hold at most ${max}, holds ${value.length}`);
+    if (Array.isArray(value) && value.length > max)
+      throw new InvalidEntry(`${path}: must contain at most ${max} items, but contains ${value.length}`);
     return reader(value, path);
   };
 

@@ -71,6 +71,6 @@ export const namedOnce =
   <T>(reader: Reader<readonly [string, T]>): Reader<readonly (readonly [string, T])[]> =>
   (value, path) => {
     const named = array(reader)(value, path);
-    if (new Set(named.map(([name]) => name)).size < named.length) throw new InvalidEntry(`${path}: holds a name twice`);
+    if (new Set(named.map(([name]) => name)).size < named.length) throw new InvalidEntry(`${path}: must not contain a name twice`);
     return named;
   };

@@ -41,7 +41,8 @@ export async function adoptDead(
     if (found !== workspace) continue;
     const backlog = await adopt(deps, spool).catch((error: unknown) => {
       // Another process can finish and remove a spool at any moment.
-      if (!isErrno(error, 'ENOENT')) deps.log.warn({ folder: spool.folder, error: String(error) }, 'a spool was not adopted');
+      if (!isErrno(error, 'ENOENT'))
+        deps.log.warn({ folder: spool.folder, error: String(error) }, 'a spool of an ended process could not be taken over');
       return undefined;
     });
     if (backlog) adopted.push(backlog);
@@ -58,7 +59,7 @@ async function adopt(deps: AdoptionDeps, { id, folder }: FoundSpool): Promise<Ba
     const segments = await readSegments(deps, hold, list);
     const [oldest] = list;
     const backlog = createBacklog(deps, { id, hold, owned, segments, ...(oldest && { since: statSync(oldest.path).birthtimeMs }) });
-    deps.log.info({ spool: id, ...backlog.status() }, 'a spool was adopted');
+    deps.log.info({ spool: id, ...backlog.status() }, 'a spool of an ended process was taken over');
     return backlog;
   } catch (error) {
     hold.release();

@@ -117,13 +117,17 @@ function writeThrough(state: AppendState): void {
 function appendAsync(state: AppendState, json: string): Promise<number> {
   const { confirmations } = state;
   if (confirmations === undefined) return appendToGroup(state, json);
-  if (confirmations.isFull) return Promise.reject(new AuditUnavailable('busy', 'too many entries wait for the control plane'));
+  if (confirmations.isFull)
+    return Promise.reject(new AuditUnavailable('busy', 'too many audit entries are waiting for the control plane to commit them'));
   return appendToGroup(state, json).then((sequence) => confirmations.wait(sequence).then(() => sequence));
 }
 
 function appendToGroup(state: AppendState, json: string): Promise<number> {
   if (state.writer.framedBytes >= groupBytesMax) {
-    if (state.isSyncing) return Promise.reject(new AuditUnavailable('busy', `more than ${groupBytesMax} bytes wait for the disk`));
+    if (state.isSyncing)
+      return Promise.reject(
+        new AuditUnavailable('busy', `more than ${groupBytesMax} bytes of audit entries are waiting to be written to disk`),
+      );
     flush(state);
   }
   return new Promise((resolve, reject) => {

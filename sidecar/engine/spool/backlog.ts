@@ -187,14 +187,14 @@ function createLosses({ fs, log }: { fs: SpoolFs; log: Log }, { id, folder }: { 
     const previous = copying;
     copying = keep(path, keptAs).then(
       () => previous,
-      (error: unknown) => log.warn({ path, error: String(error) }, 'a damaged segment could not be kept'),
+      (error: unknown) => log.warn({ path, error: String(error) }, 'a damaged segment of a spool could not be copied'),
     );
   }
 
   async function keep(path: string, keptAs: string): Promise<void> {
-    log.warn({ path, keptAs }, 'a segment is damaged');
+    log.warn({ path, keptAs }, 'a segment of a spool is damaged');
     const kept = (await readdir(dirname(keptAs))).filter((name) => name.endsWith('.bad'));
-    if (kept.length >= keptMax) throw new Error(`${keptMax} damaged segments are kept already`);
+    if (kept.length >= keptMax) throw new Error(`there are already ${keptMax} copies of damaged segments, which is the maximum`);
     await new Promise<void>((resolve, reject) => {
       fs.copyFile(path, keptAs, (error) => (error ? reject(error) : resolve()));
     });

@@ -49,7 +49,7 @@ export function createConfirmations(
     const late = waiting.splice(0, next < 0 ? waiting.length : next);
     if (late.length > 0 && !isSilent) {
       isSilent = true;
-      log.warn({ waitMs }, 'the control plane does not commit entries');
+      log.warn({ waitMs }, 'the control plane does not commit audit entries in time');
     }
     for (const { reject } of late) reject(unconfirmed());
     arm();
@@ -64,7 +64,7 @@ export function createConfirmations(
   function unconfirmed(): AuditUnavailable {
     return new AuditUnavailable(
       'unconfirmed',
-      isClosed ? 'the spool is closed' : `the control plane has not committed the entry within ${waitMs} ms`,
+      isClosed ? 'the spool is closed' : `the control plane does not commit audit entries within ${waitMs} ms`,
     );
   }
 
@@ -82,7 +82,7 @@ export function createConfirmations(
     },
     acknowledge(sequence) {
       acknowledged = sequence;
-      if (isSilent) log.info({}, 'the control plane commits entries again');
+      if (isSilent) log.info({}, 'the control plane commits audit entries again');
       isSilent = false;
       const next = waiting.findIndex((one) => one.sequence > sequence);
       for (const { resolve } of waiting.splice(0, next < 0 ? waiting.length : next)) resolve();

@@ -66,7 +66,7 @@ export function readOwnership(folder: string): Ownership {
 function readSecret(folder: string, meta: Meta): Buffer {
   try {
     const text = readFileSync(secretIn(folder), 'utf8');
-    if (!secretForm.test(text)) throw new Error(`${secretIn(folder)} must hold 64 hex digits`);
+    if (!secretForm.test(text)) throw new Error(`${secretIn(folder)} must contain 64 hex digits in lower case`);
     return Buffer.from(text, 'hex');
   } catch (error) {
     if (meta.format >= format || !isErrno(error, 'ENOENT')) throw error;

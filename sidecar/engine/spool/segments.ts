@@ -69,7 +69,7 @@ export function createSegments({ fs, log }: { fs: SpoolFs; log: Log }, { folder,
     const previous = deleting;
     deleting = new Promise((resolve) => {
       fs.unlink(segment.path, (error) => {
-        if (error) log.warn({ path: segment.path, error: error.message }, 'a segment was not deleted');
+        if (error) log.warn({ path: segment.path, error: error.message }, 'a segment of a spool could not be deleted');
         resolve(previous);
       });
     });

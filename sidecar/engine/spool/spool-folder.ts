@@ -27,7 +27,7 @@ export async function makeSpoolFolder(
   try {
     writeOwnership(making, workspace);
     hold = await takeHold(making, randomId);
-    if (!hold) throw new Error(`the new spool ${making} is held by another process`);
+    if (!hold) throw new Error(`another process has locked the new spool ${making}`);
     refuseIfThere(folder, () => fs.renameSync(making, folder));
   } catch (error) {
     await rm(making, { recursive: true, force: true });
@@ -42,7 +42,7 @@ function refuseIfThere(folder: string, make: () => void): void {
     make();
   } catch (error) {
     if (!isErrno(error, 'EEXIST') && !isErrno(error, 'ENOTEMPTY')) throw error;
-    throw new Error(`the spool ${folder} belongs to another process; each process needs a spool and an id of its own`, { cause: error });
+    throw new Error(`the spool ${folder} belongs to another process; each process needs its own spool and its own id`, { cause: error });
   }
 }
 

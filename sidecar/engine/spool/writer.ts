@@ -145,7 +145,7 @@ function writeOut(state: WriterState): void {
     const { fd, segment } = placeFor(state, state.framed);
     state.isTouched = true;
     const taken = state.fs.writeSync(fd, state.buffer, 0, state.framed, segment.bytes);
-    if (taken !== state.framed) throw new Error(`the disk wrote ${taken} of ${state.framed} bytes`);
+    if (taken !== state.framed) throw new Error(`only ${taken} of ${state.framed} bytes were written to the disk`);
   } catch (cause) {
     throw rollBack(state, cause);
   }
@@ -253,7 +253,7 @@ function closeFile(state: WriterState): void {
 }
 
 function oversized(length: number): AuditUnavailable {
-  return new AuditUnavailable('oversized', `a record has 1 to ${recordBytesMax} bytes, not ${length}`);
+  return new AuditUnavailable('oversized', `a record must have 1 to ${recordBytesMax} bytes, but has ${length}`);
 }
 
 function messageOf(cause: unknown): string {

@@ -21,7 +21,7 @@ export async function startMcpServer(stage: Stage): Promise<Client> {
     return transport.close();
   });
   const onclose = (): void => {
-    if (!closing) stage.fail(new Error('the MCP server ended by itself'));
+    if (!closing) stage.fail(new Error('the MCP server ended unexpectedly'));
   };
   Object.assign(client, { onclose });
   await client.connect(transport);

@@ -105,7 +105,8 @@ async function play(stage: Stage): Promise<void> {
   };
   await runAgent(courierRun, mcp, { name: 'courier', script: courier, task: 'Send the lines.', beforeRound });
   const denied = after.at(-1);
-  if (denied === undefined || denied.verdict.allowed) throw new Error('the courier was not stopped');
+  if (denied === undefined || denied.verdict.allowed)
+    throw new Error('the last call of the agent courier must be denied, but it was allowed');
   await asNightly('Report for ada@acme-mail.eu');
   print();
   fact(
@@ -124,7 +125,7 @@ async function play(stage: Stage): Promise<void> {
   printHeader('µs');
   recorded.forEach(printRow);
   const problems = compareDecisions(shown, recorded);
-  if (problems.length > 0) throw new Error(`the audit log differs from what was decided:\n  ${problems.join('\n  ')}`);
+  if (problems.length > 0) throw new Error(`the audit log differs from the decisions that were shown:\n  ${problems.join('\n  ')}`);
   print();
   print(
     green(

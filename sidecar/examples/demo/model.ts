@@ -37,7 +37,7 @@ export function createScriptedModel(modelId: string, script: Script): Model {
         warnings: [],
       };
     },
-    doStream: () => Promise.reject(new Error('the demo does not stream')),
+    doStream: () => Promise.reject(new Error('the model of the demo does not support streaming')),
   };
 }
 

@@ -67,7 +67,7 @@ export async function loosenOwn(mia: Rest): Promise<RestRefused> {
     if (error instanceof RestRefused && error.status === 403) return error;
     throw error;
   }
-  throw new Error('a member loosened the policy of the workspace, and the control plane did not refuse it');
+  throw new Error('the control plane must refuse a member who loosens the policy of the workspace, but it accepted the change');
 }
 
 /** Denies the tool `echo` for the workspace. The demo does this while an agent runs. */

@@ -119,7 +119,7 @@ async function startProgram(stage: Stage, { name, args, env, announces }: Progra
   child.on('close', () => {
     if (stopped !== null) return;
     stopped = Promise.resolve();
-    stage.fail(new Error(`the ${name} ended by itself (${child.signalCode ?? child.exitCode})`));
+    stage.fail(new Error(`the ${name} ended unexpectedly (${child.signalCode ?? child.exitCode})`));
   });
   const late = new AbortController();
   await Promise.race([ready, stage.failure, tooLate(name, late.signal)]).finally(() => late.abort());

@@ -75,7 +75,7 @@ export function createProgramUpstreams({ newId }: { readonly newId: () => string
       forget(reach, of);
     }
     const answer = await of.sessions.get(id)?.session.exchange(exchange);
-    if (answer === undefined) throw new UpstreamDown('the tool server has ended');
+    if (answer === undefined) throw new UpstreamDown('the program of the tool server has ended');
     return { ...answer, headers: { ...answer.headers, 'mcp-session-id': id } };
   };
 
@@ -140,12 +140,12 @@ function freePlaces(of: Running, keyId: string): void {
       countOf(keyId, of.starting) >=
     programsOfKey;
   const problem = (text: string): RpcRefusal => new RpcRefusal(503, errorText(null, rpcErrors.internal, `the tool server ${text}`));
-  const full = problem(`has ${programsOfKey} sessions of this key, each a program of its own; end one, or try again later`);
+  const full = problem(`already runs ${programsOfKey} programs for the sessions of this key; end a session, or try again later`);
   if (countOf(keyId, [...of.ending.values()]) >= programsOfKey) throw full;
   if (hasShare()) endIdle(of, (own) => own.keyId === keyId);
   if (hasShare()) throw full;
   if (isFull()) endIdle(of, () => true);
-  if (isFull()) throw problem(`has ${sessionsMax} sessions open, each a program of its own; try again later`);
+  if (isFull()) throw problem(`already runs ${sessionsMax} programs for open sessions; try again later`);
 }
 
 function endIdle(of: Running, which: (own: OwnSession) => boolean): void {

@@ -34,7 +34,7 @@ export interface Findings {
   /** Calls whose decision was received. */
   readonly answered: number;
   readonly entries: number;
-  /** Of them, denied because the entry could not be recorded. */
+  /** Of them, denied because the audit entry could not be recorded. */
   readonly unrecorded: number;
   /** Answered calls without an entry, except those in `unrecorded`. */
   readonly lost: number;

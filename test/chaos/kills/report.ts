@@ -11,7 +11,7 @@ export function reportLines(outcome: Outcome): readonly string[] {
   return [
     `seed               ${options.seed}`,
     `kills              ${options.kills} asked for; ${counts(outcome.kills)}; ${outcome.seconds} s in all, ${outcome.failedStarts} starts that did not come up`,
-    `answered calls     ${answered}, of them ${unrecorded} denied because the entry could not be recorded in time`,
+    `answered calls     ${answered}, of them ${unrecorded} denied because the audit entry could not be recorded in time`,
     `entries            ${entries}, of them ${unanswered} of calls whose answer did not arrive`,
     `lost               ${lost}`,
     `duplicated         ${duplicated}`,

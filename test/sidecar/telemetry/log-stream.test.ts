@@ -29,7 +29,7 @@ test('a line is written to standard error as before, and is a record with its se
 
 test('an error is recorded by the conventions for exceptions, its cause too', () => {
   const { records, log } = logging();
-  log.error({ err: new TypeError('no', { cause: new Error('deeper') }) }, 'a request failed');
+  log.error({ err: new TypeError('no', { cause: new Error('deeper') }) }, 'a request failed with a server error');
   expect(records[0]).toMatchObject({
     severityNumber: 17,
     attributes: {

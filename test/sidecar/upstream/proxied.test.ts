@@ -87,7 +87,7 @@ test('a server of the control plane is available exactly as long as its snapshot
   const target = { kind: 'command', program: process.execPath, args: everythingArgs, env: [] } as const;
   const rules = { allowPrivate: false, commands: [process.execPath] };
   const { sidecar, url } = await startProxy({}, {}, rules);
-  await expect(connect(url('box'))).rejects.toThrow('there is no tool server of that name');
+  await expect(connect(url('box'))).rejects.toThrow('there is no tool server with the name in the path');
   sidecar.take({ servers: [server({ name: 'box', target })] });
   const before = children();
   const client = await connect(url('box'));

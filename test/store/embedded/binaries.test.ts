@@ -53,10 +53,10 @@ describe('the binaries', () => {
     await start({ native: closed, copyDir }).then((server) => server.close());
     const [copy = ''] = await readdir(copyDir);
     await chown(join(copyDir, copy), otherAccount.uid, otherAccount.gid);
-    await expect(start({ native: closed, copyDir })).rejects.toThrow(/must be a folder that belongs to the user of this process/);
+    await expect(start({ native: closed, copyDir })).rejects.toThrow(/must be a folder of the user of this process/);
     await chown(join(copyDir, copy), 0, 0);
     await chmod(copyDir, 0o777);
-    await expect(start({ native: closed, copyDir })).rejects.toThrow(/must be a folder that belongs to the user of this process/);
+    await expect(start({ native: closed, copyDir })).rejects.toThrow(/must be a folder of the user of this process/);
   });
 
   const plain: Account = { uid: 65_534, gid: 65_534 };
@@ -89,7 +89,7 @@ describe('the binaries', () => {
       await (await start()).close();
       await chmod(place.dataDir, 0o755);
       const controlPlane = startProcess({ dataDir: place.dataDir, account: plain });
-      await expect(controlPlane.event('started')).rejects.toThrow(/belongs to user 0 and this process runs as user 65534/);
+      await expect(controlPlane.event('started')).rejects.toThrow(/belongs to user 0, but this process runs as user 65534/);
       await controlPlane.close();
     });
   });

@@ -56,7 +56,7 @@ describe('signals and failures', () => {
   test('a server killed by the system is reported with its signal', async () => {
     await (await start()).close();
     await expect(start({ native: await createStub(place.scratch, { postgres: 'kill -9 $$' }) })).rejects.toThrow(
-      /did not start, signal SIGKILL.*DATABASE_URL/s,
+      /did not start: it ended with signal SIGKILL.*DATABASE_URL/s,
     );
   });
 

@@ -217,7 +217,7 @@ const refused = (reason: unknown): unknown =>
   isUnavailable(reason)
     ? new AppError({
         code: 'unavailable',
-        publicMessage: 'the run was ended: the database could not be reached to reserve money for it',
+        publicMessage: 'the run was ended, because the database could not be reached to reserve money for the run',
         retryAfterSeconds: 5,
         cause: reason,
       })

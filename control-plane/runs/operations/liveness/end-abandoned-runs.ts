@@ -65,7 +65,7 @@ export async function endAbandonedRuns(deps: AbandonedRunsDeps, self: Self | nul
       log.warn({ run: left.run.id, reason: reasonOf(error) }, 'an abandoned run could not be ended yet');
     }
   }
-  if (endedRuns > 0) log.warn({ runs: endedRuns }, 'ended abandoned runs');
+  if (endedRuns > 0) log.warn({ runs: endedRuns }, 'abandoned runs were ended');
   await deleteSilentInstances(pool, forgetMs);
   return endedRuns;
 }

@@ -73,7 +73,7 @@ export async function startHeartbeat({ pool, random, log }: HeartbeatDeps, beatM
       }
     } catch (error) {
       beats = 0;
-      log.warn({ reason: reasonOf(error) }, 'the heartbeat of runs failed');
+      log.warn({ reason: reasonOf(error) }, 'the heartbeat for the runs of this control plane failed');
     }
   };
   const keepBeating = async (): Promise<void> => {
@@ -97,7 +97,7 @@ export async function startHeartbeat({ pool, random, log }: HeartbeatDeps, beatM
       closing.abort();
       await beating;
       await deleteInstance(pool, instance).catch((error: unknown) =>
-        log.warn({ reason: reasonOf(error) }, 'the heartbeat of runs could not be removed'),
+        log.warn({ reason: reasonOf(error) }, 'the heartbeat for the runs of this control plane could not be removed'),
       );
     },
   };

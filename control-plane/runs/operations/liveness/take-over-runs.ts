@@ -21,7 +21,7 @@ export async function takeOverRuns({ pool, log }: TakeOverDeps, instance: string
   } catch (error) {
     log.warn(
       loggable(error),
-      'the takeover of runs failed; the runs of dead control planes are ended later, when their heartbeats time out',
+      'the runs of control planes that no longer run could not be ended now; they are ended later, when the heartbeats of these control planes time out',
     );
     return () => Promise.resolve();
   }

@@ -77,7 +77,7 @@ export function createCallers({ cell, wallTime }: PolicyAndClock): Callers {
       const key = add(keyId, gone);
       // `close` also fires after the whole answer was sent. So when the sidecar ends a stream, the work for it stops
       // too.
-      const leave = (): void => gone.abort(new UpstreamDown('the caller is gone'));
+      const leave = (): void => gone.abort(new UpstreamDown('the caller has disconnected'));
       raw.once('close', leave);
       return {
         signal: gone.signal,

@@ -54,6 +54,6 @@ export function answerError(error: FastifyError, request: FastifyRequest, reply:
   if (error instanceof RpcRefusal) return void reply.code(error.status).type('application/json').send(error.text);
   if (error instanceof UpstreamDown) return void refuse(reply, 502, error.message);
   const { status, message } = publicError(error);
-  if (status >= 500) request.log.error({ err: error }, 'a request failed');
+  if (status >= 500) request.log.error({ err: error }, 'an MCP request failed with an error of the sidecar');
   void refuse(reply, status, message);
 }

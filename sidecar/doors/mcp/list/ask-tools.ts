@@ -53,7 +53,7 @@ export async function askTools(asking: Asking): Promise<readonly unknown[]> {
     return await askPages(asking, signal, hold);
   } catch (error) {
     if (signal.aborted) throw new UpstreamDown('the tool server did not return the list of its tools in time');
-    if (error instanceof MemoryIsFull) throw new UpstreamDown(`the tools that the tool server lists were not read: ${error.message}`);
+    if (error instanceof MemoryIsFull) throw new UpstreamDown(`the list of tools from the tool server was not read: ${error.message}`);
     throw error;
   } finally {
     for (const giveBack of held) giveBack();
@@ -90,7 +90,7 @@ async function askPages({ send, era, headers, meta }: Asking, signal: AbortSigna
     cursor = result['nextCursor'];
     if (typeof cursor !== 'string') return tools;
   }
-  throw new UpstreamDown('the list of the tool server does not end');
+  throw new UpstreamDown('the list of tools from the tool server has too many pages');
 }
 
 const withoutProgress = (meta: Readonly<Record<string, unknown>>): object =>

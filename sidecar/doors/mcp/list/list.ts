@@ -69,7 +69,7 @@ export const listPending = (viewer: Viewer, era: Era, passing: Pending['passing'
 function filtered(viewer: Viewer, era: Era, tools: readonly unknown[], text: string): string {
   const listed = viewer.catalog.note(tools);
   const list = memberAt(text, ['result', 'tools']);
-  if (list === null) throw new RangeError('the list was found in the text, but cannot be read from it again');
+  if (list === null) throw new RangeError('memberAt must find the list of tools in the text from which the list was parsed');
   const shown = new Map<string, string>();
   for (const [at, { start, end }] of itemsAt(text, list.start).entries()) {
     const tool = tools[at];

@@ -201,7 +201,7 @@ function outcomeOf(judging: Judging, { call, span }: PermittedCall, { id, method
 
 function jsonOf({ text, holds }: ServerResponse): string {
   const span = memberAt(text, [holds]);
-  if (span === null) throw new RangeError('an answer that was read is missing');
+  if (span === null) throw new RangeError('memberAt must find the result or error in the text from which the answer was parsed');
   return text.slice(span.start, span.end);
 }
 

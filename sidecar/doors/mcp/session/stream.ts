@@ -70,7 +70,10 @@ export async function handleDelete(door: Door, letIn: DoorRequest): Promise<void
   const asked = withSession(door, letIn);
   const { headers, signal, reply, server } = asked;
   if (headers.sessionId === null)
-    throw new RpcRefusal(400, errorText(null, rpcErrors.request, 'Mcp-Session-Id is missing: it must name the session to end'));
+    throw new RpcRefusal(
+      400,
+      errorText(null, rpcErrors.request, 'the header Mcp-Session-Id is missing; it must name the session that the request ends'),
+    );
   const { status, headers: answered } = await sendOnly(asked.send, {
     era: 'legacy',
     method: 'DELETE',

@@ -53,12 +53,12 @@ async function readGiven(folder: string): Promise<Material & { readonly own: { r
     expiryOf(certificate);
   } catch {
     // Details about a wrong key must not appear in a log.
-    throw new Error(`tls.crt and tls.key in ${folder} are not a valid certificate with its key`);
+    throw new Error(`in ${folder}, tls.crt must be a valid certificate, and tls.key must be the private key of this certificate`);
   }
   try {
     return { authorities: certificatesIn(ca).join('\n'), own: { certificate, key } };
   } catch {
-    throw new Error(`ca.crt in ${folder} holds no certificate of an authority`);
+    throw new Error(`ca.crt in ${folder} must contain valid certificates of authorities`);
   }
 }
 

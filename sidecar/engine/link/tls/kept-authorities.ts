@@ -23,7 +23,7 @@ export function keepAuthorities(folder: string, ca: string, log: Pick<Log, 'warn
       try {
         return certificatesIn(await readFile(path, 'utf8')).join('\n');
       } catch (error) {
-        if (!isMissing(error)) log.warn({ path, err: error }, 'the authorities on disk are not used');
+        if (!isMissing(error)) log.warn({ path, err: error }, 'the authorities on disk are not used, because their file cannot be read');
         return null;
       }
     },
@@ -32,7 +32,7 @@ export function keepAuthorities(folder: string, ca: string, log: Pick<Log, 'warn
       replaceFile(path, [authorities]).then(
         () => true,
         (error: unknown) => {
-          log.warn({ path, err: error }, 'the authorities of the control plane could not be kept on disk');
+          log.warn({ path, err: error }, 'the authorities of the control plane could not be stored on disk');
           return false;
         },
       ),

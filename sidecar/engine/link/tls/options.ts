@@ -78,7 +78,7 @@ const pem = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
 /** Returns the certificates of a bundle, each as PEM. Throws if one is invalid, or if there are none. */
 export function certificatesIn(text: string): readonly string[] {
   const found = plainPem(text).match(pem) ?? [];
-  if (found.length === 0) throw new Error('holds no certificate as PEM');
+  if (found.length === 0) throw new Error('the text contains no certificate in PEM format');
   return found.map((one) => new X509Certificate(one).toString().trim());
 }
 

@@ -29,6 +29,6 @@ test('what policy redacts in it is recorded as shown, and reported in the log', 
   expect(await sidecar.entries()).toMatchObject([
     { hookEvent: 'PostToolUse', findings: [{ kind: 'email', count: 1 }], outcome: { action: 'pass', isError: true } },
   ]);
-  expect(lines.join('')).toContain('the host showed its model what policy withholds');
+  expect(lines.join('')).toContain('the host showed its model an output that policy blocks or redacts');
   expect(lines.join('')).not.toContain('bob@');
 });

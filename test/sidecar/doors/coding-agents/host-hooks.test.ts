@@ -48,7 +48,7 @@ describe.each(hosts)('%s', (host) => {
     expect(answer).toMatchObject({ status: 200, kind: 'deny' });
     expect(denies(host, answer.text)).toBe(true);
     expect(await sidecar.entries()).toEqual([]);
-    expect(lines.join('')).toContain('a host hook was refused');
+    expect(lines.join('')).toContain('a hook request of a host was refused');
     expect(lines.join('')).not.toContain('gsk_');
   });
 
@@ -346,7 +346,7 @@ test('what Cursor and failures show their model whatever the answer is, is recor
     expect(await sidecar.entries()).toMatchObject([
       { hookEvent: 'PostToolUse', findings: [{ kind: 'email', count: 1 }], outcome: { action: 'pass' } },
     ]);
-    expect(lines.join('')).toContain('the host showed its model what policy withholds');
+    expect(lines.join('')).toContain('the host showed its model an output that policy blocks or redacts');
   }
 });
 
@@ -380,7 +380,7 @@ test('a decision that takes longer than a hook can wait is a denial', async () =
     });
     expect(answer.statusCode).toBe(200);
     expect(denies(host, answer.body)).toBe(true);
-    expect(answer.body).toContain('the control plane has not committed the entry in time');
+    expect(answer.body).toContain('the control plane has not committed the audit entry in time');
   }
 });
 

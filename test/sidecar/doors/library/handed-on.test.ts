@@ -102,25 +102,25 @@ const unread: readonly (readonly [string, () => unknown, string])[] = [
   ['a Uint8Array', () => new Uint8Array(bytes), 'bytes'],
   ['an ArrayBuffer', () => new Uint8Array(bytes).buffer, 'bytes'],
   ['bytes behind toJSON', () => ({ toJSON: () => ({ bytes }) }), 'bytes'],
-  ['a Map', () => new Map([['to', ann]]), 'what JSON has no form for'],
-  ['a Set', () => new Set([ann]), 'what JSON has no form for'],
-  ['a response', () => new Response(ann), 'what JSON has no form for'],
-  ['a stream', () => new ReadableStream(), 'what JSON has no form for'],
-  ['a stream of Node', () => Readable.from([ann]), 'what JSON has no form for'],
-  ['a blob', () => new Blob([ann]), 'what JSON has no form for'],
+  ['a Map', () => new Map([['to', ann]]), 'an object that JSON cannot represent'],
+  ['a Set', () => new Set([ann]), 'an object that JSON cannot represent'],
+  ['a response', () => new Response(ann), 'an object that JSON cannot represent'],
+  ['a stream', () => new ReadableStream(), 'an object that JSON cannot represent'],
+  ['a stream of Node', () => Readable.from([ann]), 'an object that JSON cannot represent'],
+  ['a blob', () => new Blob([ann]), 'an object that JSON cannot represent'],
   [
     'a generator',
     () =>
       (function* () {
         yield ann;
       })(),
-    'what JSON has no form for',
+    'an object that JSON cannot represent',
   ],
   ['a function', () => () => ann, 'a function'],
 ];
 
 test.each(unread)('%s reaches neither tool nor model, at any depth, and the message reports it', async (_, make, words) => {
-  const reason = `redaction_unsupported: policy redacts the %, and it holds ${words}`;
+  const reason = `redaction_unsupported: policy redacts the %, but the % contains ${words}`;
   for (const value of [make(), { deep: [make()] }]) {
     const sidecar = await createTestSidecar({ world: redacting });
     let called = 0;
@@ -130,9 +130,9 @@ test.each(unread)('%s reaches neither tool nor model, at any depth, and the mess
         () => (called += 1),
       )(value)
       .catch((error: unknown) => error);
-    expect(reasonOf(denied)).toContain(reason.replace('%', 'input'));
+    expect(reasonOf(denied)).toContain(reason.replaceAll('%', 'input'));
     expect(called).toBe(0);
-    expect(reasonOf(await failureOf(run(sidecar), () => value))).toContain(reason.replace('%', 'output'));
+    expect(reasonOf(await failureOf(run(sidecar), () => value))).toContain(reason.replaceAll('%', 'output'));
     const entries = await sidecar.entries();
     expect(entries).toMatchObject([
       { decision: 'deny', code: 'redaction_unsupported' },

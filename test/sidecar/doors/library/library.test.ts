@@ -583,7 +583,7 @@ test('a revoked, refused or expired key denies, whatever was allowed before', as
 
 test('a run cannot begin where no policy is held', async () => {
   const sidecar = await createTestSidecar({ world: null });
-  expect(() => run(sidecar)).toThrow('no policy is held yet');
+  expect(() => run(sidecar)).toThrow('no policy has been received yet, and no call may be accepted before the first policy');
 });
 
 test('an outage marks what is decided by the last known policy', async () => {

@@ -130,13 +130,13 @@ test.each(packages)('%s: no other method of the same client calls a tool or list
   const guarded: object = run(sidecar).guardTools<typeof client>(client, { server: 'mail' });
   const request = Reflect.get(guarded, 'request') as (...given: unknown[]) => Promise<unknown>;
   for (const method of ['tools/call', 'tools/list'])
-    expect(() => request({ method, params: { name: 'send' } }, CallToolResultSchema)).toThrow('of a guarded MCP client is not governed');
+    expect(() => request({ method, params: { name: 'send' } }, CallToolResultSchema)).toThrow('of a guarded MCP client is refused');
   expect(reached).toEqual([]);
 });
 
 test('tasks, which one of the packages has in addition to calls, are blocked too', async () => {
   const guarded = run(await createTestSidecar({ world: { agents: [] } })).guardTools((await connectOld()).client, { server: 'mail' });
-  expect(() => guarded.experimental.tasks).toThrow('experimental of a guarded MCP client is not governed');
+  expect(() => guarded.experimental.tasks).toThrow('experimental of a guarded MCP client is refused');
 });
 
 test('the client is otherwise unchanged: an instance of its class, with its own methods and type', async () => {
@@ -150,5 +150,5 @@ test('the client is otherwise unchanged: an instance of its class, with its own 
   expect(guardedOld.getServerVersion()).toMatchObject({ name: 'mail' });
   expect(await guarded.ping()).toEqual({});
   // @ts-expect-error the name of the server is part of what policy decides by
-  expect(() => own.guardTools(current)).toThrow('guardTools of an MCP client needs { server }');
+  expect(() => own.guardTools(current)).toThrow('guardTools needs the option server for an MCP client');
 });

@@ -124,7 +124,7 @@ test('the pages of a list of tools stay in the memory budget together until all 
   expect(counts).toEqual({ held: 0, most: 3 });
   full.mockRejectedValue(new MemoryIsFull('too many bytes are being read at the same time'));
   const { text } = await send(proxied, 's', { body: call('missing', {}) });
-  expect(text).toContain('the tools that the tool server lists were not read: too many bytes are being read at the same time');
+  expect(text).toContain('the list of tools from the tool server was not read: too many bytes are being read at the same time');
 });
 
 test('large calls of one key that run at the same time get their large answers', async () => {

@@ -74,7 +74,11 @@ const answers: readonly (readonly [string, RecordingServer['answer'], RegExp])[]
     /not a JSON-RPC/,
   ],
   ['the answer to another request', (_heard, response) => json(response, done(2)), /did not answer/],
-  ['17 MiB at once', (_heard, response) => json(response, JSON.stringify({ ...done(), x: 'x'.repeat(17 * 1_048_576) })), /bytes at once/],
+  [
+    '17 MiB at once',
+    (_heard, response) => json(response, JSON.stringify({ ...done(), x: 'x'.repeat(17 * 1_048_576) })),
+    /a message of more than 16777216 bytes/,
+  ],
   ['a connection that breaks', (_heard, response) => response.socket?.destroy(), /cannot be reached/],
 ];
 

@@ -183,6 +183,8 @@ describe('a set of documents, as in a file', () => {
 
   test('is refused when it is indexed, if it was not checked', () => {
     const unchecked: readonly StoredDocument[] = [{ id: { layer: 'workspace' }, document: { defaults: { api: { rateLimit: -1 } } } }];
-    expect(() => indexOf({ ...emptySource, documents: unchecked }, defaults)).toThrow('no sidecar accepts these entries: entry_invalid');
+    expect(() => indexOf({ ...emptySource, documents: unchecked }, defaults)).toThrow(
+      'every sidecar must accept the compiled entries, but the verification failed with entry_invalid',
+    );
   });
 });

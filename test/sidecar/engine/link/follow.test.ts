@@ -586,5 +586,7 @@ test('a channel is plain on loopback or where that was configured, else TLS; an 
     expect(isSecure(address)).toBe(true);
   expect(isSecure('10.0.0.1:8081', true)).toBe(false);
   for (const address of ['', 'host', 'host:', ':8081', 'http://host:1', 'host:123456', 'a b:1', '::1:8081'])
-    expect(() => createChannel({ controlPlane: address, key, plaintext: false, linkCredentials: null })).toThrow(/must be host:port/);
+    expect(() => createChannel({ controlPlane: address, key, plaintext: false, linkCredentials: null })).toThrow(
+      /must have the form host:port/,
+    );
 });

@@ -246,7 +246,7 @@ test('a disk that cannot be written causes a warning and no other harm', async (
   cell.offer(snapshotMessage());
   keeper.save();
   await keeper.close();
-  expect(warnings.at(-1)).toContain('the snapshot could not be kept on disk');
+  expect(warnings.at(-1)).toContain('the snapshot could not be stored on disk');
   expect(cell.current?.revision).toBe(1);
 });
 

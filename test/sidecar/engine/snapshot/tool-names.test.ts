@@ -41,7 +41,7 @@ test.each([
       ['codex', []],
       ['codex', []],
     ],
-    'holds a name twice',
+    'must not contain a name twice',
   ],
   [
     [
@@ -53,12 +53,12 @@ test.each([
         ],
       ],
     ],
-    'holds a name twice',
+    'must not contain a name twice',
   ],
   [[['codex', [['Bash', '']]]], 'must not be empty'],
   [[['codex', [['gh.*', 'github']]]], 'must end in .*'],
   [[['codex', [['Bash', 'a.*']]]], 'must be one name'],
-  [[['codex', Array.from({ length: 1_001 }, (_, at) => [`t${at}`, 'x'])]], 'must hold at most 1000'],
+  [[['codex', Array.from({ length: 1_001 }, (_, at) => [`t${at}`, 'x'])]], 'must contain at most 1000 names'],
 ])('%j is rejected', (toolNames, words) => {
   expect(verify(toolNames)).toMatchObject({ ok: false, code: 'entry_invalid', message: expect.stringContaining(words) });
 });

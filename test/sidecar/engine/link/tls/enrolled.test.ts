@@ -274,7 +274,7 @@ test('authorities that could not be stored are stored with the next certificate'
   const before = await shown();
   await wait(clock);
   while (warnings.length === 0) await new Promise((done) => setImmediate(done));
-  expect(warnings.map(({ words }) => words)).toEqual(['the authorities of the control plane could not be kept on disk']);
+  expect(warnings.map(({ words }) => words)).toEqual(['the authorities of the control plane could not be stored on disk']);
   mkdirSync(folder);
   clock.advance(await wait(clock));
   await shown(before);
@@ -292,5 +292,5 @@ test('a damaged file on disk is not used', async () => {
   writeFileSync(join(first.folder, file), 'half a certif');
   const { shown, warnings } = await open({ ca: authority.certificate, enrol: enrolment.address, folder: first.folder });
   await shown();
-  expect(warnings.map(({ words }) => words)).toEqual(['the authorities on disk are not used']);
+  expect(warnings.map(({ words }) => words)).toEqual(['the authorities on disk are not used, because their file cannot be read']);
 });

@@ -47,7 +47,9 @@ test('a key that does not match the certificate is not used, and reported once',
   await reread();
   await reread();
   expect(credentials.current?.own).toEqual(first);
-  expect(credentials.problem).toBe(`tls.crt and tls.key in ${folder} are not a valid certificate with its key`);
+  expect(credentials.problem).toBe(
+    `in ${folder}, tls.crt must be a valid certificate, and tls.key must be the private key of this certificate`,
+  );
   expect(warned).toEqual([{ problem: credentials.problem }]);
   put(folder, first);
   await reread();
