@@ -293,14 +293,16 @@ test('a sidecar that does not read its answers is not read from either', async (
   };
   for (let count = 0; count < 10_000; count += 1) stream.push(message);
   for (let count = 0; count < 50; count += 1) await turn();
-  expect(asked).toBe(8);
+  // Some of them are read before the stream stops.
+  const readAhead = asked;
+  expect(readAhead).toBeLessThanOrEqual(16);
   expect(stream.writableLength).toBe(2);
   for (let count = 0; count < 3; count += 1) {
     while (leaving.length > 0) leaving.shift()?.();
     for (let turns = 0; turns < 50; turns += 1) await turn();
   }
-  expect(asked).toBeLessThanOrEqual(16);
-  expect(asked).toBeGreaterThan(8);
+  expect(asked).toBeLessThanOrEqual(readAhead + 8);
+  expect(asked).toBeGreaterThan(readAhead);
   stream.emit('cancelled');
 });
 

@@ -337,8 +337,8 @@ describe('a holder of a run that does not return its grant', () => {
 test('while calls wait elsewhere, a sidecar gets nothing in advance, and what its own calls wait for', () => {
   const counter = createCounter(window(10));
   counter.grant('a', 4);
-  expect(counter.ask('a', { waiting: 0, isContended: true })).toMatchObject({ result: { kind: 'later' }, recall: [] });
-  expect(counter.ask('a', { waiting: 2, isContended: true }).result).toMatchObject({ kind: 'grant' });
+  expect(counter.ask('a', { waiting: 0, othersWaiting: 1 })).toMatchObject({ result: { kind: 'later' }, recall: [] });
+  expect(counter.ask('a', { waiting: 1, othersWaiting: 1 }).result).toMatchObject({ kind: 'grant', tokens: 2 });
   expect(counter.ask('a', { waiting: 0 }).result).toMatchObject({ kind: 'grant' });
 });
 

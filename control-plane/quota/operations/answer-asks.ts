@@ -114,6 +114,7 @@ async function answerInTransaction(
         const missing = [...needed].filter(([key]) => !before.has(key));
         if (missing.length > 0) return { missing, written: [] };
         const states = new Map(before);
+        noteWaiting(contended, plans);
         const answered = plans.map((message) => answer(contended, message, states, nowMs));
         const written = changesOf(before, states, counting);
         if (written.length > 0) await writeCounters(client, workspaceId, written);
@@ -138,6 +139,15 @@ const beginsIn = ({ planned, isCrowded }: PlannedMessage): readonly PlannedAsk[]
  * time.
  */
 const crowdedMs = 1_000;
+
+/** The first message that is answered leaves a share to the others of the same transaction whose calls wait too. */
+function noteWaiting(contended: ContendedCounters, plans: readonly PlannedMessage[]): void {
+  for (const { workspaceId, holder, planned } of plans)
+    for (const { ask, key, instead } of planned)
+      if (ask.waiting > 0 && instead === null) contended.note(counterName(workspaceId, key), holder, true);
+}
+
+const counterName = (workspaceId: number, key: string): string => `${workspaceId} ${key}`;
 
 /** Returns whether calls of the sidecar still wait after this answer. */
 export const isStillWaiting = (waiting: number, result: QuotaResult): boolean =>
@@ -169,12 +179,15 @@ function answer(
       answers.push({ counter, number, result: instead ?? { kind: 'later', askAfterMs: crowdedMs } });
       continue;
     }
-    const counterName = `${workspaceId} ${key}`;
-    const isContended = contended.isContended(counterName, holder);
+    const name = counterName(workspaceId, key);
+    const othersWaiting = contended.othersWaiting(name, holder);
     const onlySettles = settlesAll || instead !== null;
-    const outcome = askLedger(state, settings, { holder, number, waiting, made, settled, onlySettles, isContended }, nowMs);
-    if ('falseClaim' in outcome) return outcome;
-    contended.answered(counterName, holder, !onlySettles && isStillWaiting(waiting, outcome.result));
+    const outcome = askLedger(state, settings, { holder, number, waiting, made, settled, onlySettles, othersWaiting }, nowMs);
+    if ('falseClaim' in outcome) {
+      for (const one of planned) contended.note(counterName(workspaceId, one.key), holder, false);
+      return outcome;
+    }
+    contended.note(name, holder, !onlySettles && isStillWaiting(waiting, outcome.result));
     changed.set(key, outcome.state);
     answers.push({ counter, number, result: instead ?? outcome.result });
     recalls.push(...outcome.recall.map((one) => ({ ...one, counter })));

@@ -17,19 +17,19 @@ export class ContendedCounters {
     this.#now = now;
   }
 
-  /** `isWaiting`: calls of the holder still wait after its ask was answered. */
-  answered(counter: string, holder: string, isWaiting: boolean): void {
+  /** `isWaiting`: calls of the holder wait for the counter. */
+  note(counter: string, holder: string, isWaiting: boolean): void {
     if (isWaiting) this.#remember(counter, holder);
     else this.#forget(counter, holder);
   }
 
-  /** Returns whether calls of another holder wait for the counter. */
-  isContended(counter: string, holder: string): boolean {
+  /** Returns how many other holders have calls that wait for the counter. */
+  othersWaiting(counter: string, holder: string): number {
     const holders = this.#waiting.get(counter);
-    if (holders === undefined) return false;
+    if (holders === undefined) return 0;
     const now = this.#now();
     for (const [one, until] of holders) if (until <= now) this.#forget(counter, one);
-    return holders.size > (holders.has(holder) ? 1 : 0);
+    return holders.size - (holders.has(holder) ? 1 : 0);
   }
 
   #remember(counter: string, holder: string): void {

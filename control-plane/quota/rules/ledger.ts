@@ -28,8 +28,8 @@ export { type CounterSettings, type CounterState, freshCounter, keptUntilMs, tot
 export interface LedgerAsk extends Pick<QuotaAsk, 'number' | 'waiting' | 'onlySettles' | 'made' | 'settled'> {
   /** The holder: SHA-256 of the secret that its process shows, in hex. */
   readonly holder: string;
-  /** Calls of another holder wait for this counter. Absent: none is known. */
-  readonly isContended?: boolean;
+  /** How many other holders have calls that wait for this counter. Absent: none is known. */
+  readonly othersWaiting?: number;
 }
 
 /** A holder whose grants of a counter are recalled. */
@@ -73,7 +73,7 @@ function withMade(state: CounterState, settings: CounterSettings, { made }: Ledg
 function grantOf(
   state: CounterState,
   settings: CounterSettings,
-  { holder, number, waiting, isContended = false }: LedgerAsk,
+  { holder, number, waiting, othersWaiting = 0 }: LedgerAsk,
   now: number,
 ): LedgerOutcome {
   const others = state.grants.filter((grant) => grant.holder !== holder);
@@ -97,12 +97,15 @@ function grantOf(
       recall: [],
     };
   // What is left belongs to the calls that wait elsewhere.
-  if (isContended && waiting === 0) return { state, result: laterAt(now), recall: [] };
+  if (othersWaiting > 0 && waiting === 0) return { state, result: laterAt(now), recall: [] };
   const recall = left < waiting ? recallOf(others) : [];
   const recalled = recall.length === 0 ? state : withRecalled(state, others, now);
   const crowded = own.length >= grantsMax.ofHolder || state.grants.length >= grantsMax.ofCounter;
   if (left >= 1 && !crowded) {
-    const tokens = Math.min(left, Math.max(waiting, shareOf(left, settings, recallOf(others).length)));
+    const tokens = Math.min(
+      left,
+      Math.max(waiting, othersWaiting > 0 ? Math.floor(left / (othersWaiting + 1)) : shareOf(left, settings, recallOf(others).length)),
+    );
     const { max } = settings;
     const made = { id: state.nextGrant, holder, tokens };
     const grant: LiveGrant =

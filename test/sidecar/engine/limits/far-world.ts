@@ -33,6 +33,11 @@ export interface FarReport {
   readonly asks: number;
 }
 
+interface LaneMessage {
+  readonly note: () => void;
+  readonly answer: () => void;
+}
+
 const windowSeconds = 60;
 /** A call's way to a sidecar. */
 const callMs = 1;
@@ -63,10 +68,10 @@ export async function playFar(plan: FarPlan): Promise<FarReport> {
   const answerOf = (holder: string, { counter, ...ask }: QuotaAsk) => {
     const key = quotaCounterKey(counter);
     const settings = { kind: 'window', windowSeconds, max: plan.limit } as const;
-    const isContended = contended.isContended(key, holder);
-    const outcome = askLedger(states.get(key) ?? freshCounter(1e9), settings, { ...ask, holder, isContended }, 1e9 + now);
+    const othersWaiting = contended.othersWaiting(key, holder);
+    const outcome = askLedger(states.get(key) ?? freshCounter(1e9), settings, { ...ask, holder, othersWaiting }, 1e9 + now);
     if ('falseClaim' in outcome) throw new Error(outcome.falseClaim);
-    contended.answered(key, holder, isStillWaiting(ask.waiting, outcome.result));
+    contended.note(key, holder, isStillWaiting(ask.waiting, outcome.result));
     states.set(key, outcome.state);
     asked += 1;
     recalls.send(
@@ -77,17 +82,18 @@ export async function playFar(plan: FarPlan): Promise<FarReport> {
   };
 
   // Messages that arrive during a transaction share the next one.
-  let lane: (() => void)[] = [];
+  let lane: LaneMessage[] = [];
   let isCommitting = false;
-  const commitLater = (answer: () => void): void => {
-    lane.push(answer);
+  const commitLater = (message: LaneMessage): void => {
+    lane.push(message);
     if (isCommitting) return;
     isCommitting = true;
     const commit = (): void => {
       const batch = lane;
       lane = [];
       at(now + plan.commitMs, () => {
-        for (const one of batch) one();
+        for (const { note } of batch) note();
+        for (const { answer } of batch) answer();
         isCommitting = lane.length > 0;
         if (isCommitting) commit();
       });
@@ -112,9 +118,14 @@ export async function playFar(plan: FarPlan): Promise<FarReport> {
           ask: (asks) =>
             new Promise<readonly QuotaAnswer[]>((done) => {
               at(now + way, () =>
-                commitLater(() => {
-                  const answers = asks.map((ask) => answerOf(holder, ask));
-                  at(now + way, () => done(answers));
+                commitLater({
+                  note: () => {
+                    for (const { counter, waiting } of asks) if (waiting > 0) contended.note(quotaCounterKey(counter), holder, true);
+                  },
+                  answer: () => {
+                    const answers = asks.map((ask) => answerOf(holder, ask));
+                    at(now + way, () => done(answers));
+                  },
                 }),
               );
             }),
