@@ -67,7 +67,8 @@ export type QuotaResult =
   | QuotaGrant
   /** `roomAfterMs`: the time until calls are available again. Null: never. */
   | { readonly kind: 'full'; readonly roomAfterMs: number | null; readonly shared: boolean }
-  | { readonly kind: 'later'; readonly askAfterMs: number }
+  /** `held`: other holders have what is left, and were asked to return it. */
+  | { readonly kind: 'later'; readonly askAfterMs: number; readonly held: boolean }
   | { readonly kind: 'none' }
   | { readonly kind: 'taken' };
 

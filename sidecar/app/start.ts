@@ -72,7 +72,14 @@ export async function startSidecar(options: SidecarOptions): Promise<Sidecar> {
   // of a process must contain the key.
   const isOurs = (message: SnapshotMessage): boolean => form === 'library' || holdsKey(message, options.key, clock.wallTime());
   const keeper = await keepOnDisk({ cell, clock, log, isOurs }, join(folder, snapshotName(options, workspace)));
-  const readiness = new Readiness({ cell, clock, spool: engine.spool, linkCredentials, controlPlane: options.controlPlane });
+  const readiness = new Readiness({
+    cell,
+    clock,
+    leasing: engine.leasing,
+    spool: engine.spool,
+    linkCredentials,
+    controlPlane: options.controlPlane,
+  });
   const close = async (deadlineMs = closeDeadlineMs): Promise<void> => {
     clearInterval(sweeper);
     readiness.follower.close();

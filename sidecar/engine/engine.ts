@@ -51,7 +51,7 @@ export interface EngineOptions {
 
 export interface Engine extends Pick<Governing, 'counters' | 'govern' | 'durability' | 'owed'> {
   readonly spool: Pick<Spool, 'append' | 'appendAsync' | 'failure'>;
-  readonly leasing: Pick<LeaseKeeper, 'status' | 'onWaited'>;
+  readonly leasing: Pick<LeaseKeeper, 'status' | 'onWaited' | 'onOpened'>;
   /** The number of decisions by a policy that is older than the outage rule of the workspace allows. */
   readonly outageDecisions: number;
   shipping(): ShipperStatus;

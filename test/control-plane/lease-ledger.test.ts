@@ -234,8 +234,8 @@ test('a message that only returns unknown grants creates no row', async () => {
 });
 
 test.each([
-  ['a revision that is not heard of yet', { epoch: 'e', number: 8 }, { kind: 'later', askAfterMs: 30 }],
-  ['another epoch', { epoch: 'f', number: 1 }, { kind: 'later', askAfterMs: 200 }],
+  ['a revision that is not heard of yet', { epoch: 'e', number: 8 }, { kind: 'later', askAfterMs: 30, held: false }],
+  ['another epoch', { epoch: 'f', number: 1 }, { kind: 'later', askAfterMs: 200, held: false }],
 ] as const)('%s: it must ask again later, and is granted nothing', async (_, theirs, result) => {
   const link = startReplica().open('s');
   expect(await resultOf(link, ask(limit(), { revision: theirs }))).toEqual(result);

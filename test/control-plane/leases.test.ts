@@ -60,7 +60,7 @@ const limited = (tool: string, rateLimit: number): object => ({ tools: { [tool]:
 
 /** Asks again while the ledger was only too slow, which can happen on a busy machine. */
 const patiently = (ask: () => Promise<Hooked>): Promise<Hooked> =>
-  eventually(ask, ({ reason = '' }) => !/none was to be had|cannot be asked/.test(reason));
+  eventually(ask, ({ reason = '' }) => !/in time|cannot be reached/.test(reason));
 
 /** Items in turn. */
 function turn<T>(items: readonly T[], at: number): T {
@@ -177,7 +177,7 @@ test('while the control plane is away limits grant only what is held, and no cal
   expect(one.sidecar.leasing.status()).toMatchObject({ waits, waiting: 0 });
   const denied = answers.filter(({ decision }) => decision === 'deny');
   expect(denied.length).toBeGreaterThanOrEqual(6);
-  expect(denied[0]).toMatchObject({ kind: 'retry', reason: expect.stringMatching(/^rate_limited: .*the control plane cannot be asked/) });
+  expect(denied[0]).toMatchObject({ kind: 'retry', reason: expect.stringMatching(/^rate_limited: .*the control plane cannot be reached/) });
   // No other sidecar has this session.
   const alone = await Promise.all(Array.from({ length: 8 }, () => ask({ ...capped, session_id: 'alone' })));
   expect(alone.map(({ decision }) => decision).filter((decision) => decision === 'allow')).toHaveLength(6);
@@ -186,7 +186,7 @@ test('while the control plane is away limits grant only what is held, and no cal
   expect(shared.at(-1)).toMatchObject({
     kind: 'retry',
     retryAfterMs: bounds.leaseMs,
-    reason: expect.stringMatching(/^cap_tool_calls: .*the control plane cannot be asked/),
+    reason: expect.stringMatching(/^cap_tool_calls: .*the control plane cannot be reached/),
   });
 
   await plane.startGrpc();

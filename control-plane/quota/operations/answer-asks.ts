@@ -1,59 +1,16 @@
 // Answers the asks of several messages of one workspace in one short transaction. Each message is accepted whole or
 // rejected whole. A message with false statements changes nothing and does not affect the other messages. Everything
 // that is answered is committed.
-import type { QuotaAnswer, QuotaAsk, QuotaCounter, QuotaResult } from '@tollgate/proto/contract';
-import { askLedger, type CounterState, freshCounter, keptUntilMs, type RecalledHolder } from '../rules/ledger.ts';
+import type { QuotaAnswer, QuotaResult } from '@tollgate/proto/contract';
+import { askLedger, type CounterState, freshCounter, keptUntilMs } from '../rules/ledger.ts';
 import { unauthenticated } from '../../base/refusal.ts';
-import type { QuotaPolicy } from '../../publish/quota-policy.ts';
 import { insertCounters, lockCounters, type WrittenCounter, writeCounters } from '../store.ts';
 import { inTransaction } from '../../database/transaction.ts';
 import type { OperationDeps } from '../../access/operation.ts';
 import { beginRuns, type DatabaseTime } from './begin-runs.ts';
 import type { ContendedCounters } from './contended-counters.ts';
-import { type Asker, type PlannedAsk, planAsk } from './plan-ask.ts';
-
-export interface LeaseMessage {
-  readonly workspaceId: number;
-  /** SHA-256 of the secret that the process shows, in hex. */
-  readonly holder: string;
-  readonly asker: Asker;
-  /**
-   * Whether the key already has the maximum number of counters of runs. If true, no new counter of a run is created for
-   * it.
-   */
-  readonly isCrowded: boolean;
-  /** The asks of the message. Their form is valid: `asksProblem` has found no problem. */
-  readonly asks: readonly QuotaAsk[];
-  readonly policy: QuotaPolicy;
-  /** Whether the holder can still receive the answer, as far as this process knows. */
-  readonly isHeard: () => boolean;
-}
-
-export interface GrantRecall extends RecalledHolder {
-  readonly counter: QuotaCounter;
-}
-
-export type AskAnswers =
-  | {
-      readonly answers: readonly QuotaAnswer[];
-      readonly recalls: readonly GrantRecall[];
-      /**
-       * How many asks were for counters that the asker is not permitted to use, or that were not created because its
-       * key has too many.
-       */
-      readonly beyond: number;
-    }
-  /** The statement of the message that cannot be true. */
-  | { readonly falseClaim: string };
-
-export interface PlannedMessage {
-  readonly workspaceId: number;
-  readonly holder: string;
-  readonly asker: Asker;
-  readonly isCrowded: boolean;
-  readonly isHeard: () => boolean;
-  readonly planned: readonly PlannedAsk[];
-}
+import type { AskAnswers, GrantRecall, LeaseMessage, PlannedMessage } from './lease-message.ts';
+import { type PlannedAsk, planAsk } from './plan-ask.ts';
 
 type States = Map<string, CounterState>;
 
@@ -176,7 +133,7 @@ function answer(
     if (isBeyond) beyond += 1;
     if (state === undefined) {
       if (instead === null) beyond += 1;
-      answers.push({ counter, number, result: instead ?? { kind: 'later', askAfterMs: crowdedMs } });
+      answers.push({ counter, number, result: instead ?? { kind: 'later', askAfterMs: crowdedMs, held: false } });
       continue;
     }
     const name = counterName(workspaceId, key);

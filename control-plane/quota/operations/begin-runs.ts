@@ -5,7 +5,7 @@ import type { QuotaAsk } from '@tollgate/proto/contract';
 import { askLedger, type CounterState, freshCounter, keptUntilMs } from '../rules/ledger.ts';
 import type { OperationDeps } from '../../access/operation.ts';
 import { insertBegunCounters } from '../store.ts';
-import type { AskAnswers, PlannedMessage } from './answer-asks.ts';
+import type { AskAnswers, PlannedMessage } from './lease-message.ts';
 import type { PlannedAsk } from './plan-ask.ts';
 
 /** Estimates the time of the database from its last answer. Sufficient for runs, whose grants do not depend on time. */

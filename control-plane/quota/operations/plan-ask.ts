@@ -50,10 +50,10 @@ export function planAsk(policy: QuotaPolicy, given: QuotaAsk, asker: Asker): Pla
   // The grants of this sidecar belong to another database, or to a time after the backup that was restored. Therefore
   // the ledger does not process the ask.
   if (revision.epoch !== policy.revision.epoch)
-    return { ask, key, settings, instead: { kind: 'later', askAfterMs: otherEpochMs }, isBeyond: false, counts: false };
+    return { ask, key, settings, instead: { kind: 'later', askAfterMs: otherEpochMs, held: false }, isBeyond: false, counts: false };
   const answered = insteadOf(policy, ask, max);
   const isBeyond = answered === null && !mayAsk(policy, counter, asker);
-  const instead: QuotaResult | null = isBeyond ? { kind: 'later', askAfterMs: notYoursMs } : answered;
+  const instead: QuotaResult | null = isBeyond ? { kind: 'later', askAfterMs: notYoursMs, held: false } : answered;
   return { ask, key, settings, instead, isBeyond, counts: instead === null || ask.settled.length > 0 };
 }
 
@@ -69,6 +69,6 @@ function mayAsk(policy: QuotaPolicy, counter: QuotaCounter, { onlySub }: Asker):
 
 function insteadOf(policy: QuotaPolicy, { revision, onlySettles }: QuotaAsk, max: number | null): QuotaResult | null {
   if (onlySettles) return { kind: 'taken' };
-  if (revision.number > policy.revision.number) return { kind: 'later', askAfterMs: unpublishedMs };
+  if (revision.number > policy.revision.number) return { kind: 'later', askAfterMs: unpublishedMs, held: false };
   return max === null ? { kind: 'none' } : null;
 }

@@ -6,7 +6,7 @@ import { quotaCounterKey } from '@tollgate/proto/contract';
 import { loggable } from '../../base/loggable.ts';
 import { notifyRecalls, recallBytesMax } from '../store.ts';
 import type { OperationDeps } from '../../access/operation.ts';
-import type { GrantRecall } from './answer-asks.ts';
+import type { GrantRecall } from './lease-message.ts';
 
 interface RecallDeps extends Pick<OperationDeps, 'pool'> {
   /** The time in ms since an arbitrary start. */

@@ -97,7 +97,7 @@ function grantOf(
       recall: [],
     };
   // What is left belongs to the calls that wait elsewhere.
-  if (othersWaiting > 0 && waiting === 0) return { state, result: laterAt(now), recall: [] };
+  if (othersWaiting > 0 && waiting === 0) return { state, result: laterAt(now, false), recall: [] };
   const recall = left < waiting ? recallOf(others) : [];
   const recalled = recall.length === 0 ? state : withRecalled(state, others, now);
   const crowded = own.length >= grantsMax.ofHolder || state.grants.length >= grantsMax.ofCounter;
@@ -116,12 +116,12 @@ function grantOf(
       recall,
     };
   }
-  if (crowded || others.length > 0) return { state: recalled, result: laterAt(now), recall };
+  if (crowded || others.length > 0) return { state: recalled, result: laterAt(now, others.length > 0), recall };
   return { state, result: { kind: 'full', roomAfterMs: roomAfterMs(state, settings, now), shared }, recall };
 }
 
 /** The delay varies, so that sidecars that wait for one counter do not all ask again at the same time. */
-const laterAt = (now: number): QuotaResult => ({ kind: 'later', askAfterMs: 20 + (now % 21) });
+const laterAt = (now: number, held: boolean): QuotaResult => ({ kind: 'later', askAfterMs: 20 + (now % 21), held });
 
 /** Returns each holder of these grants once, with the newest of its grants. */
 function recallOf(grants: readonly LiveGrant[]): readonly RecalledHolder[] {

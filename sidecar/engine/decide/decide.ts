@@ -5,6 +5,7 @@ import type { Index } from './build-index.ts';
 import type { Caller, Plan, ShadowPlan } from './caller.ts';
 import {
   type Decision,
+  type Dry,
   type Freshness,
   type Full,
   noLimits,
@@ -40,8 +41,10 @@ function decideFresh(caller: Caller, tool: string, usage: Usage, now: number, al
   const plan = known ?? planFor(caller, tool, also);
   if (plan.refused !== null) return plan.refused;
   const capped = capDenial(caller, usage, now);
-  if (capped !== null) return capped;
+  if (capped !== null && capped.awaits === null) return capped;
   const full = plan.outcome.limits === noLimits ? null : usage.firstFull(plan.outcome.limits, now);
+  // A call that waits for its cap waits for its limits at the same time, so that one message asks for both.
+  if (capped !== null) return { ...capped, awaits: [...(capped.awaits ?? []), ...(full?.awaits ?? [])] };
   const decision = full === null ? plan.outcome : throttled(caller, plan, full);
   return plan.shadow === null ? decision : withShadow(caller, tool, decision, plan.shadow, usage, now);
 }
@@ -94,7 +97,7 @@ const callsCap = (max: number): Decision =>
 function sharedCap(max: number, shared: SharedCalls, now: number): Decision {
   if (shared.isSpent(now)) return callsCap(max);
   const awaits = shared.awaits(now);
-  const words = `of the run's ${max} tool calls (maxToolCalls) ${dryWords[awaits === null ? 'away' : 'held']}`;
+  const words = `of the run's ${max} tool calls (maxToolCalls) ${dryWords[shared.dry]}`;
   return { ...refuse('cap_tool_calls', words, { awaits }), kind: 'retry', retryAfterMs: bounds.leaseMs };
 }
 
@@ -104,7 +107,8 @@ function throttled(caller: Caller, plan: Plan, { limit, retryAfterMs, awaits, dr
     ...plan.outcome,
     decision: 'deny',
     code: 'rate_limited',
-    kind: reasons.rate_limited,
+    // A limit of 0 never has calls, so that a retry cannot help.
+    kind: limit.max === 0 ? 'terminal' : reasons.rate_limited,
     reason: `rate_limited: ${limitWords(limit, caller.index.settings.windowSeconds)}${dry === null ? retryWords(retryAfterMs) : `; of it ${dryWords[dry]}`}`,
     retryAfterMs,
     rule: {
@@ -121,10 +125,11 @@ function throttled(caller: Caller, plan: Plan, { limit, retryAfterMs, awaits, dr
   };
 }
 
-const dryWords = {
-  held: 'what is left is held by other sidecars, and none was to be had',
-  away: 'nothing is left here, and the control plane cannot be asked for more',
-} as const;
+const dryWords: Readonly<Record<Dry, string>> = {
+  held: 'other sidecars hold what is left, and returned none of it in time',
+  slow: 'none is left here, and the control plane did not answer in time',
+  away: 'none is left here, and the control plane cannot be reached',
+};
 
 const retryWords = (retryAfterMs: number | null): string =>
   retryAfterMs === null ? '' : `; there is capacity again in ${Math.ceil(retryAfterMs / 1000)} s`;

@@ -101,12 +101,15 @@ export interface Full {
   readonly retryAfterMs: number | null;
   /** The counters that have no calls left here, if a wait may help. Null: a wait cannot help. */
   readonly awaits: readonly LeasedCounter[] | null;
-  /**
-   * Where the limit may still have calls. `held`: other processes hold them. `away`: the control plane cannot be asked
-   * for them. Null: the limit has no calls left.
-   */
-  readonly dry: 'held' | 'away' | null;
+  /** Why no calls are here, if the limit may still have some elsewhere. Null: the limit has no calls left. */
+  readonly dry: Dry | null;
 }
+
+/**
+ * Why a counter that processes share has no calls here. `held`: the control plane has answered that other processes hold
+ * what is left. `slow`: the control plane has not answered yet. `away`: the control plane cannot be reached.
+ */
+export type Dry = 'held' | 'slow' | 'away';
 
 /** The calls of a run that may use several processes. */
 export interface SharedCalls {
@@ -121,6 +124,8 @@ export interface SharedCalls {
   readonly beganAt: number;
   /** Returns the counters to wait for if no call fits. Null: a wait cannot help. */
   awaits(now: number): readonly LeasedCounter[] | null;
+  /** Why no calls are here. Only after `awaits`. */
+  readonly dry: Dry;
   /** Returns whether all calls of the run have been made. */
   isSpent(now: number): boolean;
 }

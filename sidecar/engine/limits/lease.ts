@@ -49,6 +49,8 @@ export class Lease implements LeasedCounter {
   readonly counter: QuotaCounter;
   /** True: other processes hold calls of this counter, or have made some. */
   shared = false;
+  /** True: the ledger answered the last request with "other processes hold what is left". */
+  isHeldElsewhere = false;
   /** For a run: when it began, according to the ledger. Infinite: the ledger has not reported it. */
   beganAt = Number.POSITIVE_INFINITY;
   /** True: `Leases` manages this lease at present. */
@@ -315,6 +317,7 @@ export class Lease implements LeasedCounter {
       // was removed has no cap, so its unreported calls are dropped.
       if (result.kind === 'none') this.#owed = 0;
       this.#laterUntil = now + (result.kind === 'later' ? result.askAfterMs : answerMs);
+      this.isHeldElsewhere = result.kind === 'later' && result.held;
       this.#calmUntil = Math.max(this.#calmUntil, now + calmMs.later);
     }
   }

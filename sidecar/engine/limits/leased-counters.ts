@@ -1,7 +1,7 @@
 // Makes limits exact over all processes: the enforced fold uses leases, and the shadow fold counts in this process
 // alone. It has the same interface as `counters.ts`, so deciding and recording do not depend on leases.
 import { bounds } from '@tollgate/proto/contract';
-import type { Full, LeasedCounter, LimitSet, Undo } from '../decide/decision.ts';
+import type { Full, LeasedCounter, Limit, LimitSet, Undo } from '../decide/decision.ts';
 import { type Allowance, type Counters, createCounters } from './counters.ts';
 import type { Lease } from './lease.ts';
 import type { Leases } from './leases.ts';
@@ -66,7 +66,7 @@ class LeasedAllowance implements Allowance {
   /** Returns the limit that refuses the call. If one limit is full, waiting for the other limits does not help. */
   #full({ limits }: LimitSet, now: number): Full {
     const dry: Lease[] = [];
-    let driest: Full | null = null;
+    let driest: Limit | null = null;
     for (const limit of limits.toReversed()) {
       const lease = this.#leases.ofLimit(this.#originSub, limit);
       if (lease.hasCapacity(now)) continue;
@@ -74,12 +74,12 @@ class LeasedAllowance implements Allowance {
       this.#leases.touch(lease, now);
       if (lease.isFull(now)) return { limit, retryAfterMs: lease.capacityAfter(now), awaits: null, dry: null };
       dry.push(lease);
-      driest ??= { limit, retryAfterMs: bounds.leaseMs, awaits: dry, dry: 'held' };
+      driest ??= limit;
     }
     if (driest === null)
       throw new Error('a call must only be refused when one of its limits has no calls left, but every limit has calls left');
-    if (!this.#leases.isAway) return driest;
-    this.#leases.dryDenials += 1;
-    return { ...driest, awaits: null, dry: 'away' };
+    const { isAway } = this.#leases;
+    if (isAway) this.#leases.dryDenials += 1;
+    return { limit: driest, retryAfterMs: bounds.leaseMs, awaits: isAway ? null : dry, dry: this.#leases.dryOf(dry) };
   }
 }

@@ -15,7 +15,7 @@ import {
   type RevisionName,
   type RunOf,
 } from '@tollgate/proto/contract';
-import type { LeasedCounter, Limit } from '../decide/decision.ts';
+import type { Dry, LeasedCounter, Limit } from '../decide/decision.ts';
 import { Lease, type LeaseTally } from './lease.ts';
 import { Schedule } from './schedule.ts';
 import { type Retry, Waiting } from './waiting.ts';
@@ -170,6 +170,12 @@ export class Leases {
    */
   get isGone(): boolean {
     return (!this.#isOpen && !this.#isNew) || (this.#isLate && this.#isReopened);
+  }
+
+  /** Returns why these leases have no calls here. */
+  dryOf(leases: readonly Lease[]): Dry {
+    if (this.isGone) return 'away';
+    return !this.isAway && leases.some(({ isHeldElsewhere }) => isHeldElsewhere) ? 'held' : 'slow';
   }
 
   isSilent(now: number, ms: number): boolean {

@@ -2,7 +2,7 @@
 // calls. If the ledger cannot be reached, this process counts the run alone on two conditions: no other process is
 // known to serve the run, and the workspace permits it. The used calls are reported as soon as the ledger can be
 // reached.
-import type { LeasedCounter, SharedCalls, Undo } from '../decide/decision.ts';
+import type { Dry, LeasedCounter, SharedCalls, Undo } from '../decide/decision.ts';
 import type { Lease } from './lease.ts';
 import type { Leases, SharedRun } from './leases.ts';
 
@@ -43,6 +43,10 @@ export class SharedRunCalls implements SharedCalls {
 
   awaits(now: number): readonly LeasedCounter[] | null {
     return this.#leases.isAway || !this.#leases.touch(this.#lease, now) ? null : [this.#lease];
+  }
+
+  get dry(): Dry {
+    return this.#leases.dryOf([this.#lease]);
   }
 
   take(now: number): void {

@@ -52,6 +52,8 @@ export interface LeaseKeeper {
   status(): LeaseStatus;
   /** Adds a listener that receives the ms of each wait. */
   onWaited(listener: (ms: number) => void): void;
+  /** The listener is called whenever the link opens. */
+  onOpened(listener: () => void): void;
   /**
    * Connects at once if the link is lost, and does not wait for the backoff to end: the control plane answers on
    * another stream.
@@ -101,6 +103,7 @@ class LinkedLeases implements LeaseKeeper {
   #isGathering = false;
   #openingSince: number;
   #onSettled = (): void => {};
+  #onOpened = (): void => {};
   readonly #clock: LeaseKeeperDeps['clock'];
   readonly #random: LeaseKeeperDeps['random'];
   readonly #soon: LeaseKeeperDeps['soon'];
@@ -131,6 +134,10 @@ class LinkedLeases implements LeaseKeeper {
       dryDenials: this.leases.dryDenials,
       ...this.leases.tally,
     };
+  }
+
+  onOpened(listener: () => void): void {
+    this.#onOpened = listener;
   }
 
   onWaited(listener: (ms: number) => void): void {
@@ -255,6 +262,7 @@ class LinkedLeases implements LeaseKeeper {
         this.#backoff.reset();
         this.#problem = null;
         this.leases.opened();
+        this.#onOpened();
       },
       lost: (why, barred) => {
         if (this.#link === opened) this.#lose(why, barred);

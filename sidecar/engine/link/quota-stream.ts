@@ -105,7 +105,7 @@ function resultFrom({ result, grant, full, later }: Answer__Output): QuotaResult
     case 'full':
       return full == null ? null : { kind: 'full', roomAfterMs: full.roomAfterMs ?? null, shared: full.shared };
     case 'later':
-      return later == null ? null : { kind: 'later', askAfterMs: later.askAfterMs };
+      return later == null ? null : { ...later, kind: 'later' };
     case 'none':
     case 'taken':
       return { kind: result };

@@ -3,8 +3,10 @@
 
 export interface Later {
   'askAfterMs'?: (number);
+  'held'?: (boolean);
 }
 
 export interface Later__Output {
   'askAfterMs': (number);
+  'held': (boolean);
 }

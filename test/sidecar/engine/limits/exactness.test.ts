@@ -61,6 +61,14 @@ test('whatever is lost, late, doubled, cut or dies, and however the limit change
   expect(falseClaims).toBe(0);
 });
 
+test.each(['returnsTwice', 'recallsWithoutWaiting'] as const)('the test detects a ledger that %s', { timeout }, (mutant) => {
+  const told = fc.check(
+    fc.property(plans, (plan) => crowdedWindow(playWorld(plan, mutant), plan.windowSeconds) === null),
+    options(2),
+  );
+  expect(told.failed).toBe(true);
+});
+
 test('once everything works again, calls are admitted again', { timeout }, () => {
   fc.assert(
     fc.property(plans, (plan) => {

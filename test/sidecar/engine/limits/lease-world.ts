@@ -1,7 +1,13 @@
 // A ledger and several sidecars in virtual time, with a network between them that follows a plan: it delays, reorders,
 // loses, doubles and cuts messages, and either side can die. The ledger is the control plane's and the leases are the
 // sidecar's. Only the transport of their messages is part of the test.
-import { askLedger, type CounterSettings, type CounterState, freshCounter } from '../../../../control-plane/quota/rules/ledger.ts';
+import {
+  askLedger,
+  type CounterSettings,
+  type CounterState,
+  freshCounter,
+  type RecalledHolder,
+} from '../../../../control-plane/quota/rules/ledger.ts';
 import type { QuotaAnswer, QuotaAsk } from '../../../../proto/contract/index.ts';
 import type { LimitSet } from '../../../../sidecar/engine/decide/decision.ts';
 import { createLeasedCounters } from '../../../../sidecar/engine/limits/leased-counters.ts';
@@ -68,7 +74,13 @@ interface Event {
 
 const tickMs = 50;
 
-export function playWorld(plan: WorldPlan): LeaseWorldReport {
+/**
+ * A wrong ledger, which the tests must detect. `returnsTwice`: a grant that is settled twice is returned twice.
+ * `recallsWithoutWaiting`: a recalled grant counts as returned before its holder has returned it.
+ */
+export type Mutant = 'returnsTwice' | 'recallsWithoutWaiting';
+
+export function playWorld(plan: WorldPlan, mutant: Mutant | null = null): LeaseWorldReport {
   const { holders, windowSeconds, faults, healsAtMs, endsAtMs } = plan;
   const random = randomFrom(plan.seed);
   const between = (min: number, max: number): number => min + random() * (max - min);
@@ -101,8 +113,8 @@ export function playWorld(plan: WorldPlan): LeaseWorldReport {
       falseClaims.push(outcome.falseClaim);
       return { answer: { counter, number, result: { kind: 'taken' } }, recall: [] };
     }
-    state = outcome.state;
-    const result = notHeard ? ({ kind: 'later', askAfterMs: 30 } as const) : outcome.result;
+    state = mutant === null ? outcome.state : mutated(mutant, { before: state, after: outcome.state, ask, recall: outcome.recall });
+    const result = notHeard ? ({ kind: 'later', askAfterMs: 30, held: false } as const) : outcome.result;
     return { answer: { counter, number, result }, recall: outcome.recall.map(({ holder: one }) => one) };
   };
 
@@ -278,6 +290,20 @@ export function playWorld(plan: WorldPlan): LeaseWorldReport {
     event.run();
   }
   return { calls, admitted, messages, falseClaims };
+}
+
+interface Answered {
+  readonly before: CounterState;
+  readonly after: CounterState;
+  readonly ask: QuotaAsk;
+  readonly recall: readonly RecalledHolder[];
+}
+
+function mutated(mutant: Mutant, { before, after, ask, recall }: Answered): CounterState {
+  if (mutant === 'recallsWithoutWaiting')
+    return { ...after, grants: after.grants.filter(({ holder }) => !recall.some((one) => one.holder === holder)) };
+  const isRepeated = ask.settled.some(({ grantId }) => !before.grants.some(({ id }) => id === grantId));
+  return isRepeated ? { ...after, charges: after.charges.slice(1) } : after;
 }
 
 interface Sidecar {

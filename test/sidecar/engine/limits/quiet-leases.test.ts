@@ -84,7 +84,7 @@ function play(steps: readonly Step[]): LeaseReplay {
       case 'fullForNow':
         return { kind: 'full', roomAfterMs: 400 * tokens, shared: false };
       case 'later':
-        return { kind: 'later', askAfterMs: 150 * tokens };
+        return { kind: 'later', askAfterMs: 150 * tokens, held: false };
       case 'none':
         return { kind: 'none' };
     }
