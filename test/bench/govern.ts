@@ -1,16 +1,19 @@
-// P3: one governed call inside the agent's process: decided, its entry built with the input's digest, and written to
-// the spool (`kernel`), compared with one bare `writeSync` of the same bytes.
+// One governed call inside the agent's process: decided, its entry built with the input's digest, and written to the
+// spool (`kernel`). P3 compares it with one bare `writeSync` of the same bytes, S7 with the floor of an entry.
 
-import { randomUUID } from 'node:crypto';
+import { hash, randomUUID } from 'node:crypto';
 import { closeSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { crc32 } from 'node:zlib';
+import { canonicalJson } from '@tollgate/proto/contract';
 import { systemClock } from '../../sidecar/base/clock.ts';
 import { startRun } from '../../sidecar/doors/library/library.ts';
 import { createCounters } from '../../sidecar/engine/limits/counters.ts';
 import type { Governing } from '../../sidecar/engine/govern/governing.ts';
 import { createOwedEntries } from '../../sidecar/engine/govern/owed-entries.ts';
 import { createPolicyCell } from '../../sidecar/engine/snapshot/cell.ts';
+import { headerBytes } from '../../sidecar/engine/spool/record.ts';
 import { openSpool } from '../../sidecar/engine/spool/spool.ts';
 import { silentLog } from '../support/silent-log.ts';
 import { comparePairs, judge, percentile, type Result, timeBatch } from './measure.ts';
@@ -35,6 +38,7 @@ export async function benchGovern(): Promise<readonly Result[]> {
     const call = timeBatch(governed(spool));
     const bare = timeBatch(() => void writeSync(file, bytes));
     const { ns, ratio } = comparePairs(call, bare, { batch, rounds });
+    const floor = comparePairs(call, timeBatch(floorOf(written, file)), { batch, rounds });
     const p99 = percentilesOf({
       call: governed(spool),
       without: governed({ ...spool, append: () => 1 }),
@@ -47,6 +51,13 @@ export async function benchGovern(): Promise<readonly Result[]> {
         unit: 'ns',
         baseline: `writeSync of the same ${bytes.length} bytes`,
         ratio,
+      }),
+      judge('S7 mean', {
+        name: 'S7 governed call, mean',
+        value: floor.ns,
+        unit: 'ns',
+        baseline: `the floor of an entry: canonical form, SHA-256, JSON.stringify, CRC-32, UUID, writeSync (${Math.round(floor.baselineNs)} ns)`,
+        ratio: floor.ratio,
       }),
       judge('P3 p99', {
         name: 'P3 governed call, p99',
@@ -61,6 +72,21 @@ export async function benchGovern(): Promise<readonly Result[]> {
     await spool.close();
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+const inputOf = (at: number) => ({ path: `/srv/data/${at}.json`, limit: 100, flags: ['r', 'nofollow'], note: 'monthly report' });
+
+/** What an entry costs by itself, whoever decides: its input and its fields become text, and the text a record on disk. */
+function floorOf(entry: string, file: number): (at: number) => void {
+  const fields: Readonly<Record<string, unknown>> = JSON.parse(entry);
+  const record = Buffer.alloc(64 * 1024);
+  return (at) => {
+    const input = canonicalJson(inputOf(at));
+    const text = JSON.stringify({ ...fields, requestId: randomUUID(), inputDigest: hash('sha256', input), input });
+    const length = record.write(text, headerBytes);
+    record.writeUInt32LE(crc32(record.subarray(headerBytes, headerBytes + length)), 4);
+    writeSync(file, record, 0, headerBytes + length);
+  };
 }
 
 /** One call of a run whose entries go to this spool. */
@@ -84,7 +110,7 @@ function governed(spool: Governing['spool']): (at: number) => void {
   return (at) => {
     const verdict = run.decide({
       tool: toolName(at % tools),
-      input: { path: `/srv/data/${at}.json`, limit: 100, flags: ['r', 'nofollow'], note: 'monthly report' },
+      input: inputOf(at),
     });
     if (verdict instanceof Promise || !verdict.allowed) throw new Error('the call was not permitted at once');
   };
