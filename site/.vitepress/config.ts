@@ -24,6 +24,8 @@ export default defineConfig({
   srcExclude: [...excluded],
   rewrites: (source) => pageOf(source) ?? source,
   markdown: {
+    // The comments of the standard dark theme are too dark to read.
+    theme: { light: 'github-light', dark: 'github-dark-default' },
     anchor: { slugify: anchorOf },
     config(md) {
       md.core.ruler.push('links of the repository', (state) => {
