@@ -80,6 +80,11 @@ describe('a private key', () => {
     }
   });
 
+  test.each([63, 62, 127, 126, 255, 511])('a member of a JSON Web Key that lacks leading zeros, of %i bytes, is found', (bytes) => {
+    const dp = Buffer.from(Array.from({ length: bytes }, (_, at) => (at * 151 + 77) % 256)).toString('base64url');
+    expect(redacted(`{"kty":"RSA","dp":"${dp}"}`)).toBe('{"kty":"RSA","dp":"<private_key>"}');
+  });
+
   test.each([
     [`PrivateKey = yAnz5TF+lXXJte14tji3zlMNq+hd2rYUIgJBgB3fBmk=`, 'PrivateKey = <private_key>'],
     ['私钥是「yAnz5TF+lXXJte14tji3zlMNq+hd2rYUIgJBgB3fBmk=」', '私钥是「<private_key>」'],

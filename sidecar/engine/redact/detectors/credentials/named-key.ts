@@ -27,10 +27,14 @@ export const namedKey: Detector = {
   },
 };
 
-// The secret members of RFC 7518: `d` of EC and OKP, `k` of oct, and the RSA members other than `n` and `e`. `lengths`:
-// the possible lengths of their values, which follow from the numbers of bytes.
+// The secret members of RFC 7518: `d` of EC and OKP, `k` of oct, and the RSA members other than `n` and `e`.
 const members = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'k'];
-const lengths = new Set([43, 64, 75, 76, 86, 88, 128, 171, 256, 342, 512, 683]);
+const base64Length = (bytes: number): number => Math.ceil((bytes * 4) / 3);
+/** The possible lengths of the values. Members of RSA can lack one or two bytes, because leading zeros are left out. */
+const lengths = new Set([
+  ...[32, 48, 56, 57, 66].map(base64Length),
+  ...[64, 96, 128, 192, 256, 384, 512].flatMap((bytes) => [bytes, bytes - 1, bytes - 2].map(base64Length)),
+]);
 const member = /[A-Za-z0-9_-]{43,683}(?![A-Za-z0-9_-])/y;
 const sign = /(?:\\{0,7}["']|&quot;)?\s{0,4}[:=]>?\s{0,4}(?:\\{0,7}["']|&quot;)?/y;
 // The maximum distance to other members of the same object. Before: as far as a stream remembers. After: the length of
