@@ -4,7 +4,8 @@
 import { existsSync } from 'node:fs';
 
 const [, , command, host, ...rest] = process.argv;
-// A host starts `tollgate hook` at every call and waits for it. Therefore no code of other commands is loaded for it.
+// A host starts `tollgate hook` at every call and waits until it ends. Therefore this process loads no code of other
+// commands.
 const isHook =
   command === 'hook' &&
   host !== undefined &&

@@ -43,9 +43,10 @@ export interface ConnectOptions {
   /**
    * How the control plane is checked, and what certificate is presented. If set, TLS is used on loopback too. `{ ca }`:
    * only these authorities (PEM) are trusted, and the key identifies the sidecar. `{ ca, enrol, tokenFile? }`: in
-   * addition, a certificate is requested at `enrol` (`host:port`), with the token in that file or with the key, and
-   * renewed. `log` reports a failure, and decisions continue. `{ folder }`: tls.crt, tls.key and ca.crt in that folder,
-   * read again each half minute. If not set: TLS beyond loopback, with the authorities that this machine trusts.
+   * addition, a certificate is requested at `enrol` (`host:port`), and renewed. The request uses the token in
+   * `tokenFile`, or the key if `tokenFile` is not set. If a request fails, `log` reports it, and decisions continue. `{
+   * folder }`: tls.crt, tls.key and ca.crt in that folder are used. They are read again each half minute. If not set:
+   * TLS is used beyond loopback, with the authorities that this machine trusts.
    */
   readonly tls?: TlsOptions;
   /** How long to wait for policy, in ms. Default 10,000. */

@@ -2,7 +2,7 @@
 import { type Row, rowsIn } from './answer.ts';
 import type { Client } from './client.ts';
 
-/** Returns all pages as one answer, with the revision of the last page, which is the newest. */
+/** Returns all pages as one answer. The revision in the answer is that of the last page: it is the newest revision. */
 export async function readAllSidecars(client: Client): Promise<Row> {
   const sidecars: Row[] = [];
   for (let cursor: string | undefined; ; ) {

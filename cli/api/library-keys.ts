@@ -1,13 +1,13 @@
-// Finds keys with the scope `sidecar.sync` that only libraries use. For libraries the scope `sidecar.library` is
-// enough, and a stolen key with that scope is much less useful.
+// Finds keys that have the scope `sidecar.sync` although only libraries use them. For libraries the scope
+// `sidecar.library` is enough, and a stolen key with that scope is much less useful.
 import { readAllSidecars } from './all-sidecars.ts';
 import { type Row, rowsIn } from './answer.ts';
 import type { Client } from './client.ts';
 import { Failure } from '../failure.ts';
 
 /**
- * A key that only libraries use. This is known from the list of sidecars, in which a sidecar stays for a week after it
- * has disconnected.
+ * A key that only libraries use. The list of sidecars shows this: a sidecar stays in the list for a week after it has
+ * disconnected.
  */
 export interface LibraryKey {
   readonly id: string;
@@ -30,8 +30,8 @@ export async function findLibraryKeys(client: Client, keys: readonly Row[]): Pro
 }
 
 /**
- * Checks the workspace that this machine is configured for. The result is empty if there is no such workspace, or if
- * its keys cannot be listed.
+ * Finds the keys that only libraries use, in the workspace that this machine is configured for. The result is empty if
+ * there is no such workspace, or if its keys cannot be listed.
  */
 export async function libraryKeysHere(connect: () => Promise<Client>): Promise<readonly LibraryKey[]> {
   try {

@@ -25,7 +25,7 @@ export function explainRefusal({ url, keyFrom, method, path, response: { status,
     return new Failure(
       `${url} answered with status ${status}, and the answer is not the JSON of a control plane; check that the URL is the REST address of a control plane`,
     );
-  // If the message consists of its details, it would be printed twice.
+  // If the message consists of the details, the details would be printed twice.
   const lines = details.length > 1 ? details : [];
   const what = lines.length > 0 && said === lines.join('; ') ? `${asked} is rejected` : said;
   switch (status) {

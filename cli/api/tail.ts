@@ -48,8 +48,8 @@ export async function* tailEntries(
       });
       connected = true;
       for await (const { event, id, data, comment } of eventsOf(heard(pieces, silence))) {
-        // Notes have ids too. The id of a note is after the entries that the filters exclude, so they are not read
-        // again.
+        // Notes have ids too. The id of a note is after the entries that the filters exclude. If the client resumes
+        // after a note, those entries are not read again.
         last = id ?? last;
         // The greeting `listening` alone does not prove that the stream works. The wait is reset only after something
         // else arrives.

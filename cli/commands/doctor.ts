@@ -1,6 +1,6 @@
 // `tollgate doctor`: finds the coding agents on this machine, and checks which of them ask a sidecar and whether a
-// denial blocks them. Exit code 0: everything is correct, or there is nothing to check. 1: the installed hooks do not
-// protect. 2: an agent has no hooks.
+// denial blocks their calls. Exit code 0: everything is correct, or there is nothing to check. 1: the installed hooks
+// do not protect. 2: an agent has no hooks.
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type HostName, hosts } from '@tollgate/proto/contract';
@@ -169,8 +169,8 @@ async function inputIn(path: string): Promise<Row> {
 }
 
 /**
- * Whether the input is from an event before a call, with a field for the name of the tool. Events for one specific tool
- * have no such field: they cannot ask for the test tool, so they are skipped.
+ * Whether the input is from an event that comes before a call and has a field for the name of the tool. An event for
+ * one specific tool has no such field. It cannot ask about the test tool, so it is skipped.
  */
 const isBefore = (input: Row): boolean =>
   ['toolName', 'tool_name', 'tool'].some((name) => name in input) &&

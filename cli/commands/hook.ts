@@ -1,5 +1,5 @@
-// `tollgate hook <host>`: passes the standard input of a host to the resident sidecar, and prints its answer. A host
-// starts this program for every tool call, so it loads little code and makes no decisions. When the sidecar is
+// `tollgate hook <host>`: passes the standard input of a host to the resident sidecar, and prints the sidecar's answer.
+// A host starts this program for every tool call, so it loads little code and makes no decisions. When the sidecar is
 // unreachable, answers late, or is no sidecar, the program prints a denial in the host's format and writes the reason
 // to standard error.
 import { request as httpRequest } from 'node:http';

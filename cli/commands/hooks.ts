@@ -110,7 +110,7 @@ async function lineFor(world: Asked<Options>['world'], host: HostName, scope: Sc
   if (problem !== null) throw new Failure(`the agent's name ${problem}`);
   return {
     program: scope === 'project' ? 'tollgate' : world.self,
-    // The users of a project may have different versions of the host.
+    // The users of a project may have different versions of the host, so no version is stored for a project.
     hostVersion: scope === 'project' ? null : await versionOf(world, hostSettings[host].programs),
     agent: agent ?? (await agentThere(world, host, scope)) ?? host,
   };

@@ -72,8 +72,8 @@ function timeLimit(options: Globals): { readonly signal: AbortSignal; readonly c
 }
 
 /**
- * Cancels the run and returns the outcome in words. Disconnecting also cancels a run, but a proxy in between might keep
- * its connection open.
+ * Cancels the run and returns the outcome in words. Disconnecting also cancels a run. But a proxy between this client
+ * and the control plane might keep its own connection to the control plane open.
  */
 async function cancelled(client: Client, { id }: Begun): Promise<string> {
   if (id === null) return 'no run had begun, or it is cancelled because the client disconnected';

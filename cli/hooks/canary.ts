@@ -60,8 +60,8 @@ export async function prove(world: World, host: HostName, way: Way, input: strin
 }
 
 /**
- * Sends the call with the headers that the host would send. If the sidecar did not deny it, the words also list the
- * variables that are sent empty, such as the key.
+ * Sends the call with the headers that the host would send. If the sidecar did not deny the call, `words` also lists
+ * the variables that are sent empty, such as the key.
  */
 async function proveByHttp(world: World, host: HostName, way: HttpWay, input: string): Promise<Proof> {
   const { headers, missing } = headersOf(way, world.env);
@@ -84,7 +84,7 @@ export async function proveHere(world: World, host: HostName, input: string): Pr
 }
 
 function proofOf(host: HostName, out: string, err: string, code: number): Proof {
-  // With exit code 2, the call is also denied if standard output contains a denial.
+  // After exit code 2, the call also counts as denied if standard output contains a denial.
   const denied = blocks(host, { out, err, code }) || (code === 2 && hostNamed(host)?.before.denies(out) === true);
   const decided = denied && code === 0 && out.includes(canaryTool) && out.includes('call_malformed');
   const first = (text: string): string => text.trim().split('\n')[0] ?? '';
@@ -119,8 +119,8 @@ interface GoneProof {
 }
 
 /**
- * Whether a host would block the call. It does so after exit code 2 with a reason on standard error (except Copilot
- * CLI), and after exit code 0 with an answer that denies.
+ * Whether a host would block the call. There are two cases. After exit code 2, the host blocks if standard error
+ * contains a reason (except Copilot CLI). After exit code 0, the host blocks if the answer is a denial.
  */
 function blocks(host: HostName, { out, err, code }: Ended): boolean {
   if (code === 0) return hostNamed(host)?.before.denies(out) === true;

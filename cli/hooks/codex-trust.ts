@@ -1,6 +1,7 @@
 // Determines which hooks Codex runs: the hooks that its user has trusted in their present form. For each hook, Codex
-// (0.169) stores whether it is disabled, and the digest of the form that was trusted. The key of this data consists of
-// the file, the event and the position of the hook. Codex does not run a hook that was changed later.
+// (0.169) stores whether the hook is disabled, and the digest of the form that was trusted. The key of this data
+// consists of the file, the event and the position of the hook. Codex does not run a hook that was changed after the
+// user trusted it.
 //
 // When our hooks are removed from a file, the stored data about the hooks of that file is updated: keys of our hooks
 // are removed, and keys of later hooks get their new positions.
@@ -73,7 +74,8 @@ export function followDeparture(text: string, departure: Departure): string {
     else if (outcome.kind === 'kept' && outcome.key !== key) moves.set(key, outcome.key);
   }
   const taken = new Set(moves.values());
-  // Codex may already store the trust of the hook that has the position of our hook now. Only then the key stays.
+  // After the removal, another hook may have the position that our hook has now. The key stays only if Codex already
+  // stores the trust of that other hook under it.
   gone.push(...own.filter((key) => taken.has(key) || !isTrusted(key, states[key], departure)));
   return changeStateKeys(text, gone, moves);
 }

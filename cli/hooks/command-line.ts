@@ -1,8 +1,8 @@
 // Builds and reads the line that a host runs before and after each call: `<program> hook <host> [--host-version V]
-// [--agent NAME]`. A part of the line denies the call if the program cannot be started, because no host denies a call
-// after exit code 127 or 1. This file reads such a line in every form that any version installed, and with the changes
-// of a user. It also tells whether a line blocks a call correctly: a line that starts tollgate may still run the call,
-// whatever tollgate answers.
+// [--agent NAME]`. If the program cannot be started, the line ends with exit code 127 or 1, and no host denies a call
+// after these codes. Therefore a part of the line denies the call in this case. This file reads such a line in every
+// form that any version installed, also after changes by a user. It also tells whether a line blocks a call correctly:
+// with some lines that start tollgate, the host runs the call whatever tollgate answers.
 import type { HostName } from '@tollgate/proto/contract';
 import { parseShellLine, type Shell, type ShellCommand, type ShellLine } from './shell-line.ts';
 
@@ -25,8 +25,9 @@ const quoted = (text: string): string => (/^[\w.-]+$/.test(text) ? text : `"${te
 export const isQuotable = (text: string): boolean => /^[ -~]*$/.test(text) && !/["$`\\%!]/.test(text);
 
 /**
- * Returns the line with a part that exits with 2 after a failure. It is for hosts that read the exit code: with 2 they
- * do not run the call, with another error code they do. sh, cmd.exe, bash, zsh and fish accept the line.
+ * Returns the line with a part that exits with 2 after a failure. It is for hosts that read the exit code. After exit
+ * code 2, they do not run the call. After another error code, they run it. sh, cmd.exe, bash, zsh and fish accept the
+ * line.
  */
 export const orExit = (line: string, shell: Shell = 'sh'): string =>
   shell === 'powershell' ? `& ${line}; if ($LASTEXITCODE -ne 0) { exit 2 }` : `${line} || exit 2`;
@@ -50,8 +51,8 @@ export function readHookLine(host: HostName, text: string): HookLine | null {
 }
 
 /**
- * Whether uninstall removes the line. It does not remove a line that also starts a program of the user, before or after
- * tollgate.
+ * Whether `tollgate hooks uninstall` removes the line. It does not remove a line that also starts a program of the
+ * user, before or after tollgate.
  */
 export function isOurLine(host: HostName, text: string): boolean {
   const start = startIn(host, text);
@@ -61,13 +62,13 @@ export function isOurLine(host: HostName, text: string): boolean {
 
 /**
  * Whether the command is a simple command of the shell. If a line contains only such commands besides tollgate,
- * uninstall removes the whole line.
+ * `tollgate hooks uninstall` removes the whole line.
  */
 const isShellsOwn = (name: string): boolean => ['true', ':', 'false', 'exit', 'echo', 'printf', 'cat', 'tee', 'cd'].includes(name);
 
 /**
- * Reads a line in the form that install writes, by its text only. This also works if a quote is not closed. It also
- * accepts text that only looks like the start of the program.
+ * Reads a line in the form that `tollgate hooks install` writes, with a regular expression only. So it also works if a
+ * quote is not closed. But it also accepts a text that only looks like the start of the program.
  */
 function readForm(host: HostName, text: string): HookLine | null {
   const [, program, named, options = ''] = form.exec(text) ?? [];

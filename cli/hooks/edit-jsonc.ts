@@ -1,5 +1,5 @@
-// Reads settings in JSON, or JSON with comments and trailing commas, with jsonc-parser, and edits their text. Ambiguous
-// input is rejected with its place.
+// Reads settings in JSON, or JSON with comments and trailing commas, with jsonc-parser, and edits their text. If the
+// input is ambiguous, it is rejected with an error that names the place.
 //
 // `modify` of jsonc-parser is not used for the edits. It formats the lines around an edit again, puts a comment of the
 // user after our element, and removes comments and a trailing comma together with an element. The edits here change
@@ -91,9 +91,9 @@ export function insertInto(text: string, container: Node, value: unknown, key?: 
 }
 
 /**
- * Inserts the first element of a container, after its comments if there are any. The whitespace between the brackets
- * stays, after a line of ours. So it is restored when the element is removed. If another program rewrites the file,
- * this whitespace is lost.
+ * Inserts the first element of a container, after its comments if there are any. The whitespace that was between the
+ * brackets stays in the text, after our new lines. So the old text is restored when the element is removed. If another
+ * program rewrites the file, this whitespace is lost.
  */
 function insertFirst(text: string, container: Node, element: string, closing: string): string {
   const from = startOf(container) + 1;

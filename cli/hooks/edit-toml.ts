@@ -82,10 +82,10 @@ type IsLine = (line: string) => boolean;
 const linesMax = 200;
 
 /**
- * Returns the text without one table. The removed lines start at a line that `begins`, and as few lines as possible are
- * removed until the text says `wanted`. A blank line before them is removed too. At the beginning of the text, the
- * blank line after them is removed instead. The blank line stays if the line after the table `sharesBlank`. Null: there
- * is no such table.
+ * Returns the text without one table. The removed lines start at a line for which `begins` is true. As few lines as
+ * possible are removed, until the text has the content `wanted`. A blank line before them is removed too. At the
+ * beginning of the text, the blank line after them is removed instead. The blank line stays if `sharesBlank` is true
+ * for the line after the table. Null: there is no such table.
  */
 export function withoutTable(
   text: string,
@@ -99,8 +99,8 @@ export function withoutTable(
 }
 
 /**
- * Returns the text with other lines in place of one table. The replaced lines start at a line that `begins`, and as few
- * lines as possible are replaced until the text says `wanted`. Null: there is no such table.
+ * Returns the text with other lines in place of one table. The replaced lines start at a line for which `begins` is
+ * true. As few lines as possible are replaced, until the text has the content `wanted`. Null: there is no such table.
  */
 export function replaceTable(
   text: string,
@@ -142,7 +142,8 @@ function cut(lines: readonly string[], from: number, to: number): string {
   const before = isBlank(lines[from - 1]) ? lines.slice(0, from - 1) : lines.slice(0, from);
   const after = from === 0 && isBlank(lines[to]) ? lines.slice(to + 1) : lines.slice(to);
   const left = [...before, ...after].join('');
-  // If our table ends the text without a newline, the text before it ended without a newline too.
+  // If our table is at the end of the text and has no newline after it, the text had no newline at its end before our
+  // table was added.
   return to === lines.length && lines[to - 1]?.endsWith('\n') === false ? left.replace(/\r?\n$/, '') : left;
 }
 
@@ -151,7 +152,10 @@ export const isBlank = (line: string | undefined): boolean => line !== undefined
 // Removes or replaces a hook of ours that is written inline, such as `PreToolUse = [{ hooks = [{ type = "command", … }]
 // }]`. To remove it, a pair of brackets around the command is removed, with the comma that joins it.
 
-/** How many brackets on each side of the command are tried. Fewer brackets can surround our command. */
+/**
+ * The maximum number of brackets that are tried on each side of the command. Our command is inside fewer brackets than
+ * this.
+ */
 const pairsMax = 12;
 
 export function withoutInline(text: string, command: string, wanted: Row): string | null {
@@ -164,8 +168,8 @@ export function withoutInline(text: string, command: string, wanted: Row): strin
 }
 
 /**
- * Replaces the inline table around our command by `table`, so that the text says `wanted`. Null: no replacement is
- * proven.
+ * Replaces the inline table around our command by `table`, so that the text has the content `wanted`. Null: no
+ * replacement is proven.
  */
 export function replaceInline(text: string, { command, table, wanted }: { command: string; table: string; wanted: Row }): string | null {
   for (const [from, to] of bracesAround(text, command)) {
@@ -234,8 +238,8 @@ export function withoutMarks(text: string, isOurs: (table: unknown) => boolean):
 }
 
 /**
- * Returns `without` if it has the same content as `lines`, otherwise `lines`. Text that looks like our comment may be
- * part of a longer string.
+ * Returns `without` if it has the same content as `lines`. Otherwise returns `lines`, because what looks like our
+ * comment is then part of a longer string.
  */
 const provenOr = (lines: readonly string[], without: readonly string[]): readonly string[] =>
   says(without.join(''), parseToml(lines.join(''))) ? without : lines;
@@ -361,12 +365,15 @@ function withoutToken(text: string, token: Token): string | null {
   return null;
 }
 
-/** How many possible ends of a pair are tried. The entry that Codex writes for a hook has fewer. */
+/**
+ * The maximum number of places that are tried as the end of a pair. The entry that Codex writes for a hook has fewer
+ * such places.
+ */
 const endsMax = 20;
 
 /**
- * Returns spans that begin at `start` and end at a line end: first at the end of the line of `behind`, then at the ends
- * of later lines.
+ * Returns spans that begin at `start`. The first one ends at the end of the line that contains the offset `behind`. The
+ * others end at the ends of later lines.
  */
 const linesFrom = (text: string, start: number, behind: number): readonly Span[] =>
   [...text.slice(behind).matchAll(/\n|$/g)].slice(0, endsMax).map(({ index, 0: end }) => [start, behind + index + end.length] as const);

@@ -11,7 +11,7 @@ import type { Shell } from './shell-line.ts';
 /** The fields that can contain the line of a hook. Some hosts have a separate field for each shell. */
 const lineNames = ['command', 'bash', 'powershell'] as const;
 
-/** Whether uninstall removes the hook, on any machine. */
+/** Whether `tollgate hooks uninstall` removes the hook, on any machine. */
 export function isOurs(host: HostName, handler: unknown): boolean {
   if (!isRow(handler)) return false;
   if (typeof handler['url'] === 'string') return isOurUrl(host, handler['url']);
@@ -110,7 +110,10 @@ export function gapsIn(said: unknown): readonly string[] {
   ];
 }
 
-/** For each host: the names of a hook's time limit, and how many of its units are one second. */
+/**
+ * For each host: the keys that set the time limit of a hook, and the unit of the limit as the number of units in one
+ * second.
+ */
 const timeLimits: Readonly<Partial<Record<HostName, { readonly names: readonly string[]; readonly perSecond: number }>>> = {
   'claude-code': { names: ['timeout'], perSecond: 1 },
   codex: { names: ['timeout'], perSecond: 1 },

@@ -59,9 +59,9 @@ export function removalsIn(root: Row, leaves: Leaves): { readonly removals: read
 }
 
 /**
- * Returns a test for the handlers that must be removed before our new ones are written. For each event, one of our
- * handlers stays and is replaced in place: the first one that is alone in its table, or whose table is called for every
- * tool.
+ * Returns a test for the handlers that must be removed before our new ones are written. For each event, the first of
+ * our handlers that can stay is not removed, but replaced in place. A handler can stay if it is alone in its table, or
+ * if its table is called for every tool.
  */
 export const leavesForNew =
   (isOurs: IsOurs, events: readonly string[]): Leaves =>

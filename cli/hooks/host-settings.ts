@@ -162,8 +162,8 @@ function claudeHandler(way: Way): object {
 }
 
 /**
- * Returns words for a host whose tool names do not contain the server. They explain when the server is found, so that
- * the name becomes ours.
+ * Returns a text about a host whose tool names do not contain the server. The text explains in which cases the server
+ * can still be found. The tool then gets our form of the name, `<server>.<tool>`.
  */
 function whereKnown(how: string): string {
   return `by toolNames of the workspace policy, or if exactly one server that ${how} is registered or is in the rules (with two, the call is denied)`;

@@ -68,8 +68,8 @@ export interface HostSettings {
   /** Removes our hooks. `made`: what every `add` since the last `remove` returned. */
   remove(text: string, made: readonly string[], known?: Pick<Known, 'names'>): string;
   /**
-   * Updates the user's settings (`text`): the host stores data there about hooks in another file, and our hooks in that
-   * file were removed or replaced.
+   * Updates the user's settings (`text`) after our hooks in another file were removed or replaced. The host stores data
+   * about the hooks of that file in the user's settings.
    */
   follow?(text: string, departure: Departure): string;
   /** Whether the text has no content left. */
@@ -79,8 +79,8 @@ export interface HostSettings {
   /** Returns our hook for the event before a call; null: there is none. */
   installed(text: string, on?: OnPlatform): Installed | null;
   /**
-   * The host loads a plugin of ours, which itself denies calls if the program is missing. No shell line exists that
-   * could prove this.
+   * The host loads a plugin of ours. The plugin itself denies calls if the program is missing. This cannot be tested
+   * with a shell line, because the host runs none.
    */
   readonly deniesByItself?: true;
   /** Further information for the user. */

@@ -37,7 +37,7 @@ export async function installHooks(here: Here, host: HostName, scope: Scope, way
   return { host, path, changed: true };
 }
 
-/** Whether nothing must be written. If our hooks are already as wanted, they stay where they are in the text. */
+/** Whether there is nothing to write. If our hooks are already as wanted, they stay where they are in the text. */
 const isAsBefore = (settings: HostSettings, before: string, after: string): boolean =>
   after === before || (settings.ours !== undefined && isDeepStrictEqual(settings.ours(before), settings.ours(after)));
 
@@ -75,8 +75,8 @@ interface OwnEdit {
 }
 
 /**
- * Returns the edit of the user's own settings, where the host stores data about hooks in other files. Writes nothing,
- * so that all edits are computed before the first one is written. Null: no edit is needed.
+ * Returns the edit of the user's own settings. The host stores data there about the hooks in other files. This function
+ * writes nothing, so that all edits are computed before the first one is written. Null: no edit is needed.
  */
 async function followInOwn(
   here: Here,

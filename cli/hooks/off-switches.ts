@@ -11,7 +11,7 @@ import { pathsOf, platformOf } from './paths.ts';
 import type { Here } from './records.ts';
 import { parseToml } from './edit-toml.ts';
 
-/** Returns what in a file's text switches our hooks off, as it is written there. */
+/** Returns the parts of a file's text that switch our hooks off, as they are written there. */
 type Look = (text: string) => readonly string[];
 
 interface Switches {

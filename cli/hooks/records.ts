@@ -83,7 +83,7 @@ async function thatAreThere(records: Row): Promise<Row> {
 }
 
 /**
- * Removes the record of a file. If it is the last one and no other hooks need the key, the key and all records are
+ * Removes the record of a file. If it is the last record and no other hooks need the key, the key and all records are
  * removed. `isNeeded`: whether other hooks still use the key.
  */
 export async function dropRecord(here: Here, path: string, isNeeded: () => Promise<boolean>): Promise<void> {

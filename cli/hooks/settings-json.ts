@@ -131,7 +131,10 @@ function withHooks(before: unknown, wanted: Wanted, head: Readonly<Record<string
 
 type IsOurHandler = (handler: unknown) => boolean;
 
-/** Removes every handler for which `isOurs` is true, and the containers of `made` that are then empty. */
+/**
+ * Removes every handler for which `isOurs` is true. Then removes the containers that `made` names, if they are now
+ * empty.
+ */
 function removeHooks(text: string, isOurs: IsOurHandler, made: readonly string[]): string {
   if (isBlank(text)) return text;
   const blank = made.find((one) => one.startsWith(blankMark))?.slice(blankMark.length);

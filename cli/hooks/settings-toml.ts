@@ -1,8 +1,8 @@
-// Edits the settings of hosts that read their hooks from a TOML file: Codex, with config.toml. A table of ours is added
-// to the end of each event's list, after the last line with content, where Codex itself adds tables. A file that writes
-// `hooks` in a form that does not permit this is rejected with the place. Our tables are found by the content of the
-// file, in any notation. Codex identifies hooks by their position. Therefore a later install replaces our tables in
-// place, and removals are reported as in `removalsIn`.
+// Edits the settings of hosts that read their hooks from a TOML file: Codex, with config.toml. Our table for an event
+// is added at the end of the event's list, after the last line of the file that has content. Codex itself adds tables
+// there too. If the file writes `hooks` in a form in which no table can be added, the file is rejected with an error
+// that names the place. Our tables are found by the content of the file, in any notation. Codex identifies hooks by
+// their position. Therefore a later install replaces our tables in place, and removals are reported as in `removalsIn`.
 import type { HostName } from '@tollgate/proto/contract';
 import { followDeparture, hookHash } from './codex-trust.ts';
 import { installedIn, isOurs as isOurHandler } from './handler.ts';
@@ -164,8 +164,9 @@ const withTables = (before: Row, tables: Tables): Row =>
   tables.reduce((root, [event, handler]) => withGroups(root, event, (groups) => [...groups, { hooks: [handler] }]), before);
 
 /**
- * Returns an error at the line that prevents adding our tables. Of the lines that name hooks, this is the last one
- * before which our tables could still be added.
+ * Returns an error that names the line because of which our tables cannot be added. This line is found among the lines
+ * that contain the names of hooks: if the text ended before this line, our tables could still be added. It is the last
+ * such line.
  */
 function inAnotherForm(text: string, tables: Tables): BadSettings {
   const words = 'tables cannot be added to hooks in this form; write them as [[hooks.PreToolUse]]';
@@ -200,7 +201,8 @@ function withoutHandler(text: string, place: Place): string {
   const left = withoutTable(text, {
     begins: isAlone(place) ? isHeaderOf(place.event) : isHeaderOf(place.event, 'hooks'),
     wanted,
-    // Install puts only one blank line before all our tables. It stays while another table of ours follows.
+    // `tollgate hooks install` puts only one blank line before all our tables. This blank line stays while another
+    // table of ours follows it.
     sharesBlank: isMarkedHeader,
   });
   const edited = left ?? withoutInline(text, commandIn(place.handler), wanted);

@@ -37,8 +37,8 @@ interface Grammar {
   readonly literal: string;
   readonly comment: boolean;
   /**
-   * Matches what is not allowed in a plain line: the start of a group, or of a command in a word. `beyondInQuotes`:
-   * what is not allowed between double quotes.
+   * Matches what is not allowed in a plain line: the start of a group, or the start of a command inside a word.
+   * `beyondInQuotes`: what is not allowed between double quotes.
    */
   readonly beyond: RegExp;
   readonly beyondInQuotes: RegExp;
@@ -168,8 +168,8 @@ function readQuoted(line: string, from: number, grammar: Grammar): { readonly te
 }
 
 /**
- * Whether the escape character applies to `next` between double quotes. In sh, a backslash before any other character
- * stays, as in `"C:\node.exe"`. In cmd there is no escape between quotes.
+ * Whether the escape character applies to `next` between double quotes. In sh, it applies only to a few characters.
+ * Before any other character, a backslash stays, as in `"C:\node.exe"`. In cmd there is no escape between quotes.
  */
 const escapedInQuotes = ({ escape }: Grammar, next: string): boolean => (escape === '\\' ? /["$`\\\n]/.test(next) : escape === '`');
 

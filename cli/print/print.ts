@@ -25,11 +25,13 @@ export interface Printer {
   readonly json: boolean;
   /** Colours for the results on standard output. */
   readonly paint: Paint;
-  /** Prints the answer with `--json`, otherwise its rows as a table, or `empty` without rows. */
+  /** With `--json`, prints the answer. Otherwise prints the rows as a table, or `empty` if there are no rows. */
   readonly table: (answer: unknown, rows: readonly Row[], view: View) => Promise<void>;
-  /** Prints the answer with `--json`, otherwise the lines, which the caller has escaped. */
+  /** With `--json`, prints the answer. Otherwise prints the lines, which the caller has escaped. */
   readonly lines: (answer: unknown, lines: readonly string[]) => Promise<void>;
-  /** Prints the answer with `--json`; otherwise only `text` on standard output, and `words` on standard error. */
+  /**
+   * With `--json`, prints the answer. Otherwise prints only `text` on standard output, and `words` on standard error.
+   */
   readonly secret: (answer: unknown, text: string, words: string) => Promise<void>;
   /** Prints one entry of a stream: a line of JSON with `--json`, otherwise `line`. */
   readonly entry: (value: unknown, line: string) => Promise<void>;

@@ -11,7 +11,7 @@ export interface Column {
 const gap = '  ';
 /** Separates the columns while cli-table3 draws. Cells are escaped, so that none contains it. */
 const separator = '\t';
-/** The width below which a text column is not narrowed while another column can still be narrowed. */
+/** A text column is not made narrower than this width while another column can still be narrowed. */
 const readable = 20;
 const narrowest = 8;
 
@@ -36,7 +36,8 @@ export async function drawTable(
     return table.toString().split('\n');
   };
   const drawn = draw(cells);
-  // Heads are ASCII: their padded length is the width that cli-table3 gave the column.
+  // Heads are ASCII, so each character takes one cell. Therefore the padded length of a head is the width that
+  // cli-table3 gave the column.
   const given = (drawn[0] ?? '').split(separator).map((padded, at) => ({
     head: heads[at]?.length ?? 0,
     natural: padded.length,
@@ -46,7 +47,8 @@ export async function drawTable(
   const [head = '', ...lines] = (width === null || needed <= width ? drawn : narrow(width)).map((line) =>
     line.replaceAll(separator, gap).trimEnd(),
   );
-  // The colour is added afterwards, because wrapping would count its codes.
+  // The colour is added after the text was wrapped, because the wrapping would count the codes of the colour as
+  // characters.
   return [bold(head), ...lines].join('\n');
 
   function narrow(most: number): readonly string[] {

@@ -5,7 +5,9 @@ import type { Runner } from '../runs/runner.ts';
 
 /** The maximum time for pending requests to end after the last run has ended. */
 const requestsDrainMs = 5_000;
-/** The minimum time for pending requests to end: the response to the last request that ended must still be sent. */
+/**
+ * The minimum time for pending requests to end: if a request has just been processed, its response must still be sent.
+ */
 const lastAnswersMs = 300;
 
 interface DrainTargets {

@@ -1,6 +1,6 @@
-// Builds what runs agents, for main.ts and for tests: the run books and the heartbeat, which use the database; the
-// governor, which uses the publisher and the audit log; models and tools. It adds steps to `undo` for everything that
-// it starts.
+// Builds the parts that run agents, for main.ts and for tests: the run books and the heartbeat, which use the database;
+// the governor, which uses the publisher and the audit log; models and tools. For everything that it starts, it adds a
+// step to `undo`.
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { systemClock } from '@tollgate/sidecar/engine';

@@ -1,6 +1,6 @@
 /**
- * Selects what the log may contain of a thrown value. Errors of PostgreSQL also carry rows, and errors of pg carry the
- * whole client.
+ * Selects the parts of a thrown value that the log may contain. Errors of PostgreSQL also carry rows, and errors of pg
+ * carry the whole client.
  */
 export function loggable(reason: unknown): object {
   if (!(reason instanceof Error)) return { reason: typeof reason };

@@ -7,8 +7,8 @@ const windowMs = 60_000;
 const keysMax = 10_000;
 
 /**
- * The limit of a key for data that any member may write. Each write stays in the history permanently. Our own clients
- * write far less often.
+ * How many writes a minute a key can make, for data that any member may write. Each write stays in the history
+ * permanently. Our own clients write far less often.
  */
 export const writesPerMinute = 600;
 

@@ -98,7 +98,8 @@ function limitConnections(
   refused: (why: string, network: string) => void,
 ): void {
   const seats = createSeats<string>({ each: connectionsOfNetwork, all: connections });
-  // This listener runs before the TLS listener, which then finds the socket already destroyed.
+  // This listener runs before the TLS listener. If this listener destroys the socket, the TLS listener finds it already
+  // destroyed.
   server.prependListener('connection', (socket: Socket) => {
     const network = networkOf(socket.remoteAddress ?? '');
     const seat = seats.take(network);

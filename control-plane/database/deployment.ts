@@ -19,8 +19,8 @@ export async function hasTable(db: Queryable, name: 'deployment' | 'run_instance
 }
 
 /**
- * An arbitrary number. A process holds this lock until its transaction ends when it starts, or when it writes something
- * that older programs do not understand. Other such processes wait.
+ * An arbitrary number. A process takes this lock when it starts, or when it writes something that older programs do not
+ * understand. The process holds the lock until its transaction ends. Other such processes wait.
  */
 const startLock = 7_605_511;
 

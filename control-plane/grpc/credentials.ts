@@ -1,6 +1,6 @@
 // The transport security of the gRPC server. The server certificate and the trusted authorities can be replaced while
-// the server runs. New connections use the new ones; existing connections keep those with which they began. Clients
-// must show a certificate.
+// the server runs. New connections use the new certificate and authorities; an existing connection keeps those with
+// which it began. Clients must show a certificate.
 import { experimental, type ServerCredentials } from '@grpc/grpc-js';
 
 export interface TlsMaterial {

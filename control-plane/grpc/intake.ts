@@ -1,7 +1,8 @@
 // Limits what the audit streams of a process hold between arrival and commit. A slow database therefore costs a bounded
 // amount of memory, however many sidecars there are. All streams share a fixed number of records, and the credit of a
 // stream is its share. The number of streams of a workspace and of a key is limited. All waiting batches have a common
-// memory budget in bytes. One key must leave as many bytes free for all others as it uses.
+// memory budget in bytes. When memory is reserved for a batch, the key of the batch must not hold more bytes than then
+// remain free for all others.
 import { bounds, FairMemory } from '@tollgate/proto/contract';
 import type { Actor } from '../access/rules/actor.ts';
 import { createStreamSeats, type SeatBounds, seatBounds } from './stream-seats.ts';

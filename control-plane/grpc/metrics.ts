@@ -32,8 +32,8 @@ export interface GrpcMetrics {
 export type ConnectionRefusal = 'connections' | 'strangers' | 'network' | 'no_key';
 
 /**
- * Exports the number of connected sidecars, by how many revisions they are behind. They are counted when the metrics
- * are read.
+ * Exports the number of connected sidecars, grouped by the number of revisions that they are behind. The sidecars are
+ * counted when the metrics are read.
  */
 export const exportRoster = (registry: Registry, count: () => ReadonlyMap<string, number>): Gauge<'revisions'> =>
   new Gauge({

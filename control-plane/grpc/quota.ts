@@ -1,10 +1,10 @@
 // The edge of `QuotaService`: answers the requests for leases (`asks`) of one sidecar, in the order of the messages.
 //
 // States: opened → greeted (its holder is known, recalls are forwarded) ⇄ answering (several messages may be read
-// before the first is answered, because the transaction of the first one delays them; nothing more is read while
-// `unansweredMax` of them are unanswered). A malformed message, or a message with impossible claims, ends the stream with INVALID_ARGUMENT
-// and changes nothing. If the database is not available, the stream ends with UNAVAILABLE. If the key is no longer
-// valid, it ends with UNAUTHENTICATED. The number of streams of a workspace and of a key is limited.
+// before the first is answered, because an answer must wait for a transaction; nothing more is read while
+// `unansweredMax` messages are unanswered). A malformed message, or a message with impossible claims, ends the stream
+// with INVALID_ARGUMENT and changes nothing. If the database is not available, the stream ends with UNAVAILABLE. If the
+// key is no longer valid, it ends with UNAUTHENTICATED. The number of streams of a workspace and of a key is limited.
 import { hash } from 'node:crypto';
 import { once } from 'node:events';
 import { Metadata, type ServerDuplexStream, status } from '@grpc/grpc-js';
@@ -113,7 +113,8 @@ class QuotaStream {
     this.#unanswered += 1;
     if (this.#unanswered === unansweredMax) this.#stream.pause();
     const answers = link.ask(asks);
-    // It is awaited when the answers before it are written.
+    // `answers` is awaited only after the earlier answers are written. Until then, its error must not be reported as
+    // unhandled.
     answers.catch(() => undefined);
     this.#written = this.#writeAfter(this.#written, answers);
   }

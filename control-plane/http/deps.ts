@@ -16,7 +16,7 @@ export interface AppDeps extends OperationDeps {
   readonly startRun: StartRun;
   /** Answers hook requests. */
   readonly hooks: HookHost;
-  /** Runs the work as part of the trace that the request headers name, when telemetry is on. */
+  /** When telemetry is on, runs the work as part of the trace that the request headers name. */
   readonly inTrace: <T>(headers: Readonly<Record<string, unknown>>, work: () => T) => T;
   readonly log: FastifyBaseLogger;
   readonly registry: Registry;

@@ -74,7 +74,7 @@ export function describe(route: RouteDescription, checked: FastifySchema, securi
     method = 'GET',
     bodyBytes = bounds.bodyBytes,
   } = route;
-  // Fastify reads a body that was sent even when the route does not need one.
+  // If a body was sent, Fastify reads it, even if the route does not need a body.
   const reads = method !== 'GET' || checked.body !== undefined;
   const asks = reads || checked.querystring !== undefined || checked.params !== undefined;
   const given: readonly ErrorCode[] = [

@@ -169,8 +169,8 @@ class BoardPublisher implements Publisher {
     if (now === null) return false;
     const { epoch, revision } = now.state;
     if (revision < wanted && board.wanted === wanted) {
-      // Normally the wanted revision belonged to the previous epoch. If the epoch has not changed, the database was set
-      // back without `tollgate restore`.
+      // The newest revision is older than the wanted one. Normally the reason is that the wanted revision belonged to
+      // the previous epoch. If the epoch has not changed, the database was set back without `tollgate restore`.
       if (epoch === holding?.epoch)
         this.#deps.log.warn(
           { workspaceId, revision, wanted },

@@ -29,7 +29,8 @@ export function viewPartOf(key: string): ViewPart {
 export const seesPeople = (own: WorkspaceKey | undefined): boolean => own !== undefined && hasScope(own.scopes, 'govern.impersonate');
 
 /**
- * Returns the keys of the entries of people that a library sees if `seesPeople` is false. These entries need not exist.
+ * Returns keys of entries: of those entries about people that a library sees if `seesPeople` is false. These entries
+ * need not exist.
  */
 export const ownPeople = (own: WorkspaceKey | undefined): readonly string[] =>
   own === undefined || own.uid === null

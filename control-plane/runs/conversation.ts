@@ -20,16 +20,16 @@ type KeptMessage =
       readonly decision: 'allow' | 'deny';
       readonly reason: string;
       readonly isError: boolean;
-      /** The output as `shortValue` has shortened it. */
+      /** The output after `shortValue` has shortened it. */
       readonly output: unknown;
     }
-  /** The last item when further messages were not kept. */
+  /** This item is the last one if further messages were not kept. */
   | { readonly role: 'cut' };
 
 export interface Conversation {
   readonly messages: readonly ModelMessage[];
   readonly kept: readonly KeptMessage[];
-  /** Returns the beginning of `kept`. It is small enough to be written to the records in each round. */
+  /** Returns the beginning of `kept`. This part is small enough to be written to the records in each round. */
   keptSoFar(): readonly KeptMessage[];
   /** UTF-8 bytes of the messages as JSON. */
   readonly bytes: number;
@@ -51,7 +51,9 @@ export interface Conversation {
 
 const messagesBytesMax = 16 * 1_048_576;
 const keptBytesMax = 8 * 1_048_576;
-/** The maximum size, in bytes, of the part that `keptSoFar` returns. It is written to the records in each round. */
+/**
+ * The maximum size, in bytes, of the part that `keptSoFar` returns. That part is written to the records in each round.
+ */
 const soFarBytesMax = 1_048_576;
 const keptItemBytesMax = 64 * 1024;
 const full = 'This output was left out: the conversation is as long as it may be.';

@@ -1,6 +1,6 @@
 // Offers other agents as tools: one `agents.<name>` for each agent of the workspace that this run may delegate to. The
-// call is decided like any other call. Then the other agent runs below this run, with no more tools, scopes and money
-// than the chain has.
+// call is decided like any other call. Then the other agent runs below this run. It gets no tools or scopes that the
+// chain does not have, and no more money than the chain has.
 import { nameProblem } from '@tollgate/proto/contract';
 import type { Agent } from '../agents/rules/agent.ts';
 import { isObject } from '@tollgate/proto/shape';
@@ -33,7 +33,7 @@ const taskSchema: RunTool['inputSchema'] = {
 
 interface Judges {
   readonly governed: Pick<GovernedAgentRun, 'mayDelegateTo' | 'chainProblem'>;
-  /** Why an agent with that model cannot run here, in words; null: it can. */
+  /** The reason, in words, why an agent with that model cannot run here. Null: the agent can run. */
   readonly modelProblem: (model: string) => string | null;
 }
 
@@ -62,8 +62,8 @@ export function agentTools(
 }
 
 /**
- * Returns the name of the tool for each agent. It contains the agent's name if that is valid in a tool name and no
- * other agent has it as name or id. Otherwise it contains the agent's id.
+ * Returns the tool name for each agent. The tool name contains the agent's name if two conditions are met: this name is
+ * valid in a tool name, and no other agent has it as name or id. Otherwise the tool name contains the agent's id.
  */
 function toolNamesOf(agents: readonly Agent[]): ReadonlyMap<Agent, string> {
   const taken = new Map<string, number>();

@@ -43,13 +43,13 @@ export const stopReasons = [
 ] as const;
 export type RunStopReason = (typeof stopReasons)[number];
 
-/** The run result of the API. */
+/** The result of a run, in the form in which the API returns it. */
 export interface RunResult {
   readonly id: string;
   readonly status: 'completed';
   /** The agent's last text. */
   readonly output: string;
-  /** The id of the root run. The audit log groups the tool calls of the run by it. */
+  /** The id of the root run. The audit log uses this id to group the tool calls of the run. */
   readonly conversationId: string;
   readonly usage: {
     readonly promptTokens: number;

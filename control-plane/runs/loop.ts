@@ -15,7 +15,7 @@ export async function runLoop(parts: RunParts): Promise<RunStopReason> {
   try {
     return await play(parts);
   } catch (error) {
-    // If the run was stopped, this is the reason why work in progress failed, whatever its error says.
+    // If the run was stopped, all work in progress failed for that reason, whatever the error says.
     const stopped: unknown = parts.signal.aborted ? parts.signal.reason : error;
     if (stopped instanceof RunStopped && stopped.stop !== 'ended') return stopped.stop;
     throw stopped;

@@ -10,8 +10,8 @@ export interface ModelRequest {
   readonly maxOutputTokens: number;
   readonly signal: AbortSignal;
   /**
-   * Called with false when the provider refused an attempt and the retry pause begins, and with true when an attempt
-   * begins.
+   * Called with true when an attempt begins. Called with false when the provider has refused an attempt and the pause
+   * before the next one begins.
    */
   readonly underWay?: (is: boolean) => void;
 }
@@ -25,9 +25,9 @@ export interface ModelReply {
   readonly text: string;
   readonly toolCalls: readonly RequestedCall[];
   /**
-   * The reply in pieces, with the model's thoughts and the provider's own marks. It is present if the provider must
-   * receive more than the text and the calls in the next request. Pieces are kept in memory only, and are sent only to
-   * the provider that they came from.
+   * The reply in pieces. They include the model's thoughts and the provider's own marks. `pieces` is present if the
+   * next request must return more to the provider than the text and the calls. Pieces are kept in memory only, and are
+   * sent only to the provider that they came from.
    */
   readonly pieces?: readonly ReplyPiece[];
 }

@@ -5,8 +5,8 @@ import type { RunRef } from './rules/run.ts';
 
 export type MoneyReservation =
   /**
-   * `amount` is from `least` to `most`, and no other run can spend it. `shared`: the amount is less than `most` only
-   * because other runs have reserved the missing part.
+   * `amount` is at least `least` and at most `most`, and no other run can spend it. `shared`: the amount is less than
+   * `most`, and the only reason is that other runs have reserved the missing part.
    */
   | { readonly kind: 'granted'; readonly reservationId: string; readonly amount: number; readonly shared: boolean }
   /** `bound` is the bound that has too little money left. If there are several, it is the widest. */
@@ -19,9 +19,9 @@ export type MoneyReservation =
 
 export interface Money {
   /**
-   * Reserves at most `most`, and nothing if less than `least` remains. If part of `enough` is missing only because
-   * other runs have reserved it, waits for a while. It is also called for free models. Rejects with the signal's reason
-   * as soon as the signal is aborted; then nothing stays reserved.
+   * Reserves at most `most`. Reserves nothing if less than `least` remains. If less than `enough` is free only because
+   * other runs have reserved the missing part, waits for a while. It is also called for free models. Rejects with the
+   * signal's reason as soon as the signal is aborted; then nothing stays reserved.
    */
   reserve(run: RunRef, wanted: WantedMoney, signal?: AbortSignal): Promise<MoneyReservation>;
   /**

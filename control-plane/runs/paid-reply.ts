@@ -1,5 +1,5 @@
-// Makes and pays one model call. The largest possible cost is reserved before the call, and the real cost is settled
-// after it, whatever its outcome. If the real cost is unknown, the whole reservation counts as spent.
+// Makes and pays one model call. The largest possible cost is reserved before the call. The real cost is settled after
+// the call, whether the call succeeded or failed. If the real cost is unknown, the whole reservation counts as spent.
 import type { Span } from '@tollgate/sidecar/telemetry';
 import type { Agent } from '../agents/rules/agent.ts';
 import { costOf, mostItCanCost, outputTokensFor, outputTokensLeast, type PricedRequest } from './rules/cost.ts';
@@ -13,8 +13,8 @@ import { systemPrompt } from './system-prompt.ts';
 
 export type Reply = Extract<ModelEvent, { kind: 'reply' }> & {
   /**
-   * Whether the maximum length of the reply was reduced because too little money is left. False if other runs have only
-   * reserved the missing money.
+   * Whether the maximum length of the reply was reduced because too little money is left. False if money is missing
+   * only because other runs have reserved it.
    */
   readonly clamped: boolean;
   /** The tools that the model could call. */
@@ -32,7 +32,7 @@ const outputTokensMost = 32_768;
  */
 const outputTokensEnough = 4_096;
 
-/** Throws `RunStopped` when too little money is left, and any error of the model. */
+/** Throws `RunStopped` when too little money is left. Also throws every error of the model. */
 export async function replyPaid(parts: RunParts): Promise<Reply> {
   const { money, run, rates, model, models, governed, conversation, system, workbench } = parts;
   const real = rates.of(model);
@@ -64,8 +64,8 @@ export async function replyPaid(parts: RunParts): Promise<Reply> {
 }
 
 /**
- * Returns how much the first model call of a run with this input must reserve at least, in µ¢; 0 for a free model. The
- * size of the offered tools is not included.
+ * Returns the minimum amount, in µ¢, that must be reserved for the first model call of a run with this input; 0 for a
+ * free model. The size of the offered tools is not included.
  */
 export function leastOf(
   rates: RunParts['rates'],
@@ -131,7 +131,7 @@ function receiveReply(
         await emit({ kind: 'text', data: { delta: next.value.delta } });
       }
     } finally {
-      // This is not awaited, because the stream itself may not react.
+      // The result of `return` is not awaited, because the stream may never react to it.
       stream.return?.().catch(() => undefined);
     }
   });

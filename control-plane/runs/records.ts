@@ -33,7 +33,7 @@ export interface RunRecords {
   begin(run: NewRun): Promise<boolean>;
   /**
    * Records the progress, for clients that read an active run. The run does not wait for the write. If a write fails,
-   * the next update or the end of the run writes its content.
+   * the next update or the end of the run writes the same content.
    */
   update(run: RunRef, progress: ToldProgress): void;
   /**

@@ -1,6 +1,6 @@
-// Counts how often money was refused to runs, by the bound with too little left: the day of a user, the budget of a run
-// above, or the run's own budget. When a run is refused before it begins because of the user's day, this is also
-// counted.
+// Counts how often money was refused to runs. It counts separately for each bound that can have too little left: the
+// day of a user, the budget of a run above, and the run's own budget. It also counts the runs that are refused before
+// they begin because of the user's day.
 import { AppError } from '@tollgate/proto/contract';
 import { Counter, type Registry } from 'prom-client';
 import type { Money } from './money.ts';

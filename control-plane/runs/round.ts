@@ -34,7 +34,10 @@ interface ToldAnswer extends Pick<Answer, 'decided' | 'isError'> {
   readonly kept: unknown;
 }
 
-/** Counts the bytes, as JSON, of the outputs of one round that were emitted but that the reader has not taken yet. */
+/**
+ * Counts bytes of tool outputs of one round, as JSON. It counts the outputs that were emitted and that the reader has
+ * not taken yet.
+ */
 interface PendingOutputs {
   bytes: number;
 }

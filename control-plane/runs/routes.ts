@@ -119,8 +119,8 @@ too many active runs;
   });
 }
 
-// In a stream of events, these characters do not end a line. But clients that split lines as JavaScript does would end
-// a line there, so they are escaped.
+// In a stream of events, these characters do not end a line. But some clients would end a line at them, so they are
+// escaped.
 const awkward = /[\u007f-\u009f\u2028\u2029]/g;
 const escaped = (one: string): string => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`;
 

@@ -1,5 +1,5 @@
-// Defines the error for a run that stops before its goal. It is thrown and is also the abort reason of the run's
-// signal, so that work in progress ends with it.
+// Defines the error for a run that stops before its goal. The error is thrown. It is also the abort reason of the run's
+// signal, so that work in progress fails with the same error.
 import type { RunStopReason } from './events.ts';
 
 /** `ended`: the database says that the run is no longer active. */

@@ -158,7 +158,8 @@ interface SidecarsWanted {
 const order = 'not s.connected, s.sidecar_id, -extract(epoch from s.connected_at), s.boot_id, s.key_id';
 
 /**
- * Returns a page of sidecars. A sidecar counts as behind from the moment when the revision after its own was created.
+ * Returns a page of sidecars. The time that a sidecar is behind begins when the first revision after the one that it
+ * holds was created.
  */
 export async function listSidecars(db: Queryable, workspaceId: number, { limit, after }: SidecarsWanted): Promise<SidecarList> {
   const { rows: newest } = await db.query<{ epoch: string; revision: string }>(

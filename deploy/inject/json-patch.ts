@@ -64,7 +64,7 @@ function namesOf(list: readonly unknown[]): readonly string[] | null {
 
 /**
  * Returns the position of each name. It is a map, because searches in a list would be slow: the author of the pod
- * determines its length.
+ * determines how long the list is.
  */
 const placesOf = (names: readonly string[]): ReadonlyMap<string, number> => new Map(names.map((name, at) => [name, at]));
 

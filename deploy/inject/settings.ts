@@ -110,8 +110,8 @@ const quantity = (value: string): string | null =>
 const amounts = fields({ cpu: text(20, quantity), memory: text(20, quantity), 'ephemeral-storage': text(20, quantity) });
 const published = "the sidecar's image as you published it, such as registry.example.com/tollgate/sidecar:<version>";
 /**
- * The name of an image as a kubelet parses it. Refuses the placeholder of deploy/kustomize/injector, which the operator
- * replaces: there is no default image.
+ * The name of an image as a kubelet parses it. Refuses the placeholder in the files of `deploy/kustomize/injector`. The
+ * operator must replace this placeholder, because there is no default image.
  */
 const imageName = (() => {
   const host = String.raw`(?:[A-Za-z0-9]+(?:-+[A-Za-z0-9]+)*(?:\.[A-Za-z0-9]+(?:-+[A-Za-z0-9]+)*)*|\[[0-9A-Fa-f:]+\])(?::[0-9]+)?`;

@@ -169,9 +169,9 @@ function linkOf({ enrol, ca, certificateSecret }: InjectSettings): Link {
 }
 
 // The volume of a sidecar's spool. It contains undelivered entries. The kind of volume determines what these entries
-// survive. `emptyDir`: a restart of the sidecar, but not the end of the pod. `hostPath`: the end of the pod, because
-// the next sidecar of the workspace on that node ships the remaining entries. A claim: the loss of the node, if the
-// claim can move to another node.
+// survive. With `emptyDir`, they survive a restart of the sidecar, but not the end of the pod. With `hostPath`, they
+// survive the end of the pod, because the next sidecar of the workspace on that node ships the remaining entries. With
+// a claim, they survive the loss of the node, if the claim can move to another node.
 
 const spoolFolder = '/var/lib/tollgate';
 const spoolName = `${volumePrefix}spool`;

@@ -104,7 +104,7 @@ function undoContainer(container: Container, { environment }: Status): Container
   return { ...rest, ...kept('env', env, left) };
 }
 
-/** Restores the grace period. If it was changed after the injection, it stays unchanged. */
+/** Restores the grace period, unless it was changed after the injection. */
 function undoGrace(spec: PodSpec, { graceSeconds: { was, now } }: Status): PodSpec {
   if (spec.terminationGracePeriodSeconds !== now) return spec;
   const { terminationGracePeriodSeconds: _, ...rest } = spec;

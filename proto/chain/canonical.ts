@@ -80,8 +80,9 @@ interface Order {
 }
 
 /**
- * Caches the sorted order of keys. The objects of entries have few different lists of keys, so a list in its present
- * order identifies the sorted order. The size of the cache is fixed, whatever callers send.
+ * Caches the sorted order of keys. Entries have objects with only a few different lists of keys. So the unsorted list
+ * of an object's keys is used to find the sorted list in the cache. The size of the cache is fixed, whatever callers
+ * send.
  */
 const orders: (Order | undefined)[] = Array.from({ length: 256 });
 const statedOrders: (Order | undefined)[] = Array.from({ length: 64 });

@@ -112,8 +112,8 @@ const publicKeyFrom = (raw: Uint8Array): KeyObject =>
   createPublicKey({ key: Buffer.concat([spkiPrefix, raw]), format: 'der', type: 'spki' });
 
 /**
- * Returns the given key that signed the note for its own log. Null: no given key signed it, or a signature that names a
- * given key is invalid.
+ * Returns the one of `keys` that signed the note and whose name is the name of the note's log. Null: none of these keys
+ * signed the note, or a signature that names one of them is invalid.
  */
 export function signerOf({ checkpoint, body, signatures }: Note, keys: readonly LogKey[]): LogKey | null {
   let signer: LogKey | null = null;

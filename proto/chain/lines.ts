@@ -13,8 +13,7 @@ export interface Heading {
   /** The chain's value before the first item of this export. */
   readonly chain: string;
   /**
-   * The checkpoint that ends where this export begins. It is empty if not everything before the export is out of
-   * retention.
+   * The checkpoint that ends where this export begins. It is empty if any item before the export is still in retention.
    */
   readonly checkpoint: string;
 }
@@ -22,8 +21,8 @@ export interface Heading {
 export const format = 'tollgate audit chain v1';
 
 /**
- * What an export contains of an entry that is out of retention. The chain needs this data, because items before the
- * entry are still kept.
+ * The data that an export contains in place of an entry that is out of retention. The chain needs this data, because
+ * items before the entry are still kept.
  */
 interface Retired {
   readonly ts: string;

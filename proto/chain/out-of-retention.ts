@@ -1,13 +1,13 @@
 // Checks which items an export may omit because they are out of retention. The last checkpoint of the export states the
-// retention, and older items may be missing. If the retention was raised, a signed checkpoint from before states the
-// earlier, shorter retention. Items that were already out of that retention when the checkpoint was made may be missing
-// too. Part of the verifier. Pure.
+// retention. Items that are older than this retention may be missing. If the retention was raised, a signed checkpoint
+// from before the raise states the earlier, shorter retention. Items that were already out of the earlier retention
+// when that checkpoint was made may be missing too. Part of the verifier. Pure.
 //
 // Only the verifier's own checkpoints can prove the earlier retention. Everything that the control plane knows is in
 // the database, and a person who can write there can restore any earlier content.
 import type { Checkpoint, Kept } from './checkpoint.ts';
 
-/** A retention that applied before it was raised, and under which the export omits items. */
+/** An earlier, shorter retention under which the export omits items. The retention was raised later. */
 export interface EarlierRetention {
   /** The name of the checkpoint that states it. */
   readonly name: string;

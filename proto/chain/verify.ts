@@ -1,8 +1,9 @@
 // Verifies an export of the chain, line by line, against stored checkpoints and public keys. It needs nothing else, and
 // holds only the present line in memory. Pure.
 //
-// States: expecting the heading; following (each item must be the one after the last); closed, by the checkpoint that
-// ends every export. The first problem is the verdict, and no later line is checked.
+// States: expecting the heading; following (the number of each item must be one more than the number of the previous
+// item); closed, by the checkpoint that ends every export. The first problem is the verdict, and no later line is
+// checked.
 import { type Checkpoint, type Kept, type LogKey, parseNote, signerOf } from './checkpoint.ts';
 import { type Heading, type Line, parseLine } from './lines.ts';
 import { canonicalGap, digestOf, valueAfterEntry, valueAfterGap, valueBefore } from './link.ts';

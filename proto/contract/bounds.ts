@@ -1,7 +1,10 @@
 // Every maximum that both programs or a caller must know. Sizes are in bytes unless the name says otherwise.
 export const bounds = {
   bodyBytes: 1_048_576,
-  /** The maximum of a whole body with its surrounding fields, as canonical JSON, in characters. */
+  /**
+   * The maximum length of a whole input as canonical JSON, in characters: a body of the maximum size, and the fields
+   * around it.
+   */
   payloadCharacters: 1_048_576 + 65_536,
   jsonDepth: 64,
   jsonNodes: 100_000,
@@ -15,7 +18,7 @@ export const bounds = {
   /** The largest tool output that is examined, as JSON. */
   toolOutputBytes: 8 * 1_048_576,
   toolOutputNodes: 800_000,
-  /** The maximum of a body that contains an output with its call. */
+  /** The maximum of a body that contains a call and the output of this call. */
   outputBodyBytes: 9 * 1_048_576,
   /** How much of a tool's output a model receives, in a run of the control plane. */
   modelOutputBytes: 200 * 1024,

@@ -20,7 +20,9 @@ export interface JsonSize {
   readonly nodes: number;
 }
 
-/** The maximum size of a tool's input, or of a body with its surrounding fields. */
+/**
+ * The maximum size of a tool's input. The input can be a body of the maximum size together with the fields around it.
+ */
 export const payloadSize: JsonSize = { characters: bounds.payloadCharacters, nodes: bounds.jsonNodes };
 
 /** Throws `NotJson` if the value is deeper or larger than the bounds, or cannot be written as JSON. */

@@ -1,6 +1,6 @@
-// Defines what versions of the programs understand beyond the first version. Each program names its capabilities when
-// it connects. If policy needs a capability that the other program lacks, that program receives a stricter policy: a
-// rule is sent as a denial, and an entry of an unknown kind is not sent. Pure.
+// Defines the capabilities: what newer versions of the programs understand and the first version does not. Each program
+// names its capabilities when it connects. If policy needs a capability that the other program lacks, that program
+// receives a stricter policy: a rule is sent as a denial, and an entry of an unknown kind is not sent. Pure.
 import type { CompiledDocument, Rule, TierRules } from './snapshot.ts';
 
 /** The capabilities of this version, as a hello names them. */
@@ -19,7 +19,10 @@ export interface Needs {
   readonly setting: Readonly<Record<string, string | null>>;
 }
 
-/** A developer who adds a field or a kind of entry adds its line here, and its name to `capabilities`. */
+/**
+ * A developer who adds a field or a kind of entry adds a line for it here. If the line names a capability, the
+ * developer also adds this capability to `capabilities`.
+ */
 export const policyNeeds: Needs = {
   rule: { permission: null, rateLimit: null, transform: null, override: null },
   entry: { settings: null, document: null, agent: null, member: null, key: null, server: null },

@@ -75,7 +75,7 @@ export interface AuditEntry {
   };
   readonly transform: Transform;
   readonly findings?: readonly Finding[];
-  /** SHA-256 in hex of the canonical JSON of the input after the transform, before it is cut. */
+  /** SHA-256 in hex of the canonical JSON of the input. This is the input after the transform and before the cut. */
   readonly inputDigest: string;
   /** The input after the transform, cut at 8 KiB. */
   readonly input?: unknown;

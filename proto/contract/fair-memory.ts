@@ -1,5 +1,6 @@
-// Manages a memory budget in bytes that several owners share, such as the keys of a process. One owner may take at most
-// as much as remains for all others. Thus a flood of one owner is limited, and space remains for the next owners.
+// Manages a memory budget in bytes that several owners share, such as the keys of a process. After each call of `take`,
+// the free part of the budget must be at least as large as everything that this owner holds. So one owner that takes
+// very much is limited, and space remains for the next owners.
 
 export class FairMemory<Owner> {
   readonly #max: number;

@@ -1,5 +1,5 @@
-// Defines what a valid name is, and which names a key of a list or document matches, such as `github.*`. Names are
-// equal only if all code units are equal.
+// Defines what a valid name is. Also defines which names match a key of a list or document; such a key may be a
+// wildcard, for example `github.*`. Names are equal only if all code units are equal.
 import { bounds } from './bounds.ts';
 import { isTier, type Tier } from './words.ts';
 

@@ -44,8 +44,8 @@ export interface QuotaAsk {
   /** The limit according to the policy `revision`. Null: the ask does not contain it. */
   readonly max: number | null;
   /**
-   * Only for a run, if the ledger may have been reset: the number of calls that the holder knows were made. Null: the
-   * ledger does not need it.
+   * For a run whose calls the ledger may have lost in a reset: the number of calls that were made, as far as the holder
+   * knows. Null: the ledger does not need it.
    */
   readonly made: number | null;
   readonly settled: readonly SettledGrant[];

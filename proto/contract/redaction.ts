@@ -1,4 +1,4 @@
-// Defines what redaction finds, what it puts in its place, and how a workspace adapts it. The engine is
+// Defines what redaction finds, which text replaces a finding, and how a workspace adapts redaction. The engine is
 // `sidecar/engine/redact`.
 
 const secretKinds = [
@@ -54,7 +54,7 @@ export const redactionBounds = { patterns: 50, allow: 1_000, exceptions: 1_000 }
 
 const ownKind = /^[a-z][a-z0-9_]{0,39}$/;
 
-/** Returns why a text cannot name a workspace's own kind. Null: it can. */
+/** Returns why a text cannot be the name of a workspace's own kind. Null: it can be the name. */
 export function ownKindProblem(name: string): string | null {
   if (isRedactionKind(name)) return 'names a kind that is built in';
   if (name === overBudgetKind) return 'names what stands where a payload took too much work';

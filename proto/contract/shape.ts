@@ -1,7 +1,8 @@
 // Defines once which values are permitted. A shape checks a value, names every problem with its place, and provides the
 // JSON Schema for the API document. Shapes have their own entry point, `@tollgate/proto/shape`. A sidecar does not load
-// it, because its values were checked before. TypeBox schemas and Ajv are not used for two reasons. Most checks here
-// are functions (names, patterns, addresses). And the command line and `sidecar/engine/compile` load neither library.
+// this entry point, because the values that it receives were checked before. TypeBox schemas and Ajv are not used for
+// two reasons. Most checks here are functions (names, patterns, addresses). And the command line and
+// `sidecar/engine/compile` load neither library.
 import { bounds } from './bounds.ts';
 import { childPath, keyedPath } from './path.ts';
 
@@ -124,7 +125,10 @@ export const record = (shapes: Readonly<Record<string, Shape>>, required: readon
   },
 });
 
-/** Returns a shape that is one of several. `choose` returns the shape for a value. */
+/**
+ * Returns a shape for values that can have one of several shapes. For each value, `choose` returns the shape that
+ * applies.
+ */
 export const either = (choose: (value: unknown) => Shape, ...all: readonly Shape[]): Shape => ({
   check: (value, path) => choose(value).check(value, path),
   schema: { anyOf: all.map(({ schema }) => schema) },

@@ -52,8 +52,8 @@ export interface CompiledSettings {
     readonly maxStalenessSeconds: number;
     readonly then: Readonly<Record<Tier, 'deny' | 'last_known'>>;
     /**
-     * Whether this process may count calls towards a cap alone while it cannot reach the ledger. `deny`: it may not.
-     * Absent: it may.
+     * Whether this process may count calls towards a cap without the ledger while it cannot reach the ledger. `deny`:
+     * it may not. Absent: it may.
      */
     readonly caps?: 'deny';
   };
@@ -93,9 +93,9 @@ export interface CompiledKey {
   /** SHA-256 of the key, in hex. Empty for a library, which already knows its own key and receives no other key. */
   readonly hash: string;
   readonly scopes: readonly string[];
-  /** The member that a personal key acts as. Null for a service key. */
+  /** The member whose identity a personal key has. Null for a service key. */
   readonly uid: string | null;
-  /** The role of the member, or for a service key the role of the member who made it. */
+  /** For a personal key, the role of the member. For a service key, the role of the member who made the key. */
   readonly role: Role;
   /** The time at which the key expires, in ms since 1970. Null: it never expires. */
   readonly expiresAt: number | null;

@@ -1,5 +1,5 @@
-// Lists the coding agents whose own hooks send requests to a sidecar, and maps their tool names to ours, as a workspace
-// defines it. The doors for these agents are in `sidecar/doors/coding-agents`.
+// Lists the coding agents whose own hooks send requests to a sidecar. Maps the tool names of these agents to ours, by a
+// table that each workspace can define. The doors for these agents are in `sidecar/doors/coding-agents`.
 import { nameProblem, wildcardPrefix } from './names.ts';
 
 /** The programs whose hooks a sidecar answers, at `/hooks/<host>`. */

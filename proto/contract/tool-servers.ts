@@ -3,7 +3,8 @@
 
 const serverName = /^[a-z0-9][a-z0-9-]{0,62}$/;
 const headerName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}$/;
-// The characters of a header value that no parser interprets in another way: no control character except the tab.
+// The characters that are permitted in a header value, because all parsers interpret them in the same way. The tab is
+// the only control character among them.
 const headerValue = /^[\t\x20-\x7e\x80-\xff]*$/;
 /** Headers of the transport itself, and those that define how a message is framed or where it is sent. */
 const ownHeader =

@@ -37,8 +37,8 @@ export const isRole = (value: unknown): value is Role => (roles as readonly unkn
 export const isScope = (value: unknown): value is Scope => (scopes as readonly unknown[]).includes(value);
 
 /**
- * Returns whether a key with these scopes permits what `scope` names. A key for a process also permits everything that
- * a key for a library permits.
+ * Returns whether a key with the scopes `granted` permits everything that needs the scope `scope`. A key for a process
+ * also permits everything that a key for a library permits.
  */
 export const hasScope = (granted: readonly string[], scope: Scope): boolean =>
   granted.includes('*') || granted.includes(scope) || (scope === 'sidecar.library' && granted.includes('sidecar.sync'));

@@ -30,8 +30,8 @@ export const claudeCode: Host = {
 };
 
 /**
- * Adapts an event of Cursor, which also runs Claude Code's hooks, with its own input. Cursor respects a denial in
- * Claude Code's format. Whether it respects other answers is not certain.
+ * Adapts an event that comes from Cursor. Cursor also runs Claude Code's hooks, but it gives them an input in its own
+ * form. Cursor respects a denial in Claude Code's format. Whether it respects other answers is not certain.
  */
 function inCursor(event: HostEvent): HostEvent {
   if (event.phase === 'before') return { ...event, replacesInput: false };

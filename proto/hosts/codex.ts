@@ -1,7 +1,7 @@
 // Reads and answers the command hooks of Codex. Empty standard output allows the call. Codex treats an `ask`, an
-// `allow` without a new input, and a denial without a reason as errors, and then runs the call. It accepts a replaced
-// input from 0.169.0 on. An older version would run the call with the original input, so the input is not replaced if
-// the version is unknown.
+// `allow` without a new input, and a denial without a reason as errors, and then runs the call. Codex accepts a
+// replaced input from version 0.169.0 on. An older version would run the call with the original input. Therefore the
+// input is not replaced if the version is unknown.
 import { isObject } from './fields.ts';
 import type { Host } from './host.ts';
 import { deniesPreToolUse, denyPreToolUse, readToolUse } from './pre-tool-use.ts';

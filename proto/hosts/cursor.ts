@@ -70,7 +70,7 @@ function callIn(fields: Fields, name: string, parse: ParseText): HostCall | stri
   };
 }
 
-/** The tool of each event that exists for a single tool. Such an event does not name the tool. */
+/** Some events exist for a single tool and do not name this tool. This table gives the tool for each such event. */
 const toolOf: Readonly<Record<string, string>> = {
   beforeShellExecution: 'Shell',
   afterShellExecution: 'Shell',

@@ -36,7 +36,10 @@ export function parsedText(value: unknown, parse: ParseText): unknown {
   return typeof parsed === 'object' && parsed !== null ? parsed : value;
 }
 
-/** Returns the tier of a call: from the permission mode, or otherwise from whether a sub-agent makes the call. */
+/**
+ * Returns the tier of a call. The permission mode `bypassPermissions` gives `background`. In any other mode, the tier
+ * depends on whether a sub-agent makes the call.
+ */
 export function tierOf(fields: Fields): Tier {
   if (fields.get('permission_mode') === 'bypassPermissions') return 'background';
   return fields.get('agent_id') == null ? 'interactive' : 'subagent';

@@ -1,8 +1,8 @@
 // Reads and answers the command hooks of Gemini CLI. Gemini CLI adds the fields of a replaced input to the model's
 // arguments. A key that redaction renamed would therefore stay next to its redacted form, so such an input is not
-// accepted. To replace an output, the answer is a denial with the new text as its reason, which the model reads as an
-// error. The protocol cannot replace a result: up to version 0.61 it appends to the original, or runs another tool.
-// Some versions read nothing else of the answer.
+// accepted. To replace an output, the answer is a denial whose reason is the new text. The model reads this reason as
+// an error. The protocol has no other way to replace a result: up to version 0.61, an answer can only append to the
+// original result or run another tool. Some versions read only the denial and its reason.
 import { answerFields, type Fields, fieldsOf, isObject, textIn, unreadable } from './fields.ts';
 import type { Host, HostCall, HostEvent } from './host.ts';
 import { joinedIn, ownerSaid } from './mcp-names.ts';

@@ -1,6 +1,7 @@
-// Defines what a host is: a coding agent that calls hooks before and after each tool call. The host's input is read to
-// an event, and the answer is text in exactly the host's format. The code is pure and uses no packages, because
-// `tollgate hook` loads it for each call. It needs the code to refuse in the host's format if there is no sidecar.
+// Defines what a host is: a coding agent that calls hooks before and after each tool call. The host's input is
+// converted to an event, and the answer is text in exactly the host's format. `tollgate hook` loads this code for each
+// call, so that it can refuse in the host's format if there is no sidecar. Therefore the code is pure and uses no
+// packages.
 import type { HostName, Tier } from '../contract/index.ts';
 
 /** The MCP server of a tool, as far as a host reports it. */
@@ -15,8 +16,8 @@ export type ToolOwner =
    */
   | ({ readonly kind: 'joined'; readonly or?: JoinedNames } & JoinedNames)
   /**
-   * A tool whose server is unknown. With a `joint`, `tool` contains the server's name before the joint, unless the
-   * joint is part of the tool's own name.
+   * A tool whose server is unknown. If `joint` is set, the text before the joint in `tool` is the server's name. But
+   * the joint can also be a part of the tool's own name.
    */
   | { readonly kind: 'unnamed'; readonly tool: string; readonly joint: ':' | null }
   /**
@@ -77,7 +78,9 @@ export type HostEvent =
   | AfterEvent
   /** An event that is not about a call. */
   | { readonly phase: 'other' }
-  /** An event about a call that cannot be read, so it is refused. `problem` follows the words `the hook's input`. */
+  /**
+   * An event about a call. The event cannot be read, so it is refused. `problem` follows the words `the hook's input`.
+   */
   | { readonly phase: 'unreadable'; readonly after: boolean; readonly problem: string };
 
 /** The answer to a host (`text`), and its meaning (`kind`). */

@@ -23,8 +23,8 @@ export const hostNamed = (name: string): Host | null => byName.get(name) ?? null
 export const canaryTool = 'tollgate.canary';
 
 /**
- * The header that each answer of a sidecar to a hook has, with the kind of the answer: `allow`, `deny`, and so on. The
- * header shows that a sidecar has answered, because any server could send an empty answer.
+ * The name of a header that each answer of a sidecar to a hook has. Its value is the kind of the answer: `allow`,
+ * `deny`, and so on. An empty answer could come from any server. The header shows that the answer comes from a sidecar.
  */
 export const answerHeader = 'x-tollgate-answer';
 

@@ -66,7 +66,10 @@ const isCut = (whole: string, tool: string): boolean =>
   whole.length >= geminiCutMin - 1 &&
   letters(tool).slice(0, sharedLetters) === whole.slice(0, sharedLetters);
 
-/** Tools of hosts that send a server another request than a tool call, each with the MCP method of this request. */
+/**
+ * Some tools of hosts send a server a request that is not a tool call. This table gives the MCP method of the request
+ * for each of these tools.
+ */
 const methods: ReadonlyMap<string, string> = new Map([
   ['ReadMcpResourceTool', 'resources/read'],
   ['ListMcpResourcesTool', 'resources/list'],

@@ -76,8 +76,8 @@ export class Readiness {
   }
 
   /**
-   * Returns whether no better policy than the held one is available now. This is true if the control plane has reported
-   * which policy is current, or if it cannot be reached.
+   * Returns whether the held policy is the best one that is available now. This is true if the control plane has
+   * reported which policy is current, or if it cannot be reached.
    */
   #isComplete(): boolean {
     const problem = this.#linkProblem();
@@ -104,8 +104,8 @@ export class Readiness {
   }
 
   /**
-   * Returns the problem of the link. A problem of the certificate is returned instead, because it is the cause of the
-   * link's problem.
+   * Returns the problem of the link. If the certificate has a problem, returns that problem instead, because it is the
+   * cause of the link's problem.
    */
   #linkProblem(): string | null {
     const { linkCredentials, clock } = this.#parts;

@@ -1,5 +1,5 @@
-// Starts a sidecar process for an example, as `tollgate-sidecar` does. The tool servers of the sidecar are in a gateway
-// file.
+// Starts a sidecar process for an example, in the same way as the command `tollgate-sidecar`. The tool servers of the
+// sidecar are in a gateway file.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';

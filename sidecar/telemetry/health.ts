@@ -18,8 +18,8 @@ export type ExportListener = (problem: string | null) => void;
 
 export function createHealth(): Health {
   let log: TelemetryLog | null = null;
-  // The result of an export may arrive in the context of unrelated work. The log line is written in this context
-  // instead, so it does not become part of that work's trace.
+  // The result of an export may arrive in the context of unrelated work. Therefore the log line is written in the
+  // context that exists here. Otherwise the line would become part of the trace of that work.
   const outside = AsyncLocalStorage.snapshot();
   return {
     sayTo: (to) => {

@@ -1,5 +1,5 @@
 // Exports the telemetry of a process, for the sidecar and for the control plane: what is sent to a collector, and what
-// both count by the same names. The SDK is loaded only by what is started.
+// both count by the same names. Only the parts that are started load the SDK.
 export { countDecisions, type DecisionListener } from './decision-metrics.ts';
 export { readTelemetrySettings } from './settings.ts';
 export { startTelemetry, type Telemetry } from './start.ts';

@@ -72,8 +72,8 @@ const pointsOf = (values: readonly Sample[], between: Between): DataPoint<number
 const attributesOf = (labels: Labels): Attributes => Object.fromEntries(Object.entries(labels).map(([key, value]) => [key, String(value)]));
 
 /**
- * Returns the unit of a metric. Counts have no unit, because a Prometheus-compatible collector would name a gauge with
- * unit 1 a ratio.
+ * Returns the unit of a metric. Counts have no unit: if a gauge had the unit 1, a Prometheus-compatible collector would
+ * name it a ratio.
  */
 const unitOf = (name: string): string => (/_seconds(?:_total)?$/.test(name) ? 's' : /_bytes(?:_total|_max)?$/.test(name) ? 'By' : '');
 

@@ -94,8 +94,8 @@ function callSpan(span: ApiSpan, parent: Context): CallSpan {
 }
 
 /**
- * Returns the ids of the span if it is sampled: otherwise a collector does not have it. For a span that is not sampled,
- * returns the ids of its remote caller's span, which may exist in a collector. Null: there are no ids.
+ * Returns the ids of the span if it is sampled. A span that is not sampled does not reach a collector. In that case,
+ * returns the ids of the remote caller's span, which a collector may have. Null: there are no ids.
  */
 function idsOf(span: ApiSpan, parent: Context): TraceIds | null {
   const around = trace.getSpanContext(parent);

@@ -16,8 +16,8 @@ export interface Span {
   fail(type: string): void;
   headers(): TraceHeaders;
   /**
-   * The ids that entries store: its own ids if the span is recorded, otherwise those of a remote parent span. Null:
-   * there are no ids.
+   * The ids that entries store: the ids of this span if it is recorded, otherwise the ids of a remote parent span.
+   * Null: there are no ids.
    */
   readonly trace: TraceIds | null;
 }
@@ -49,8 +49,8 @@ export interface CallSpan {
   /** Returns the trace headers for the request to the tool. */
   headers(): TraceHeaders;
   /**
-   * The ids that entries store: its own ids if the span is recorded, otherwise those that its caller named. Null: there
-   * are no ids.
+   * The ids that entries store: the ids of this span if it is recorded, otherwise the ids that the caller named. Null:
+   * there are no ids.
    */
   readonly trace: TraceIds | null;
   /**

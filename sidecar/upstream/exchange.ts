@@ -29,8 +29,8 @@ export interface Answer {
     /**
      * Ends when the server's stream ends. Throws `UpstreamDown` if the stream breaks. Null represents a comment. `line`
      * is set if all messages of a session come from one channel. Then a message that names no request may belong to any
-     * request of the session. The answer to a client's request comes only on its own stream, so this stream continues
-     * after the client has disconnected.
+     * request of the session. The answer to a client's request comes only on the stream of that request. Therefore this
+     * stream continues after the client has disconnected.
      */
     | { readonly kind: 'events'; readonly events: AsyncIterable<SseEvent | null>; readonly line?: 'session' };
 }

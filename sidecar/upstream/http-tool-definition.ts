@@ -46,8 +46,8 @@ export function readHttpTool(reader: EntryReader, fields: Fields, path: string):
 const urlProblem = (text: string): string | null =>
   serverUrlProblem(text, true) ?? (new URL(text).search === '' ? null : 'must not have a query');
 
-// The gateway file must not name these headers. `x-tollgate-*` makes statements about a caller, which are only for us.
-// The proxy itself sets the others.
+// The gateway file must not name these headers. The headers `x-tollgate-*` make statements about a caller, and these
+// statements are only for us. The proxy itself sets the other headers.
 const ours = /^(?:x-tollgate-.*|expect|content-encoding|content-type)$/i;
 
 const ownHeaderProblem = (name: string): string | null =>

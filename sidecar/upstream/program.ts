@@ -33,7 +33,7 @@ export interface StartedProgram {
   hasSpoken(): boolean;
   /** Returns whether the program can still receive messages. False: it is being ended or has exited. */
   isOpen(): boolean;
-  /** Ends the program as `channel.close` does, with SIGTERM after `afterMs`. */
+  /** Ends the program in the same way as `channel.close`, but SIGTERM follows after `afterMs`. */
   end(afterMs: number): void;
 }
 

@@ -76,7 +76,7 @@ export async function benchGovern(): Promise<readonly Result[]> {
 
 const inputOf = (at: number) => ({ path: `/srv/data/${at}.json`, limit: 100, flags: ['r', 'nofollow'], note: 'monthly report' });
 
-/** What an entry costs by itself, whoever decides: its input and its fields become text, and the text a record on disk. */
+/** What an entry costs by itself, without a decision: its input and its fields become text, and the text a record on disk. */
 function floorOf(entry: string, file: number): (at: number) => void {
   const fields: Readonly<Record<string, unknown>> = JSON.parse(entry);
   const record = Buffer.alloc(64 * 1024);

@@ -31,7 +31,7 @@ export async function authenticateRequest(
   const actor = isToken(cookie) ? await actorOf(deps, 'session', hashToken(cookie)) : null;
   if (actor === null) throw unauthenticated('the session is unknown or has ended; sign in again');
   // A browser also sends the cookie with requests that pages of other sites cause. Only our own pages can read the
-  // value of the header.
+  // value that the header `X-CSRF-Token` must have.
   if (!changesNothing.has(method) && !isCsrfOf(cookie, csrf ?? ''))
     throw forbidden(
       'a change with a session cookie needs the header X-CSRF-Token; the value of the header is the field `csrf` in the answer of GET /{workspace}/admin/session',

@@ -1,7 +1,8 @@
 // Changes and removes members. A workspace always keeps an owner, and only owners can change owners. An actor that
 // raises a role or changes an e-mail must have all permissions that the member could have afterwards
-// (`requireMembership`). When a member's role rises, the member's keys whose secret was shown to a person with a lower
-// role are revoked. When an e-mail changes, the sessions that were possibly opened through the old e-mail end.
+// (`requireMembership`). When a member's role rises, some of the member's keys are revoked: those whose secret was
+// shown to a person with a lower role than the member's new role. When an e-mail changes, the sessions that were
+// possibly opened through the old e-mail end.
 import { documentKey, type Part, parts, type Role } from '@tollgate/proto/contract';
 import { isAtMost } from '../rules/access.ts';
 import { checkEmail, type Member } from '../rules/member.ts';

@@ -1,5 +1,5 @@
 // Checks during long answers whether the caller may still receive them. A revoked key, an ended session, a removed
-// member or a lost role takes effect within `recheckMs` and the time of one query.
+// member or a lost role takes effect after at most `recheckMs` plus the time of one query.
 import { type Action, requireAccess } from '../rules/access.ts';
 import type { Actor } from '../rules/actor.ts';
 import { unauthenticated } from '../../base/refusal.ts';

@@ -7,8 +7,8 @@ import { forbidden } from '../../base/refusal.ts';
 interface Access {
   readonly scope: Scope;
   /**
-   * An alternative scope that is also sufficient. If a key names this scope explicitly (not through `*`), it also gives
-   * access to what belongs to others.
+   * An alternative scope that is also sufficient. If a key names this scope explicitly (not through `*`), the key also
+   * gives access to what belongs to others.
    */
   readonly or?: Scope;
   readonly roles: readonly Role[];

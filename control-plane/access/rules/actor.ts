@@ -34,8 +34,8 @@ export interface Actor {
   readonly scopes: readonly string[];
   readonly pins: KeyPins;
   /**
-   * The expiry of the key, which limits the keys that it issues; null: never. A session that depends on a member has no
-   * such limit.
+   * The time when the key expires; null: never. The keys that this key issues cannot expire later. A session that
+   * depends on a member has no such limit.
    */
   readonly expiresAt: Date | null;
 }

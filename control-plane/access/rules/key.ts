@@ -44,8 +44,8 @@ const idLength = 20;
 const idForm = /^[A-Za-z0-9]{20}$/;
 
 /**
- * Returns random text in which each character is equally likely. To achieve this, bytes of `limit` and above are
- * discarded.
+ * Returns random text in which each character is equally likely. To achieve this, a byte that is equal to `limit` or
+ * greater is discarded.
  */
 function randomText(random: RandomBytes, length: number): string {
   const limit = 256 - (256 % letters.length);

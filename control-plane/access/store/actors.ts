@@ -1,6 +1,6 @@
-// Finds the actor of a key or a session at an instant. Both depend on a member: the member that the key acts as, or
-// else the member who made the key, or the member that an issuer recognised. A credential is invalid if this member, or
-// the key of a session, is not valid any more.
+// Finds the actor of a key or a session at an instant. A key depends on a member: the member that the key acts as, or
+// else the member who made the key. A session depends on a key, or on the member that an issuer recognised. A
+// credential is invalid if the member or key on which it depends is not valid any more.
 import { isRole } from '@tollgate/proto/contract';
 import { scopesOfMember } from '../rules/access.ts';
 import type { Actor, Credential } from '../rules/actor.ts';

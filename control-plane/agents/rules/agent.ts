@@ -58,7 +58,7 @@ type Test = (value: unknown) => string | null;
 interface FieldRule {
   readonly type: Test;
   readonly bound: Test;
-  /** Both tests in JSON Schema. `bound` contains only what it adds to `type`. */
+  /** Both tests in JSON Schema. `bound` contains only the conditions that `type` does not contain. */
   readonly schema: { readonly type: JsonSchema; readonly bound: JsonSchema };
   readonly description: string;
 }

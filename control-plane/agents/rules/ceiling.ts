@@ -1,6 +1,6 @@
-// Limits what a member can set in an agent. Owners and admins can require scopes or the permission to delegate from an
-// agent. Without this limit, such requirements would have no effect, because every person who can write agents could
-// give them everything. Pure.
+// Limits what a member can set in an agent. Owners and admins can require that an agent has certain scopes, or the
+// permission to delegate. Without this limit, such requirements would have no effect, because every person who can
+// write agents could give them everything that is required. Pure.
 import { namesTool } from '@tollgate/proto/contract';
 import type { AgentCeiling } from '@tollgate/sidecar/engine/compile';
 import type { Problem } from '@tollgate/proto/shape';

@@ -10,7 +10,10 @@ export interface ModelEndpoint {
   readonly baseUrl: string;
   /** Null: the endpoint needs no key. */
   readonly keyVariable: string | null;
-  /** The length of the longest reply of its models, in tokens; null: the known value for the name of each model. */
+  /**
+   * The length of the longest reply of its models, in tokens; null: for each model, the known value for the model's
+   * name.
+   */
   readonly maxOutputTokens: number | null;
   /** Models that the endpoint serves in addition to the models of the catalogue. */
   readonly models: readonly ConfiguredModel[];
@@ -84,8 +87,8 @@ export function parseModelEndpoints(text: string | null): readonly ModelEndpoint
 }
 
 /**
- * Returns why the URL is not valid for an endpoint; null: it is valid. With a key (`keyed`), it must use TLS or stay
- * within this machine.
+ * Returns why the URL is not valid for an endpoint; null: it is valid. If the endpoint has a key (`keyed`), the URL
+ * must use TLS or point to this machine.
  */
 export function baseUrlProblem(text: string, keyed: boolean): string | null {
   const form = `must be a URL of ${keyed ? 'https, or of http on loopback' : 'http or https'}, without user, password, query and fragment`;

@@ -179,8 +179,8 @@ function findReleased(text: string): Model | null {
 export const isRecognisedModel = (name: string): boolean => findModel(name) !== null;
 
 /**
- * Returns the model that a name means. `name` in the result is for requests to the provider. If a release or another
- * name was given, it stays as it was written.
+ * Returns the model that a name means. `name` in the result is for requests to the provider: it is the given name
+ * without the provider. A release date or an alias in the given name is kept as it was written.
  */
 export function servedBy(name: string): ServedModel | null {
   const model = findModel(name);
@@ -208,7 +208,7 @@ export function quoteOf(name: string, at: Date): { readonly prices: ModelPrice; 
   return quoted === null ? null : { prices: quoted.model_price, hourly: dependsOnHour(quoted.model) };
 }
 
-/** Prices that depend on the hour change at whole and half hours. */
+/** Some prices depend on the hour. They change at whole and half hours. */
 export const pricesLastMs = 30 * 60_000;
 let listed: { readonly from: number; readonly models: readonly PricedModel[] } | null = null;
 

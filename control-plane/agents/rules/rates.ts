@@ -6,7 +6,7 @@ import { type Price, priceOf, pricesLastMs, quoteOf } from './models.ts';
 /** In µ¢ for each token. */
 export interface Rate {
   readonly base: number;
-  /** Ascending. A tier applies to a whole request whose input has more tokens than `above`. */
+  /** Ascending. If the input of a request has more tokens than `above`, the tier applies to the whole request. */
   readonly tiers: readonly { readonly above: number; readonly rate: number }[];
 }
 

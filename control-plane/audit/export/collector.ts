@@ -29,7 +29,7 @@ export interface Collector {
 const answerBytesMax = 64 * 1024;
 const connectMs = 10_000;
 const wordsMax = 200;
-/** The minimum length of a part of a header that counts as a secret. Shorter parts are words such as `Basic`. */
+/** A part of a header counts as a secret if it has at least this length. Shorter parts are words such as `Basic`. */
 const secretMin = 7;
 
 /** `wallTime`: ms since 1970, for dates in answers of a collector. */

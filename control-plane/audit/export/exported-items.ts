@@ -1,5 +1,5 @@
-// Converts stored items to items for the export. Each exported item carries the chain value after it, so that a copy
-// can be verified without this system. Items that no longer exist are reported as missing. Pure.
+// Converts stored items to items for the export. Each exported item carries the value that the chain has after this
+// item, so that a copy can be verified without this system. Items that no longer exist are reported as missing. Pure.
 import { valueAfterEntry, valueAfterGap, valueBefore } from '@tollgate/proto/chain';
 import type { ExportedItem } from '../rules/exported.ts';
 import type { StoredItem } from '../store/audit-chain.ts';
@@ -55,8 +55,8 @@ interface Page {
 }
 
 /**
- * Returns the chain value at a position. At the start of the chain, and where a checkpoint contains it, the value is
- * known without the earlier items.
+ * Returns the chain value at a position. At two kinds of positions, the value is known without the earlier items: at
+ * the start of the chain, and where a checkpoint contains the value.
  */
 function valueAt({ origin, beginsAfter, keptAfter, keptChain }: BehindLog, position: number, chain: string | null): string | null {
   if (position === beginsAfter) return valueBefore(origin, beginsAfter);

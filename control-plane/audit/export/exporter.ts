@@ -41,9 +41,7 @@ export interface Exporter {
   close(): Promise<void>;
 }
 
-/**
- * The maximum number of connections for slow reads that the export uses. The other connections stay free for people.
- */
+/** The export uses at most this many connections for slow reads. The other connections stay free for people. */
 const readersMax = 2;
 
 type SentLog = { readonly workspaceId: number; readonly slug: string };

@@ -11,7 +11,7 @@ export interface Pace extends SetbackPace {
   /** How often the sending control plane looks for new items. */
   readonly lookMs: number;
   readonly lagMs: number;
-  /** Entries that wait longer cause a warning, whichever control plane sends. */
+  /** If entries wait longer than this, there is a warning, whichever control plane sends. */
   readonly lateMs: number;
   /** Maximum time for pending work when the exporter closes. */
   readonly closeMs: number;

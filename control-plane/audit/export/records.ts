@@ -46,7 +46,7 @@ export function requestOf(log: ExportedLog, records: readonly string[]): string 
 }
 
 function shownOf(log: ExportedLog, item: ExportedItem, isBrief: boolean): RecordContent {
-  // A restored log can have another item at the same position.
+  // A restored log can have another item at the same position, so the position alone does not identify an item.
   const uid = `${log.origin}/${item.position}/${item.kind === 'missing' ? item.first : item.digest.slice(0, 16)}`;
   switch (item.kind) {
     case 'entry':

@@ -1,5 +1,5 @@
-// Sends all logs that are behind, a few at a time. The log that has waited longest since its last turn is first. It
-// runs until it is stopped. It works without pause while there are items to send; otherwise it checks the heads
+// Sends all logs that are behind, a few at a time. The log that has waited longest since its last turn is first. This
+// work continues until it is stopped. There is no pause while there are items to send; otherwise the heads are checked
 // periodically.
 import { loggable } from '../../base/loggable.ts';
 import { type BehindLog, listBehind } from '../store/audit-export.ts';

@@ -28,7 +28,7 @@ import { sizeFrom } from './size.ts';
 interface Base {
   readonly size: number;
   readonly chain: string;
-  /** The checkpoint at that point if everything before it is out of retention; otherwise empty. */
+  /** The checkpoint at `size`, if everything before it is out of retention; otherwise empty. */
   readonly checkpoint: string;
 }
 
@@ -71,7 +71,10 @@ async function readBase({ deps, actor, signed: { log } }: Export, asked: number)
   return rollTo(size, { size: nearest.size, chain: nearest.chain, checkpoint: isBeginning ? nearest.note : '' }, deps, actor);
 }
 
-/** Computes the chain value from a checkpoint up to the requested size, which need not have a checkpoint. */
+/**
+ * Computes the chain value at the requested size, starting from a checkpoint. The requested size itself need not have a
+ * checkpoint.
+ */
 async function rollTo(size: number, from: Base, { readingPool }: OperationDeps, { workspaceId }: Actor): Promise<Base> {
   let { size: at, chain } = from;
   while (at < size) {

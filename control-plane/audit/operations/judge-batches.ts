@@ -53,7 +53,10 @@ interface LockedWorkspaceLog {
   readonly sent: readonly SentRun[];
 }
 
-/** Returns whether a part of the batch arrived before. In this case, `judgeBatches` needs the `sent` of its spool. */
+/**
+ * Returns whether a part of the batch arrived before. In this case, `judgeBatches` needs the stored hashes (`sent`) of
+ * the batch's spool.
+ */
 export const comesAgain = ({ records }: AuditBatch, spool: LockedSpool | undefined): boolean =>
   (records[0]?.sequence ?? 0) <= (spool?.stored ?? 0);
 
@@ -110,8 +113,8 @@ function refusalOf(batch: AuditBatch, spool: LockedSpool, workspace: LockedWorks
 }
 
 /**
- * Checks that a batch belongs to this workspace. If the sidecar does not know its workspace, entries that are older
- * than the workspace belong to an earlier workspace with the same slug.
+ * Checks that a batch belongs to this workspace. If the sidecar does not know the id of its workspace, the times of the
+ * entries decide: an entry that is older than the workspace belongs to an earlier workspace with the same slug.
  */
 function isOfWorkspace({ begunFor, records }: AuditBatch, { randomId, createdAt }: LockedWorkspace): boolean {
   if (begunFor !== null) return begunFor === randomId;
@@ -139,7 +142,10 @@ const ownedBy = ({ secretHash, deliverer }: AuditBatch, spool: LockedSpool): Loc
     : // If the key was narrowed later, its spools are restricted, too.
       { ...spool, onlySub: spool.onlySub ?? (spool.keyId === deliverer.keyId ? deliverer.onlySub : null) };
 
-/** Returns the part of a record after the sequence `stored`. A loss that begins before it is shortened. */
+/**
+ * Returns the part of a record after the sequence `stored`. If a loss begins at this sequence or earlier, it is
+ * shortened.
+ */
 function partBeyond(record: ShippedRecord, stored: number): readonly ShippedRecord[] {
   if (lastOf(record) <= stored) return [];
   return [record.sequence > stored ? record : { ...record, sequence: stored + 1 }];

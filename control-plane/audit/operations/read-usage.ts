@@ -1,6 +1,6 @@
-// Reports what is left of limits and caps, as far as sidecars have sent their entries. Limits: the evaluator's own
-// windows count the calls of the last window. Caps: the attempts of each run are counted if the run was active within
-// the last hour. The cost of runs in this process comes from the ledger and is exact.
+// Reports what is left of limits and caps, as far as sidecars have sent their entries. For limits, the evaluator's own
+// functions count the calls of the last window. For caps, the attempts of each run are counted if the run was active
+// within the last hour. The cost of runs in this process comes from the ledger and is exact.
 import { performance } from 'node:perf_hooks';
 import { compileAgent, replayedPolicyOf } from '@tollgate/sidecar/engine/compile';
 import type { WorkspaceState } from '../../workspaces/rules.ts';

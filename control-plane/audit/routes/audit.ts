@@ -86,7 +86,7 @@ function addEntryRoutes(app: FastifyInstance, deps: StreamDeps): void {
     answers: object({ entries: listOf(entryRef), count: integer, since: dateTime, limit: integer }, { next: text }),
     operation: queryAudit,
     schema: { params: inWorkspace, querystring: auditQuery },
-    // The operation rejects unknown parameters by name.
+    // The operation rejects unknown parameters with an error that names them.
     input: ({ query }) => ({ ...query }),
     answer: (page) => page,
   });
@@ -200,7 +200,10 @@ function addEventRoutes(app: FastifyInstance, deps: StreamDeps): void {
   });
 }
 
-/** A note also has an `id`. A client that reconnects with this id continues after entries that its filters exclude. */
+/**
+ * A note also has an `id`. There can be entries before the note that the client's filters exclude. A client that
+ * reconnects with the id of the note continues after these entries.
+ */
 function eventOf(item: TailItem): string {
   switch (item.kind) {
     case 'note':

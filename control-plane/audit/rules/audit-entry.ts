@@ -237,8 +237,8 @@ const digitsMax = 4 * bounds.auditEntryBytes;
 
 /** Counts digits in expanded form: PostgreSQL stores 1e+308 in a few bytes, and returns it with all its zeros. */
 function digitsIn(text: string): number {
-  // A number of 324 digits needs at least seven characters. Therefore a text has fewer digits than 50 times its
-  // characters, and a short text need not be searched.
+  // A number of 324 digits needs at least seven characters, so there are fewer than 50 digits for each character of the
+  // text. If the text is short, its digits need therefore not be counted.
   if (text.length * 50 <= digitsMax) return 0;
   let digits = 0;
   for (const [, exponent] of text.matchAll(/\de[+-](\d{1,3})/g)) digits += Number(exponent);

@@ -33,7 +33,7 @@ export type FailureKind = 'unreachable' | 'timeout' | 'throttled' | 'unavailable
 export interface ExportFailure {
   readonly kind: FailureKind;
   /**
-   * The reason of the failure, which all readers may see. It contains nothing of what was sent, and nothing of the
+   * The reason of the failure. All readers may see it. It contains nothing of what was sent, and nothing of the
    * collector's answer.
    */
   readonly reason: string;
@@ -48,5 +48,5 @@ export type ExportDelivery =
   | { readonly kind: 'taken'; readonly rejected: number; readonly why: string }
   | { readonly kind: 'failed'; readonly failure: ExportFailure };
 
-/** Resolves when the last item was accepted, or the first failure occurred. Rejects if it is aborted. */
+/** Resolves when the last item was accepted, or the first failure occurred. Rejects if `signal` is aborted. */
 export type Deliver = (log: ExportedLog, items: readonly ExportedItem[], signal: AbortSignal) => Promise<ExportDelivery>;

@@ -103,8 +103,8 @@ export async function findCheckpoint(
 }
 
 /**
- * Stores a checkpoint, and the key that signed it. It replaces an older checkpoint of the same size only if both have
- * the same chain value. Otherwise returns false.
+ * Stores a checkpoint, and the key that signed it. If there is already a checkpoint of the same size, it is replaced
+ * only if both have the same chain value. If the values differ, the old checkpoint stays and the result is false.
  */
 export async function writeCheckpoint(
   db: Queryable,

@@ -19,7 +19,7 @@ export interface NumberedEntry {
 const copyText =
   'copy audit_entry (workspace_id, ts, spool_id, sequence, ingest, received_at, tool, decision, agent_name, sub, session_id, entry, digest) from stdin';
 
-/** Copies entries of one workspace. The text of later ones is made while the server processes earlier ones. */
+/** Copies entries of one workspace. While the server processes earlier entries, the text of later entries is made. */
 export async function copyEntries(client: pg.PoolClient, workspaceId: number, entries: readonly NumberedEntry[]): Promise<void> {
   const copy = client.query(Object.assign(copyFrom(copyText), { query_timeout: patienceMs }));
   await pipeline(Readable.from(pieces(workspaceId, entries), { objectMode: false, highWaterMark: 65_536 }), copy);

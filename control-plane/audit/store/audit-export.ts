@@ -1,6 +1,6 @@
 // Stores the cursors of the export to a collector, one for each workspace, and the lease of the control plane that
 // sends. A cursor moves only if it is still at the position that was read. Therefore, if two control planes send at the
-// same time, one of them notices it. All times are from the database's clock.
+// same time, one of them notices that the other has moved the cursor. All times are from the database's clock.
 import type pg from 'pg';
 import { originOf } from '@tollgate/proto/chain';
 import { queryPatiently } from '../../database/patience.ts';
@@ -39,7 +39,7 @@ interface BehindRow {
   readonly chain: string | null;
 }
 
-// A cursor beyond the end belongs to a log that was rolled back.
+// If a cursor is beyond the end of the log, the log was rolled back.
 const isOfLog = `done.log_id = head.log_id and done.position <= head.ingest`;
 
 const exportedUpTo = `coalesce(case when ${isOfLog} then done.position end, 0)`;

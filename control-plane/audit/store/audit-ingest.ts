@@ -76,7 +76,7 @@ interface LockedRow {
   readonly missing: readonly string[];
 }
 
-// The aggregate on the left side of the join makes sure that all spools are locked before the chain, and none after it.
+// The aggregate on the left side of the join makes sure that all spools are locked first, and the chain after them.
 const lockText = `with stream as materialized (
     select * from audit_stream where workspace_id = $1 and spool_id = any($2::uuid[]) order by spool_id for update),
   head as materialized (
@@ -165,7 +165,7 @@ export interface SpoolState extends LockedSpool {
   readonly at: Date;
 }
 
-/** The number of last sequences of a spool for which the hashes of the bytes are kept. */
+/** For this many of the last sequences of a spool, the hashes of the bytes are kept. */
 export const sentKept = 4_000;
 
 /** Updates the spools and the chain. This transaction must have locked them. Each spool must occur only once. */

@@ -47,8 +47,8 @@ export async function advanceKeptAfter(db: Queryable, instant: Date, keptFrom: D
 }
 
 /**
- * Deletes retired items and checkpoints before the start of exports. Deletes a gap there only if it also arrived before
- * `instant`.
+ * Deletes retired items and checkpoints before the start of exports. A gap before the start of exports is deleted only
+ * if it also arrived before `instant`.
  */
 export async function deleteBeforeKept(db: Queryable, instant: Date): Promise<void> {
   const before = 'using audit_head head where head.workspace_id = one.workspace_id and';

@@ -30,7 +30,10 @@ export async function maintainAuthorities(
   return { authorities, signer: opened(deps, signerOf(authorities, { now, terms })) };
 }
 
-/** Adds an authority. If another control plane has added one while this one waited for the lock, adds none. */
+/**
+ * Adds an authority. If another control plane has added an authority while this control plane waited for the lock, adds
+ * none.
+ */
 async function addAuthority({ pool, sealer }: MaintainAuthoritiesDeps, terms: Terms, now: Date): Promise<readonly StoredAuthority[]> {
   return inTransaction(pool, async (client) => {
     await lockAuthorities(client);

@@ -22,7 +22,10 @@ export interface MaintainedMaterial {
 }
 
 interface MaterialDeps {
-  /** Returns the current material; the same object `held` if it is unchanged. Throws when there is no material. */
+  /**
+   * Returns the current material. If the material is unchanged, returns the same object, `held`. Throws when there is
+   * no material.
+   */
   readonly find: (held: Material | null) => Promise<Material>;
   readonly now: () => Date;
   readonly log: {

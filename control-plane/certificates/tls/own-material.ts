@@ -1,5 +1,5 @@
-// Makes the certificates that the control plane's own authority signs: the server certificate of this process, which
-// never leaves the process, and the certificates of clients.
+// Makes the certificates that the control plane's own authority signs: the certificates of clients, and the server
+// certificate of this process. The private key of the server certificate never leaves the process.
 import type { KeyObject } from 'node:crypto';
 import { type Authority, type DatedAuthority, renewedServer, type Server, validityBy } from '../x509/authorities.ts';
 import { makeClient } from '../x509/certificate.ts';

@@ -19,9 +19,9 @@ export const ownTerms: OwnTerms = {
 };
 
 /**
- * Returns the maximum age of a connection in ms. Clients renew a certificate after at most five sixths of its life, so
- * a client connects with a certificate that is valid for at least another sixth. A connection ends before this sixth is
- * over, even with gRPC's additional tenth and the grace period.
+ * Returns the maximum age of a connection in ms. Clients renew a certificate after at most five sixths of its life. So
+ * when a client connects, its certificate is still valid for at least one sixth of its life. gRPC can lengthen the
+ * maximum age by a tenth, and the grace period follows. Even then, the connection ends before this sixth is over.
  */
 export const connectionMs = (clientMs: number): number => clientMs / 8;
 export const connectionGraceMs = 10_000;

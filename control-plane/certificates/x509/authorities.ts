@@ -13,7 +13,8 @@ import { makeAuthority, makeServer, type Pair } from './certificate.ts';
 export interface DatedAuthority {
   readonly certificate: string;
   /**
-   * When the authority was made, in ISO 8601. The certificate itself has an earlier start, for clocks that are behind.
+   * When the authority was made, in ISO 8601. The validity of the certificate starts earlier than this, because some
+   * clocks are behind.
    */
   readonly madeAt: string;
 }

@@ -27,9 +27,9 @@ export async function chooseAccount(clusterDir: string): Promise<Account> {
 }
 
 /**
- * Returns the path of the cluster that PostgreSQL receives. On Linux it can be `/proc/self/cwd`: the process changes
- * into its working directory before it drops root's rights. The account can therefore reach a cluster inside a home
- * directory that is closed to it. Other systems do not have this path.
+ * Returns the path of the cluster that PostgreSQL receives. On Linux it can be `/proc/self/cwd`, because PostgreSQL's
+ * process changes into its working directory, the cluster, before it drops root's rights. The account can therefore
+ * reach a cluster inside a home directory that is closed to the account. Other systems do not have this path.
  */
 export const clusterPath = (account: Account, dir: string) => (account && process.platform === 'linux' ? '/proc/self/cwd' : dir);
 

@@ -1,6 +1,7 @@
 // Checks that a program understands everything in its database. If it does not, it must not work on the database. The
 // check runs before any other work on the database, and again together with the first heartbeat. A write that needs
-// more capabilities counts the live control planes. Therefore either the write counts this program, or this program
+// more capabilities counts the live control planes. This write and the first heartbeat take the same lock
+// (`lockStart`), so one of them waits for the other. Therefore either the write counts this program, or this program
 // finds the new need.
 import { capabilities } from '@tollgate/proto/contract';
 import type pg from 'pg';

@@ -1,7 +1,7 @@
 // Reads the recorded call from an entry of the audit log, to decide or count it again. An entry is read as far as
-// possible. It is marked as approximate if a part of the call is not certain. Examples: its chain has hops that it does
-// not name in full, or a text that names the caller is longer than any sidecar accepts. All lengths are limited,
-// because calls are cached and a sidecar can write anything.
+// possible. The call is marked as approximate if a part of it is not certain. Examples: the entry does not name every
+// hop of the chain in full, or a text that names the caller is longer than any sidecar accepts. All lengths are
+// limited, because calls are cached and a sidecar can write anything.
 import { isReasonCode, isRole, isTier, ownText, parseAgentType, type ReasonCode, type Tier } from '@tollgate/proto/contract';
 import type { PolicySource, ReplayedCaller, ReplayedHop } from '@tollgate/sidecar/engine/compile';
 import { isObject } from '@tollgate/proto/shape';

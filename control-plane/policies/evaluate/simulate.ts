@@ -30,7 +30,10 @@ interface Example {
   readonly id: string;
   readonly ts: string;
   readonly sub: string;
-  /** The reason that the entry contains. `before` is the reason by the present documents, and `after` by the draft. */
+  /**
+   * `recorded`: the reason that the entry contains. `before`: the reason by the present documents. `after`: the reason
+   * by the draft.
+   */
   readonly recorded: string;
   readonly before: string;
   readonly after: string;

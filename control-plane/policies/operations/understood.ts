@@ -15,7 +15,10 @@ type CapabilityCheck = Pick<Write, 'client' | 'workspaceId' | 'force'> & { reado
 const silenceMs = 30_000;
 const namesMax = 10;
 
-/** Capabilities that only control planes need, by the field of a document that is not sent to sidecars. */
+/**
+ * Capabilities that only control planes need. Each key is a field of a document, and this field is not sent to
+ * sidecars.
+ */
 const ownNeeds: Readonly<Record<string, string>> = { agentCeiling: 'agent-ceiling' };
 
 /**

@@ -21,11 +21,11 @@ export const tightens = (change: DocumentChange): boolean => tightenedIn(change)
 export const needsBroader = (changes: readonly DocumentChange[]): boolean => endedExceptions(changes).length > 0;
 
 /**
- * Returns every override of a more specific document that makes a field looser, for some call, which `changes` made
- * stricter. A change can make a field stricter by what it adds or by what it removes. `all` contains every document
- * after the changes. Documents without an override can be left out of it, except if `needsBroader` is true. The time is
- * linear in the size of the documents, because both inputs can be large. If exceptions were removed, the time also
- * depends on the broader documents to which they were exceptions.
+ * Returns every override that weakens what `changes` made stricter: it is in a more specific document, and for some
+ * call it makes looser a field that `changes` made stricter. A change can make a field stricter by what it adds or by
+ * what it removes. `all` contains every document after the changes. If `needsBroader` is false, documents without an
+ * override can be left out of `all`. The time is linear in the size of the documents, because both inputs can be large.
+ * If exceptions were removed, the time also depends on the broader documents to which they were exceptions.
  */
 export function looseningOverrides(all: readonly StoredDocument[], changes: readonly DocumentChange[]): readonly LooseningOverride[] {
   const within = changes.flatMap(tightenedIn);

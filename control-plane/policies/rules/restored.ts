@@ -23,8 +23,8 @@ export function isStricter(field: Field, a: Rule, b: Rule): boolean {
 }
 
 /**
- * A field that the document set in a place before the change, and the rule of the document that defines the field there
- * now; null: no rule.
+ * A field that the document set in a place before the change. `now`: the rule of the same document that defines this
+ * field there after the change; null: there is no such rule.
  */
 interface RemovedField {
   readonly id: DocumentId;

@@ -86,7 +86,10 @@ const columnsOf = (rows: readonly Omit<DocumentRow, 'document'>[]): readonly (re
   rows.map(({ part }) => part),
 ];
 
-/** Parses a `documentKey`. The part of a user's document follows the last colon, because its name contains no colon. */
+/**
+ * Parses a `documentKey`. In the key of a user's document, the part follows the last colon, because the name of a part
+ * contains no colon.
+ */
 function rowKeyFromText(text: string): Omit<DocumentRow, 'document'> {
   const [, layer = '', rest = ''] = /^([^:]*):?(.*)$/s.exec(text) ?? [];
   if (layer !== 'user') return { layer, key: rest, part: '' };

@@ -87,7 +87,7 @@ async function answerInTransaction(
   throw unauthenticated('the workspace of this key no longer exists');
 }
 
-/** Returns the asks of a message whose counter gets a row if it has none. */
+/** Returns the asks of a message for whose counters a row is created if there is none. */
 const beginsIn = ({ planned, isCrowded }: PlannedMessage): readonly PlannedAsk[] =>
   planned.filter(({ instead, ask }) => instead === null && !(isCrowded && ask.counter.kind === 'run'));
 
@@ -97,7 +97,10 @@ const beginsIn = ({ planned, isCrowded }: PlannedMessage): readonly PlannedAsk[]
  */
 const crowdedMs = 1_000;
 
-/** The first message that is answered leaves a share to the others of the same transaction whose calls wait too. */
+/**
+ * Notes all waiting calls before the first message is answered. The first message therefore leaves a share to the other
+ * messages of the same transaction that have waiting calls.
+ */
 function noteWaiting(contended: ContendedCounters, plans: readonly PlannedMessage[]): void {
   for (const { workspaceId, holder, planned } of plans)
     for (const { ask, key, instead } of planned)

@@ -1,6 +1,7 @@
 // Answers the messages that begin runs with one statement, which inserts the row of each run together with its first
-// grant. Most runs have only one sidecar, so nearly all of these rows are new. A message with a row that exists already
-// is answered by `answer-asks.ts`, where each of its runs that was begun here receives the same grant again.
+// grant. Most runs have only one sidecar, so nearly all of these rows are new. If the row of a run exists already, the
+// whole message is answered by `answer-asks.ts`. There, each run of the message that was begun here receives the same
+// grant again.
 import type { QuotaAsk } from '@tollgate/proto/contract';
 import { askLedger, type CounterState, freshCounter, keptUntilMs } from '../rules/ledger.ts';
 import type { OperationDeps } from '../../access/operation.ts';
@@ -73,7 +74,10 @@ function begin(
   return new Set(runs.map(({ key }) => key)).size === runs.length ? { runs, answers: { answers, recalls: [], beyond: 0 } } : null;
 }
 
-/** A sidecar that asks for more of a run usually settles what it has used. */
+/**
+ * An ask that reports no used calls is treated as the first ask for its run, because a sidecar that asks for more
+ * usually settles what it has used.
+ */
 const begins = ({ ask, instead, counts }: PlannedAsk): boolean => counts && instead === null && isFirst(ask);
 
 const isFirst = ({ counter, onlySettles, made, settled }: QuotaAsk): boolean =>

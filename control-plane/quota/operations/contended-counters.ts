@@ -1,5 +1,6 @@
-// Remembers for a short time which sidecars have calls that wait for a counter. While one waits, the others get nothing
-// of it in advance. This is only a hint: without it fewer calls are admitted in time, but never more than the limit.
+// Remembers for a short time which sidecars have calls that wait for a counter. While the calls of one sidecar wait,
+// the other sidecars get nothing of this counter in advance. This is only a hint: without it fewer calls are admitted
+// in time, but never more than the limit.
 
 /** A sidecar whose calls still wait asks again before this time. */
 const rememberedMs = 500;

@@ -1,8 +1,8 @@
 // The ledger of leases for all sidecars that are connected to this process or run inside it. Messages of one workspace
 // that arrive during a transaction wait together and share the next transaction. Therefore no message waits for a row
-// lock of this process, and one commit serves many messages. Waiting messages have a memory budget in bytes. The
-// messages of one key may use at most as many bytes as they leave free for all other keys. A message without enough
-// budget is refused, and the sidecar asks again.
+// lock of this process, and one commit serves many messages. Waiting messages have a memory budget in bytes. When a
+// message takes memory, its key must not hold more bytes than then remain free for all other keys. A message without
+// enough budget is refused, and the sidecar asks again.
 import { AppError, FairMemory, type OnRecall, type QuotaAnswer, type QuotaAsk, type QuotaLink } from '@tollgate/proto/contract';
 import { badRequest } from '../../base/refusal.ts';
 import { asksBytes, asksProblem } from '../rules/asks-form.ts';
@@ -23,8 +23,8 @@ export interface QuotaMetrics {
   /** Called after each transaction with its duration in ms. */
   committed(ms: number): void;
   /**
-   * Counts asks for counters that the asker is not permitted to use, or that its key cannot create because it has too
-   * many.
+   * Counts asks for counters that the asker is not permitted to use, and asks for counters that are not created because
+   * the asker's key already has too many.
    */
   demanded(asks: number): void;
 }

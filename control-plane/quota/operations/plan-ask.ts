@@ -8,7 +8,7 @@ export interface PlannedAsk {
   /** Key of the row: a digest of the counter. */
   readonly key: string;
   readonly settings: CounterSettings;
-  /** Whether the ask is for a counter that the asker is not permitted to use. */
+  /** The answer that is given instead of the ledger's; null: the ledger answers. */
   readonly instead: QuotaResult | null;
   /** The ask is for a counter that the asker is not permitted to use. */
   readonly isBeyond: boolean;

@@ -16,9 +16,10 @@
 //   Therefore a settlement that is repeated, late, or sent after a deletion changes nothing.
 //
 // A total (the cap of a run) does not depend on time: its grants live until they are settled, and its charges are
-// permanent. A grant that is recalled and not returned within a minute is charged in full, because its holder is gone. It can be charged with more than was granted, because a sidecar without a connection counts such a run
-// alone. A holder that did not receive an answer asks again with the same number and receives the same grant again.
-// Otherwise that grant would stay outstanding permanently.
+// permanent. A grant that is recalled and not returned within a minute is charged in full, because its holder is gone.
+// A total can be charged with more than was granted, because a sidecar without a connection counts such a run alone. A
+// holder that did not receive an answer asks again with the same number and receives the same grant again. Otherwise
+// that grant would stay outstanding permanently.
 import { bounds, type QuotaAsk, type QuotaResult } from '@tollgate/proto/contract';
 import { expireGrants, settleGrants } from './settle.ts';
 import { type CounterSettings, type CounterState, type LiveGrant, leaveMs, sumOf } from './state.ts';
@@ -64,7 +65,10 @@ export function askLedger(before: CounterState, settings: CounterSettings, ask: 
   return grantOf(state, settings, ask, now);
 }
 
-/** Counts the calls of which a holder knows that they were made (`made`), even if a restore has set this row back. */
+/**
+ * Counts the calls (`made`) that were made as far as a holder knows. They count even if a restore has set this row
+ * back.
+ */
 function withMade(state: CounterState, settings: CounterSettings, { made }: LedgerAsk): CounterState {
   if (made === null || settings.kind === 'window' || made <= sumOf(state.charges)) return state;
   return { ...state, charges: [[0, made]] };
@@ -130,7 +134,7 @@ function recallOf(grants: readonly LiveGrant[]): readonly RecalledHolder[] {
   return [...newest].map(([holder, grantId]) => ({ holder, grantId }));
 }
 
-/** Notes in grants that never expire when they were recalled for the first time. */
+/** For grants that never expire: notes in each grant the time when it was recalled for the first time. */
 function withRecalled(state: CounterState, recalled: readonly LiveGrant[], now: number): CounterState {
   const isNew = (grant: LiveGrant): boolean => grant.untilMs === null && grant.recalledMs === undefined && recalled.includes(grant);
   if (!state.grants.some(isNew)) return state;
@@ -148,8 +152,8 @@ function shareOf(left: number, { kind }: CounterSettings, others: number): numbe
 }
 
 /**
- * Returns the time in ms until one more call fits, if there are no other calls and all granted tokens are used; null:
- * never.
+ * Returns after how many ms one more call fits; null: never. This assumes that there are no other calls, and that all
+ * granted tokens are used.
  */
 function roomAfterMs({ charges, grants }: CounterState, settings: CounterSettings, now: number): number | null {
   if (settings.kind === 'total' || settings.max === 0) return null;

@@ -26,9 +26,9 @@ interface Lease {
 
 export interface Governor {
   /**
-   * Resolves when the sidecar holds policy at least as new as the revision at which the caller was authenticated.
-   * Rejects with `AppError`. `keptMs`: for how long from now, in ms, the sidecar must not be closed, even if it is
-   * settled. Sessions of hooks need this, because their use is counted by this sidecar.
+   * Resolves when the revision of the sidecar's policy is the one at which the caller was authenticated, or a later
+   * one. Rejects with `AppError`. `keptMs`: for how long from now, in ms, the sidecar must not be closed, even if
+   * `isSettled` returns true. Sessions of hooks need this, because this sidecar counts their calls.
    */
   lease(actor: Pick<Actor, 'workspaceId' | 'slug' | 'revision'>, options?: { readonly keptMs?: number }): Promise<Lease>;
   /** Ships the entries that an earlier process with this folder did not ship. Call it once, at the start. */
@@ -37,14 +37,15 @@ export interface Governor {
   shipping(): ReadonlyMap<string, ShipperStatus>;
   leasing(): readonly LeaseStatus[];
   /**
-   * The number of decisions whose entries could not be written, in all sidecars since the start, including closed ones.
+   * The number of decisions whose entries could not be written. It counts all sidecars since the start, including
+   * sidecars that are closed now.
    */
   readonly unrecorded: number;
-  /** Adds to `unrecorded` decisions whose entries were never passed to a sidecar. */
+  /** Increases `unrecorded` by the number of decisions whose entries were never passed to a sidecar. */
   countUnrecorded(entries: number): void;
   /**
-   * The number of calls denied because a lease had no calls left, in all sidecars since the start, including closed
-   * ones.
+   * The number of calls denied because a lease had no calls left. It counts all sidecars since the start, including
+   * sidecars that are closed now.
    */
   readonly dryDenials: number;
   close(deadlineMs: number): Promise<void>;

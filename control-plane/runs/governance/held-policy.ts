@@ -47,8 +47,8 @@ export function holdPolicy({ publisher, clock, log }: HeldPolicyDeps, { workspac
   };
   const offer = (published: PublishedView, live: LiveWorkspace): void => {
     const problem = offerTo(cell, published);
-    // If the cell refused the revision, `live` is newer than the policy that the cell holds. No run may begin with a
-    // state that does not match its policy.
+    // If the cell refused the revision, `live` is newer than the policy that the cell holds. In that case `state` is
+    // null, because no run may begin with a state that does not match the held policy.
     state = problem === null ? live : null;
     if (problem !== null) log.warn({ workspace: slug, problem }, 'a new revision was not accepted as the policy for runs');
     tell();
@@ -125,7 +125,10 @@ function take(cell: PolicyCell, published: PublishedView): ReturnType<PolicyCell
   return cell.offer(snapshot);
 }
 
-/** Returns the cell as the runs see it. It is fresh while this process receives notice of new revisions. */
+/**
+ * Returns a view of the cell for runs. The policy in this view counts as fresh while this process receives notice of
+ * new revisions.
+ */
 export function heardCell(cell: PolicyCell, { hears, clock }: Pick<HeldPolicyDeps, 'hears' | 'clock'>): Governing['govern']['cell'] {
   const isOld = ({ connected, heardAt }: PolicyCell['freshness']): boolean => !connected || clock.now() - heardAt >= bounds.heartbeatMs;
   return {
@@ -137,8 +140,8 @@ export function heardCell(cell: PolicyCell, { hears, clock }: Pick<HeldPolicyDep
     },
     get freshness() {
       if (!hears()) cell.lost();
-      // The policy is confirmed no more often than a heartbeat would confirm it to a remote sidecar. A removed
-      // workspace stays refused.
+      // A remote sidecar's policy is confirmed by each heartbeat. The policy here is confirmed at most that often. A
+      // removed workspace stays refused.
       else if (cell.refused === null && isOld(cell.freshness)) cell.heard(null);
       return cell.freshness;
     },

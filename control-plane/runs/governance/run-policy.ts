@@ -35,12 +35,12 @@ export interface RunPolicy {
 }
 
 /**
- * The rules for this tool name decide how texts of people and models are stored. No rule names it unless an author of
- * policy adds one, so normally the defaults of every layer apply.
+ * The rules for this tool name decide how texts of people and models are stored. A policy has no rule for this name
+ * unless its author writes one. So normally the defaults of every layer apply.
  */
 const conversationTool = 'tollgate.conversation';
 
-/** `childClaim` returns the claim of a run of that agent below this run. */
+/** `childClaim` returns the claim for a run of the agent `agentId` below this run. */
 export function createRunPolicy(deps: GovernDeps, run: GovernedRun, childClaim: (agentId: string) => Claim): RunPolicy {
   return {
     offers: (tool) => offers(deps, run, tool),

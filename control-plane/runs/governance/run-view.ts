@@ -1,7 +1,8 @@
-// Builds the snapshot for one run. It contains every agent, document and member of the workspace. It contains only one
-// key: the caller's key, with the scope `govern`. The caller does not need this scope to start a run, because this
-// process asks for the decisions. An agent with `canDelegate` also has the tools `agents.*`. Agents must be registered:
-// an agent that was deleted during its run can call nothing.
+// Builds the snapshot for one run. It contains every agent, document and member of the workspace. It contains at most
+// one key: the caller's key. In place of the key's own scopes, it has the scope `govern` if the caller may run agents.
+// The caller itself does not need `govern` to start a run: this process, and not the caller, asks for the decisions. An
+// agent with `canDelegate` also has the tools `agents.*`. Agents must be registered: an agent that was deleted during
+// its run can call nothing.
 import type { CompiledAgent, CompiledKey } from '@tollgate/proto/contract';
 import { hasScope } from '@tollgate/proto/contract';
 import type { Index } from '@tollgate/sidecar/engine/compile';
@@ -17,8 +18,8 @@ type Cell = GovernDeps['cell'];
 export const agentsPrefix = `${agentsServer}.`;
 
 export function viewOf(cell: Cell, caller: Caller): Cell {
-  // Each view is cached for its snapshot and freed with it. A run may wait for an answer while many new snapshots
-  // arrive.
+  // Each view is cached for its snapshot, and freed together with this snapshot. Otherwise views would accumulate if
+  // many new snapshots arrive while a run waits for an answer.
   const views = new WeakMap<Index, Index>();
   return {
     get current() {
@@ -62,7 +63,7 @@ function keyFor(index: Index, { credential, keyId, uid }: Caller): CompiledKey |
     const mayRun = hasScope(key.scopes, 'agents.write');
     return { ...key, scopes: mayRun ? ['govern'] : [], expiresAt: earlier(key.expiresAt, until), pins: noPins };
   }
-  // Without a key, the credential can still be the session of a member.
+  // If the snapshot has no key with this id, the credential can still be the session of a member.
   const member = credential.kind === 'session' && keyId.startsWith('session:') && uid !== null ? index.members.get(uid) : undefined;
   if (member === undefined) return null;
   return { id: keyId, hash: '', scopes: ['govern'], uid: member.uid, role: member.role, expiresAt: until, pins: noPins };

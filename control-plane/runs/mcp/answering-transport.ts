@@ -4,8 +4,8 @@ import { StreamableHTTPClientTransport, type StreamableHTTPClientTransportOption
 import type { GuardedFetch, Trouble } from '@tollgate/sidecar/upstream';
 
 /**
- * The value of `data` in the error answer for a call whose server closed the stream before it answered. No other error
- * has this value.
+ * The value of `data` in an error that the transport generates because the server closed the stream without an answer.
+ * No other error has this value.
  */
 export const hungUp: unique symbol = Symbol('hung up');
 const serverErrorCode = -32_000;

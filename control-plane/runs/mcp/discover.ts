@@ -1,5 +1,5 @@
 // Asks a tool server for its tools. Within `discoverMs` the result is either a list that respects every bound or an
-// error in plain words. The error quotes only names from the server's answer.
+// error in plain words. The error may quote names from the server's answer, but nothing else of it.
 import type { StandardSchemaV1 } from '@modelcontextprotocol/client';
 import { AppError } from '@tollgate/proto/contract';
 import { badRequest } from '../../base/refusal.ts';
@@ -85,7 +85,7 @@ const asSaid: StandardSchemaV1<unknown, Page> = {
   },
 };
 
-/** Rejects when the signal aborts, even if the work does not react to it. */
+/** Rejects when the signal aborts, even if the work does not react to the signal. */
 function within<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     signal.addEventListener('abort', () => reject(signal.reason), { once: true });
@@ -101,9 +101,9 @@ const failed = (words: string, reason?: unknown): AppError =>
   });
 
 /**
- * Returns an error for the log, which names the kind of the error and the kinds of its causes. It contains neither
- * their messages nor their stacks, because both quote the server's answer. That answer may contain the headers that
- * were sent to the server.
+ * Returns an error for the log. This error names the kind of `reason` and the kinds of its causes. It contains none of
+ * their messages and stacks, because these quote the server's answer. That answer may contain the headers that were
+ * sent to the server.
  */
 function tracedOf(reason: unknown): Error {
   const kinds: string[] = [];

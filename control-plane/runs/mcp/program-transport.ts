@@ -1,11 +1,11 @@
 // A transport for the MCP client that talks to a program. `@tollgate/sidecar/upstream` starts, reads and ends the
-// program, as it does for the proxy. The program and its child processes form their own process group. Therefore Ctrl-C
-// in the terminal of the control plane does not reach them, and runs can finish. They are ended together.
+// program, as it does for the proxy. The program and its child processes form their own process group, and the whole
+// group is ended together. Ctrl-C in the terminal of the control plane does not reach this group. So runs can finish.
 //
-// A program may crash at the first request of the newest protocol. The client therefore sends this request to a second
-// process of the program, with a second instance of this class, and then disposes of that instance. The client
-// recognises a transport that allows this by the members `stderr`, `pid`, `_serverParams` and `_dispose`, which the
-// SDK's own transport has.
+// A program may crash at the first request of the newest protocol. The client therefore creates a second instance of
+// this class, which starts a second process of the program. It sends that request to the second process and then
+// disposes of the second instance. The client does this only if the transport has the members `stderr`, `pid`,
+// `_serverParams` and `_dispose`. The SDK's own transport has them too.
 import { deserializeMessage, type JSONRPCMessage, SdkError, SdkErrorCode, type Transport } from '@modelcontextprotocol/client';
 import { systemClock } from '@tollgate/sidecar/engine';
 import { readMessage, type StartedProgram, startProgram, UpstreamDown } from '@tollgate/sidecar/upstream';
@@ -34,7 +34,9 @@ export class ProgramTransport implements Transport {
   readonly _serverParams: ProgramParams;
   #starting: Promise<StartedProgram> | null = null;
   #started: StartedProgram | null = null;
-  /** True: this side ends the program. Its messages and the reason of its end are dropped. */
+  /**
+   * True: this side ends the program. From then on, the messages of the program and the reason of its end are dropped.
+   */
   #leaving = false;
   readonly #exited: Promise<void>;
   #markExited: () => void = () => undefined;
@@ -75,8 +77,8 @@ export class ProgramTransport implements Transport {
   }
 
   /**
-   * Passes a message to `onmessage`. Output that is not a message is skipped. Throws a `MessageTooLarge`, which ends
-   * the program.
+   * Passes a message to `onmessage`. Output that is not a message is skipped. For a message that is too large, throws a
+   * `MessageTooLarge`. This error ends the program.
    */
   #read(bytes: Uint8Array): void {
     const message = readMessage(bytes);

@@ -1,6 +1,6 @@
-// Calls the tools of one server for one run. Each call has a time limit, including connecting. A call that the server
-// cannot have accepted, because the server was gone or had forgotten the session, is retried once. A call rejects only
-// when the run ends. Whatever the server does, the call returns a result.
+// Calls the tools of one server for one run. Each call has a time limit, including connecting. A call is retried once
+// if the server cannot have accepted it: the server was gone, or it had forgotten the session. A call rejects only when
+// the run ends. In all other cases the call returns a result, whatever the server does.
 import { AppError } from '@tollgate/proto/contract';
 import type { DiscoveredTool } from '../../tool-servers/rules/tool-server.ts';
 import { untilAborted } from '../../base/until-aborted.ts';
@@ -104,8 +104,8 @@ function ask({ client, lost }: Connection, { tool, input, trace, deadline, callM
   const { name, inputSchema } = tool;
   const params = { name, arguments: { ...input }, ...(Object.keys(trace).length === 0 ? {} : { _meta: { ...trace } }) };
   const asked = client.callTool(params, {
-    // Because the definition is given here, the client does not list the tools and does not check the output against a
-    // schema.
+    // The definition is given here, so the client does not list the tools. This definition has no output schema, so the
+    // client does not check the output.
     toolDefinition: { name, inputSchema: { ...inputSchema, type: 'object' } },
     headers: trace,
     signal: deadline.signal,
@@ -117,8 +117,8 @@ function ask({ client, lost }: Connection, { tool, input, trace, deadline, callM
 }
 
 /**
- * Returns how the answer violates the tool's `outputSchema`, in words; null: it does not violate it. An answer that
- * reports an error need not fit the schema.
+ * Returns in words how the answer violates the tool's `outputSchema`. Null: the answer does not violate the schema. An
+ * answer that reports an error need not fit the schema.
  */
 function brokenPromise(
   { tool: { outputSchema }, schemaProblem }: WantedToolCall,
@@ -148,7 +148,7 @@ function failed({ connection, retire }: Line, reason: unknown): Attempt {
 
 /** The words for a call that may have been executed. Such a call is not repeated. */
 const notKnown = 'it is not known whether the call was executed';
-/** The maximum length of the server's error message that is passed on, in characters. */
+/** At most this many characters of the server's error message are passed on. */
 const wordsMax = 2_000;
 
 /** Returns the reason of a failure as the end of a sentence that begins with "the tool server". */

@@ -1,5 +1,6 @@
-// Converts the answer of a tool to JSON of at most `outputBytesMax` bytes that a model can read and that can be stored.
-// Content that is not text is replaced by its type and size. The secrets that were sent to the server are removed.
+// Converts the answer of a tool to JSON that a model can read and that can be stored. The JSON has at most
+// `outputBytesMax` bytes. Content that is not text is replaced by its type and size. The secrets that were sent to the
+// server are removed.
 import { isDeepStrictEqual } from 'node:util';
 import { cleanJson } from '../../base/clean-json.ts';
 import { isObject } from '@tollgate/proto/shape';
@@ -7,7 +8,10 @@ import type { Secrets } from '../../tool-servers/rules/tool-server.ts';
 import type { ToolResult } from '../tools/tool.ts';
 
 const outputBytesMax = 1_048_576;
-/** Shorter secrets are not removed, because the same text can also occur as an ordinary word. */
+/**
+ * The minimum length of the secrets that are removed. A shorter secret may also occur in the answer as an ordinary
+ * word.
+ */
 const secretLengthMin = 8;
 /** How far back a cut searches for whitespace, in characters, so that it does not split a word. */
 const wordLengthMax = 1_024;
@@ -20,8 +24,8 @@ export interface ToolAnswer {
 }
 
 /**
- * Returns the result of a call. `brokenPromise`: how the answer violates the tool's outputSchema, in words. In that
- * case the result is an error, which also contains the answer.
+ * Returns the result of a call. `brokenPromise` says in words how the answer violates the tool's `outputSchema`; null:
+ * it does not violate it. If `brokenPromise` is not null, the result is an error that also contains the answer.
  */
 export function resultOf(answer: ToolAnswer, secrets: Secrets, brokenPromise: string | null): ToolResult {
   const answered = outputOf(cleanJson(answer.content, new Set()), cleanJson(answer.structuredContent, new Set()));
@@ -104,7 +108,10 @@ function without(needles: readonly string[], value: unknown): unknown {
   return walk(value);
 }
 
-/** Returns the output, or `{cut, text}` with the part of its text or JSON that fits. */
+/**
+ * Returns the output. If its JSON is too long, returns `{cut, text}`. `text` is the beginning of the output if the
+ * output is a text, and otherwise the beginning of its JSON.
+ */
 function bounded(output: unknown): unknown {
   const json = JSON.stringify(output);
   const bytes = Buffer.byteLength(json);

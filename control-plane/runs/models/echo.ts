@@ -82,7 +82,10 @@ const usageOf = (input: string, output: string): TokenUsage => ({
   outputTokens: tokensIn(output),
 });
 
-/** Splits the text into words with the whitespace after them. Returns as many as fit in `tokensMax` tokens. */
+/**
+ * Splits the text into words, each with the whitespace after it. Returns the first words, as many as fit in `tokensMax`
+ * tokens.
+ */
 function piecesOf(text: string, tokensMax: number): readonly string[] {
   const pieces = text.match(/\S+\s*|\s+/g) ?? [];
   let bytes = 0;

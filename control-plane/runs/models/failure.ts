@@ -14,7 +14,7 @@ import { ProviderFailed } from '../model.ts';
 export interface Failure {
   /** A `ProviderFailed`, or another error if the failure is a bug. */
   readonly error: unknown;
-  /** Whether a retry may succeed and the failed attempt is not billed. */
+  /** True: a retry can be successful, and the failed attempt is not billed. */
   readonly passing: boolean;
   /** The pause in ms that the provider asks for; null: it does not ask for one. */
   readonly retryAfterMs: number | null;

@@ -1,4 +1,4 @@
-// Maps the reason why a reply ended to the same `Finish` values for all providers.
+// Converts a provider's reason for the end of a reply to a `Finish`. All providers share the same `Finish` values.
 import type { LanguageModelV3FinishReason } from '@ai-sdk/provider';
 import type { Finish } from '../model.ts';
 
@@ -25,8 +25,8 @@ const others: Readonly<Record<string, Finish | 'broken'>> = {
 };
 
 /**
- * Returns null when the reply is incomplete. When the stream ends early, the SDK adds a finish of its own, without a
- * raw reason.
+ * Returns null when the reply is incomplete. When the stream ends early, the SDK itself adds a reason for the end, and
+ * this one has no `raw` value.
  */
 export function finishOf({ unified, raw }: LanguageModelV3FinishReason): Finish | null {
   switch (unified) {

@@ -1,6 +1,6 @@
-// Returns the maximum length of a reply for each model, as far as it is known. Some providers reject a request for a
-// longer reply, and the money for a call is reserved for this length. The SDK knows the length for Claude. The table in
-// this file contains other models.
+// Returns the maximum length of a reply for each model, as far as it is known. It is needed for two reasons: some
+// providers reject a request for a longer reply, and the money that is reserved for a call must be enough for a reply
+// of this length. The SDK knows the length for Claude. The table in this file contains other models.
 import { getModelCapabilities } from '@ai-sdk/anthropic/internal';
 
 /** A length that every model supports, including a self-hosted model server with a small context. */

@@ -20,7 +20,10 @@ export interface ReplyDraft {
  * faulty.
  */
 const replyCharactersMax = 4_194_304;
-/** The characters that a piece or a call counts in addition to its text, because an empty piece uses memory too. */
+/**
+ * Each piece and each call counts as this many characters in addition to its text, because even an empty piece uses
+ * memory.
+ */
 const partCharacters = 32;
 
 type End = Extract<LanguageModelV3StreamPart, { type: 'finish' }>;

@@ -22,7 +22,7 @@ export function callOptions(request: ModelRequest, { limit, options, strictTools
     prompt: [...(system === '' ? [] : [{ role: 'system', content: system } as const]), ...promptFrom(messages)],
     maxOutputTokens: Math.min(maxOutputTokens, limit),
     abortSignal: signal,
-    // The SDK drops some parts of a reply, which are contained only in the raw chunks.
+    // The SDK drops some parts of a reply. Only the raw chunks contain these parts.
     includeRawChunks: true,
     ...(tools.length === 0 ? {} : { tools: tools.map((tool) => functionFrom(tool, strictTools)), toolChoice: { type: 'auto' } }),
     ...(options === undefined ? {} : { providerOptions: options }),

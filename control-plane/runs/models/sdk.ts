@@ -1,6 +1,6 @@
-// Adapts a provider of the AI SDK to the loop, which receives one streamed reply for a request. The request is retried
-// until the provider begins to answer. After that the provider may bill the request, so it is not retried, and every
-// error is a failure.
+// Adapts a provider of the AI SDK to the loop. For each request, the loop receives one streamed reply. The request is
+// retried until the provider begins to answer. From then on the provider may bill the request. Therefore it is not
+// retried any more, and every error is a failure.
 import type { LanguageModelV3, LanguageModelV3StreamPart, SharedV3ProviderOptions } from '@ai-sdk/provider';
 import type { ModelEvent, ModelRequest } from '../model.ts';
 import { brokenOff, failureOf } from './failure.ts';

@@ -1,5 +1,5 @@
-// Reads which providers the operator has configured. Keys come from the environment; the key of an endpoint comes from
-// the variable that the endpoint names.
+// Reads which providers the operator has configured. Keys come from environment variables. The configuration of an
+// endpoint contains the name of the variable with the key of this endpoint.
 import { type ModelEndpoint, parseModelEndpoints } from '../../agents/rules/model-endpoints.ts';
 
 export interface ProviderSettings {

@@ -6,8 +6,8 @@ import { isObject } from '@tollgate/proto/shape';
 
 interface UnnamedCalls {
   /**
-   * Adds a piece as the provider sent it. Returns how many characters of it are kept, plus `each` for every call that
-   * it begins.
+   * Adds a piece as the provider sent it. Returns the number of characters of this piece that are kept, plus `each` for
+   * every call that begins with this piece.
    */
   add(raw: unknown, each: number): number;
   /** The calls whose name was still empty at the end. */

@@ -34,8 +34,8 @@ interface Config {
 }
 
 /**
- * Creates the operation that starts a run. It resolves when the run has begun. Its `signal` is aborted when the caller
- * has disconnected, which cancels the run.
+ * Creates the operation that starts a run. The operation resolves when the run has begun. When the caller disconnects,
+ * the `signal` of the operation is aborted, and this cancels the run.
  */
 export function createStartRun(runner: Pick<Runner, 'start'>, { atOnce, quietMs }: Config): StartRun {
   const seats = createSeats<number>({ each: atOnce });

@@ -26,8 +26,8 @@ export type Grant =
   | { readonly amount: number; readonly shared: boolean }
   | { readonly exhausted: Account['kind'] }
   /**
-   * Too little is left now, because other calls have reserved money. If they release it unspent, the amount is
-   * sufficient.
+   * Too little is left now, because other calls have reserved money. If these calls release the money unspent, enough
+   * is left.
    */
   | { readonly busy: Account['kind'] };
 
@@ -35,9 +35,10 @@ export type Grant =
 export const leftOf = ({ cap, spent, reserved }: Account): number => cap - spent - reserved;
 
 /**
- * Returns what is left in all accounts, at most `most`. An account of the day or of a run above is shared with other
- * calls. If these have reservations in it, at most half of the rest is taken from it, except if half is less than
- * `least`. If several bounds have too little, the widest is named.
+ * Returns how much can be granted: never more than `most`, and never more than what is left in any account. Other calls
+ * share the account of the day and the account of a run above. If such an account has reservations, the grant takes at
+ * most half of what is left in it, but it may always take `least`. If several bounds have too little, the widest is
+ * named.
  */
 export function grantOf(accounts: readonly Account[], { least, enough = least, most }: WantedMoney): Grant {
   if (least > 0) {

@@ -36,8 +36,8 @@ export function mostItCanCost({ inputBytes, rates }: PricedRequest, maxOutputTok
 }
 
 /**
- * Returns the number of output tokens that `amount` µ¢ pay for in addition to the input, at most `wanted`. Returns 0 if
- * the amount is not enough for the input.
+ * Returns how many output tokens `amount` µ¢ can pay for after they have paid for the input, but never more than
+ * `wanted`. Returns 0 if the amount is not enough for the input.
  */
 export function outputTokensFor(amount: number, { inputBytes, rates }: PricedRequest, wanted: number): number {
   const left = BigInt(amount) * scale - BigInt(inputBytes + unseenTokens) * dearestInput(rates);

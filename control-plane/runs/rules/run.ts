@@ -36,9 +36,9 @@ export interface RunSummary {
   /** When the cancellation of the run was requested. The run may have ended for another reason since then. */
   readonly cancelRequestedAt: Date | null;
   /**
-   * The tokens that were sent to the model. While the run is running, or if its control plane died, this is the value
-   * after its last round; null if the control plane died before the first round. The same applies to the three fields
-   * below.
+   * The tokens that were sent to the model. While the run is running, this is the value after its last round. If the
+   * control plane of the run died, this is also the value after the last round, or null if there was no round. The same
+   * applies to the three fields below.
    */
   readonly promptTokens: number | null;
   readonly completionTokens: number | null;
@@ -78,7 +78,7 @@ export interface Run extends RunSummary {
 /** The error of an abandoned run. */
 export const died = 'the control plane of the run ended unexpectedly';
 
-/** The error of a run whose begin or end its control plane could not record. */
+/** The error of a run if its control plane could not record the beginning or the end of the run. */
 export const lost = 'the control plane of the run could not record its result';
 
 /** The position of a run in the order "newest first". */
@@ -96,7 +96,7 @@ export function parseRunCursor(text: string): RunPosition | null {
   return id === undefined || !isInstant(Number(ms)) ? null : { startedAt: new Date(Number(ms)), id };
 }
 
-/** A run as lists show it. */
+/** Returns a run in the form in which lists show it. */
 export function shownSummary({ lineage, startedAt, endedAt, ...run }: RunSummary): Readonly<Record<string, unknown>> {
   const parentRunId = lineage.at(-2);
   return {
@@ -123,7 +123,7 @@ export function shownSummary({ lineage, startedAt, endedAt, ...run }: RunSummary
   };
 }
 
-/** A run as it is shown alone, with all details. */
+/** Returns a run with all details, in the form in which the answer for a single run shows it. */
 export const shownRun = ({ request, output, error, transcript, ...summary }: Run): Readonly<Record<string, unknown>> => ({
   ...shownSummary(summary),
   request,

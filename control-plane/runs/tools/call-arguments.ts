@@ -1,6 +1,6 @@
-// Converts the arguments of a call: from the text that the model wrote, and to the form in which the model sees them
-// again. In that form, providers accept only an object. Other arguments are wrapped in an object, so that the model
-// sees what it wrote.
+// Converts the arguments of a call in two ways. The first is from the text that the model wrote to a value. The second
+// is from this text to the form in which the model sees the arguments again. In that form, providers accept only an
+// object. Other arguments are wrapped in an object, so that the model sees what it wrote.
 import { isObject } from '@tollgate/proto/shape';
 
 const field = 'unreadable_arguments';
@@ -9,8 +9,8 @@ const field = 'unreadable_arguments';
 export const shownAgainAs = `What you sent is shown in the call as "${field}".`;
 
 /**
- * Returns the parsed arguments; undefined: the text is not JSON. An empty text counts as no arguments, because some
- * providers send it.
+ * Returns the parsed arguments; undefined: the text is not JSON. Some providers send an empty text if there are no
+ * arguments, so it counts as `{}`.
  */
 export function parseArguments(text: string): unknown {
   if (text.trim() === '') return {};

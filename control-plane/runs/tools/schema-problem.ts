@@ -11,7 +11,7 @@ import { createTimeBound, type WithinMs } from './time-bound.ts';
 
 type Schema = Readonly<Record<string, unknown>>;
 
-/** Returns the problem in words, in which the value is called `whole`; null: no problem. */
+/** Returns the problem in words; null: no problem. `whole` is the name for the value in these words. */
 export type SchemaProblem = (schema: Schema, value: unknown, whole: string) => string | null;
 
 /**

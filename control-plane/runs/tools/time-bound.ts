@@ -3,8 +3,8 @@
 import { type Context, createContext, Script } from 'node:vm';
 
 /**
- * Throws what `work` throws, or Node's ERR_SCRIPT_EXECUTION_TIMEOUT. `work` can be interrupted at any point, so it must
- * not leave shared state incomplete.
+ * Throws what `work` throws, or Node's `ERR_SCRIPT_EXECUTION_TIMEOUT`. `work` can be interrupted at any point, so it
+ * must not leave shared state incomplete.
  */
 export type WithinMs = <T>(ms: number, work: () => T) => T;
 

@@ -13,7 +13,10 @@ export interface ToolResult {
   readonly isError: boolean;
 }
 
-/** The tools of a workspace's servers, for one run. It connects to a server at the first call of one of its tools. */
+/**
+ * The tools of a workspace's servers, for one run. The toolbox connects to a server when a tool of this server is
+ * called for the first time.
+ */
 export interface Toolbox {
   readonly tools: readonly RunTool[];
   /**

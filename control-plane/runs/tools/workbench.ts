@@ -20,7 +20,7 @@ export interface WorkbenchDeps {
 export interface Workbench {
   /** Returns the tools that policy allows this caller to call now. */
   offered(governed: Pick<GovernedAgentRun, 'offers'>): readonly OfferedTool[];
-  /** Converts a call that the model requested to the form on which policy decides. */
+  /** Converts a requested call to the form on which policy decides. */
   read(call: RequestedCall, reading: ReadingRules): ReadCall;
   /** Rejects only with the signal's reason. */
   call(name: string, input: unknown, context: ToolContext): Promise<ToolResult>;
@@ -29,7 +29,7 @@ export interface Workbench {
 
 interface ReadingRules {
   readonly governed: Pick<GovernedAgentRun, 'isHarmless'>;
-  /** The tools that were offered to the model for the reply with this call. */
+  /** The tools that were offered to the model when it wrote the reply that contains this call. */
   readonly offered: readonly OfferedTool[];
   /** Whether the reply was cut off and this is the last call in it. */
   readonly cutOff: boolean;
@@ -52,8 +52,9 @@ export interface Hint {
 /** The tools that are other agents. They have the same form as a toolbox. */
 export interface AgentTools extends Pick<Toolbox, 'tools' | 'call'> {
   /**
-   * Returns why nothing can be delegated to the agent with this tool name, in words. The reason is its chain or its
-   * model. Null when there is no such agent, when it is offered as a tool, or when there is another reason.
+   * Returns in words why the agent with this tool name cannot be given a task: because of the chain, or because of the
+   * agent's model. Returns null in three cases: there is no such agent, the agent is offered as a tool, or the reason
+   * is another one.
    */
   refusal(name: string): string | null;
 }
@@ -124,8 +125,8 @@ function unknownCall(alias: string, input: unknown, { governed, agents }: Judges
 }
 
 /**
- * Returns the name that the model invented, or `unknown` if the name must not be stored in an entry. The name may
- * contain anything that the model was told.
+ * Returns the name that the model invented. This name may contain anything that the model was told. If it must
+ * therefore not be stored in an entry, returns `unknown`.
  */
 function unknownName(alias: string, governed: Pick<GovernedAgentRun, 'isHarmless'>): string {
   const name = alias.replace('__', '.');

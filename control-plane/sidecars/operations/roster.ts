@@ -1,10 +1,10 @@
 // Tracks which sidecars are connected to this control plane, and their state. The list is kept in memory and written to
-// the database in batches, so that all control planes can read it. Whatever a sidecar sends, it costs the database only
-// a part of one statement every two seconds.
+// the database in batches, so that all control planes can read it. However much one sidecar sends, the database only
+// gets a part of one statement every two seconds from it.
 //
 // For each start of a sidecar, only its newest stream counts. States of a stream: changed (will be written with the
-// next batch), written, and left. A stream that has left is written once more if it was written before, and then
-// deleted from memory. A batch that fails becomes part of the next batch.
+// next batch), written, and left. A stream that has left is deleted from memory. If it was written before, it is first
+// written once more. A batch that fails becomes part of the next batch.
 import { setTimeout as delay } from 'node:timers/promises';
 import type { RevisionName } from '@tollgate/proto/contract';
 import { makeId } from '../../access/rules/key.ts';
@@ -37,7 +37,7 @@ type EnteringSidecar = Pick<SidecarSeen, 'workspaceId' | 'keyId' | 'sidecarId' |
 export interface Roster {
   enters(sidecar: EnteringSidecar): ConnectedSidecar;
   /**
-   * Returns the number of sidecars that are connected to this control plane, by how far they are behind the newest
+   * Returns how many sidecars are connected to this control plane, grouped by how far they are behind the newest
    * revision.
    */
   countByLag(newestOf: (workspaceId: number) => RevisionName | null): ReadonlyMap<Lag, number>;
@@ -140,7 +140,10 @@ class WrittenRoster implements Roster {
     return counts;
   }
 
-  /** Writes run one after the other. When a write ends, everything that was reported before it is written. */
+  /**
+   * Writes run one after the other. Everything that was reported before a call of `write` is in the database when the
+   * promise of this call resolves.
+   */
   write(): Promise<void> {
     this.#lastWrite = this.#lastWrite.catch(() => undefined).then(() => this.#writeOnce());
     return this.#lastWrite;

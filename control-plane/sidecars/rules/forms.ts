@@ -8,8 +8,8 @@ interface KeyScopes {
 }
 
 /**
- * Returns whether a sidecar of this form can use the key. A process decides for every caller, and holds the hashes of
- * all keys. A library is part of one agent.
+ * Returns whether a sidecar of this form can use the key. The two forms need different scopes: a `process` decides for
+ * every caller and holds the hashes of all keys, but a `library` is part of one agent.
  */
 export const mayServe = ({ scopes }: KeyScopes, form: Form): boolean =>
   hasScope(scopes, form === 'process' ? 'sidecar.sync' : 'sidecar.library');

@@ -66,8 +66,8 @@ export interface ListedSidecar extends Omit<SidecarSeen, 'workspaceId' | 'stream
 }
 
 /**
- * The position of a sidecar in the list. Connected sidecars come first. They are sorted by name, and those with the
- * same name by connection time, the latest first.
+ * The position of a sidecar in the list. Connected sidecars come first. The connected ones and the others are each
+ * sorted by name, and those with the same name by connection time, the latest first.
  */
 export type SidecarPosition = Pick<ListedSidecar, 'connected' | 'sidecarId' | 'connectedAt' | 'bootId' | 'keyId'>;
 

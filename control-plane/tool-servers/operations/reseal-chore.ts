@@ -1,7 +1,7 @@
-// Periodic job of every control plane: encrypts again, with the first key of TOLLGATE_SECRET_KEY, the secrets that an
-// older key encrypted. It runs at the start. It also runs each minute while there are several keys, because a control
-// plane with an earlier configuration may still encrypt with an older key. It logs what it encrypted again, that only
-// the first key is needed, and which secrets no key can decrypt.
+// Periodic job of every control plane. It finds the secrets that an older key encrypted, and encrypts them again with
+// the first key of `TOLLGATE_SECRET_KEY`. It runs at the start. It also runs each minute while there are several keys,
+// because a control plane with an earlier configuration may still encrypt with an older key. It logs what it encrypted
+// again. It also logs when the first key decrypts all secrets, and which secrets no key can decrypt.
 import type { OperationDeps } from '../../access/operation.ts';
 import { reseal, type ResealCounts } from './reseal.ts';
 
@@ -41,7 +41,9 @@ export function createResealChore({ pool, sealer, log }: Pick<OperationDeps, 'po
       const isSettled = sealer?.keys === 1 && unopened?.length === 0;
       if (sealer !== null && !isSettled) say(await reseal({ pool, sealer }), sealer.keys);
     },
-    /** Returns, for `/readyz`, how many sealed items no key can decrypt. Empty: no such item is known. */
+    /**
+     * Returns a problem for `/readyz` that says how many sealed items no key can decrypt. Empty: no such item is known.
+     */
     problems: (): readonly string[] =>
       unopened === null || unopened.length === 0
         ? []

@@ -43,8 +43,8 @@ export function parseAdmission(body: unknown): Checked<readonly string[] | null>
 
 /**
  * Returns the admitted definitions after this request. If the request names tools, the definitions of all other tools
- * stay admitted, also of tools that the server no longer has, because these can return. If the request admits all tools
- * at once (`wanted` is null), the definitions of tools that the server no longer has are removed.
+ * stay admitted. This includes tools that the server no longer has, because they can return. If the request admits all
+ * tools at once (`wanted` is null), the definitions of tools that the server no longer has are removed.
  */
 export function admit(
   before: AdmittedTools,

@@ -39,8 +39,8 @@ function serverNameProblem(value: string): string | null {
 }
 
 /**
- * Permits capital letters, digits and `_`, with a letter at the start. This excludes names that other programs read in
- * any case, and names that a shell reads as a function.
+ * Permits capital letters, digits and `_`, with a letter at the start. This excludes two kinds of names: names in small
+ * letters, which some programs read like the same names in capital letters, and names that a shell reads as a function.
  */
 const envName = /^[A-Z][A-Z0-9_]{0,99}$/;
 

@@ -82,7 +82,9 @@ export interface ListedToolServer extends RegisteredToolServer {
   readonly tools: readonly Pick<DiscoveredTool, 'name' | 'description' | 'digest'>[];
 }
 
-/** Returns a problem for each tool that the definition gives scopes but that the server does not have. */
+/**
+ * Returns one problem for each tool that has scopes in the definition although the server does not have such a tool.
+ */
 export const undiscovered = ({ scopes }: Pick<ToolServerDefinition, 'scopes'>, tools: readonly DiscoveredTool[]): readonly Problem[] =>
   scopes
     .filter(([tool]) => !tools.some(({ name }) => name === tool))

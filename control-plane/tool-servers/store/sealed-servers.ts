@@ -35,8 +35,8 @@ export async function listSealedServers(
 }
 
 /**
- * Replaces the secrets in rows that have not changed since they were read. Returns the number of these rows. Changed
- * rows are not modified.
+ * Replaces the secrets in rows that have not changed since they were read. Returns the number of these rows. A row that
+ * has changed since then keeps its present secrets.
  */
 export async function updateSealedServers(
   client: pg.PoolClient,

@@ -28,8 +28,8 @@ const columns = 'name, url, program, args, secret_names, scopes, admitted, revis
 
 /**
  * SQL: a digest that identifies the definition. It does not change when the server is asked for its tools again, or
- * when the secrets are encrypted with another key. Two different definitions never have the same digest. The sealed
- * secrets are included by their nonce, which stays the same when another key encrypts them.
+ * when the secrets are encrypted with another key. Two different definitions never have the same digest. The digest
+ * includes only the nonce of the sealed secrets. The nonce stays the same when another key encrypts the secrets.
  */
 const definition = `encode(sha256(convert_to(
   json_build_array(url, program, args, secret_names, encode(substring(sealed for 12), 'hex'))::text, 'UTF8')), 'hex') as definition`;
@@ -88,8 +88,8 @@ export async function findToolServer(db: Queryable, workspaceId: number, name: s
 }
 
 /**
- * Reads the server together with its sealed secrets. A separate read could send the secrets of one definition to the
- * address of another.
+ * Reads the server together with its sealed secrets. If they were read separately, the definition could change in
+ * between. Then the secrets of one definition could be sent to the address of another.
  */
 export async function findSealedToolServer(
   db: Queryable,

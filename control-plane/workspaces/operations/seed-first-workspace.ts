@@ -1,6 +1,6 @@
 // Prepares an empty database at the first start: an epoch, a workspace, its owner and the owner's key. Every start
-// calls this code, and does nothing if the database is already prepared. If two replicas start at the same time, only
-// one of them prepares the database.
+// calls this code. If the database is already prepared, the code changes nothing. If two replicas start at the same
+// time, only one of them prepares the database.
 import { hashKey, parseKey } from '@tollgate/proto/contract';
 import { makeSecret, secretOf } from '../../access/rules/key.ts';
 import { insertDeployment, lockStart, readDeployment } from '../../database/deployment.ts';

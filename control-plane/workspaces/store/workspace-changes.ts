@@ -26,8 +26,9 @@ export async function listTouched(db: Queryable, workspaceId: number, revision: 
 }
 
 /**
- * Returns the latest touched keys, for sidecars that hold an earlier revision than this process has seen. `touched`
- * contains all keys that were touched after `touchedSince`.
+ * Returns the latest touched keys: those that were touched after the revision `known`. They are for sidecars that hold
+ * a revision from before this process first read the workspace. `touched` contains all keys that were touched after
+ * `touchedSince`.
  */
 export async function listLately(
   db: Queryable,
@@ -45,8 +46,8 @@ export async function listLately(
 }
 
 /**
- * Deletes records that are older than the last `revisions` of a workspace. For a workspace with many changes, only the
- * last `keys` records are kept.
+ * Keeps the records of the last `revisions` revisions of a workspace, and deletes older records. For a workspace with
+ * many changes, keeps only the last `keys` records.
  */
 export async function deleteOldChanges(
   db: Queryable,

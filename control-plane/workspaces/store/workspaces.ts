@@ -8,7 +8,10 @@ export interface Workspace {
   readonly randomId: string;
   readonly revision: number;
   readonly frozen: boolean;
-  /** For this revision and every later one, the changes since that revision are recorded (`workspace-changes.ts`). */
+  /**
+   * The earliest revision for which all later changes are recorded (`workspace-changes.ts`). The later changes are then
+   * also recorded for every later revision.
+   */
   readonly changesFrom: number;
   readonly createdAt: Date;
 }

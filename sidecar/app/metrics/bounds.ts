@@ -1,5 +1,5 @@
-// Exports the maximum values of other metrics of a sidecar process, so that an alert does not need to know its
-// configuration. It also exports whether the process can serve.
+// Some metrics of a sidecar process have a maximum. This code exports these maximums, so that an alert does not need to
+// know how the process is configured. It also exports whether the process can serve.
 import type { Registry } from 'prom-client';
 import type { Sidecar } from '../../doors/sidecar.ts';
 import { gaugesIn } from './gauges.ts';

@@ -1,4 +1,4 @@
-// Serves `GET /metrics` beyond loopback and nothing else, for a Prometheus that cannot reach the port for agents. The
+// Serves `GET /metrics` on addresses beyond loopback, for a Prometheus that cannot reach the port for agents. The
 // metrics hold no secret. All other requests get 404.
 import { once } from 'node:events';
 import { createServer, type RequestListener, type Server } from 'node:http';

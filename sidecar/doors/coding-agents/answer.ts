@@ -23,7 +23,10 @@ const recordMs = 250;
 interface Caller extends LetIn {
   readonly host: Host;
   readonly headers: Headers;
-  /** The tier in a header of the request. Null: no header gives a tier. It has priority over the tier in the event. */
+  /**
+   * The tier in a header of the request. The header has priority over the tier in the event. Null: no header gives a
+   * tier.
+   */
   readonly tier: 'background' | null;
   /** The name, in a header, of the agent that the user talks to. Empty: no header gives a name. */
   readonly agent: string;

@@ -1,7 +1,7 @@
 // `POST /hooks/<host>` for coding agents (`/govern/…` is in ../hooks): answers the events before and after a call in
-// each host's format. Most hosts run the call if a hook fails. Therefore every failure is answered with 200 and a
-// refusal that the host respects: a bad key, a missing policy, an unreadable body, a bug. A call that is not decided
-// before the deadline of the hook is denied and does not count.
+// each host's format. Most hosts run the call if a hook fails. Therefore every failure (a bad key, a missing policy, an
+// unreadable body, a bug) is answered with 200 and a refusal that the host respects. A call that is not decided before
+// the deadline of the hook is denied and does not count.
 import { bounds, type DenyCode } from '@tollgate/proto/contract';
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { answerUnread, isTooLarge } from '../entrance/answer-unread.ts';

@@ -49,8 +49,8 @@ const writtenMax = bounds.nameLength + 8;
 
 export function ourName(names: Names, host: HostName, { tool, server }: Pick<HostCall, 'tool' | 'server'>): OurName {
   const table = tablesOf(names.settings.toolNames).get(host) ?? noNames;
-  // `decide` refuses this name because of its length. It would refuse the reported server and tool too, because
-  // together they are equally long.
+  // `decide` refuses this name because of its length. It would also refuse the name that consists of the reported
+  // server and tool, because that name is equally long.
   if (tool.length > writtenMax) return { tool };
   const spelling = spellings[host];
   const brought = broughtName(table, tool);
@@ -160,8 +160,8 @@ const isJoined = (name: string, text: string, joint: string): boolean => {
 };
 
 /**
- * Maps a name that matches a wildcard of the workspace's table. The end of the name is copied as the host wrote it, so
- * the host may have replaced characters in it.
+ * Maps a name that matches a wildcard of the workspace's table. The part of the name that the wildcard matches is
+ * copied from the name that the host wrote. The host may have replaced characters in this part.
  */
 function endingOf(
   names: KnownNames,

@@ -1,7 +1,8 @@
 // Limits the memory, in bytes, for request bodies and tool-server messages that are being read and processed. All
-// callers share one budget. One caller may take at most as much as remains free for all others. A parsed text can need
-// thirty times its size on the wire. Therefore a text counts as the larger of two sizes: its bytes, or `valueBytes` for
-// each value in it. Values are counted before parsing.
+// callers share one budget. Normally, when a caller takes memory, the free part of the budget must afterwards be at
+// least as large as everything that this caller holds. A parsed text can need thirty times its size on the wire.
+// Therefore a text counts as the larger of two sizes: its bytes, or `valueBytes` for each value in it. Values are
+// counted before parsing.
 //
 // A text that is larger than a caller's part, or than the whole budget, is admitted while the budget is almost empty.
 // So every text within the size limits can be read at some time. A caller that holds no message may have one message
@@ -22,8 +23,8 @@ interface MemorySizes {
 }
 
 /**
- * `valueBytes` is a third of the 210 bytes that the most expensive values need. So a full budget of a sidecar is at
- * most about 110 MB of heap.
+ * The most expensive values need 210 bytes each, and `valueBytes` is about a third of that. So a full budget of a
+ * sidecar is at most about 110 MB of heap.
  */
 const standard = { bytes: 32 * 1_048_576, valueBytes: 64, waitMs: 10_000 };
 /**
@@ -112,8 +113,8 @@ export class BodyMemory {
   }
 
   /**
-   * Returns the size that a text counts as when it is parsed. The text is parsed as a form if its content type says so,
-   * otherwise as JSON.
+   * Returns the number of bytes with which a text is counted when it is parsed. The text is parsed as a form if its
+   * content type says so, otherwise as JSON.
    */
   parsedBytes(text: Uint8Array, { most = Number.POSITIVE_INFINITY, type = '' }: Parsing = {}): number {
     const values = form.test(type) ? countFields(text) : countValues(text);
@@ -151,8 +152,8 @@ export class BodyMemory {
   }
 
   /**
-   * Takes memory beyond the caller's part. This is for a caller that holds no message and has requests that may wait
-   * for this one.
+   * Takes memory beyond the caller's part. This is for a caller that holds no message, but has requests that may wait
+   * for the message for which this memory is taken.
    */
   #takeBeyondPart(caller: string, bytes: number): boolean {
     if (this.#holding.has(caller) || !this.#memory.owns(caller)) return false;

@@ -1,6 +1,7 @@
-// Holds the state and the checks that all endpoints of a process share. A request is admitted if a policy is held, its
-// key is valid and the key is within its request limit. A request that is refused here writes no audit entry of its
-// own. For a valid key, one later entry states how many of its requests were refused.
+// Holds the state and the checks that all endpoints of a process share. A request is admitted if three conditions are
+// met: the process holds a policy, the key of the request is valid, and this key is within its request limit. A request
+// that is refused here writes no audit entry of its own. For a valid key, one later entry states how many of its
+// requests were refused.
 import type { Identity } from '../../engine/decide/call.ts';
 import type { Sidecar } from '../sidecar.ts';
 import { BodyMemory } from './body-memory.ts';
@@ -31,8 +32,8 @@ export const workspaceIn = (params: unknown): string | undefined =>
     : undefined;
 
 /**
- * An admitted request. It has no reference to the snapshot in which the key was found, because a request may last a
- * long time while its body or its answer is sent.
+ * An admitted request. It has no reference to the snapshot in which the key was found. Otherwise an old snapshot could
+ * stay in memory for a long time, while the body or the answer of a request is sent.
  */
 export interface LetIn {
   readonly identity: Identity;
@@ -50,13 +51,13 @@ export interface Entrance {
   readonly metrics: DecisionMetrics;
   /** Undefined: calls are not traced. */
   readonly tracing: CallTracing | undefined;
-  /** Memory budget for everything that the endpoints read and for its parsed form. */
+  /** Memory budget for everything that the endpoints read. It includes the parsed form of what was read. */
   readonly bodies: BodyMemory;
   /** The runs of all endpoints. */
   readonly sessions: Pick<Sessions, 'find'>;
   /** Checks the key of a request. It is called once for each request, if possible before a byte of its body is read. */
   readonly enter: (shown: ShownCredentials) => LetIn | EntranceRefusal;
-  /** Records that an admitted request is refused unread because there is no memory for its body. */
+  /** Records that an admitted request is refused because there is no memory for its body. The body is not read. */
   readonly crowded: (entered: LetIn) => void;
   /** Writes the pending entries about refused requests. */
   readonly close: () => Promise<void>;

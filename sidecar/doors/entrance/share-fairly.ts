@@ -1,6 +1,7 @@
 // Shares an HTTP server fairly among callers, before anything is decided about a request. Callers take turns, and the
 // requests of one caller wait for its turn. Each connection has at most one waiting request. All bodies that are being
-// received share a memory budget. One caller takes at most as much of it as remains for all others.
+// received share a memory budget. When a caller takes memory, the free part of the budget must afterwards be at least
+// as large as everything that this caller holds.
 //
 // A caller is identified by a valid key. All requests without a known valid key count as one caller: they share one
 // turn, and a small budget while they wait to be recognised. A body is counted in the caller's own budget as soon as a
@@ -22,7 +23,7 @@ const connectionsMax = 10_000;
 /** Budget for all requests without a known valid key. */
 const unknownBytes = 4 * 1_048_576;
 /**
- * The number of bytes that Node buffers of an unread body. It is also the maximum size of a body that is read for an
+ * How much of an unread body Node buffers, in bytes. It is also the maximum size of a body that is read for an
  * unrecognised request.
  */
 const unreadBytes = 65_536;
@@ -36,8 +37,8 @@ interface Sharing extends TurnsDeps {
   readonly bodies: BodyMemory;
   readonly unknownBytes?: number;
   /**
-   * Returns the caller of a header with a valid key. Null: the header has no valid key. Absent: callers are remembered
-   * from earlier requests.
+   * Returns the caller to which the key in a header belongs. Null: the header has no valid key. Absent: callers are
+   * remembered from earlier requests.
    */
   readonly whose?: (authorization: string | undefined) => string | null;
 }
@@ -224,8 +225,8 @@ const valuesMaxOf = (bodyLimit: number): number =>
   bodyLimit > bounds.bodyBytes ? Math.max(bounds.toolOutputNodes, bounds.policySetNodes) : bounds.jsonNodes;
 
 /**
- * Returns the size that a body counts as. A body that is too long is not read, so it counts as 0. A body of unknown
- * length counts as the limit.
+ * Returns the number of bytes with which a body is counted. A body that is too long is not read, so it counts as 0. A
+ * body of unknown length counts as the limit.
  */
 function bodyBytesOf({ headers }: FastifyRequest, bodyLimit: number): number {
   if (headers['transfer-encoding'] !== undefined) return bodyLimit;
@@ -259,8 +260,8 @@ const crowded: EntranceRefusal & { readonly retryAfterMs: number } = {
 };
 
 /**
- * Refuses in the format of the route, or otherwise in the common denial format. Even a client that reads only the
- * decision then sees a denial.
+ * Refuses a request in the format of its route. If the route has no format for this, uses the common denial format. So
+ * even a client that reads only the decision sees a denial.
  */
 function refuse(request: FastifyRequest, reply: FastifyReply): void {
   const { answerCrowded } = request.routeOptions.config;

@@ -7,8 +7,8 @@ import type { EntranceRefusal } from '../entrance/key.ts';
 export interface Answer {
   readonly status: number;
   /**
-   * The status of an earlier version, in which a decision could have another status than 200. Some clients still read
-   * it. Absent: the same as `status`.
+   * The status that an earlier version would use for this answer. In that version, a decision could have a status other
+   * than 200, and some clients still read that status. Absent: the same as `status`.
    */
   readonly formerStatus?: number;
   readonly body: Readonly<Record<string, unknown>>;

@@ -1,6 +1,6 @@
-// Parses the body of a hook request strictly and before any other code, so all parsers agree on it. A flaw in the body
-// is part of the answer and not an error: the call is denied because of it, with as much of the tool's name as could be
-// read.
+// Parses the body of a hook request strictly. No other code parses the body before, so the body cannot be understood in
+// two different ways. A flaw in the body is part of the answer and not an error: the call is denied because of the
+// flaw. The tool's name in this decision is as much of the name as could be read.
 import { bounds } from '@tollgate/proto/contract';
 import type { FastifyInstance } from 'fastify';
 import type { Flaw } from '../../engine/govern/govern.ts';

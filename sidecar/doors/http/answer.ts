@@ -1,6 +1,6 @@
-// Returns a server's answer to the caller unchanged, as a stream of redacted text, or as redacted JSON, or blocks it.
-// Of a stream only one piece is kept in memory. JSON is kept as a whole, up to its size limit. The outcome is recorded
-// before the last piece is sent.
+// Handles a server's answer in one of four ways: returns it to the caller unchanged, as a stream of redacted text, or
+// as redacted JSON, or blocks it. Of a stream only one piece is kept in memory. JSON is kept as a whole, up to its size
+// limit. The outcome is recorded before the last piece is sent.
 import { createHash } from 'node:crypto';
 import { type Finding, overBudgetKind } from '@tollgate/proto/contract';
 import type { Decision } from '../../engine/decide/decision.ts';

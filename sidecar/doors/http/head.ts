@@ -1,10 +1,10 @@
-// Checks the head of a request to a tool. A head is refused before a byte of the body is read if it is ambiguous, if it
-// can turn the request into another one, or if it asks for another protocol.
+// Checks the head of a request to a tool, before a byte of the body is read. A head is refused in three cases: it is
+// ambiguous, it can turn the request into another one, or it asks for another protocol.
 import type { IncomingMessage } from 'node:http';
 
 // These headers must occur only once, because servers read duplicates differently.
 const single = ['authorization', 'content-encoding', 'content-length', 'content-type', 'host', 'transfer-encoding', 'expect'];
-// Headers that make some servers process another method or path than the request names.
+// Some servers take the method or the path from these headers, and not from the request line.
 const overrides = ['x-http-method', 'x-http-method-override', 'x-method-override', 'x-original-url', 'x-rewrite-url'];
 
 /** Returns the problem of a header that changes the request into another one. Null: there is no such header. */

@@ -88,9 +88,9 @@ export function forwardOf({ input: asked, body }: HttpAsked, decided: unknown): 
 const isFields = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-// Finds a method that a query, a form or JSON names in addition to the method of the request (`_method=DELETE`). Some
-// frameworks use this method instead. If a tool's calls are named by their method, such a request would make a
-// different call from the one that was decided.
+// Some frameworks use a second method that a query, a form or JSON contains (`_method=DELETE`), instead of the method
+// of the request. This code finds such a second method. If the method is part of a tool's name, a request with a second
+// method would make a different call from the one that was decided.
 
 interface Parts {
   readonly query: Pairs;

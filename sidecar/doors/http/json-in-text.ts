@@ -112,7 +112,7 @@ function eventsOf(json: RedactJson, replaced: () => string): Parts {
   };
 }
 
-/** Redacts one event. The data of several lines is one text. */
+/** Redacts one event. If the event has several `data` lines, their data together is one text. */
 function redactedEvent(event: string, json: RedactJson): string {
   const lines: readonly string[] = event.match(/[^\r\n]*(?:\r\n|\n|\r|$)/g) ?? [];
   const data = lines.filter((line) => dataLine.test(line));

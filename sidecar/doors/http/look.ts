@@ -49,7 +49,8 @@ const boundaryOf = (essence: string): RegExp | null =>
       : null;
 
 /**
- * Redacts an answer as text. `push` and `end` throw if it is not text: bytes that are not UTF-8, or NUL, as in UTF-16.
+ * Redacts an answer as text. `push` and `end` throw if the answer is not text. An answer is not text if it contains
+ * bytes that are not UTF-8, or NUL, which is frequent in UTF-16.
  */
 export function textLook(redactor: Redactor, numbers: Numbers, essence: string): Look {
   const boundary = boundaryOf(essence);

@@ -51,8 +51,8 @@ export interface Run {
   /** Records the outcome of a permitted call, and returns the part of its output that may reach the model. */
   report(permit: Permit, outcome: Outcome): Delivery | Promise<Delivery>;
   /**
-   * Returns a governed form of the tool. It decides the call, redacts the input, calls the tool, redacts the output,
-   * and records both. It throws `ToolDenied`.
+   * Returns a governed form of the tool. It decides and records the call, redacts the input, calls the tool, redacts
+   * the output and records the outcome. It throws `ToolDenied`.
    */
   guard<I, O>(tool: string, call: (input: I) => O | Promise<O>): (input: I) => Promise<Awaited<O>>;
   /** Counts a round of the model. More rounds than `maxToolRounds` end the run. */
@@ -66,8 +66,8 @@ export interface Run {
    */
   reserveCost(cents: number, options?: { readonly least?: number }): CostVerdict;
   /**
-   * Reports how much of a reservation was spent, once for each reservation. Absent: all of it. The amount counts in
-   * full, even if it exceeds the reservation.
+   * Reports how much of a reservation was spent. Call it once for each reservation. If `cents` is absent, the whole
+   * reservation was spent. The amount counts in full, even if it exceeds the reservation.
    */
   settleCost(reservation: CostReservation, cents?: number): void;
   /**
@@ -83,8 +83,8 @@ export interface Run {
    */
   guardTools<C extends McpClient>(client: C, options: GuardMcpOptions): C;
   /**
-   * Creates a run of another agent for a delegated task. Its tools, scopes and permissions are a subset of this run's.
-   * It has its own caps.
+   * Creates a run of another agent for a delegated task. The tools, scopes and permissions of the new run are a subset
+   * of those of this run. The new run has its own caps.
    */
   delegate(agent: string, options?: DelegateOptions): Run;
 }

@@ -91,8 +91,8 @@ async function* streamedCall(guard: Guard, call: ToolCall, work: Work): AsyncGen
 }
 
 /**
- * Makes a call whose decision is a promise. Then it is too late to return a stream. If a plain function returns a
- * stream, its last value is the answer.
+ * Makes a call whose decision is a promise. After this promise is awaited, it is too late to return a stream. If
+ * `execute` is a plain function and returns a stream, the last value of the stream is the answer.
  */
 async function awaitedCall(guard: Guard, deciding: Promise<Verdict>, work: Work): Promise<unknown> {
   const verdict = await deciding;

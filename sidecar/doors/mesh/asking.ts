@@ -83,7 +83,10 @@ const textOf = (value: Headers[string]): string | undefined => (typeof value ===
 interface Deciding {
   readonly run: GovernedRun;
   readonly call: ToolCall;
-  /** Aborted when the other gateway no longer waits for the answer. Then it does not make the call. */
+  /**
+   * Aborted when the other gateway no longer waits for the answer. In that case the other gateway does not make the
+   * call.
+   */
   readonly gone: AbortSignal;
   readonly forwards: Takes;
   /** The headers of the request. They may contain a trace. */
@@ -94,8 +97,8 @@ interface Deciding {
 export const decided = async (deps: MeshDeps, deciding: Deciding): Promise<Verdict> => (await decidedFirst(deps, deciding)).verdict;
 
 /**
- * Like `decided`, for a call that is made only if other calls are permitted too. With `judged` the decision can be
- * taken back.
+ * Like `decided`, for a call that is made only if other calls are permitted too. If they are not permitted, the
+ * decision can be taken back with `judged`.
  */
 export async function decidedFirst(
   { sidecar, metrics, tracing }: MeshDeps,

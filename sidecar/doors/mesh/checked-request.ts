@@ -1,6 +1,6 @@
-// Reads a request that Envoy describes, with the settings of its route. The operator who configured the route sets the
-// tool (`context_extensions`, or route metadata of the namespace `tollgate`). Otherwise the path names it, as at the
-// sidecar's own endpoint. A header from the caller never sets it.
+// Reads a request that Envoy describes, and the settings of the route of this request. The operator who configured the
+// route sets the tool (`context_extensions`, or route metadata of the namespace `tollgate`). If the route sets no tool,
+// the path names the tool, as at the sidecar's own endpoint. A header from the caller never sets the tool.
 import type { AttributeContext__Output, Struct__Output } from '@tollgate/proto/mesh';
 import type { Headers } from '../entrance/caller-headers.ts';
 import type { HttpTool } from '../../upstream/http-tool-definition.ts';
@@ -85,7 +85,9 @@ export function metadataText(struct: Struct__Output | null | undefined, name: st
   return value?.kind === 'boolValue' ? String(value.boolValue) : (value?.stringValue ?? null) || null;
 }
 
-/** Returns the tool that a path names, and the prefix before the tool's own path. Null: it names no known tool. */
+/**
+ * Returns the tool that a path names, and the prefix before the tool's own path. Null: the path names no known tool.
+ */
 export function toolOfPath(
   target: string,
   tools: ReadonlyMap<string, HttpTool>,

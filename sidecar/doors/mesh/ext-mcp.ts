@@ -1,6 +1,7 @@
 // Implements agentgateway's ExtMcp. The gateway asks about each MCP message before it goes to a server, and about each
-// result before it goes back. The answer to a request contains an id (`tollgate_call`). The gateway's configuration
-// returns this id with the result, because results come without headers and nothing else identifies their caller.
+// result before it goes back. When a request is permitted, our answer to the gateway contains an id (`tollgate_call`).
+// The gateway's configuration returns this id with the result, because results come without headers and nothing else
+// identifies their caller.
 //
 // States of a call: permitted (its id waits for the result, see pending-results.ts) → reported (the id is deleted).
 import type { ExtMcpHandlers, McpRequest__Output, McpRequestResult, McpResponse__Output, McpResponseResult } from '@tollgate/proto/mesh';

@@ -5,7 +5,7 @@ import { isClientNotification, listedBy, treatmentOf } from '../../upstream/wire
 
 export type GovernedAsk =
   | { readonly kind: 'call'; readonly tool: string; readonly input: unknown }
-  /** The input of a read is all of `params` except `_meta`, because it names what is read. */
+  /** The input of a read is all of `params` except `_meta`, because `params` names what is read. */
   | { readonly kind: 'read'; readonly tool: string; readonly input: unknown };
 
 export type McpAsk = GovernedAsk | { readonly kind: 'tools' | 'pass' } | { readonly kind: 'unknown'; readonly problem: string };

@@ -17,8 +17,9 @@ export interface List {
 }
 
 /**
- * Returns the list with only the tools that are shown. A name may have several readings. A tool is shown if the policy
- * permits one reading of its name, and no rule denies any of its readings by name.
+ * Returns the list with only the tools that are shown. A name may have several readings. A tool is shown if two
+ * conditions are met. The policy permits at least one reading of its name. And no rule with the exact name of one of
+ * the readings denies this reading.
  */
 export function shownTools(govern: GovernDeps, run: GovernedRun, list: List): McpResponseResult {
   const tools = listAt(list, 'tools');

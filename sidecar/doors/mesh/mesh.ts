@@ -1,6 +1,6 @@
 // Provides the gRPC endpoint for other gateways, Envoy (ext_authz) and agentgateway (ExtMcp), on its own port. The
-// gateways normally run on the same machine. Therefore the connection is not encrypted. It is bound to loopback if the
-// operator does not configure another address.
+// gateways normally run on the same machine. Therefore connections are not encrypted, and the port is bound to loopback
+// if the operator does not configure another address.
 import { Server, ServerCredentials } from '@grpc/grpc-js';
 import { authorizationService, extMcpService } from '@tollgate/proto/mesh';
 import { type ExtAuthzDeps, extAuthz } from './ext-authz.ts';

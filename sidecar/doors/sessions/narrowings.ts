@@ -2,8 +2,8 @@
 // requests, and it can only become narrower. Therefore each list is kept for a day after its last use, even if memory
 // is short. A caller that would create more lists than the memory allows is refused.
 //
-// Memory is limited in bytes, for all keys of the process together. A key may use at most as much as it leaves to all
-// other keys. Equal lists of a key are stored once.
+// Memory is limited in bytes, for all keys of the process together. When a key takes memory, the free memory must
+// afterwards be at least as large as everything that this key uses. Equal lists of a key are stored once.
 import { digestText, type FairMemory, intersectTools } from '@tollgate/proto/contract';
 
 export interface Narrowings {
@@ -32,7 +32,7 @@ const keptMs = 24 * 3_600_000;
 const narrowingBytes = 300;
 const listBytes = 400;
 const nameBytes = 40;
-/** The time of use is updated at most once in this time, in ms. */
+/** The time of use is updated at most once in this number of ms. */
 const noteMs = 60_000;
 
 /** Creates the store of the lists of one key. */

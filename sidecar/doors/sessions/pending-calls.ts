@@ -26,7 +26,10 @@ export interface ClaimedCall {
 
 const pendingMax = 1_000;
 const pendingEqualMax = 100;
-/** Estimated bytes of a call for each of its keys, without the text of the key: the call's parts and map entries. */
+/**
+ * The estimated size of a call's parts and map entries, in bytes. It is counted once for each key of the call, without
+ * the text of the key.
+ */
 const callBytes = 500;
 /** Bytes of a `DecidedBy` object, without its text. */
 const decidedByBytes = 200;

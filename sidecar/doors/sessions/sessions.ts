@@ -183,8 +183,8 @@ function narrowed(
   asked: Claim,
   { caller, delegatedTools, now }: { caller: ReturnType<typeof bindCaller>; delegatedTools: readonly string[] | null; now: number },
 ): { readonly agents: string[]; readonly hops: Claim['hops']; readonly isNarrowed: boolean } {
-  // Agents are identified by their registration and not by their name. The id and the name of an agent mean the same
-  // agent, and a caller does not choose what its key pins.
+  // Agents are identified by their registration and not by the name in the claim, for two reasons. The id and the name
+  // of an agent mean the same agent. And a caller does not choose the agent that its key pins.
   const agents = caller.hops.map(({ profile: registered, name }) => registered?.id ?? name);
   const isNarrowed = delegatedTools === null || narrowings.narrow(place.name, agents.at(-1) ?? '', delegatedTools, now);
   if (delegatedTools !== null && isNarrowed) place.narrowed += 1;
@@ -216,8 +216,8 @@ const numbersOf = (memory: SessionMemory, share: KeyShare, place: Place): Number
   }));
 
 /**
- * Returns the cleanup of these sessions. It references only the sessions and no policy, because the memory budget is
- * kept longer than a workspace that a control plane governs temporarily.
+ * Returns the cleanup of these sessions. A control plane may govern a workspace only temporarily, but the memory budget
+ * keeps the cleanup function longer than that. Therefore the function references only the sessions and no policy.
  */
 const cleanupIn =
   (shares: Map<string, KeyShare>, budget: Budget) =>

@@ -16,8 +16,8 @@ export interface ExplainQuestion {
 
 /**
  * Returns why a direct call of this subject gets its decision. Only the documents that apply to the subject are
- * compiled. Null if `sub` does not exist in this workspace, or if neither `sub` nor `role` is given. Throws as
- * `indexOf` does.
+ * compiled. Null if `sub` does not exist in this workspace, or if neither `sub` nor `role` is given. Throws the same
+ * errors as `indexOf`.
  */
 export function explainCall(state: PolicySource, defaults: PolicyDefaults, question: ExplainQuestion): Explanation | null {
   const subject = subjectOf(state, question);

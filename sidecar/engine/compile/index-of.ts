@@ -1,4 +1,4 @@
-// Makes the index by which a sidecar decides, in this process: a source is compiled, verified and indexed.
+// Builds, in this process, the same index with which a sidecar decides: a source is compiled, verified and indexed.
 import { snapshotHash, snapshotSchemaVersion } from '@tollgate/proto/contract';
 import { buildIndex, type Index } from '../decide/build-index.ts';
 import { verifySnapshot } from '../snapshot/verify.ts';
@@ -31,6 +31,7 @@ export function indexEntries(entries: readonly SnapshotEntry[], { workspace, epo
 }
 
 /**
- * Compiles the source and returns its index. Throws as `indexEntries` does. With checked documents it does not throw.
+ * Compiles the source and returns its index. Throws the same errors as `indexEntries`. It does not throw if the
+ * documents of the source were checked before.
  */
 export const indexOf = (source: PolicySource, defaults: PolicyDefaults): Index => indexEntries(compileSnapshot(source, defaults), source);

@@ -56,8 +56,8 @@ export { bindCaller, documentsFor } from '../decide/bind.ts';
 export type { Claim, Hop } from '../decide/call.ts';
 export type { Caller } from '../decide/caller.ts';
 
-// The decision of one call, and what earlier calls have used. `decide` changes nothing. To count the call, pass the
-// decision to `record` of the usage of its run. The counters keep only numbers.
+// The decision of one call, and what earlier calls have used. `decide` changes nothing. To count a call, pass its
+// decision to the method `record` on the usage of the run. The counters keep only numbers.
 export { decide } from '../decide/decide.ts';
 export type { Decision, Limit, LimitSet } from '../decide/decision.ts';
 export { createCounters } from '../limits/counters.ts';

@@ -17,7 +17,7 @@ import {
   text,
 } from '@tollgate/proto/shape';
 
-/** Rules by tier. Other keys are accepted and returned, and have no effect. */
+/** Rules by tier. Other keys are accepted and returned, but have no effect. */
 export type TierRulesDocument = Readonly<Record<string, Rule>>;
 
 /** A policy document as stored and returned: the merged content of the writes. */
@@ -42,8 +42,9 @@ export interface PolicyDocument {
 }
 
 /**
- * Limits what a member can set in an agent. A field that is absent sets no limit. There are two exceptions: without
- * `scopes` or `canDelegate`, a member cannot give an agent scopes or delegation that it lacks.
+ * Limits what a member can set in an agent. A field that is absent sets no limit. There are two exceptions. Without
+ * `scopes`, a member cannot give an agent a scope that the agent did not have before. Without `canDelegate`, a member
+ * cannot permit an agent to delegate if the agent was not permitted before.
  */
 export interface AgentCeiling {
   /** Tool names, as in an agent: a final `*` matches all names with that prefix. */

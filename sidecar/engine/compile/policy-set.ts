@@ -1,13 +1,16 @@
 // Handles the organisation's policy documents as one set, which can be exported, kept as a file, and applied again.
-// Members' own parts are not included. If a section is present, it describes the whole section. `{}` and null mean that
-// a document is not set.
+// Members' own parts are not included. A section that is present describes all documents of its layer: a document that
+// the section leaves out is removed. `{}` and null mean that a document is not set.
 import { childPath, type DocumentId, isRole, type Layer, parseAgentType, roles, tiers, uidProblem } from '@tollgate/proto/contract';
 import { checkDocument, type PolicyDocument, type StoredDocument } from './policy-document.ts';
 import { type Checked, isObject, problem, type Problem } from '@tollgate/proto/shape';
 
 type Documents = Readonly<Record<string, PolicyDocument>>;
 
-/** A set as it is exported. A set that is applied may lack sections, and may contain null for a document. */
+/**
+ * A set in the form in which it is exported. A set that is sent to be applied may lack sections, and may contain null
+ * for a document.
+ */
 export interface PolicySet {
   readonly workspacePolicy: PolicyDocument;
   readonly rolePolicies: Documents;
@@ -27,7 +30,10 @@ export interface WantedDocuments {
 interface Section {
   readonly name: 'rolePolicies' | 'agentTypePolicies' | 'userPolicies';
   readonly layer: Layer;
-  /** Returns the id of the document that the key names. If the key names none, returns its problem as a text. */
+  /**
+   * Returns the id of the document that the key names. If the key names no document, returns a text that says what is
+   * wrong with the key.
+   */
   readonly idOf: (key: string) => DocumentId | string;
 }
 
@@ -119,8 +125,8 @@ function parseDocument(id: DocumentId, value: unknown, place: string): ParsedDoc
 }
 
 /**
- * Returns the present problems of stored documents, each with its place in the set. The documents were valid when they
- * were written.
+ * Returns the problems that stored documents have now, each with its place in the set. When these documents were
+ * written, they were valid.
  */
 export function checkDocuments(documents: readonly StoredDocument[]): readonly Problem[] {
   return documents.flatMap(({ id, document }) => checkDocument(id.layer, 'organisation', document, placeOf(id)));
@@ -129,7 +135,7 @@ export function checkDocuments(documents: readonly StoredDocument[]): readonly P
 /** Whether a document is set. An empty document is equal to no document. */
 const isSet = (document: object): boolean => Object.keys(document).length > 0;
 
-/** Whether the document belongs to a set: it is the organisation's and not empty. */
+/** Whether the document belongs to a set. This is so if it is a document of the organisation and is not empty. */
 export const isOfSet = ({ id, document }: StoredDocument): boolean => isSet(document) && !(id.layer === 'user' && id.part === 'self');
 
 function nameOf(id: DocumentId): string {

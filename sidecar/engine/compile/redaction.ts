@@ -47,7 +47,8 @@ const digest: Shape = {
 };
 
 /**
- * Returns the shape of the name of a kind. `patterns`: the section's own patterns, which an exception can also name.
+ * Returns the shape that checks the name of a kind. `patterns`: the names of the section's own patterns. An exception
+ * can name these too.
  */
 const kindIn = (patterns: ReadonlySet<string>): Shape => ({
   check: (value, path) => {

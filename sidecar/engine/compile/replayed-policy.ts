@@ -1,5 +1,5 @@
 // Provides a workspace's documents for deciding past calls again. Each document is compiled and indexed at its first
-// use. So in a workspace of ten thousand users, only the few users who called cost time.
+// use. So in a workspace of ten thousand users, time is spent only on the documents of the few users who called.
 import { documentKey } from '@tollgate/proto/contract';
 import { type IndexedDocument, indexDocument } from '../decide/document.ts';
 import type { ReplayedPolicy } from '../decide/replayed.ts';

@@ -1,5 +1,5 @@
-// Does steps 0 to 3 of a decision, as far as they do not depend on the tool: it finds who calls and through which
-// agents, and checks whether they may call any tool. The work is done once for each claim and snapshot.
+// Does the part of steps 0 to 3 of a decision that does not depend on the tool. It finds who calls and through which
+// agents, and checks whether all calls of this caller are denied. The work is done once for each claim and snapshot.
 import {
   agentTypeKey,
   type CompiledKey,
@@ -34,8 +34,8 @@ const boundLately = new Uint32Array(4_096);
 
 /**
  * Returns the caller of a claim under this snapshot. From the second time that a claim occurs, its caller is cached,
- * and equal claims share one `Caller` object until the cache evicts it. Claims that occur only once are not cached:
- * their names would fill the memory and be expensive to collect.
+ * and equal claims share one `Caller` object until the cache evicts it. Claims that occur only once are not cached,
+ * because their names would fill the memory and make garbage collection expensive.
  */
 export function bindCaller(index: Index, claim: Claim): Caller {
   const remembered = callersOf.get(index);
@@ -59,7 +59,8 @@ export function bindCaller(index: Index, claim: Claim): Caller {
 }
 
 function wasBoundLately(cacheKey: string): boolean {
-  // FNV-1a. If the hashes of two claims collide, a caller is only cached earlier or later.
+  // FNV-1a. If the hashes of two claims collide, the only effect is that a caller is cached earlier or later than
+  // otherwise.
   let hash = 0x811c9dc5;
   for (let at = 0; at < cacheKey.length; at += 1) hash = Math.imul(hash ^ cacheKey.charCodeAt(at), 0x01000193);
   hash >>>= 0;
@@ -71,8 +72,9 @@ function wasBoundLately(cacheKey: string): boolean {
 
 /**
  * Call this when another snapshot has replaced this one. Runs and pending requests may keep a caller of the old
- * snapshot for a long time, and that caller would keep all other callers in memory. Therefore no caller of the old
- * snapshot is cached from now on. A decision that still uses the old snapshot is computed each time.
+ * snapshot for a long time. That caller refers to the old snapshot, and with the snapshot all its cached callers would
+ * stay in memory. Therefore no caller of the old snapshot is cached from now on. A decision that still uses the old
+ * snapshot is computed each time.
  */
 export function forgetCallers(index: Index): void {
   callersOf.set(index, null);

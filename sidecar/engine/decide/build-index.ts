@@ -44,8 +44,8 @@ export function buildIndex(snapshot: Snapshot): Index {
 }
 
 /**
- * Returns the same content under a newer number. The result is a new object, so callers are bound again: their
- * decisions name the revision.
+ * Returns the same content under a newer number. The result is a new object, so callers are bound again. This is
+ * necessary because the decisions of a bound caller name the revision.
  */
 export const renumberIndex = (index: Index, epoch: string, revision: number): Index => ({ ...index, epoch, revision });
 

@@ -2,8 +2,8 @@
 import type { Role, Tier } from '@tollgate/proto/contract';
 
 /**
- * One agent of a chain, as the entry point (door) that received the call claims it. The last hop is the caller. A
- * direct call has one hop.
+ * One agent of a chain. The fields are what the entry point (door) that received the call claims about this agent. The
+ * last hop is the caller. A direct call has one hop.
  */
 export interface Hop {
   readonly tier: Tier;

@@ -27,7 +27,7 @@ export interface Caller {
   readonly key: CompiledKey | null;
   readonly subject: Subject | null;
   readonly hops: readonly BoundHop[];
-  /** The profile of the calling agent, which carries the caps of its run. */
+  /** The profile of the calling agent. It contains the caps of this agent's run. */
   readonly profile: CompiledAgent | null;
   readonly tier: Hop['tier'];
   /** The scopes of the calling agent. Each hop of the chain passes on at most the scopes that it has. */
@@ -53,7 +53,7 @@ export interface Caller {
 export interface Plan {
   /** Step 3: the denial that depends on the tool. Null: there is none. */
   readonly refused: Decision | null;
-  /** The decision by the enforced fold, if its limits have calls left. */
+  /** The decision by the enforced fold, if all limits of this fold have calls left. */
   readonly outcome: Decision;
   /** Null: no layer that can apply is in audit mode. Then the shadow result equals the enforced result. */
   readonly shadow: ShadowPlan | null;

@@ -55,8 +55,8 @@ export function delegationRefusal(hops: readonly BoundHop[]): Decision | null {
 }
 
 /**
- * Returns the scopes that every agent of the chain has and that were delegated to it. An unregistered agent has no
- * scopes.
+ * Returns the scopes that every agent of the chain has. If scopes were delegated to an agent of the chain, only scopes
+ * among them are returned. An unregistered agent has no scopes.
  */
 export function scopesOf(hops: readonly BoundHop[]): readonly string[] {
   const [first = [], ...rest] = hops.flatMap(({ profile, hop }) => [

@@ -120,7 +120,7 @@ function throttled(caller: Caller, plan: Plan, { limit, retryAfterMs, awaits, dr
     },
     limits: noLimits,
     awaits,
-    // If the limit may still have calls elsewhere, this does not count as an attempt.
+    // If the limit may still have calls in another place, the denied call does not count as an attempt.
     attempt: dry === null,
   };
 }
@@ -136,7 +136,7 @@ const retryWords = (retryAfterMs: number | null): string =>
 
 /**
  * Returns the decision with its shadow: what the decision would be if all layers were enforced. The shadow is added
- * only if it differs.
+ * only if it differs from the decision.
  */
 function withShadow(caller: Caller, tool: string, decision: Decision, { fold, limits }: ShadowPlan, usage: Usage, now: number): Decision {
   const full = fold.permission === 'deny' || limits === noLimits ? null : usage.firstFullShadow(limits, now);

@@ -41,7 +41,7 @@ export type Undo = (now: number) => void;
 
 /**
  * Limits of one caller and tool, from broad to specific. All of them must have calls left. `found` is a cache that only
- * `limits/` uses, so that a repeated call needs no lookup. In it, `windows` or `leases` is empty.
+ * `limits/` uses: with it, a repeated call needs no lookup. Either its `windows` or its `leases` are empty.
  */
 export interface LimitSet {
   readonly limits: readonly Limit[];
@@ -62,7 +62,7 @@ export interface Shadow {
 export interface Decision {
   readonly decision: 'allow' | 'deny';
   readonly code: ReasonCode;
-  /** `<code>: <words>`. If the shadow differs, it begins with `would_…: <words>; `. */
+  /** `<code>: <words>`. If the shadow differs from the decision, the reason begins with `would_…: <words>; `. */
   readonly reason: string;
   readonly kind: DenyKind | null;
   readonly retryAfterMs: number | null;
@@ -138,7 +138,10 @@ export interface Usage {
   readonly spentCents: number;
   /** Null: no other process knows of the run. */
   readonly shared: SharedCalls | null;
-  /** Returns the most specific limit of the set that has no calls left at `now` (ms), or null. */
+  /**
+   * Among the limits of the set that have no calls left at `now` (ms), returns the most specific one. Returns null if
+   * there is none.
+   */
   firstFull(set: LimitSet, now: number): Full | null;
   firstFullShadow(set: LimitSet, now: number): Full | null;
 }

@@ -89,9 +89,9 @@ export interface Explanation {
   readonly shadow: Outcome;
   /** Present if the payload that is passed on, or its stored copy, is redacted. */
   readonly redaction?: ExplainedRedaction;
-  /** The names that hosts use for the tool, if the workspace document maps other names to it. */
+  /** The names that hosts use for the tool. Present only if the workspace document maps other names to this tool. */
   readonly toolNames?: readonly HostsName[];
-  /** The decision about a call by an agent of this type that has not used its limits and caps yet. */
+  /** The decision about a call by an agent of this type, if the agent has not used any of its limits and caps yet. */
   readonly decision: Permission;
   readonly reason: string;
   /** Every layer that can apply to the caller, from broad to specific. */

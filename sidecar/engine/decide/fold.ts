@@ -64,8 +64,8 @@ export function foldDocuments(
 }
 
 /**
- * Returns the value of one field after one more document. Overrides come first and replace `held`, the value so far.
- * Then the other values follow, and the strictest one wins.
+ * Returns the value of one field after one more document. First, the overrides of the document replace `held`, the
+ * value so far. Then the other values of the document follow. The strictest value wins.
  */
 function foldField<T>(held: Ruling<T> | null, sayings: readonly Saying<T>[], document: IndexedDocument, strict: T): Ruling<T> | null {
   const overriding = sayings.filter(({ override }) => override);

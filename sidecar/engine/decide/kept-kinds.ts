@@ -1,6 +1,6 @@
-// Finds the kinds that are not redacted in the calls of a tool, when the policy redacts. Only the exception that
-// matches the tool's name most closely applies, in the same order as for rules: `exceptions[tool]`, then the wildcards
-// that match its beginning, longest first. Pure.
+// Finds the kinds that are not redacted in the calls of a tool, even if policy requires redaction of these calls. Only
+// one exception applies: the one that matches the tool's name most closely. The order is the same as for rules:
+// `exceptions[tool]`, then the wildcards that match the beginning of the name, longest first. Pure.
 import { type CompiledRedaction, keyedPath, wildcardPrefix } from '@tollgate/proto/contract';
 
 export interface Kept {
@@ -29,8 +29,8 @@ interface IndexedExceptions {
   readonly wildcards: ReadonlyMap<string, Kept>;
 }
 
-// The index of the exceptions of each settings object, which never changes. Every call needs this index, and there may
-// be a thousand exceptions.
+// For each settings object, the index of its exceptions. A settings object never changes. Every call needs this index,
+// and there may be a thousand exceptions.
 const indexed = new WeakMap<CompiledRedaction, IndexedExceptions>();
 
 function indexedOnce(redaction: CompiledRedaction): IndexedExceptions {

@@ -76,7 +76,7 @@ const limitSet = ({ limits }: Fold): LimitSet => (limits.length === 0 ? noLimits
 
 /**
  * Returns both folds. The enforced fold uses the layers in `enforce` mode. The shadow fold uses all layers as if all
- * were enforced. Null: no layer is in audit mode.
+ * were enforced. `shadow` is null if no layer is in audit mode.
  */
 export function foldsOf(caller: Caller, tool: string, also?: string): { readonly enforced: Fold; readonly shadow: Fold | null } {
   const { defaultPermission } = caller.index.settings;

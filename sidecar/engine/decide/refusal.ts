@@ -10,8 +10,8 @@ interface RefusalOptions {
 }
 
 /**
- * Returns a denial. Its call is refused before policy is read, and no layer has allowed storing it unchanged. So it is
- * stored redacted.
+ * Returns a denial. Such a call is refused before policy is read, so no layer has allowed storing the call unchanged.
+ * Therefore the call is stored redacted.
  */
 export function refuse(code: DenyCode, words: string, { stop, attempt = false, awaits = null }: RefusalOptions = {}): Decision {
   return Object.freeze({

@@ -1,6 +1,7 @@
-// Builds a caller from audit entries, to decide past calls again by documents alone. The checks before policy (keys,
-// profiles, delegated tools, caps) let the original call pass and are not repeated. Only what documents say about these
-// checks applies: `unknownAgents` and `outage`. The control plane uses this to simulate and count.
+// Builds a caller from audit entries. With it, past calls can be decided again by documents alone. The checks before
+// policy (keys, profiles, delegated tools, caps) let the original call pass and are not repeated. Of these checks, only
+// the parts that documents configure apply: `unknownAgents` and `outage`. The control plane uses this to simulate a
+// draft of the policy, and to count the use of limits.
 import { agentTypeKey, type CompiledSettings, type Layer, type Part, type Role, type Tier } from '@tollgate/proto/contract';
 import { documentsFor } from './bind.ts';
 import type { Index } from './build-index.ts';
@@ -86,7 +87,10 @@ function bindReplayed(index: Index, documents: ReplayedPolicy['documents'], { su
   };
 }
 
-/** Returns the enforced fold, even if the call is denied. Its limits are those that count the call if it is allowed. */
+/**
+ * Returns the enforced fold, even if the call is denied. The limits of the fold are those that count the call if the
+ * call is allowed.
+ */
 export const enforcedFold = (caller: Caller, tool: string): Fold => foldsOf(caller, tool).enforced;
 
 /** A place in the policy that determines a decision, and the document that contains it. */

@@ -1,7 +1,8 @@
 // Finds tool names by the spellings that hosts make of them. Hosts replace characters of a name with `_` or `-`, join
 // the name with a server's name, and shorten it. None of this changes the ASCII letters and digits that remain.
 // Therefore names are indexed by their letters and digits only. A lookup finds all names that a spelling can mean, and
-// some that it cannot mean. The index is built with a document or a list of servers.
+// some that it cannot mean. The index is built together with the document or the list of servers that contains the
+// names.
 import { wildcardPrefix } from '@tollgate/proto/contract';
 
 /** Names and wildcards, each indexed by its letters and digits. */
@@ -10,11 +11,11 @@ export interface SpelledNames {
   readonly exact: ReadonlyMap<string, readonly string[]>;
   /** Wildcards with their `*`, by the letters and digits before the `*`. */
   readonly wildcards: ReadonlyMap<string, readonly string[]>;
-  /** Names that are so long that a host shortens them, by their beginning: see `cutKey`. */
+  /** Names that are so long that a host shortens them. They are found by their beginning: see `cutKey`. */
   readonly cut: ReadonlyMap<string, readonly string[]>;
   /** Whole names, by the text after one of their dots. Used if a host reports a tool without the name of its server. */
   readonly tools: ReadonlyMap<string, readonly string[]>;
-  /** Names that any tool name may match: wildcards, and names that have too many dots for `tools`. */
+  /** Names that are candidates for every tool name: wildcards, and names that have too many dots for `tools`. */
   readonly anyTool: readonly string[];
   /** The text before the first dot of each name. */
   readonly servers: ReadonlySet<string>;
@@ -30,13 +31,15 @@ export const noSpelledNames: SpelledNames = {
 };
 
 /**
- * For each host: how many characters of our name may remain when the host shortens it. Codex may or may not count its
- * separator of two characters. Cline counts its separator of two characters, and possibly the ends of two runs of
- * characters that are one run in our name.
+ * For each host: how many characters of our name may remain when the host shortens it. Codex and Cline write two
+ * characters between the server and the tool, where our name has one. The part that remains may contain these two
+ * characters or not. With Cline, this part may also contain the ends of two runs of characters that are one run in our
+ * name.
  */
 export const keptLengths = { codex: [18, 19], gemini: [24], copilot: [64], cline: [52, 53, 54, 55] } as const;
 /**
- * No host shortens a whole name of this length or less. Codex may have put two digests into one name that it shortens.
+ * No host shortens a whole name of this length or less. The value for Codex is low: Codex may first add two digests to
+ * a name and then shorten the longer name.
  */
 const uncutMax = { codex: 31, cline: 51, others: 57 } as const;
 const toolDotsMax = 4;
@@ -82,13 +85,13 @@ export function spelledNames(names: Iterable<string>): SpelledNames {
 function put(map: Map<string, string[]>, key: string, name: string): void {
   const all = map.get(key);
   if (all === undefined) map.set(key, [name]);
-  // The same name can be added twice if two of its dots, or two lengths, leave the same letters.
+  // Two dots of a name, or two lengths, can lead to the same key. The name is added to that key only once.
   else if (all.at(-1) !== name) all.push(name);
 }
 
 /**
- * Indexes a name that hosts may shorten. `text`: the name, or the text before the `*` of a wildcard. A tool name that
- * matches a wildcard may be longer than its text.
+ * Indexes a name that hosts may shorten. `text`: the name itself, or the text before the `*` of a wildcard. A tool name
+ * that matches a wildcard may be longer than `text`.
  */
 function putCut(cut: Map<string, string[]>, text: string, name: string): void {
   const length = text === name ? text.length : Number.POSITIVE_INFINITY;

@@ -32,8 +32,8 @@ interface ExplainedCall {
 }
 
 /**
- * Returns the changes for everything that denies the call whatever its permission is. `profiles`: all profiles with the
- * agent's name.
+ * Returns the changes that remove everything that would deny the call even if its permission were `allow`. `profiles`:
+ * all profiles with the agent's name.
  */
 export function obstaclesOf(
   index: Index,
@@ -119,8 +119,8 @@ function holdingSpeakers(speakers: readonly Speaker[]): readonly Speaker[] {
   return enforcing.slice(Math.max(0, last));
 }
 
-// The change sets an allow instead of removing the denial. Without the denial, another denial could apply, of a
-// wildcard or a broader layer.
+// The change sets an allow instead of removing the denial. If the denial were only removed, another denial could apply,
+// for example that of a wildcard or of a broader layer.
 const denialsOf = ({ id, opinion }: Speaker): readonly Change[] =>
   (opinion?.permission ?? []).filter(({ value }) => value === 'deny').map(({ path }) => changeAt(id, path, 'set permission "allow"'));
 

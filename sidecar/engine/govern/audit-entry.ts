@@ -73,8 +73,8 @@ function decisionText(decision: Decision): string {
 }
 
 /**
- * Returns the part of an entry about the caller. It is the same in all entries of a run under one snapshot, so it is
- * serialized once. It does not reference the snapshot.
+ * Returns the part of an entry about the caller. This text is the same in all entries of a run under one snapshot, so
+ * it is serialized once. The text does not reference the snapshot.
  */
 export const callerText = (caller: Caller, run: RunFacts): string => fieldsText(callerFields(caller, run));
 

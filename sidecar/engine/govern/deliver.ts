@@ -1,5 +1,5 @@
-// Handles the output of a call, after `govern.ts` has decided the call. It decides whether the output may reach the
-// model, and which part of it, and builds the entry about that.
+// Handles the output of a call, after `govern.ts` has decided the call. It decides which part of the output may reach
+// the model, or that none of it may. It also builds the entry about the outcome.
 import { digestText, type Finding } from '@tollgate/proto/contract';
 import { decide } from '../decide/decide.ts';
 import type { Decision } from '../decide/decision.ts';
@@ -33,8 +33,8 @@ export interface Delivery {
 }
 
 /**
- * Handles a call that was not decided here, but whose outcome is still reported. The current policy decides about it,
- * and nothing is counted.
+ * Handles a call that was not decided here, but whose outcome is still reported here. The current policy decides the
+ * call now. The call is not counted.
  */
 export function unannounced(deps: GovernDeps, run: GovernedRun, { tool, also, input, flaw, trace = null }: ToolCall): DecidedCall {
   const requestId = deps.newId();
@@ -69,8 +69,8 @@ export interface JudgedDelivery extends JudgedResult<Delivery> {
 }
 
 /**
- * Decides which part of a call's output reaches the model, and builds the entry about it. `takes`: whether the door can
- * replace the output.
+ * Decides which part of a call's output reaches the model, and builds the entry about the outcome. `takes`: whether the
+ * door can replace the output.
  */
 export function deliver(deps: GovernDeps, run: GovernedRun, call: DecidedCall, outcome: Outcome, takes: Takes = true): JudgedDelivery {
   const { delivery, kept } = withholdsOutput(call.decision)
@@ -100,7 +100,9 @@ interface ExaminedOutput {
   readonly kept: string | null;
 }
 
-/** Examines the output. An error in this is a bug in Tollgate and must not look like a failure of the tool. */
+/**
+ * Examines the output. An error that is thrown here is a bug in Tollgate and must not look like a failure of the tool.
+ */
 function examineSafely(run: GovernedRun, call: DecidedCall, outcome: Outcome, takes: Takes): ExaminedOutput {
   try {
     return examine(run, call, outcome, takes);

@@ -2,12 +2,13 @@
 // entry. Deciding and counting are one synchronous step: nothing can change between reading the snapshot and counting
 // the call. `recorded.ts` writes the entry right after it.
 //
-// If a call is denied only because a limit has no calls left in this process, the call waits a short time for more and
-// is decided again. Nothing is counted before that.
+// If a call is denied only because a limit has no calls left in this process, the call waits for a short time, because
+// the limit may have calls again. Then the call is decided again. Nothing is counted before that.
 //
-// A caller may disconnect before it is answered, and then it does not make the call. If the call is decided after the
-// disconnect, nothing is counted. If a permitted call was counted, but its caller does not receive the permit, the
-// count is given back once. This happens if the caller has disconnected, or if the entry could not be recorded.
+// A caller may disconnect before it receives the answer. Then the caller does not make the call. If the call is decided
+// after the disconnect, nothing is counted. If a permitted call was counted, but its caller does not receive the
+// permit, the count is given back once. This happens if the caller has disconnected, or if the entry could not be
+// recorded.
 import { digestText, type Finding, type TraceIds } from '@tollgate/proto/contract';
 import { decide } from '../decide/decide.ts';
 import type { Decision, Undo } from '../decide/decision.ts';
@@ -42,7 +43,7 @@ export interface ToolCall {
    * in this data, the call is denied. The data is not stored.
    */
   readonly alsoForwarded?: unknown;
-  /** The trace that the call is part of. Its entries contain it. */
+  /** The trace that the call is part of. The entries of the call contain the ids of this trace. */
   readonly trace?: TraceIds | null;
 }
 
@@ -60,8 +61,8 @@ export interface JudgedResult<T> {
    */
   withdrawn?(why: Decision): string;
   /**
-   * Gives back what was counted, for the case that the caller did not receive `result`. A second call does nothing.
-   * Absent: nothing was counted.
+   * Gives back what was counted, for the case that the caller did not receive `result`. Calling this again does
+   * nothing. Absent: nothing was counted.
    */
   giveBack?(): void;
 }
@@ -80,8 +81,8 @@ export interface NotMade {
 }
 
 /**
- * Whether a door can replace the original value with a redacted one: never, always, or as a function decides for the
- * redacted value.
+ * Whether a door can replace the original value with a redacted one. True: always. False: never. A function decides
+ * this for each redacted value.
  */
 export type Takes = boolean | ((changed: unknown) => boolean);
 
@@ -99,8 +100,8 @@ export interface Asking {
   /** Whether the door can replace the input with a redacted one. */
   readonly forwards: Takes;
   /**
-   * The time by which the call must be decided, by `GovernDeps.clock.now`. After it the call is denied, and nothing of
-   * it counts. Absent: the caller waits.
+   * The call must be decided by this time of `GovernDeps.clock.now`. After this time the call is denied and is not
+   * counted. Absent: the caller waits as long as needed.
    */
   readonly until?: number;
   /**
@@ -137,7 +138,7 @@ function weighInTime(deps: GovernDeps, { run, call, asking }: Judging, now: numb
   return asking.until === undefined || deps.clock.now() < asking.until ? weighed : unkept(late);
 }
 
-/** Decides the call again when the calls of the limit that it waits for may be available. */
+/** Tries to decide the call again whenever the limits that it waits for may have calls available. */
 function judgeLater(deps: GovernDeps, judging: Judging, awaits: NonNullable<Decision['awaits']>): Promise<JudgedCall> {
   const { run, asking, startedAt } = judging;
   return new Promise((done, fail) => {
@@ -164,8 +165,8 @@ const goneBefore = refuse('caller_gone', 'the caller disconnected before the cal
 const late = refuse('internal_error', 'the call could not be decided before the deadline of the answer');
 
 /**
- * Builds the verdict and the entry of a call, and then counts the call with the time `decidedAt`. It is counted last,
- * when nothing of it can fail any more.
+ * Builds the verdict and the entry of a call, and then counts the call with the time `decidedAt`. Counting is the last
+ * step: everything that can fail has been done before.
  */
 function conclude(deps: GovernDeps, { run, call, startedAt }: Judging, weighed: WeighedCall, decidedAt: number): JudgedCall {
   const requestId = deps.newId();

@@ -19,7 +19,10 @@ export function offersTo(caller: Caller, tool: string): boolean {
   return refused === null && outcome.decision === 'allow' && outcome.limits.limits.every(({ max }) => max > 0);
 }
 
-/** Returns whether a rule of `tools` denies this tool by a key other than the key for all tools of its server. */
+/**
+ * Returns whether a rule under `tools` denies this tool. A rule for all tools of the server (`<server>.*`) does not
+ * count.
+ */
 export function deniesByName(
   deps: GovernDeps,
   run: GovernedRun,

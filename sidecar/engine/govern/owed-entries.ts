@@ -30,7 +30,7 @@ const longestMs = 30_000;
 
 /**
  * The maximum number of waiting entries, and of their characters in total. An entry without an input has a few hundred
- * characters, at most some ten thousand.
+ * characters, and at most about ten thousand.
  */
 const standardBounds = { entries: 10_000, characters: 4 * 1024 ** 2 };
 
@@ -46,8 +46,8 @@ export function createOwedEntries(most = standardBounds): OwedEntries {
     owing.unrecorded += 1;
   };
 
-  // Only one try runs at a time. Two tries at the same time would write the same entry twice, and remove the next entry
-  // unwritten.
+  // Only one try runs at a time. Two tries at the same time would write the same entry twice. They would also remove
+  // the next entry, which is not written yet.
   const trySoon = (): void => {
     if (trying !== null) return;
     timer ??= setTimeout(() => {

@@ -32,9 +32,9 @@ export const outputSize: JsonSize = { characters: bounds.toolOutputBytes, nodes:
 const redactedSize: JsonSize = { characters: Number.POSITIVE_INFINITY, nodes: Number.POSITIVE_INFINITY };
 
 /**
- * Returns a value from outside with its JSON. `problem`: the value has no JSON, or reading it has thrown, because this
- * may run the value's own code. `handsOn`: the redacted value is forwarded in place of the original, so the value must
- * contain nothing outside its JSON.
+ * Returns a value from outside with its JSON. `problem`: the value has no JSON, or an error was thrown while the value
+ * was read. Such an error is possible because reading may run the value's own code. `handsOn`: the redacted value is
+ * forwarded in place of the original, so the value must contain nothing outside its JSON.
  */
 export function payloadOf(value: unknown, handsOn: boolean, size: JsonSize = payloadSize): Payload | { readonly problem: string } {
   try {
@@ -57,7 +57,10 @@ export function redactPayload(run: GovernedRun, tool: string, { value, text, jso
   return { value: changed, text: canonicalJson(changed, redactedSize), ...written, findings: byKind(redacted.findings) };
 }
 
-/** Returns the decision, with a redacted reason if its entry must be redacted. A reason may quote the call. */
+/**
+ * Returns the decision. If the entry of the decision must be redacted, the reason is redacted too, because a reason may
+ * quote the call.
+ */
 export function withRedactedWords(run: GovernedRun, tool: string, decision: Decision): Decision {
   if (decision.storedTransform === 'log') return decision;
   const redactor = redactorOf(run, tool);
@@ -71,8 +74,8 @@ export function withRedactedWords(run: GovernedRun, tool: string, decision: Deci
   return decision;
 }
 
-// The redactors that find nothing in the texts of a decision. There may be several, because one decision is used for
-// calls of many tools, whose redactors may differ.
+// For each decision: the redactors that find nothing in the texts of the decision. There may be several, because one
+// decision is used for calls of many tools, and these tools may have different redactors.
 const harmless = new WeakMap<Decision, WeakSet<Redactor>>();
 
 /**

@@ -1,7 +1,7 @@
-// Converts a value to plain data (objects, lists, texts, numbers and similar) for redaction. JSON contains everything
-// of plain data: if redaction finds nothing, the value itself may be forwarded. Of any other value only the JSON may be
-// forwarded, because redaction does not see the rest. A value that JSON would lose, such as bytes, must not be
-// forwarded.
+// Converts a value to plain data (objects, lists, texts, numbers and similar) for redaction. The JSON of plain data
+// contains all of the data. So if redaction finds nothing in plain data, the value itself may be forwarded. For any
+// other value only its JSON may be forwarded, because redaction does not see the rest of the value. A value that JSON
+// would lose, such as bytes, must not be forwarded.
 import { isProxy } from 'node:util/types';
 import { bounds, type JsonSize, NotJson, payloadSize } from '@tollgate/proto/contract';
 

@@ -63,9 +63,10 @@ export async function recordedInTurn<T>(
 }
 
 /**
- * Writes the entry as `recordedInTurn` does, for a caller that may disconnect and then makes no call. A disconnect
- * counts if it is known shortly after the entry is recorded (`turnsUntilRead`). After a disconnect, the call gives back
- * what it has counted, a second entry with the same request id says so, and the answer is a denial that is not read.
+ * Writes the entry in the same way as `recordedInTurn`. Use this for a caller that may disconnect and then makes no
+ * call. A disconnect counts if it is known shortly after the entry is recorded (`turnsUntilRead`). After a disconnect,
+ * the call gives back what it has counted, a second entry with the same request id says so, and the answer is a denial
+ * that the caller does not read.
  */
 export async function recordedForCaller(
   sidecar: Governing,
@@ -75,8 +76,8 @@ export async function recordedForCaller(
   const judged = judging instanceof Promise ? await judging : judging;
   const verdict = await recordedInTurn(sidecar, judged);
   if (!verdict.allowed || judged.notMade === undefined) return verdict;
-  // A busy process may decide a call before it has read all data that has arrived. It reads a disconnect one turn after
-  // the request, so this waits for it.
+  // A busy process may decide a call before it has read all data that has arrived. It reads the caller's disconnect one
+  // turn after the request. Therefore the code waits for some turns before it checks for a disconnect.
   for (let turn = 0; turn < turnsUntilRead; turn += 1) await new Promise((next) => setImmediate(next));
   return gone.aborted ? takenBack(sidecar, judged.notMade(goneAfter)) : verdict;
 }

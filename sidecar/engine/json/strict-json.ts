@@ -1,7 +1,8 @@
-// Parses JSON strictly, for the endpoints of the process: one value that every parser reads in the same way. Attackers
-// use differences between parsers to bypass gates. Therefore everything that parsers could read differently is refused:
-// duplicate keys in an object, text after the value, bytes that are not UTF-8, numbers that a double rounds, and halves
-// of surrogate pairs. A problem text gives the position and never the content, which may be a secret.
+// Parses JSON strictly, for the endpoints of the process. It accepts only one value that every parser reads in the same
+// way. Attackers use differences between parsers to bypass gates. Therefore everything that parsers could read
+// differently is refused: duplicate keys in an object, text after the value, bytes that are not UTF-8, numbers that a
+// double rounds, and halves of surrogate pairs. A problem text gives the position and never the content, which may be a
+// secret.
 import { bounds, excessIn, isBlank, scalarEnd, stringEnd, tooDeep, tooManyValues } from '@tollgate/proto/contract';
 
 export type StrictJson =
@@ -130,7 +131,7 @@ function scan(text: string, limits: ScanLimits): string | null {
   return null;
 }
 
-/** What the strings of a text may contain, so that they must be checked. */
+/** What the strings of a text may contain. If it is true of a text, each string of the text must be checked for it. */
 interface Spelling {
   readonly hasEscapes: boolean;
   readonly hasLoneSurrogates: boolean;

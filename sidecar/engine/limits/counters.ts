@@ -2,9 +2,10 @@
 // made for. These counters are used for shadows, and to decide past or simulated calls. `leased-counters.ts` has the
 // same interface: deciding and recording only see what `allowanceOf` returns.
 //
-// States: a window is created when its limit is first looked up for a subject. `sweep` removes it when no call is
-// charged in it. A changed snapshot creates new `Limit` objects with the same ids, so counts survive it. `generation`
-// is replaced whenever windows are removed or rebuilt. A lookup that was cached in another generation is done again.
+// States: a window is created when its limit is first looked up for a subject. `sweep` removes the window when no call
+// is charged in it any more. A changed snapshot creates new `Limit` objects with the same ids, so the counts survive
+// the change. `generation` is replaced whenever windows are removed or rebuilt. A lookup that was cached in another
+// generation is done again.
 import type { ChargedWindow, Full, LeasedCounter, LimitSet, Undo } from '../decide/decision.ts';
 import type { SharedRun } from './leases.ts';
 import type { SharedRunCalls } from './shared-calls.ts';

@@ -132,8 +132,8 @@ export class SentAsks {
 }
 
 /**
- * Returns the items that are not old. If there are more than `keptMax`, only the newest are kept, and those that must
- * stay.
+ * Returns the items that are not old. If there are more than `keptMax` items, only two groups of these are returned:
+ * the newest `keptMax`, and those that must stay.
  */
 function newestOf<T>(all: T[], isOld: (one: T) => boolean, mustStay: (one: T) => boolean = () => false): T[] {
   if (all.length <= keptMax && !all.some(isOld)) return all;

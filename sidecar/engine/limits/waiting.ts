@@ -1,13 +1,13 @@
 // Keeps the calls that wait because a lease has no calls left in this process, in order of arrival. Each call is tried
-// again when the leases that it waits for may have changed, and a last time when its wait ends. A wait starts when its
-// request to the ledger is sent, so an earlier delay of this process does not shorten it. A call with its own deadline
-// waits at most until that deadline.
+// again when the leases that it waits for may have changed, and a last time when its wait ends. The wait of a call
+// starts when the request for it is sent to the ledger, so an earlier delay in this process does not shorten the wait.
+// A call with its own deadline waits at most until that deadline.
 import type { LeasedCounter } from '../decide/decision.ts';
 
 /**
- * Tries the call again. Null: the call is decided, and no longer waits. Otherwise returns the leases that it still
- * waits for. At the last try the call is always decided; it then returns the leases that the call waited for without
- * success.
+ * Tries the call again. Returns null if the call is decided and no longer waits. Otherwise returns the leases that the
+ * call still waits for. The last try always decides the call. If the call waited without success, the last try returns
+ * the leases that the call waited for.
  */
 export type Retry = (isLast: boolean, now: number) => readonly LeasedCounter[] | null;
 

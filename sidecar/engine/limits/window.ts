@@ -1,11 +1,11 @@
-// Counts calls in steps of one second. A call made in step c is charged through step c + seconds. Thus no window of
-// that many seconds, wherever it begins, holds more calls than the limit.
+// Counts calls in steps of one second. A call made in step `c` is charged through step `c + seconds`. Thus no window of
+// `seconds` seconds, wherever it begins, holds more calls than the limit.
 //
-// States: `head` is the newest step seen, and `current` is its count. `counts` is a ring of the last seconds + 1 steps,
-// up to and including the head, but without the count of the head. `total` is the sum of all counts. When the head
-// moves forward, its count is written into the ring, and the steps that left the window are cleared. Therefore further
-// calls in the same step write only to this object, and not to the ring. A call in a step before the head is counted in
-// the head.
+// States: `head` is the newest step seen, and `current` is the count of that step. `counts` is a ring of the last
+// `seconds + 1` steps. The step `head` has a place in the ring, but its count is not written there yet. `total` is the
+// sum of all counts. When `head` moves forward, the count of the old `head` is written into the ring, and the steps
+// that left the window are cleared. Therefore further calls in the same step write only to this object, and not to the
+// ring. A call in a step before `head` is counted in `head`.
 
 /** Returns the step of a time in ms. */
 export const stepOf = (now: number): number => Math.floor(now / 1000);

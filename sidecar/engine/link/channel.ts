@@ -13,8 +13,8 @@ export interface ChannelConfig {
   /** True: plain text is used for all addresses, and not only for loopback. It must be configured explicitly. */
   readonly plaintext: boolean;
   /**
-   * The trusted authorities, and the certificate to present: TLS is then used for every address. Null: `controlPlane`
-   * and `plaintext` determine whether TLS is used.
+   * The trusted authorities, and the certificate to present. If this is set, TLS is used for every address. Null:
+   * `controlPlane` and `plaintext` determine whether TLS is used.
    */
   readonly linkCredentials: LinkCredentials | null;
 }
@@ -22,8 +22,8 @@ export interface ChannelConfig {
 export interface Channel {
   readonly address: string;
   /**
-   * Returns new credentials for one channel. With shared credentials, all channels that were given up while they waited
-   * for a certificate would connect at once when it arrives.
+   * Returns new credentials for one channel. Channels do not share credentials: otherwise, when a certificate arrives,
+   * all channels that were given up while they waited for it would connect at once.
    */
   credentials(): ChannelCredentials;
   readonly options: ChannelOptions;
@@ -79,8 +79,9 @@ export function hostOf(address: string): string {
   return host;
 }
 
-// Adapts `LinkCredentials` to the interface of gRPC, which is notified of changes as long as a channel lives. A
-// connection uses the credentials that exist when it is made. If there are none yet, the connection waits for them.
+// Adapts `LinkCredentials` to the interface of gRPC. As long as a channel lives, gRPC is notified of changes. A
+// connection uses the credentials that exist when the connection is made. If there are none yet, the connection waits
+// for them.
 
 type Provider = experimental.CertificateProvider;
 

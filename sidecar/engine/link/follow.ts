@@ -2,10 +2,10 @@
 // long as the sidecar lives.
 //
 // States: connecting → open (hello sent; snapshots and deltas are offered to the cell and answered with ack or nack) →
-// lost: it waits its backoff and connects again. If the control plane asks the sidecar to move, the next stream is
-// opened before this one is closed. An open stream without a message for `silenceMs` counts as lost. A key that the
-// control plane refuses is tried again at the slowest pace, and the cell is notified: a sidecar without a valid key
-// must not decide.
+// lost: it connects again after its backoff. If the control plane asks the sidecar to move, the next stream is opened
+// before this one is closed. An open stream without a message for `silenceMs` counts as lost. A key that the control
+// plane refuses is tried again at the slowest pace, and the cell is notified: a sidecar without a valid key must not
+// decide.
 import { type ClientDuplexStream, connectivityState, type ServiceError, status } from '@grpc/grpc-js';
 import { createPolicyClient, type Status, type SyncRequest, type SyncResponse__Output } from '@tollgate/proto';
 import { bounds, capabilities, type RevisionName, snapshotSchemaVersion } from '@tollgate/proto/contract';
@@ -139,8 +139,8 @@ class PolicyFollower implements Follower {
     this.#deps.onState();
   }
 
-  // Starts the timer after which the stream counts as lost. `awaits`: a policy is being sent. Nothing else arrives in
-  // the meantime, and over a slow line it may take long.
+  // Starts the timer after which the stream counts as lost. `awaits`: a policy is being sent. Nothing else arrives
+  // before the policy has arrived, and over a slow line this may take long. Therefore the timer runs longer.
   #watch(opened: PolicyStream, awaits = false): void {
     if (this.#timer !== null) clearTimeout(this.#timer);
     const patienceMs = awaits ? bounds.answerMs : silenceMs;
@@ -263,8 +263,8 @@ function taken({ log, onTaken }: FollowDeps, what: 'snapshot' | 'delta', revisio
 const answerTo = (revision: RevisionName | null, offered: OfferResult): SyncRequest =>
   offered.ok ? { ack: { revision, hash: offered.index.hash } } : { nack: { revision, code: offered.code, message: offered.message } };
 
-// Reports the status of a sidecar for operators: at once on an accepted stream, then whenever it has changed, but at
-// most once every `bounds.statusMs`.
+// Reports the status of a sidecar for operators. It is reported as soon as a stream is accepted. Then it is reported
+// whenever it has changed, but at most once every `bounds.statusMs`.
 
 /** Reports the status until the returned function is called. */
 function reportStatus(read: () => Status, write: (request: SyncRequest) => void): () => void {

@@ -1,6 +1,7 @@
 // Gives each stream its own connection, because a new connection may reach another control plane. A connection attempt
-// is limited to `connectMs`. If no packet reaches an address any more, such as that of a removed pod, the kernel gives
-// up only minutes later. Until then gRPC fails every call over that connection, even if a control plane serves again.
+// is limited to `connectMs`. If packets no longer reach an address, for example the address of a removed pod, the
+// kernel gives up only after minutes. Until then gRPC fails every call over that connection, even if a control plane
+// serves again.
 import { type ChannelOptions, type Client, type ClientDuplexStream, connectivityState, status } from '@grpc/grpc-js';
 import type { Channel } from './channel.ts';
 

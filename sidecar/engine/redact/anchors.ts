@@ -79,9 +79,9 @@ interface Trie {
 }
 
 /**
- * Builds the table of the automaton. It has a row for each state and a value for each class: the number of the next
- * state times two, plus one if an anchor ends at that state. States are numbered by their depth. A scan is nearly
- * always at a shallow state, so the values that are read often are close together in memory.
+ * Builds the table of the automaton. It has a row for each state. Each row has a value for each class. The value is
+ * twice the number of the next state, plus one if an anchor ends at that next state. States are numbered by their
+ * depth. A scan is nearly always at a shallow state, so the values that are read often are close together in memory.
  */
 function automatonOf(
   keywords: readonly { readonly word: string; readonly detector: number }[],

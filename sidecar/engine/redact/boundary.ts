@@ -12,15 +12,18 @@ export const isHex = (code: number): boolean => isDigit(code) || (code >= 65 && 
 /** Returns whether the code is an ASCII letter or digit. */
 export const isWordCode = (code: number): boolean => isDigit(code) || isLetter(code);
 
-/** Returns whether a word of ASCII letters and digits may begin at `at`: no such word continues there. */
+/**
+ * Returns whether a word of ASCII letters and digits may begin at `at`: the characters before `at` do not belong to the
+ * same word.
+ */
 export const startsWord = (text: string, at: number): boolean => at <= 0 || !isWordCode(text.charCodeAt(at - 1)) || endsEscape(text, at);
 
 /** Returns whether a word that ends before `end` is complete: no ASCII letter or digit follows. */
 export const endsWord = (text: string, end: number): boolean => end >= text.length || !isWordCode(text.charCodeAt(end));
 
 /**
- * Returns where the word begins in the letters and digits from `start` to `end`. If an escape ends within them, the
- * word begins after it.
+ * Returns where the word begins in the letters and digits from `start` to `end`. If the first of these letters and
+ * digits belong to an escape, the word begins after the escape.
  */
 export function wordStart(text: string, start: number, end: number): number {
   const before = text.charAt(start - 1);
@@ -53,8 +56,8 @@ export function endsEscape(text: string, at: number): boolean {
 }
 
 /**
- * Returns whether a colour code such as `[31m` ends before `at`. It follows an escape character, either the character
- * itself or its written form.
+ * Returns whether a colour code such as `[31m` ends before `at`. The code must follow an escape character. This is the
+ * character itself or its written form.
  */
 function isTerminalColour(text: string, at: number): boolean {
   let start = at - 2;

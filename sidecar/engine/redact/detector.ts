@@ -18,13 +18,13 @@ export interface Detector {
   readonly reach: { readonly before: number; readonly after: number };
   /**
    * The maximum distance after the anchor, or after the last finding, at which more findings of the same kind may
-   * follow. Present only if it is larger than `reach`, for columns of a table. In a stream, the detector follows only
-   * within the text that is held back for `reach`.
+   * follow. Present only if this distance is larger than `reach`; it is for columns of a table. In a stream, further
+   * findings are searched only within the text that is held back for `reach`.
    */
   readonly follows?: number;
   /**
-   * Searches around the anchor from `at` to `end`. For a run of digits, `end` is after its last digit. The time is
-   * linear in its reach.
+   * Searches around the anchor from `at` to `end`. For a run of digits, `end` is after its last digit. The time of the
+   * search is linear in the detector's `reach`.
    */
   find(text: string, at: number, end: number, found: MatchReporter): void;
 }

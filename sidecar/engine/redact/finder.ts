@@ -122,8 +122,8 @@ export function createFinder(
 }
 
 /**
- * Removes marks from findings, because a mark is not a finding. A finding that overlaps a mark at one end is cut there.
- * A finding that continues on both sides of a mark keeps the mark.
+ * Removes marks from findings, because a mark is not a finding. If a finding and a mark overlap at one end of the
+ * finding, that end is cut off. If a finding continues on both sides of a mark, the finding keeps the mark.
  */
 function outsideMarks(found: readonly Finding[], marks: readonly Span[]): readonly Finding[] {
   if (marks.length === 0) return found;

@@ -45,8 +45,8 @@ interface Frame {
   /** The type that this object states. */
   sort: string;
   /**
-   * Rewritten keys that a later key of this object could equal. Each is stored with the last number that was appended
-   * to make another key different.
+   * Rewritten keys that a later key of this object could equal. For each of them, the last number that was appended to
+   * make another key different.
    */
   taken: Map<string, number> | null;
 }
@@ -209,7 +209,7 @@ const bareLengthMin = 9;
 const namesLengthMax = 14;
 const holds = (names: ReadonlySet<string>, name: string): boolean => name.length <= namesLengthMax && names.has(name.toLowerCase());
 
-// A value with one of these keys gets the key of its object as its name, if the object has no label. Terraform's
+// If an object has no label, a value with one of these keys gets the key of this object as its name. Terraform's
 // outputs and DynamoDB's items have this form.
 const onlyValueNames = new Set(['value', 'Value', 'default', 'stringValue', 'S']);
 
@@ -233,8 +233,8 @@ const sortBehind = new RegExp(
 );
 
 /**
- * Returns the type of the leaf that ends at `end`. The type is stated before or after the leaf in the same object, or
- * it is the key of the object.
+ * Returns the type of the leaf that ends at `end`. A field before or after the leaf in the same object states the type.
+ * If no field states it, the key of the object is the type.
  */
 function sortIn(frame: Frame, around: string, text: string, end: number, leaf: string): string {
   const lengthMin = text[end - 1] === '"' ? quotedLengthMin : bareLengthMin;

@@ -13,8 +13,8 @@ export interface Span {
 export { overBudgetKind };
 
 /**
- * The kinds whose marks are recognised if a workspace has no kinds of its own. Text in the form of a mark, but with
- * another kind, may hide something.
+ * The kinds whose marks are recognised if a workspace has no kinds of its own. A text in the form of a mark, but with
+ * another kind, is not recognised as a mark, because it may hide something.
  */
 export const builtInMarks: ReadonlySet<string> = new Set([...redactionKinds, overBudgetKind]);
 
@@ -72,8 +72,8 @@ const valueBytes = 250;
 
 export const createNumbers = (parts: NumbersParts = {}): Numbers => new RunNumbers(parts);
 
-// This is a class and its maps are created late, because every session has such an object, and most of them never
-// assign a number.
+// This is a class and its maps are created late, because every session has such an object, and most of these objects
+// never assign a number.
 class RunNumbers implements Numbers {
   highest: number;
   readonly #above: number;

@@ -1,6 +1,7 @@
-// Compiles the patterns that a workspace writes itself. They are RE2: finding one match takes time linear in the text
-// and in the size of the compiled program, which is bounded. Finding all matches can take longer: `a(?:.*b)?` reads to
-// the end of the text for each match. Therefore the read characters are counted and charged to the call.
+// Compiles the patterns that a workspace writes itself. They are RE2: the time to find one match is linear in the
+// length of the text and in the size of the compiled program. That size is bounded. Finding all matches can take
+// longer: `a(?:.*b)?` reads to the end of the text for each match. Therefore the read characters are counted and
+// charged to the call.
 import { MatcherInput, RE2JS, RE2JSException } from 're2js';
 import type { Span } from './marks.ts';
 import { candidateCost, type Work } from './work.ts';

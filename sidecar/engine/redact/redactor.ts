@@ -50,8 +50,8 @@ const digestsMax = 100;
 // The maximum number of places that are reported for one payload. People do not read more, and a list may have a
 // finding in each item.
 const placesMax = 1_000;
-// The minimum length of a password whose own key does not say so, but the key of its object: `{"password": {"old":
-// …}}`.
+// The minimum length of a password that is recognised only by the key of its object, and not by its own key:
+// `{"password": {"old": …}}`.
 const outerLengthMin = 6;
 
 /** `kept`: kinds that are found but not replaced, because the tool of the call may receive them. */
@@ -97,7 +97,7 @@ export function createRedactor({ off, patterns, allow }: Omit<CompiledRedaction,
 
 const whole: Leaf = { text: '', name: '', outer: '', sort: '', isKey: false, path: () => '' };
 
-/** The mark that replaces a value, and the digest of the value as an allow-list contains it. */
+/** The mark that replaces a value, and the digest of the value. An allow-list contains such digests. */
 interface Replacement {
   readonly mark: string;
   readonly digest: string;

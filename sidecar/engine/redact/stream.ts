@@ -23,7 +23,8 @@ export interface TextStream {
 
 // The length of the released text that is kept, for detectors that also read the text before a finding.
 const contextLength = 512;
-// New text is searched when its length reaches both this number and a quarter of the text that is already held back.
+// New text is searched when it is at least this long and at least a quarter as long as the text that is already held
+// back.
 const stepLength = 128;
 
 export function createTextStream(finders: Finders, numbers: Numbers): TextStream {
@@ -37,7 +38,10 @@ export function createTextStream(finders: Finders, numbers: Numbers): TextStream
     counts.set(kind, (counts.get(kind) ?? 0) + 1);
     return numbers.markFor(kind, value);
   };
-  /** Searches again if a found value may occur in other places too. */
+  /**
+   * Searches the text. If this finds a new value, searches the text again, because the value may occur in other places
+   * too.
+   */
   const look = (text: string): readonly Finding[] => {
     const work = createWork();
     const { found } = findWanted(finders, text, context.length, knownOf(values.all), work);
@@ -66,7 +70,10 @@ export function createTextStream(finders: Finders, numbers: Numbers): TextStream
     looked = held.length;
     return out;
   };
-  /** Releases text like `release`. If the text needs too much work, it is replaced as a whole, as in a payload. */
+  /**
+   * Releases text in the same way as `release`. If the text needs too much work, one mark replaces all of it, as in a
+   * payload.
+   */
   const releaseWithin = (ended: boolean): string => {
     try {
       return release(ended);

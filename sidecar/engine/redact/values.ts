@@ -1,5 +1,6 @@
 // Collects values that were found only by the text next to them. Then the rest of the payload is searched for the
-// values themselves, because that text may be missing there. Values with a form of their own are found without this.
+// values themselves, because a value may occur in another place without such text next to it. Values with a form of
+// their own are found without this.
 import { isStrongPassword } from './detectors/named/named-value.ts';
 
 export interface Values {

@@ -21,8 +21,8 @@ export interface WantedFindings {
 const none: readonly Finding[] = [];
 
 /**
- * Returns what must be replaced (`found`) and what is kept (`left`). A token that is kept is not reported again as the
- * value of the name next to it.
+ * Returns what must be replaced (`found`) and what is kept (`left`). If a kept token is also the value of a name for
+ * passwords or secrets, the token is not reported as such a value.
  */
 export function findWanted({ wanted, unwanted }: Finders, text: string, from: number, known: KnownValues, work: Work): WantedFindings {
   const found = wanted.find(text, from, known, work);

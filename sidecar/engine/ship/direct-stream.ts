@@ -8,7 +8,10 @@ import type { ShipMessage, ShipStream } from './shipment.ts';
 /** Consecutive records of one spool. */
 export type DirectBatch = NonNullable<ShipMessage['batch']>;
 
-/** Either everything of the spool up to the sequence is committed, or nothing of the batch was accepted. */
+/**
+ * `acknowledged`: everything of the spool up to this sequence is committed. `refused`: nothing of the batch was
+ * accepted.
+ */
 export type CommitResult = { readonly acknowledged: number } | { readonly refused: RefusedCode; readonly expected: number };
 
 /** The status codes of gRPC. */

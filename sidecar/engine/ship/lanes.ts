@@ -1,7 +1,7 @@
 // Selects which records are sent next on one stream. It respects the server's credit, serves the backlogs in turns, and
 // lets small batches wait for more records. If callers wait for acknowledgements, the records of a backlog wait only
-// for the acknowledgement of the batch before. Thus a single entry is sent at once, and many are sent together, however
-// slow a commit is. Part of the shipment.
+// until the batch before them is acknowledged. Thus a single entry is sent at once, and entries that arrive during a
+// commit are sent together after it, however long the commit takes. Part of the shipment.
 import { bounds } from '@tollgate/proto/contract';
 import type { Backlog } from '../spool/backlog.ts';
 
@@ -62,7 +62,8 @@ export function createLanes(backlogs: readonly Backlog[], { isAwaited }: { isAwa
       for (const lane of lanes) lane.isDue = unsentOf(lane) > 0;
     },
     get isWaiting() {
-      // Records that are due but not sent wait for credit: an acknowledgement triggers them.
+      // Records that are due but not sent wait for credit. An acknowledgement triggers their sending, so they need no
+      // timer.
       return lanes.some((lane) => unsentOf(lane) > 0 && !lane.isDue && !lane.isStuck);
     },
     find: (spoolId) => lanes.find(({ backlog }) => backlog.id === spoolId),

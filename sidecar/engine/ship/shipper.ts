@@ -59,8 +59,8 @@ export interface ShipperConfig {
   /** How long an entry waits for other entries that are sent in the same batch, in ms. */
   readonly flushMs?: number;
   /**
-   * True: a caller waits for the acknowledgement of every entry. Then no entry waits for other entries while no batch
-   * is in progress.
+   * True: a caller waits for the acknowledgement of every entry. Then an entry waits for other entries only while a
+   * batch is in progress.
    */
   readonly isAwaited?: boolean;
   /** How long a stream may continue without credit, or without an acknowledgement of what was sent, in ms. */
@@ -72,7 +72,10 @@ export interface ShipperConfig {
 /** The longest wait before another attempt, in ms, if callers wait for their entries to be committed. */
 const awaitedMs = 1_000;
 
-/** `retryNow` cancels an attempt that has had no answer for this time, in ms: its connection may never be answered. */
+/**
+ * `retryNow` cancels an attempt that has had no answer for this time, in ms. On the connection of such an attempt, an
+ * answer may never arrive.
+ */
 const answerMs = 1_000;
 
 const refusals: readonly number[] = [grpcStatus.UNAUTHENTICATED, grpcStatus.PERMISSION_DENIED];
@@ -113,8 +116,8 @@ class SpoolShipper implements Shipper {
     const { sidecarId, flushMs = 25, progressMs = 30_000 } = config;
     this.#shipping = { sidecarId, own: spool, flushMs, isAwaited, progressMs };
     this.#longestMs = reconnectMs.max;
-    // If `isAwaited`, callers are denied until their entries are accepted again. Therefore the wait must be short after
-    // the control plane is available again.
+    // If `isAwaited`, callers are denied until their entries are accepted again. Therefore the next attempt must follow
+    // soon after the control plane is available again.
     const maxMs = isAwaited ? Math.min(awaitedMs, reconnectMs.max) : reconnectMs.max;
     this.#backoff = createBackoff({ random, firstMs: reconnectMs.first, maxMs });
     this.#openedAt = clock.wallTime();

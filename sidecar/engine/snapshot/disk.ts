@@ -55,8 +55,8 @@ function digest(parts: readonly Uint8Array[]): Buffer {
 const entriesATurn = 500;
 
 /**
- * Returns a `SyncResponse` that contains the snapshot, in parts. Between two parts, calls can be decided: encoding
- * thirty thousand entries takes some fifty milliseconds.
+ * Returns a `SyncResponse` that contains the snapshot, in parts. The parts are encoded one by one, and calls can be
+ * decided in between. This is needed because encoding thirty thousand entries takes some fifty milliseconds.
  */
 async function encodeInTurns({ entries, ...head }: SnapshotMessage): Promise<readonly Uint8Array[]> {
   const parts = [encodeSnapshot({ ...head, entries: [] })];

@@ -1,11 +1,11 @@
-// Checks whether policy on disk may be used before the control plane has said that it is current. Pure.
+// Checks whether a policy on disk may be used before the control plane has said that this policy is current. Pure.
 import { hashKey } from '@tollgate/proto/contract';
 import type { SnapshotMessage } from './verify.ts';
 
 /**
  * Returns whether the snapshot contains this process's own key. A process receives the hashes of all valid keys,
- * including its own. Policy without that hash was sent to another key, possibly of another workspace that had the slug
- * before. `wallTime`: ms since 1970.
+ * including its own. A policy without that hash was sent to a process with another key. That key may belong to another
+ * workspace that had the same slug before. `wallTime`: ms since 1970.
  */
 export function holdsKey({ entries }: Pick<SnapshotMessage, 'entries'>, key: string, wallTime: number): boolean {
   const own = hashKey(key);

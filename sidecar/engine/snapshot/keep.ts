@@ -32,7 +32,7 @@ export interface Keeper {
 }
 
 // The interval at which the file's modification time is updated. After a start from disk, the policy may be treated as
-// older than it is by at most this time.
+// older than it is. The difference is at most this time.
 const touchMs = 1_000;
 /** The minimum time from one write to the next: a stream of deltas causes little disk work. */
 const writeEveryMs = 1_000;

@@ -3,11 +3,11 @@
 // that the spool was opened with.
 //
 // A group collects entries (framed, in order) until the end of the turn. Then it is written in one write and, with
-// durability `disk`, synced. If the previous turn was long because of many requests, the first entries of a turn do not
-// wait for its end. One group is synced at a time, and the next group collects in the meantime. If the sync fails, the
-// group is rejected. The entries that collected in the meantime are rejected too, because their sequences depended on
-// the group. With durability `remote`, each entry waits for its acknowledgement after it is written. The next group
-// does not wait for that and is written in the meantime.
+// durability `disk`, synced. If the previous turn was long because of many requests, the first entries of the next turn
+// are written before that turn ends. One group is synced at a time, and the next group collects entries in the
+// meantime. If the sync fails, the group is rejected. The entries that collected in the meantime are rejected too,
+// because their sequences depended on the group. With durability `remote`, each entry waits for its acknowledgement
+// after it is written. The next group does not wait for this acknowledgement and is written in the meantime.
 import type { Clock } from '../../base/clock.ts';
 import type { Confirmations } from './confirmations.ts';
 import { AuditUnavailable } from './unavailable.ts';
@@ -34,8 +34,8 @@ interface Waiting {
 }
 
 /**
- * This many entries of a turn are each written separately, if the previous turn took at least `longMs` from its first
- * entry on.
+ * If the previous turn took at least `longMs` from its first entry on, the first entries of the next turn are written
+ * separately. This is the number of such entries.
  */
 const aloneMax = 2;
 const longMs = 3;

@@ -1,13 +1,13 @@
-// Examines a segment with an unreadable record: where the next good record begins and, at the end of a dead process's
-// last segment, how many records the unreadable rest contained. Pure.
+// Examines a segment with an unreadable record. It finds where the next good record begins. At the end of a dead
+// process's last segment, it finds how many records the unreadable rest contained. Pure.
 import { type Header, headerBytes, isIntact, isPlausibleLength, lengthIn, readHeader } from './record.ts';
 
 const recordBytesMin = headerBytes + 1;
 
 /**
- * Returns the offset of the first intact record after `from`. At `from` the record `expected` should begin, but it
- * cannot be read. -1: there is no intact record. The sequence of the found record can exceed `expected` only by as many
- * records as fit in between.
+ * Returns the offset of the first intact record after `from`. The record `expected` should begin at `from`, but it
+ * cannot be read. -1: there is no intact record. The sequence of the found record may be higher than `expected`, but
+ * only by as many records as fit between `from` and the found record.
  */
 export function findRecord(bytes: Buffer, from: number, expected: number): number {
   for (let offset = from + 1; offset + recordBytesMin <= bytes.length; offset += 1) {
@@ -70,8 +70,8 @@ function countUnreadable(bytes: Buffer, from: number, first: number): number {
   for (let offset = from; bytes.length - offset >= recordBytesMin; ) {
     const { length, crc, sequence } = readHeader(bytes, offset);
     const rest = bytes.length - offset - headerBytes;
-    // The rest may be one record whose length field is damaged: its CRC matches with the length `rest` and no mark. The
-    // last record in a file has no mark, because it is the last of its group.
+    // The rest may be one record whose length field is damaged. Then the CRC of this record matches if its length is
+    // taken as `rest`, without a mark. The last record in a file has no mark, because it is the last of its group.
     if (isIntact(bytes, offset, { word: rest, length: rest, crc })) return count + 1;
     if (sequence !== first + count || !isPlausibleLength(length)) return count + 1;
     if (length > rest) return count;

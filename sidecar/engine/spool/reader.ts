@@ -161,7 +161,7 @@ class SpoolReader implements Reader {
     at.windowStart = at.offset;
   }
 
-  // The rest of the segment becomes the window, so that many unreadable records do not cause many reads of it.
+  // The rest of the segment becomes the window, so that many unreadable records do not cause many reads of the segment.
   async #resynchronise(at: Place): Promise<void> {
     const end = at.segment.bytes;
     if (at.windowStart > at.offset || at.windowStart + at.window.length < end) await this.#refill(at, end);

@@ -1,10 +1,10 @@
 // Defines a record on disk: uint32 length with two marks, uint32 CRC-32, int64 sequence, then `length` bytes of JSON;
-// little-endian. The CRC covers sequence and JSON bytes and starts from length and marks, so no field can change
-// undetected. Pure. The highest byte of that first word is always zero and JSON never has a zero byte: no record can be
-// hidden in an entry.
+// little-endian. The CRC covers the sequence and the bytes of JSON. Its initial value is the first word, which contains
+// the length and the marks. So no field can change undetected. Pure. The highest byte of the first word is always zero,
+// and JSON never contains a zero byte. Therefore no record can be hidden in an entry.
 //
-// Marks: `continues`: the record after this one was accepted or refused together with it. `isVoid`: this is no entry; the
-// writer of the segment states that everything from here on was refused.
+// Marks: `continues`: the record after this one was accepted or refused together with this one. `isVoid`: this is no
+// entry; the writer of the segment states that everything from here on was refused.
 import { crc32 } from 'node:zlib';
 import { bounds } from '@tollgate/proto/contract';
 
@@ -45,8 +45,8 @@ function writeWord(buffer: Buffer, offset: number, word: number, length: number,
 }
 
 /**
- * Returns a mark which says that `sequence` and all that follow in the file were refused. It is not longer than the
- * shortest record.
+ * Returns a mark which says that the record `sequence` and all later records of the file were refused. The mark is not
+ * longer than the shortest record.
  */
 export function voidMark(sequence: number): Buffer {
   const bytes = Buffer.alloc(headerBytes + 1, '0');

@@ -30,7 +30,8 @@ export interface Segments {
   /** Notes that everything up to `sequence` is acknowledged, and deletes the segments that are no longer needed. */
   acknowledge(sequence: number): void;
   /**
-   * Sets the listener. There is only one. It must close the deleted file, which takes disk space as long as it is open.
+   * Sets the listener. There is only one. The listener must close the deleted file, because the file takes disk space
+   * as long as it is open.
    */
   onRemoved(listener: (segment: Segment) => void): void;
   /** Resolves when all pending deletions are complete. */

@@ -50,8 +50,8 @@ export interface FoundSpool {
   readonly id: string;
   readonly folder: string;
   /**
-   * Undefined: this version cannot read the spool. A getter reads the value from the disk, so that not all of possibly
-   * thousands of spools are read.
+   * Undefined: this version cannot read the spool. A getter reads the value from the disk when it is needed. Thus a
+   * list of thousands of spools does not read all of them.
    */
   readonly workspace: string | undefined;
 }

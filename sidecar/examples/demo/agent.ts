@@ -68,8 +68,8 @@ export interface ShownDecision {
 }
 
 /**
- * Shows each verdict as its caller received it, with the time that the caller waited for the decision and its entry in
- * the spool. `guard` calls `run.decide`, so every call is seen here.
+ * Shows each verdict as its caller received it, and how long the caller waited for it. During this time the call was
+ * decided and its entry was written to the spool. `guard` calls `run.decide`, so every call is seen here.
  */
 export function watch(run: Run, show: (seen: ShownDecision) => void): Run {
   const decide = run.decide.bind(run);

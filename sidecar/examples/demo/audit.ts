@@ -22,8 +22,8 @@ export async function readAudit(owner: Rest): Promise<readonly AuditEntry[]> {
 }
 
 /**
- * Returns the decisions that are missing, duplicated or different in `recorded`, or were not shown. Empty: both lists
- * agree.
+ * Returns two kinds of problems: decisions that are missing, duplicated or different in `recorded`, and decisions in
+ * `recorded` that were not shown. Empty: both lists agree.
  */
 export function compareDecisions(shown: readonly Row[], recorded: readonly Row[]): readonly string[] {
   const problems = shown.flatMap((row) => {

@@ -147,7 +147,7 @@ async function endOf(child: ChildProcess): Promise<number | string | null> {
 
 /**
  * Returns our environment without the variables that configure Tollgate or a database, because the demo uses no
- * existing one of these.
+ * Tollgate or database that already exists.
  */
 function ownEnvironment(): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(?:TOLLGATE_|PG|DATABASE_URL$)/.test(name)));

@@ -1,6 +1,7 @@
 // Implements a queue of a program's messages to one reader. A slow reader makes the writer wait. A writer with many
-// readers does not wait: it drops a reader with too many unread messages, and these messages. A message counts as held
-// until the reader asks for the next one. So a message that is still being written to a client is counted too.
+// readers does not wait. Instead, it drops a reader that has too many unread messages, together with these messages. A
+// message counts as held until the reader asks for the next one. So a message that is still being written to a client
+// is counted too.
 import type { SseEvent } from '../wire/sse.ts';
 import { UpstreamDown } from '../upstream.ts';
 
@@ -8,7 +9,8 @@ export interface Mailbox {
   /** Adds a message. Resolves when there is capacity for more. */
   put(text: string): Promise<void>;
   /**
-   * Ends the queue after the messages that are already in it. If there is a problem, it is then thrown to the reader.
+   * Ends the queue after the messages that are already in it. If `problem` is given, the reader then gets it as an
+   * error.
    */
   end(problem?: string): void;
   /** Ends the queue with a problem immediately. Unread messages are dropped. */
@@ -24,13 +26,19 @@ export interface Mailbox {
 export interface Load {
   readonly max: number;
   held: number;
-  /** Waiting writers. Each function lets its writer continue if there is capacity, and returns whether it did. */
+  /**
+   * Waiting writers. Each function lets its writer continue if there is capacity, and returns whether the writer
+   * continues.
+   */
   waiting: (() => boolean)[];
 }
 
 const countMax = 256;
 
-/** `max` is in characters. A message is accepted whole while less than `max` is held. */
+/**
+ * `max` is in characters. While less than `max` is held, the next message is accepted as a whole, even if it exceeds
+ * `max`.
+ */
 export const createLoad = (max: number): Load => ({ max, held: 0, waiting: [] });
 
 export function createMailbox(load: Load): Mailbox {

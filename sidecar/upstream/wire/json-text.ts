@@ -63,8 +63,8 @@ export function withMember(text: string, path: readonly string[], json: string):
 }
 
 /**
- * Returns `text` with the values that `original` has at these paths. A path that `original` does not have is left
- * unchanged.
+ * Returns `text` with the values that `original` has at these paths. If `original` has no value at a path, the value of
+ * `text` at this path does not change.
  */
 export function withMembersOf(original: string, text: string, paths: readonly (readonly string[])[]): string {
   return paths.reduce((result, path) => {

@@ -2,8 +2,8 @@
 // method of a later revision or an extension could be a call under another name.
 
 /**
- * `call`: decided as a tool call. `read`: also decided, under its own name, because the model receives its answer.
- * `check`: the policy for the method's own name applies, but only a refusal is recorded.
+ * `call`: decided as a tool call. `read`: also decided, under the name of the method, because the model receives the
+ * answer. `check`: the policy for the name of the method applies, but only a refusal is recorded.
  */
 type Treatment = 'call' | 'read' | 'check' | 'tools' | 'greeting' | 'listen' | 'pass';
 

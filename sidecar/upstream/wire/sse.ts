@@ -57,7 +57,8 @@ export function createSseReader(bytesMax: number): SseReader {
     read: (piece) => {
       events = [];
       const decoded = decoder.decode(piece, { stream: true });
-      // If the last piece ended with a carriage return, a line feed at the beginning of this piece belongs to it.
+      // If the last piece ended with a carriage return, a line feed at the beginning of this piece belongs to that
+      // carriage return.
       const text = afterReturn && decoded.startsWith('\n') ? decoded.slice(1) : decoded;
       if (decoded !== '') afterReturn = decoded.endsWith('\r');
       size += text.length;

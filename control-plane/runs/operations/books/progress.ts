@@ -21,8 +21,8 @@ export function createProgress({ pool }: Pick<OperationDeps, 'pool'>): Progress 
 
   async function write(run: RunRef, first: ToldProgress, key: string): Promise<void> {
     for (let progress: ToldProgress | null = first; progress !== null; ) {
-      // A failed write is not repeated. The next round writes what it would have written, and the end of the run writes
-      // everything.
+      // A failed write is not repeated. The write of the next round contains the same content, and the end of the run
+      // writes everything.
       const transcript = cleanJson(progress.transcript, new Set());
       await updateRunProgress(pool, run, { ...progress, transcript }).catch(() => undefined);
       const state = writing.get(key);

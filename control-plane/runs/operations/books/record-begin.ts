@@ -7,7 +7,7 @@ import { lockRuns } from '../../store/spend.ts';
 import { inTransaction } from '../../../database/transaction.ts';
 import type { OperationDeps } from '../../../access/operation.ts';
 
-/** `instance` is the control plane that executes the run. Returns false if the run above it has ended. */
+/** `instance` is the control plane that executes the run. Returns false if the run above the new run has ended. */
 export function recordBegin({ pool, clock }: Pick<OperationDeps, 'pool' | 'clock'>, instance: string, run: NewRun): Promise<boolean> {
   const { workspaceId, id, parentRunId } = run;
   return inTransaction(pool, async (client) => {

@@ -21,7 +21,7 @@ interface RunEnding {
   readonly at: Date;
 }
 
-/** Returns the cost of the run and all runs below it, in µ¢; null if it had already ended. */
+/** Returns the cost of the run and all runs below it, in µ¢; null if the run had already ended. */
 export function recordEnd({ pool }: Pick<OperationDeps, 'pool'>, ending: RunEnding): Promise<{ readonly spent: number } | null> {
   const { run, end, at } = ending;
   const { workspaceId, id } = run;

@@ -1,6 +1,6 @@
 // Manages the money and the records of the runs of this control plane. Operations for one user run one after the other,
-// and an operation asks for a database connection only when it is its turn. Otherwise many simultaneous operations
-// could use all connections to wait for one row.
+// and an operation asks for a database connection only after all earlier operations for the same user. Otherwise many
+// simultaneous operations could use all connections to wait for one row.
 //
 // A run is held from just before its beginning until its end is recorded, even if the database is not available for a
 // long time. The costs of its calls are kept here until they are settled. A run of this control plane that is not held
@@ -39,8 +39,9 @@ interface BookDeps extends Pick<OperationDeps, 'pool' | 'clock' | 'random'> {
 
 interface Config {
   /**
-   * The waits in ms before each further try, because a database restart must not make a run fail. When the end of a run
-   * is recorded, the last wait is used for all further tries.
+   * The waits in ms before each further try. There are further tries because a run must not fail when the database
+   * restarts. For recording the end of a run, the number of tries has no limit: after all waits were used, the last one
+   * is used again before each further try.
    */
   readonly triesAfterMs?: readonly number[];
   /** How long to wait, in ms, for money that other calls have reserved and not spent. */
@@ -210,8 +211,8 @@ class DatabaseBooks implements Money, RunRecords {
 }
 
 /**
- * Returns the error that is reported for a failed reservation. If the database is not available, it is `unavailable`,
- * because this is neither a bug nor a failure of the model's provider.
+ * Returns the error that is reported for a failed reservation. If the database is not available, this error is
+ * `unavailable`, because the cause is neither a bug nor a failure of the model's provider.
  */
 const refused = (reason: unknown): unknown =>
   isUnavailable(reason)
@@ -255,8 +256,8 @@ async function reservePatiently(
 interface Tries {
   readonly afterMs: readonly number[];
   /**
-   * Aborting it ends the tries. The first try always runs. If it is aborted during a wait, one last try begins
-   * immediately.
+   * When the signal is aborted, the tries end. The first try always runs. If the signal is aborted during a wait, one
+   * last try begins immediately.
    */
   readonly signal: AbortSignal;
   /**

@@ -1,6 +1,6 @@
-// Periodic job of every control plane, at start and then every few seconds: marks runs as failed if their control plane
-// no longer sends heartbeats, and counts their reservations as spent. Several processes can do this at the same time,
-// because each run is checked again after it is locked.
+// Periodic job of every control plane, at start and then every few seconds. It finds the runs whose control plane no
+// longer sends heartbeats. It marks these runs as failed and counts the reservations of these runs as spent. Several
+// processes can do this at the same time, because each run is checked again after it is locked.
 
 import { died, lost, type RunRef } from '../../rules/run.ts';
 import { reasonOf } from '../../../base/loggable.ts';

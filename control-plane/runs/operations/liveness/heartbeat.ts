@@ -1,6 +1,7 @@
 // Sends the heartbeat of a control plane that runs agents. Once a second it writes that this process is alive, and
-// reads which of its runs must stop. If a control plane has no recent heartbeat, `end-abandoned-runs.ts` ends its runs.
-// When it can reach the database again, it is notified of this here.
+// reads which of its runs must stop. If a control plane has no recent heartbeat, `end-abandoned-runs.ts` ends its runs
+// in the database. If this happened to this control plane, the next successful heartbeat finds these runs and stops
+// them here.
 //
 // States: beating, and closed (final). After a failed heartbeat, this control plane does not rely on its view of the
 // other instances for a while. The next heartbeat follows as usual.
@@ -32,12 +33,12 @@ interface HeartbeatDeps extends Pick<OperationDeps, 'pool' | 'random'> {
 
 const standardBeatMs = 1_000;
 /**
- * A heartbeat is late if it comes more than this time, in ms, after the previous one. This is much less than the
+ * A heartbeat is late if more than this time, in ms, has passed since the previous one. This is much less than the
  * silence after which other control planes end the runs of this control plane.
  */
 const lateMs = 5_000;
 /**
- * The number of heartbeats without a failure after which `isSteady` is true again. In this time, heartbeats of other
+ * After this number of heartbeats without a failure, `isSteady` is true again. In this time, heartbeats of other
  * instances can arrive too.
  */
 const steadyBeats = 5;

@@ -52,7 +52,7 @@ export async function openInstanceFolder(root: string, { instance, host, randomI
 
 /**
  * Whether the process of the folder's instance has ended. If this cannot be determined, the instance counts as alive.
- * If it is dead, its missing heartbeats will show this soon enough.
+ * An instance that is in fact dead is then found by its missing heartbeats.
  */
 async function isDead(folder: string, host: string, randomId: () => string): Promise<boolean> {
   try {

@@ -1,6 +1,6 @@
-// Periodic job of every control plane, at start and then each hour: deletes runs, including their transcripts, that
-// ended longer ago than the audit log is kept. Safe when two processes run it at the same time: each skips the rows
-// that the other has locked.
+// Periodic job of every control plane, at start and then each hour. It deletes runs together with their transcripts. A
+// run is deleted when the retention time of the audit log has passed since the end of the run. Safe when two processes
+// run it at the same time: each skips the rows that the other has locked.
 
 import { reasonOf } from '../../../base/loggable.ts';
 import { deleteRunsEndedBefore } from '../../store/runs.ts';

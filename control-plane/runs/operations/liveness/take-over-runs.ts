@@ -1,5 +1,6 @@
-// Takes over at the start of a control plane that runs agents. It removes the earlier instances of the same folder
-// whose process has ended, so that `end-abandoned-runs.ts` marks their runs as failed immediately.
+// Takes over at the start of a control plane that runs agents. Earlier instances that used the same folder may be
+// recorded although their process has ended. They are removed, so that `end-abandoned-runs.ts` marks their runs as
+// failed immediately.
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { loggable } from '../../../base/loggable.ts';

@@ -19,7 +19,10 @@ type Fields = Readonly<Record<string, unknown>>;
 /** The call or method with the decision that controls the redaction. */
 type By = Pick<Permit, 'tool' | 'decision'>;
 
-/** Returns other data of a call, redacted by the policy for its tool. Data over our limits is dropped. */
+/**
+ * Returns data that belongs to a call but is not its arguments or its outcome. The data is redacted by the policy for
+ * the tool of the call. Data over our limits is dropped.
+ */
 function redactedPart(run: GovernedRun, { tool, decision }: By, value: unknown): unknown {
   if (decision.transform !== 'redact') return value;
   const payload = payloadOf(value, true);

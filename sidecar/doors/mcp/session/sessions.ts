@@ -9,7 +9,7 @@
 // States of a request: a pending request waits for its answer, which may come on another stream. It ends when it is
 // settled or abandoned. It is abandoned by the caller, at the end of the session, or if it is the oldest of more than
 // `waitingMax` requests. Each request is settled or abandoned once. An answer to an abandoned request belongs to no
-// request, so its id cannot be used again in that session.
+// request. Therefore the id of an abandoned request cannot be used again in that session.
 import { digestText } from '@tollgate/proto/contract';
 import type { Identity } from '../../../engine/decide/call.ts';
 import { Budget, type Share } from '../../entrance/budget.ts';
@@ -29,7 +29,10 @@ export interface McpSession {
   readonly waiting: Map<string, Pending>;
   /** The ids of requests that were abandoned. */
   readonly abandoned: Set<string>;
-  /** The redaction of the messages of each tool that had a redacted call in this session. The latest is last. */
+  /**
+   * For each tool that had a redacted call in this session: the redaction of messages that belong to calls of this
+   * tool. The tool of the latest such call is last.
+   */
   readonly redacting: Map<string, Pending['passing']>;
   readonly answered: AnsweredEvents;
   /** The ids of the server's questions to its client. Each may be answered once. */

@@ -120,7 +120,7 @@ async function post(clock: Pick<Clock, 'after'>, { enrol, authorities, bearer, b
   const headers = { authorization: `Bearer ${bearer}`, 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) };
   const url = new URL(`https://${enrol}/v1/certificate`);
   const asked = request(url, { method: 'POST', ca: authorities, agent: false, minVersion: 'TLSv1.2', headers });
-  // Does nothing here, because the awaiting code below receives the error too.
+  // Nothing is done here, because the code below that awaits the answer receives this error too.
   asked.on('error', () => undefined);
   let timer = clock.after(connectMs, () => void asked.destroy(new Error(`no connection within ${connectMs / 1000} s`)));
   asked.on('socket', (socket) =>

@@ -1,9 +1,9 @@
 // Keeps a certificate that the control plane issues, and renews it as long as the sidecar lives. Only connections wait
-// for it: until there is one, decisions are made by the policy on disk.
+// for the certificate. Before it arrives, decisions are made by the policy on disk.
 //
 // States: without a certificate (it is requested repeatedly) → with a certificate (it is renewed after two thirds to
 // five sixths of its lifetime, but within 12 hours) → late (a renewal failed: the sidecar requests repeatedly, and
-// continues with its certificate, which the control plane refuses after it has expired).
+// continues with its old certificate; the control plane refuses the old certificate after it has expired).
 import type { Clock, Timer } from '../../../base/clock.ts';
 import { barredMs, createBackoff } from '../../../base/backoff.ts';
 import type { Log } from '../../../base/log.ts';
@@ -22,11 +22,12 @@ export interface EnrolledDeps {
 }
 
 const retry = { firstMs: 200, maxMs: 5_000 };
-/** The wait after a refusal. Earlier requests would be refused too. */
+/** The wait after a refusal. A request that is sent earlier would be refused too. */
 const refusedMs = 30_000;
 /**
- * The time between renewals. `max`: the authorities may change during the lifetime of a long-lived certificate. `min`:
- * there is always a pause between renewals.
+ * The time between renewals. It is at most `max`, because a renewal also brings the current authorities, and these may
+ * change during the lifetime of a long-lived certificate. It is at least `min`, so there is always a pause between
+ * renewals.
  */
 const renewMs = { min: 10_000, max: 12 * 3_600_000 };
 

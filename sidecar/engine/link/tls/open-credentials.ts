@@ -20,7 +20,7 @@ interface Own {
   readonly folder: string;
 }
 
-/** Opens the credentials. Waits at most for the disk, and for nothing else. */
+/** Opens the credentials. If it has to wait, it waits only for the disk. */
 export async function openCredentials(deps: CredentialsContext, tls: LinkTls, { key, folder }: Own): Promise<LinkCredentials> {
   switch (tls.kind) {
     case 'checked': {

@@ -32,7 +32,7 @@ export interface GivenTls {
   readonly folder: string | null;
 }
 
-/** The name of each setting, as its user knows it: a variable or an option. */
+/** The name by which the user knows each setting: the name of a variable or of an option. */
 export type TlsNames = Readonly<Record<keyof GivenTls, string>>;
 
 export const variableNames: TlsNames = {

@@ -101,14 +101,15 @@ function isPattern(value: string): boolean {
 }
 
 /**
- * Returns how many characters are in runs of at least `lengthMin` characters. In a run, each character is one more
- * than, one less than or equal to the character `stride` positions before it.
+ * Returns how many characters are in runs of at least `lengthMin` characters. In a run, each character is compared with
+ * the character `stride` positions before it. The step between these two must be +1, -1 or 0, and must stay the same in
+ * the whole run.
  */
 function inRuns(text: string, stride: 1 | 2, lengthMin: number): number {
   let covered = 0;
   let start = 0;
-  // Odd and even positions have separate steps, because letters and digits may alternate, and each may count in its own
-  // way.
+  // Letters and digits may alternate, and the letters may count in another way than the digits. Therefore odd and even
+  // positions have separate steps.
   const steps: (number | null)[] = [null, null];
   for (let at = stride; at <= text.length; at++) {
     const here = at < text.length ? stepFrom(text.charCodeAt(at - stride), text.charCodeAt(at)) : null;
@@ -127,8 +128,8 @@ function inRuns(text: string, stride: 1 | 2, lengthMin: number): number {
 }
 
 /**
- * Returns the step between two characters: +1, -1 or 0. Null: there is no such step. Also +1: from `9` to `0` or `a`,
- * from `f` to `0`, and from `z` to `0` or `a`.
+ * Returns the step between two characters: +1, -1 or 0. These steps also count as +1: from `9` to `0` or `a`, from `f`
+ * to `0`, and from `z` to `0` or `a`. Null: there is no such step.
  */
 function stepFrom(before: number, after: number): number | null {
   const difference = after - before;

@@ -62,8 +62,8 @@ const anything = (): boolean => true;
 
 const prefixed: readonly PrefixedAddress[] = [
   ...bech32Prefixes.map((prefix) => ({ anchor: `${prefix}1`, form: /[a-z_]{1,16}1[02-9ac-hj-np-z]{38,200}/iy, holds: isBech32 })),
-  // The checksum in the letter case (EIP-55) is often missing, so it is not checked. Forty hex digits after `0x` have
-  // no other meaning.
+  // The letter case of an address may contain a checksum (EIP-55). It is often missing, so it is not checked. Forty hex
+  // digits after `0x` have no other meaning.
   { anchor: '0x', form: /0x[0-9a-f]{40}/iy, holds: (address) => !isPlaceholder(address.slice(2)) },
   { anchor: 'xdc', form: /xdc[0-9a-f]{40}/iy, holds: anything },
   { anchor: 'bitcoincash:', form: /bitcoincash:[qp][02-9ac-hj-np-z]{41}/iy, holds: anything },

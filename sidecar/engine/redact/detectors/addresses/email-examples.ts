@@ -31,8 +31,8 @@ const placeholderLocal =
   /^(?:git|hg|svn|gitea|this|super|self|return|break|continue|x+|your(?:[._-]?(?:name|user(?:name)?|e?-?mail|address|id|login|account|handle))?|you|name|user[._-]?name|first[._-]?name(?:[._-]?last[._-]?name)?|first[._-]last|some(?:one|body)|placeholder|example)$/i;
 
 /**
- * The ends of file names and of systemd units. Domains of countries that are also such ends (`rs`, `md`, `sh`, `pl`)
- * are not included.
+ * The ends of file names and of systemd units. The ends `rs`, `md`, `sh` and `pl` are not included, because they are
+ * also domains of countries.
  */
 const fileEnds = new Set(
   (

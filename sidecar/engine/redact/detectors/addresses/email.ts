@@ -81,7 +81,10 @@ function trimmed(text: string, from: number, at: number): number {
   return start;
 }
 
-/** Returns the start of the address without a quote or emphasis before it: `f'mail@host'`, `_mail@host_`. */
+/**
+ * Returns the start of the address. A quote or a sign of emphasis before the address is not part of it: `f'mail@host'`,
+ * `_mail@host_`.
+ */
 function withoutQuote(text: string, start: number, at: number, stop: number): number {
   if (text[stop] === "'") return Math.max(start, text.lastIndexOf("'", at - 1) + 1);
   return text[stop] === '_' && text[start] === '_' ? start + 1 : start;

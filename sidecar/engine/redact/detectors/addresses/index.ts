@@ -1,4 +1,4 @@
-// Lists the detectors of addresses: those of people, of machines, and of wallets.
+// Lists the detectors that find addresses: addresses of people, of machines, and of wallets.
 import type { Detector } from '../../detector.ts';
 import { cryptoPrefixed, cryptoToken } from './crypto-address.ts';
 import { email } from './email.ts';

@@ -1,6 +1,6 @@
-// Finds IP addresses. Four numbers with dots are equally often a version or a section number: see `ipv4-context.ts`. An
-// IPv6 address must begin like a global, local or link-local one. Thus times, fingerprints and scopes of C++ (`a::b`)
-// are not found.
+// Finds IP addresses. Four numbers with dots between them are a version or a section number as often as an address: see
+// `ipv4-context.ts`. An IPv6 address must begin in the way that global, local or link-local addresses begin. Thus
+// times, fingerprints and scopes of C++ (`a::b`) are not found.
 import { isIP } from 'node:net';
 import { isHex, isWordCode, startsWord } from '../../boundary.ts';
 import type { Detector } from '../../detector.ts';
@@ -13,7 +13,7 @@ export const ipv4: Detector = {
   reach: { before: 100, after: 48 },
   find: (text, at, end, found) => {
     if (!'.[('.includes(text.charAt(end)) || end === text.length || end - at > 5) return;
-    // `%20` may directly precede an address. Its digits are not part of the address.
+    // `%20` may directly precede an address. The digits of `%20` are not part of the address.
     const start = text[at - 1] === '%' && end - at > 2 ? at + 2 : at;
     const before = text.charAt(start - 1);
     if (
@@ -65,7 +65,8 @@ export const ipv6: Detector = {
   reach: { before: 8, after: 64 },
   find: (text, at, end, found) => {
     const start = at - hexBefore(text, at);
-    // Only the first separator of an address counts. Any later one has another separator before it.
+    // The search continues only at the first separator of an address. Every later separator has another separator
+    // before it.
     if (
       at - start > 4 ||
       text[start - 1] === ':' ||

@@ -1,5 +1,5 @@
 // Decides whether four numbers with dots are an address. The text around them decides, mainly the nearest known word
-// before them. If it says nothing, the numbers themselves decide.
+// before them. If that text says nothing, the numbers themselves decide.
 
 import { createLabels } from '../context/labels.ts';
 import { cellsAbove, lineStart } from '../numbers/headings.ts';

@@ -17,7 +17,8 @@ export const macAddress: Detector = {
   reach: { before: 44, after: 44 },
   find: (text, at, end, found) => {
     const start = at - (text[at] === '.' ? 4 : 2);
-    // Only the first separator of an address counts. Any later one has another separator before it.
+    // The search continues only at the first separator of an address. Every later separator has another separator
+    // before it.
     if (start < 0 || text[start - 1] === text[at] || !isWordCode(text.charCodeAt(start)) || !startsWord(text, start)) return;
     const separator = text.slice(at, end).toLowerCase();
     const pattern = separators.get(separator);

@@ -1,7 +1,7 @@
-// Lists the words next to a number that say what it is. A `*` at the end means any inflection. In alphabets with blanks
-// between words, they must be separate words, or a part as in `homePhone` and `X-Tax-Id`. Other words match anywhere,
-// because their scripts have no blanks. `*SY*` is how X12 says that a social security number follows, and
-// `S21.G00.30.001` how the French DSN does.
+// Lists the words that say what a number next to them is. A `*` at the end means any inflection. In alphabets with
+// blanks between words, a word counts only if it stands alone, or if it is a part of a name such as `homePhone` or
+// `X-Tax-Id`. Words of other scripts match anywhere, because these scripts have no blanks. `*SY*` is how X12 says that
+// a social security number follows. `S21.G00.30.001` is how the French DSN says it.
 
 const words = (text: string): readonly string[] =>
   text

@@ -14,8 +14,8 @@ export interface Labels<Context extends string> {
 }
 
 /**
- * A node in the tree of words, which are read backwards from their ends. `context`: what the word announces that begins
- * at this node.
+ * A node in the tree of words. The words are read backwards from their ends. `context`: what a word announces if it
+ * begins at this node.
  */
 interface Node<Context extends string> {
   readonly before: Map<number, Node<Context>>;
@@ -30,8 +30,8 @@ interface Node<Context extends string> {
  */
 export function createLabels<Context extends string>(words: Readonly<Record<Context, readonly string[]>>): Labels<Context> {
   const root = createNode<Context>();
-  // Says for each character whether a word can end with it, so that only such positions are looked up. 1: it is the
-  // last letter of words. 2: it is also the last letter of stems.
+  // Says for each character whether a word can end with it. Only positions after such characters are looked up. 1: it
+  // is the last letter of words. 2: it is also the last letter of stems.
   const ends = new Uint8Array(65_536);
   const isContext = (name: string): name is Context => Object.hasOwn(words, name);
   for (const context of Object.keys(words).filter(isContext)) for (const word of words[context]) add(root, word, context);

@@ -18,7 +18,7 @@ const wordLogin = /^(?:user(?:name)?|login):pass(?:word|wd)?$/i;
 const joined = String.raw`(?:\\{0,3}["'\x60] {0,2}[+.&] {0,2}\\{0,3}["'\x60])?`;
 const blank = new RegExp(`(?: |\\t|\\+|%20)+${joined}`, 'iy');
 
-// Schemes registered by IANA, and schemes of services that have their own.
+// Schemes registered by IANA, and schemes that some services have defined for themselves.
 const knownScheme =
   /(?:bearer|token|basic|api-?key|apikey-v1|genie-?key|bot|dpop|gnap|hmac(?:-sha(?:1|256|512))?|negotiate|ntlm|ssws|key|jwt|sso-key|oauth|zoho-oauthtoken|pveapitoken|private-?token|sharedkey(?:lite)?|splunk|snowflake|flyv1|aws|klaviyo-api-key|discogs|mediabrowser|vapid|access-?token|session|client-?id|secret)(?= |\t|\+|%20|=)/iy;
 const anyScheme = /[A-Za-z][A-Za-z0-9-]{1,30}(?= |\t|\+|%20)/y;
@@ -107,8 +107,8 @@ const afterBearer = new RegExp(String.raw`(?:(?: |%20|\+)?token)?(?:\s{1,3}|%20|
 const basicBlank = /(?: |\+|%20){1,3}/y;
 
 /**
- * Finds credentials after `Bearer` or `Basic` without a header, and after schemes whose name says that the request is
- * signed or digested.
+ * Finds credentials that have no name of a header before them: after `Bearer` or `Basic`, and after schemes whose name
+ * says that the request is signed or digested.
  */
 export const scheme: Detector = {
   kind: 'authorization',

@@ -1,5 +1,5 @@
-// Recognises keys of payloads that the detectors of credentials read together with their values: headers, cookies of
-// sessions, and members of a JSON Web Key.
+// Recognises those keys of a payload that the detectors of credentials need to see together with the values: headers,
+// cookies of sessions, and members of a JSON Web Key.
 const header = /^(?:http[_-])?(?:x[_-])?(?:proxy[_-])?authorization$|cookies?$/i;
 const cookie =
   /^(?:__host-|__secure-|phpsessid|jsessionid|asp\.net_sessionid|connect\.sid|\.aspxauth|next-auth\.)|[_.-]session(?:[_-]?token)?$/i;

@@ -10,7 +10,7 @@ const headerReach = { before: 16, after: headerMax + 2_304 };
 const cookieReach = { before: 48, after: 2_304 };
 const pairsMax = 64;
 const name = /(?:\s|%20|\+){0,3}(?:[A-Za-z0-9_.$!#*^~|@-]|%(?!3[BD])){1,96}(?:=|%3D)"?/iy;
-// If the header itself is encoded, `%3B` ends it.
+// If the header itself is encoded, `%3B` ends the value.
 const value = /(?:[!#$&)*+\--:=?-Z^-z|}~]|%(?!0[AD]|2[027]|3B)){0,2048}/iy;
 // Matches the rest of a long value, so that the value is found as a whole.
 const valueRest = /(?:[!#$&)*+\--:=?-Z^-z|}~]|%(?!0[AD]|2[027]|3B))*/iy;

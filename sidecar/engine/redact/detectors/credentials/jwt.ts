@@ -7,14 +7,14 @@ import { endAt, isNearRunStart, runEnd } from './match.ts';
 
 const header = /[A-Za-z0-9_-]{8,2048}(?=\.)/y;
 const payload = /\.[A-Za-z0-9_-]{0,8192}/y;
-// The last part of a signed token. It may be empty: its dot may also be the full stop of a sentence.
+// The last part of a signed token. It may be empty: the dot before it may also be the full stop of a sentence.
 const signature = /\.[A-Za-z0-9_-]{0,4096}/y;
 const encrypted = /\.[A-Za-z0-9_-]{1,128}\.[A-Za-z0-9_-]{0,8192}\.[A-Za-z0-9_-]{8,128}/y;
 const disclosures = /(?:~[A-Za-z0-9_-]{0,256}){1,16}/y;
 const paseto = /v[1-4]\.(?:local|public)\.[A-Za-z0-9_-]{32,4096}(?:\.[A-Za-z0-9_-]{2,512})?/y;
 // Matches the rest of a token whose parts are longer.
 const rest = /(?:\.?[A-Za-z0-9_-]+)*/y;
-// The maximum length of a prefix such as `user_` in `user_eyJ…`. With more characters before it, as in `…x-eyJ…`, the
+// The maximum length of a prefix such as `user_` in `user_eyJ…`. If more characters precede `eyJ`, as in `…x-eyJ…`, the
 // text is part of a blob and not a token.
 const prefixMax = 24;
 

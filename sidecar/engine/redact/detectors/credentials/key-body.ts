@@ -1,5 +1,5 @@
 // Finds the base64 of a private key: where it begins and ends in a text whose lines may be prefixed, quoted, escaped or
-// joined to one.
+// joined to one line.
 
 import type { Span } from '../../marks.ts';
 import { bitsPerCharacter } from '../entropy.ts';

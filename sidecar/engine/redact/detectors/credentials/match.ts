@@ -11,8 +11,8 @@ export function endAt(pattern: RegExp, text: string, at: number): number {
 }
 
 /**
- * Returns the end of a run that is longer than the searched length. The run may continue at `end`. `letters` matches
- * any number of its characters.
+ * Returns the end of a run that may be longer than the part that was searched. That part ends at `end`. `letters`
+ * matches any number of characters of the run.
  */
 export const runEnd = (text: string, end: number, letters: RegExp): number => Math.max(end, endAt(letters, text, end));
 
@@ -28,9 +28,9 @@ export function isNearRunStart(text: string, at: number, reach: number): boolean
 const isBase64UrlCode = (code: number): boolean => isWordCode(code) || code === 45 || code === 95;
 
 /**
- * Returns whether a name that begins at `at` may have a value of its own. The character before it must not be in
- * `inside`, the characters of such values, because the name would then be part of a value. Thus a text that repeats a
- * name is read once, and not once for each name.
+ * Returns whether a name that begins at `at` may have a value of its own. `inside` matches the characters of such
+ * values. If it matches the character before the name, the name is part of another value and has none of its own. Thus
+ * a text that repeats a name is read once, and not once for each name.
  */
 export function isOutside(text: string, at: number, inside: RegExp): boolean {
   if (at <= 0 || !inside.test(text.charAt(at - 1))) return true;
@@ -41,8 +41,8 @@ export function isOutside(text: string, at: number, inside: RegExp): boolean {
 }
 
 /**
- * The first characters after a name that has a value. Detectors are called only there, and not in every sentence that
- * contains the name.
+ * The first characters after a name that has a value. Detectors are called only where a name is followed by one of
+ * these, and not in every sentence that contains the name.
  */
 export const signs = ['"', "'", '`', ':', '=', '>', '\\', '%3', '&', ' =', ' :'];
 

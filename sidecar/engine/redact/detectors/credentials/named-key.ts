@@ -37,8 +37,8 @@ const lengths = new Set([
 ]);
 const member = /[A-Za-z0-9_-]{43,683}(?![A-Za-z0-9_-])/y;
 const sign = /(?:\\{0,7}["']|&quot;)?\s{0,4}[:=]>?\s{0,4}(?:\\{0,7}["']|&quot;)?/y;
-// The maximum distance to other members of the same object. Before: as far as a stream remembers. After: the length of
-// two long members.
+// The maximum distance to other members of the same object. `objectBefore`: as far back as a stream remembers.
+// `objectAfter`: the length of two long members.
 const objectBefore = 480;
 const objectAfter = 1_536;
 
@@ -58,7 +58,8 @@ export const jwkMember: Detector = {
 export const jwkValue: Detector = {
   kind: 'private_key',
   anchors: members.map((name) => `${name}: `),
-  // A stream needs to hold back nothing, because it never consists of such a value alone.
+  // The text of a stream never consists of such a value alone, so a stream needs to hold back nothing for this
+  // detector.
   reach: { before: 0, after: 0 },
   find: (text, at, end, found) => {
     if (at === 0 && memberEnd(text, end) === text.length) found(end, text.length);

@@ -62,7 +62,7 @@ export const urlParameter: Detector = {
   },
 };
 
-/** Returns whether the value is a secret. After a weak name it is one only if a machine generated it. */
+/** Returns whether the value is a secret. After a weak name, the value is a secret only if a machine generated it. */
 const isSecret = (of: string, isStrong: boolean): boolean =>
   isStrong
     ? of.length >= 4 && !isPlaceholder(of) && !/^\$|^%7B|^[A-Z]+(?:_[A-Z]+)+$/.test(of)

@@ -74,8 +74,8 @@ const signNotations = [attribute, pair, second, instead, call, block] as const;
 const blankNotations = [typed, attribute, second, instead, block] as const;
 
 /**
- * Returns the value of a name that a blank follows. In prose and code, a word comes next after most names: this case is
- * checked first.
+ * Returns the value of a name that a blank follows. In prose and code, a blank and another word follow most names.
+ * Therefore this case is checked first.
  */
 function afterBlank(text: string, from: number, to: number, closed: number): Value | null {
   const at = blanksEnd(text, closed);

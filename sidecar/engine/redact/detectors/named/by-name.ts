@@ -7,9 +7,9 @@ import { bareOf, isCode, isPasswordValue, isSecretValue, isStrongPassword } from
 import { calledBy, isNameOfOne, type NameMeaning } from './names.ts';
 import { runEnd, type Value } from './value-span.ts';
 
-// `before`: the length of a name. `after`: the distance to where a value begins, and the length of most values. A
-// longer value continues as long as its characters are those of keys. In a stream, it is found up to the end of the
-// received text, so it is held back.
+// `before`: the length of a name. `after`: the distance to where a value begins, plus the length of most values. A
+// longer value continues as long as its characters are characters of keys. In a stream, a longer value is found up to
+// the end of the text that was received, so that text is held back.
 const reach = { before: nameReach + 4, after: 640 };
 
 export const password: Detector = {

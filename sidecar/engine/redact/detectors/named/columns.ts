@@ -35,8 +35,8 @@ export const secretColumn: Detector = {
 const passwordLengthMin = 4;
 
 /**
- * Returns whether a value in a column is a password. Plain words are not, because a list of words in a program has the
- * form of a table too. `wald.Lauf88` is a password here, although it is treated as code outside of columns.
+ * Returns whether a value in a column is a password. Plain words do not count, because a list of words in a program has
+ * the form of a table too. `wald.Lauf88` is a password here, although it is treated as code outside of columns.
  */
 const isChosen = (value: string): boolean =>
   isStrongPassword(value, passwordLengthMin) || (/^[\p{L}.]+\d+$/u.test(value) && isPasswordValue(value));
@@ -82,8 +82,8 @@ export function findColumn(valuesOf: ValuesOf, text: string, at: number, end: nu
 }
 
 /**
- * Returns whether the same anchor occurs earlier in the line, in a relevant heading. All columns were then already
- * followed from there.
+ * Returns whether the same anchor occurs earlier in the line, in a relevant heading. In that case, all columns were
+ * already followed when the detector was called at that earlier anchor.
  */
 function isAskedBefore(valuesOf: ValuesOf, text: string, lineStart: number, at: number, end: number, delimiter: string): boolean {
   const anchor = text.slice(at, end);

@@ -1,4 +1,4 @@
-// Finds passwords after a short flag that means a password only in its command: `ldapsearch -w …`, `7z x a.7z -p…`.
+// Finds passwords after short flags that mean a password only in certain commands: `ldapsearch -w …`, `7z x a.7z -p…`.
 import { startsWord } from '../../boundary.ts';
 import type { Detector } from '../../detector.ts';
 import { isPasswordValue } from './named-value.ts';

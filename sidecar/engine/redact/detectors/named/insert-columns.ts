@@ -1,5 +1,5 @@
-// Finds passwords and secrets in `INSERT INTO users (name, password) VALUES ('mira', '…')`: the column list names the
-// value at the same position of each row.
+// Finds passwords and secrets in `INSERT INTO users (name, password) VALUES ('mira', '…')`. The column list contains
+// the names. In each row, the value at the same position belongs to the name.
 import type { Detector, MatchReporter } from '../../detector.ts';
 import { type ValuesOf, valuesOfKind } from './columns.ts';
 import { isPasswordValue } from './named-value.ts';
@@ -47,8 +47,8 @@ function insertDetector(kind: 'password' | 'secret'): Detector {
 type WantedValues = readonly ReturnType<ValuesOf>[];
 
 /**
- * Reads the rows and reports their findings. `until`: the first findings must be before this position. As long as rows
- * have findings, all rows are read.
+ * Reads the rows and reports their findings. At first, only rows before the position `until` are read. After a finding,
+ * this limit does not apply any more: the following rows are read as long as there are findings.
  */
 function findRows(
   wanted: WantedValues,
@@ -71,8 +71,8 @@ function findRows(
 }
 
 /**
- * Reads one row and reports its findings. Returns the length of the row with the text before the next row, or -1 if the
- * row is the last.
+ * Reads one row and reports its findings. Returns the length of the row plus the length of the text between it and the
+ * next row. Returns -1 if the row is the last.
  */
 function readRow(wanted: WantedValues, row: string, found: MatchReporter): number {
   let at = endOf(opening, row, 0);

@@ -53,7 +53,7 @@ export function nameStartBefore(text: string, at: number): number | null {
 
 const ownerWord = /(?:^|[^\p{L}\d])(\p{L}{2,16})[ \t]$/u;
 
-/** Returns where the word before `key` begins, which names the purpose of the key: `API key`. */
+/** Returns the beginning of the word before `key` that names the purpose of the key: `API key`. */
 function ownerBefore(text: string, at: number): number {
   const word = text[at - 1] === ' ' ? ownerWord.exec(text.slice(Math.max(0, at - 20), at))?.[1] : undefined;
   return word === undefined ? at : at - 1 - word.length;

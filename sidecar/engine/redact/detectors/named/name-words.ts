@@ -39,8 +39,8 @@ export const secretPhrases: readonly string[] = words(`
   mfa_seed, 2fa_seed, seed phrase`);
 
 /**
- * Words before `key` that make it the name of a secret. Without one of them, it can be the key of a map, of a table or
- * of a piano.
+ * Words before `key` that make the whole name the name of a secret. Without one of these words, `key` can be the key of
+ * a map, of a table or of a piano.
  */
 export const keyOwners = new Set(
   words(`
@@ -53,7 +53,10 @@ export const keyOwners = new Set(
   algolia, geheim, oauth, gateway, provider, base, mac`),
 );
 
-/** Words before `key` after which it is equally often harmless. Only a long value is then a secret. */
+/**
+ * Words before `key` that do not decide it: with such a word, the name denotes something harmless as often as a secret.
+ * Then only a long value is a secret.
+ */
 export const vagueOwners = new Set(
   words(`
   access, app, application, account, service, data, stream, write, read, server, user, project, function, functions, host, node,
@@ -61,7 +64,10 @@ export const vagueOwners = new Set(
   ssl`),
 );
 
-/** Words before `token`, `secret` and similar heads that make them harmless: the value is not used to log in. */
+/**
+ * Words before `token`, `secret` and similar heads. With such a word the name is harmless: the value is not used to log
+ * in.
+ */
 export const harmlessOwners = new Set(
   words(`
   page, next, prev, previous, continuation, cursor, sync, nextpage, pagination, start, end, stop, pad, padding, eos, bos, unk, sep,

@@ -1,5 +1,5 @@
-// Tests whether a text next to a name for passwords or secrets can be its value: it must not be prose, code, a path or
-// a date. The time of all tests is linear in the value.
+// Tests whether a text next to a name for passwords or secrets can be the value of this name. The text must not be
+// prose, code, a path or a date. The time of all tests is linear in the length of the value.
 
 import { builtInMarks, withoutMarks } from '../../marks.ts';
 import { bitsPerCharacter } from '../entropy.ts';

@@ -17,15 +17,15 @@ import { isPasswordValue, isSecretValue } from './named-value.ts';
 
 export interface Meaning {
   /**
-   * What the name announces. The value is such a secret only if it also resembles one. Null: the name announces no
-   * secret.
+   * What the name announces. The value is a password or secret only if the value itself also looks like one. Null: the
+   * name announces no secret.
    */
   readonly named: 'password' | 'secret' | null;
   /** True: other detectors read the value together with the name, because the name says what the value is. */
   readonly isContext: boolean;
 }
 
-/** What a name denotes. `vague`: such a name equally often denotes something harmless, as with `access_key`. */
+/** What a name denotes. `vague`: the name denotes something harmless as often as a secret, as with `access_key`. */
 export interface NameMeaning {
   readonly kind: 'password' | 'secret' | null;
   readonly vague: boolean;
@@ -52,8 +52,8 @@ export const isNamedSecret = (kind: 'password' | 'secret', value: string): boole
   kind === 'password' ? isPasswordValue(value) && !isNameOfOne(value) : isSecretValue(value);
 
 /**
- * Returns whether the value is a name and not a value, as in `password: newPassword`. Names do not contain signs such
- * as `!` between letters.
+ * Returns whether the value is only the name of another value, as in `password: newPassword`. Names do not contain
+ * signs such as `!` between letters.
  */
 export const isNameOfOne = (value: string): boolean =>
   calledBy(value.slice(0, 64)).kind !== null && !/[\p{L}\d][!@#$%^*+?~]+[\p{L}\d]/u.test(value.slice(0, 64));
@@ -90,8 +90,8 @@ function readName(name: string): NameMeaning {
 }
 
 /**
- * Returns whether the last word follows the head without changing its meaning. `salt` does not: it is a head of its
- * own, as in `token_salt`.
+ * Returns whether the last word of a name only follows the head and does not change the meaning of the head. This is
+ * false for `salt`, which is a head of its own, as in `token_salt`.
  */
 const isTrailer = (words: readonly string[]): boolean => {
   const last = words.at(-1) ?? '';

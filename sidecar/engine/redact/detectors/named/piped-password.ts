@@ -3,8 +3,8 @@ import type { Detector } from '../../detector.ts';
 import { isPasswordValue } from './named-value.ts';
 
 const before = 200;
-// The text that the shell passes: between quotes, or one word. If the command needs a user's name, it precedes the
-// password.
+// The text that the shell passes: between quotes, or one word. If the command needs a user's name, that name precedes
+// the password.
 const echoed =
   /(?:echo|printf)[ \t]{1,4}(?:-[en]{1,2}[ \t]{1,4})?(?:\\{0,3}["']([^"'|\n\\]{1,128})(?:\\n[^"'|\n\\]{0,128})?(?:\\n)?\\{0,3}["']|([^\s"'|;&]{1,128}))[ \t]{0,4}\|[ \t]{0,4}(?:[\w./-]{1,40}[ \t]{1,2}){0,6}$/;
 const given = /<<<[ \t]{0,2}\\{0,3}["']?([^\s"'|;&\\]{1,128})/y;

@@ -71,7 +71,7 @@ export const recoveryCodes: Detector = {
   find: (text, _at, end, found) => {
     const begin = after(listLead, text, end);
     let at = after(between, text, begin);
-    // On the same line, a colon must precede the codes.
+    // If the codes begin on the same line as the words that announce them, a colon must precede the codes.
     if (at === begin && !':：'.includes(text.slice(end, begin).trim().slice(-1) || 'x')) return;
     for (let count = 0; count < codesMax; count++) {
       const stop = after(code, text, at);

@@ -6,17 +6,20 @@ export interface Value {
   readonly start: number;
   readonly end: number;
   /**
-   * `quoted`: after a sign, between quotes or in an element. `bare`: after a sign. `flag`: at a place where only a
-   * value is possible. `spoken`: after words, in another cell, or after a blank alone.
+   * `quoted`: after a sign, and also between quotes or in an element. `bare`: after a sign, without quotes. `flag`: at
+   * a place where only a value is possible. `spoken`: after words, in another cell, or after a blank alone.
    */
   readonly form: 'quoted' | 'bare' | 'flag' | 'spoken';
   /** True: the value is longer. `end` is only the end of the part that was read. */
   readonly isCut?: true;
 }
 
-/** The maximum length of a value that is read at first. If a longer text is a finding, it continues up to `runEnd`. */
+/**
+ * At first, at most this many characters of a value are read. If a longer value is a finding, the finding continues up
+ * to `runEnd`.
+ */
 const valueLengthMax = 4_096;
-// Most values are not longer than this. Only a longer value is read completely.
+// Most values are not longer than this. More text is read only for a longer value that consists of characters of keys.
 const shortLength = 200;
 
 /** Returns the end of the match of a pattern at `at`, or `at` if it does not match. */

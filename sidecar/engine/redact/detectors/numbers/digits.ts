@@ -7,7 +7,9 @@ export interface Group {
 
 export interface DigitGroups {
   readonly groups: readonly Group[];
-  /** The separator between two groups, which is the same everywhere. Empty: no separator follows the first group. */
+  /**
+   * The separator between the groups. It is the same between all of them. Empty: no separator follows the first group.
+   */
   readonly separator: string;
 }
 

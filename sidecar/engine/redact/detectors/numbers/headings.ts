@@ -24,8 +24,8 @@ function endsLine(text: string, at: number): boolean {
 }
 
 /**
- * Returns the cells above the cell that contains `start`, the furthest first. One of them may be the heading of the
- * column.
+ * Returns the cells above the cell that contains `start`, beginning with the one furthest above. One of these cells may
+ * be the heading of the column.
  */
 export function* cellsAbove(text: string, start: number, reach = tableReach): Generator<Heading> {
   const separator = separatorBefore(text, start);

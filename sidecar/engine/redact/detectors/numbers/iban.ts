@@ -1,5 +1,6 @@
-// Finds international bank account numbers (IBAN). The country must use them, and the length for that country and the
-// check digits must be correct. They may be grouped, in letters of either case.
+// Finds international bank account numbers (IBAN). The country must be one that uses IBANs. The length must be correct
+// for that country, and the check digits must be correct. The characters may be in groups, and letters may be capitals
+// or small letters.
 import isIBAN from 'validator/lib/isIBAN.js';
 import { endsWord, startsWord } from '../../boundary.ts';
 import type { Detector } from '../../detector.ts';
@@ -56,8 +57,8 @@ function ibanEnd(text: string, start: number, check: number): number | null {
     if (!isAlphanumeric(code)) return null;
     rest = remainderAfter(rest, code);
     at += 1;
-    // By chance, the check digits match for one length in a hundred. So the form, which is checked after them, is
-    // rarely checked.
+    // The form is checked after the check digits. It is rarely checked, because by chance the check digits match for
+    // only one length in a hundred.
     if (length >= lengthMin && (rest * headShift + head) % 97 === 1 && endsWord(text, at)) {
       const compact = compactOf(text.slice(start, at));
       if (hasForm(compact)) return published.has(compact) ? null : at;

@@ -15,8 +15,9 @@ const masks: readonly Mask[] = [...europe, ...americas, ...asiaPacific, ...docum
   ...id.labelled.map((written) => maskFrom(written, false, id)),
 ]);
 
-// Longer masks come first: `######-####` before a mask that equals its beginning. Masks are indexed by the length of
-// their first run of digits, and by the characters before and after that run, so that few masks are tried.
+// Longer masks come first: a mask such as `######-####` comes before any mask that is equal to the beginning of it.
+// Masks are indexed by the length of their first run of digits, and by the characters before and after that run, so
+// that few masks are tried.
 const runMax = 18;
 const sorts = [' ', '-', '.', '/', '@', '(', '#', '%', '&', '+'] as const;
 const byRun: readonly ReadonlyMap<string, ReadonlyMap<string, readonly Mask[]>>[] = Array.from({ length: runMax + 1 }, (_, run) => {

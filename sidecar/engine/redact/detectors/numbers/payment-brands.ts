@@ -3,7 +3,7 @@
 interface Brand {
   readonly prefix: RegExp;
   readonly lengths: readonly number[];
-  /** Lengths that are equally frequent for other numbers. A word for cards must precede a number of such a length. */
+  /** Lengths that other numbers have as often as cards do. A word for cards must precede a number of such a length. */
   readonly withWord?: readonly number[];
 }
 

@@ -86,8 +86,8 @@ function isShape(groups: readonly Group[], separator: string, count: number): bo
 }
 
 /**
- * Returns whether the groups belong to a hex dump: bytes in groups of four hex digits, of which the group before or after has
- * letters.
+ * Returns whether the groups belong to a hex dump, which has bytes in groups of four hex digits. This is so if the
+ * group directly before or after the number has letters.
  */
 const isDump = (text: string, start: number, stop: number): boolean =>
   dumpBehind.test(text.slice(stop, stop + 6)) || dumpBefore.test(text.slice(Math.max(0, start - 10), start));

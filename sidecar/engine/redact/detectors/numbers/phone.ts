@@ -45,7 +45,10 @@ function isOther(text: string, start: number, end: number): boolean {
 
 const digitsMin = 7;
 
-/** Returns whether a number may begin at `at`: not inside a word, after a point, or within another number. */
+/**
+ * Returns whether a number may begin at `at`. A number does not begin inside a word, after a point, or within another
+ * number.
+ */
 function mayStart(text: string, at: number): boolean {
   const before = text.charAt(at - 1);
   if (before === '+') return true;
@@ -122,8 +125,8 @@ const isCounted = (context: string): boolean => context === 'order' || context =
 const isListOfNumbers = (between: string): boolean => !/\d/.test(between) || /^[\d\s()+\-./,;|&"'[\]]*$/.test(between);
 
 /**
- * Returns whether digits next to a word for telephone numbers can be one: any number that can be dialled and is not a
- * date.
+ * Returns whether digits next to a word for telephone numbers can be a telephone number. This is true for any number
+ * that can be dialled and is not a date.
  */
 function isPlausible(digits: string, shape: readonly number[]): boolean {
   const most = digits.startsWith('0') ? 12 : /^[178]/.test(digits) ? 11 : 10;

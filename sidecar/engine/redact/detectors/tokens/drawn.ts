@@ -8,8 +8,8 @@ import { isPlaceholder } from '../placeholders.ts';
 export const isDrawn = (value: string): boolean => (hasDigitAndLetter(value) || changesCase(value)) && !isPlaceholder(value);
 
 /**
- * Returns whether the value is no placeholder. Used for values of capitals and digits only, or digits only, which can
- * be a key even if they look like a word.
+ * Returns whether the value is no placeholder. Used for values that have only capitals and digits, or only digits. Such
+ * a value can be a key even if it looks like a word.
  */
 export const isNoPlaceholder = (value: string): boolean => !isPlaceholder(value);
 
@@ -20,8 +20,8 @@ export const hasDigit = (value: string): boolean => /\d/.test(value) && isDrawn(
 
 const hasDigitAndLetter = (value: string): boolean => /\d/.test(value) && /[A-Za-z]/.test(value);
 
-// The minimum share of letters whose case differs from that of the letter before. In generated letters it is about a
-// half. In camel-case names, only two letters of each word differ.
+// The minimum share of letters whose case differs from the case of the letter before. In generated text this share is
+// about a half. In camel-case names, only two letters of each word differ in this way.
 const changesMin = 1 / 3;
 
 function changesCase(value: string): boolean {

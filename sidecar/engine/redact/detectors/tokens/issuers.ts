@@ -1,4 +1,5 @@
-// Lists issuers whose secrets have the form of any generated value, and the characters of their secrets.
+// Lists issuers whose secrets look like any other generated value. For each issuer, it gives the characters of the
+// secrets.
 import { awsSecret } from './cloud-keys.ts';
 import { isDrawn, isMixed } from './drawn.ts';
 

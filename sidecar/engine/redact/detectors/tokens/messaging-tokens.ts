@@ -59,8 +59,8 @@ const forms: readonly Form[] = [
   ['KEY0', /[0-9A-F]{31,40}_[A-Za-z0-9]{20,26}/],
 ];
 
-// Many frequent words begin like these forms. They are a separate detector with a shorter maximum length, so a stream
-// holds back less text after such a word.
+// Many frequent words begin like these forms. Therefore these forms are in a separate detector with a shorter maximum
+// length, so that a stream holds back less text after such a word.
 const shortForms: readonly Form[] = [
   // Telegram, in URLs; DingTalk.
   ['bot', /(\d{8,10}(?::|%3A)AA[\w-]{32,34})/],

@@ -50,9 +50,9 @@ const forms: readonly Form[] = [
   ['bb_live_', /[\w-]{24,32}/],
 ];
 
-// These forms begin with few letters, which are frequent in text. They are a separate detector with its own maximum
-// length, so a stream holds back less text after these letters. Dify, Modal, Upstage, Brave, Voyage, Chroma, Mem0,
-// Hugging Face, Fireworks, Replicate, Firecrawl.
+// These forms begin with few letters, which are frequent in text. Therefore these forms are in a separate detector with
+// its own maximum length, so that a stream holds back less text after these letters. Dify, Modal, Upstage, Brave,
+// Voyage, Chroma, Mem0, Hugging Face, Fireworks, Replicate, Firecrawl.
 const shortForms: readonly Form[] = [
   ['app-', /[A-Za-z0-9]{24}/, { isReal: isMixed }],
   ['ak-', /[A-Za-z0-9]{22}/, { isReal: isMixed }],

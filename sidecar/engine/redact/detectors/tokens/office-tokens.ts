@@ -64,8 +64,8 @@ const forms: readonly Form[] = [
   ['SSWS 00', /([\w-]{40})/],
 ];
 
-// Many frequent words begin like these forms. They are a separate detector with a shorter maximum length, so a stream
-// holds back less text after such a word.
+// Many frequent words begin like these forms. Therefore these forms are in a separate detector with a shorter maximum
+// length, so that a stream holds back less text after such a word.
 const shortForms: readonly Form[] = [['pat', /[A-Za-z0-9]{14}\.[0-9a-f]{64}/]];
 
 const maxMind: readonly MarkedForm[] = [[{ of: /\w/, min: 36, max: 36 }, '_mmk', /(?:)/, isMixed]];

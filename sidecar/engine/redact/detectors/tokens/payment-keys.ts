@@ -30,8 +30,8 @@ const forms: readonly Form[] = [
   ['rzp_live_', /[A-Za-z0-9]{14}/, { partner: [/[A-Za-z0-9]{24}/, isMixed] }],
   ['rzp_test_', /[A-Za-z0-9]{14}/, { partner: [/[A-Za-z0-9]{24}/, isMixed] }],
   ['cfsk_ma_', new RegExp(`(?:prod|test)_${hex32}_[0-9a-f]{8}`)],
-  // Mollie (30 characters), Chargebee, Lob; GoCardless (40 characters, also with `-` and `_`, as in names of tests,
-  // which `isMixed` excludes).
+  // Mollie (30 characters), Chargebee, Lob; GoCardless (40 characters, also with `-` and `_`). Names of tests can look
+  // like GoCardless tokens, but `isMixed` excludes such names.
   ['live_', /[A-Za-z0-9]{30,64}/],
   ['test_', /[A-Za-z0-9]{30,64}/],
   ...['live_', 'test_', 'sandbox_'].map((prefix): Form => [prefix, /[\w-]{40}/, { isReal: isMixed }]),

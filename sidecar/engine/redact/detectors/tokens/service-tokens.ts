@@ -83,8 +83,8 @@ const longForms: readonly Form[] = [
   ['ops_eyJ', /[A-Za-z0-9_-]{100,1500}={0,2}/],
 ];
 
-// Vault before 1.10, Infisical. Many sentences end with the first letters of these forms. They are a separate detector
-// with its own maximum length, so a stream holds back less text after such a sentence.
+// Vault before 1.10, Infisical. Many sentences end with the first letters of these forms. Therefore these forms are in
+// a separate detector with its own maximum length, so that a stream holds back less text after such a sentence.
 const shortForms: readonly Form[] = [
   // The text must contain a digit, because a property name in code, as in `s.name`, has none.
   ['s.', /[A-Za-z0-9]{24}/, { isReal: hasDigit }],

@@ -16,7 +16,10 @@ function isResidentId(compact: string): boolean {
   return '10X98765432'[weighted(compact, [7, 9, 10, 5, 8, 4, 2, 1, 6, 3, 7, 9, 10, 5, 8, 4, 2]) % 11] === compact[17];
 }
 
-/** Hong Kong: the number begins with one or two letters. A missing letter counts as a blank, which is 36. */
+/**
+ * Hong Kong: the number begins with one or two letters. If there is only one letter, a blank stands before it. This
+ * blank counts as 36.
+ */
 function isHkid(compact: string): boolean {
   const padded = compact.padStart(9, ' ');
   return '0123456789A'[(11 - (weightedLetters(padded, [9, 8, 7, 6, 5, 4, 3, 2]) % 11)) % 11] === padded[8];
@@ -45,7 +48,10 @@ function isMyNumber(digits: string): boolean {
   return !isAllEqual(digits) && Number(digits[11]) === (rest <= 1 ? 0 : 11 - rest);
 }
 
-/** Singapore: the first letter of the number determines the row of check letters, and an offset of the sum. */
+/**
+ * Singapore: the first letter of the number determines the row of check letters, and an offset that is added to the
+ * sum.
+ */
 const singaporeRows: Readonly<Record<string, readonly [letters: string, offset: number]>> = {
   S: ['JZIHGFEDCBA', 0],
   T: ['JZIHGFEDCBA', 4],
@@ -64,7 +70,7 @@ function isNric(compact: string): boolean {
 const isMyKad = (digits: string): boolean =>
   isDay(digits.slice(2, 4), digits.slice(4, 6)) && /^\d{6}(?:0[1-9]|1[0-6]|[2-5]\d|6[0-8]|7[14-9]|8[2-9]|9[0-389])/.test(digits);
 
-/** Indonesia: region, day of birth (40 more for women), serial. */
+/** Indonesia: region, day of birth, serial. For women, 40 is added to the day. */
 const isNik = (digits: string): boolean => /^[1-9]\d/.test(digits) && isDay(digits.slice(8, 10), String(Number(digits.slice(6, 8)) % 40));
 
 const isAadhaar = (digits: string): boolean => /^[2-9]/.test(digits) && isVerhoeff(digits) && !isAllEqual(digits);

@@ -74,8 +74,8 @@ const isSvnr = (digits: string): boolean =>
   /^[1-9]/.test(digits) && hasDay(digits, 'dmy', [0, 1], 4) && weighted(digits, [3, 7, 9, 0, 5, 8, 4, 2, 1, 6]) % 11 === Number(digits[3]);
 
 /**
- * Belgium: the last two digits are 97 minus the remainder. For people born from 2000 on, a 2 is put before the number
- * to compute it.
+ * Belgium: the last two digits are 97 minus the remainder. For people born from 2000 on, a 2 is put before the number,
+ * and then the remainder is computed.
  */
 const isRijksregister = (digits: string): boolean =>
   hasDay(digits, 'ymd', [0, 20, 40]) &&
@@ -111,8 +111,8 @@ function isDni(compact: string): boolean {
 const oddValues = [1, 0, 5, 7, 9, 13, 15, 17, 19, 21, 2, 4, 18, 20, 11, 3, 6, 8, 12, 14, 16, 10, 22, 25, 24, 23];
 
 /**
- * Italy: the last letter is computed over all characters before it. It is checked first, because the other rules take
- * long to check.
+ * Italy: the last letter is computed over all characters before it. This letter is checked first, because the other
+ * rules take long to check.
  */
 function isCodiceFiscale(compact: string): boolean {
   let sum = 0;
@@ -168,7 +168,7 @@ const isInn = (digits: string): boolean =>
     .slice(digits.length === 10 ? 1 : 0)
     .every((at) => (weighted(digits, innWeights.slice(11 - at)) % 11) % 10 === Number(digits[at])) && Number(digits) > 0;
 
-/** Sweden: only the last ten digits are checked. In a coordination number, the day is 60 more. */
+/** Sweden: only the last ten digits are checked. In a coordination number, 60 is added to the day. */
 function isPersonnummer(digits: string): boolean {
   const short = digits.slice(-10);
   const day = Number(short.slice(4, 6));
