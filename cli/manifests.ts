@@ -82,7 +82,7 @@ function applyTo(yaml: typeof import('yaml'), document: Document, change: Operat
   const key = path.at(-1) ?? '';
   const parent = path.length === 1 ? document.contents : document.getIn(path.slice(0, -1), true);
   if (!yaml.isCollection(parent))
-    throw new Error(`a change must have a path in an existing object or list of the document, but has ${change.path}`);
+    throw new Error(`the path of a change must be inside an existing object or list of the document, but the path ${change.path} is not`);
   // A collection that gets new content is written over several lines.
   for (let depth = 0; depth < path.length; depth += 1) {
     const around = depth === 0 ? document.contents : document.getIn(path.slice(0, depth), true);

@@ -28,7 +28,9 @@ export function profilesPath({ env, home }: Pick<World, 'env' | 'home'>): string
 
 export function checkProfileName(name: string): void {
   if (!nameForm.test(name))
-    throw new Failure(`the name of a profile must consist of 1 to 64 of the characters A-Z a-z 0-9 . _ -, but is ${name}`);
+    throw new Failure(
+      `the name of a profile must have 1 to 64 characters, and only the characters A-Z a-z 0-9 . _ - are allowed, but the name is ${name}`,
+    );
 }
 
 /**

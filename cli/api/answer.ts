@@ -36,5 +36,5 @@ export const given = (row: Row): Row => Object.fromEntries(Object.entries(row).f
 
 const unexpected = (name: string, what: string): Failure =>
   new Failure(
-    `the control plane's answer must have a field ${name} that is ${what}, but has none; the control plane and this tollgate command may have different versions`,
+    `the answer of the control plane must have the field "${name}" with ${what}, but it has no such field; the control plane and this tollgate command may have different versions`,
   );

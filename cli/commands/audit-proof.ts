@@ -96,7 +96,7 @@ async function judge(file: string, options: VerifyOptions): Promise<Verdict> {
     );
   if (beforeRaise.length > 0 && retentionDays !== undefined)
     throw new Failure(
-      '--before-raise and --retention-days cannot be used together, because only --before-raise trusts the retention in checkpoints; give only one of the two options',
+      '--before-raise and --retention-days cannot be used together: --before-raise uses the retention that the checkpoints state, but --retention-days replaces this retention; give only one of the two options',
     );
   const keys = (await Promise.all(publicKey.map(readKeys))).flat();
   const verifier = createVerifier({

@@ -104,7 +104,7 @@ async function askSidecar(host: string, input: Buffer, { env, home }: HookWorld,
 function headerText(text: string): string {
   if (!/^[ -~]+$/.test(text))
     throw new Error(
-      'the agent name and the host version in the command of the hook must be printable ASCII; run tollgate hooks install again',
+      'the agent name and the host version in the command of the hook must be printable ASCII; run "tollgate hooks install" again',
     );
   return text;
 }

@@ -143,7 +143,7 @@ async function keep(world: Asked<Options>['world'], env: Asked<Options>['world']
   if (scope === 'project') return null;
   const connection = readConnection({ env, home: world.home });
   if ('problem' in connection)
-    throw new Failure(`${connection.problem}; create a key with the scope govern: tollgate keys create laptop --scope govern`);
+    throw new Failure(`${connection.problem}; create a key with the scope "govern": tollgate keys create laptop --scope govern`);
   const { sidecar, key } = connection;
   if (parseKey(key) === null)
     throw new Failure(`${connection.keyFrom} is not a key; a key is gsk_<workspace>_ followed by 32 to 64 letters and digits`);

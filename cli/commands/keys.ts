@@ -102,7 +102,7 @@ async function narrowerScopes(client: Client, id: string): Promise<readonly stri
   const now = key?.['scopes'];
   if (!Array.isArray(now)) throw new Failure(`there is no key ${id}`);
   if (!now.includes('sidecar.sync'))
-    throw new Failure(`key ${id} does not have the scope sidecar.sync; name the remaining scopes of the key with --scope`);
+    throw new Failure(`key ${id} does not have the scope "sidecar.sync"; use --scope to name the scopes that the key keeps`);
   return [...new Set(now.map((scope) => (scope === 'sidecar.sync' ? 'sidecar.library' : String(scope))))];
 }
 

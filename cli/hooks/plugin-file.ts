@@ -28,7 +28,7 @@ export function inOwnFile(host: HostName, { written, folder, ...facts }: InOwnFi
     file: (scope, here, project) => (scope === 'user' ? pathsOf(here).join(folder(here), file) : pathsOf(here).join(project, projectFile)),
     add: (text, way) => {
       if (text !== '' && commandOfOurs(text) === null)
-        throw new BadSettings(text, 0, 'tollgate did not write this file and does not replace it; rename the file');
+        throw new BadSettings(text, 0, 'tollgate did not write this file, so tollgate does not replace it; rename the file');
       return { text: written(commandOf(way)), made: [] };
     },
     remove: (text) => (commandOfOurs(text) === null ? text : ''),

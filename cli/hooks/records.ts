@@ -32,7 +32,7 @@ async function readRecords(here: Here): Promise<Row | null> {
   if (isRow(value)) return value;
   // If the content were ignored, what was created for our hooks would never be removed.
   throw new Failure(
-    `${recordPath(here)} must contain one JSON object, the record of what tollgate hooks install created. Correct the file, or delete it. After a deletion, tollgate hooks uninstall keeps ${connectionPath(here)} and the empty lists and objects that were created in settings files`,
+    `${recordPath(here)} must contain one JSON object: the record of everything that "tollgate hooks install" created. Correct the file, or delete it. If you delete it, "tollgate hooks uninstall" does not remove ${connectionPath(here)}, nor the empty lists and objects that were created in settings files`,
   );
 }
 

@@ -86,7 +86,7 @@ export async function wireRuns(
 ): Promise<Runs> {
   const { pool, publisher, hears, log, catalogue, clock, random, models, tracing, ingest, registry, ledger } = deps;
   const deployment = await readDeployment(pool);
-  if (deployment === null) throw new Error('the table deployment of the database must have a row with the epoch, but it has no row');
+  if (deployment === null) throw new Error('the table "deployment" of the database must have a row with the epoch, but it has no row');
   const spoolFolder = join(root, deployment.firstEpoch);
   const heartbeat = await startHeartbeat(deps);
   undo.push(await takeOverRuns(deps, heartbeat.instance, join(spoolFolder, 'instances')));

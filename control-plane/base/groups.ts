@@ -39,7 +39,7 @@ export function inGroups<A, R>({ keyOf, atOnce, openGroup, run, failsAll }: Grou
       const results = await run(group.map(({ input }) => input));
       if (results.length !== group.length)
         throw new Error(
-          `the function run must return one result for each of the ${group.length} inputs of a group, but returned ${results.length} results`,
+          `the function "run" must return one result for each of the ${group.length} inputs of a group, but it returned ${results.length} results`,
         );
       for (const [at, result] of results.entries()) group[at]?.settle(result);
     } catch (error) {

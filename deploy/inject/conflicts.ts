@@ -27,7 +27,7 @@ export function conflictsOf({ spec }: Pod, wanted: PodSettings, { metricsPort }:
       ? problem('spec.hostNetwork', 'must not be true, because every program of the node could then reach the sidecar')
       : []),
     ...(isObject(os) && os['name'] === 'windows'
-      ? problem('spec.os.name', 'must not be windows, because there is no sidecar for Windows')
+      ? problem('spec.os.name', 'must not be "windows", because there is no sidecar for Windows')
       : []),
     ...repeatedNames(containers),
     ...containers.flatMap((placed) => [
@@ -41,7 +41,7 @@ export function conflictsOf({ spec }: Pod, wanted: PodSettings, { metricsPort }:
     ...(metricsPort === wanted.port
       ? problem(
           'metadata.annotations["tollgate.dev/port"]',
-          `must not be ${wanted.port}, because the settings use this port as metricsPort`,
+          `must not be ${wanted.port}, because this port is the value of "metricsPort" in the settings`,
         )
       : []),
     ...(spec.volumes ?? []).flatMap(({ name }, at) =>
@@ -78,7 +78,7 @@ function nameConflicts({ container, path }: PlacedContainer): readonly Problem[]
   if (container.name !== containerName) return [];
   return problem(
     `${path}.name`,
-    `must not be ${containerName}: this name is reserved for an injected sidecar, and the pod has no annotation ${statusAnnotation} of an injection`,
+    `must not be ${containerName}: this name is reserved for a sidecar that was injected, but the pod does not have the annotation ${statusAnnotation} that an injection adds`,
   );
 }
 
@@ -107,7 +107,7 @@ function endlessProblems(restartPolicy: unknown, { mode }: PodSettings): readonl
   if (mode === 'native' || (restartPolicy ?? 'Always') === 'Always') return [];
   return problem(
     'spec.restartPolicy',
-    'must be Always in mode plain, because a plain sidecar never ends and the pod of a job would never end; for a job, use mode native',
+    'must be "Always" in mode "plain": in this mode the sidecar never ends, so the pod of a job would never end either; for a job, use mode "native"',
   );
 }
 

@@ -178,14 +178,16 @@ function clashesIn({ enrol, ca, certificateSecret, port, metricsPort }: InjectSe
       ? []
       : problem(
           'certificateSecret',
-          `cannot be used with ${others}, because the secret contains certificates and authorities itself; remove the one or the other`,
+          `cannot be used with ${others}, because the secret already contains certificates and authorities; use either the secret or the other settings`,
         )),
-    ...(metricsPort === port ? problem('metricsPort', `must not be ${port}, because the setting port has this value`) : []),
+    ...(metricsPort === port ? problem('metricsPort', `must not be ${port}, because the setting "port" has this value`) : []),
   ];
 }
 
 /** Returns the problems with settings that must be complete when a pod is injected. */
 export const missingIn = ({ enrol, ca }: InjectSettings): readonly Problem[] =>
-  enrol !== null && ca === null ? problem('ca', 'is required with enrol: set it to the authorities that `tollgate ca` prints') : [];
+  enrol !== null && ca === null
+    ? problem('ca', 'is required together with "enrol": set it to the authorities that `tollgate ca` prints')
+    : [];
 
 const named = ({ path, message }: Problem): Problem => ({ path: path === 'body' ? 'settings' : path, message });

@@ -95,7 +95,7 @@ function spoolProblems(said: AnnotationReader): readonly Problem[] {
   if (said('spool') === 'pvc' && named.length !== 1)
     return problem(
       at('spool'),
-      `pvc needs either ${prefix}spool-claim with the name of a claim, or ${prefix}spool-volume with the name of a volume of the pod`,
+      `has the value "pvc", which needs either the annotation ${prefix}spool-claim with the name of a claim, or the annotation ${prefix}spool-volume with the name of a volume of the pod`,
     );
   return said('spool') === 'pvc' ? [] : named.flatMap((name) => problem(at(name), `can only be used together with ${prefix}spool: pvc`));
 }

@@ -100,8 +100,12 @@ test.each([
 
 test('a key without the scope sidecar.sync: both services answer PERMISSION_DENIED', async () => {
   const { key } = await plane.issueKey(['govern', 'policies.read', 'admin.audit.read']);
-  expect(await openSync(plane, key).ended).toBe('PERMISSION_DENIED: the key lacks the scope sidecar.sync (for a library: sidecar.library)');
-  expect(await openShip(plane, key).ended).toBe('PERMISSION_DENIED: the key lacks the scope sidecar.sync (for a library: sidecar.library)');
+  expect(await openSync(plane, key).ended).toBe(
+    'PERMISSION_DENIED: the key lacks the scope "sidecar.sync" (for a library: "sidecar.library")',
+  );
+  expect(await openShip(plane, key).ended).toBe(
+    'PERMISSION_DENIED: the key lacks the scope "sidecar.sync" (for a library: "sidecar.library")',
+  );
 });
 
 test('with the database away both services answer UNAVAILABLE', async () => {

@@ -334,7 +334,7 @@ test('a client without a key, or with a key without the scope, is refused', asyn
   expect(await openLease(plane, null).ended).toMatch(/^UNAUTHENTICATED: /);
   const { key: unscoped } = await plane.issueKey(['govern']);
   expect(await openLease(plane, unscoped).ended).toBe(
-    'PERMISSION_DENIED: the key lacks the scope sidecar.sync (for a library: sidecar.library)',
+    'PERMISSION_DENIED: the key lacks the scope "sidecar.sync" (for a library: "sidecar.library")',
   );
 });
 

@@ -174,7 +174,7 @@ describe('an invalid definition is refused with its place', () => {
     [
       'headers with a command',
       { url: undefined, command: [process.execPath], headers: { a: 'b' } },
-      'headers can only be used with url; for a command, use command.env',
+      'headers can only be used with "url"; for a command, use "command.env"',
     ],
     ['a URL that is none', { url: 'example.com' }, 'url must be a URL'],
     ['another scheme', { url: 'file:///etc/passwd' }, 'url must begin with https://'],

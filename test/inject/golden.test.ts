@@ -102,6 +102,6 @@ test('where sidecars enrol, and the authorities they check by, can be given with
   const without = await run(flags, { stdin });
   expect(without).toMatchObject({
     code: 1,
-    err: expect.stringContaining('ca is required with enrol: set it to the authorities that `tollgate ca` prints (--ca)'),
+    err: expect.stringContaining('ca is required together with "enrol": set it to the authorities that `tollgate ca` prints (--ca)'),
   });
 });

@@ -202,11 +202,11 @@ test.each([
 test.each([
   [
     { enrol: 'a:1', ca: pem, certificateSecret: 'b' },
-    'certificateSecret cannot be used with enrol and ca, because the secret contains certificates and authorities itself; remove the one or the other',
+    'certificateSecret cannot be used with enrol and ca, because the secret already contains certificates and authorities; use either the secret or the other settings',
   ],
   [{ ca: 'no' }, 'ca must be certificates as PEM, and nothing between them'],
   [{ enrol: 'tollgate' }, 'enrol must be host:port'],
-  [{ metricsPort: 9_090 }, 'metricsPort must not be 9090, because the setting port has this value'],
+  [{ metricsPort: 9_090 }, 'metricsPort must not be 9090, because the setting "port" has this value'],
   [{ environment: { TOLLGATE_CA: pem } }, 'environment["TOLLGATE_CA"] is given by injection itself'],
 ])('settings %j are rejected', (more, why) => {
   const read = readSettings({ image: 'sidecar:1', controlPlane: 'tollgate:8081', ...more });
@@ -217,7 +217,7 @@ test('without authorities no pod is injected that would enrol', () => {
   const done = inject({ spec: { containers: [{ name: 'app' }] } }, settingsWith({ enrol: 'tollgate:8082' }));
   expect(done).toEqual({
     kind: 'refused',
-    problems: [{ path: 'settings.ca', message: 'is required with enrol: set it to the authorities that `tollgate ca` prints' }],
+    problems: [{ path: 'settings.ca', message: 'is required together with "enrol": set it to the authorities that `tollgate ca` prints' }],
   });
 });
 
@@ -232,7 +232,7 @@ test('a metrics port that another container or the sidecar itself uses is reject
     'spec.containers[0].ports[0].containerPort 9464 is where the sidecar shows its metrics, by metricsPort of the settings',
   ]);
   expect(problems(inject(pod(1, '9464'), how))).toEqual([
-    'metadata.annotations["tollgate.dev/port"] must not be 9464, because the settings use this port as metricsPort',
+    'metadata.annotations["tollgate.dev/port"] must not be 9464, because this port is the value of "metricsPort" in the settings',
   ]);
 });
 

@@ -266,7 +266,7 @@ test('a key without the scope gets none; without a database or an authority, the
   const scopeless = await listener({ authenticate: async () => ({ ...actor, scopes: ['govern'] }) });
   expect(await ask(scopeless.server.port)).toMatchObject({
     status: 403,
-    body: { error: 'the key lacks the scope sidecar.sync (for a library: sidecar.library)' },
+    body: { error: 'the key lacks the scope "sidecar.sync" (for a library: "sidecar.library")' },
   });
   const outage = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
   const dark = await listener({ authenticate: () => Promise.reject(outage) });

@@ -21,8 +21,7 @@ export function requireMembership(actor: Actor, given: Role): void {
   requireRole(actor, given);
   const { kind } = actor.credential;
   const lacking = lackingScope(actor.scopes, scopesOfMember(given));
-  if (lacking !== null)
-    throw forbidden(`this ${kind} cannot grant a member the scope ${lacking}, because it does not have this scope itself`);
+  if (lacking !== null) throw forbidden(`this ${kind} lacks the scope ${lacking} and cannot grant it to a member`);
   const broken = brokenBound(actor, unbound);
   if (broken !== null) throw forbidden(`this ${kind} cannot grant a member more access than ${broken} allows`);
 }

@@ -38,7 +38,7 @@ const changeBy = (action: Action, check: (body: unknown, deps: OperationDeps) =>
 const isSame = (before: Agent, after: Agent): boolean => JSON.stringify(before) === JSON.stringify(after);
 
 function requireBrake(actor: Actor, before: Agent, { suspended = before.suspended }: Partial<AgentFields>): void {
-  if (suspended !== before.suspended && !isLead(actor.role)) throw forbidden('only owner or admin may change the field suspended');
+  if (suspended !== before.suspended && !isLead(actor.role)) throw forbidden('only an owner or admin may change the field "suspended"');
 }
 
 export const updateAgent = changeBy('agent.update', (body) => checkAgentUpdate(body));

@@ -34,7 +34,7 @@ export async function openLog(db: Queryable, workspaceId: number): Promise<Store
     [workspaceId],
   );
   const [row] = rows;
-  if (row === undefined) throw new Error('the row of the audit log must exist after its insert, but was not found');
+  if (row === undefined) throw new Error('the audit log must have a row after the insert, but this row was not found');
   const origin = originOf(row.slug, row.log_id);
   const beginsAfter = Number(row.begins_after);
   const chain = row.chain ?? valueBefore(origin, beginsAfter);

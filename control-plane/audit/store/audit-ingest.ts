@@ -113,7 +113,7 @@ export async function lockLog(
   await startOver(client);
   await client.query(patientQuery(beginText, [workspaceId, spoolIds]));
   const begun = await lock();
-  if (begun === null) throw new Error('the rows of the audit log and its spools must exist after their insert, but were not found');
+  if (begun === null) throw new Error('the audit log and its spools must have rows after the insert, but these rows were not found');
   return begun;
 }
 

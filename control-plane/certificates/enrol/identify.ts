@@ -19,7 +19,7 @@ export async function identify({ authenticate, kubernetes }: IdentifyDeps, autho
   if (shown === undefined) throw unauthenticated("a workspace's key or a service account's token is needed: Authorization: Bearer …");
   if (isKey(authorization)) {
     const { slug, keyId, scopes } = await authenticate(authorization);
-    if (!hasScope(scopes, 'sidecar.library')) throw forbidden('the key lacks the scope sidecar.sync (for a library: sidecar.library)');
+    if (!hasScope(scopes, 'sidecar.library')) throw forbidden('the key lacks the scope "sidecar.sync" (for a library: "sidecar.library")');
     return { kind: 'key', workspace: slug, keyId };
   }
   if (kubernetes === null)

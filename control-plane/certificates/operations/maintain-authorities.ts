@@ -51,7 +51,7 @@ function opened({ sealer }: MaintainAuthoritiesDeps, { certificate, madeAt, seal
   const key = sealer.open(sealedKey, authorityPlace({ certificate }));
   if (key === null)
     throw new Error(
-      'the private key of the authority cannot be decrypted: it was encrypted with a different TOLLGATE_SECRET_KEY, or its row was changed. Set TOLLGATE_SECRET_KEY to the former key, alone or after the new key. Otherwise, delete the rows of the table authority, and give every sidecar the new output of `tollgate ca`',
+      'the private key of the authority cannot be decrypted: it was encrypted with a different TOLLGATE_SECRET_KEY, or its row was changed. Set TOLLGATE_SECRET_KEY to the former key, alone or after the new key. Otherwise, delete the rows of the table "authority", and give every sidecar the new output of `tollgate ca`',
     );
   return { certificate, madeAt, key };
 }

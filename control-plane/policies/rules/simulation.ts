@@ -26,7 +26,7 @@ export function parseSimulation(body: Readonly<Record<string, unknown>>, now: Da
     ...('problems' in wanted ? wanted.problems : []),
     ...(from === null ? problem('since', instantWords) : []),
     ...(to === null ? problem('until', instantWords) : []),
-    ...(from !== null && to !== null && from > to ? problem('since', 'must not be later than the value of until') : []),
+    ...(from !== null && to !== null && from > to ? problem('since', 'must not be later than the value of "until"') : []),
     ...(Number.isInteger(limit) ? [] : problem('limit', 'must be an integer')),
   ];
   if ('problems' in wanted || from === null || to === null || problems.length > 0) return { problems };

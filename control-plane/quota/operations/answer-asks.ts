@@ -44,7 +44,7 @@ export async function answerAsks(
 }
 
 function unanswered(): never {
-  throw new Error('a message of asks has no answer');
+  throw new Error('every message must get an answer to its lease requests, but a message has none');
 }
 
 async function answerInTransaction(

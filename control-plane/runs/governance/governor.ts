@@ -194,5 +194,5 @@ class SeatGovernor implements Governor {
 }
 
 const refuseUnspooled = (cause: unknown): never => {
-  throw new AppError({ code: 'unavailable', publicMessage: 'the spool that records tool calls cannot be opened', cause });
+  throw new AppError({ code: 'unavailable', publicMessage: 'the spool for the audit entries of tool calls cannot be opened', cause });
 };

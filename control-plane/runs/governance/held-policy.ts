@@ -121,7 +121,7 @@ function change(cell: PolicyCell, published: PublishedView, from: RevisionName |
 function take(cell: PolicyCell, published: PublishedView): ReturnType<PolicyCell['offer']> {
   const { snapshot } = policyService.Sync.responseDeserialize(published.whole());
   if (snapshot == null)
-    throw new Error('the method whole of a published view must return a message with a snapshot, but the message has no snapshot');
+    throw new Error('the method "whole" of a published view must return a message with a snapshot, but the message has no snapshot');
   return cell.offer(snapshot);
 }
 

@@ -31,7 +31,7 @@ export async function lockDay(db: Queryable, { workspaceId, sub, day }: DayRef):
   if (found.rows[0] !== undefined) return spendFromRow(found.rows[0]);
   await db.query('insert into spend (workspace_id, sub, day) values ($1, $2, $3) on conflict do nothing', values);
   const { rows } = await db.query<SpendRow>(lock, values);
-  if (rows[0] === undefined) throw new Error('the row of a day in the table spend must exist after its insert, but was not found');
+  if (rows[0] === undefined) throw new Error('the table "spend" must have a row for the day after the insert, but this row was not found');
   return spendFromRow(rows[0]);
 }
 

@@ -22,7 +22,7 @@ export function createTimeBound(): WithinMs {
     } finally {
       hold.work = null;
     }
-    if (!('value' in done)) throw new Error('the script must run the function work to its end, but no result of work is stored');
+    if (!('value' in done)) throw new Error('the script must run the function "work" to its end, but no result of "work" is stored');
     return done.value;
   };
 }

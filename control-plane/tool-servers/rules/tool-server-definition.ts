@@ -135,8 +135,8 @@ export function checkToolServer(body: unknown, rules: ToolServerRules): Checked<
 function contradictions(body: unknown): readonly Problem[] {
   if (!isObject(body)) return [];
   const [url, command, headers] = ['url', 'command', 'headers'].map((key) => Object.hasOwn(body, key));
-  if (url === command) return problem('body', 'must have either url or command');
-  if (command === true && headers === true) return problem('headers', 'can only be used with url; for a command, use command.env');
+  if (url === command) return problem('body', 'must have either "url" or "command"');
+  if (command === true && headers === true) return problem('headers', 'can only be used with "url"; for a command, use "command.env"');
   const names = pairsOf(body['headers']).map(([name]) => name.toLowerCase());
   const twice = names.find((name, at) => names.indexOf(name) < at);
   return twice === undefined ? [] : problem('headers', `must not contain the header ${twice} twice`);

@@ -66,7 +66,7 @@ async function findHead(db: Queryable, workspaceId: number): Promise<(Head & { r
   const workspace = await findWorkspace(db, workspaceId);
   if (workspace === null) return null;
   const deployment = await readDeployment(db);
-  if (deployment === null) throw new Error('the table deployment of the database must have a row with the epoch, but it has no row');
+  if (deployment === null) throw new Error('the table "deployment" of the database must have a row with the epoch, but it has no row');
   const { slug, randomId, revision, frozen, changesFrom } = workspace;
   return { workspace: slug, workspaceId: randomId, epoch: deployment.epoch, revision, frozen, known: changesFrom };
 }

@@ -132,7 +132,7 @@ function tierOf(reading: Reading): Tier {
   const { fields } = reading;
   const claimed = fields['agent_tier'];
   if (isTier(claimed)) return claimed;
-  if (claimed != null) fail(reading, 'agent_tier', 'must be interactive, subagent, background or api');
+  if (claimed != null) fail(reading, 'agent_tier', 'must be "interactive", "subagent", "background" or "api"');
   if (fields['permission_mode'] === 'bypassPermissions' || fields['ci'] === true) return 'background';
   return fields['agent_id'] == null ? 'interactive' : 'subagent';
 }
@@ -149,7 +149,7 @@ function clientOf(reading: Reading, header: string | undefined): HookRequest['cl
   const claimed = reading.fields['client'];
   if (claimed == null) return headerClient(reading, header);
   if (typeof claimed !== 'object' || Array.isArray(claimed)) {
-    fail(reading, 'client', 'must be an object with a name');
+    fail(reading, 'client', 'must be an object with the field "name"');
     return unnamedClient;
   }
   const { name: claimedName, version }: Body = { ...claimed };

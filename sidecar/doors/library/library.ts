@@ -163,7 +163,7 @@ function guardEither<T extends ToolSet | McpClient>(guard: McpGuard, tools: T, o
   if (server === undefined)
     throw new AppError({
       code: 'bad_request',
-      publicMessage: 'guardTools needs the option server for an MCP client: the name of the tool server in the policy',
+      publicMessage: '"guardTools" needs the option "server" for an MCP client; set it to the name of the tool server in the policy',
     });
   return guardMcpClient(guard, tools, { server });
 }

@@ -53,7 +53,7 @@ const callInput = (params: Params): unknown => {
 /** Returns `params` with the decided input in place of the original input. */
 export function withInput(kind: 'call' | 'read', params: Params, input: unknown): Params {
   if (kind === 'call' && params['inputResponses'] === undefined) return { ...params, arguments: input };
-  if (!isFields(input)) throw new TypeError('the decided input must be an object, because its fields replace the params of the request');
+  if (!isFields(input)) throw new TypeError('the decided input must be an object, because its fields replace the "params" of the request');
   if (kind === 'call') return { ...params, ...input };
   const { _meta: meta } = params;
   return { ...input, ...(meta === undefined ? {} : { _meta: meta }) };

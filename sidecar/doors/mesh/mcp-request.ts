@@ -74,7 +74,7 @@ async function decideEach(
   }
   const first = permitted[0];
   if (first === undefined || (denial !== null && (!isList || gone.aborted))) {
-    if (denial === null) throw new RangeError('the map asks must contain at least one server');
+    if (denial === null) throw new RangeError('the map "asks" must contain at least one server');
     for (const { takeBack } of permitted) await takeBack(denial.decision);
     return { denial };
   }

@@ -54,7 +54,7 @@ const kindIn = (patterns: ReadonlySet<string>): Shape => ({
   check: (value, path) => {
     if (typeof value !== 'string') return problem(path, 'must be a string');
     if (isRedactionKind(value) || patterns.has(value)) return [];
-    return problem(path, `must be a name in patterns of this section, or one of ${redactionKinds.join(', ')}`);
+    return problem(path, `must be the name of one of the "patterns" of this section, or one of ${redactionKinds.join(', ')}`);
   },
   schema: { type: 'string', description: 'a kind that is built in, or one of `patterns`' },
 });

@@ -47,7 +47,7 @@ export function delegationRefusal(hops: readonly BoundHop[]): Decision | null {
     if (profile.maxDelegationDepth !== null && depth - at > profile.maxDelegationDepth) {
       return refuse(
         'delegation_denied',
-        `agent ${quoted} allows at most ${profile.maxDelegationDepth} hops below it, but the chain has ${depth - at}`,
+        `agent ${quoted} allows at most ${profile.maxDelegationDepth} hops below it, but the chain has ${depth - at} hops below this agent`,
       );
     }
   }

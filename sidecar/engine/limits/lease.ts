@@ -108,7 +108,7 @@ export class Lease implements LeasedCounter {
   }
 
   take(now: number): void {
-    if (!this.hasCapacity(now)) throw new RangeError('the method take must only be called while the lease has calls left');
+    if (!this.hasCapacity(now)) throw new RangeError('the method "take" must only be called while the lease has calls left');
     this.#left -= 1;
     this.#made += 1;
   }

@@ -60,7 +60,9 @@ export function readEntries(entries: readonly RawEntry[]): Contents {
     const kind = key.slice(0, Math.max(0, key.indexOf('/'))) || key;
     const named = (name: string): void => {
       if (key !== `${kind}/${name}`)
-        throw new InvalidEntry(`${placeOf(key)}: the key must match the value, but the value is of ${JSON.stringify(name)}`);
+        throw new InvalidEntry(
+          `${placeOf(key)}: the key must name the same object as the value, but the value names ${JSON.stringify(name)}`,
+        );
     };
     if (key === 'settings') settings = readSettings(json);
     else if (kind === 'document') named(documentKey(push(documents, readDocument(json, key)).id));

@@ -94,7 +94,7 @@ export function createAppending(writer: Writer, config: AppendingConfig): Append
 }
 
 function append(state: AppendState, json: string): number {
-  if (state.durability === 'disk') throw new Error('with durability "disk", use appendAsync instead of append');
+  if (state.durability === 'disk') throw new Error('with durability "disk", call "appendAsync" instead of "append"');
   const sequence = state.writer.frame(json);
   writeThrough(state);
   return sequence;

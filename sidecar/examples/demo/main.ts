@@ -106,7 +106,7 @@ async function play(stage: Stage): Promise<void> {
   await runAgent(courierRun, mcp, { name: 'courier', script: courier, task: 'Send the lines.', beforeRound });
   const denied = after.at(-1);
   if (denied === undefined || denied.verdict.allowed)
-    throw new Error('the last call of the agent courier must be denied, but it was allowed');
+    throw new Error('the last call of the agent "courier" must be denied, but it was allowed');
   await asNightly('Report for ada@acme-mail.eu');
   print();
   fact(

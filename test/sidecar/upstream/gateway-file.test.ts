@@ -58,7 +58,7 @@ test.each<readonly [string, unknown, string]>([
   ['a name that begins with -', { mcpServers: { '-a': { url } } }, 'mcpServers["-a"] is not a valid name'],
   ['an entry that is text', { mcpServers: { one: url } }, 'mcpServers.one must be an object'],
   ['an empty entry', { mcpServers: { one: {} } }, 'mcpServers.one must have url or command; or, for a server that the control plane'],
-  ['both places', { mcpServers: { one: { url, command: 'x' } } }, 'mcpServers.one must have either url or command'],
+  ['both places', { mcpServers: { one: { url, command: 'x' } } }, 'mcpServers.one must have either "url" or "command"'],
   ['an unknown field', { mcpServers: { one: { url, disabled: true } } }, 'mcpServers.one.disabled is not a field here'],
   ['args next to a url', { mcpServers: { one: { url, args: [] } } }, 'mcpServers.one.args is not a field here'],
   ['the old transport', { mcpServers: { one: { type: 'sse', url } } }, 'mcpServers.one.type must be "http"'],

@@ -9,7 +9,7 @@ import type { OperationDeps } from '../../../access/operation.ts';
 const daySpent = (now: Date, dailyCap: number): AppError =>
   new AppError({
     code: 'rate_limited',
-    publicMessage: `the daily cap of ${centsFromMicrocents(dailyCap)} cents for a user's runs is reached, or the rest is too small for this model; the cap is reset at midnight UTC`,
+    publicMessage: `the runs of a user may cost at most ${centsFromMicrocents(dailyCap)} cents a day; nothing is left for today, or too little for one call of this model; the cap is reset at midnight UTC`,
     retryAfterSeconds: secondsToMidnightUtc(now),
   });
 
