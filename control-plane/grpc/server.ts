@@ -138,7 +138,7 @@ function authenticated<Request, Response>(
         // The stream has already emitted its end events and will not emit them again.
         if (stream.cancelled || stream.destroyed) return;
         if (!mayServe(actor, 'library')) {
-          const details = 'the key lacks the scope sidecar.sync (for a library: sidecar.library)';
+          const details = 'the key lacks the scope "sidecar.sync" (for a library: "sidecar.library")';
           return void stream.emit('error', { code: status.PERMISSION_DENIED, details });
         }
         const problem = isTls ? peerProblem(stream, actor.slug) : null;

@@ -79,14 +79,14 @@ function section<T>(reader: EntryReader, fields: Fields, name: string, read: Rea
 function readServer(reader: EntryReader, fields: Fields, path: string): FileServer | null {
   const [url, command] = [Object.hasOwn(fields, 'url'), Object.hasOwn(fields, 'command')];
   if (url && command) {
-    reader.report(path, 'must have either url or command');
+    reader.report(path, 'must have either "url" or "command"');
     return null;
   }
   if (url) return readUrlServer(reader, fields, path);
   if (command) return readCommandServer(reader, fields, path);
   reader.only(fields, path, ['headers', 'env']);
   if (!Object.hasOwn(fields, 'headers') && !Object.hasOwn(fields, 'env'))
-    reader.report(path, 'must have url or command; or, for a server that the control plane defines, the values of its headers or env');
+    reader.report(path, 'must have "url" or "command"; or, for a server that the control plane defines, the values of its headers or env');
   return { kind: 'values', headers: readHeaders(reader, fields, path), env: readEnv(reader, fields, path) };
 }
 

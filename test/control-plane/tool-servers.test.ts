@@ -169,8 +169,8 @@ describe('an invalid definition is refused with its place', () => {
     ['a name that is too long', { name: 'a'.repeat(64) }, 'name must be'],
     ['the name that other agents are called by', { name: 'agents' }, 'name is reserved: `agents.*`'],
     ['an unknown field', { transport: 'sse' }, 'transport is not a field here'],
-    ['neither url nor command', { url: undefined }, 'either url or command'],
-    ['both', { command: [process.execPath] }, 'either url or command'],
+    ['neither url nor command', { url: undefined }, 'either "url" or "command"'],
+    ['both', { command: [process.execPath] }, 'either "url" or "command"'],
     [
       'headers with a command',
       { url: undefined, command: [process.execPath], headers: { a: 'b' } },
