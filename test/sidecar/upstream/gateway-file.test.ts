@@ -57,7 +57,7 @@ test.each<readonly [string, unknown, string]>([
   ['a name in capitals', { mcpServers: { GitHub: { url } } }, 'mcpServers.GitHub is not a valid name: it must be 1 to 63 of a-z'],
   ['a name that begins with -', { mcpServers: { '-a': { url } } }, 'mcpServers["-a"] is not a valid name'],
   ['an entry that is text', { mcpServers: { one: url } }, 'mcpServers.one must be an object'],
-  ['an empty entry', { mcpServers: { one: {} } }, 'mcpServers.one must have url or command; or, for a server that the control plane'],
+  ['an empty entry', { mcpServers: { one: {} } }, 'mcpServers.one must have "url" or "command"; or, for a server that the control plane'],
   ['both places', { mcpServers: { one: { url, command: 'x' } } }, 'mcpServers.one must have either "url" or "command"'],
   ['an unknown field', { mcpServers: { one: { url, disabled: true } } }, 'mcpServers.one.disabled is not a field here'],
   ['args next to a url', { mcpServers: { one: { url, args: [] } } }, 'mcpServers.one.args is not a field here'],
