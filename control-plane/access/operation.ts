@@ -1,9 +1,10 @@
 // Checks access for all operations, and runs each write in a transaction. An operation is one verb. Only actors that
 // `access` permits can use it. An operation knows its own action, so REST and gRPC can refuse a request before they
-// read its body. A write is one transaction: it raises the revision (this also locks out other writes of the
-// workspace), makes the change, and writes an admin event that names the actor. Only `writeOperation` leaves a revision
-// and an admin event. `readOperation` and `previewOperation` change nothing. `effectOperation` changes things that have
-// no revision (runs, tool servers outside of this system); for other changes it calls a write.
+// read its body. A write waits for its turn among the writes of its workspace. It is one transaction: it raises the
+// revision (this also locks out other writes of the workspace), makes the change, and writes an admin event that names
+// the actor. Only `writeOperation` leaves a revision and an admin event. `readOperation` and `previewOperation` change
+// nothing. `effectOperation` changes things that have no revision (runs, tool servers outside of this system); for
+// other changes it calls a write.
 import { AppError, type Needs } from '@tollgate/proto/contract';
 import type { PolicyDefaults } from '@tollgate/sidecar/engine/compile';
 import type pg from 'pg';
@@ -20,6 +21,7 @@ import type { Authorship } from '../policies/store/policies.ts';
 import { raiseRevision } from '../workspaces/store/revision.ts';
 import type { Sealer } from '../tool-servers/store/sealed.ts';
 import { inTransaction } from '../database/transaction.ts';
+import { inWriteTurn } from '../database/write-turns.ts';
 import type { HeadWatch } from '../audit/store/watch-heads.ts';
 import type { Notary } from '../audit/operations/notary.ts';
 
@@ -139,7 +141,8 @@ export function writeOperation<I, R extends object>(
       if (kept) await insertEvents(client, workspaceId, { at: now, sub, keyId, action, targets, revision, detail });
       return { kept, answer: { ...result, revision: kept ? revision : revision - 1 } };
     };
-    return (await inTransaction(deps.pool, write, 'write', ({ kept }) => kept)).answer;
+    const { pool } = deps;
+    return (await inWriteTurn(pool, asker.workspaceId, () => inTransaction(pool, write, 'write', ({ kept }) => kept))).answer;
   });
 }
 

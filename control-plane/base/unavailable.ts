@@ -7,7 +7,8 @@ import pg from 'pg';
  */
 const awayStates = ['08', '57P', '53', '58', '25006'];
 /** SQLSTATE codes of a transaction that was in conflict with another one. The database still serves other clients. */
-const crossedStates = ['40001', '40P01', '55P03', '57014'];
+const lockTimeout = '55P03';
+const crossedStates = ['40001', '40P01', lockTimeout, '57014'];
 const networkCodes = new Set([
   'ECONNREFUSED',
   'ECONNRESET',
@@ -40,6 +41,9 @@ export const isUnavailable = (reason: unknown): boolean => meets(reason, [...awa
 
 /** Returns whether every other request would fail now in the same way. */
 export const isAway = (reason: unknown): boolean => meets(reason, awayStates);
+
+/** Returns whether every other request that needs the same lock would fail now in the same way. */
+export const isBlocked = (reason: unknown): boolean => meets(reason, [...awayStates, lockTimeout]);
 
 function meets(reason: unknown, states: readonly string[]): boolean {
   if (!(reason instanceof Error)) return false;

@@ -97,7 +97,10 @@ export const readAndWrite = [
 export async function lockWorkspace({ pool }: Rest): Promise<() => Promise<void>> {
   const client = await pool.connect();
   await client.query('begin; select 1 from workspace for update');
+  let isLocked = true;
   return async () => {
+    if (!isLocked) return;
+    isLocked = false;
     await client.query('rollback');
     client.release();
   };

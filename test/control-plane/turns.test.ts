@@ -1,10 +1,12 @@
 // Small parts that bound what a process uses, each tested alone.
-import { expect, test } from 'vitest';
+import pg from 'pg';
+import { describe, expect, test } from 'vitest';
 import { Outage } from '../../cli/failure.ts';
 import { linesOf } from '../../cli/api/streams.ts';
 import { listModels } from '../../control-plane/agents/rules/models.ts';
 import { createRateLimit } from '../../control-plane/base/rate-limit.ts';
 import { createSeats, inTurns } from '../../control-plane/base/turns.ts';
+import { inWriteTurn } from '../../control-plane/database/write-turns.ts';
 import { watchHeads } from '../../control-plane/audit/store/watch-heads.ts';
 import { undoAll } from '../../control-plane/base/undo.ts';
 
@@ -17,6 +19,86 @@ test('turns: when the queue is full the next one is refused, and pending ones ha
   go();
   expect(await Promise.all([first, second])).toEqual([1, 2]);
   expect(await run(4)).toBe(4);
+});
+
+describe('writes of a workspace', () => {
+  /** A pool that never connects. The writes of these tests make no queries. */
+  const createTurns = () => {
+    const pool = new pg.Pool();
+    return (workspaceId: number, write: () => Promise<unknown>) => inWriteTurn(pool, workspaceId, write);
+  };
+  const held = () => {
+    let pass = (): void => {};
+    let fail: (reason: Error) => void = () => {};
+    const done = new Promise<void>((resolve, reject) => ([pass, fail] = [resolve, reject]));
+    return { write: () => done, pass, fail };
+  };
+  const databaseError = (code: string): Error => Object.assign(new pg.DatabaseError('', 0, 'error'), { code });
+
+  test('run one after the other, in order of arrival; those of another workspace do not wait', async () => {
+    const write = createTurns();
+    const begun: string[] = [];
+    const [first, second] = [held(), held()];
+    const note = (name: string, run: () => Promise<unknown>) => () => {
+      begun.push(name);
+      return run();
+    };
+    const all = [
+      write(1, note('first', first.write)),
+      write(1, note('second', second.write)),
+      write(
+        1,
+        note('third', async () => {}),
+      ),
+    ];
+    await write(
+      2,
+      note('elsewhere', async () => {}),
+    );
+    expect(begun).toEqual(['first', 'elsewhere']);
+    first.pass();
+    await all[0];
+    second.pass();
+    await Promise.all(all);
+    expect(begun).toEqual(['first', 'elsewhere', 'second', 'third']);
+  });
+
+  test('at most 200 wait, and the next one is refused', async () => {
+    const write = createTurns();
+    const first = held();
+    const taken = Array.from({ length: 201 }, () => write(1, first.write));
+    await expect(write(1, first.write)).rejects.toMatchObject({
+      code: 'unavailable',
+      publicMessage: expect.stringContaining('200 writes'),
+    });
+    first.pass();
+    await Promise.all(taken);
+  });
+
+  test.each([
+    ['a lock that stays locked', databaseError('55P03')],
+    ['a server that ends', databaseError('57P01')],
+    ['a server that does not answer', new Error('Query read timeout')],
+  ])('fail together where one fails by %s, and the next one is tried', async (_, reason) => {
+    const write = createTurns();
+    const first = held();
+    let begun = 0;
+    const running = write(1, first.write);
+    const waiting = Array.from({ length: 5 }, () => write(1, async () => void (begun += 1)));
+    first.fail(reason);
+    for (const one of [running, ...waiting]) await expect(one).rejects.toBe(reason);
+    expect(begun).toBe(0);
+    expect(await write(1, async () => 'written')).toBe('written');
+  });
+
+  test('do not fail where one fails by itself', async () => {
+    const write = createTurns();
+    const first = held();
+    const [failing, next] = [write(1, first.write), write(1, async () => 'written')];
+    first.fail(databaseError('40P01'));
+    await expect(failing).rejects.toMatchObject({ code: '40P01' });
+    expect(await next).toBe('written');
+  });
 });
 
 test('seats: a maximum for each key and in total; one that leaves twice frees one seat', () => {

@@ -52,6 +52,12 @@ export const parts: readonly Part[] = [
     command: ['node', '--import', 'tsx', 'test/long/moved.ts'],
   },
   {
+    name: 'writes',
+    about: '100 times 20 concurrent writes of one policy document, each answered 200 or 412',
+    command: ['npx', '--no-install', 'vitest', 'run', '--project', 'store', 'test/control-plane/concurrent-writes.test.ts'],
+    env: { TOLLGATE_TEST_ROUNDS: '100' },
+  },
+  {
     name: 'times',
     about: 'what takes real time: the tests of test/long',
     command: ['npx', '--no-install', 'vitest', 'run', '--project', 'long'],
