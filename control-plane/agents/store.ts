@@ -1,5 +1,6 @@
 // Stores agent profiles.
 import type { Agent, AgentFields } from './rules/agent.ts';
+import type { AgentPosition, PositionedAgent } from './rules/agent-position.ts';
 import { among } from '../database/row.ts';
 import type { Queryable } from '../database/transaction.ts';
 
@@ -77,6 +78,28 @@ export async function listAgents(db: Queryable, workspaceId: number, ids: readon
     [workspaceId, ids],
   );
   return rows.map(agentFromRow);
+}
+
+interface AgentsWanted {
+  /** Null: no limit. */
+  readonly limit: number | null;
+  /** Only agents older than this position. Null: all agents. */
+  readonly before: AgentPosition | null;
+}
+
+/** Lists agents with their positions, newest first. */
+export async function listPositionedAgents(
+  db: Queryable,
+  workspaceId: number,
+  { limit, before }: AgentsWanted,
+): Promise<readonly PositionedAgent[]> {
+  const { rows } = await db.query<AgentRow & { readonly position: string }>(
+    `select ${columns}, position from agent where workspace_id = $1
+       and ($2::timestamptz is null or (created_at, position) < ($2, $3))
+     order by created_at desc, position desc limit $4`,
+    [workspaceId, before?.createdAt, before?.number, limit],
+  );
+  return rows.map((row) => ({ agent: agentFromRow(row), position: { createdAt: row.created_at, number: Number(row.position) } }));
 }
 
 export async function findAgent(db: Queryable, workspaceId: number, id: string): Promise<Agent | null> {

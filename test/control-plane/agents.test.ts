@@ -210,9 +210,48 @@ describe('list', () => {
       ids.unshift(await fresh.createAgent());
       const { body } = await fresh.ask('GET', list);
       expect(body).toMatchObject({ ok: true, profiles: ids.map((id) => ({ id })) });
+      expect(body).not.toHaveProperty('next');
     } finally {
       await fresh.close();
     }
+  });
+
+  test('in pages, each agent once, also where agents are created and deleted between two pages', async () => {
+    const fresh = await createRest();
+    try {
+      const ids: string[] = [];
+      for (let n = 0; n < 6; n += 1) ids.unshift(await fresh.createAgent({ name: `same-instant-${n}` }));
+      const pages: string[][] = [];
+      let query = '?limit=2';
+      for (;;) {
+        const { profiles, next } = Object((await fresh.ask('GET', list + query)).body);
+        const page: string[] = profiles.map(({ id }: { readonly id: string }) => id);
+        pages.push(page);
+        if (next === undefined) break;
+        await fresh.ask('DELETE', `${list}/${page.at(-1)}`);
+        await fresh.createAgent();
+        query = `?limit=2&cursor=${next}`;
+      }
+      expect(pages).toEqual([ids.slice(0, 2), ids.slice(2, 4), ids.slice(4)]);
+    } finally {
+      await fresh.close();
+    }
+  });
+
+  test('without a limit, the agents after a cursor are on one page', async () => {
+    const fresh = await createRest();
+    try {
+      for (let n = 0; n < 3; n += 1) await fresh.createAgent();
+      const all = Object((await fresh.ask('GET', list)).body).profiles;
+      const { next } = Object((await fresh.ask('GET', `${list}?limit=1`)).body);
+      expect((await fresh.ask('GET', `${list}?cursor=${next}`)).body).toEqual({ ok: true, profiles: all.slice(1) });
+    } finally {
+      await fresh.close();
+    }
+  });
+
+  test.each(['limit=many', 'cursor=-', 'cursor=MS4', 'page=2'])('?%s is 400', async (query) => {
+    expect((await rest.ask('GET', `${list}?${query}`)).status).toBe(400);
   });
 });
 

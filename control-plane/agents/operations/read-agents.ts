@@ -1,7 +1,8 @@
 import type { Agent } from '../rules/agent.ts';
+import { agentCursorOf, type AgentPosition } from '../rules/agent-position.ts';
 import { isId } from '../../access/rules/key.ts';
 import { notFound } from '../../base/refusal.ts';
-import { findAgent, listAgents as listStored } from '../store.ts';
+import { findAgent, listPositionedAgents } from '../store.ts';
 import type { Queryable } from '../../database/transaction.ts';
 import { readOperation } from '../../access/operation.ts';
 
@@ -15,7 +16,28 @@ export async function requireAgent(db: Queryable, workspaceId: number, id: strin
   return agent;
 }
 
+interface AgentQuery {
+  /** Null: no limit. */
+  readonly limit: number | null;
+  /** The parsed `next` of the previous page; null: the first page. */
+  readonly before: AgentPosition | null;
+}
+
+interface AgentPage {
+  readonly agents: readonly Agent[];
+  /** Absent on the last page. */
+  readonly next?: string;
+}
+
 /** Lists the agents of the workspace, newest first. */
-export const listAgents = readOperation('agent.read', ({ pool }, actor): Promise<readonly Agent[]> => listStored(pool, actor.workspaceId));
+export const listAgents = readOperation('agent.read', async ({ pool }, actor, { limit, before }: AgentQuery): Promise<AgentPage> => {
+  const found = await listPositionedAgents(pool, actor.workspaceId, { limit: limit === null ? null : limit + 1, before });
+  const page = limit === null ? found : found.slice(0, limit);
+  const last = page.at(-1);
+  return {
+    agents: page.map(({ agent }) => agent),
+    ...(last !== undefined && found.length > page.length ? { next: agentCursorOf(last.position) } : {}),
+  };
+});
 
 export const readAgent = readOperation('agent.read', ({ pool }, actor, id: string) => requireAgent(pool, actor.workspaceId, id));
