@@ -6,6 +6,7 @@
 // where the arguments are wrong.
 import { parseArgs } from 'node:util';
 import { compareTrees } from './against.ts';
+import { benchAgents } from './agents.ts';
 import { benchAudit } from './audit.ts';
 import { benchDecide } from './decide.ts';
 import { benchDeltas } from './deltas.ts';
@@ -38,6 +39,7 @@ const benches: Readonly<Record<string, Bench>> = {
   footprint: benchFootprint,
   starts: benchStarts,
   audit: benchAudit,
+  agents: benchAgents,
   // Scores the held-out rows: use it once, when the detectors are finished.
   'redact-quality': benchRedactQuality,
   'redact-speed': benchRedactSpeed,

@@ -28,6 +28,8 @@ export const rows = {
   R10: 'linear, ≤ 50 ms',
   denied: 'not in the design: 0 of the calls with capacity are denied',
   export: 'not in the design: the last 5,000 entries of a long log ≤ 5 × those of a short one',
+  agents:
+    'not in the design: PUT of the policy of an agent type with 2,000 agents ≤ 3 × that with 20; a page of 200 agents of 2,000 ≤ 2 × that of 200',
   redaction:
     '≥ 97 % recall of secrets with a form, ≥ 95 % of structured personal data, look-alikes changed ≤ 1 %; in the bench what is missed: ≤ 3 %, ≤ 10 % where only a name says it, ≤ 5 %',
   redactionSpeed:
@@ -88,6 +90,8 @@ export const targets = {
   denied: atMost('denied', '0 of the calls', 0),
   R9: atMost('R9', '≤ 1.5 ×', 1.5),
   export: atMost('export', '≤ 5 ×', 5),
+  'agents, policy': atMost('agents', '≤ 3 ×', 3),
+  'agents, page': atMost('agents', '≤ 2 ×', 2),
   'redaction, missed secrets': atMost('redaction', '≤ 3 %', 0.03),
   'redaction, missed by name': atMost('redaction', '≤ 10 %', 0.1),
   'redaction, missed personal data': atMost('redaction', '≤ 5 %', 0.05),
