@@ -147,7 +147,7 @@ function engineOptions(options: SidecarOptions, { workspace, sidecarId, folder, 
     random: Math.random,
     newId: randomUUID,
     policy: cell,
-    quota: openQuotaStream(channel, { sidecarId, holderSecret: randomBytes(32) }),
+    quota: (holderSecret) => openQuotaStream(channel, { sidecarId, holderSecret }),
     audit: () => {
       const client = createAuditClient(channel.address, channel.credentials(), ownConnection(channel));
       return endTogether(client, client.ship(channel.metadata()));

@@ -2,6 +2,7 @@
 // an entry of every decision to a spool, and ships the spool to an audit log. A sidecar opens an engine that uses its
 // connection to the control plane. A control plane opens one for the runs of a workspace, which uses the ledger and the
 // audit log of its own process.
+import { hash } from 'node:crypto';
 import type { Clock } from '../base/clock.ts';
 import type { GovernDeps, Governing } from './govern/governing.ts';
 import { createOwedEntries } from './govern/owed-entries.ts';
@@ -12,11 +13,12 @@ import { openWhenFull } from './ship/open-when-full.ts';
 import type { ShipStream } from './ship/shipment.ts';
 import { createShipper, type Shipper, type ShipperStatus } from './ship/shipper.ts';
 import type { PolicyCell } from './snapshot/cell.ts';
-import { adoptDead } from './spool/adoption.ts';
+import { type AdoptionDeps, adoptDead } from './spool/adoption.ts';
 import type { Durability } from './spool/append.ts';
 import type { Backlog } from './spool/backlog.ts';
 import { openSpool, randomSpoolId, type Spool } from './spool/spool.ts';
 import { diskFs } from './spool/spool-fs.ts';
+import { LeftUsesReporter } from './link/left-uses.ts';
 import { keepLeases, type LeaseKeeper, type OpenQuota } from './link/lease-keeper.ts';
 
 export interface EngineOptions {
@@ -28,8 +30,8 @@ export interface EngineOptions {
   readonly policy: PolicyCell;
   /** The policy that calls use. Absent: `policy` itself. */
   readonly seen?: GovernDeps['cell'];
-  /** Opens the link to the ledger of limits. */
-  readonly quota: OpenQuota;
+  /** Returns how to open a link to the ledger of limits, as the holder with this secret of 32 bytes. */
+  readonly quota: (holderSecret: Buffer) => OpenQuota;
   /** Opens a stream to the audit log. */
   readonly audit: () => ShipStream;
   /** The folder of the spool. */
@@ -70,25 +72,25 @@ const windowSeconds = 60;
 /** The maximum time to return leases when the engine closes. A lease that is not returned expires by itself. */
 const leaseDeadlineMs = 500;
 
+/**
+ * Returns the secret of the holder of grants. It is made of the secret of the process's spool, so that the process that
+ * adopts the spool can return the grants.
+ */
+const holderSecretOf = (spoolSecret: Buffer): Buffer =>
+  hash('sha256', Buffer.concat([Buffer.from('holder of grants\n'), spoolSecret]), 'buffer');
+
 /** Opens an engine with its spool. Rejects if no spool can be opened. */
 export async function openEngine(options: EngineOptions): Promise<Engine> {
   const { clock, log, random, policy, folder, workspace, durability, sidecarId, leaseWaitMs: waitMs } = options;
-  const leaseKeeper = keepLeases({
-    clock,
-    random,
-    soon: (run) => void setImmediate(run),
-    open: options.quota,
-    log,
-    ...(waitMs === undefined ? {} : { waitMs }),
-  });
-  const counters = createLeasedCounters(leaseKeeper.leases, windowSeconds);
+  const leftUses = new LeftUsesReporter({ clock, random, log });
+  const settle: AdoptionDeps['settle'] = (secret, read) => leftUses.report(options.quota(holderSecretOf(secret)), read);
   const startShipper = (own: Backlog): Shipper =>
     createShipper(
       {
         clock,
         log,
         random,
-        adopt: (max, isLeft) => adoptDead({ clock, log, fs: diskFs, randomId: randomSpoolId }, { folder, workspace, max, isLeft }),
+        adopt: (max, isLeft) => adoptDead({ clock, log, fs: diskFs, randomId: randomSpoolId, settle }, { folder, workspace, max, isLeft }),
         openStream: options.audit,
         onStatus: () => undefined,
       },
@@ -100,8 +102,19 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
   const spool = await openWhenFull({ clock, log, open, ship: startShipper }, options.diskWaitMs);
   const shipper = startShipper(spool.backlog);
   started = shipper;
+  const leaseKeeper = keepLeases({
+    clock,
+    random,
+    soon: (run) => void setImmediate(run),
+    open: options.quota(holderSecretOf(spool.backlog.owned.secret)),
+    log,
+    ...(waitMs === undefined ? {} : { waitMs }),
+  });
+  const counters = createLeasedCounters(leaseKeeper.leases, windowSeconds);
+  spool.grants.follow(leaseKeeper.leases);
   policy.onSwap(prepareWith(counters));
   policy.onSwap(({ settings }) => spool.belongTo(settings.workspaceId));
+  policy.onSwap(({ settings }) => spool.grants.want(settings.auditUnavailable === 'deny'));
   policy.onSwap(({ epoch, revision }) => leaseKeeper.leases.policyChanged({ epoch, number: revision }, clock.now()));
   leaseKeeper.retryNow();
   let outageDecisions = 0;
@@ -126,9 +139,11 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
     sweep: () => counters.sweep(clock.now()),
     retryNow: () => {
       shipper.retryNow();
+      leftUses.retryNow();
       leaseKeeper.retryNow();
     },
     close: async (deadlineMs) => {
+      leftUses.close();
       await leaseKeeper.close(Math.min(deadlineMs, leaseDeadlineMs));
       await owed.close();
       await shipper.close({ deadlineMs });

@@ -11,7 +11,7 @@ const [folder = ''] = process.argv.slice(2);
 process.stdout.write('ready\n');
 for await (const _ of createInterface({ input: process.stdin })) {
   const adopted = await adoptDead(
-    { fs: diskFs, clock: systemClock, log: silentLog, randomId: randomSpoolId },
+    { fs: diskFs, clock: systemClock, log: silentLog, randomId: randomSpoolId, settle: async () => true },
     { folder, workspace: 'acme', max: 100 },
   );
   process.stdout.write(`${JSON.stringify(adopted.map(({ id }) => id))}\n`);

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { type Clock, systemClock } from '../../sidecar/base/clock.ts';
-import { adoptDead } from '../../sidecar/engine/spool/adoption.ts';
+import { type AdoptionDeps, adoptDead } from '../../sidecar/engine/spool/adoption.ts';
 import type { Backlog } from '../../sidecar/engine/spool/backlog.ts';
 import { lastIn, type SpoolRecord } from '../../sidecar/engine/spool/record.ts';
 import { openSpool, randomSpoolId, type Spool, type SpoolConfig } from '../../sidecar/engine/spool/spool.ts';
@@ -31,8 +31,12 @@ export function openTestSpool({ fs, clock = systemClock, ...config }: TestSpoolO
   );
 }
 
-export function adoptAll(folder: string, workspace = 'acme'): Promise<readonly Backlog[]> {
-  return adoptDead({ fs: diskFs, clock: systemClock, log: silentLog, randomId: randomSpoolId }, { folder, workspace, max: 100 });
+export function adoptAll(
+  folder: string,
+  workspace = 'acme',
+  settle: AdoptionDeps['settle'] = async () => true,
+): Promise<readonly Backlog[]> {
+  return adoptDead({ fs: diskFs, clock: systemClock, log: silentLog, randomId: randomSpoolId, settle }, { folder, workspace, max: 100 });
 }
 
 /** All unacknowledged records, from the first on. */

@@ -17,9 +17,10 @@
 //
 // A total (the cap of a run) does not depend on time: its grants live until they are settled, and its charges are
 // permanent. A grant that is recalled and not returned within a minute is charged in full, because its holder is gone.
-// A total can be charged with more than was granted, because a sidecar without a connection counts such a run alone. A
-// holder that did not receive an answer asks again with the same number and receives the same grant again. Otherwise
-// that grant would stay outstanding permanently.
+// If that holder was killed, the process that adopts its spool may have settled the grant before
+// (`sidecar/engine/link/left-uses.ts`). A total can be charged with more than was granted, because a sidecar without a
+// connection counts such a run alone. A holder that did not receive an answer asks again with the same number and
+// receives the same grant again. Otherwise that grant would stay outstanding permanently.
 import { bounds, type QuotaAsk, type QuotaResult } from '@tollgate/proto/contract';
 import { expireGrants, settleGrants } from './settle.ts';
 import { type CounterSettings, type CounterState, type LiveGrant, leaveMs, sumOf } from './state.ts';

@@ -1,7 +1,7 @@
 // A sidecar in this process for the runs of one workspace. It holds the policy that the publisher offers, and leases
 // its limits from the ledger of this process. It writes entries to its own spool, which is shipped to the audit log of
 // this process. The governor opens it for the first run, and closes it when no counts and no entries would be lost.
-import { hash, randomBytes } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { OnRecall, QuotaLink } from '@tollgate/proto/contract';
 import {
   createPolicyCell,
@@ -65,7 +65,6 @@ export async function openWorkspaceSidecar(
 ): Promise<WorkspaceSidecar> {
   const { clock, log } = deps;
   const cell = createPolicyCell(clock, slug);
-  const holder = randomBytes(32).toString('hex');
   const engine = await openEngine({
     clock,
     log,
@@ -73,11 +72,13 @@ export async function openWorkspaceSidecar(
     newId: deps.newId,
     policy: cell,
     seen: heardCell(cell, deps),
-    quota: ({ opened, recalled }) => {
-      // The value from `openLedger` must be returned before `opened` is called.
-      queueMicrotask(opened);
-      return deps.openLedger({ workspaceId, holder, ...ourselves }, recalled);
-    },
+    quota:
+      (holderSecret) =>
+      ({ opened, recalled }) => {
+        // The value from `openLedger` must be returned before `opened` is called.
+        queueMicrotask(opened);
+        return deps.openLedger({ workspaceId, holder: hash('sha256', holderSecret), ...ourselves }, recalled);
+      },
     audit: () => openDirectStream((batch) => deps.ingest(batchOf(batch, workspaceId))),
     folder,
     workspace: slug,

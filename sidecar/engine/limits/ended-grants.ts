@@ -23,6 +23,10 @@ export class EndedGrants {
     return this.#ended.length;
   }
 
+  get grants(): readonly Grant[] {
+    return this.#ended.map(({ grant }) => grant);
+  }
+
   /** Returns whether the grant has ended and was not yet reported to the ledger. */
   isUntold(grant: Grant): boolean {
     return this.#ended.some((ended) => ended.grant === grant && ended.told === null);

@@ -15,6 +15,8 @@ export class Grant {
   /** The time after which the grant must not be used. Infinite: it does not expire. */
   readonly until: number;
   left: number;
+  /** For a run: what the file of the used calls says about this grant. Only the writer of the file uses it. */
+  kept: { readonly file: object; readonly record: number; used: number } | null = null;
   /** The calls that were made, grouped by time. The recorded time `at` is never earlier than the calls. */
   #uses: { readonly from: number; at: number; count: number }[] = [];
 
@@ -25,6 +27,13 @@ export class Grant {
     this.max = max;
     this.left = tokens;
     this.until = ttlMs === null ? Number.POSITIVE_INFINITY : sentAt + Math.max(0, Math.min(ttlMs, bounds.leaseMs) - paceMs);
+  }
+
+  /** The number of calls that were made. It may be larger than `tokens` (`owe`). */
+  get used(): number {
+    let used = 0;
+    for (const { count } of this.#uses) used += count;
+    return used;
   }
 
   /** Records `count` calls. The last of them was made at `at` or before. */

@@ -181,6 +181,12 @@ export class Lease implements LeasedCounter {
     return this.#laterUntil > now ? this.#laterUntil : Number.POSITIVE_INFINITY;
   }
 
+  /** For a run: the grants of which the ledger does not know yet how much was used. */
+  get heldGrants(): readonly Grant[] {
+    this.#note(this.#lookAt);
+    return this.#ended.size === 0 ? this.#grants : [...this.#grants, ...this.#ended.grants];
+  }
+
   /** Returns whether the lease holds no grants, has nothing to report to the ledger, and is not in use. */
   isIdle(now: number): boolean {
     return this.#grants.length === 0 && this.#ended.size === 0 && this.#owed === 0 && !this.#isPromised && !this.#isInUse(now);

@@ -69,6 +69,8 @@ export class Leases {
   readonly #memory: FairMemory<string>;
   /** The active leases that the next call of `asks` checks. */
   readonly #due = new Set<Lease>();
+  /** The active leases of runs whose grants may have changed since `takeChangedRuns` was called. */
+  readonly #changed = new Set<Lease>();
   readonly #quiet = new Schedule<Lease>(quietStepMs);
   readonly #waiting: Waiting;
   readonly #listener: LeaseListener;
@@ -132,7 +134,9 @@ export class Leases {
 
   #newLease(counter: QuotaCounter, after = 0): Lease {
     const onStirred = (lease: Lease): void => {
-      if (lease.isActive) this.#due.add(lease);
+      if (!lease.isActive) return;
+      this.#due.add(lease);
+      if (lease.counter.kind === 'run') this.#changed.add(lease);
     };
     return new Lease(counter, { after, tally: this.tally, waitMs: this.#waitMs, onStirred });
   }
@@ -240,9 +244,28 @@ export class Leases {
     lease.isActive = false;
     lease.forgotten();
     this.#due.delete(lease);
+    this.#changed.delete(lease);
     this.#setQuiet(lease, null);
     const key = quotaCounterKey(lease.counter);
     if (this.#active.get(key) === lease) this.#active.delete(key);
+  }
+
+  /** The history of the database that has made the grants. */
+  get epoch(): string {
+    return this.#revision?.epoch ?? '';
+  }
+
+  /** Returns the runs whose grants may have changed since the last call. */
+  takeChangedRuns(): readonly Lease[] {
+    if (this.#changed.size === 0) return [];
+    const changed = [...this.#changed];
+    this.#changed.clear();
+    return changed;
+  }
+
+  /** Returns the runs that may hold grants. */
+  heldRuns(): readonly Lease[] {
+    return [...this.#active.values()].filter(({ counter }) => counter.kind === 'run');
   }
 
   answered(answers: readonly QuotaAnswer[], now: number): void {

@@ -234,8 +234,10 @@ class LinkedLeases implements LeaseKeeper {
 
   #hear(asked: QuotaLink, answers: readonly QuotaAnswer[]): void {
     if (this.#link !== asked) return;
-    this.leases.answered(answers.slice(0, heardAtOnce), this.#clock.now());
-    if (answers.length > heardAtOnce) this.#soon(() => this.#hear(asked, answers.slice(heardAtOnce)));
+    // No call waits any more after `close`, which continues at once.
+    const heard = this.#closed ? answers.length : heardAtOnce;
+    this.leases.answered(answers.slice(0, heard), this.#clock.now());
+    if (answers.length > heard) this.#soon(() => this.#hear(asked, answers.slice(heard)));
   }
 
   #lose(why: string, barred: boolean): void {
@@ -274,7 +276,7 @@ class LinkedLeases implements LeaseKeeper {
 }
 
 /** Splits the requests into as many messages as needed. */
-function messagesOf(asks: readonly QuotaAsk[]): readonly (readonly QuotaAsk[])[] {
+export function messagesOf(asks: readonly QuotaAsk[]): readonly (readonly QuotaAsk[])[] {
   const messages: QuotaAsk[][] = [];
   let bytes = 0;
   for (const ask of asks) {

@@ -70,6 +70,8 @@ class ShippedBacklogs implements Backlogs {
   #lostBefore = 0;
   // The sum is stored, because it is read at each write and changes much less often.
   #adoptedBytes = 0;
+  /** The adopted spools whose grants the ledger does not know yet. */
+  readonly #unsettled = new Set<Backlog>();
   /** The number of unacknowledged records, by the ids of refused spools. */
   readonly #refused = new Map<string, number>();
   #isStopped = false;
@@ -119,7 +121,7 @@ class ShippedBacklogs implements Backlogs {
   settle(backlog: Backlog): void {
     if (backlog === this.#spool) return;
     this.#countAdopted();
-    if (isShipped(backlog) && this.#all.includes(backlog)) this.#retire(backlog);
+    if (isShipped(backlog) && !this.#unsettled.has(backlog) && this.#all.includes(backlog)) this.#retire(backlog);
   }
 
   refuse(backlog: Backlog, code: string): void {
@@ -156,6 +158,7 @@ class ShippedBacklogs implements Backlogs {
     for (const backlog of found) {
       this.#all = [...this.#all, backlog];
       this.#deps.onAdopted(backlog);
+      this.#awaitSettled(backlog);
       this.settle(backlog);
     }
     if (this.#isStopped) return;
@@ -164,6 +167,15 @@ class ShippedBacklogs implements Backlogs {
       this.#adopting = this.#adopt();
     });
     this.#timer.unref();
+  }
+
+  #awaitSettled(backlog: Backlog): void {
+    if (backlog.settled === null) return;
+    this.#unsettled.add(backlog);
+    void backlog.settled.then(() => {
+      this.#unsettled.delete(backlog);
+      this.settle(backlog);
+    });
   }
 
   #adoptionFailed(error: unknown): readonly Backlog[] {

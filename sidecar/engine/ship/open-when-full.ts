@@ -45,6 +45,7 @@ export async function openWhenFull<Spool>({ open, ship, clock, log }: ShipWhenFu
 const nothing: Backlog = {
   id: '',
   owned: { secret: Buffer.alloc(0), workspaceId: '' },
+  settled: null,
   last: 0,
   acknowledged: 0,
   sent: 0,

@@ -7,6 +7,7 @@ import { readAcknowledgedMark } from './acknowledged-mark.ts';
 import { type Backlog, type BacklogDeps, createBacklog } from './backlog.ts';
 import { readTail } from './damage.ts';
 import { type Hold, isErrno, takeHold } from './hold.ts';
+import { hasGrants, type LeftGrants, readBootId, readGrants, removeGrants } from './left-grants.ts';
 import { readOwnership } from './ownership.ts';
 import { createSegments, firstOfSegment, type Segment, type Segments } from './segments.ts';
 import { type FoundSpool, listSpools, removeRemnants } from './spool-folder.ts';
@@ -14,6 +15,11 @@ import { readRange, type SpoolFs } from './spool-fs.ts';
 
 export interface AdoptionDeps extends BacklogDeps {
   readonly randomId: () => string;
+  /**
+   * Tells the ledger what a dead process has used of its grants. `secret`: the secret of its spool. Resolves with
+   * whether the ledger knows it now. Never rejects.
+   */
+  readonly settle: (secret: Buffer, read: () => LeftGrants | null) => Promise<boolean>;
 }
 
 export interface AdoptionConfig {
@@ -58,12 +64,22 @@ async function adopt(deps: AdoptionDeps, { id, folder }: FoundSpool): Promise<Ba
     const list = listSegments(folder);
     const segments = await readSegments(deps, hold, list);
     const [oldest] = list;
-    const backlog = createBacklog(deps, { id, hold, owned, segments, ...(oldest && { since: statSync(oldest.path).birthtimeMs }) });
+    const settled = hasGrants(folder) ? settleGrants(deps, folder, owned.secret) : null;
+    const since = oldest && { since: statSync(oldest.path).birthtimeMs };
+    const backlog = createBacklog(deps, { id, hold, owned, segments, settled, ...since });
     deps.log.info({ spool: id, ...backlog.status() }, 'a spool of an ended process was taken over');
     return backlog;
   } catch (error) {
     hold.release();
     throw error;
+  }
+}
+
+async function settleGrants({ settle, log }: AdoptionDeps, folder: string, secret: Buffer): Promise<void> {
+  try {
+    if (await settle(secret, () => readGrants(folder, readBootId()))) removeGrants(folder);
+  } catch (error) {
+    log.warn({ folder, error: String(error) }, 'the used calls of an ended process could not be removed');
   }
 }
 

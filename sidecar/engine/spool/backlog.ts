@@ -13,6 +13,7 @@ import { type Ages, createAges } from './ages.ts';
 import type { Hold } from './hold.ts';
 import { type BatchLimits, createReader } from './reader.ts';
 import type { Ownership } from './ownership.ts';
+import { hasGrants } from './left-grants.ts';
 import { lastIn, type SpoolRecord } from './record.ts';
 import type { Segment, Segments } from './segments.ts';
 import { removeSpoolFolder } from './spool-folder.ts';
@@ -22,6 +23,8 @@ export interface Backlog {
   readonly id: string;
   /** The secret and the workspace of the spool. Without the secret the control plane accepts nothing of it. */
   readonly owned: Pick<Ownership, 'secret' | 'workspaceId'>;
+  /** Resolves when the ledger knows what the dead process of this spool has used. Null: there is nothing to tell it. */
+  readonly settled: Promise<void> | null;
   /** The last sequence that can be shipped. */
   readonly last: number;
   readonly acknowledged: number;
@@ -35,7 +38,8 @@ export interface Backlog {
   /** Sets the listener. There is only one. */
   readonly onBehind: (listener: () => void) => void;
   /**
-   * Releases the spool. The spool is deleted if everything is acknowledged, otherwise it is left for the next process.
+   * Releases the spool. The spool is deleted if everything is acknowledged and settled, otherwise it is left for the
+   * next process.
    */
   readonly close: () => Promise<void>;
 }
@@ -61,6 +65,8 @@ export interface BacklogConfig {
   readonly hold: Hold;
   readonly owned: Ownership;
   readonly segments: Segments;
+  /** As `Backlog.settled`. Absent: null. */
+  readonly settled?: Promise<void> | null;
   /** When the oldest of the existing records was appended, or an earlier time. */
   readonly since?: number;
   /** Called with the sequence up to which records are now acknowledged. */
@@ -72,7 +78,7 @@ export interface BacklogConfig {
 /** Creates a backlog. The writer of the same spool calls `noteAppended` after each commit. */
 export function createBacklog(
   { fs, clock, log }: BacklogDeps,
-  { id, hold, owned, segments, since, onAcknowledged, stopWriting }: BacklogConfig,
+  { id, hold, owned, segments, settled = null, since, onAcknowledged, stopWriting }: BacklogConfig,
 ): Backlog & { readonly noteAppended: () => void } {
   const mark = createAcknowledgedMark({ fs, clock }, hold.folder);
   const losses = createLosses({ fs, log }, { id, folder: hold.folder });
@@ -124,6 +130,7 @@ export function createBacklog(
   return {
     id,
     owned,
+    settled,
     get last() {
       return segments.last;
     },
@@ -152,10 +159,10 @@ function statusOf(segments: Segments, ages: Ages, lost: number): BacklogStatus {
   return { records, bytes: segments.bytes, oldestAt: records > 0 ? ages.oldestAt() : undefined, lost };
 }
 
-/** Deletes the folder if everything in it is acknowledged, and releases it in any case. */
+/** Deletes the folder if everything in it is acknowledged and settled, and releases it in any case. */
 async function releaseFolder(fs: SpoolFs, hold: Hold, segments: Segments): Promise<void> {
   try {
-    if (segments.acknowledged >= segments.last) await removeSpoolFolder(fs, hold.folder);
+    if (segments.acknowledged >= segments.last && !hasGrants(hold.folder)) await removeSpoolFolder(fs, hold.folder);
   } finally {
     hold.release();
   }

@@ -10,6 +10,8 @@ import type { Log } from '../../base/log.ts';
 import { type Appending, createAppending, type Durability } from './append.ts';
 import { type Backlog, type BacklogDeps, createBacklog } from './backlog.ts';
 import { createConfirmations } from './confirmations.ts';
+import { GrantFile } from './grant-file.ts';
+import { readBootId } from './left-grants.ts';
 import { type Ownership, readOwnership } from './ownership.ts';
 import { createSegments } from './segments.ts';
 import type { Hold } from './hold.ts';
@@ -48,6 +50,8 @@ export interface Spool extends Pick<Appending, 'append' | 'appendAsync'> {
    * call tries again.
    */
   readonly belongTo: (workspaceId: string) => void;
+  /** Counts on disk the calls of sessions. */
+  readonly grants: Pick<GrantFile, 'follow' | 'want'>;
   /** Why the last write failed. Undefined while writing works. */
   readonly failure: string | undefined;
   /** Closes the spool and its backlog. The `close` of the backlog does the same. */
@@ -80,8 +84,14 @@ export async function openSpool(deps: SpoolDeps, config: SpoolConfig): Promise<S
   const confirmations = durability === 'remote' ? createConfirmations({ clock, log }, { waitMs: confirmMs, acknowledged: 0 }) : undefined;
   const onAcknowledged = (sequence: number): void => confirmations?.acknowledge(sequence);
   const backlog = createBacklog(backlogDeps, { id, hold, owned, segments, onAcknowledged, stopWriting });
+  const grants = new GrantFile(fs, {
+    folder: hold.folder,
+    bootId: readBootId(),
+    ...(survivesPowerLoss && { syncFolder: () => syncFolder(hold.folder) }),
+  });
   const writer = createWriter(fs, {
     segments,
+    grants,
     segmentBytes: Math.min(segmentBytes, Math.ceil(bytesMax / segmentsMin)),
     bytesMax,
     othersBytes,
@@ -92,6 +102,7 @@ export async function openSpool(deps: SpoolDeps, config: SpoolConfig): Promise<S
   return {
     backlog,
     belongTo,
+    grants,
     append: appending.append,
     appendAsync: appending.appendAsync,
     get failure() {
@@ -111,6 +122,7 @@ export async function openSpool(deps: SpoolDeps, config: SpoolConfig): Promise<S
   async function stopWriting(): Promise<void> {
     await appending.close();
     writer.close();
+    grants.close();
   }
 
   function syncFolder(path: string): void {

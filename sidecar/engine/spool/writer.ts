@@ -14,6 +14,7 @@
 // ways (truncating, void mark, next segment) fail, and the process dies before any of them works. Then those records
 // are shipped although they were refused. Nothing on that disk could prevent this. Every write tries again, so a disk
 // that has free space again is used.
+import type { GrantFile } from './grant-file.ts';
 import { headerBytes, recordBytesMax, voidMark, writeHeader } from './record.ts';
 import type { Segment, Segments } from './segments.ts';
 import type { SpoolFs } from './spool-fs.ts';
@@ -45,6 +46,8 @@ export interface WriterConfig {
    */
   readonly bytesMax: number;
   readonly othersBytes: () => number;
+  /** Counts the calls that the records are about. It is written before them. */
+  readonly grants?: Pick<GrantFile, 'writeOut' | 'sync'>;
   /** Present: entries must survive a power loss. Absent: writing to the kernel is sufficient. */
   readonly powerLoss?: {
     /** Called when a file was made in the spool's subfolder, because the name of the file must survive too. */
@@ -100,10 +103,7 @@ export function createWriter(fs: SpoolFs, config: WriterConfig): Writer {
       return state.framed;
     },
     writeOut: () => writeOut(state),
-    sync: (done) => {
-      if (state.open) fs.fdatasync(state.open.fd, done);
-      else done(null);
-    },
+    sync: (done) => sync(state, done),
     commit: () => commit(state),
     rollBack: (cause) => rollBack(state, cause),
     get failure() {
@@ -142,6 +142,7 @@ function grow(state: WriterState, bytesNeeded: number): void {
 function writeOut(state: WriterState): void {
   finishRecord(state, false);
   try {
+    state.config.grants?.writeOut();
     const { fd, segment } = placeFor(state, state.framed);
     state.isTouched = true;
     const taken = state.fs.writeSync(fd, state.buffer, 0, state.framed, segment.bytes);
@@ -152,6 +153,20 @@ function writeOut(state: WriterState): void {
   state.written = state.framed;
   state.lastWritten = state.lastFramed;
   state.framed = 0;
+}
+
+function sync({ fs, open, config }: WriterState, done: (error: Error | null) => void): void {
+  let pending = 2;
+  let failed: Error | null = null;
+  const end = (error: Error | null): void => {
+    failed ??= error;
+    pending -= 1;
+    if (pending === 0) done(failed);
+  };
+  if (config.grants === undefined) end(null);
+  else config.grants.sync(end);
+  if (open === undefined) end(null);
+  else fs.fdatasync(open.fd, end);
 }
 
 function placeFor(state: WriterState, bytes: number): Place {

@@ -18,7 +18,7 @@ test('dead spools over the limit are adopted as soon as others are done, not a m
     await dead.close();
   }
   const { backlog: spool } = await openTestSpool({ folder });
-  const deps = { fs: diskFs, clock, log: silentLog, randomId: randomSpoolId };
+  const deps = { fs: diskFs, clock, log: silentLog, randomId: randomSpoolId, settle: async () => true };
   const looks: { readonly second: number; readonly found: number }[] = [];
   let held = 0;
   const startedAt = clock.now();
@@ -72,7 +72,7 @@ test('the entries of dead processes are counted from their adoption until they a
     const made = createBacklogs(
       {
         ...deps,
-        adopt: (max) => adoptDead({ ...deps, randomId: randomSpoolId }, { folder, workspace: 'acme', max }),
+        adopt: (max) => adoptDead({ ...deps, randomId: randomSpoolId, settle: async () => true }, { folder, workspace: 'acme', max }),
         onAdopted: (found) => {
           adopted = found;
           setImmediate(() => done(made));

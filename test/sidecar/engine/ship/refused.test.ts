@@ -22,7 +22,7 @@ async function leave(folder: string, entries: number): Promise<string> {
 }
 
 function shipperOf(folder: string, spool: Spool, server: AuditServer, clock = systemClock): Shipper {
-  const adoption = { fs: diskFs, clock, log: silentLog, randomId: randomSpoolId };
+  const adoption = { fs: diskFs, clock, log: silentLog, randomId: randomSpoolId, settle: async () => true };
   return createShipper(
     {
       clock,

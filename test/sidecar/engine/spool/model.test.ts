@@ -134,7 +134,7 @@ async function createWorld(durability: Durability) {
   }
 
   async function begin(): Promise<void> {
-    const deps = { fs: disk.fs, clock, log: silentLog, randomId: randomSpoolId };
+    const deps = { fs: disk.fs, clock, log: silentLog, randomId: randomSpoolId, settle: async () => true };
     spool = await openSpool(deps, { folder: root, workspace: 'acme', durability, segmentBytes: 300, bytesMax: 1024 ** 2 }).catch(
       () => undefined,
     );
