@@ -366,8 +366,8 @@ function withoutToken(text: string, token: Token): string | null {
 }
 
 /**
- * The maximum number of places that are tried as the end of a pair. The entry that Codex writes for a hook has fewer
- * such places.
+ * How many positions are tried, at most, to find where a pair ends. It is enough for the entry that Codex writes for a
+ * hook, because that entry has fewer possible positions.
  */
 const endsMax = 20;
 

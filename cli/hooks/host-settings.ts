@@ -119,7 +119,7 @@ function clineHome({ env, home }: Surroundings): string {
   return said === undefined || said === '' || said === '~' ? home : said;
 }
 
-/** The reason that the model is shown if tollgate could not be started. */
+/** The reason that is shown to the model when tollgate could not be started. */
 const programGone = 'outage: the program tollgate could not be started; run tollgate hooks install again';
 
 const shellOf = (way: Way): Shell => (way.kind === 'command' ? (way.shell ?? 'sh') : 'sh');

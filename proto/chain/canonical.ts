@@ -80,9 +80,9 @@ interface Order {
 }
 
 /**
- * Caches the sorted order of keys. Entries have objects with only a few different lists of keys. So the unsorted list
- * of an object's keys is used to find the sorted list in the cache. The size of the cache is fixed, whatever callers
- * send.
+ * Caches sorted lists of keys, so that the keys of each object need not be sorted again. The key in the cache is the
+ * unsorted list. This works well, because the objects in entries have only a few different lists of keys. The size of
+ * the cache is fixed, whatever callers send.
  */
 const orders: (Order | undefined)[] = Array.from({ length: 256 });
 const statedOrders: (Order | undefined)[] = Array.from({ length: 64 });

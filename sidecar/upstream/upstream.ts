@@ -41,7 +41,7 @@ export type Reach =
     }
   | {
       readonly kind: 'unreachable';
-      /** Why the server cannot be reached and where to configure this. It is the text of an answer with status 503. */
+      /** Why the server cannot be reached, and which setting to change. It is the text of an answer with status 503. */
       readonly problem: string;
     };
 

@@ -32,13 +32,13 @@ interface RunCaps {
 
 export interface GovernedDecision {
   readonly verdict: Verdict;
-  /** The input in the form that policy allows to store; null when it could not be read. */
+  /** The input in the form that policy allows to be stored; null when it could not be read. */
   readonly kept: unknown;
 }
 
 interface DeliveredOutput {
   readonly delivery: Delivery;
-  /** The output in the form that policy allows to store; null: nothing of it is stored. */
+  /** The output in the form that policy allows to be stored; null: nothing of it is stored. */
   readonly kept: unknown;
 }
 

@@ -22,7 +22,7 @@ export interface RunPolicy {
    * Null: it need not stop.
    */
   halted(): string | null;
-  /** Returns a text of the conversation in the form that policy allows to store. */
+  /** Returns a text of the conversation in the form that policy allows to be stored. */
   kept(text: string): string;
   /** Whether redaction finds nothing in the text, regardless of what policy says about stored data. */
   isHarmless(text: string): boolean;
