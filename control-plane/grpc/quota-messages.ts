@@ -37,7 +37,7 @@ function resultOf(result: QuotaResult): Pick<Answer, 'grant' | 'full' | 'later' 
       return { full: { shared, ...(roomAfterMs === null ? {} : { roomAfterMs }) } };
     }
     case 'later':
-      return { later: { askAfterMs: result.askAfterMs } };
+      return { later: { askAfterMs: result.askAfterMs, held: result.held } };
     case 'none':
       return { none: {} };
     case 'taken':

@@ -9,7 +9,7 @@ import { hash } from 'node:crypto';
 import { once } from 'node:events';
 import { Metadata, type ServerDuplexStream, status } from '@grpc/grpc-js';
 import type { LeaseRequest__Output, LeaseResponse } from '@tollgate/proto';
-import { capabilitiesProblem, type QuotaAnswer, type QuotaCounter, type QuotaLink } from '@tollgate/proto/contract';
+import { capabilitiesProblem, type QuotaCounter, type QuotaLink } from '@tollgate/proto/contract';
 import type { Actor } from '../access/rules/actor.ts';
 import { onlySubOf } from '../sidecars/rules/forms.ts';
 import { grpcStatusOf } from '../base/errors.ts';
@@ -112,19 +112,20 @@ class QuotaStream {
     if (asks === null) return this.#end(status.INVALID_ARGUMENT, 'a message must contain asks, each with a counter and a revision');
     this.#unanswered += 1;
     if (this.#unanswered === unansweredMax) this.#stream.pause();
-    const answers = link.ask(asks);
-    // `answers` is awaited only after the earlier answers are written. Until then, its error must not be reported as
+    // The answers are converted at once: those that must wait keep no names of their asks in memory.
+    const response = link.ask(asks).then(answersOf);
+    // `response` is awaited only after the earlier answers are written. Until then, its error must not be reported as
     // unhandled.
-    answers.catch(() => undefined);
-    this.#written = this.#writeAfter(this.#written, answers);
+    response.catch(() => undefined);
+    this.#written = this.#writeAfter(this.#written, response);
   }
 
   /** Resolves when the answers are written, or the stream has ended. */
-  async #writeAfter(before: Promise<void>, answers: Promise<readonly QuotaAnswer[]>): Promise<void> {
+  async #writeAfter(before: Promise<void>, answered: Promise<LeaseResponse>): Promise<void> {
     await before;
     if (this.#ended) return;
     try {
-      const response = answersOf(await answers);
+      const response = await answered;
       // If the sidecar does not read the answer, its next messages are not read.
       if (!this.#ended && !this.#stream.write(response)) await once(this.#stream, 'drain', { signal: this.#gone.signal });
     } catch (error) {

@@ -366,7 +366,7 @@ test('a recall reaches the stream of the holder', async () => {
   const counter = limitOf(everything, 'recalled');
   const [holder, waiter] = [open(), open()];
   await answerOf(holder, ask({ counter, waiting: 60 }));
-  expect((await answerOf(waiter, ask({ counter }))).result).toBe('later');
+  expect((await answerOf(waiter, ask({ counter }))).later).toMatchObject({ held: true });
   expect((await holder.next()).recall?.counters).toMatchObject([{ limit: { originSub: 'recalled', id: everything } }]);
 });
 
