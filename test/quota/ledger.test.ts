@@ -318,10 +318,37 @@ describe('a holder of a run that does not return its grant', () => {
     counter.now += 59_999;
     expect(counter.ask('b', { waiting: 1 }).result).toMatchObject({ kind: 'later' });
     counter.now += 1;
-    expect(counter.ask('b', { waiting: 1 }).result).toEqual({ kind: 'full', roomAfterMs: null, shared: false });
+    expect(counter.ask('b', { waiting: 1 }).result).toMatchObject({ kind: 'later' });
+    counter.now += 5_000;
+    expect(counter.ask('b', { waiting: 1 }).result).toEqual({ kind: 'full', roomAfterMs: null, shared: true });
     // A holder that comes back then changes nothing.
     counter.give('a', id, { ageMs: 0, count: 1 });
     expect(counter.ask('b', { waiting: 1 }).result).toMatchObject({ kind: 'full' });
+  });
+
+  test('is recalled once more before, because a recall may be lost', () => {
+    const counter = createCounter(total(10));
+    const { id } = counter.grant('a');
+    counter.ask('b', { waiting: 1 });
+    counter.now += 3_600_000;
+    expect(counter.ask('b', { waiting: 1 })).toMatchObject({
+      result: { kind: 'later', held: true },
+      recall: [{ holder: 'a', grantId: id }],
+    });
+    counter.now += 4_999;
+    counter.give('a', id, { ageMs: 0, count: 4 });
+    expect(counter.grant('b', 1).tokens).toBe(6);
+  });
+
+  test('counts as a sidecar that has used the run', () => {
+    const counter = createCounter(total(10));
+    counter.grant('a');
+    for (const ms of [60_000, 5_000, 0]) {
+      counter.ask('b', { waiting: 1 });
+      counter.now += ms;
+    }
+    counter.settings = total(20);
+    expect(counter.ask('b', { waiting: 1 }).result).toMatchObject({ kind: 'grant', tokens: 10, shared: true });
   });
 
   test('keeps it while no other sidecar asks', () => {

@@ -16,13 +16,13 @@
 //   Therefore a settlement that is repeated, late, or sent after a deletion changes nothing.
 //
 // A total (the cap of a run) does not depend on time: its grants live until they are settled, and its charges are
-// permanent. A grant that is recalled and not returned within a minute is charged in full, because its holder is gone.
-// If that holder was killed, the process that adopts its spool may have settled the grant before
+// permanent. A grant that is recalled twice, a minute apart, and not returned is charged in full, because its holder is
+// gone. If that holder was killed, the process that adopts its spool may have settled the grant before
 // (`sidecar/engine/link/left-uses.ts`). A total can be charged with more than was granted, because a sidecar without a
 // connection counts such a run alone. A holder that did not receive an answer asks again with the same number and
 // receives the same grant again. Otherwise that grant would stay outstanding permanently.
 import { bounds, type QuotaAsk, type QuotaResult } from '@tollgate/proto/contract';
-import { expireGrants, settleGrants } from './settle.ts';
+import { expireGrants, recallGrants, settleGrants } from './settle.ts';
 import { type CounterSettings, type CounterState, type LiveGrant, leaveMs, sumOf } from './state.ts';
 
 export { type CounterSettings, type CounterState, freshCounter, keptUntilMs, totalSpareMs } from './state.ts';
@@ -104,7 +104,7 @@ function grantOf(
   // What is left belongs to the calls that wait elsewhere.
   if (othersWaiting > 0 && waiting === 0) return { state, result: laterAt(now, false), recall: [] };
   const recall = left < waiting ? recallOf(others) : [];
-  const recalled = recall.length === 0 ? state : withRecalled(state, others, now);
+  const recalled = recall.length === 0 ? state : recallGrants(state, others, now);
   const crowded = own.length >= grantsMax.ofHolder || state.grants.length >= grantsMax.ofCounter;
   if (left >= 1 && !crowded) {
     const tokens = Math.min(
@@ -133,13 +133,6 @@ function recallOf(grants: readonly LiveGrant[]): readonly RecalledHolder[] {
   const newest = new Map<string, number>();
   for (const { holder, id } of grants) newest.set(holder, Math.max(id, newest.get(holder) ?? 0));
   return [...newest].map(([holder, grantId]) => ({ holder, grantId }));
-}
-
-/** For grants that never expire: notes in each grant the time when it was recalled for the first time. */
-function withRecalled(state: CounterState, recalled: readonly LiveGrant[], now: number): CounterState {
-  const isNew = (grant: LiveGrant): boolean => grant.untilMs === null && grant.recalledMs === undefined && recalled.includes(grant);
-  if (!state.grants.some(isNew)) return state;
-  return { ...state, grants: state.grants.map((grant) => (isNew(grant) ? { ...grant, recalledMs: now } : grant)) };
 }
 
 /**

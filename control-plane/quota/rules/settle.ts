@@ -2,23 +2,40 @@
 import { bounds, type QuotaAsk, type SettledGrant } from '@tollgate/proto/contract';
 import { type Charges, type CounterSettings, type CounterState, type LiveGrant, chargedStep, stepOf } from './state.ts';
 
-/** A holder that does not return a recalled grant within this time is gone, and has used all of it. */
-const goneMs = 60_000;
+/**
+ * A holder that has not returned a recalled grant after `first` is recalled once more, because the recall may have been
+ * lost. If it does not return the grant within `again`, it is gone, and has used all of it.
+ */
+const goneMs = { first: 60_000, again: 5_000 };
 
 /**
  * Returns the counter at `now`: grants that have expired or whose holders are gone are charged in full, and charges that
  * are outside of every window are removed.
  */
 export function expireGrants(state: CounterState, settings: CounterSettings, now: number): CounterState {
-  const ended = state.grants.filter(({ untilMs, recalledMs }) => now >= (untilMs ?? (recalledMs ?? Number.POSITIVE_INFINITY) + goneMs));
+  const ended = state.grants.filter(
+    ({ untilMs, recalledAgainMs = Number.POSITIVE_INFINITY }) => now >= (untilMs ?? recalledAgainMs + goneMs.again),
+  );
   const late: Charges = ended.map(({ untilMs, tokens }) => [stepOf(untilMs ?? now), tokens]);
   const charges = chargeTo(state.charges, settings, late);
   return {
     ...state,
     seenMs: now,
     grants: state.grants.filter((grant) => !ended.includes(grant)),
+    users: settings.kind === 'total' ? ended.reduce((users, { holder }) => withUser(users, holder), state.users) : state.users,
     charges: settings.kind === 'total' ? charges : charges.filter(([step]) => step + settings.windowSeconds >= stepOf(now)),
   };
+}
+
+/** Notes the recall of these grants at `now`. Grants that expire are not recorded, because they end by themselves. */
+export function recallGrants(state: CounterState, recalled: readonly LiveGrant[], now: number): CounterState {
+  const noted = (grant: LiveGrant): LiveGrant => {
+    const { untilMs, recalledMs, recalledAgainMs } = grant;
+    if (untilMs !== null || recalledAgainMs !== undefined || !recalled.includes(grant)) return grant;
+    if (recalledMs === undefined) return { ...grant, recalledMs: now };
+    return now < recalledMs + goneMs.first ? grant : { ...grant, recalledAgainMs: now };
+  };
+  return { ...state, grants: state.grants.map(noted) };
 }
 
 interface GrantSettlement extends Pick<QuotaAsk, 'settled'> {

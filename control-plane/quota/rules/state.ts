@@ -11,8 +11,12 @@ export interface LiveGrant {
   readonly untilMs: number | null;
   /** Only for a grant that never expires: the number of the ask that it answers, and the limit when it was granted. */
   readonly asked?: { readonly number: number; readonly max: number };
-  /** Only for a grant that never expires: when it was first recalled, in ms since 1970. */
+  /**
+   * Only for a grant that never expires: when it was first recalled, and when it was recalled again a minute later or
+   * more. Both in ms since 1970.
+   */
   readonly recalledMs?: number;
+  readonly recalledAgainMs?: number;
 }
 
 export interface CounterState {
