@@ -59,19 +59,21 @@ export async function insertCounters(
 }
 
 /**
- * Inserts counters with their first state, if the workspace exists. Returns the keys of those that had no row before. The
- * others are not changed.
+ * Inserts counters with their first state, which was computed for the time `nowMs`. Returns the keys of those that had no
+ * row before. The others are not changed. Inserts nothing if the workspace does not exist, or if `nowMs` differs from the
+ * time of the database by more than a minute: such a row could be removed too early, or repeat ids of grants.
  */
 export async function insertBegunCounters(
   db: Queryable,
   workspaceId: number,
   counters: readonly (WrittenCounter & { readonly keyId: string })[],
+  nowMs: number,
 ): Promise<ReadonlySet<string>> {
   const { rows } = await db.query<{ key: string }>(
     `insert into quota_counter (workspace_id, key, key_id, state, kept_until)
      select workspace.id, begun.key, begun.key_id, begun.state, to_timestamp(begun.kept_until_ms / 1000.0)
      from workspace cross join unnest($2::text[], $3::text[], $4::jsonb[], $5::bigint[]) as begun(key, key_id, state, kept_until_ms)
-     where workspace.id = $1 order by begun.key
+     where workspace.id = $1 and abs(extract(epoch from clock_timestamp()) * 1000 - $6::bigint) < 60000 order by begun.key
      on conflict (workspace_id, key) do nothing returning key`,
     [
       workspaceId,
@@ -79,6 +81,7 @@ export async function insertBegunCounters(
       counters.map(({ keyId }) => keyId),
       counters.map(({ state }) => JSON.stringify(state)),
       counters.map((counter) => counter.keptUntilMs),
+      nowMs,
     ],
   );
   return new Set(rows.map(({ key }) => key));

@@ -53,7 +53,7 @@ interface Replica {
 }
 
 /** A control plane, reduced to the parts that leases use. */
-function startReplica(crowded: CrowdedKeys = createCrowdedKeys()): Replica {
+function startReplica(crowded: CrowdedKeys = createCrowdedKeys(), now = () => performance.now()): Replica {
   const log = { warn: () => undefined };
   const pool = new Pool(database.connection);
   const recalls = createRecalls({ pool, now: () => performance.now(), log });
@@ -73,7 +73,7 @@ function startReplica(crowded: CrowdedKeys = createCrowdedKeys()): Replica {
       demanded: (asks) => void (demanded += asks),
     },
     crowded,
-    now: () => performance.now(),
+    now,
   });
   const open: Replica['open'] = (name, onRecall = () => undefined, asker = {}) =>
     ledger.open({ workspaceId, keyId: 'key-1', onlySub: null, ...asker, holder: holderOf(name) }, onRecall);
@@ -392,4 +392,34 @@ test('from a full share, counters unused for an hour are evicted first, and neve
   expect(await left()).toBe(3);
   expect(await resultOf(link, ask(limit(), { waiting: 1 }))).toMatchObject({ kind: 'full' });
   expect(crowded.has({ workspaceId, keyId: 'key-1' })).toBe(true);
+});
+
+test('a run that is begun by two sidecars at once is granted its cap once, and a repeated request gets its grant again', async () => {
+  const replicas = [startReplica(), startReplica()];
+  for (const replica of replicas) await replica.open('first').ask([ask(limit())]);
+  const links = Array.from({ length: 8 }, (_, at) => replicas[at % 2]?.open(`s${at}`) ?? []).flat();
+  const runs = Array.from({ length: 20 }, (_, at) => runOf('agent', { sessionId: `both-${at}` }));
+  const answers = await Promise.all(links.map((link) => link.ask(shuffled(runs).map((run) => ask(run)))));
+  for (const run of runs) expect(tokensOf(answers.flat().filter(({ counter }) => counter.id === run.id))).toBe(10);
+  for (const [at, link] of links.entries()) {
+    const granted = (answers[at] ?? []).filter(({ result }) => result.kind === 'grant');
+    link.close();
+    const again = replicas[(at + 1) % 2]?.open(`s${at}`);
+    const repeated =
+      granted.length === 0 ? [] : await again?.ask(granted.map(({ counter }) => ask(runs.find(({ id }) => id === counter.id))));
+    expect(repeated?.map(({ result }) => (result.kind === 'grant' ? result.id : result.kind))).toEqual(
+      granted.map(({ result }) => (result.kind === 'grant' ? result.id : null)),
+    );
+  }
+});
+
+test('a run is begun by the time of the database, also after the time of the control plane has stopped for days', async () => {
+  let stoppedMs = 0;
+  const replica = startReplica(createCrowdedKeys(), () => performance.now() - stoppedMs);
+  const holder = replica.open('holder');
+  await holder.ask([ask(limit())]);
+  stoppedMs = 3 * 24 * 3_600_000;
+  expect(await resultOf(holder, ask(runOf('agent', { sessionId: 'slept' })))).toMatchObject({ kind: 'grant', tokens: 10 });
+  await removeUnusedCounters({ pool: database.pool });
+  expect(await resultOf(replica.open('other'), ask(runOf('agent', { sessionId: 'slept' })))).toMatchObject({ kind: 'later', held: true });
 });

@@ -9,7 +9,10 @@ import { insertBegunCounters } from '../store.ts';
 import type { AskAnswers, PlannedMessage } from './lease-message.ts';
 import type { PlannedAsk } from './plan-ask.ts';
 
-/** Estimates the time of the database from its last answer. Sufficient for runs, whose grants do not depend on time. */
+/**
+ * Estimates the time of the database from its last answer. Sufficient for runs, whose grants do not depend on time. If
+ * the estimate is wrong, nothing is begun by it, and the transaction that answers instead corrects it.
+ */
 export class DatabaseTime {
   readonly #now: () => number;
   #aheadMs: number | null = null;
@@ -52,7 +55,7 @@ export async function beginRuns(
     answers.set(message, begun.answers);
   }
   if (runs.size === 0) return answers;
-  const inserted = await insertBegunCounters(pool, workspaceId, [...runs.values()]);
+  const inserted = await insertBegunCounters(pool, workspaceId, [...runs.values()], nowMs);
   for (const message of answers.keys()) if (!message.planned.every(({ key }) => inserted.has(key))) answers.delete(message);
   return answers;
 }
