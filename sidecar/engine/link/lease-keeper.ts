@@ -177,8 +177,10 @@ class LinkedLeases implements LeaseKeeper {
     if (this.#ticking !== null || this.#closed || (this.leases.size === 0 && this.leases.wakesAt === null)) return;
     const now = this.#clock.now();
     const wakesInMs = (this.leases.wakesAt ?? Number.POSITIVE_INFINITY) - now;
+    // A time that has passed is of a lease that cannot be asked for now, because earlier requests are unanswered.
+    const restMs = wakesInMs > 0 ? wakesInMs : tickMs;
     const gathersForMs = this.#isGathering ? this.#sentAt + gatherMs - now : tickMs;
-    this.#ticking = this.#clock.after(Math.max(1, Math.min(tickMs, wakesInMs, gathersForMs)), () => {
+    this.#ticking = this.#clock.after(Math.max(1, Math.min(tickMs, restMs, gathersForMs)), () => {
       this.#ticking = null;
       // Events that have arrived in the meantime are processed first.
       this.#tickSoon();

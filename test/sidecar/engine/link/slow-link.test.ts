@@ -19,8 +19,15 @@ function start() {
   const clock = createManualClock();
   const soon: (() => void)[] = [];
   const messages: Message[] = [];
+  let ticks = 0;
   const keeper = keepLeases({
-    clock,
+    clock: {
+      now: () => clock.now(),
+      after: (ms, run) => {
+        ticks += 1;
+        return clock.after(ms, run);
+      },
+    },
     random: () => 0.5,
     soon: (run) => void soon.push(run),
     open: ({ opened }) => {
@@ -45,12 +52,18 @@ function start() {
   };
   return {
     messages,
+    ticks: () => ticks,
+    /** One call for this run waits until its time is over. */
+    wait: (n: number): void => {
+      const awaits = new SharedRunCalls(keeper.leases, runOf('agent', { sessionId: `s-${n}` })).awaits(clock.now()) ?? [];
+      keeper.leases.wait(awaits, clock.now(), Number.POSITIVE_INFINITY, () => awaits);
+    },
     want: (n: number, agents: readonly string[] = ['agent']): void =>
       void new SharedRunCalls(keeper.leases, runOf('agent', { keyId: `key-${n % 50}`, sessionId: `s-${n}`, agents })).awaits(clock.now()),
     turns,
-    pass: async (ms: number): Promise<void> => {
-      for (let passed = 0; passed < ms; passed += 50) {
-        clock.advance(50);
+    pass: async (ms: number, stepMs = 50): Promise<void> => {
+      for (let passed = 0; passed < ms; passed += stepMs) {
+        clock.advance(stepMs);
         await turns();
       }
     },
@@ -64,6 +77,25 @@ const grantTo = ({ counter, number }: QuotaAsk): QuotaAnswer => ({
 });
 
 const asked = (messages: readonly Message[]): number => messages.reduce((sum, { asks }) => sum + asks.length, 0);
+
+test('a lease that may be asked for again is not checked all the time while the ledger is late', async () => {
+  const { wait, messages, pass, turns, ticks } = start();
+  await turns();
+  wait(1);
+  await turns();
+  const [first] = messages;
+  const [one] = first?.asks ?? [];
+  if (one === undefined) throw new Error('nothing was asked');
+  first?.answer([{ counter: one.counter, number: one.number, result: { kind: 'later', askAfterMs: 210, held: false } }]);
+  await turns();
+  // The next message is not answered.
+  wait(2);
+  await pass(215, 1);
+  expect(messages).toHaveLength(2);
+  const before = ticks();
+  await pass(30, 1);
+  expect(ticks() - before).toBeLessThan(5);
+});
 
 test('while nothing is answered, at most two messages full of asks are in flight, and each run is asked for in the end', async () => {
   const { want, messages, pass, turns } = start();
