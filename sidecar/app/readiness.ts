@@ -27,14 +27,18 @@ export class Readiness {
   readonly #parts: ReadinessParts;
   /** Functions that are called at each change, for callers that wait for policy. */
   readonly #listeners = new Set<() => void>();
-  readonly #startedAt: number;
-  #hadLeases = false;
+  /** True: the stream for limits and caps has not opened since the start, and the time to await it is not over. */
+  #isLeaseStreamAwaited: boolean;
 
   constructor(parts: ReadinessParts) {
     this.#parts = parts;
-    this.#startedAt = parts.clock.now();
-    parts.leasing.onOpened(() => this.changed());
-    parts.clock.after(leasesWaitMs, () => this.changed()).unref();
+    this.#isLeaseStreamAwaited = parts.leasing.status().link !== 'open';
+    const awaited = (): void => {
+      this.#isLeaseStreamAwaited = false;
+      this.changed();
+    };
+    parts.leasing.onOpened(awaited);
+    parts.clock.after(leasesWaitMs, awaited).unref();
   }
 
   changed(): void {
@@ -53,8 +57,8 @@ export class Readiness {
   }
 
   /**
-   * Resolves when the sidecar holds the best policy that is available now, and can lease limits. At the time-out, resolves if the sidecar
-   * holds any policy, and rejects if it holds none.
+   * Resolves when the sidecar holds the best policy that is available now, and can lease limits. At the time-out,
+   * resolves if the sidecar holds any policy, and rejects if it holds none.
    */
   async ready(timeoutMs: number): Promise<void> {
     if (!this.#isComplete()) await this.#waitUntilComplete(timeoutMs);
@@ -90,9 +94,7 @@ export class Readiness {
    * denied, although their limits have calls left. It is awaited for some seconds, while the control plane answers.
    */
   #awaitsLeases(): boolean {
-    const { leasing, clock } = this.#parts;
-    this.#hadLeases ||= leasing.status().link === 'open';
-    return !this.#hadLeases && this.follower.problem === null && clock.now() - this.#startedAt < leasesWaitMs;
+    return this.#isLeaseStreamAwaited && this.follower.problem === null;
   }
 
   #noPolicy(timeoutMs: number): AppError {
