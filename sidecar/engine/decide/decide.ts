@@ -97,7 +97,7 @@ const callsCap = (max: number): Decision =>
 function sharedCap(max: number, shared: SharedCalls, now: number): Decision {
   if (shared.isSpent(now)) return callsCap(max);
   const awaits = shared.awaits(now);
-  const words = `of the run's ${max} tool calls (maxToolCalls) ${dryWords[shared.dry]}`;
+  const words = `of the run's ${max} tool calls (maxToolCalls) ${dryWords[shared.dryAt(now)]}`;
   return { ...refuse('cap_tool_calls', words, { awaits }), kind: 'retry', retryAfterMs: bounds.leaseMs };
 }
 
@@ -127,7 +127,7 @@ function throttled(caller: Caller, plan: Plan, { limit, retryAfterMs, awaits, dr
 
 const dryWords: Readonly<Record<Dry, string>> = {
   held: 'other sidecars hold what is left, and returned none of it in time',
-  slow: 'none is left here, and the control plane did not answer in time',
+  slow: 'none is left here, and the control plane granted none in time',
   away: 'none is left here, and the control plane cannot be reached',
 };
 

@@ -107,7 +107,7 @@ export interface Full {
 
 /**
  * Why a counter that processes share has no calls here. `held`: the control plane has answered that other processes hold
- * what is left. `slow`: the control plane has not answered yet. `away`: the control plane cannot be reached.
+ * what is left. `slow`: the control plane has granted none yet, whether it has answered or not. `away`: the control plane cannot be reached.
  */
 export type Dry = 'held' | 'slow' | 'away';
 
@@ -125,7 +125,7 @@ export interface SharedCalls {
   /** Returns the counters to wait for if no call fits. Null: a wait cannot help. */
   awaits(now: number): readonly LeasedCounter[] | null;
   /** Why no calls are here. Only after `awaits`. */
-  readonly dry: Dry;
+  dryAt(now: number): Dry;
   /** Returns whether all calls of the run have been made. */
   isSpent(now: number): boolean;
 }

@@ -49,8 +49,6 @@ export class Lease implements LeasedCounter {
   readonly counter: QuotaCounter;
   /** True: other processes hold calls of this counter, or have made some. */
   shared = false;
-  /** True: the ledger answered the last request with "other processes hold what is left". */
-  isHeldElsewhere = false;
   /** For a run: when it began, according to the ledger. Infinite: the ledger has not reported it. */
   beganAt = Number.POSITIVE_INFINITY;
   /** True: `Leases` manages this lease at present. */
@@ -70,6 +68,8 @@ export class Lease implements LeasedCounter {
   #max = Number.POSITIVE_INFINITY;
   #fullUntil = never;
   #laterUntil = never;
+  /** Until when the answer "other processes hold what is left" is taken as current. */
+  #heldUntil = never;
   #calmUntil = never;
   #touchedAt = never;
   /** True: calls were made since the last request was considered. */
@@ -86,6 +86,7 @@ export class Lease implements LeasedCounter {
   #offers: number | null = null;
   #offeredIn = 0;
 
+  readonly #waitMs: number;
   readonly #tally: LeaseTally;
   readonly #onStirred: (lease: Lease) => void;
 
@@ -99,6 +100,7 @@ export class Lease implements LeasedCounter {
   ) {
     this.counter = counter;
     this.#asks = new SentAsks(after, Math.max(answerMs, waitMs));
+    this.#waitMs = waitMs;
     this.#tally = tally;
     this.#onStirred = onStirred;
   }
@@ -174,6 +176,11 @@ export class Lease implements LeasedCounter {
   /** Returns the ms until calls are available. Null: never. Only valid for a full lease. */
   capacityAfter(now: number): number | null {
     return this.#fullUntil === Number.POSITIVE_INFINITY ? null : this.#fullUntil - now;
+  }
+
+  /** Returns whether the ledger has answered lately that other processes hold what is left. */
+  isHeldElsewhere(now: number): boolean {
+    return now < this.#heldUntil;
   }
 
   /** Returns when the ledger may be asked again, as it has answered. Infinite: it has said no time that is to come. */
@@ -311,6 +318,11 @@ export class Lease implements LeasedCounter {
     if (number === this.#offeredIn) this.#offers = null;
     this.#ended.answered(number);
     const isAwaited = this.#asks.isAnswered(number);
+    if (result.kind !== 'taken') this.#heldUntil = never;
+    if (result.kind === 'later' && result.held) {
+      this.shared = true;
+      this.#heldUntil = now + result.askAfterMs + this.#waitMs;
+    }
     if (result.kind === 'grant') return this.#granted(result, sent.at, now);
     if (result.kind === 'full') {
       this.shared ||= result.shared;
@@ -323,7 +335,6 @@ export class Lease implements LeasedCounter {
       // was removed has no cap, so its unreported calls are dropped.
       if (result.kind === 'none') this.#owed = 0;
       this.#laterUntil = now + (result.kind === 'later' ? result.askAfterMs : answerMs);
-      this.isHeldElsewhere = result.kind === 'later' && result.held;
       this.#calmUntil = Math.max(this.#calmUntil, now + calmMs.later);
     }
   }

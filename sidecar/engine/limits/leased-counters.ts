@@ -80,6 +80,6 @@ class LeasedAllowance implements Allowance {
       throw new Error('a call must only be refused when one of its limits has no calls left, but every limit has calls left');
     const { isAway } = this.#leases;
     if (isAway) this.#leases.dryDenials += 1;
-    return { limit: driest, retryAfterMs: bounds.leaseMs, awaits: isAway ? null : dry, dry: this.#leases.dryOf(dry) };
+    return { limit: driest, retryAfterMs: bounds.leaseMs, awaits: isAway ? null : dry, dry: this.#leases.dryOf(dry, now) };
   }
 }

@@ -177,9 +177,9 @@ export class Leases {
   }
 
   /** Returns why these leases have no calls here. */
-  dryOf(leases: readonly Lease[]): Dry {
+  dryOf(leases: readonly Lease[], now: number): Dry {
     if (this.isGone) return 'away';
-    return !this.isAway && leases.some(({ isHeldElsewhere }) => isHeldElsewhere) ? 'held' : 'slow';
+    return !this.isAway && leases.some((lease) => lease.isHeldElsewhere(now)) ? 'held' : 'slow';
   }
 
   isSilent(now: number, ms: number): boolean {

@@ -45,8 +45,8 @@ export class SharedRunCalls implements SharedCalls {
     return this.#leases.isAway || !this.#leases.touch(this.#lease, now) ? null : [this.#lease];
   }
 
-  get dry(): Dry {
-    return this.#leases.dryOf([this.#lease]);
+  dryAt(now: number): Dry {
+    return this.#leases.dryOf([this.#lease], now);
   }
 
   take(now: number): void {

@@ -81,12 +81,12 @@ test('the first call of a session asks for its cap and for its limit in one mess
   expect((await called).result.allowed).toBe(true);
 });
 
-test('without an answer in time, it is said that the control plane did not answer', async () => {
+test('without an answer in time, it is said that the control plane granted none', async () => {
   const world = await start(10);
   const called = world.call();
   world.asks();
   world.pass(waitMs);
-  expect(reasonOf(await called).reason).toContain('the control plane did not answer in time');
+  expect(reasonOf(await called).reason).toContain('the control plane granted none in time');
 });
 
 test('that others hold the calls is said only when the control plane has said so', async () => {
@@ -96,9 +96,33 @@ test('that others hold the calls is said only when the control plane has said so
     world.answer(world.asks(), (ask) => (ask.counter.kind === 'run' ? grant(ask) : later(held)));
     world.pass(waitMs);
     const { reason } = reasonOf(await called);
-    expect(reason).toContain(held ? 'other sidecars hold what is left' : 'the control plane did not answer in time');
+    expect(reason).toContain(held ? 'other sidecars hold what is left' : 'the control plane granted none in time');
     expect(reason.includes('other sidecars')).toBe(held);
   }
+});
+
+test('that others hold the calls is not said from an earlier answer', async () => {
+  const world = await start(10);
+  const first = world.call();
+  world.answer(world.asks(), (ask) => (ask.counter.kind === 'run' ? grant(ask) : later(true)));
+  world.pass(waitMs);
+  expect(reasonOf(await first).reason).toContain('other sidecars hold what is left');
+  world.pass(10_000);
+  const second = world.call();
+  world.asks();
+  // Requests for other counters are answered.
+  world.pass(waitMs - 1);
+  world.answer([], grant);
+  world.pass(1);
+  expect(reasonOf(await second).reason).toContain('the control plane granted none in time');
+});
+
+test('a run that others hold is not counted alone when the stream is lost', async () => {
+  const world = await start(10);
+  const called = world.call();
+  world.answer(world.asks(), (ask) => (ask.counter.kind === 'run' ? later(true) : grant(ask)));
+  world.leases.lost(0);
+  expect((await called).result).toMatchObject({ allowed: false, code: 'cap_tool_calls', kind: 'retry' });
 });
 
 test('without a stream, it is said that the control plane cannot be reached', async () => {
