@@ -467,6 +467,32 @@ test('a process that reports to no collector loads nothing of OpenTelemetry, and
   }
 });
 
+test.each([
+  ['sidecar/app/main.ts', ['undici', '@fastify/http-proxy'], ['sidecar/doors/http/http-tools.ts', 'sidecar/doors/mesh/mesh.ts']],
+  [
+    'control-plane/app/main.ts',
+    [
+      '@ai-sdk/anthropic',
+      '@ai-sdk/anthropic/internal',
+      '@ai-sdk/openai',
+      '@ai-sdk/openai-compatible',
+      '@modelcontextprotocol/client',
+      '@scalar/fastify-api-reference',
+      'node-pg-migrate',
+      'openid-client',
+      'undici',
+      'yaml',
+    ],
+    ['control-plane/access/issuer.ts', 'control-plane/audit/export/collector.ts', 'control-plane/injector/injector.ts'],
+  ],
+])('%s loads what is not configured, and what most processes never use, only when it is used', (path, packages, parts) => {
+  const [atOnce, ever] = [loadedBy(path, false), loadedBy(path)];
+  expect(packages.filter((name) => !ever.modules.has(name))).toEqual([]);
+  expect(packages.filter((name) => atOnce.modules.has(name))).toEqual([]);
+  expect(parts.filter((part) => !ever.files.has(part))).toEqual([]);
+  expect(parts.filter((part) => atOnce.files.has(part))).toEqual([]);
+});
+
 test('what the control plane imports of the hook endpoint loads no server, no metrics and no logger', () => {
   const { files, modules } = loadedBy('sidecar/doors/hooks/index.ts');
   expect(files.has('sidecar/doors/hooks/hooks.ts')).toBe(true);

@@ -46,7 +46,7 @@ import { wireAuditExport } from './wire-audit-export.ts';
 import { wireDatabase } from './wire-database.ts';
 import { wireGrpc } from './wire-grpc.ts';
 import { wireHttp } from './wire-http.ts';
-import { wireInjector } from './wire-injector.ts';
+import type { wireInjector, WireInjectorDeps } from './wire-injector.ts';
 import { wirePolicy } from './wire-policy.ts';
 import { wireRuns } from './wire-runs.ts';
 import { wireTls } from './wire-tls.ts';
@@ -155,7 +155,7 @@ async function start({ config, env, undo, log, telemetry, registry, signal }: St
     config.auditRetentionDays,
     undo,
   );
-  const auditExport = wireAuditExport({ ...deps, config, registry, log }, undo);
+  const auditExport = await wireAuditExport({ ...deps, config, registry, log }, undo);
   const metrics = createGrpcMetrics(registry);
   const policy = wirePolicy({ ...deps, database, crowded, metrics: metrics.quota, log }, undo);
   const intake = watchIngest(createIngest({ ...deps, committed: (records) => metrics.ingested(records) }), () => performance.now());
@@ -166,7 +166,7 @@ async function start({ config, env, undo, log, telemetry, registry, signal }: St
       ingest: intake.ingest,
       registry,
       hears: () => policy.watch.problem === null,
-      models: modelsOf(deps.catalogue, { config, env }, undo),
+      models: await modelsOf(deps.catalogue, { config, env }, undo),
       tracing: telemetry.tracing,
       ...(telemetry.calls === undefined ? {} : { calls: telemetry.calls }),
       log,
@@ -175,9 +175,7 @@ async function start({ config, env, undo, log, telemetry, registry, signal }: St
     undo,
   );
   const grpc = await wireGrpc({ ...deps, ...policy, config, ingest: intake.ingest, tls: tls.grpc, metrics, registry, log }, undo);
-  const injecting = await wireInjector({ config, env, authorities: tls.grpc === null ? null : tls.authorities, registry, log }, undo).catch(
-    explainTaken(config.host, Number(config.injectPort), 'TOLLGATE_INJECT_PORT'),
-  );
+  const injecting = await injectorOf({ config, env, authorities: tls.grpc === null ? null : tls.authorities, registry, log }, undo);
   if ('problem' in injecting) return injecting.problem;
   const rest = await wireHttp(
     {
@@ -207,9 +205,21 @@ async function start({ config, env, undo, log, telemetry, registry, signal }: St
 
 const problem = (what: string, why: string | null | undefined): readonly string[] => (why == null ? [] : [`${what}: ${why}`]);
 
+/** Starts the injection webhook. It is loaded only if it is configured. */
+async function injectorOf(deps: WireInjectorDeps, undo: Undo): ReturnType<typeof wireInjector> {
+  const { config } = deps;
+  if (config.injectPort === null) return { injector: null };
+  const wire = await import('./wire-injector.ts');
+  return wire.wireInjector(deps, undo).catch(explainTaken(config.host, Number(config.injectPort), 'TOLLGATE_INJECT_PORT'));
+}
+
 /** Returns the models that agents can run on, with the providers that are configured. */
-function modelsOf(catalogue: OperationDeps['catalogue'], { config, env }: Pick<StartContext, 'config' | 'env'>, undo: Undo): Models {
-  const providers = createProviders(settingsFrom(config, env), {
+async function modelsOf(
+  catalogue: OperationDeps['catalogue'],
+  { config, env }: Pick<StartContext, 'config' | 'env'>,
+  undo: Undo,
+): Promise<Models> {
+  const providers = await createProviders(settingsFrom(config, env), {
     wait: (ms, until) => delay(ms, undefined, { signal: until }),
     random: Math.random,
     now: Date.now,

@@ -1,6 +1,5 @@
 // Builds the export of audit entries: a collector, the records for it, and the exporter that sends them.
 import type { Registry } from 'prom-client';
-import { createCollector } from '../audit/export/collector.ts';
 import { createDelivery } from '../audit/export/delivery.ts';
 import { createExportMetrics, watchExport } from '../audit/export/metrics.ts';
 import { collectorFrom } from '../audit/export/settings.ts';
@@ -13,9 +12,10 @@ interface WireAuditExportDeps extends Pick<ExporterDeps, 'pool' | 'readingPool' 
   readonly registry: Registry;
 }
 
-/** Null: the configuration contains no export. */
-export function wireAuditExport({ config, registry, ...deps }: WireAuditExportDeps, undo: Undo): Exporter | null {
+/** Null: the configuration contains no export. Its HTTP client is loaded only if it contains one. */
+export async function wireAuditExport({ config, registry, ...deps }: WireAuditExportDeps, undo: Undo): Promise<Exporter | null> {
   if (config.auditExportEndpoint === null) return null;
+  const { createCollector } = await import('../audit/export/collector.ts');
   const collector = createCollector(collectorFrom(config.auditExportEndpoint, config.auditExportHeaders), Date.now);
   undo.push(() => collector.close());
   const exporter = createExporter({

@@ -15,7 +15,7 @@ import { readCertificates } from '../certificates/x509/given-certificates.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-interface WireInjectorDeps {
+export interface WireInjectorDeps {
   readonly config: Config;
   readonly env: Env;
   /**

@@ -10,7 +10,6 @@ import { startEnrolListener } from '../certificates/enrol/listener.ts';
 import { createEnrolMetrics } from '../certificates/enrol/metrics.ts';
 import type { EnrolDeps } from '../certificates/enrol/server.ts';
 import type { GrpcTls } from '../grpc/server.ts';
-import { accountOfPod, createKubernetes } from '../injector/kubernetes-api.ts';
 import { maintainAuthorities } from '../certificates/operations/maintain-authorities.ts';
 import type { OperationDeps } from '../access/operation.ts';
 import { givenIn } from '../certificates/tls/given-material.ts';
@@ -102,6 +101,7 @@ async function startEnrolment(
   { own, maintained, authorities }: Enrolment,
   undo: Undo,
 ): Promise<{ readonly port: number | null }> {
+  const { accountOfPod, createKubernetes } = await import('../injector/kubernetes-api.ts');
   const account = await accountOfPod(env);
   const kubernetes = 'problem' in account ? null : createKubernetes(account);
   if (kubernetes !== null) undo.push(() => kubernetes.close());

@@ -1,8 +1,7 @@
 // Serves the API document at `/openapi.json`, built from the schemas of the routes, and a page for reading it at
 // `/docs`. That page loads nothing from other servers.
 import swagger from '@fastify/swagger';
-import reference from '@scalar/fastify-api-reference';
-import type { FastifyInstance } from 'fastify';
+import { fastify, type FastifyInstance } from 'fastify';
 import { isObject } from '@tollgate/proto/shape';
 import { sessionCookieOf } from './cookies.ts';
 import { tags } from './describe.ts';
@@ -67,8 +66,39 @@ export async function addApiDocument(app: FastifyInstance, { operator, publicUrl
     },
   });
   app.get('/openapi.json', { schema: { hide: true } }, async () => app.swagger());
-  await app.register(reference, {
-    routePrefix: '/docs',
+  addPage(app);
+}
+
+const pagePath = '/docs';
+const pageFiles = [pagePath, `${pagePath}/`, `${pagePath}/js/scalar.js`];
+
+/**
+ * Adds the page. It is read at its first request, because its script has 7 MB. The answers do not depend on the request,
+ * so each is kept.
+ */
+function addPage(app: FastifyInstance): void {
+  for (const path of pageFiles) {
+    let file: Promise<PageFile> | null = null;
+    app.get(path, { schema: { hide: true } }, async (_request, reply) => {
+      file ??= readPage(path);
+      const { status, headers, body } = await file;
+      return reply.code(status).headers(headers).header('Content-Security-Policy', ownOriginOnly).send(body);
+    });
+  }
+}
+
+interface PageFile {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Buffer;
+}
+
+/** Asks the plugin that serves the page for one of its files. */
+async function readPage(path: string): Promise<PageFile> {
+  const { default: reference } = await import('@scalar/fastify-api-reference');
+  const page = fastify();
+  await page.register(reference, {
+    routePrefix: pagePath,
     configuration: {
       url: '/openapi.json',
       pageTitle: `${title} API`,
@@ -79,11 +109,10 @@ export async function addApiDocument(app: FastifyInstance, { operator, publicUrl
       agent: { disabled: true },
     },
   });
-  // The page is third-party code. This header makes the browser block everything that the page loads from other servers
-  // or sends to them.
-  app.addHook('onSend', async (request, reply) => {
-    if (request.url.startsWith('/docs')) void reply.header('Content-Security-Policy', ownOriginOnly);
-  });
+  const { statusCode, headers, rawPayload } = await page.inject(path);
+  await page.close();
+  const kept = ['content-type', 'location'].flatMap((name) => (headers[name] === undefined ? [] : [[name, String(headers[name])]]));
+  return { status: statusCode, headers: Object.fromEntries(kept), body: rawPayload };
 }
 
 /** Returns the parameters, each with the schema that it declares for the document. */
@@ -96,5 +125,9 @@ function asShown(parameters: unknown): unknown {
   return { ...parameters, properties: Object.fromEntries(shown) };
 }
 
+/**
+ * The page is third-party code. This header makes the browser block everything that the page loads from other servers
+ * or sends to them.
+ */
 const ownOriginOnly =
   "default-src 'self'; script-src 'self' 'unsafe-inline'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self' data:; connect-src 'self'; frame-ancestors 'none'";

@@ -67,6 +67,23 @@ test('the page works without external resources: the browser is ordered to load 
   }
 });
 
+test('the page and its script are answered the same every time, and its path without a slash leads to it', async () => {
+  const moved = await fetch(`${rest.origin}/docs`, { redirect: 'manual' });
+  expect([moved.status, moved.headers.get('location')]).toEqual([301, '/docs/']);
+  for (const [path, type] of [
+    ['/docs/', 'text/html; charset=utf-8'],
+    ['/docs/js/scalar.js', 'application/javascript; charset=utf-8'],
+  ] as const) {
+    const [first, second] = [await fetch(`${rest.origin}${path}`), await fetch(`${rest.origin}${path}`)];
+    expect(first.headers.get('content-type')).toBe(type);
+    const text = await first.text();
+    expect(text.length).toBeGreaterThan(500);
+    expect((await second.text()) === text).toBe(true);
+    const head = await fetch(`${rest.origin}${path}`, { method: 'HEAD' });
+    expect([head.status, await head.text()]).toEqual([200, '']);
+  }
+});
+
 test('every operation that may have a body documents that it may be too large or of the wrong type', () => {
   const writes = rest.document.operations.filter(({ method }) => ['POST', 'PUT', 'PATCH', 'DELETE'].includes(method));
   expect(writes.length).toBeGreaterThan(20);

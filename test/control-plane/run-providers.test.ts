@@ -26,7 +26,7 @@ beforeAll(async () => {
     anthropicBaseUrl: `${mock.url}/v1`,
     modelEndpoints: null,
   };
-  providers = createProviders(settingsFrom(config, {}), {
+  providers = await createProviders(settingsFrom(config, {}), {
     wait: async () => undefined,
     random: Math.random,
     now: Date.now,

@@ -41,8 +41,8 @@ interface Options extends Omit<Overrides, 'startRun' | 'inTrace' | 'hooks'> {
 
 const log = { info: () => undefined, warn: () => undefined, error: () => undefined };
 
-const unkeyed = (): Models => {
-  const { byName } = createProviders(
+const unkeyed = async (): Promise<Models> => {
+  const { byName } = await createProviders(
     { openai: null, anthropic: null, endpoints: [] },
     { wait: () => Promise.resolve(), random: () => 0, now: () => 0 },
   );
@@ -52,7 +52,7 @@ const unkeyed = (): Models => {
 export type RunsRest = Awaited<ReturnType<typeof createRunsRest>>;
 
 export async function createRunsRest({
-  models = unkeyed(),
+  models: given,
   atOnce = 100,
   requestsPerSecond = 1_000,
   telemetry,
@@ -98,7 +98,7 @@ export async function createRunsRest({
       registry: rest.deps.registry,
       ledger,
       hears: () => true,
-      models,
+      models: given ?? (await unkeyed()),
       tracing,
       log,
     },

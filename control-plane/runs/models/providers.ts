@@ -1,62 +1,25 @@
-// Creates the configured model providers with the AI SDK. Their keys exist only here and in the headers of requests to
-// the providers. Redirects are not followed, because the key would be sent to the new address.
-import { createAnthropic } from '@ai-sdk/anthropic';
-import { createOpenAI } from '@ai-sdk/openai';
-import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
-import { Agent, fetch } from 'undici';
+// Creates the model providers: the demonstration, and those that are configured. If none is configured, the AI SDK is
+// not loaded.
 import { echo } from './echo.ts';
 import type { Provider } from './models.ts';
-import { outputLimitOf } from './output-limit.ts';
 import type { RetryTimer } from './retry.ts';
-import { type SdkProvider, providerOf } from './sdk.ts';
-import type { KeyedAddress, KeyedEndpoint, ProviderSettings } from './settings.ts';
+import { providerOf } from './sdk.ts';
+import type { ProviderSettings } from './settings.ts';
 
 export interface Providers {
   readonly byName: ReadonlyMap<string, Provider>;
   close(): Promise<void>;
 }
 
-export function createProviders({ openai, anthropic, endpoints }: ProviderSettings, waiting: RetryTimer): Providers {
-  // The HTTP client has no timeouts. Only the run's own signal limits how long a model may think.
-  const agent = new Agent({ headersTimeout: 0, bodyTimeout: 0 });
-  const send = sendBy(agent);
-  const configured = [
-    ...(openai === null ? [] : [openaiOf(openai, send)]),
-    ...(anthropic === null ? [] : [anthropicOf(anthropic, send)]),
-    ...endpoints.map((endpoint) => compatible(endpoint, send)),
-  ];
+export async function createProviders(settings: ProviderSettings, waiting: RetryTimer): Promise<Providers> {
   const byName = new Map<string, Provider>([['demo', demo]]);
-  for (const sdk of configured) byName.set(sdk.provider, providerOf(sdk, waiting));
-  return { byName, close: () => agent.destroy() };
+  const { openai, anthropic, endpoints } = settings;
+  if (openai === null && anthropic === null && endpoints.length === 0) return { byName, close: () => Promise.resolve() };
+  const { createSdkProviders } = await import('./sdk-providers.ts');
+  const sdks = createSdkProviders(settings);
+  for (const sdk of sdks.all) byName.set(sdk.provider, providerOf(sdk, waiting));
+  return { byName, close: () => sdks.close() };
 }
 
-const demo: Provider = { outputLimit: outputLimitOf, reply: (_name, request) => echo(request) };
-
-type Send = typeof globalThis.fetch;
-
-/** The type of `fetch` from Node and the one from `undici` describe the same values, so the cast is safe. */
-const sendBy = (dispatcher: Agent): Send =>
-  (async (url: string, init: object = {}) => fetch(url, { ...init, redirect: 'manual', dispatcher })) as unknown as Send;
-
-function openaiOf({ key, baseUrl, api }: NonNullable<ProviderSettings['openai']>, send: Send): SdkProvider {
-  const sdk = createOpenAI({ apiKey: key, baseURL: baseUrl, fetch: send });
-  return {
-    provider: 'openai',
-    model: (name) => sdk[api](name),
-    limit: outputLimitOf,
-    // OpenAI must not store the request or the reply.
-    options: { openai: { store: false } },
-    strictTools: false,
-  };
-}
-
-function anthropicOf({ key, baseUrl }: KeyedAddress, send: Send): SdkProvider {
-  const sdk = createAnthropic({ apiKey: key, baseURL: baseUrl, fetch: send });
-  return { provider: 'anthropic', model: (name) => sdk.messages(name), limit: outputLimitOf };
-}
-
-function compatible({ provider, baseUrl, key, maxOutputTokens }: KeyedEndpoint, send: Send): SdkProvider {
-  const keyed = key === null ? {} : { apiKey: key };
-  const sdk = createOpenAICompatible({ name: provider, baseURL: baseUrl, fetch: send, includeUsage: true, ...keyed });
-  return { provider, model: (name) => sdk.chatModel(name), limit: (name) => maxOutputTokens ?? outputLimitOf(name) };
-}
+const demo: Provider = { outputLimit: () => demoOutputTokens, reply: (_name, request) => echo(request) };
+const demoOutputTokens = 8_192;

@@ -1,10 +1,9 @@
 // Opens the tools of a workspace's servers for one run, as they are registered when the run begins. If the workspace
 // pins definitions, only admitted tools are included. No server is contacted and no secret is decrypted before the
-// first call. A server is not called if the policy no longer contains it, or contains it with another definition.
+// first call. The MCP client is loaded by the first run. A server is not called if the policy no longer contains it, or contains it with another definition.
 import type { WorkspaceServer } from '../../workspaces/rules.ts';
 import { isAdmitted } from '../rules/admission.ts';
 import type { LinkedServer } from '../../runs/mcp/server-link.ts';
-import { createToolbox } from '../../runs/mcp/toolbox.ts';
 import type { SchemaProblem } from '../../runs/tools/schema-problem.ts';
 import type { Toolbox } from '../../runs/tools/tool.ts';
 import { readDocument } from '../../policies/store/policies.ts';
@@ -48,6 +47,7 @@ export function createOpenToolbox(deps: OpenToolboxDeps): OpenToolbox {
       const seat = seats.take(workspaceId);
       return 'leave' in seat ? seat : null;
     };
+    const { createToolbox } = await import('../../runs/mcp/toolbox.ts');
     return createToolbox(servers, enabledTools, { reach: deps.reach, schemaProblem: deps.schemaProblem, takeSeat });
   };
 }

@@ -53,8 +53,8 @@ afterEach(() => {
 describe.each(Object.entries(cases))('%s', (_name, { provider, model, settings }) => {
   const waiting = createWaiting();
   let providers: Providers;
-  beforeAll(() => {
-    providers = createProviders(settings(mock.url), waiting);
+  beforeAll(async () => {
+    providers = await createProviders(settings(mock.url), waiting);
   });
   afterAll(() => providers.close());
 
@@ -174,7 +174,7 @@ describe.each(Object.entries(cases))('%s', (_name, { provider, model, settings }
     mock.onMessage('hello', { error: { message: 'no' }, status: 503 });
     const stop = new AbortController();
     const reason = new Error('enough');
-    const impatient = createProviders(settings(mock.url), {
+    const impatient = await createProviders(settings(mock.url), {
       ...waiting,
       wait: () => {
         stop.abort(reason);

@@ -25,7 +25,7 @@ beforeAll(async () => {
   const { port } = server.address() as AddressInfo;
   const baseUrl = `http://127.0.0.1:${port}/v1`;
   const endpoint = { provider: 'local', baseUrl, keyVariable: null, key: null, maxOutputTokens: null, models: [] };
-  providers = createProviders(
+  providers = await createProviders(
     { openai: { key: 'sk-o', baseUrl, api: 'responses' }, anthropic: { key: 'sk-a', baseUrl }, endpoints: [endpoint] },
     createWaiting(),
   );

@@ -32,7 +32,7 @@ async function serve(handler: Handler) {
   const url = `http://127.0.0.1:${port}/v1`;
   const waiting = createWaiting();
   const endpoint = { provider: 'local', baseUrl: url, keyVariable: null, key: null, maxOutputTokens: 500, models: [] };
-  const providers = createProviders(
+  const providers = await createProviders(
     { openai: { key: 'sk-o', baseUrl: url, api: 'responses' }, anthropic: { key: 'sk-a', baseUrl: url }, endpoints: [endpoint] },
     waiting,
   );
