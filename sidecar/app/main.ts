@@ -7,7 +7,7 @@ import { pino } from 'pino';
 import { collectDefaultMetrics, Registry } from 'prom-client';
 import { type SidecarConfig, sidecarSchema } from './config.ts';
 import { createEntrance } from '../doors/entrance/entrance.ts';
-import { type Mesh, startMesh } from '../doors/mesh/mesh.ts';
+import type { Mesh } from '../doors/mesh/mesh.ts';
 import { exportBounds } from './metrics/bounds.ts';
 import { exportSidecar } from './metrics/sidecar.ts';
 import { listenForMetrics, type MetricsListener } from './metrics/listener.ts';
@@ -134,8 +134,10 @@ async function serve({ telemetry, registry, ...config }: Serving, file: GatewayF
   try {
     const address = await app.listen({ host: config.host, port: config.port });
     const failed = (error: unknown): void => log.error({ err: error }, 'a gRPC request of a gateway (ext_authz, ExtMcp) failed');
-    if (config.meshPort !== null)
+    if (config.meshPort !== null) {
+      const { startMesh } = await import('../doors/mesh/mesh.ts');
       mesh = await startMesh({ ...entrance, httpTools, failed }, { host: config.host, port: Number(config.meshPort) });
+    }
     if (config.metricsPort !== null) scraped = await listenForMetrics(registry, Number(config.metricsPort));
     const also = [
       ...(mesh === null ? [] : [`  mesh   ${mesh.address}\n`]),

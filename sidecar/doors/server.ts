@@ -20,7 +20,6 @@ import { callerOf } from './entrance/key.ts';
 import { registerMcp } from './mcp/proxy.ts';
 import type { ToolServers } from '../upstream/upstream.ts';
 import type { HttpTool } from '../upstream/http-tool-definition.ts';
-import { registerHttpTools } from './http/http-tools.ts';
 import { shareFairly } from './entrance/share-fairly.ts';
 
 interface ServerParts {
@@ -88,7 +87,12 @@ export function buildServer({
   });
   app.get('/metrics', async (_request, reply) => reply.type(registry.contentType).send(await registry.metrics()));
   registerHooks(app, hookHostOf(entrance), { publicError, status: hookStatus });
-  registerHttpTools(app, { ...entrance, tools: httpTools });
+  // This door is loaded only if the gateway file has HTTP tools. If it cannot be loaded, the server does not listen.
+  if (httpTools.size > 0)
+    void app.register(async (scope) => {
+      const { registerHttpTools } = await import('./http/http-tools.ts');
+      registerHttpTools(scope, { ...entrance, tools: httpTools });
+    });
   registerHostHooks(app, entrance);
   if (toolServers !== undefined) registerMcp(app, { ...entrance, servers: toolServers });
   return app;

@@ -2,9 +2,8 @@
 // addresses that `public-only.ts` allows. Therefore neither a changed DNS entry nor a redirect leads to internal
 // addresses. It follows no redirect, takes no compressed answer, and stops reading when the answers exceed their bound.
 // It stores the reason of a failure in plain words, because the MCP client wraps thrown errors in other words.
-import { fetch, Headers, Response } from 'undici';
 import { headProblem, unpacked } from './http-upstream.ts';
-import { AddressRefused, type AddressRules, createAgent, literalAddressProblem } from './public-only.ts';
+import { AddressRefused, type AddressRules, createLateAgent, literalAddressProblem } from './public-only.ts';
 import { UpstreamDown } from './upstream.ts';
 
 /** Why a request failed. `us`: we refused to connect. `server`: the server failed. */
@@ -34,7 +33,7 @@ const answerBytesMax = 4 * 1_048_576;
 export type AnswerBound = 'all' | 'each';
 
 export function createGuardedFetch(origin: string, rules: AddressRules, bound: AnswerBound = 'all'): GuardedFetch {
-  const agent = createAgent(rules);
+  const agent = createLateAgent(rules);
   let ending: Trouble | null = null;
   let passing: Trouble | null = null;
   let inAll = 0;
@@ -73,10 +72,11 @@ export function createGuardedFetch(origin: string, rules: AddressRules, bound: A
     fetch: async (to, init = {}) => {
       const url = new URL(to);
       refuseUrl(url);
+      const { fetch, Headers, Response } = await import('undici');
       // The `RequestInit` of Node and the one of the package `undici` describe the same values.
       const given = init as { readonly headers?: Record<string, string> };
       const headers = { ...Object.fromEntries(new Headers(given.headers)), ...unpacked };
-      const request = { ...given, headers, redirect: 'manual', dispatcher: agent } as const;
+      const request = { ...given, headers, redirect: 'manual', dispatcher: await agent.get() } as const;
       const response = await fetch(url, request).catch((reason: unknown) => {
         // `fetch` throws an error of its own for every failed connection. The original error is its `cause`.
         throw reason instanceof Error && reason.cause instanceof UpstreamDown ? end(reason.cause) : reason;

@@ -11,10 +11,11 @@ export const unpacked = { 'accept-encoding': 'identity' } as const;
 const keptHeaders = ['mcp-session-id', 'allow', 'retry-after'];
 
 export const sendOverHttp =
-  ({ url, headers: own, dispatcher }: Reach & { readonly kind: 'http' }): Send =>
+  ({ url, headers: own, agent }: Reach & { readonly kind: 'http' }): Send =>
   async ({ method, headers, body, signal }) => {
     let response: Dispatcher.ResponseData;
     try {
+      const dispatcher = await agent();
       response = await dispatcher.request({
         origin: url.origin,
         path: `${url.pathname}${url.search}`,

@@ -5,7 +5,7 @@ import { lookup } from 'node:dns/promises';
 import { isIP, type LookupFunction } from 'node:net';
 import { callbackify } from 'node:util';
 import { isPublicAddress } from '@tollgate/proto/contract';
-import { Agent } from 'undici';
+import type { Agent } from 'undici';
 import { UpstreamDown, upstreamBounds } from './upstream.ts';
 
 interface Address {
@@ -42,11 +42,36 @@ export function literalAddressProblem(url: URL): string | null {
   return isIP(host) !== 0 && !isPublicAddress(host) ? notPublic : null;
 }
 
+/** An HTTP agent that is created at its first use. The HTTP client, which takes 5 MB of memory, is loaded then. */
+interface LateAgent {
+  /** Rejects with an `UpstreamDown` after `destroy`. */
+  readonly get: () => Promise<Agent>;
+  /** Ends the connections of the agent. */
+  readonly destroy: () => Promise<void>;
+}
+
+export function createLateAgent(rules: AddressRules): LateAgent {
+  let agent: Promise<Agent> | null = null;
+  let isEnded = false;
+  return {
+    get: () => {
+      if (isEnded) return Promise.reject(new UpstreamDown('is no longer connected'));
+      agent ??= createAgent(rules);
+      return agent;
+    },
+    destroy: async () => {
+      isEnded = true;
+      await (await agent)?.destroy();
+    },
+  };
+}
+
 /**
  * Creates an HTTP agent. Its connections fail with an `UpstreamDown` if the name has no address, or has an address that
  * is not allowed.
  */
-export function createAgent({ allowPrivate, resolve }: AddressRules): Agent {
+async function createAgent({ allowPrivate, resolve }: AddressRules): Promise<Agent> {
+  const { Agent } = await import('undici');
   const refusal = (): UpstreamDown =>
     allowPrivate ? new UpstreamDown('has a host name that cannot be resolved') : new AddressRefused(notPublicName);
   const findAddresses = callbackify(async (hostname: string): Promise<readonly Address[]> => {

@@ -13,7 +13,7 @@ import type { Index } from '../engine/decide/build-index.ts';
 import type { Reach, ToolServer, ToolServers } from './upstream.ts';
 import type { FileServer, GatewayFile } from './gateway-file.ts';
 import { createPrograms, type ProgramDeps } from './programs.ts';
-import { createAgent, literalAddressProblem, type Resolve } from './public-only.ts';
+import { createLateAgent, literalAddressProblem, type Resolve } from './public-only.ts';
 
 interface UpstreamRules {
   /** Allows plain HTTP and addresses that are not public. */
@@ -49,8 +49,8 @@ interface HeldServer extends ToolServer {
 type Target = Extract<FileServer, { kind: 'url' | 'command' }> | CompiledTarget;
 
 export function createUpstreams({ file, rules, resolve, ...programs }: UpstreamDeps): Upstreams {
-  const open = createAgent({ allowPrivate: true, resolve });
-  const guarded = createAgent({ allowPrivate: false, resolve });
+  const open = createLateAgent({ allowPrivate: true, resolve });
+  const guarded = createLateAgent({ allowPrivate: false, resolve });
   const held = new Map<string, HeldServer>();
   const ending = new Set<Promise<void>>();
 
@@ -73,14 +73,14 @@ export function createUpstreams({ file, rules, resolve, ...programs }: UpstreamD
       if ('admitted' in target) {
         const { kind } = target;
         return kind === 'url'
-          ? { kind: 'http', url: new URL(target.url), headers: target.headers, dispatcher: open }
+          ? { kind: 'http', url: new URL(target.url), headers: target.headers, agent: open.get }
           : overStreams({ program: target.program, args: target.args, env: target.env, cwd: target.cwd });
       }
       const problem = targetProblem(target, rules) ?? missing(name, target, file.mcpServers.get(name));
       if (problem !== null) return unreachable(problem);
       const values = valuesOf(file.mcpServers.get(name));
       if (target.kind === 'command') return overStreams({ ...target, env: values.env, cwd: null });
-      return { kind: 'http', url: new URL(target.url), headers: values.headers, dispatcher: rules.allowPrivate ? open : guarded };
+      return { kind: 'http', url: new URL(target.url), headers: values.headers, agent: (rules.allowPrivate ? open : guarded).get };
     };
     return { name, reach: reachOf(), definition, index, admitted: admittedOf(file, index, name), end: () => endPrograms() };
   };

@@ -29,10 +29,10 @@ export type Reach =
       /** The server's own credentials. They override the client's headers. */
       readonly headers: Readonly<Record<string, string>>;
       /**
-       * Makes the connections. It connects only to public addresses if a workspace configured the address (and not this
+       * Returns the agent that makes the connections. It connects only to public addresses if a workspace configured the address (and not this
        * sidecar's operator) and private ones are not allowed. It refuses others with an `UpstreamDown`.
        */
-      readonly dispatcher: Dispatcher;
+      readonly agent: () => Promise<Dispatcher>;
     }
   | {
       readonly kind: 'program';

@@ -120,7 +120,7 @@ describe('of the control plane', () => {
       const place = `${allowPrivate ? 'http' : 'https'}://${allowPrivate ? 'localhost' : 'tools.example'}:${port}/`;
       const reach = reachOf(servers.find(indexOf([remote({ url: place })]), 'crm'));
       if (reach.kind !== 'http') throw new Error('not over HTTP');
-      const answer = await request(reach.url, { dispatcher: reach.dispatcher });
+      const answer = await request(reach.url, { dispatcher: await reach.agent() });
       return answer.body.text();
     };
     await expect(get(false)).rejects.toThrow('is not at a public address');
@@ -137,7 +137,7 @@ describe('of the control plane', () => {
       ]);
     const reach = reachOf(upstreams({}, { resolve }).find(indexOf([remote()]), 'crm'));
     if (reach.kind !== 'http') throw new Error('not over HTTP');
-    await expect(request(reach.url, { dispatcher: reach.dispatcher })).rejects.toThrow('is not at a public address');
+    await expect(request(reach.url, { dispatcher: await reach.agent() })).rejects.toThrow('is not at a public address');
   });
 });
 

@@ -93,7 +93,7 @@ export interface TestServer {
 export function overHttp(name: string, { url, headers = {}, admitted = null }: TestServer): ToolServer {
   const dispatcher = new Agent();
   onTestFinished(() => dispatcher.destroy());
-  return { name, admitted, reach: { kind: 'http', url: new URL(url), headers, dispatcher } };
+  return { name, admitted, reach: { kind: 'http', url: new URL(url), headers, agent: async () => dispatcher } };
 }
 
 export const serversOf = (...servers: readonly ToolServer[]): ToolServers => ({
