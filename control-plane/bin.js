@@ -3,6 +3,7 @@
 // It runs the commands of the control plane, and passes every other command to `tollgate`. Installed hooks contain the
 // path of this file. If it did not exist, a coding agent would make the tool call without a decision.
 import { existsSync } from 'node:fs';
+import { setFlagsFromString } from 'node:v8';
 
 const [, , command] = process.argv;
 
@@ -15,6 +16,9 @@ async function runOwn() {
     process.stderr.write('tollgate-control-plane is not built yet; run: npm run build\n');
     process.exit(1);
   }
+  // Most of what a start allocates stays in use. V8 would therefore enlarge its young generation to 32 MB, which the
+  // process does not need at rest. `main.ts` lets it grow again, when load can come.
+  setFlagsFromString('--semi-space-growth-factor=1');
   // As process 1 of a container, Node ignores a signal that has no listener. Until the program adds its own listener
   // for SIGTERM, this listener ends the process.
   if (process.pid === 1) {

@@ -4,6 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
 import { isLoopback, parseCommands, policyNeeds, printableConfig, programVariables, readConfig } from '@tollgate/proto/contract';
 import { systemClock } from '@tollgate/sidecar/engine';
 import { readTelemetrySettings, startTelemetry, type Telemetry } from '@tollgate/sidecar/telemetry';
@@ -97,6 +98,8 @@ export async function runControlPlane(env: Env): Promise<number> {
   try {
     const started = await start({ config, env, undo, log, telemetry, registry, signal: stopped.signal });
     if (started !== null) return complain([started]);
+    // `bin.js` prevents the growth of the young generation during the start. 2 is the default of V8.
+    setFlagsFromString('--semi-space-growth-factor=2');
     if (!stopped.signal.aborted) await new Promise((done) => stopped.signal.addEventListener('abort', done, { once: true }));
     log.info({ signal: stopped.signal.reason }, 'draining');
     return 0;

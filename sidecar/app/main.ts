@@ -2,6 +2,7 @@
 // drain.
 import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
+import { setFlagsFromString } from 'node:v8';
 import { isLoopback, isTier, parseCommands, programVariables, readConfig } from '@tollgate/proto/contract';
 import { pino } from 'pino';
 import { collectDefaultMetrics, Registry } from 'prom-client';
@@ -143,6 +144,8 @@ async function serve({ telemetry, registry, ...config }: Serving, file: GatewayF
       ...(mesh === null ? [] : [`  mesh   ${mesh.address}\n`]),
       ...(scraped === null ? [] : [`  metrics  http://localhost:${scraped.port}/metrics\n`]),
     ];
+    // `bin.js` prevents the growth of the young generation during the start. 2 is the default of V8.
+    setFlagsFromString('--semi-space-growth-factor=2');
     process.stdout.write(`Tollgate sidecar\n  hooks  ${address}/govern/tool-use\n${also.join('')}`);
     if (!stopped.aborted) await new Promise((done) => stopped.addEventListener('abort', done, { once: true }));
     log.info({ signal: stopped.reason }, 'draining');

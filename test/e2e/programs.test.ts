@@ -109,6 +109,22 @@ describe('the control plane', () => {
   });
 });
 
+test('the young generation of a program is small after its start', async () => {
+  const plane = await controlPlane(folder());
+  const gate = await sidecar({
+    TOLLGATE_CONTROL_PLANE: plane.grpc,
+    TOLLGATE_KEY: await keyFor(plane, ['sidecar.sync']),
+    TOLLGATE_SPOOL_DIR: folder(),
+  });
+  for (const url of [plane.rest, gate.url]) {
+    const metrics = await (await fetch(`${url}/metrics`)).text();
+    const bytes = Number(/^nodejs_heap_space_size_total_bytes\{space="new"\} (\S+)$/m.exec(metrics)?.[1]);
+    expect(bytes).toBeGreaterThan(0);
+    // A start that does not hold it back ends with 32 MB or more.
+    expect(bytes).toBeLessThanOrEqual(8 * 1_048_576);
+  }
+});
+
 describe('the sidecar process', () => {
   test('becomes ready with a sidecar.sync key, decides, and enforces a PUT that denies a tool', async () => {
     const plane = await controlPlane(folder());
