@@ -21,6 +21,8 @@ export const serverSettings = {
   min_wal_size: '32MB',
   wal_level: 'minimal',
   max_wal_senders: '0',
+  // Without workers, its launcher does not run.
+  max_logical_replication_workers: '0',
   max_worker_processes: '2',
   max_parallel_workers_per_gather: '0',
   autovacuum_worker_slots: '2',

@@ -21,6 +21,12 @@ describe('a running server', () => {
     expect((await stat(join(place.dataDir, 'postgres/data'))).mode & 0o777).toBe(0o700);
   });
 
+  test('runs no process for replication, which it does not use', async () => {
+    const server = await start();
+    const sql = "SELECT backend_type FROM pg_stat_activity WHERE backend_type ILIKE '%replication%' OR backend_type ILIKE 'wal%er'";
+    expect(await query(server, sql)).toEqual([{ backend_type: 'walwriter' }]);
+  });
+
   test('keeps its data from one start to the next', async () => {
     const first = await start();
     await query(first, 'CREATE TABLE kept AS SELECT 7 AS seven');
