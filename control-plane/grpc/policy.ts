@@ -34,6 +34,8 @@ export const encodeSyncResponse = (response: Encodable): Buffer =>
   'encoded' in response ? response.encoded : policyService.Sync.responseSerialize(response);
 
 interface PolicyStreamLimits {
+  /** Calls the function at every heartbeat, until the returned function is called. */
+  readonly beats: (call: () => void) => () => void;
   /** Limits the number of streams, because each stream can have a snapshot in flight that the sidecar never reads. */
   readonly seats: StreamSeats;
 }
@@ -62,13 +64,13 @@ interface Greeted {
 }
 
 class PolicyStream {
-  readonly #deps: PolicyEdgeDeps;
+  readonly #deps: PolicyEdgeDeps & PolicyStreamLimits;
   readonly #stream: SyncStream;
   readonly #actor: Actor;
   readonly #leaveSeat: () => void;
   #greeted: Greeted | null = null;
   #unfollow: (() => void) | null = null;
-  #heartbeat: NodeJS.Timeout | null = null;
+  #endHeartbeat: (() => void) | null = null;
   /** The epoch of the revision at which the key was authenticated; later the epoch of the last offered revision. */
   #epoch: string;
   #expiresAt: number | null = null;
@@ -80,7 +82,7 @@ class PolicyStream {
   #ahead = 0;
   #ended = false;
 
-  constructor(deps: PolicyEdgeDeps, stream: SyncStream, actor: Actor, leaveSeat: () => void) {
+  constructor(deps: PolicyEdgeDeps & PolicyStreamLimits, stream: SyncStream, actor: Actor, leaveSeat: () => void) {
     this.#deps = deps;
     this.#stream = stream;
     this.#actor = actor;
@@ -154,7 +156,7 @@ class PolicyStream {
     // The first offer can end the stream before `follow` returns.
     if (this.#ended) return unfollow();
     this.#unfollow = unfollow;
-    this.#heartbeat = setInterval(() => this.#beat(), bounds.heartbeatMs);
+    this.#endHeartbeat = this.#deps.beats(() => this.#beat());
   }
 
   #offer(published: PublishedView, live: LiveWorkspace): void {
@@ -262,7 +264,7 @@ class PolicyStream {
     this.#ended = true;
     this.#leaveSeat();
     this.#unfollow?.();
-    if (this.#heartbeat !== null) clearInterval(this.#heartbeat);
+    this.#endHeartbeat?.();
     if (this.#greeted === null) return;
     this.#greeted.present.left();
     this.#deps.metrics.disconnected();

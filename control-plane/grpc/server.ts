@@ -24,9 +24,11 @@ import type { Encodable } from './pushes.ts';
 import { type QuotaEdgeDeps, serveLease } from './quota.ts';
 import { readOnlyWhileFlowing } from './read-ahead.ts';
 import { shareLooks } from './shared-looks.ts';
+import { lookMs } from './watch-key.ts';
+import { shareTimer } from '../base/shared-timer.ts';
 import { createStreamSeats } from './stream-seats.ts';
 
-interface GrpcServerDeps extends PolicyEdgeDeps, AuditEdgeDeps, QuotaEdgeDeps {
+interface GrpcServerDeps extends PolicyEdgeDeps, Omit<AuditEdgeDeps, 'looks'>, Omit<QuotaEdgeDeps, 'looks'> {
   /** Throws a refusal if the header contains no valid key. */
   readonly authenticate: (authorization: string | undefined) => Promise<Actor>;
   readonly log: PolicyEdgeDeps['log'];
@@ -67,6 +69,8 @@ export async function startGrpcServer(
   setLogVerbosity(logVerbosity.NONE);
   const intake = createIntake();
   const seats = createStreamSeats();
+  const beats = shareTimer(bounds.heartbeatMs);
+  const looks = shareTimer(lookMs);
   const stillStands = shareLooks(deps.stillStands, () => performance.now());
   const server = new Server({
     'grpc.max_receive_message_length': 2 * bounds.auditBatchBytes + bounds.auditEntryBytes,
@@ -79,14 +83,14 @@ export async function startGrpcServer(
   server.addService(
     { ...policyService, Sync: { ...policyService.Sync, responseSerialize: encodeSyncResponse } },
     {
-      Sync: authenticated<SyncRequest__Output, Encodable>(deps, (stream, actor) => serveSync({ ...deps, seats }, stream, actor)),
+      Sync: authenticated<SyncRequest__Output, Encodable>(deps, (stream, actor) => serveSync({ ...deps, seats, beats }, stream, actor)),
     },
   );
   server.addService(
     { ...auditService, Ship: { ...auditService.Ship, requestDeserialize: decodeShipRequest } },
     {
       Ship: authenticated<WeighedRequest, ShipResponse>(deps, (stream, actor) =>
-        serveShip({ ...deps, intake, stillStands }, stream, actor),
+        serveShip({ ...deps, intake, stillStands, looks }, stream, actor),
       ),
     },
   );
@@ -94,7 +98,7 @@ export async function startGrpcServer(
     { ...quotaService },
     {
       Lease: authenticated<LeaseRequest__Output, LeaseResponse>(deps, (stream, actor) =>
-        serveLease({ ...deps, stillStands }, stream, actor),
+        serveLease({ ...deps, stillStands, looks }, stream, actor),
       ),
     },
   );

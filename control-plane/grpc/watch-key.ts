@@ -7,17 +7,19 @@ import { loggable } from '../base/loggable.ts';
 export interface KeyWatch {
   /** Returns null if the key that opened the stream is no longer valid. */
   readonly stillStands: (actor: Actor) => Promise<Actor | null>;
+  /** Calls the function every `lookMs`, until the returned function is called. */
+  readonly looks: (call: () => void) => () => void;
   readonly log: { warn(fields: object, message: string): void };
 }
 
 /** A revocation takes effect within five seconds: this interval, and the time for the database to answer. */
-const lookMs = 2_500;
+export const lookMs = 2_500;
 
 /**
  * Calls `onFallen` when the key is no longer valid or has lost permissions. `details` is the reason, in words for the
  * caller. The returned function ends the checks.
  */
-export function watchKey({ stillStands, log }: KeyWatch, actor: Actor, onFallen: (details: string) => void): () => void {
+export function watchKey({ stillStands, looks, log }: KeyWatch, actor: Actor, onFallen: (details: string) => void): () => void {
   const look = async (): Promise<void> => {
     try {
       const now = await stillStands(actor);
@@ -30,6 +32,5 @@ export function watchKey({ stillStands, log }: KeyWatch, actor: Actor, onFallen:
       log.warn({ err: loggable(error), workspace: actor.slug }, 'the validity of a key could not be checked');
     }
   };
-  const looking = setInterval(() => void look(), lookMs);
-  return () => clearInterval(looking);
+  return looks(() => void look());
 }

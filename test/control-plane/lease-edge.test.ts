@@ -8,6 +8,8 @@ import { bounds, type QuotaAsk, type RunOf } from '@tollgate/proto/contract';
 import { Registry } from 'prom-client';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createGrpcMetrics } from '../../control-plane/grpc/metrics.ts';
+import { shareTimer } from '../../control-plane/base/shared-timer.ts';
+import { lookMs } from '../../control-plane/grpc/watch-key.ts';
 import { type LeaseStream, serveLease } from '../../control-plane/grpc/quota.ts';
 import { authenticate } from '../../control-plane/access/operations/authenticate.ts';
 import { createStreamSeats } from '../../control-plane/grpc/stream-seats.ts';
@@ -279,6 +281,7 @@ test('a sidecar that does not read its answers is not read from either', async (
       ledger: { open: () => link },
       seats: createStreamSeats({ ofWorkspace: 1, ofKey: 1 }),
       stillStands: () => Promise.resolve(actor),
+      looks: shareTimer(lookMs),
       metrics,
       log: { warn: () => undefined },
     },

@@ -7,6 +7,8 @@ import { Registry } from 'prom-client';
 import { expect, onTestFinished, test } from 'vitest';
 import type { Actor } from '../../control-plane/access/rules/actor.ts';
 import type { AuditBatch, IngestResult } from '../../control-plane/audit/rules/audit-batch.ts';
+import { shareTimer } from '../../control-plane/base/shared-timer.ts';
+import { lookMs } from '../../control-plane/grpc/watch-key.ts';
 import { decodeShipRequest, serveShip } from '../../control-plane/grpc/audit.ts';
 import { createIntake } from '../../control-plane/grpc/intake.ts';
 import { createGrpcMetrics } from '../../control-plane/grpc/metrics.ts';
@@ -37,7 +39,11 @@ function start(bounds: Partial<typeof standard> = {}) {
     const ended: { readonly code: number; readonly details: string }[] = [];
     stream.on('error', (how) => void ended.push(how as never));
     const actor = { workspaceId: 1, slug: 'acme', keyId, scopes: ['sidecar.sync'] } as unknown as Actor;
-    serveShip({ ingest, intake, metrics, stillStands: async () => actor, log: { warn: () => undefined } }, stream as never, actor);
+    serveShip(
+      { ingest, intake, metrics, stillStands: async () => actor, looks: shareTimer(lookMs), log: { warn: () => undefined } },
+      stream as never,
+      actor,
+    );
     onTestFinished(() => void stream.emit('cancelled'));
     stream.push({ hello: { sidecarId: 's', capabilities: [] }, bytes: 10 });
     return { stream, answers, ended, leave: () => stream.emit('cancelled') };

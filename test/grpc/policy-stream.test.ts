@@ -1,9 +1,10 @@
 // One policy stream over virtual time: what happens when a sidecar does not answer, or claims to hold a revision that
 // never existed.
-import { policyNeeds } from '@tollgate/proto/contract';
+import { bounds, policyNeeds } from '@tollgate/proto/contract';
 import { EventEmitter } from 'node:events';
 import { Registry } from 'prom-client';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { shareTimer } from '../../control-plane/base/shared-timer.ts';
 import { createStreamSeats } from '../../control-plane/grpc/stream-seats.ts';
 import type { Actor } from '../../control-plane/access/rules/actor.ts';
 import { createGrpcMetrics } from '../../control-plane/grpc/metrics.ts';
@@ -47,6 +48,7 @@ function open(hello: object = {}, { seats = createStreamSeats({ ofWorkspace: 1, 
       } as never,
       roster: { enters: () => present },
       seats,
+      beats: shareTimer(bounds.heartbeatMs),
       wallTime: Date.now,
       random: () => 0.5,
       metrics: createGrpcMetrics(new Registry()),
