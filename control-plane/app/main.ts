@@ -161,7 +161,10 @@ async function start({ config, env, undo, log, telemetry, registry, signal }: St
   const auditExport = await wireAuditExport({ ...deps, config, registry, log }, undo);
   const metrics = createGrpcMetrics(registry);
   const policy = wirePolicy({ ...deps, database, crowded, metrics: metrics.quota, log }, undo);
-  const intake = watchIngest(createIngest({ ...deps, committed: (records) => metrics.ingested(records) }), () => performance.now());
+  const intake = watchIngest(
+    createIngest({ ...deps, committed: (records) => metrics.ingested(records), isWatched: (id) => deps.heads.isWatched(id) }),
+    () => performance.now(),
+  );
   const { startRun, hooks, runner } = await wireRuns(
     {
       ...deps,

@@ -1,5 +1,5 @@
-// The edge of `AuditService`. It stores the batches of one sidecar one after the other, and acknowledges them after
-// their commit.
+// The edge of `AuditService`. It stores the batches of one sidecar in their order, and acknowledges them after their
+// commit. Batches that arrive while others are stored are stored together, after them.
 //
 // States: greeted (credit sent) → idle ⇄ ingesting (later batches wait in a queue; the queue is limited by the granted
 // credit, by the number of batches and by the bytes of their messages; while the queue is full, nothing is read) ⇄
@@ -93,7 +93,8 @@ class AuditStream {
   readonly #leaveKey: () => void;
   readonly #queue: QueuedBatch[] = [];
   readonly #spools = new Set<string>();
-  /** The number of records in all batches that are not stored yet, including the batch that is being stored. */
+  /** The numbers of all batches that are not stored yet, including those that are being stored; and of their records. */
+  #queuedBatches = 0;
   #queuedRecords = 0;
   #queuedBytes = 0;
   /** The last credit that was sent; 0 before the hello. */
@@ -102,6 +103,8 @@ class AuditStream {
   /** The sidecar sends nothing more. */
   #finished = false;
   #ended = false;
+  /** Resolves when the sidecar has read what was written; null: nothing waits for that. */
+  #unread: Promise<void> | null = null;
   /** Ends the wait for the sidecar to read. */
   #resume = (): void => {};
 
@@ -147,6 +150,7 @@ class AuditStream {
     const next = queuedFrom(batch, bytes, this.#actor.workspaceId, this.#deliverer);
     if (!this.#place.take(next.bytes))
       return this.#end(status.UNAVAILABLE, 'too many batches of this key wait to be stored; connect again');
+    this.#queuedBatches += 1;
     this.#queuedRecords += next.records;
     this.#queuedBytes += next.bytes;
     this.#queue.push(next);
@@ -155,14 +159,15 @@ class AuditStream {
   }
 
   #isFull(): boolean {
-    return this.#queuedBytes > queuedBytesMax || this.#queue.length >= queuedBatchesMax;
+    return this.#queuedBytes > queuedBytesMax || this.#queuedBatches > queuedBatchesMax;
   }
 
   async #drain(): Promise<void> {
     if (this.#ingesting) return;
     this.#ingesting = true;
-    for (let next = this.#queue.shift(); next !== undefined && !this.#ended; next = this.#queue.shift()) {
-      await this.#store(next);
+    while (this.#queue.length > 0 && !this.#ended) {
+      // `ingest` keeps the order of the batches.
+      await Promise.all(this.#queue.splice(0).map((next) => this.#store(next)));
       if (!this.#ended && this.#stream.isPaused() && !this.#isFull()) this.#stream.resume();
     }
     this.#ingesting = false;
@@ -178,12 +183,15 @@ class AuditStream {
     try {
       // The bytes stay reserved until the batch is stored, even if the stream has ended in the meantime.
       const ingested = await this.#ingest(next).finally(() => this.#place.give(bytes));
+      this.#queuedBatches -= 1;
       this.#queuedRecords -= records;
       this.#queuedBytes -= bytes;
       if ('refused' in ingested) await this.#send({ refused: { spoolId, code: ingested.refused, expected: ingested.expected } });
       else await this.#send({ acknowledged: { spoolId, sequence: ingested.acknowledged } });
       await this.#grant();
     } catch (error) {
+      // All batches that are stored together fail for one reason. It is reported once.
+      if (this.#ended) return;
       this.#deps.log.warn(
         { err: loggable(error), workspace: this.#actor.slug, spool: spoolId },
         'a batch of audit entries could not be stored',
@@ -216,10 +224,14 @@ class AuditStream {
   /** Resolves when the written data was sent, or when the stream has ended. */
   #send(response: ShipResponse): Promise<void> | void {
     if (this.#ended || this.#stream.write(response)) return;
-    return new Promise((resolve) => {
-      this.#resume = resolve;
-      this.#stream.once('drain', resolve);
+    this.#unread ??= new Promise((resolve) => {
+      this.#resume = () => {
+        this.#unread = null;
+        resolve();
+      };
+      this.#stream.once('drain', this.#resume);
     });
+    return this.#unread;
   }
 
   #end(code: status, details: string): void {
@@ -247,12 +259,17 @@ function queuedFrom(batch: Batch__Output, bytes: number, workspaceId: number, de
   return { ...named, records: records.length, bytes: size, content: batchOf(batch, workspaceId, deliverer) };
 }
 
-const batchOf = ({ spoolId, spoolSecret, workspaceId, records }: Batch__Output, ofKey: number, deliverer: Deliverer): AuditBatch => ({
+const batchOf = (
+  { spoolId, spoolSecret, workspaceId, canWait, records }: Batch__Output,
+  ofKey: number,
+  deliverer: Deliverer,
+): AuditBatch => ({
   workspaceId: ofKey,
   spoolId,
   secretHash: hash('sha256', spoolSecret),
   begunFor: workspaceId === '' ? null : workspaceId,
   deliverer,
+  canWait,
   records: records.map(recordOf),
 });
 

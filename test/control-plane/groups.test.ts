@@ -1,7 +1,7 @@
 // Which items are processed together, which alone, and in which order. There is no database: the test decides what is
 // processed.
 import fc from 'fast-check';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { type GroupRules, inGroups } from '../../control-plane/base/groups.ts';
 
 const cases = Math.max(300, Math.floor(Number(process.env['TOLLGATE_TEST_CASES'] ?? 0) / 10));
@@ -18,11 +18,12 @@ const groupMax = 3;
 const atOnce = 2;
 
 /** Groups that were begun; each continues when its `go` is called. */
-function createWork() {
+function createWork(gather?: GroupRules<Job, number>['gather']) {
   const begun: { readonly jobs: readonly Job[]; readonly go: () => void }[] = [];
   let running = 0;
   let most = 0;
   const grouping: GroupRules<Job, number> = {
+    ...(gather === undefined ? {} : { gather }),
     keyOf: ({ key }) => key,
     atOnce,
     openGroup: () => {
@@ -67,6 +68,41 @@ test('a key with many items waits for its turn after each group, as every other 
     await settle();
   }
   expect(begun.map(({ jobs }) => jobs[0]?.key)).toEqual(['busy', 'b', 'c', 'd', 'busy', 'busy', 'busy']);
+});
+
+test('items that can wait form one group, which begins when the first has waited for the time, or when they cannot wait any longer', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const { begun, run } = createWork({ ms: 75, canWait: (jobs) => jobs.length < groupMax && jobs.every(({ n }) => n < 10) });
+  const groups = () => begun.map(({ jobs }) => jobs.map(({ n }) => n));
+  const go = async (): Promise<void> => {
+    begun.at(-1)?.go();
+    await settle();
+  };
+  void run(good(1));
+  await vi.advanceTimersByTimeAsync(74);
+  void run(good(2));
+  expect(groups()).toEqual([]);
+  await vi.advanceTimersByTimeAsync(1);
+  expect(groups()).toEqual([[1, 2]]);
+  // The time counts from the arrival, also of an item that arrived while a group was running.
+  void run(good(3));
+  await vi.advanceTimersByTimeAsync(70);
+  await go();
+  expect(groups()).toEqual([[1, 2]]);
+  await vi.advanceTimersByTimeAsync(5);
+  expect(groups()).toEqual([[1, 2], [3]]);
+  await go();
+  // One that cannot wait takes the others along.
+  void run(good(4));
+  void run(good(10));
+  await settle();
+  expect(groups().at(-1)).toEqual([4, 10]);
+  await go();
+  for (const n of [5, 6, 7]) void run(good(n));
+  await settle();
+  expect(groups().at(-1)).toEqual([5, 6, 7]);
+  await go();
 });
 
 test('in any order of arrival each item has its own answer, in order, a bad one fails alone, and a group never exceeds its maximum', async () => {

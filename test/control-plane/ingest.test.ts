@@ -113,6 +113,33 @@ describe('exactly once', () => {
   });
 });
 
+test('batches that can wait share one transaction, without one before them, unless the log is followed', async () => {
+  const workspaceId = await workspaceIdOf(rest);
+  let isFollowed = false;
+  const ingest = createIngest({ ...rest.deps, isWatched: (id) => id === workspaceId && isFollowed });
+  const letters = ['a', 'b', 'c', 'd'];
+  let transactions = 0;
+  const takeAll = async (sequence: number, canWait: boolean): Promise<void> => {
+    transactions = 0;
+    const batches = letters.map((letter) => ({ workspaceId, spoolId: spool(letter), records: records(sequence, sequence), canWait }));
+    const answers = await Promise.all(batches.map((batch) => ingest(batchOf(batch))));
+    expect(answers).toEqual(letters.map(() => ({ acknowledged: sequence })));
+  };
+  rest.pool.on('acquire', () => void (transactions += 1));
+  // Their day and their spools are created.
+  await takeAll(1, false);
+  await takeAll(2, true);
+  expect(transactions).toBe(1);
+  // The first begins its transaction before the others arrive.
+  await takeAll(3, false);
+  expect(transactions).toBe(2);
+  isFollowed = true;
+  await takeAll(4, true);
+  expect(transactions).toBe(2);
+  const { rows } = await rest.pool.query<{ ingest: string }>('select ingest from audit_entry order by ingest');
+  expect(rows.map(({ ingest: number }) => Number(number))).toEqual(Array.from({ length: 16 }, (_, at) => at + 1));
+});
+
 describe('batches that arrive while one is in progress', () => {
   let ingest: (letter: string, batch: ReturnType<typeof records>) => Promise<number>;
   let transactions: number;

@@ -20,6 +20,7 @@ export const batchOf = ({ spoolId, ...batch }: BatchOf): AuditBatch => ({
   secretHash: hash('sha256', spoolSecret(spoolId)),
   begunFor: null,
   deliverer: { keyId: 'key-1', onlySub: null },
+  canWait: false,
   ...batch,
 });
 

@@ -50,6 +50,12 @@ function start(bounds: Partial<typeof standard> = {}) {
   };
   return {
     open,
+    /** The number of batches that are being stored. */
+    storing: () => waiting.length,
+    /** Stores the batches that are being stored now, the first last. */
+    releaseNow: () => {
+      for (const go of waiting.splice(0).reverse()) go();
+    },
     release: () => {
       isOpen = true;
       for (const go of waiting.splice(0)) go();
@@ -86,6 +92,21 @@ test('batches without records, however long their other fields are, are read a f
   expect(answers.slice(0, 2)).toEqual(['credit', 'acknowledged']);
   expect(new Set(answers.slice(2))).toEqual(new Set(['refused']));
   expect(ended).toEqual([]);
+});
+
+test('batches that arrive while another is stored are stored together, and acknowledged in their order', async () => {
+  const { open, storing, releaseNow } = start();
+  const { stream, answers } = open('key');
+  stream.push(batch(1, 100));
+  await settled();
+  for (const n of [2, 3, 4]) stream.push(batch(n, 100));
+  await settled();
+  expect(storing()).toBe(1);
+  releaseNow();
+  await settled();
+  expect(storing()).toBe(3);
+  releaseNow();
+  await expect.poll(() => answers.length).toBe(5);
 });
 
 test('a batch counts with the full length of its message, whatever part of it is used', async () => {

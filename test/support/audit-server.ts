@@ -21,6 +21,8 @@ export interface AuditServer {
   readonly committed: ReadonlyMap<string, readonly string[]>;
   /** The sizes of all batches, including replayed ones. */
   readonly batchSizes: readonly number[];
+  /** Of each batch, whether it can wait for batches of others. */
+  readonly canWait: readonly boolean[];
   readonly hellos: readonly string[];
   /** Violations of the contract: holes, too many unacknowledged records, batches that are too large. */
   readonly violations: readonly string[];
@@ -40,6 +42,7 @@ export interface AuditServer {
 export async function startAuditServer(port = 0): Promise<AuditServer> {
   const committed = new Map<string, string[]>();
   const batchSizes: number[] = [];
+  const canWait: boolean[] = [];
   const hellos: string[] = [];
   const violations: string[] = [];
   const failed = new WeakSet<AuditStream>();
@@ -58,6 +61,7 @@ export async function startAuditServer(port = 0): Promise<AuditServer> {
     const newest = batch.records.at(-1);
     const last = newest?.lost?.last ?? newest?.sequence ?? 0;
     batchSizes.push(batch.records.length);
+    canWait.push(batch.canWait);
     unacknowledged.set(batch.spoolId, Math.max(last, unacknowledged.get(batch.spoolId) ?? 0));
     const inFlight = [...unacknowledged].reduce((sum, [id, sent]) => sum + Math.max(0, sent - acknowledgedOf(id)), 0);
     if (inFlight > audit.credit) violations.push(`${inFlight} records for a credit of ${audit.credit}`);
@@ -91,6 +95,7 @@ export async function startAuditServer(port = 0): Promise<AuditServer> {
     port: boundPort,
     committed,
     batchSizes,
+    canWait,
     hellos,
     violations,
     credit: 4_000,

@@ -1,6 +1,8 @@
 // Stores batches of the sidecars' spools. Offsets, rows and the new chain value are written in one transaction, so that
 // a record that is delivered twice is stored once. An acknowledged record is committed. A commit costs the same for one
-// batch as for many. Therefore batches of a workspace that arrive during a commit are committed together.
+// batch as for many. Therefore batches of a workspace that arrive during a commit are committed together, and batches
+// that can wait are gathered for a short time before a commit. 200 sidecars with one entry every two seconds then need
+// 11 commits a second, not 45.
 import { bounds } from '@tollgate/proto/contract';
 import type { AuditBatch, IngestResult, ShippedRecord } from '../rules/audit-batch.ts';
 import { openRecord } from '../rules/audit-entry.ts';
@@ -17,17 +19,32 @@ import { linkBatches } from './link-batches.ts';
 interface IngestDeps extends Pick<OperationDeps, 'pool' | 'clock'> {
   /** Called with the number of records that are newly in the log. */
   readonly committed?: (records: number) => void;
+  /** Returns whether a live stream shows the entries of the workspace. Its batches do not wait. */
+  readonly isWatched?: (workspaceId: number) => boolean;
 }
 
 /** How many groups are committed at the same time. A higher number would take connections from all other work. */
 const atOnce = 4;
 
+/**
+ * How long a batch that can wait is gathered with others. With the wait in the sidecar and the interval of
+ * `watchHeads`, another control plane still shows an entry on a live stream within 250 ms.
+ */
+const gatherMs = 75;
+/** Enough records for a commit. Batches of a busy sidecar have as many and do not wait. */
+const gatheredRecords = 128;
+
 /** Returns the function that stores batches. Use one instance for all streams of a process. */
 export function createIngest(deps: IngestDeps): (batch: AuditBatch) => Promise<IngestResult> {
+  const canWait = (batches: readonly AuditBatch[]): boolean =>
+    batches.every((batch) => batch.canWait) &&
+    batches.reduce((sum, { records }) => sum + records.length, 0) < gatheredRecords &&
+    deps.isWatched?.(batches[0]?.workspaceId ?? 0) !== true;
   return inGroups({
     keyOf: ({ workspaceId }: AuditBatch) => workspaceId,
     atOnce,
     openGroup,
+    gather: { ms: gatherMs, canWait },
     run: (batches) => (batches.length === 1 ? commitAlone(deps, batches) : commitBatches(deps, batches)),
     failsAll: isAway,
   });

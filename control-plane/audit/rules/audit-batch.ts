@@ -30,6 +30,8 @@ export interface AuditBatch {
   /** The random id of the workspace for which the spool was begun; null: its sidecar did not know it. */
   readonly begunFor: string | null;
   readonly deliverer: Deliverer;
+  /** True: no caller waits for the acknowledgement. The batch can wait for other batches. */
+  readonly canWait: boolean;
   /** At least one record; the sequences are consecutive without holes. */
   readonly records: readonly ShippedRecord[];
 }

@@ -7,6 +7,8 @@ import { readHeads } from './audit.ts';
 import type { Queryable } from '../../database/transaction.ts';
 
 export interface HeadWatch {
+  /** Returns whether a stream of this process waits for the log of the workspace. */
+  isWatched(workspaceId: number): boolean;
   /**
    * Resolves with the head when it is beyond `ingest`; with null if that does not happen within `ms`, or if the signal
    * is aborted first.
@@ -22,7 +24,7 @@ interface Waiter {
   readonly settle: (head: number | null) => void;
 }
 
-const standardPollMs = 250;
+const standardPollMs = 50;
 
 export function watchHeads(db: Queryable, pollMs = standardPollMs): HeadWatch {
   const waiters = new Set<Waiter>();
@@ -47,6 +49,7 @@ export function watchHeads(db: Queryable, pollMs = standardPollMs): HeadWatch {
   };
 
   return {
+    isWatched: (workspaceId) => [...waiters].some((waiter) => waiter.workspaceId === workspaceId),
     waitBeyond: ({ workspaceId, ingest }, ms, signal) =>
       new Promise((resolve) => {
         if (closed || signal.aborted) return resolve(null);

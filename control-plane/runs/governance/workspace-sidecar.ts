@@ -118,6 +118,8 @@ const batchOf = ({ spoolId, spoolSecret, workspaceId, records }: DirectBatch, of
   secretHash: hash('sha256', spoolSecret),
   begunFor: workspaceId === '' ? null : workspaceId,
   deliverer: ourselves,
+  // A direct stream commits one batch after the other.
+  canWait: false,
   records: records.map(shipped),
 });
 

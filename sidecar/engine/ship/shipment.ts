@@ -33,6 +33,8 @@ export interface ShipMessage {
     readonly spoolId: string;
     readonly spoolSecret: Buffer;
     readonly workspaceId: string;
+    /** True: no caller waits for the acknowledgement. */
+    readonly canWait: boolean;
     readonly records: SpoolRecord[];
   };
 }
@@ -96,6 +98,8 @@ class StreamShipment implements Shipment {
   #failure: string | undefined;
   #pumping: Promise<void> | undefined;
   #pumpAgain = false;
+  /** True: the process waits for the acknowledgement of all records. */
+  #isFlushed = false;
   #flushTimer: Timer | undefined;
   #progressTimer: Timer | undefined;
   #unblock = (): void => {};
@@ -147,6 +151,7 @@ class StreamShipment implements Shipment {
   }
 
   flush(): void {
+    this.#isFlushed = true;
     if (!this.#hasEnded) this.#flush();
   }
 
@@ -247,7 +252,8 @@ class StreamShipment implements Shipment {
       lane.backlog.noteSent(last);
       const { id: spoolId, owned } = lane.backlog;
       const { secret: spoolSecret, workspaceId } = owned;
-      const hasCapacity = this.#stream.write({ batch: { spoolId, spoolSecret, workspaceId, records: [...records] } });
+      const canWait = !this.#config.isAwaited && !this.#isFlushed;
+      const hasCapacity = this.#stream.write({ batch: { spoolId, spoolSecret, workspaceId, canWait, records: [...records] } });
       if (!hasCapacity) await this.#drained();
       if (this.#hasEnded) return;
     }

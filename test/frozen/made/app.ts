@@ -24,7 +24,7 @@ export function createUnconnectedApp(registry = new Registry()): FastifyInstance
   return createApp({
     pool,
     readingPool: pool,
-    heads: { waitBeyond: unavailable, close: () => undefined },
+    heads: { isWatched: () => false, waitBeyond: unavailable, close: () => undefined },
     clock: () => new Date(0),
     random: (size) => Buffer.alloc(size),
     defaults: { defaultPermission: 'allow', windowSeconds: 60 },

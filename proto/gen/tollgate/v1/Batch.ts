@@ -7,6 +7,7 @@ export interface Batch {
   'records'?: (_tollgate_v1_Record)[];
   'spoolSecret'?: (Buffer | Uint8Array | string);
   'workspaceId'?: (string);
+  'canWait'?: (boolean);
 }
 
 export interface Batch__Output {
@@ -14,4 +15,5 @@ export interface Batch__Output {
   'records': (_tollgate_v1_Record__Output)[];
   'spoolSecret': (Buffer);
   'workspaceId': (string);
+  'canWait': (boolean);
 }

@@ -98,6 +98,20 @@ test('a few entries wait for more, for flushMs and no longer, and nothing waits 
   expect(server.batchSizes).toEqual([3, 1]);
 });
 
+test('a batch can wait for batches of others, but not if callers wait for it or the process stops', async () => {
+  const server = await startAuditServer();
+  for (const isAwaited of [false, true]) {
+    const spool = await openTestSpool({ folder: temporaryFolder() });
+    const shipper = startShipper({ spool: spool.backlog, openStream: server.openStream, isAwaited });
+    await shipper.reaches('connected');
+    spool.append('1');
+    await acknowledgedThrough(1, spool.backlog);
+    spool.append('2');
+    await shipper.close({ deadlineMs: 10_000 });
+  }
+  expect(server.canWait).toEqual([true, false, false, false]);
+});
+
 test('the number of unacknowledged records stays within the credit, and every spool progresses with small credits', async () => {
   for (const credit of [1, 7, 50]) {
     const server = await startAuditServer();
