@@ -10,20 +10,34 @@ export const unpacked = { 'accept-encoding': 'identity' } as const;
 
 const keptHeaders = ['mcp-session-id', 'allow', 'retry-after'];
 
+/** What each request to an address repeats. */
+interface Destination {
+  readonly origin: string;
+  readonly path: string;
+  readonly own: Readonly<Record<string, string>>;
+}
+
+const destinations = new WeakMap<HttpReach, Destination>();
+
+type HttpReach = Reach & { readonly kind: 'http' };
+
+function destinationOf(reach: HttpReach): Destination {
+  const known = destinations.get(reach);
+  if (known !== undefined) return known;
+  const { url, headers } = reach;
+  const destination = { origin: url.origin, path: `${url.pathname}${url.search}`, own: { ...unpacked, ...lowerCase(headers) } };
+  destinations.set(reach, destination);
+  return destination;
+}
+
 export const sendOverHttp =
-  ({ url, headers: own, agent }: Reach & { readonly kind: 'http' }): Send =>
+  (reach: HttpReach): Send =>
   async ({ method, headers, body, signal }) => {
+    const { origin, path, own } = destinationOf(reach);
     let response: Dispatcher.ResponseData;
     try {
-      const dispatcher = await agent();
-      response = await dispatcher.request({
-        origin: url.origin,
-        path: `${url.pathname}${url.search}`,
-        method,
-        headers: { ...headers, ...unpacked, ...lowerCase(own) },
-        body,
-        signal,
-      });
+      const dispatcher = await reach.agent();
+      response = await dispatcher.request({ origin, path, method, headers: { ...headers, ...own }, body, signal });
     } catch (error) {
       if (signal.aborted) throw error;
       throw error instanceof UpstreamDown
@@ -57,7 +71,11 @@ async function answerOf({ statusCode: status, headers, body }: Dispatcher.Respon
   const problem = headProblem(status, one('content-encoding'));
   if (problem !== null) refuse(`the tool server ${problem}`);
   if (status === 401 || status === 407) refuse('the tool server refuses the credentials of the request');
-  const kept = Object.fromEntries(keptHeaders.flatMap((name) => (one(name) === undefined ? [] : [[name, String(one(name))]])));
+  const kept: Record<string, string> = {};
+  for (const name of keptHeaders) {
+    const value = one(name);
+    if (value !== undefined) kept[name] = value;
+  }
   const type = one('content-type')?.split(';', 1)[0]?.trim().toLowerCase();
   if (type === 'text/event-stream' && status < 300)
     return { status, headers: kept, body: { kind: 'events', events: eventsOf(body, signal) } };
@@ -90,7 +108,8 @@ async function readAll(body: Dispatcher.ResponseData['body'], signal: AbortSigna
 async function* eventsOf(body: Dispatcher.ResponseData['body'], signal: AbortSignal): AsyncGenerator<SseEvent | null> {
   const reader = createSseReader(upstreamBounds.messageBytes);
   try {
-    for await (const piece of body as AsyncIterable<Uint8Array>) yield* reader.read(piece);
+    // `yield*` would add two promises to each event.
+    for await (const piece of body as AsyncIterable<Uint8Array>) for (const event of reader.read(piece)) yield event;
   } catch (error) {
     throw brokenBy(error, signal);
   }

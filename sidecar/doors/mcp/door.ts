@@ -70,4 +70,5 @@ export function withSession({ mcpSessions }: Door, asked: DoorRequest): DoorRequ
 }
 
 /** Removes the session id from a request. The newest revision has no sessions, so the id is ignored. */
-export const withoutSession = (asked: DoorRequest): DoorRequest => ({ ...asked, headers: { ...asked.headers, sessionId: null } });
+export const withoutSession = (asked: DoorRequest): DoorRequest =>
+  asked.headers.sessionId === null ? asked : { ...asked, headers: { ...asked.headers, sessionId: null } };

@@ -27,7 +27,8 @@ const visible = /^[\t -~]*$/;
 /** Returns the headers. `problem`: a header is duplicated or has an invalid value. */
 export function readMcpHeaders(all: Readonly<Record<string, readonly string[] | undefined>>): McpHeaders | { readonly problem: string } {
   const params = new Map<string, string>();
-  for (const [name, values] of Object.entries(all)) {
+  for (const name of Object.keys(all)) {
+    const values = all[name];
     if (values === undefined || !(name.startsWith('mcp-') || singleHeaders.has(name))) continue;
     if (values.length > 1) return { problem: `the header ${name} appears twice` };
     const value = values[0] ?? '';

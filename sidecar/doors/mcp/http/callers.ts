@@ -137,10 +137,45 @@ export function boundExchanges(sendTo: SendTo): SendTo {
   };
 }
 
-async function* counted<T>(events: AsyncIterable<T>, done: () => void): AsyncGenerator<T> {
-  try {
-    yield* events;
-  } finally {
-    done();
+/** Calls `done` when the events have ended or are no longer read. */
+const counted = <T>(events: AsyncIterable<T>, done: () => void): AsyncIterable<T> => ({
+  [Symbol.asyncIterator]: () => new CountedEvents(events[Symbol.asyncIterator](), done),
+});
+
+/** A generator around a generator would add several promises to each event. */
+class CountedEvents<T> implements AsyncIterator<T> {
+  readonly #events: AsyncIterator<T>;
+  readonly #done: () => void;
+  #isDone = false;
+
+  constructor(events: AsyncIterator<T>, done: () => void) {
+    this.#events = events;
+    this.#done = done;
+  }
+
+  async next(): Promise<IteratorResult<T>> {
+    try {
+      const result = await this.#events.next();
+      if (result.done === true) this.#end();
+      return result;
+    } catch (error) {
+      this.#end();
+      throw error;
+    }
+  }
+
+  async return(): Promise<IteratorResult<T>> {
+    try {
+      await this.#events.return?.();
+      return { done: true, value: undefined };
+    } finally {
+      this.#end();
+    }
+  }
+
+  #end(): void {
+    if (this.#isDone) return;
+    this.#isDone = true;
+    this.#done();
   }
 }

@@ -19,18 +19,34 @@ const streamHeaders = {
   'x-accel-buffering': 'no',
 };
 
+/**
+ * Opens the stream. Its head is sent together with the first event, if that event comes soon. Otherwise the head is sent
+ * alone, because a client must not wait for it until the first event.
+ */
 export function openWriter(reply: FastifyReply, status: number, headers: Answer['headers'], signal: AbortSignal): StreamWriter {
   reply.hijack();
   const response = reply.raw;
   response.writeHead(status, { ...headers, ...streamHeaders });
-  response.flushHeaders();
+  // The outcome of a call is recorded at the end of this turn of the event loop. An event that arrived together with the
+  // head is written after that.
+  let isHeadSent = false;
+  setImmediate(() =>
+    setImmediate(() => {
+      if (!isHeadSent) response.flushHeaders();
+    }),
+  );
   const write = async (text: string): Promise<void> => {
-    if (signal.aborted || response.writableEnded || response.write(text)) return;
+    if (signal.aborted || response.writableEnded) return;
+    isHeadSent = true;
+    if (response.write(text)) return;
     await once(response, 'drain', { signal }).catch(() => undefined);
   };
   return {
     write,
     send: (message) => write(messageEvent(message)),
-    end: () => void response.end(),
+    end: () => {
+      isHeadSent = true;
+      response.end();
+    },
   };
 }

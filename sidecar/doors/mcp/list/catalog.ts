@@ -19,6 +19,8 @@ export interface Catalog {
   note(tools: readonly unknown[]): ReadonlySet<string>;
   /** Marks the list as outdated. Called when the server reports that its list has changed. */
   expire(): void;
+  /** Whether the stored list is at most `ageMaxMs` old. Null: the list must be requested. */
+  isCurrent(now: number, ageMaxMs: number | null): boolean;
   /**
    * Requests the list if the stored one is older than `ageMaxMs` (null: always). Concurrent callers share one request.
    * If the request fails, the stored list stays.
@@ -35,7 +37,9 @@ function createCatalog(): Catalog {
   let askedAt: number | null = null;
   let failedAt: number | null = null;
   let asking: Promise<void> | null = null;
+  const isCurrent: Catalog['isCurrent'] = (now, ageMaxMs) => askedAt !== null && ageMaxMs !== null && now - askedAt <= ageMaxMs;
   return {
+    isCurrent,
     get tools() {
       return tools;
     },
@@ -48,7 +52,7 @@ function createCatalog(): Catalog {
       askedAt = null;
     },
     refresh: async (now, ageMaxMs, ask) => {
-      if (askedAt !== null && ageMaxMs !== null && now - askedAt <= ageMaxMs) return;
+      if (isCurrent(now, ageMaxMs)) return;
       if (failedAt !== null && ageMaxMs === Number.POSITIVE_INFINITY && now - failedAt < retryMs) return;
       try {
         if (asking !== null) return await asking;

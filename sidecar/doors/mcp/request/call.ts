@@ -60,22 +60,27 @@ export async function prepareCall(
       : refusedCall(id, judging.era, verdict);
     throw new RpcRefusal(200, text);
   }
-  const others = redactedParams(judging.run, verdict, params, ['name', 'arguments', 'requestState']);
-  const forwarded: ClientRequest = {
-    ...message,
-    params: {
-      ...others,
-      ...(span === undefined ? {} : { _meta: tracedMeta(others['_meta'], verdict, span) }),
-      name,
-      ...('arguments' in params ? { arguments: verdict.input } : {}),
-      ...stateOf(params),
-    },
-  };
   return {
-    message: forwarded,
+    message: verdict.decision.transform === 'redact' || span !== undefined ? changedCall(judging, message, verdict, span) : message,
     declared,
     ...traceOf(verdict, span),
     pending: outcomeOf(judging, { call: awaitedCall(verdict), span }, message, refusedCall),
+  };
+}
+
+/** Returns the call as the tool server receives it: redacted if the policy says so, and with the trace of our span. */
+function changedCall({ run }: Judging, message: ClientRequest, permit: Permit, span: CallSpan | undefined): ClientRequest {
+  const { params } = message;
+  const others = redactedParams(run, permit, params, ['name', 'arguments', 'requestState']);
+  return {
+    ...message,
+    params: {
+      ...others,
+      ...(span === undefined ? {} : { _meta: tracedMeta(others['_meta'], permit, span) }),
+      name: params['name'],
+      ...('arguments' in params ? { arguments: permit.input } : {}),
+      ...stateOf(params),
+    },
   };
 }
 

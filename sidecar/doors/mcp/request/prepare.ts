@@ -3,6 +3,7 @@
 import type { GovernedRun } from '../../../engine/govern/run.ts';
 import { offers } from '../../../engine/govern/offers.ts';
 import { askTools, ListRefused } from '../list/ask-tools.ts';
+import { catalogOf } from '../list/catalog.ts';
 import { type Judging, prepareCall, prepareRead } from './call.ts';
 import { type Door, type DoorRequest, viewerOf } from '../door.ts';
 import { memberAt, withMember, withoutMember } from '../../../upstream/wire/json-text.ts';
@@ -29,10 +30,12 @@ export async function prepare(door: Door, asked: DoorRequest, preparing: Prepari
   if (treatment === null) throw new RpcRefusal(era === 'modern' ? 404 : 200, errorText(message.id, rpcErrors.method, 'Method not found'));
   const mismatch = era === 'modern' ? headerProblem(message, asked.headers) : null;
   if (mismatch !== null) throw new RpcRefusal(400, errorText(message.id, rpcErrors.headers, mismatch));
-  const viewer = viewerOf(door, asked, run);
-  const passing = passingBy(run, asked.server, message.method);
+  const { server } = asked;
+  const passing = passingBy(run, server, message.method);
   const { sidecar, metrics, tracing } = door;
-  const judging: Judging = { ...viewer, sidecar, metrics, tracing, requestHeaders: asked.request.headers, era };
+  const { govern } = sidecar;
+  const requestHeaders = asked.request.headers;
+  const judging: Judging = { govern, run, server, catalog: catalogOf(server), sidecar, metrics, tracing, requestHeaders, era };
   const plain = (pending: Pending): PreparedRequest => ({ message, declared: [], pending });
   switch (treatment) {
     case 'call':
@@ -42,7 +45,7 @@ export async function prepare(door: Door, asked: DoorRequest, preparing: Prepari
     case 'check':
       return prepareCheck(judging, message);
     case 'tools':
-      return plain(listPending(viewer, era, passing));
+      return plain(listPending(viewerOf(door, asked, run), era, passing));
     case 'greeting':
       return plain(greetingPending(message.method, passing));
     case 'listen':
@@ -89,10 +92,12 @@ async function refreshCatalog({ door, asked, message, judging }: ToolCalling, na
   const mustKnow = isPinned || !catalog.tools.has(name);
   if (!mustKnow && era === 'legacy') return;
   const ageMaxMs = isPinned ? pinnedAgeMs : mustKnow ? null : Number.POSITIVE_INFINITY;
+  const now = door.sidecar.govern.clock.now();
+  if (catalog.isCurrent(now, ageMaxMs)) return;
   const from = { send, era, headers, meta: message.params['_meta'] };
   const ask = (): Promise<readonly unknown[]> => askTools({ ...from, memory: door.bodies, keyId: identity.keyId });
   try {
-    await catalog.refresh(door.sidecar.govern.clock.now(), ageMaxMs, ask);
+    await catalog.refresh(now, ageMaxMs, ask);
   } catch (error) {
     // If the session is unknown or missing, the list and the call fail with the same error.
     if (error instanceof ListRefused && mustKnow)

@@ -2,6 +2,7 @@
 // form, and answered once, on this stream or on another stream of its session.
 import type { GovernedRun } from '../../../engine/govern/run.ts';
 import { clientFrom, type Door, type DoorRequest, runFor, viewerOf } from '../door.ts';
+import { catalogOf } from '../list/catalog.ts';
 import type { Answer } from '../../../upstream/exchange.ts';
 import { endHeaders, requestHeaders } from '../../../upstream/wire/headers.ts';
 import { type ClientRequest, isFields, messageText } from '../../../upstream/wire/message.ts';
@@ -25,7 +26,7 @@ export async function handleRequest(door: Door, asked: DoorRequest, era: Era, me
     await prepared.pending.abandon('its id is already in use');
     refuseKnownId(session, message.id);
   }
-  const { pending, relaying } = waitFor(door, asked, { era, message, run, prepared: prepared.pending });
+  const { pending, relaying } = waitFor(door, asked, { era, message, prepared: prepared.pending });
   const named = requestHeaders(era, prepared.message, headers, prepared.declared);
   try {
     const answer = await asked.send({
@@ -62,14 +63,13 @@ function refuseKnownId(session: McpSession | null, id: RpcId): void {
 }
 
 interface UnderWay extends Relaying {
-  /** Aborted when the request was abandoned, even if its client is still connected. */
-  readonly abandoned: AbortSignal;
+  /** Returns a signal that is aborted when the request is abandoned, and not when its client disconnects. */
+  readonly abandoned: () => AbortSignal;
 }
 
 interface Waiting {
   readonly era: Era;
   readonly message: ClientRequest;
-  readonly run: GovernedRun;
   readonly prepared: Pending;
 }
 
@@ -77,22 +77,27 @@ interface Waiting {
 function waitFor(
   door: Door,
   asked: DoorRequest,
-  { era, message, run, prepared }: Waiting,
+  { era, message, prepared }: Waiting,
 ): { readonly pending: Pending; readonly relaying: UnderWay } {
   const { session, signal } = asked;
   const key = waitingKey(message.id);
   // The session keeps these variables in memory while the request is pending. So neither the request nor its input is
   // among them.
-  const { catalog } = viewerOf(door, asked, run);
-  const stop = new AbortController();
+  const catalog = catalogOf(asked.server);
+  // Only a session can abandon a request while its client waits.
+  const stop = session === null ? null : stopWith(signal);
+  let abandoned: UpstreamDown | null = null;
+  let onlyAbandoned: AbortController | null = null;
   let own: Pending | null = prepared;
   const pending: Pending = {
     ...prepared,
     // An answer that comes later belongs to no request, so the stream of this request is ended.
     abandon: (why) => {
       own = null;
+      abandoned = new UpstreamDown(why);
       if (session !== null) noteAbandoned(session, key);
-      stop.abort(new UpstreamDown(why));
+      stop?.abort(abandoned);
+      onlyAbandoned?.abort(abandoned);
       return prepared.abandon(why);
     },
   };
@@ -113,12 +118,25 @@ function waitFor(
     toolsChanged: () => catalog.expire(),
     session,
     inSession: session !== null,
-    signal: session === null ? signal : AbortSignal.any([signal, stop.signal]),
-    abandoned: stop.signal,
+    signal: stop?.signal ?? signal,
+    abandoned: () => {
+      onlyAbandoned ??= new AbortController();
+      if (abandoned !== null) onlyAbandoned.abort(abandoned);
+      return onlyAbandoned.signal;
+    },
     memory: door.bodies,
     keyId: asked.identity.keyId,
   };
   return { pending, relaying };
+}
+
+/** Returns a controller that is aborted together with the signal. `AbortSignal.any` takes three times as long. */
+function stopWith(signal: AbortSignal): AbortController {
+  const stop = new AbortController();
+  const follow = (): void => stop.abort(signal.reason);
+  if (signal.aborted) follow();
+  else signal.addEventListener('abort', follow, { once: true });
+  return stop;
 }
 
 const clientInfoOf = (era: Era, { method, params }: ClientRequest): unknown => {
@@ -189,6 +207,6 @@ function onOneLine({ session, server }: DoorRequest, relaying: UnderWay, run: Go
       return message.kind === 'notification' && message.method === 'notifications/progress' ? passed : ofAny(passed);
     },
     inSession: false,
-    signal: relaying.abandoned,
+    signal: relaying.abandoned(),
   };
 }
