@@ -139,6 +139,7 @@ export function parseContentType(header: string | undefined): ContentType | unde
   const [first = '', ...parameters] = header.split(';');
   const essence = first.trim().toLowerCase();
   if (!essencePattern.test(essence)) return null;
+  if (parameters.length === 0) return { essence, charset: undefined, text: header };
   const known = new Map<string, string>();
   for (const text of parameters) {
     const [, name, quoted, plain] = parameter.exec(text) ?? [];

@@ -58,26 +58,30 @@ export function requestHeaders({
   method,
   redact,
 }: HeadersToForward): Record<string, string> {
-  const hasBody = bytes > 0 || !['GET', 'HEAD', 'DELETE', 'OPTIONS'].includes(method);
-  return {
-    ...redacted(pick(caller, negotiated), redact),
-    // These headers request a compressed or partial answer. A compressed answer cannot be read, and a partial answer
-    // may contain half of a secret.
-    ...(reads ? {} : pick(caller, ['accept-encoding', 'range', 'if-range'])),
-    ...(reads ? { 'accept-encoding': 'identity' } : {}),
-    ...decided,
-    ...(contentType === '' ? {} : { 'content-type': contentType }),
-    ...tool.headers,
-    ...(hasBody ? { 'content-length': String(bytes) } : {}),
-    host,
-    'x-tollgate-request-id': requestId,
-  };
+  const hasBody = bytes > 0 || !bodyless.has(method);
+  const picked = redacted(pick({}, caller, negotiated), redact);
+  // These headers request a compressed or partial answer. A compressed answer cannot be read, and a partial answer may
+  // contain half of a secret.
+  if (reads) picked['accept-encoding'] = 'identity';
+  else pick(picked, caller, partial);
+  const headers: Record<string, string> = { ...picked, ...decided };
+  if (contentType !== '') headers['content-type'] = contentType;
+  Object.assign(headers, tool.headers);
+  if (hasBody) headers['content-length'] = String(bytes);
+  headers['host'] = host;
+  headers['x-tollgate-request-id'] = requestId;
+  return headers;
 }
+
+const partial = ['accept-encoding', 'range', 'if-range'];
+const bodyless = new Set(['GET', 'HEAD', 'DELETE', 'OPTIONS']);
 
 /** Returns the headers without those that concern only the caller's connection. */
 export function endToEnd(headers: IncomingHttpHeaders): Headers {
   const { connection } = headers;
   if (connection === undefined) return headers;
+  // These values name no header that could be forwarded. Most connections have one of them.
+  if (connection === 'keep-alive' || connection === 'close') return { ...headers, connection: undefined, [connection]: undefined };
   const named = new Set(
     connection
       .toLowerCase()
@@ -87,8 +91,8 @@ export function endToEnd(headers: IncomingHttpHeaders): Headers {
   return Object.fromEntries(Object.entries(headers).filter(([name]) => name !== 'connection' && !named.has(name)));
 }
 
-function pick(headers: Headers, names: readonly string[]): Record<string, string> {
-  const picked: Record<string, string> = {};
+/** Adds the headers of these names to `picked`. Returns `picked`. */
+function pick(picked: Record<string, string>, headers: Headers, names: readonly string[]): Record<string, string> {
   for (const name of names) {
     const value = headers[name];
     if (typeof value === 'string' && valid.test(value)) picked[name] = value;

@@ -46,6 +46,7 @@ function parsePath(raw: string): ParseResult<string> {
 
 /** Returns the problem of a decoded segment. Only the last segment may be empty. */
 function segmentProblem(segment: string, isLast: boolean): string | null {
+  if (word.test(segment)) return null;
   if (segment === '' && !isLast) return 'holds an empty segment';
   if (segment.includes('/') || segment.includes('\\')) return 'holds an escaped slash or a backslash';
   // biome-ignore lint/suspicious/noControlCharactersInRegex: that is what is looked for.
@@ -58,8 +59,9 @@ function segmentProblem(segment: string, isLast: boolean): string | null {
 
 /** Parses `a=1&b=2`, the format of queries and forms. */
 export function parsePairs(raw: string, max: number): { readonly pairs: Pairs } | { readonly problem: string } {
+  if (raw === '') return { pairs: {} };
   const pairs = new Map<string, Parameter | readonly Parameter[]>();
-  const parts = raw === '' ? [] : raw.split('&');
+  const parts = raw.split('&');
   if (parts.length > max) return { problem: `has more than ${max} parameters` };
   const lists = new Map<string, Parameter[]>();
   for (const part of parts) {
@@ -79,6 +81,7 @@ export function parsePairs(raw: string, max: number): { readonly pairs: Pairs } 
 }
 
 function decoded(part: string): string | null {
+  if (!part.includes('%')) return part;
   if (/%(?![0-9A-Fa-f]{2})/.test(part)) return null;
   try {
     return decodeURIComponent(part);
@@ -94,6 +97,7 @@ export function queryText(query: Pairs): string {
 }
 
 export function pairsText(pairs: Pairs): string {
+  if (Object.keys(pairs).length === 0) return '';
   return Object.entries(pairs)
     .flatMap(([name, values]) => (isList(values) ? values : [values]).map((value) => [name, value] as const))
     .map(([name, value]) => (value === null ? encodeURIComponent(name) : `${encodeURIComponent(name)}=${encodeURIComponent(value)}`))
@@ -103,10 +107,16 @@ export function pairsText(pairs: Pairs): string {
 const isList = (values: Parameter | readonly Parameter[]): values is readonly Parameter[] => Array.isArray(values);
 
 export const pathText = (path: string): string =>
-  path
-    .split('/')
-    .map((segment) => encodeURIComponent(segment).replaceAll(/%(?:24|26|2B|2C|3A|3B|3D|40)/g, decodeURIComponent))
-    .join('/');
+  words.test(path)
+    ? path
+    : path
+        .split('/')
+        .map((segment) => encodeURIComponent(segment).replaceAll(/%(?:24|26|2B|2C|3A|3B|3D|40)/g, decodeURIComponent))
+        .join('/');
+
+// Most segments are such words, which need no escape and are read in one way only.
+const word = /^[\w-]+$/;
+const words = /^(?:\/[\w-]+)*$/;
 
 /** Whether a value after redaction is still of this type. */
 export const isPairs = (value: unknown): value is Pairs =>
