@@ -36,22 +36,25 @@ const noAnswer = 'the tool server did not answer';
  * `UpstreamDown` if the answer cannot be read or is not a response.
  */
 export async function relayedText(relaying: Relaying, bytes: Uint8Array): Promise<string | null> {
-  return withMemory(relaying, bytes, async () => {
+  const giveBack = await holdMemory(relaying, bytes);
+  try {
     const message = parseServerMessage(decodeText(bytes));
     if (message?.kind !== 'response') throw new UpstreamDown('the answer of the tool server is not a JSON-RPC response');
-    return treated(relaying, message);
-  });
-}
-
-/** Holds memory for the parsed message while `work` runs. Throws `UpstreamDown` if there is no memory in time. */
-async function withMemory<T>({ memory, keyId, signal }: Relaying, bytes: Uint8Array, work: () => Promise<T>): Promise<T> {
-  const giveBack = await memory.hold(keyId, bytes, { most: messageNodes, signal }).catch((error: unknown) => {
-    throw error instanceof MemoryIsFull ? new UpstreamDown(`the answer of the tool server was not read: ${error.message}`) : error;
-  });
-  try {
-    return await work();
+    return await treated(relaying, message);
   } finally {
     giveBack();
+  }
+}
+
+/**
+ * Holds memory for a message that will be parsed. Resolves with a function that gives it back. Throws `UpstreamDown` if
+ * there is no memory in time.
+ */
+async function holdMemory({ memory, keyId, signal }: Relaying, bytes: Uint8Array): Promise<() => void> {
+  try {
+    return await memory.hold(keyId, bytes, { most: messageNodes, signal });
+  } catch (error) {
+    throw error instanceof MemoryIsFull ? new UpstreamDown(`the answer of the tool server was not read: ${error.message}`) : error;
   }
 }
 
@@ -110,11 +113,15 @@ async function relayEvent(relaying: Relaying, event: SseEvent | null, writer: St
   if (event === null) return writer.write(keepAlive);
   if (event.data === null || event.data === '') return writer.write(eventText(event));
   const { data } = event;
-  const text = await withMemory(relaying, Buffer.from(data), async () => {
+  const giveBack = await holdMemory(relaying, Buffer.from(data));
+  let text: string | null;
+  try {
     const message = parseServerMessage(data);
     if (message === null) throw new UpstreamDown('the tool server sent something that is not a JSON-RPC message');
-    return message.kind === 'response' ? answeredText(relaying, event, message) : treated(relaying, message);
-  });
+    text = await (message.kind === 'response' ? answeredText(relaying, event, message) : treated(relaying, message));
+  } finally {
+    giveBack();
+  }
   // The event id is kept, so a client that resumes receives nothing twice.
   if (text !== null) await writer.write(eventText({ ...event, data: text }));
   else if (event.id !== null) await writer.write(eventText({ ...event, data: null }));
