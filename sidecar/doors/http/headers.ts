@@ -145,8 +145,12 @@ export function responseHeaders(from: IncomingHttpHeaders, redact: RedactHeader 
   for (const [key, value] of Object.entries(endToEnd(from))) {
     const name = key.toLowerCase();
     if (value === undefined || left.test(name) || (redact !== null && saysToo(name, redact))) continue;
-    const values = (typeof value === 'string' ? [value] : value).filter((one) => valid.test(one)).map((one) => clean(name, one));
-    if (values.length > 0) kept.push([name, values.length === 1 ? (values[0] ?? '') : values]);
+    if (typeof value === 'string') {
+      if (valid.test(value)) kept.push([name, clean(name, value)]);
+    } else {
+      const values = value.filter((one) => valid.test(one)).map((one) => clean(name, one));
+      if (values.length > 0) kept.push([name, values.length === 1 ? (values[0] ?? '') : values]);
+    }
   }
   return Object.fromEntries(kept);
 }

@@ -64,7 +64,7 @@ export async function recordedInTurn<T>(
 
 /**
  * Writes the entry in the same way as `recordedInTurn`. Use this for a caller that may disconnect and then makes no
- * call. A disconnect counts if it is known shortly after the entry is recorded (`turnsUntilRead`). After a disconnect,
+ * call. A disconnect counts if it is known shortly after the entry is recorded (`twoTurnsLater`). After a disconnect,
  * the call gives back what it has counted, a second entry with the same request id says so, and the answer is a denial
  * that the caller does not read.
  */
@@ -77,12 +77,13 @@ export async function recordedForCaller(
   const verdict = await recordedInTurn(sidecar, judged);
   if (!verdict.allowed || judged.notMade === undefined) return verdict;
   // A busy process may decide a call before it has read all data that has arrived. It reads the caller's disconnect one
-  // turn after the request. Therefore the code waits for some turns before it checks for a disconnect.
-  for (let turn = 0; turn < turnsUntilRead; turn += 1) await new Promise((next) => setImmediate(next));
+  // turn after the request. Therefore the code waits for two turns before it checks for a disconnect.
+  await new Promise<void>(twoTurnsLater);
   return gone.aborted ? takenBack(sidecar, judged.notMade(goneAfter)) : verdict;
 }
 
-const turnsUntilRead = 2;
+/** Calls `next` after two turns of the event loop. */
+const twoTurnsLater = (next: () => void): void => void setImmediate(setImmediate, next);
 
 const goneAfter = refuse('caller_gone', 'the caller disconnected before it received the answer, so the call was not made');
 

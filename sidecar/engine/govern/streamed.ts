@@ -48,10 +48,11 @@ export function deliverStreamed(deps: GovernDeps, call: DecidedCall, outcome: St
     findings,
     blocked,
   });
+  if (blocked !== null) return { result: false, entry, unrecorded: () => false };
   return {
-    result: blocked === null,
+    result: true,
     entry,
-    unrecorded: () => blocked === null && call.decidedBy.mayGoUnrecorded,
-    ...(blocked === null && { withdrawn: (why) => withdrawnEntry(deps, call, { isError, durationMs, why }) }),
+    unrecorded: () => call.decidedBy.mayGoUnrecorded,
+    withdrawn: (why) => withdrawnEntry(deps, call, { isError, durationMs, why }),
   };
 }
