@@ -176,8 +176,8 @@ async function requireUnchanged(
   targets: readonly string[],
   { since, present }: Span,
 ): Promise<void> {
-  // The caller cannot have read this revision, because it does not exist yet. It is from another workspace, or the
-  // database was restored to an older state.
+  // This revision does not exist yet in this workspace, so the caller cannot have read it here. It is from another
+  // workspace, or the database was restored to an older state.
   if (since > present) {
     throw new AppError({
       code: 'stale_revision',

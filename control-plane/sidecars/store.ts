@@ -1,5 +1,4 @@
-// Stores the sidecars of a workspace. Each control plane records the sidecars that are connected to it. If control
-// planes must agree on a time, the time of the database is used.
+// A JSON Schema whose type is `object`.
 import type { RevisionName } from '@tollgate/proto/contract';
 import { type ListedSidecar, presence, type SidecarPosition, type SidecarSeen } from './rules/sidecar.ts';
 import { rowIs } from '../database/row.ts';

@@ -13,7 +13,10 @@ interface ReadinessParts {
   readonly clock: Pick<Clock, 'now' | 'wallTime' | 'after'>;
   readonly leasing: Pick<LeaseKeeper, 'status' | 'onOpened'>;
   readonly spool: Pick<Spool, 'failure'>;
-  /** Null: the link has no credentials of its own. */
+  /**
+   * Checks names in the options before anything is started. So if a name has a problem, nothing needs to be stopped
+   * again.
+   */
   readonly linkCredentials: LinkCredentials | null;
   readonly controlPlane: string;
 }

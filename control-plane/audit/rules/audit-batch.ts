@@ -1,4 +1,4 @@
-// Defines and checks the form of a batch of one spool, as a sidecar ships it. No other file defines this form. Pure.
+// The random id of the workspace for which the spool was begun; null: the sidecar did not know this id.
 import { bounds, type RefusedCode } from '@tollgate/proto/contract';
 
 /**

@@ -76,7 +76,14 @@ interface ScanLimits {
   readonly depth: number;
   readonly nodes: number;
   readonly exactNumbers: boolean;
-  /** Collects numbers that a double would round. Null: such numbers are a problem. */
+  /**
+   * Keeps the ended grants of one lease. Calls no longer use these grants, but the ledger may not know yet how many
+   * calls were made with each of them.
+   *
+   * States: to be reported → reported in a request to the ledger (`QuotaAsk`) → removed. A grant is removed after the
+   * answer to that request, or when the ledger must have ended the grant without a report. A report that arrives twice
+   * or late changes nothing in the ledger.
+   */
   readonly inexact: Place[] | null;
 }
 

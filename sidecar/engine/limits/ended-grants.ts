@@ -1,12 +1,13 @@
-// Keeps the grants of one lease that calls no longer use, until the ledger knows how many of their calls were made.
-//
-// States: to be reported → reported in a request to the ledger (`QuotaAsk`) → removed. A grant is removed after the
-// answer to that request, or when the ledger must have ended the grant without a report. A report that arrives twice or
-// late changes nothing in the ledger.
+// The pause before a lease requests the next grant in advance. `recalled`: after its grants were recalled. `later`:
+// after an answer without a grant. With this pause, the lease requests calls of other holders no more often than it
+// renews a grant.
 import { bounds, type SettledGrant } from '@tollgate/proto/contract';
 import type { Grant } from './grant.ts';
 
-/** After this time without an answer, a request to the ledger is sent again. */
+/**
+ * If a grant arrives that was made under a higher limit than this process knows, the next request is sent after this
+ * time.
+ */
 export const answerMs = 500;
 /** The usage of a grant is reported this long before the ledger would end the grant and charge all of its calls. */
 export const returnMs = bounds.leaseMs * 0.2;
@@ -68,7 +69,8 @@ export class EndedGrants {
   }
 
   forget(now: number): void {
-    // Twice the lease time after its expiry, the ledger has ended a grant too, whatever the ledger's clock shows.
+    // The current grant, its remaining calls, and the time of the next check. `hasCapacity` runs for each call, so it
+    // normally reads only these three fields.
     if (this.#ended.length > 0) this.#ended = this.#ended.filter(({ grant }) => now < grant.until + 2 * bounds.leaseMs);
   }
 

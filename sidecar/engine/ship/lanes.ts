@@ -17,7 +17,10 @@ export interface Lane {
 }
 
 export interface Lanes {
-  /** The maximum number of records that are sent and not acknowledged. */
+  /**
+   * The server may already have more records of a dead process's spool than this process has sent. This process sends
+   * these records all the same, and the server skips them.
+   */
   credit: number;
   /** The number of records that were sent on this stream and are not acknowledged. */
   readonly inFlight: number;

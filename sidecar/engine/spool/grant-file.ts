@@ -23,7 +23,7 @@ export interface KeptGrant {
   kept: KeptUse | null;
 }
 
-export interface KeptUse {
+interface KeptUse {
   /** The file that contains the grant. */
   readonly file: object;
   /** The number of the record with its run. */

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import type { QuotaCounter } from '@tollgate/proto/contract';
 import { headerBytes, isIntact, isPlausibleLength, readHeader } from './record.ts';
 
-export interface LeftGrant {
+interface LeftGrant {
   readonly counter: QuotaCounter;
   readonly grantId: number;
   readonly used: number;

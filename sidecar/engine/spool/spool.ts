@@ -30,15 +30,24 @@ export interface SpoolDeps {
 export interface SpoolConfig {
   /** The spool folder, shared by any number of processes. It must be on a disk of this machine. */
   readonly folder: string;
-  /** The slug of the workspace. Only a process of the same workspace ships what this process leaves. */
+  /**
+   * The position of the record that was framed last. The header of this record is written later, when it is known
+   * whether another record of the same group follows.
+   */
   readonly workspace: string;
   readonly durability: Durability;
   readonly segmentBytes?: number;
   /** The maximum number of bytes on disk, including what dead processes left. */
   readonly bytesMax: number;
-  /** Returns the number of bytes that dead processes left and that still exist. Absent: there are none. */
+  /**
+   * The last write failed, and all records are acknowledged. Then a new segment frees space, because the old segments
+   * are deleted when the new one begins.
+   */
   readonly othersBytes?: () => number;
-  /** With durability `remote`: the maximum time that a caller waits for the control plane. */
+  /**
+   * From here on the file of the next segment may exist. A later reader of this folder uses the name of that file as
+   * the end of the current segment.
+   */
   readonly confirmMs?: number;
 }
 
