@@ -202,10 +202,8 @@ async function start({ config, env, undo, log, telemetry, registry, signal }: St
     },
     undo,
   );
-  announce(
-    { rest, grpc: `${config.host}:${grpc.port}`, enrol: tls.enrolPort === null ? null : `${config.host}:${tls.enrolPort}` },
-    seeded.kind === 'created' ? seeded.key : null,
-  );
+  const enrol = tls.enrolPort === null ? null : `${config.host}:${tls.enrolPort}`;
+  announce({ rest, grpc: `${config.host}:${grpc.port}`, enrol }, seeded.kind === 'created' ? seeded.key : null);
   return null;
 }
 
