@@ -86,7 +86,7 @@ describe('profile add', () => {
   });
 
   test.each(['', '../up', '.hidden', 'a b', 'n'.repeat(65)])('%j is not a valid name', async (name) => {
-    expect(await add(name)).toMatchObject({ code: 1, err: expect.stringContaining('the name of a profile must consist of') });
+    expect(await add(name)).toMatchObject({ code: 1, err: expect.stringContaining('the name of a profile must have 1 to 64 characters') });
   });
 
   test.each([

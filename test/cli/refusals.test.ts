@@ -135,7 +135,7 @@ describe('an answer that is not ours', () => {
     expect(await list(await answering(status, body))).toMatchObject({
       code: 1,
       out: '',
-      err: expect.stringMatching(/the answer is not the JSON|must have a field members that is a list, but has none/),
+      err: expect.stringMatching(/the answer is not the JSON|must have the field "members" with a list, but it has no such field/),
     });
   });
 

@@ -84,7 +84,7 @@ describe('the section of the workspace document', () => {
     const answer = await put({ redaction: { patterns: { employee_number: null } } });
     expect(answer.status).toBe(400);
     expect(errorOf(answer)).toMatch(
-      /^redaction\.exceptions\["hr"\]\[0\] must be a name in patterns of this section, or one of authorization, /,
+      /^redaction\.exceptions\["hr"\]\[0\] must be the name of one of the "patterns" of this section, or one of authorization, /,
     );
     expect((await put({ redaction: { patterns: { employee_number: null }, exceptions: { hr: null } } })).status).toBe(200);
   });
@@ -125,7 +125,7 @@ describe('the section of the workspace document', () => {
       'redaction.exceptions["*"] ends in * but is not a wildcard, which ends in .* _* /* :* or -*',
       'redaction.exceptions["crm*"] ends in * but is not a wildcard, which ends in .* _* /* :* or -*',
       'redaction.exceptions["crm.*"] must be an array',
-      `redaction.exceptions["erp.*"][1] must be a name in patterns of this section, or one of ${kinds}`,
+      `redaction.exceptions["erp.*"][1] must be the name of one of the "patterns" of this section, or one of ${kinds}`,
       'redaction.exceptions["erp.*"][2] must be a string',
       'redaction.unknown is not a field here; the fields are kinds, patterns, allow, exceptions',
     ]);

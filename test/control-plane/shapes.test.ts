@@ -59,7 +59,7 @@ function agree(schema: object, accepts: (value: unknown) => boolean): void {
  * value must be one name where its key is one name.
  */
 const isBeyondSchema = ({ message }: Problem): boolean =>
-  /^(?:is not an RE2 pattern: |matches the empty text|must be a name in patterns of this section, or |must be one name, as the name that it stands for is)/.test(
+  /^(?:is not an RE2 pattern: |matches the empty text|must be the name of one of the "patterns" of this section, or |must be one name, as the name that it stands for is)/.test(
     message,
   );
 

@@ -150,5 +150,5 @@ test('the client is otherwise unchanged: an instance of its class, with its own 
   expect(guardedOld.getServerVersion()).toMatchObject({ name: 'mail' });
   expect(await guarded.ping()).toEqual({});
   // @ts-expect-error the name of the server is part of what policy decides by
-  expect(() => own.guardTools(current)).toThrow('guardTools needs the option server for an MCP client');
+  expect(() => own.guardTools(current)).toThrow('"guardTools" needs the option "server" for an MCP client');
 });
