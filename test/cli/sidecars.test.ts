@@ -119,7 +119,7 @@ test('keys that only libraries use are named, and can be narrowed to what librar
   expect(await named()).toEqual([]);
   expect(await tollgate(['keys', 'narrow', library])).toMatchObject({
     code: 1,
-    err: expect.stringContaining('does not have the scope sidecar.sync'),
+    err: expect.stringContaining('does not have the scope "sidecar.sync"'),
   });
   expect(await tollgate(['keys', 'narrow', library, '--scope', 'govern'])).toMatchObject({ code: 0 });
   expect(await tollgate(['keys', 'narrow', 'nothing'])).toMatchObject({ code: 1, err: expect.stringContaining('there is no key nothing') });
