@@ -334,7 +334,10 @@ describe('members', () => {
       await change(narrow, { email: 'else@new.test' }),
       await change(narrow, { role: 'admin' }),
     ])
-      expect(answer).toMatchObject({ status: 403, body: { error: expect.stringMatching(/lacks the scope .* and cannot grant it to a member/) } });
+      expect(answer).toMatchObject({
+        status: 403,
+        body: { error: expect.stringMatching(/lacks the scope .* and cannot grant it to a member/) },
+      });
     // A change that gives nothing requires nothing.
     expect((await change(narrow, { role: 'member', email: 'target@acme.test' })).status).toBe(200);
 
@@ -342,7 +345,10 @@ describe('members', () => {
     expect((await make(wide, 'member')).status).toBe(200);
     expect((await change(wide, { email: 'wide@new.test' })).status).toBe(200);
     for (const answer of [await make(wide, 'admin'), await make(wide, 'owner'), await change(wide, { role: 'admin' })])
-      expect(answer).toMatchObject({ status: 403, body: { error: expect.stringContaining('lacks the scope * and cannot grant it to a member') } });
+      expect(answer).toMatchObject({
+        status: 403,
+        body: { error: expect.stringContaining('lacks the scope * and cannot grant it to a member') },
+      });
 
     for (const [fields, what] of [
       [{ tier: 'api' }, 'pin of tier'],

@@ -302,7 +302,10 @@ describe('a session that is bound to a member', () => {
       await rest.ask('POST', '/acme/admin/members', { key, body: { uid: 'evil', email: 'evil@acme.test', role: 'owner' } }),
     ];
     for (const answer of asked)
-      expect(answer).toMatchObject({ status: 403, body: { error: expect.stringContaining('lacks the scope * and cannot grant it to a member') } });
+      expect(answer).toMatchObject({
+        status: 403,
+        body: { error: expect.stringContaining('lacks the scope * and cannot grant it to a member') },
+      });
     claims = { sub: 'evil', email: 'evil@acme.test', email_verified: true };
     expect((await signIn()).status).toBe(403);
   });
