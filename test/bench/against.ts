@@ -4,6 +4,7 @@
 // import the sources, so each tree runs its own.
 import { spawn } from 'node:child_process';
 import { median } from './measure.ts';
+import { measuredAlone } from './side/compare.ts';
 import { othersCoresMax, watchOthers } from './side/others.ts';
 import { withClosing } from './side/stage.ts';
 import { buildCommit, type Tree, thisTree } from './side/tree.ts';
@@ -90,14 +91,15 @@ async function benched({ root, name }: Tree, args: readonly string[]): Promise<r
 
 /**
  * Returns the figures of the lines of JSON. Rows for orientation, which have no target, are left out: they measure as few
- * calls as the slow program next to them allows, and the first calls after it are slower by chance.
+ * calls as the slow program next to them allows, and the first calls after it are slower by chance. Rows that were
+ * measured alone have no target either, because there is nothing to compare them with but the other tree.
  */
 export function figuresIn(text: string): readonly Figure[] {
   return text
     .split('\n')
     .filter((line) => line.startsWith('{'))
     .map((line) => JSON.parse(line))
-    .filter(({ value, target }) => typeof value === 'number' && target !== null);
+    .filter(({ value, target, baseline }) => typeof value === 'number' && (target != null || baseline === measuredAlone));
 }
 
 /** A higher figure is better: a rate, or calls that were admitted. */

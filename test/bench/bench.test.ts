@@ -105,10 +105,13 @@ test('zero against zero is the same, and an amount against zero is slower withou
 });
 
 test('figures are the lines of JSON with a value', () => {
-  const text = '# 2 cores\n{"name":"a","value":1,"unit":"ms"}\n{"name":"b","notMeasured":"wrk is not installed"}\nnoise\n';
-  expect(figuresIn(text)).toEqual([{ name: 'a', value: 1, unit: 'ms' }]);
-  // A row for orientation is no figure to compare.
+  const text = '# 2 cores\n{"name":"a","value":1,"unit":"ms","target":2}\n{"name":"b","notMeasured":"wrk is not installed"}\nnoise\n';
+  expect(figuresIn(text)).toEqual([{ name: 'a', value: 1, unit: 'ms', target: 2 }]);
+  // A row for orientation is no figure to compare. The first version did not write its target.
+  expect(figuresIn(JSON.stringify({ name: 'a', value: 1, unit: 'ms' }))).toEqual([]);
   expect(figuresIn(JSON.stringify({ name: 'a', value: 1, unit: 'ms', target: null }))).toEqual([]);
+  const alone = JSON.stringify({ name: 'a', value: 1, unit: 'ms', target: null, baseline: 'measured alone' });
+  expect(figuresIn(alone)).toMatchObject([{ name: 'a', value: 1 }]);
 });
 
 test('over several starts the report shows the median, the worst count of denied calls, and nothing where one start could not measure', () => {

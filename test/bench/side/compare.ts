@@ -6,6 +6,9 @@ import { Missing } from './missing.ts';
 import { cpuDuring } from './stage.ts';
 import { loadBy, type Request } from './wrk.ts';
 
+/** The baseline of a row without a contender. */
+export const measuredAlone = 'measured alone';
+
 export interface LoadSubject {
   readonly request: Request;
   /** The program that receives the requests. */
@@ -119,7 +122,7 @@ export function rowOf(
 ): Row {
   if (theirs instanceof Missing) return { name, notMeasured: theirs.message };
   const value = median(ours.map((each) => each[figure]));
-  if (theirs === null) return orient({ name, value, unit, baseline: 'measured alone', ratio: 1 });
+  if (theirs === null) return orient({ name, value, unit, baseline: measuredAlone, ratio: 1 });
   const baseline = `${against}: ${median(theirs.map((each) => each[figure])).toPrecision(3)}`;
   const ratio = median(ours.map((each, turn) => each[figure] / (theirs[turn]?.[figure] ?? Number.NaN)));
   return id === null ? orient({ name, value, unit, baseline, ratio }) : judge(id, { name, value, unit, baseline, ratio });

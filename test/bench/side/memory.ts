@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Pool } from 'undici';
 import { startProgram } from '../../support/programs.ts';
 import { judge, judgeAmount, median, orient, type Row } from '../measure.ts';
-import { unlessMissing } from './compare.ts';
+import { measuredAlone, unlessMissing } from './compare.ts';
 import { Missing } from './missing.ts';
 import { pssBytesOf } from './processes.ts';
 import { hookBody } from './questions.ts';
@@ -35,7 +35,7 @@ export async function* benchMemory({ tree, alone, rounds }: SideOptions): AsyncG
   const rest = { name: 'S5 sidecar at rest', value: atRest, unit };
   const plane = { name: 'S5 control plane with PostgreSQL at rest', value: planeAtRest, unit };
   const planeAfter = { name: 'S5 control plane with PostgreSQL after the calls', value: middle((one) => one.planeAfter), unit };
-  const without = { baseline: 'measured alone', ratio: 1 };
+  const without = { baseline: measuredAlone, ratio: 1 };
   if (alone) return yield* [rest, after, plane, planeAfter].map((fields) => orient({ ...fields, ...without }));
   const imports = middle((one) => one.imports);
   yield judge('S5 rest', {

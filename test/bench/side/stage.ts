@@ -145,7 +145,9 @@ export async function startSidecar({ tree, plane, folder, env = {} }: SidecarOpt
     },
     decided: async () => ({
       all: await sumOf('tollgate_decisions_total'),
-      denied: await sumOf('tollgate_decisions_total', 'decision="deny"'),
+      // At the end of a load, wrk closes its connections, and the requests that are in progress have no caller.
+      denied:
+        (await sumOf('tollgate_decisions_total', 'decision="deny"')) - (await sumOf('tollgate_decisions_total', 'code="caller_gone"')),
     }),
   };
 }
