@@ -15,6 +15,7 @@ interface Question {
   readonly agentType?: string;
   readonly agent?: string;
   readonly client?: string;
+  readonly input?: string;
 }
 
 export function addExplainCommand(program: Command, cli: Cli): void {
@@ -28,6 +29,7 @@ export function addExplainCommand(program: Command, cli: Cli): void {
     .addOption(new Option('--agent-type <key>', '<client>::<tier>::<name>').conflicts(['agent', 'client']))
     .option('--agent <name>', 'name of the agent; default: no name')
     .option('--client <name>', 'client of the agent; default: tollgate')
+    .option('--input <json>', 'the input of the call, which cases of rules read')
     .action(act(cli, explain));
 }
 
@@ -36,7 +38,7 @@ async function explain({ options, print, client }: Asked<Question>): Promise<voi
   if (sub === undefined && role === undefined) throw new Failure('the caller is missing; give --sub <uid> or --role <role>');
   const agentType = options.agentType ?? agentTypeKey({ client: options.client ?? 'tollgate', tier, name: options.agent ?? '' });
   const answer = await (await client()).ask('POST', '/{workspace}/admin/explain', {
-    body: given({ tool, tier, sub, role, agentType }),
+    body: given({ tool, tier, sub, role, agentType, input: parsedInput(options.input) }),
     asksOnly: true,
   });
   await print.lines(answer, print.json ? [] : explanationLines(answer, print.paint));
@@ -44,10 +46,19 @@ async function explain({ options, print, client }: Asked<Question>): Promise<voi
     print.note('the agent has no name; give one with --agent');
 }
 
+function parsedInput(text: string | undefined): unknown {
+  if (text === undefined) return undefined;
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new Failure(`--input must be JSON, such as '{"amount": 500}': ${error instanceof Error ? error.message : String(error)}`);
+  }
+}
+
 function explanationLines(answer: Row, paint: Paint): readonly string[] {
-  const denied = answer['decision'] === 'deny';
+  const denied = answer['decision'] !== 'allow';
   return [
-    `${(denied ? paint.red : paint.green)(shown(answer['decision']))}  ${shown(answer['reason'])}`,
+    `${(denied ? (answer['decision'] === 'depends' ? paint.yellow : paint.red) : paint.green)(shown(answer['decision']))}  ${shown(answer['reason'])}`,
     `enforced  ${foldLine(rowIn(answer, 'enforced'))}`,
     `shadow    ${foldLine(rowIn(answer, 'shadow'))}`,
     ...(answer['redaction'] === undefined ? [] : [`redaction ${redactionLine(rowIn(answer, 'redaction'))}`]),
@@ -55,7 +66,7 @@ function explanationLines(answer: Row, paint: Paint): readonly string[] {
       ({ host, name, path }) => `name      ${shown(name)} in ${shown(host)}, by ${shown(path)}`,
     ),
     paint.bold('layers, broad to specific'),
-    ...orNone(rowsIn(answer, 'layers').filter(speaks).map(layerLine)),
+    ...orNone(rowsIn(answer, 'layers').filter(speaks).flatMap((layer) => [layerLine(layer), ...caseLines(layer)])),
     ...(denied ? [paint.bold('would be allowed with'), ...orNone(waysOf(answer))] : []),
   ];
 }
@@ -79,8 +90,17 @@ const namesOf = (list: unknown): string => (Array.isArray(list) && list.length >
 const layerLine = (layer: Row): string =>
   `  ${placeOf(layer)}  ${shown(layer['rule'])}${layer['mode'] === 'audit' ? '  (audit only)' : ''}`;
 
+/** Returns a line for each case of the layer's rules: whether it holds, or why that is not known. */
+function caseLines(layer: Row): readonly string[] {
+  if (layer['cases'] === undefined) return [];
+  return rowsIn(layer, 'cases').map(({ path, result, reason, at }) => {
+    const why = reason === undefined ? '' : ` (${shown(reason)} at ${shown(at)})`;
+    return `    ${shown(path)}  ${result === 'depends' ? 'may hold; give --input' : `${shown(result)}${why}`}`;
+  });
+}
+
 /** Whether the layer has a rule about the call. */
-const speaks = ({ rule }: Row): boolean => isRow(rule) && Object.keys(rule).length > 0;
+const speaks = ({ rule, cases }: Row): boolean => (isRow(rule) && Object.keys(rule).length > 0) || Array.isArray(cases);
 
 /** Returns the ways to allow the call, one line each. All changes of a way are necessary. */
 function waysOf(answer: Row): readonly string[] {

@@ -4,7 +4,7 @@
 import type { CompiledDocument, Rule, TierRules } from './snapshot.ts';
 
 /** The capabilities of this version, as a hello names them. */
-export const capabilities: readonly string[] = ['deltas', 'agent-ceiling', 'outage-caps'];
+export const capabilities: readonly string[] = ['deltas', 'agent-ceiling', 'outage-caps', 'conditions'];
 
 /** The capability that is needed to understand each part of policy. Null: every version understands it. */
 export interface Needs {
@@ -24,7 +24,7 @@ export interface Needs {
  * developer also adds this capability to `capabilities`.
  */
 export const policyNeeds: Needs = {
-  rule: { permission: null, rateLimit: null, transform: null, override: null },
+  rule: { permission: null, rateLimit: null, transform: null, override: null, cases: 'conditions' },
   entry: { settings: null, document: null, agent: null, member: null, key: null, server: null },
   setting: { 'outage.caps': 'outage-caps' },
 };
@@ -57,7 +57,7 @@ export const needsOfSettings = (document: object, { setting }: Needs): readonly 
  * a denial without `override`. The fields that the program understands stay: an exception elsewhere may remove the
  * denial, and then these fields still apply.
  */
-export function loweredRule(rule: Rule, lacks: (need: string) => boolean, needs: Needs): Rule {
+export function loweredRule<R extends Omit<Rule, 'cases'>>(rule: R, lacks: (need: string) => boolean, needs: Needs): R | Rule {
   const isKnown = ([field]: readonly [string, unknown]): boolean => !needsOfRule({ [field]: true }, needs).some(lacks);
   const fields = Object.entries(rule);
   if (fields.every(isKnown)) return rule;

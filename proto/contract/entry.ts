@@ -13,6 +13,18 @@ export interface EntryRule {
   readonly override?: true;
 }
 
+/** A case whose condition could not be evaluated. The strictest of what the rule may say applied. */
+export interface UndecidedCase {
+  /** The document, e.g. `workspace` or `role:member`. */
+  readonly document: string;
+  /** The place of the case in it, e.g. `tools["payments.transfer"].api.cases["large"]`. */
+  readonly path: string;
+  /** One of `undecidedReasons`. */
+  readonly reason: string;
+  /** The part of the condition, e.g. `args.amount`. Never a value. */
+  readonly at: string;
+}
+
 export interface Finding {
   /** What was found, e.g. `email`; never the value itself. */
   readonly kind: string;
@@ -66,6 +78,8 @@ export interface AuditEntry {
   readonly policyAgeMs: number;
   readonly outage?: true;
   readonly rule?: EntryRule;
+  /** The first of the cases that could not be evaluated. */
+  readonly undecided?: readonly UndecidedCase[];
   readonly shadow?: {
     readonly decision: 'allow' | 'deny';
     readonly code: ReasonCode;

@@ -16,7 +16,8 @@ export {
 } from './capabilities.ts';
 export { AppError, codes, type ErrorCode } from './codes.ts';
 export { snapshotEntryDigest, snapshotHash, snapshotHashAfter, snapshotHashOfParts } from './digest.ts';
-export type { AuditEntry, EntryRule, Finding, TraceIds } from './entry.ts';
+export type { AuditEntry, EntryRule, Finding, TraceIds, UndecidedCase } from './entry.ts';
+export { conditionBounds, conditionVariables, type Expression } from './expression.ts';
 export { FairMemory } from './fair-memory.ts';
 export { hashKey, parseKey } from './key.ts';
 export { type NackCode, nackCodes } from './nack.ts';
@@ -67,6 +68,7 @@ export { isRefusedCode, type RefusedCode, refusedCodes } from './refused.ts';
 export type { RevisionName } from './revision.ts';
 export {
   type CompiledAgent,
+  type CompiledCase,
   type CompiledDocument,
   type CompiledKey,
   type CompiledMember,

@@ -1,6 +1,7 @@
 // Defines what a snapshot's entries contain, as JSON. The control plane compiles them. A sidecar verifies every field
 // before it uses an entry (`sidecar/engine/snapshot/verify.ts`). Where an object would have arbitrary keys, a list of
 // pairs is used. So no name has a special meaning, and equal content has equal bytes.
+import type { Expression } from './expression.ts';
 import type { CompiledRedaction } from './redaction.ts';
 import type { CompiledToolNames } from './tool-names.ts';
 import type { Part, Permission, Role, Tier, Transform } from './words.ts';
@@ -14,6 +15,20 @@ export interface Rule {
   readonly transform?: Transform;
   /** An exception by an owner or admin: what this rule sets replaces the values of broader layers. */
   readonly override?: true;
+  /** The first case whose condition holds replaces fields of the rule. At least one, if present. */
+  readonly cases?: readonly CompiledCase[];
+}
+
+/** A case of a rule. `permission`, `transform` and `reason` replace those of the rule; `rateLimit` is added. */
+export interface CompiledCase {
+  /** Unique in the rule. */
+  readonly name: string;
+  readonly when: Expression;
+  readonly permission?: Permission;
+  readonly rateLimit?: number;
+  readonly transform?: Transform;
+  /** For the agent, if the case denies. */
+  readonly reason?: string;
 }
 
 /** The rules of the tiers, in the order of `tiers`. A tier without a rule is left out. */

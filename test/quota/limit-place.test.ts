@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { compileDocument } from '../../sidecar/engine/compile/compile.ts';
 import type { PolicyDocument } from '../../sidecar/engine/compile/policy-document.ts';
 import { limitMaxOf } from '../../control-plane/quota/rules/limit-place.ts';
-import { indexDocument, readOpinion } from '../../sidecar/engine/decide/document.ts';
+import { anyCase, indexDocument, readOpinion } from '../../sidecar/engine/decide/document.ts';
 
 // Names with quotes, blanks and brackets, which could confuse the parser.
 const name = fc.constantFrom(
@@ -48,7 +48,7 @@ function limitsOf(compiled: CompiledDocument): readonly (readonly [string, numbe
   return tools.flatMap((tool) =>
     types.flatMap((type) =>
       tiers.flatMap((tier) =>
-        (readOpinion(indexed, tool, tier, type)?.rateLimit ?? []).map(({ value, path }) => [`${indexed.key} ${path}`, value] as const),
+        (readOpinion(indexed, tool, tier, type, anyCase)?.limits.sayings ?? []).map(({ value, path }) => [`${indexed.key} ${path}`, value] as const),
       ),
     ),
   );

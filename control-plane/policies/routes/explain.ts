@@ -16,6 +16,7 @@ const question = Type.Object(
     agentType: Type.String({ description: '<client>::<tier>::<name>' }),
     tier: tierShape,
     tool: Type.String(),
+    input: Type.Optional(Type.Unknown({ description: 'the input of the call, which cases read; absent: every case may hold' })),
   },
   { additionalProperties: false },
 );
@@ -35,11 +36,18 @@ const redaction = object({
   allow: { ...integer, description: 'number of values that are not redacted' },
   exception: { ...orNull(object({ path: text, kinds: texts })), description: 'kinds that are not redacted in calls of this tool' },
 });
+const explainedCase = object(
+  { path: text, result: { ...word(['holds', 'does not hold', 'undecided', 'depends']), description: '`depends`: no `input` was given' } },
+  {
+    reason: { ...text, description: 'why it is undecided' },
+    at: { ...text, description: 'the part of the condition that could not be evaluated' },
+  },
+);
 const explanation = object(
   {
     enforced: outcome,
     shadow: { ...outcome, description: 'as if documents in audit mode were enforced' },
-    decision: word(['allow', 'deny']),
+    decision: { ...word(['allow', 'deny', 'depends']), description: '`depends`: cases decide, and no `input` was given' },
     reason: text,
     layers: listOf(
       object(
@@ -51,7 +59,7 @@ const explanation = object(
           rule: { type: 'object' },
           fields: listOf(object({ field: text, value: {}, path: text }, { override: { const: true } })),
         },
-        { part: word(parts) },
+        { part: word(parts), cases: { ...listOf(explainedCase), description: 'the cases of the rules that match the call' } },
       ),
     ),
     wouldAllow: {
@@ -76,17 +84,17 @@ export function addExplainRoute(app: FastifyInstance, deps: AppDeps): void {
     tag: 'Policies',
     summary: 'Explains how a call would be decided',
     description: `Of a member or service key (\`sub\`) or of a role alone; a member may ask about themselves and about roles. A direct call of an agent
-of that type, which has used nothing of its limits and caps. \`layers\` are all documents that apply to the caller, broad to specific; \`enforced\`
+of that type, which has used nothing of its limits and caps. Cases are evaluated for \`input\`. \`layers\` are all documents that apply to the caller, broad to specific; \`enforced\`
 and \`shadow\` are the results of the documents alone. If the workspace is frozen or the agent may not call the tool, only \`decision\` and
 \`reason\` say so.`,
     answers: explanation,
     operation: explainCall,
     schema: { params: inWorkspace, body: question },
     input: ({ body }) => {
-      const { sub, role, agentType, tier, tool } = body;
+      const { sub, role, agentType, tier, tool, input } = body;
       if ((sub === undefined) === (role === undefined)) throw badRequest('give either sub or role');
       refuseIfAny([...agentTypeProblems(agentType, tier), ...problemsAt('tool', nameProblem(tool))]);
-      return { agentType, tier, tool, ...(sub === undefined ? {} : { sub }), ...(role === undefined ? {} : { role }) };
+      return { agentType, tier, tool, ...(input === undefined ? {} : { input }), ...(sub === undefined ? {} : { sub }), ...(role === undefined ? {} : { role }) };
     },
     answer: (explanation) => explanation,
   });

@@ -2,7 +2,7 @@
 // field by field when the member writes it. It is not checked again when rules of the organisation change later. This
 // is harmless, because `self` only makes rules stricter.
 import { childPath, type Rule, wildcardPrefix } from '@tollgate/proto/contract';
-import { documentsFor, type Fold, foldDocuments, type Index, type PolicyDocument } from '@tollgate/sidecar/engine/compile';
+import { anyCase, documentsFor, type Fold, foldDocuments, type Index, type PolicyDocument } from '@tollgate/sidecar/engine/compile';
 import { type Place, pathOf, placesOf, rulesByPath } from './places.ts';
 import type { Problem } from '@tollgate/proto/shape';
 
@@ -28,7 +28,7 @@ export function looserPlaces({ index, uid, before, after }: SelfEdit): readonly 
   return placesOf(after).flatMap((place) => {
     const agentType = place.section === 'agentTypes' ? (place.key ?? '') : unnamed;
     const documents = documentsFor(index, { role, uid }, agentType).filter(({ enforces, part }) => enforces && part !== 'self');
-    const fold = foldDocuments({ agentType, tier: place.tier }, documents, probe(place), index.settings.defaultPermission);
+    const fold = foldDocuments({ agentType, tier: place.tier }, documents, probe(place), index.settings.defaultPermission, anyCase);
     return looserFields(place, old.get(pathOf(place)), fold);
   });
 }
@@ -48,7 +48,7 @@ function looserFields(place: Place, old: Rule | undefined, fold: Fold): readonly
     {
       field: 'permission',
       sets: rule.permission !== old?.permission,
-      looser: rule.permission === 'allow' && fold.permission === 'deny',
+      looser: rule.permission === 'allow' && !fold.mayAllow,
       holds: '"deny"',
     },
     {

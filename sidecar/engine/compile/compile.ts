@@ -7,6 +7,7 @@ import {
   capBounds,
   capabilities,
   type CompiledAgent,
+  type CompiledCase,
   type CompiledDocument,
   type CompiledKey,
   type CompiledRedaction,
@@ -15,6 +16,7 @@ import {
   type CompiledToolNames,
   type DocumentId,
   documentKey,
+  type Expression,
   hosts,
   loweredRule,
   plainRedaction,
@@ -25,7 +27,8 @@ import {
   type TierRules,
   tiers,
 } from '@tollgate/proto/contract';
-import type { PolicyDocument, TierRulesDocument } from './policy-document.ts';
+import { readCondition } from './condition.ts';
+import type { CaseDocument, PolicyDocument, RuleDocument, TierRulesDocument } from './policy-document.ts';
 import type { RedactionDocument } from './redaction.ts';
 import type { ToolNamesDocument } from './tool-names.ts';
 import type { PolicyDefaults, PolicySource, WorkspaceKey } from './source.ts';
@@ -156,18 +159,35 @@ function compileTiers(rules: TierRulesDocument): TierRules {
  * Returns null if the rule sets no field. An `override` alone has no effect, because it covers only fields that its
  * rule sets.
  */
-function compileRule(stored: Rule | undefined): Rule | null {
+function compileRule(stored: RuleDocument | undefined): Rule | null {
   // Removes what a later version has written and this version does not know.
-  const rule = stored === undefined ? {} : loweredRule(stored, (need) => !capabilities.includes(need), policyNeeds);
-  const { permission, rateLimit, transform, override } = rule;
-  if (permission === undefined && rateLimit === undefined && transform === undefined) return null;
+  const rule = stored === undefined ? {} : loweredRule<RuleDocument>(stored, (need) => !capabilities.includes(need), policyNeeds);
+  const { permission, rateLimit, transform, override, cases = [] } = rule;
+  if (permission === undefined && rateLimit === undefined && transform === undefined && cases.length === 0) return null;
   return {
     ...(permission === undefined ? {} : { permission }),
     ...(rateLimit === undefined ? {} : { rateLimit }),
     ...(transform === undefined ? {} : { transform }),
     ...(override === true ? { override } : {}),
+    ...(cases.length === 0 ? {} : { cases: cases.map(compileCase) }),
   };
 }
+
+function compileCase({ name, when, permission, rateLimit, transform, reason }: CaseDocument): CompiledCase {
+  const read = readCondition(when);
+  return {
+    name,
+    // A condition that this version does not understand was written by another version. It is undecided.
+    when: 'problem' in read ? notUnderstood : read.expression,
+    ...(permission === undefined ? {} : { permission }),
+    ...(rateLimit === undefined ? {} : { rateLimit }),
+    ...(transform === undefined ? {} : { transform }),
+    ...(reason === undefined ? {} : { reason }),
+  };
+}
+
+/** A value that is neither true nor false, so that the case is always undecided. */
+const notUnderstood: Expression = ['null'];
 
 /**
  * Compiles an agent. Its caps are clamped to their bounds: create and PUT accept any integer, but a run is limited to

@@ -1,7 +1,7 @@
 // Explains a call from a workspace's state, with the same index that a sidecar builds from the same bytes.
 import { documentKey, type Role, type Tier } from '@tollgate/proto/contract';
 import { documentIdsFor } from '../decide/bind.ts';
-import { type Explanation, explain } from '../decide/explain.ts';
+import { type ExplainedInput, type Explanation, explain } from '../decide/explain.ts';
 import type { PolicyDefaults, PolicySource } from './source.ts';
 import { indexOf } from './index-of.ts';
 
@@ -12,6 +12,8 @@ export interface ExplainQuestion {
   readonly agentType: string;
   readonly tier: Tier;
   readonly tool: string;
+  /** What the call would be. Absent: every case may hold. */
+  readonly call?: ExplainedInput;
 }
 
 /**
@@ -22,11 +24,11 @@ export interface ExplainQuestion {
 export function explainCall(state: PolicySource, defaults: PolicyDefaults, question: ExplainQuestion): Explanation | null {
   const subject = subjectOf(state, question);
   if (subject === null) return null;
-  const { agentType, tier, tool } = question;
+  const { agentType, tier, tool, call } = question;
   // Keeps only the documents that apply to the subject. A workspace may have ten thousand users with documents.
   const speaking = new Set(documentIdsFor(subject, agentType).map(documentKey));
   const documents = state.documents.filter(({ id }) => speaking.has(documentKey(id)));
-  return explain(indexOf({ ...state, documents, members: [], keys: [] }, defaults), { subject, agentType, tier, tool });
+  return explain(indexOf({ ...state, documents, members: [], keys: [] }, defaults), { subject, agentType, tier, tool, ...(call === undefined ? {} : { call }) });
 }
 
 function subjectOf(state: PolicySource, { sub, role }: ExplainQuestion): { readonly role: Role; readonly uid: string | null } | null {

@@ -66,6 +66,7 @@ export { createRunUsage } from '../limits/usage.ts';
 // Explains why a call gets its decision, without counting the call. Null: the subject does not exist.
 export { explainCall, type ExplainQuestion } from './explain.ts';
 export type { Explanation } from '../decide/explain.ts';
+export { anyCase } from '../decide/document.ts';
 export { type Fold, foldDocuments } from '../decide/fold.ts';
 export { type Kept, keptKinds } from '../decide/kept-kinds.ts';
 

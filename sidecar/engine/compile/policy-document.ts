@@ -1,6 +1,18 @@
 // Defines what a policy document can contain. Every write passes `checkDocument` after the merge. The compiler and
 // every sidecar can process everything that passes.
-import { bounds, capBounds, type DocumentId, nameProblem, type Part, parseAgentType, type Rule, tiers } from '@tollgate/proto/contract';
+import {
+  bounds,
+  capBounds,
+  type CompiledCase,
+  conditionBounds,
+  type DocumentId,
+  nameProblem,
+  type Part,
+  parseAgentType,
+  type Rule,
+  tiers,
+} from '@tollgate/proto/contract';
+import { readCondition } from './condition.ts';
 import { type RedactionDocument, redactionSection } from './redaction.ts';
 import { type ToolNamesDocument, toolNamesSection } from './tool-names.ts';
 import {
@@ -12,13 +24,24 @@ import {
   list,
   oneOf,
   problem,
+  record,
   type Problem,
   type Shape,
   text,
 } from '@tollgate/proto/shape';
 
+/** A rule as it is written. */
+export interface RuleDocument extends Omit<Rule, 'cases'> {
+  readonly cases?: readonly CaseDocument[];
+}
+
+/** A case as it is written: the condition is a text. */
+export interface CaseDocument extends Omit<CompiledCase, 'when'> {
+  readonly when: string;
+}
+
 /** Rules by tier. Other keys are accepted and returned, but have no effect. */
-export type TierRulesDocument = Readonly<Record<string, Rule>>;
+export type TierRulesDocument = Readonly<Record<string, RuleDocument>>;
 
 /** A policy document as stored and returned: the merged content of the writes. */
 export interface PolicyDocument {
@@ -62,19 +85,57 @@ export interface StoredDocument {
 
 export type DocumentKind = 'workspace' | 'role' | 'agent-type' | 'user';
 
+const rateLimit = described('calls in any window; 0 allows none', integer(0, 2_147_483_647));
+const transform = oneOf('log', 'redact');
+const permission: Shape = {
+  ...oneOf('allow', 'deny'),
+  check: (value, path) => (value === 'ask' ? problem(path, 'approvals are not in this version') : oneOf('allow', 'deny').check(value, path)),
+};
+
 const rule = (part: Part): Shape =>
   fields({
-    permission: oneOf('allow', 'deny'),
-    rateLimit: described('calls in any window; 0 allows none', integer(0, 2_147_483_647)),
-    transform: oneOf('log', 'redact'),
+    permission,
+    rateLimit,
+    transform,
     // Members cannot make exceptions for themselves.
-    override: part === 'self' ? forLeads : oneOf(true),
+    override: part === 'self' ? forLeads('members cannot make an exception for themselves') : oneOf(true),
+    cases: part === 'self' ? forLeads('rules of members have no cases') : cases,
   });
 
-const forLeads: Shape = {
-  check: (_value, path) => problem(path, 'may only be set by owners and admins; members cannot make an exception for themselves'),
+const forLeads = (why: string): Shape => ({
+  check: (_value, path) => problem(path, `may only be set by owners and admins; ${why}`),
   schema: { not: {} },
+});
+
+const when: Shape = {
+  check: (value, path) => {
+    if (typeof value !== 'string') return problem(path, 'must be a text: a condition in CEL');
+    const read = readCondition(value);
+    return 'problem' in read ? problem(path, `line ${read.problem.line}, column ${read.problem.column}: ${read.problem.message}`) : [];
+  },
+  schema: { type: 'string', minLength: 1, maxLength: conditionBounds.sourceBytes },
 };
+
+const caseName: Shape = text(conditionBounds.nameLength, (name) => nameProblem(name));
+const reason = text(conditionBounds.reasonLength, (words) => (/[\p{Cc}\p{Cf}]/u.test(words) ? 'must not contain control or format characters' : null));
+
+const caseList = list(
+  conditionBounds.casesInRule,
+  record({ name: caseName, when: described('a condition in CEL', when), permission, rateLimit: described('counted in addition to that of the rule', rateLimit), transform, reason: described('told to the agent if the case denies', reason) }, ['name', 'when']),
+);
+
+const cases: Shape = described('the first case whose condition holds replaces fields of the rule', {
+  check: (value, path) => {
+    const wrong = caseList.check(value, path);
+    if (wrong.length > 0 || !Array.isArray(value)) return wrong;
+    if (value.length === 0) return problem(path, 'must have at least one case; remove the field with null');
+    const names = value.map(({ name }) => name);
+    return names.flatMap((name, at) =>
+      names.indexOf(name) === at ? [] : problem(`${path}[${at}].name`, `must be unique in the rule, but ${JSON.stringify(name)} is already the name of case ${names.indexOf(name)}`),
+    );
+  },
+  schema: { ...caseList.schema, minItems: 1 },
+});
 
 const nameSchema = { type: 'string', minLength: 1, maxLength: bounds.nameLength };
 const agentTypeKey = {

@@ -1,10 +1,10 @@
 // Defines a caller under one snapshot, and the plans that were computed for the tools that it called. `bind.ts` and
 // `plan.ts` create them.
-import type { CompiledAgent, CompiledKey, Tier } from '@tollgate/proto/contract';
+import type { CompiledAgent, CompiledKey, Role, Tier } from '@tollgate/proto/contract';
 import type { Index } from './build-index.ts';
 import type { Claim, Hop, Subject } from './call.ts';
 import type { Decision, LimitSet } from './decision.ts';
-import type { IndexedDocument } from './document.ts';
+import type { IndexedDocument, PlacedRule } from './document.ts';
 import type { Fold } from './fold.ts';
 
 /**
@@ -50,9 +50,17 @@ export interface Caller {
 }
 
 /** Everything about one caller and one tool that does not depend on counters. */
-export interface Plan {
+export interface Plan extends PlannedOutcome {
   /** Step 3: the denial that depends on the tool. Null: there is none. */
   readonly refused: Decision | null;
+  /**
+   * The cases that the outcome depends on. Then `outcome` and `shadow` are those of a call of which nothing is known:
+   * every case is undecided. Null: no rule that may apply has cases.
+   */
+  readonly cases: ConditionalPlan | null;
+}
+
+export interface PlannedOutcome {
   /** The decision by the enforced fold, if all limits of this fold have calls left. */
   readonly outcome: Decision;
   /** Null: no layer that can apply is in audit mode. Then the shadow result equals the enforced result. */
@@ -62,4 +70,52 @@ export interface Plan {
 export interface ShadowPlan {
   readonly fold: Fold;
   readonly limits: LimitSet;
+}
+
+/** The rules with cases that may apply to a caller and a tool, and what their conditions read besides the call. */
+export interface ConditionalPlan {
+  readonly questions: readonly CaseQuestion[];
+  readonly tool: ToolFacts;
+  /** By hop of the chain. */
+  readonly agents: readonly AgentFacts[];
+  readonly user: UserFacts;
+  /** The outcomes that were computed, by the answers: see `answerCases`. */
+  readonly outcomes: Map<string, PlannedOutcome>;
+}
+
+/** One rule whose cases are evaluated for one hop. */
+export interface CaseQuestion {
+  readonly hop: number;
+  /** The key of the document. */
+  readonly document: string;
+  readonly rule: PlacedRule;
+}
+
+/** The variable `tool` of conditions. */
+export interface ToolFacts {
+  readonly name: string;
+  /** Absent: the tool is of no registered server. */
+  readonly server?: string;
+  /** The hints of the admitted definition. Absent: they are unknown. */
+  readonly annotations?: Readonly<Record<string, boolean>>;
+}
+
+/** The variable `agent` of conditions: one hop of the chain. */
+export interface AgentFacts {
+  readonly name: string;
+  /** Absent: the agent is not registered. */
+  readonly id?: string;
+  readonly client: string;
+  readonly tier: Tier;
+  readonly type: string;
+  /** The scopes that every agent of the chain has. */
+  readonly scopes: readonly string[];
+  /** The names of the agents, root first. */
+  readonly chain: readonly string[];
+}
+
+/** The variable `user` of conditions: the subject at the root of the chain. A field that is unknown is absent. */
+export interface UserFacts {
+  readonly uid?: string;
+  readonly role?: Role;
 }

@@ -2,7 +2,8 @@
 // snapshot and the given usage and changes neither. Afterwards `limits/` counts the call as the decision says.
 import { bounds, nameProblem, reasons, type ShadowMark } from '@tollgate/proto/contract';
 import type { Index } from './build-index.ts';
-import type { Caller, Plan, ShadowPlan } from './caller.ts';
+import type { Caller, PlannedOutcome, ShadowPlan } from './caller.ts';
+import { answerCases, type CallFacts } from './cases.ts';
 import {
   type Decision,
   type Dry,
@@ -15,23 +16,39 @@ import {
   type Usage,
 } from './decision.ts';
 import type { Fold } from './fold.ts';
-import { malformedTool, planFor, planKey } from './plan.ts';
+import { malformedTool, outcomeByCases, planFor, planKey } from './plan.ts';
 import { refuse } from './refusal.ts';
 import { limitWords, ruleWords } from './words.ts';
 
 /**
  * Decides one call. `now` and the times of `usage` and `freshness` are ms of one clock that never goes backwards.
- * `also`: the name that the caller itself uses for the tool, if rules for that name apply too.
+ * `also`: the name that the caller itself uses for the tool, if rules for that name apply too. `facts`: what the cases
+ * of rules read of the call. Absent: every case is undecided.
  */
-export function decide(caller: Caller, tool: string, usage: Usage, freshness: Freshness, now: number, also?: string): Decision {
+export function decide(
+  caller: Caller,
+  tool: string,
+  usage: Usage,
+  freshness: Freshness,
+  now: number,
+  also?: string,
+  facts?: CallFacts,
+): Decision {
   if (caller.halted !== null) return caller.halted;
   const stale = isStale(caller.index, freshness, now);
   if (stale && caller.deniedInOutage !== null) return outageDenial(caller, freshness, now);
-  const decision = decideFresh(caller, tool, usage, now, also);
+  const decision = decideFresh(caller, tool, usage, now, also, facts);
   return stale || (isCountedAlone(caller, usage) && decision.attempt) ? { ...decision, outage: true } : decision;
 }
 
-function decideFresh(caller: Caller, tool: string, usage: Usage, now: number, also: string | undefined): Decision {
+function decideFresh(
+  caller: Caller,
+  tool: string,
+  usage: Usage,
+  now: number,
+  also: string | undefined,
+  facts: CallFacts | undefined,
+): Decision {
   const known = caller.plans.get(planKey(tool, also));
   if (known === undefined) {
     const problem = nameProblem(tool) ?? (also === undefined ? null : nameProblem(also));
@@ -42,11 +59,26 @@ function decideFresh(caller: Caller, tool: string, usage: Usage, now: number, al
   if (plan.refused !== null) return plan.refused;
   const capped = capDenial(caller, usage, now);
   if (capped !== null && capped.awaits === null) return capped;
-  const full = plan.outcome.limits === noLimits ? null : usage.firstFull(plan.outcome.limits, now);
+  if (plan.cases === null || facts === undefined) return decideOutcome(caller, tool, plan, capped, usage, now);
+  const answered = answerCases(caller.index, plan.cases, facts);
+  const decision = decideOutcome(caller, tool, outcomeByCases(caller, tool, also, plan.cases, answered), capped, usage, now);
+  return answered.undecided.length === 0 ? decision : { ...decision, undecided: answered.undecided };
+}
+
+/** Steps 5 to 7. `capped`: the call waits for its cap. */
+function decideOutcome(
+  caller: Caller,
+  tool: string,
+  { outcome, shadow }: PlannedOutcome,
+  capped: Decision | null,
+  usage: Usage,
+  now: number,
+): Decision {
+  const full = outcome.limits === noLimits ? null : usage.firstFull(outcome.limits, now);
   // A call that waits for its cap waits for its limits at the same time, so that one message asks for both.
   if (capped !== null) return { ...capped, awaits: [...(capped.awaits ?? []), ...(full?.awaits ?? [])] };
-  const decision = full === null ? plan.outcome : throttled(caller, plan, full);
-  return plan.shadow === null ? decision : withShadow(caller, tool, decision, plan.shadow, usage, now);
+  const decision = full === null ? outcome : throttled(caller, outcome, full);
+  return shadow === null ? decision : withShadow(caller, tool, decision, shadow, usage, now);
 }
 
 const isCountedAlone = ({ profile }: Caller, { shared }: Usage): boolean => shared !== null && profile !== null && shared.isAlone;
@@ -101,10 +133,10 @@ function sharedCap(max: number, shared: SharedCalls, now: number): Decision {
   return { ...refuse('cap_tool_calls', words, { awaits }), kind: 'retry', retryAfterMs: bounds.leaseMs };
 }
 
-function throttled(caller: Caller, plan: Plan, { limit, retryAfterMs, awaits, dry }: Full): Decision {
+function throttled(caller: Caller, outcome: Decision, { limit, retryAfterMs, awaits, dry }: Full): Decision {
   const { layer, part, path, override } = limit;
   return {
-    ...plan.outcome,
+    ...outcome,
     decision: 'deny',
     code: 'rate_limited',
     // A limit of 0 never has calls, so that a retry cannot help.

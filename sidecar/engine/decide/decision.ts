@@ -1,6 +1,6 @@
 // Defines a decision. As long as only counters change, decisions about the same caller and tool are the same frozen
 // object. Therefore deciding allocates no memory.
-import type { DenyKind, EntryRule, Layer, Part, QuotaCounter, ReasonCode, Transform } from '@tollgate/proto/contract';
+import type { DenyKind, EntryRule, Layer, Part, QuotaCounter, ReasonCode, Transform, UndecidedCase } from '@tollgate/proto/contract';
 
 export type StopReason = 'max_tool_calls' | 'max_rounds' | 'max_duration' | 'max_budget';
 
@@ -93,6 +93,8 @@ export interface Decision {
    * some of theirs, so a wait may help. Null: a wait cannot help.
    */
   readonly awaits: readonly LeasedCounter[] | null;
+  /** The cases whose conditions could not be evaluated, so that the strictest result was chosen. Null: there are none. */
+  readonly undecided: readonly UndecidedCase[] | null;
 }
 
 /** The most specific limit that has no calls left. */

@@ -18,14 +18,17 @@ import {
   type Transform,
   wildcardPrefix,
 } from '@tollgate/proto/contract';
+import { Undecided } from '../conditions/values.ts';
 import { documentIdsFor, haltOf } from './bind.ts';
 import type { Index } from './build-index.ts';
 import type { Subject } from './call.ts';
 import type { BoundHop } from './caller.ts';
+import { answerCases, explainCases } from './cases.ts';
 import { registrationRefusal, toolRefusal } from './chain.ts';
-import { type IndexedDocument, type Opinion, readOpinion } from './document.ts';
+import { anyCase, type CaseAnswers, type IndexedDocument, type Opinion, readOpinion, type Saying } from './document.ts';
 import { type Fold, foldDocuments, type Winner } from './fold.ts';
 import { keptKinds } from './kept-kinds.ts';
+import { answersByHop, conditionalPlan } from './plan.ts';
 import { type Change, obstaclesOf, partOf, type Speaker, waysToAllow } from './ways-to-allow.ts';
 import { limitWords, ruleWords } from './words.ts';
 
@@ -34,6 +37,14 @@ export interface Question {
   readonly agentType: string;
   readonly tier: Tier;
   readonly tool: string;
+  /** What the call would be. Absent: nothing is known of it, so every case may hold. */
+  readonly call?: ExplainedInput;
+}
+
+export interface ExplainedInput {
+  readonly input: unknown;
+  /** Wall-clock time in ms, for conditions that read `now`. */
+  readonly wallTime: number;
 }
 
 interface Outcome {
@@ -53,7 +64,7 @@ interface Place {
 }
 
 interface ExplainedField {
-  readonly field: keyof Opinion;
+  readonly field: 'permission' | 'rateLimit' | 'transform';
   readonly value: string | number;
   readonly path: string;
   readonly override?: true;
@@ -72,6 +83,19 @@ interface ExplainedLayer {
   readonly path: string;
   readonly rule: Readonly<Record<string, string | number | true>>;
   readonly fields: readonly ExplainedField[];
+  /** The cases of the rules that match the call. Absent: they have none. */
+  readonly cases?: readonly ExplainedCase[];
+}
+
+interface ExplainedCase {
+  /** For example `tools["payments.transfer"].api.cases["large"]`. */
+  readonly path: string;
+  /** `depends`: no input was given. */
+  readonly result: 'holds' | 'does not hold' | 'undecided' | 'depends';
+  /** Why it is undecided: one of `undecidedReasons`. */
+  readonly reason?: string;
+  /** The part of the condition that could not be evaluated. */
+  readonly at?: string;
 }
 
 /** How the workspace changes the effect of `redact` on the call. Patterns are shown only by name. */
@@ -91,8 +115,11 @@ export interface Explanation {
   readonly redaction?: ExplainedRedaction;
   /** The names that hosts use for the tool. Present only if the workspace document maps other names to this tool. */
   readonly toolNames?: readonly HostsName[];
-  /** The decision about a call by an agent of this type, if the agent has not used any of its limits and caps yet. */
-  readonly decision: Permission;
+  /**
+   * The decision about a call by an agent of this type, if the agent has not used any of its limits and caps yet.
+   * `depends`: the cases decide, and no input was given.
+   */
+  readonly decision: Permission | 'depends';
   readonly reason: string;
   /** Every layer that can apply to the caller, from broad to specific. */
   readonly layers: readonly ExplainedLayer[];
@@ -102,17 +129,21 @@ export interface Explanation {
 
 export function explain(index: Index, question: Question): Explanation {
   const { subject, agentType, tier, tool } = question;
-  const speakers = documentIdsFor(subject, agentType).map((id): Speaker => {
-    const document = index.documents.get(documentKey(id)) ?? null;
-    return { id, document, opinion: document === null ? null : readOpinion(document, tool, tier, agentType) };
-  });
-  const documents = speakers.flatMap(({ document }) => document ?? []);
-  const fold = (of: readonly IndexedDocument[]): Fold => foldDocuments({ agentType, tier }, of, tool, index.settings.defaultPermission);
-  const enforced = fold(documents.filter(({ enforces }) => enforces));
-  const shadow = fold(documents);
+  const ids = documentIdsFor(subject, agentType);
+  const documents = ids.flatMap((id) => index.documents.get(documentKey(id)) ?? []);
   const name = parseAgentType(agentType)?.name ?? '';
   const profiles = index.agentsByName.get(name) ?? [];
+  const looked = lookAtCases(index, question, { name, profiles, documents });
+  const speakers = ids.map((id): Speaker => {
+    const document = index.documents.get(documentKey(id)) ?? null;
+    return { id, document, opinion: document === null ? null : readOpinion(document, tool, tier, agentType, looked.answers) };
+  });
+  const fold = (of: readonly IndexedDocument[]): Fold =>
+    foldDocuments({ agentType, tier }, of, tool, index.settings.defaultPermission, looked.answers);
+  const enforced = fold(documents.filter(({ enforces }) => enforces));
+  const shadow = fold(documents);
   const denial = denialOf(index, question, { name, profiles, enforced });
+  const depends = denial === null || question.call !== undefined ? null : dependsOn(looked.cases, enforced, denial);
   const obstacles = obstaclesOf(index, { name, profiles, enforced }, { tier, tool });
   const toolNames = namesInHosts(index.settings.toolNames, tool);
   const ways = enforced.permission === 'deny' ? waysToAllow(index, speakers, { tier, tool }) : [[]];
@@ -121,11 +152,55 @@ export function explain(index: Index, question: Question): Explanation {
     shadow: outcomeOf(shadow),
     ...(enforced.transform === 'redact' || shadow.transform === 'redact' ? { redaction: redactionOf(index, tool) } : {}),
     ...(toolNames.length === 0 ? {} : { toolNames }),
-    decision: denial === null ? 'allow' : 'deny',
-    reason: denial ?? `allowed: ${ruleWords('allows', enforced.permissionBy, tool, tier)}`,
-    layers: speakers.map(explainLayer),
+    decision: denial === null ? 'allow' : depends === null ? 'deny' : 'depends',
+    reason: depends ?? denial ?? `allowed: ${ruleWords('allows', enforced.permissionBy, tool, tier)}`,
+    layers: speakers.map((speaker) => explainLayer(speaker, looked.cases.get(documentKey(speaker.id)) ?? [])),
     wouldAllow: denial === null ? [] : ways.map((way) => [...obstacles, ...way]),
   };
+}
+
+interface LookedCases {
+  readonly answers: CaseAnswers;
+  /** By the key of the document. */
+  readonly cases: ReadonlyMap<string, readonly ExplainedCase[]>;
+}
+
+/** Evaluates the cases that may apply. Without an input, each of them may hold. */
+function lookAtCases(
+  index: Index,
+  { subject, agentType, tier, tool, call }: Question,
+  { name, profiles, documents }: { readonly name: string; readonly profiles: readonly CompiledAgent[]; readonly documents: readonly IndexedDocument[] },
+): LookedCases {
+  const profile = (profiles.length === 1 ? profiles[0] : undefined) ?? null;
+  const client = parseAgentType(agentType)?.client ?? '';
+  const hop: BoundHop = { hop: { tier, client, agent: name }, name, profile, agentType, tier, documents };
+  const plan = conditionalPlan({ index, subject, hops: [hop], scopes: profile?.scopes ?? [] }, tool, undefined);
+  if (plan === null) return { answers: anyCase, cases: new Map() };
+  const facts = call === undefined ? null : { args: call.input, rounded: null, wallTime: call.wallTime, answered: null };
+  const cases = new Map<string, readonly ExplainedCase[]>();
+  for (const question of plan.questions) {
+    const results = facts === null ? null : explainCases(plan, question, facts);
+    const explained = (question.rule.cases ?? []).map(({ path }, at) => explainCase(path, results?.[at]));
+    cases.set(question.document, [...(cases.get(question.document) ?? []), ...explained]);
+  }
+  if (facts === null) return { answers: anyCase, cases };
+  return { answers: answersByHop(plan.questions, answerCases(index, plan, facts).answers)(0), cases };
+}
+
+function explainCase(path: string, result: boolean | Undecided | undefined): ExplainedCase {
+  if (result === undefined) return { path, result: 'depends' };
+  if (result instanceof Undecided) return { path, result: 'undecided', reason: result.reason, at: result.path };
+  return { path, result: result ? 'holds' : 'does not hold' };
+}
+
+/** Returns why a denial depends on the input. Null: the call is denied with every input. */
+function dependsOn(cases: LookedCases['cases'], enforced: Fold, denial: string): string | null {
+  const all = [...cases].flatMap(([document, ofDocument]) => ofDocument.map(({ path }) => ({ document, path })));
+  const isPolicy = denial.startsWith('policy_denied:') && enforced.mayAllow;
+  const isLimit = denial.startsWith('rate_limited:') && enforced.limits.filter(({ max }) => max === 0).every(({ path }) => all.some((one) => one.path === path));
+  if (!isPolicy && !isLimit) return null;
+  const places = all.slice(0, 5).map(({ document, path }) => `${document} ${path}`);
+  return `depends on the input, which these cases read: ${places.join(', ')}${all.length > 5 ? ', …' : ''}`;
 }
 
 function redactionOf({ settings: { redaction } }: Index, tool: string): ExplainedRedaction {
@@ -178,10 +253,10 @@ const placeOf = ({ layer, part, path, override }: Winner): Place => ({
   ...(override ? { override: true as const } : {}),
 });
 
-function explainLayer({ id, document, opinion }: Speaker): ExplainedLayer {
+function explainLayer({ id, document, opinion }: Speaker, cases: readonly ExplainedCase[]): ExplainedLayer {
   const part = partOf(id);
   const fields = (['permission', 'rateLimit', 'transform'] as const).flatMap((field) =>
-    (opinion?.[field] ?? []).map(
+    sayingsOf(opinion, field).map(
       ({ value, path, override }): ExplainedField => ({ field, value, path, ...(override ? { override: true as const } : {}) }),
     ),
   );
@@ -193,7 +268,13 @@ function explainLayer({ id, document, opinion }: Speaker): ExplainedLayer {
     path: fields[0]?.path ?? '',
     rule: ruleOf(fields),
     fields,
+    ...(cases.length === 0 ? {} : { cases }),
   };
+}
+
+function sayingsOf(opinion: Opinion | null, field: ExplainedField['field']): readonly Saying<string | number>[] {
+  if (opinion === null) return [];
+  return field === 'rateLimit' ? opinion.limits.sayings : opinion[field].flat();
 }
 
 /** Merges the fields into one rule. If a field occurs twice, the stricter value is used. */

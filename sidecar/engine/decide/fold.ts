@@ -1,9 +1,10 @@
 // Implements the fold of docs/design/semantics.md. Layers are read from broad to specific. The strictest value wins,
 // but an explicit override replaces the values before it. A member's own settings come last and can only make the
-// result stricter.
+// result stricter. A rule with undecided cases stands for everything that it may say: the fold is made for each way, field
+// by field.
 import type { Part, Permission, Tier, Transform } from '@tollgate/proto/contract';
 import type { Limit } from './decision.ts';
-import { type IndexedDocument, readOpinion, type Saying } from './document.ts';
+import { type CaseAnswers, type IndexedDocument, readOpinion, type Saying, type Ways } from './document.ts';
 
 /** The document, or the built-in default, that the winning value comes from. */
 export interface Winner {
@@ -12,11 +13,15 @@ export interface Winner {
   readonly document: string;
   readonly path: string;
   readonly override: boolean;
+  /** The reason that a case gives to the agent. */
+  readonly reason?: string;
 }
 
 export interface Fold {
   readonly permission: Permission;
   readonly permissionBy: Winner;
+  /** Whether the call is allowed in some way that the undecided cases may turn out. */
+  readonly mayAllow: boolean;
   readonly transform: Transform;
   readonly transformBy: Winner;
   /** The limits, from broad to specific. All of them must have calls left. */
@@ -28,46 +33,73 @@ interface Ruling<T> {
   readonly by: Winner;
 }
 
+/** The rulings that may be in force: one, unless cases are undecided. Null: nothing was said so far. */
+type Rulings<T> = readonly (Ruling<T> | null)[];
+
 const builtIn: Winner = { layer: 'default', part: null, document: 'built-in default', path: '', override: false };
 
-/** Folds documents for one agent type and tier. `documents` are ordered from broad to specific, with `self` last. */
+/**
+ * Folds documents for one agent type and tier. `documents` are ordered from broad to specific, with `self` last.
+ * `answers`: which cases hold. If some are undecided, every way is folded, and the strictest result is returned.
+ */
 export function foldDocuments(
   { agentType, tier }: { readonly agentType: string; readonly tier: Tier },
   documents: readonly IndexedDocument[],
   tool: string,
   defaultPermission: Permission,
+  answers: CaseAnswers,
 ): Fold {
-  let permission: Ruling<Permission> | null = null;
-  let transform: Ruling<Transform> | null = null;
+  let permissions: Rulings<Permission> = [null];
+  let transforms: Rulings<Transform> = [null];
   let limits: Limit[] = [];
-  const self = documents.filter((document) => document.part === 'self');
-  const organisation = documents.filter((document) => document.part !== 'self');
+  const add = (document: IndexedDocument): void => {
+    const opinion = readOpinion(document, tool, tier, agentType, answers);
+    if (opinion === null) return;
+    permissions = foldField(permissions, opinion.permission, document, 'deny');
+    transforms = foldField(transforms, opinion.transform, document, 'redact');
+    if (opinion.limits.replaces) limits = [];
+    limits.push(...opinion.limits.sayings.map((saying) => limitOf(document, saying)));
+  };
+  for (const document of documents) if (document.part !== 'self') add(document);
+  permissions = permissions.map((ruling) => ruling ?? { value: defaultPermission, by: builtIn });
+  transforms = transforms.map((ruling) => ruling ?? { value: 'log', by: builtIn });
+  for (const document of documents) if (document.part === 'self') add(document);
+  const [permission, transform] = [strictestOf(permissions, 'deny'), strictestOf(transforms, 'redact')];
+  return {
+    permission: permission.value,
+    permissionBy: permission.by,
+    mayAllow: permissions.some((ruling) => ruling?.value === 'allow'),
+    transform: transform.value,
+    transformBy: transform.by,
+    limits,
+  };
+}
 
-  for (const document of organisation) {
-    const opinion = readOpinion(document, tool, tier, agentType);
-    if (opinion === null) continue;
-    permission = foldField(permission, opinion.permission, document, 'deny');
-    transform = foldField(transform, opinion.transform, document, 'redact');
-    if (opinion.rateLimit.some(({ override }) => override)) limits = [];
-    limits.push(...opinion.rateLimit.map((saying) => limitOf(document, saying)));
-  }
-  permission ??= { value: defaultPermission, by: builtIn };
-  transform ??= { value: 'log', by: builtIn };
-  for (const document of self) {
-    const opinion = readOpinion(document, tool, tier, agentType);
-    if (opinion === null) continue;
-    permission = foldField(permission, opinion.permission, document, 'deny') ?? permission;
-    transform = foldField(transform, opinion.transform, document, 'redact') ?? transform;
-    limits.push(...opinion.rateLimit.map((saying) => limitOf(document, saying)));
-  }
-  return { permission: permission.value, permissionBy: permission.by, transform: transform.value, transformBy: transform.by, limits };
+function strictestOf<T>(rulings: Rulings<T>, strict: T): Ruling<T> {
+  const ruling = rulings.find((one) => one?.value === strict) ?? rulings[0];
+  if (ruling == null) throw new RangeError('a fold has a ruling for every field once the built-in default is applied');
+  return ruling;
+}
+
+/** Returns the rulings after one more document: each earlier one, combined with each way in which the document may speak. */
+function foldField<T>(held: Rulings<T>, ways: Ways<T>, document: IndexedDocument, strict: T): Rulings<T> {
+  const [only] = ways;
+  if (held.length === 1 && ways.length === 1) return [foldSayings(held[0] ?? null, only ?? [], document, strict)];
+  const results = new Map<T | null, Ruling<T> | null>();
+  for (const before of held)
+    for (const sayings of ways) {
+      const after = foldSayings(before, sayings, document, strict);
+      // Of equal values, the one of the more specific document is named as the winner.
+      if (!results.has(after?.value ?? null) || after?.by.document === document.key) results.set(after?.value ?? null, after);
+    }
+  return [...results.values()];
 }
 
 /**
- * Returns the value of one field after one more document. First, the overrides of the document replace `held`, the
+ * Returns the value of one field after what one document says. First, the overrides of the document replace `held`, the
  * value so far. Then the other values of the document follow. The strictest value wins.
  */
-function foldField<T>(held: Ruling<T> | null, sayings: readonly Saying<T>[], document: IndexedDocument, strict: T): Ruling<T> | null {
+function foldSayings<T>(held: Ruling<T> | null, sayings: readonly Saying<T>[], document: IndexedDocument, strict: T): Ruling<T> | null {
   const overriding = sayings.filter(({ override }) => override);
   const plain = sayings.filter(({ override }) => !override);
   let result = overriding.length > 0 ? null : held;
@@ -79,12 +111,13 @@ function foldField<T>(held: Ruling<T> | null, sayings: readonly Saying<T>[], doc
   return result;
 }
 
-const winnerOf = ({ layer, part, key }: IndexedDocument, { path, override }: Saying<unknown>): Winner => ({
+const winnerOf = ({ layer, part, key }: IndexedDocument, { path, override, reason }: Saying<unknown>): Winner => ({
   layer,
   part,
   document: key,
   path,
   override,
+  ...(reason === undefined ? {} : { reason }),
 });
 
 const limitOf = ({ key, layer, part }: IndexedDocument, { value, path, override }: Saying<number>): Limit => ({
@@ -102,6 +135,7 @@ export function foldHops(folds: readonly [Fold, ...Fold[]]): Fold {
     ...(acc.permission === 'deny' && fold.permission === 'allow'
       ? { permission: acc.permission, permissionBy: acc.permissionBy }
       : { permission: fold.permission, permissionBy: fold.permissionBy }),
+    mayAllow: acc.mayAllow && fold.mayAllow,
     ...(acc.transform === 'redact' && fold.transform === 'log'
       ? { transform: acc.transform, transformBy: acc.transformBy }
       : { transform: fold.transform, transformBy: fold.transformBy }),

@@ -2,10 +2,12 @@
 // both folds, and the decisions that result from them.
 import { type EntryRule, reasons } from '@tollgate/proto/contract';
 import type { Index } from './build-index.ts';
-import type { Caller, Plan } from './caller.ts';
+import type { Subject } from './call.ts';
+import type { AgentFacts, Caller, CaseQuestion, ConditionalPlan, Plan, PlannedOutcome, ToolFacts } from './caller.ts';
+import type { AnsweredCases } from './cases.ts';
 import { toolRefusal } from './chain.ts';
 import { type Decision, type LimitSet, noLimits } from './decision.ts';
-import type { IndexedDocument } from './document.ts';
+import { anyCase, type CaseAnswer, type CaseAnswers, casedRules, type IndexedDocument, type PlacedRule } from './document.ts';
 import { type Fold, foldDocuments, foldHops, type Winner } from './fold.ts';
 import { refuse } from './refusal.ts';
 import { ruleWords } from './words.ts';
@@ -48,7 +50,12 @@ export function forgetPlans(index: Index): void {
 }
 
 function makePlan(caller: Caller, tool: string, also: string | undefined): Plan {
-  const { enforced, shadow } = foldsOf(caller, tool, also);
+  const cases = conditionalPlan(caller, tool, also);
+  return { refused: toolRefusal(caller, tool), ...outcomeOf(caller, tool, also, () => anyCase), cases };
+}
+
+function outcomeOf(caller: Caller, tool: string, also: string | undefined, answers: AnswersOfHop): PlannedOutcome {
+  const { enforced, shadow } = foldsOf(caller, tool, also, answers);
   const storedTransform = enforced.transform === 'redact' || shadow?.transform === 'redact' ? 'redact' : 'log';
   const code = enforced.permission === 'allow' ? 'allowed' : 'policy_denied';
   const verb = enforced.permission === 'allow' ? 'allows' : 'denies';
@@ -68,8 +75,81 @@ function makePlan(caller: Caller, tool: string, also: string | undefined): Plan 
     limits: enforced.permission === 'allow' ? limitSet(enforced) : noLimits,
     shadowLimits: noLimits,
     awaits: null,
+    undecided: null,
   });
-  return { refused: toolRefusal(caller, tool), outcome, shadow: shadow === null ? null : { fold: shadow, limits: limitSet(shadow) } };
+  return { outcome, shadow: shadow === null ? null : { fold: shadow, limits: limitSet(shadow) } };
+}
+
+/** What of a caller conditions read. */
+export interface PlannedCaller extends Pick<Caller, 'hops' | 'scopes' | 'index'> {
+  readonly subject: Pick<Subject, 'role' | 'uid'> | null;
+}
+
+/** Returns the rules with cases that may apply. Null: there are none. */
+export function conditionalPlan(caller: PlannedCaller, tool: string, also: string | undefined): ConditionalPlan | null {
+  const questions = caller.hops.flatMap(({ documents, tier, agentType }, hop) =>
+    documents.flatMap((document): readonly CaseQuestion[] => {
+      if (!document.hasCases) return [];
+      const rules = casedRules(document, tool, tier, agentType);
+      const ofAlso = also === undefined ? [] : casedRules(keysAlone(document), also, tier, agentType);
+      return [...new Set([...rules, ...ofAlso])].map((rule): CaseQuestion => ({ hop, document: document.key, rule }));
+    }),
+  );
+  return questions.length === 0 ? null : { questions, ...variablesOf(caller, tool), outcomes: new Map() };
+}
+
+function variablesOf({ hops, scopes, subject, index }: PlannedCaller, tool: string): Pick<ConditionalPlan, 'tool' | 'agents' | 'user'> {
+  const chain = hops.map(({ name }) => name);
+  const agents = hops.map(({ name, profile, hop, tier, agentType }): AgentFacts => ({
+    name,
+    ...(profile === null ? {} : { id: profile.id }),
+    client: hop.client,
+    tier,
+    type: agentType,
+    scopes,
+    chain,
+  }));
+  const user = subject === null ? {} : { role: subject.role, ...(subject.uid === null ? {} : { uid: subject.uid }) };
+  return { tool: toolFacts(index, tool), agents, user };
+}
+
+function toolFacts({ servers }: Index, tool: string): ToolFacts {
+  // A server's name may contain dots: the longest name that the tool begins with is its server.
+  for (let end = tool.lastIndexOf('.'); end > 0; end = tool.lastIndexOf('.', end - 1)) {
+    const server = servers.get(tool.slice(0, end));
+    if (server !== undefined) return { name: tool, server: server.name };
+  }
+  return { name: tool };
+}
+
+// The answers are chosen by the input, so the memory for outcomes is bounded. Other outcomes are computed each time.
+const outcomesMax = 32;
+
+/** Returns the outcome in which these cases hold. */
+export function outcomeByCases(
+  caller: Caller,
+  tool: string,
+  also: string | undefined,
+  { questions, outcomes }: ConditionalPlan,
+  { answers, signature }: AnsweredCases,
+): PlannedOutcome {
+  const known = outcomes.get(signature);
+  if (known !== undefined) return known;
+  const outcome = outcomeOf(caller, tool, also, answersByHop(questions, answers));
+  if (outcomes.size < outcomesMax) outcomes.set(signature, outcome);
+  return outcome;
+}
+
+/** Returns the answers by hop and rule. `answers` are in the order of the questions. */
+export function answersByHop(questions: readonly CaseQuestion[], answers: readonly CaseAnswer[]): AnswersOfHop {
+  const byHop = new Map<number, Map<PlacedRule, CaseAnswer>>();
+  for (const [at, { hop, rule }] of questions.entries()) {
+    const ofHop = byHop.get(hop) ?? new Map<PlacedRule, CaseAnswer>();
+    byHop.set(hop, ofHop);
+    const answer = answers[at];
+    if (answer !== undefined) ofHop.set(rule, answer);
+  }
+  return (hop) => (rule) => byHop.get(hop)?.get(rule) ?? anyCase(rule);
 }
 
 const limitSet = ({ limits }: Fold): LimitSet => (limits.length === 0 ? noLimits : { limits, found: null });
@@ -78,23 +158,31 @@ const limitSet = ({ limits }: Fold): LimitSet => (limits.length === 0 ? noLimits
  * Returns both folds. The enforced fold uses the layers in `enforce` mode. The shadow fold uses all layers as if all
  * were enforced. `shadow` is null if no layer is in audit mode.
  */
-export function foldsOf(caller: Caller, tool: string, also?: string): { readonly enforced: Fold; readonly shadow: Fold | null } {
+export function foldsOf(
+  caller: Caller,
+  tool: string,
+  also: string | undefined,
+  answers: AnswersOfHop,
+): { readonly enforced: Fold; readonly shadow: Fold | null } {
   const { defaultPermission } = caller.index.settings;
   const [first, ...rest] = caller.hops;
   if (first === undefined) throw new RangeError('a caller must have at least one hop, the hop of the calling agent');
   const fold = (all: boolean): Fold => {
-    const ofHop = (hop: typeof first): Fold => {
+    const ofHop = (hop: typeof first, at: number): Fold => {
       const documents = all ? hop.documents : hop.documents.filter(({ enforces }) => enforces);
-      const named = foldDocuments(hop, documents, tool, defaultPermission);
+      const named = foldDocuments(hop, documents, tool, defaultPermission, answers(at));
       // Two names of one call combine like two hops: the strictest result wins. For the second name, rules that name no
       // tool are left out, because they are already applied for the first name.
-      return also === undefined ? named : foldHops([foldDocuments(hop, documents.map(keysAlone), also, 'allow'), named]);
+      return also === undefined ? named : foldHops([foldDocuments(hop, documents.map(keysAlone), also, 'allow', answers(at)), named]);
     };
-    return foldHops([ofHop(first), ...rest.map(ofHop)]);
+    return foldHops([ofHop(first, 0), ...rest.map((hop, at) => ofHop(hop, at + 1))]);
   };
   const audited = caller.hops.some(({ documents }) => documents.some(({ enforces }) => !enforces));
   return { enforced: fold(false), shadow: audited ? fold(true) : null };
 }
+
+/** Returns the answers for one hop of the chain. */
+export type AnswersOfHop = (hop: number) => CaseAnswers;
 
 const keysAlone = (document: IndexedDocument): IndexedDocument => ({ ...document, defaults: new Map(), agentTypes: new Map() });
 

@@ -30,5 +30,6 @@ export function refuse(code: DenyCode, words: string, { stop, attempt = false, a
     limits: noLimits,
     shadowLimits: noLimits,
     awaits,
+    undecided: null,
   });
 }

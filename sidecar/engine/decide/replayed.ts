@@ -8,6 +8,7 @@ import type { Index } from './build-index.ts';
 import type { BoundHop, Caller } from './caller.ts';
 import { registrationRefusal } from './chain.ts';
 import type { Decision } from './decision.ts';
+import { anyCase } from './document.ts';
 import type { Fold, Winner } from './fold.ts';
 import { foldsOf } from './plan.ts';
 import { noSpelledNames } from './spelled-names.ts';
@@ -91,7 +92,7 @@ function bindReplayed(index: Index, documents: ReplayedPolicy['documents'], { su
  * Returns the enforced fold, even if the call is denied. The limits of the fold are those that count the call if the
  * call is allowed.
  */
-export const enforcedFold = (caller: Caller, tool: string): Fold => foldsOf(caller, tool).enforced;
+export const enforcedFold = (caller: Caller, tool: string): Fold => foldsOf(caller, tool, undefined, () => anyCase).enforced;
 
 /** A place in the policy that determines a decision, and the document that contains it. */
 export interface Standing {

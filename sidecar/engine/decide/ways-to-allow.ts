@@ -78,7 +78,7 @@ export function waysToAllow(index: Index, speakers: readonly Speaker[], { tier, 
   const holding = holdingSpeakers(speakers);
   const denials = holding.flatMap(denialsOf);
   const organisation = holding.filter(({ id }) => partOf(id) !== 'self');
-  const granted = organisation.some(({ opinion }) => (opinion?.permission.length ?? 0) > 0);
+  const granted = organisation.some(({ opinion }) => opinion?.permission.some(({ length }) => length > 0) === true);
   const needsGrant = index.settings.defaultPermission === 'deny' && !granted;
   const path = rulePath('tools', tool, tier);
   const writable = speakers.filter(({ id }) => partOf(id) !== 'self');
@@ -105,7 +105,7 @@ export function waysToAllow(index: Index, speakers: readonly Speaker[], { tier, 
 const noneAllowed = 'set a rateLimit above 0, because 0 allows no call';
 
 const closedBy = ({ id, opinion }: Speaker): readonly Change[] =>
-  (opinion?.rateLimit ?? []).filter(({ value }) => value === 0).map(({ path }) => changeAt(id, path, noneAllowed));
+  (opinion?.limits.sayings ?? []).filter(({ value }) => value === 0).map(({ path }) => changeAt(id, path, noneAllowed));
 
 /**
  * Returns the enforcing layers whose permission counts: the last layer that overrides, and all layers after it. If no
@@ -114,7 +114,7 @@ const closedBy = ({ id, opinion }: Speaker): readonly Change[] =>
 function holdingSpeakers(speakers: readonly Speaker[]): readonly Speaker[] {
   const enforcing = speakers.filter(({ document }) => document?.enforces === true);
   const last = enforcing.findLastIndex(
-    ({ id, opinion }) => partOf(id) !== 'self' && opinion?.permission.some(({ override }) => override) === true,
+    ({ id, opinion }) => partOf(id) !== 'self' && opinion?.permission.flat().some(({ override }) => override) === true,
   );
   return enforcing.slice(Math.max(0, last));
 }
@@ -122,7 +122,7 @@ function holdingSpeakers(speakers: readonly Speaker[]): readonly Speaker[] {
 // The change sets an allow instead of removing the denial. If the denial were only removed, another denial could apply,
 // for example that of a wildcard or of a broader layer.
 const denialsOf = ({ id, opinion }: Speaker): readonly Change[] =>
-  (opinion?.permission ?? []).filter(({ value }) => value === 'deny').map(({ path }) => changeAt(id, path, 'set permission "allow"'));
+  (opinion?.permission ?? []).flat().filter(({ value }) => value === 'deny').map(({ path }) => changeAt(id, path, 'set permission "allow"'));
 
 export const partOf = (id: DocumentId): Part | null => (id.layer === 'user' ? id.part : null);
 

@@ -26,7 +26,8 @@ function layerWords(by: Pick<Winner, 'layer' | 'part'> & { readonly document: st
 
 export function ruleWords(verb: 'allows' | 'denies' | 'redacts' | 'logs', by: Winner, tool: string, tier: Tier): string {
   const place = by.path === '' ? '' : ` (${by.path}${by.override ? ', override' : ''})`;
-  return `${layerWords(by)} ${verb} ${tier} calls of ${quote(tool)}${place}`;
+  const reason = by.reason === undefined ? '' : `: ${by.reason}`;
+  return `${layerWords(by)} ${verb} ${tier} calls of ${quote(tool)}${place}${reason}`;
 }
 
 export function limitWords(limit: Limit, windowSeconds: number): string {

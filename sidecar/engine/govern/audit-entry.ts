@@ -65,6 +65,7 @@ function decisionText(decision: Decision): string {
     decisionReason: decision.reason,
     transform: decision.storedTransform,
     ...(decision.rule === null ? {} : { rule: decision.rule }),
+    ...(decision.undecided === null ? {} : { undecided: decision.undecided }),
     ...(decision.shadow === null ? {} : { shadow: shadowFields(decision.shadow) }),
     ...(decision.outage ? { outage: true as const } : {}),
   });

@@ -9,7 +9,10 @@
 // after the disconnect, nothing is counted. If a permitted call was counted, but its caller does not receive the
 // permit, the count is given back once. This happens if the caller has disconnected, or if the entry could not be
 // recorded.
-import { digestText, type Finding, type TraceIds } from '@tollgate/proto/contract';
+import { digestText, type Finding, NotJson, type TraceIds } from '@tollgate/proto/contract';
+import type { RoundedNumbers } from '../conditions/environment.ts';
+import { Undecided } from '../conditions/values.ts';
+import type { CallFacts } from '../decide/cases.ts';
 import { decide } from '../decide/decide.ts';
 import type { Decision, Undo } from '../decide/decision.ts';
 import { refuse } from '../decide/refusal.ts';
@@ -17,6 +20,7 @@ import { entryText } from './audit-entry.ts';
 import type { GovernDeps } from './governing.ts';
 import { withdrawnEntry } from './outcome-entry.ts';
 import { payloadOf, redactPayload, withRedactedWords } from './payload.ts';
+import { plainCopy } from './plain-data.ts';
 import { decided, type GovernedRun, rebind } from './run.ts';
 import { type Denial, denialOf, type Permit, type Verdict } from './verdict.ts';
 
@@ -45,6 +49,10 @@ export interface ToolCall {
   readonly alsoForwarded?: unknown;
   /** The trace that the call is part of. The entries of the call contain the ids of this trace. */
   readonly trace?: TraceIds | null;
+  /** True: the door has parsed the input from JSON and nothing else refers to it, so it is not copied for conditions. */
+  readonly isOwnInput?: boolean;
+  /** The numbers of the input that lost digits when the door parsed them. Absent: there are none. */
+  readonly rounded?: RoundedNumbers;
 }
 
 export interface JudgedResult<T> {
@@ -111,12 +119,59 @@ export interface Asking {
   readonly gone?: DisconnectSignal;
 }
 
-/** The call that is judged, and the conditions for it. */
-interface Judging {
+/** The call that is judged, and the circumstances of it. This is also what conditions read of the call. */
+class Judging implements CallFacts {
   readonly run: GovernedRun;
   readonly call: ToolCall;
   readonly asking: Asking;
   readonly startedAt: number;
+  answered: CallFacts['answered'] = null;
+  readonly #clock: GovernDeps['clock'];
+  #copy: { readonly value: unknown } | { readonly problem: string } | null = null;
+
+  constructor({ clock }: GovernDeps, run: GovernedRun, call: ToolCall, asking: Asking) {
+    this.run = run;
+    this.call = call;
+    this.asking = asking;
+    this.#clock = clock;
+    this.startedAt = clock.now();
+  }
+
+  /** The copy of the input that conditions read. It is made once, and then it is what the tool receives. */
+  get args(): unknown {
+    this.#copy ??= this.call.isOwnInput === true ? { value: this.call.input } : copied(this.call.input);
+    return 'problem' in this.#copy ? notReadable : (this.#copy.value ?? noArguments);
+  }
+
+  get rounded(): RoundedNumbers | null {
+    return this.call.rounded ?? null;
+  }
+
+  get wallTime(): number {
+    return this.#clock.wallTime();
+  }
+
+  /** The input of the call: the copy, if conditions have read one. */
+  get input(): unknown {
+    return this.#copy === null || 'problem' in this.#copy ? this.call.input : this.#copy.value;
+  }
+
+  /** Why the input could not be copied. Null: it was copied, or no condition has read it. */
+  get problem(): string | null {
+    return this.#copy !== null && 'problem' in this.#copy ? this.#copy.problem : null;
+  }
+}
+
+const notReadable = new Undecided('type', 'args');
+/** A call without an input has no arguments. */
+const noArguments = Object.freeze({});
+
+function copied(input: unknown): { readonly value: unknown } | { readonly problem: string } {
+  try {
+    return { value: plainCopy(input) };
+  } catch (error) {
+    return { problem: error instanceof NotJson ? error.message : 'cannot be read' };
+  }
 }
 
 /**
@@ -124,16 +179,16 @@ interface Judging {
  * promise resolves within the time that calls wait for limits, and before `until`.
  */
 export function judge(deps: GovernDeps, run: GovernedRun, call: ToolCall, asking: Asking): JudgedCall | Promise<JudgedCall> {
-  const startedAt = deps.clock.now();
-  const judging = { run, call, asking, startedAt };
-  const weighed = weighInTime(deps, judging, startedAt);
+  const judging = new Judging(deps, run, call, asking);
+  const weighed = weighInTime(deps, judging, judging.startedAt);
   const { awaits } = weighed.decision;
-  return awaits === null ? conclude(deps, judging, weighed, startedAt) : judgeLater(deps, judging, awaits);
+  return awaits === null ? conclude(deps, judging, weighed, judging.startedAt) : judgeLater(deps, judging, awaits);
 }
 
-function weighInTime(deps: GovernDeps, { run, call, asking }: Judging, now: number): WeighedCall {
+function weighInTime(deps: GovernDeps, judging: Judging, now: number): WeighedCall {
+  const { asking } = judging;
   if (asking.gone?.aborted === true) return unkept(goneBefore);
-  const weighed = weighSafely(deps, run, call, { forwards: asking.forwards, now });
+  const weighed = weighSafely(deps, judging, now);
   // The deadline is checked again, because the decision itself may have taken too long.
   return asking.until === undefined || deps.clock.now() < asking.until ? weighed : unkept(late);
 }
@@ -247,14 +302,9 @@ interface WeighedCall {
   readonly findings: readonly Finding[];
 }
 
-function weighSafely(
-  deps: GovernDeps,
-  run: GovernedRun,
-  call: ToolCall,
-  how: { readonly forwards: Takes; readonly now: number },
-): WeighedCall {
+function weighSafely(deps: GovernDeps, judging: Judging, now: number): WeighedCall {
   try {
-    return weigh(deps, run, call, how);
+    return weigh(deps, judging, now);
   } catch {
     // This is a bug anywhere in Tollgate. Nothing passes, and the entry says so.
     return unkept(refuse('internal_error', 'the decision could not be made'));
@@ -263,20 +313,19 @@ function weighSafely(
 
 const unkept = (decision: Decision): WeighedCall => ({ decision, input: null, kept: null, digest: '', findings: [] });
 
-function weigh(
-  deps: GovernDeps,
-  run: GovernedRun,
-  { tool, also, input, flaw, hidesOutput = false, alsoForwarded }: ToolCall,
-  { forwards, now }: { readonly forwards: Takes; readonly now: number },
-): WeighedCall {
+function weigh(deps: GovernDeps, judging: Judging, now: number): WeighedCall {
+  const { run, call, asking } = judging;
+  const { tool, also, flaw, hidesOutput = false, alsoForwarded } = call;
   const bound = rebind(deps, run);
   const reached =
     'barred' in bound
       ? bound.barred
       : flaw === undefined
-        ? decide(bound.caller, tool, run.usage, deps.cell.freshness, now, also)
+        ? decide(bound.caller, tool, run.usage, deps.cell.freshness, now, also, judging)
         : (bound.caller.halted ?? refuse(flaw.code, flaw.words));
   const decision = withRedactedWords(run, tool, reached);
+  if (judging.problem !== null) return unkept(refuse('call_malformed', `the input ${judging.problem}`));
+  const { input } = judging;
   const replaces = decision.decision === 'allow' && decision.transform === 'redact';
   const payload = payloadOf(input, replaces);
   if ('problem' in payload)
@@ -293,7 +342,7 @@ function weigh(
     const words = 'policy redacts the output, and this caller does not send outputs here';
     return { decision: refuse('redaction_unsupported', words, { attempt: true }), input: null, ...kept };
   }
-  if (replaces && findings.length > 0 && !takesValue(forwards, redacted.value)) {
+  if (replaces && findings.length > 0 && !takesValue(asking.forwards, redacted.value)) {
     const kinds = findings.map(({ kind }) => kind).join(', ');
     const words = `policy redacts the input (${kinds}), and this caller cannot take a changed one`;
     return { decision: refuse('redaction_unsupported', words, { attempt: true }), input: null, ...kept };

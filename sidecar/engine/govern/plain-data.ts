@@ -16,19 +16,30 @@ export interface PlainData {
  * sentence that begins with the value's name. Errors from the value's own code are not caught.
  */
 export function plainData(value: unknown, { nodes }: Pick<JsonSize, 'nodes'> = payloadSize): PlainData {
-  const reading: Reading = { nodes: 0, max: nodes, isItself: true };
+  const reading: Reading = { nodes: 0, max: nodes, isItself: true, keepsOthers: false };
   const plain = read(value, 0, reading);
   return reading.isItself ? { value, isItself: true } : { value: plain, isItself: false };
 }
+
+/**
+ * Returns a copy of the value that later changes of the value do not change. What has no JSON, such as bytes or a
+ * function, is in the copy as it is. Throws `NotJson` if the value is too large or nested too deep. Errors from the
+ * value's own code are not caught.
+ */
+export const plainCopy = (value: unknown, { nodes }: Pick<JsonSize, 'nodes'> = payloadSize): unknown =>
+  read(value, 0, { nodes: 0, max: nodes, isItself: true, keepsOthers: true });
 
 interface Reading {
   nodes: number;
   readonly max: number;
   isItself: boolean;
+  /** What is not plain data is returned as it is, instead of an error. */
+  readonly keepsOthers: boolean;
 }
 
 function read(value: unknown, depth: number, reading: Reading): unknown {
   if (++reading.nodes > reading.max) throw new NotJson(`has more than ${reading.max} values`);
+  if (reading.keepsOthers && (typeof value === 'function' || typeof value === 'symbol')) return value;
   if (typeof value === 'function') throw new NotJson('contains a function, which redaction cannot read');
   if (typeof value === 'symbol') throw new NotJson('contains a symbol, which redaction cannot read');
   if (typeof value !== 'object' || value === null) return value;
@@ -38,6 +49,7 @@ function read(value: unknown, depth: number, reading: Reading): unknown {
 
 function readObject(value: object, depth: number, reading: Reading): unknown {
   const tag = Object.prototype.toString.call(value);
+  if (reading.keepsOthers && !isReadable(value, tag)) return value;
   if (ArrayBuffer.isView(value) || bytesTags.has(tag)) throw new NotJson('contains bytes, which redaction cannot read');
   if ('toJSON' in value && typeof value.toJSON === 'function') {
     reading.isItself = false;
@@ -50,6 +62,14 @@ function readObject(value: object, depth: number, reading: Reading): unknown {
   // Does not assign fields, because assignment treats a field `__proto__` in a special way.
   return Object.fromEntries(Object.entries(value).map(([key, field]) => [key, read(field, depth + 1, reading)]));
 }
+
+/** Whether the value is a list, an object that is read by its fields, or an object that gives its own JSON. */
+const isReadable = (value: object, tag: string): boolean =>
+  !ArrayBuffer.isView(value) &&
+  !bytesTags.has(tag) &&
+  (Array.isArray(value) ||
+    ('toJSON' in value && typeof value.toJSON === 'function') ||
+    (fieldTags.has(tag) && !(Symbol.iterator in value) && !(Symbol.asyncIterator in value)));
 
 const bytesTags = new Set(['[object ArrayBuffer]', '[object SharedArrayBuffer]']);
 // The types of objects that are read by their fields. Of an error, only the enumerable fields are read.

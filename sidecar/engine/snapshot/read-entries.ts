@@ -4,6 +4,7 @@ import {
   bounds,
   broughtNameProblem,
   type CompiledAgent,
+  type CompiledCase,
   type CompiledDocument,
   type CompiledKey,
   type CompiledMember,
@@ -11,6 +12,7 @@ import {
   type CompiledSettings,
   type CompiledTarget,
   type CompiledToolNames,
+  conditionBounds,
   type DocumentId,
   documentKey,
   hosts,
@@ -40,6 +42,7 @@ import {
   type Reader,
   string,
 } from './read.ts';
+import { condition } from './read-condition.ts';
 import { readRedaction } from './read-redaction.ts';
 
 export interface RawEntry {
@@ -177,16 +180,43 @@ function readTiers(value: unknown, path: string): TierRules {
 
 function readRule(value: unknown, path: string): Rule {
   const rule = object(value, path);
-  rule.only('permission', 'rateLimit', 'transform', 'override');
+  rule.only('permission', 'rateLimit', 'transform', 'override', 'cases');
   const permissionSaid = rule.optional('permission', permission);
   const rateLimit = rule.optional('rateLimit', integer(0, 2_147_483_647));
   const transform = rule.optional('transform', oneOf('log', 'redact'));
   const override = rule.optional('override', boolean);
+  const cases = rule.optional('cases', readCases);
   return {
     ...(permissionSaid === undefined ? {} : { permission: permissionSaid }),
     ...(rateLimit === undefined ? {} : { rateLimit }),
     ...(transform === undefined ? {} : { transform }),
     ...(override === true ? { override } : {}),
+    ...(cases === undefined ? {} : { cases }),
+  };
+}
+
+function readCases(value: unknown, path: string): readonly CompiledCase[] {
+  const cases = array(readCase)(value, path);
+  if (cases.length === 0 || cases.length > conditionBounds.casesInRule)
+    throw new InvalidEntry(`${path}: must have 1 to ${conditionBounds.casesInRule} cases`);
+  if (new Set(cases.map(({ name }) => name)).size < cases.length) throw new InvalidEntry(`${path}: must not name a case twice`);
+  return cases;
+}
+
+function readCase(value: unknown, path: string): CompiledCase {
+  const one = object(value, path);
+  one.only('name', 'when', 'permission', 'rateLimit', 'transform', 'reason');
+  const permissionSaid = one.optional('permission', permission);
+  const rateLimit = one.optional('rateLimit', integer(0, 2_147_483_647));
+  const transform = one.optional('transform', oneOf('log', 'redact'));
+  const reason = one.optional('reason', string);
+  return {
+    name: one.read('name', string),
+    when: one.read('when', condition),
+    ...(permissionSaid === undefined ? {} : { permission: permissionSaid }),
+    ...(rateLimit === undefined ? {} : { rateLimit }),
+    ...(transform === undefined ? {} : { transform }),
+    ...(reason === undefined ? {} : { reason }),
   };
 }
 
