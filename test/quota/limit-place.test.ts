@@ -48,7 +48,9 @@ function limitsOf(compiled: CompiledDocument): readonly (readonly [string, numbe
   return tools.flatMap((tool) =>
     types.flatMap((type) =>
       tiers.flatMap((tier) =>
-        (readOpinion(indexed, tool, tier, type, anyCase)?.limits.sayings ?? []).map(({ value, path }) => [`${indexed.key} ${path}`, value] as const),
+        (readOpinion(indexed, tool, tier, type, anyCase)?.limits ?? []).map(
+          ({ value, path }) => [`${indexed.key} ${path}`, value] as const,
+        ),
       ),
     ),
   );

@@ -53,6 +53,8 @@ export interface Caller {
 export interface Plan extends PlannedOutcome {
   /** Step 3: the denial that depends on the tool. Null: there is none. */
   readonly refused: Decision | null;
+  /** Whether the enforced fold allows the call in some way that its cases may turn out: see `Fold.mayAllow`. */
+  readonly mayAllow: boolean;
   /**
    * The cases that the outcome depends on. Then `outcome` and `shadow` are those of a call of which nothing is known:
    * every case is undecided. Null: no rule that may apply has cases.
@@ -79,7 +81,7 @@ export interface ConditionalPlan {
   /** By hop of the chain. */
   readonly agents: readonly AgentFacts[];
   readonly user: UserFacts;
-  /** The outcomes that were computed, by the answers: see `answerCases`. */
+  /** The outcomes that were computed, by the answers: see `AnsweredCases.signature`. */
   readonly outcomes: Map<string, PlannedOutcome>;
 }
 

@@ -1,12 +1,11 @@
 // Finds out which cases of the rules hold in one call. The answers select one of the outcomes of the plan. Outcomes are
 // remembered, so that a call in which the same cases hold as before is not folded again.
 import { conditionBounds, type UndecidedCase } from '@tollgate/proto/contract';
-import type { Condition } from '../conditions/condition.ts';
 import type { Environment, RoundedNumbers } from '../conditions/environment.ts';
 import { Timestamp, Undecided } from '../conditions/values.ts';
 import type { Index } from './build-index.ts';
 import type { AgentFacts, CaseQuestion, ConditionalPlan, ToolFacts, UserFacts } from './caller.ts';
-import type { CaseAnswer } from './document.ts';
+import type { CaseAnswer, PlacedCase } from './document.ts';
 
 /** What conditions read of a call. */
 export interface CallFacts {
@@ -26,10 +25,11 @@ export interface AnsweredCases {
   readonly answers: readonly CaseAnswer[];
   /** The answers as a text: equal answers have equal texts. */
   readonly signature: string;
+  /** The cases that an entry names. */
   readonly undecided: readonly UndecidedCase[];
 }
 
-/** Returns which cases hold. Evaluates each condition once for a call. */
+/** Returns which cases hold. Evaluates each condition once for a call and a hop. */
 export function answerCases(index: Index, plan: ConditionalPlan, facts: CallFacts): AnsweredCases {
   if (facts.answered?.index === index) return facts.answered;
   const evaluation = new Evaluation(plan, facts);
@@ -47,12 +47,14 @@ const signatureOf = (answers: readonly CaseAnswer[]): string => {
 
 /** The cases that an entry names. The others are counted only by metrics. */
 const namedMax = 16;
-const decided: readonly number[] = [];
+const none: readonly number[] = [];
 
 class Evaluation {
   readonly undecided: UndecidedCase[] = [];
   readonly #plan: ConditionalPlan;
   readonly #facts: CallFacts;
+  #environment: Environment | null = null;
+  #hop = -1;
   #evaluated = 0;
 
   constructor(plan: ConditionalPlan, facts: CallFacts) {
@@ -62,33 +64,50 @@ class Evaluation {
 
   answer({ hop, document, rule: { cases } }: CaseQuestion): CaseAnswer {
     let undecided: number[] | null = null;
-    const variables = new CallVariables(this.#facts, this.#plan, hop);
-    for (const [at, { condition, path }] of (cases ?? []).entries()) {
-      const value = this.#evaluate(condition, variables);
-      if (value === true) return { held: at, undecided: undecided ?? decided };
-      if (!(value instanceof Undecided)) continue;
+    for (const [at, one] of (cases ?? []).entries()) {
+      const value = this.#evaluate(one, hop);
+      if (value === true) return { held: at, undecided: undecided ?? none };
+      if (value === false) continue;
       undecided ??= [];
       undecided.push(at);
-      if (this.undecided.length < namedMax) this.undecided.push({ document, path, reason: value.reason, at: value.path });
+      this.#name(document, one, value);
     }
-    return { held: -1, undecided: undecided ?? decided };
+    return { held: -1, undecided: undecided ?? none };
   }
 
-  #evaluate(condition: Condition, variables: CallVariables): boolean | Undecided {
+  #evaluate({ condition }: PlacedCase, hop: number): boolean | Undecided {
     this.#evaluated += 1;
     if (this.#evaluated > conditionBounds.casesInCall) return tooMany;
-    const env: Environment = { variables, rounded: this.#facts.rounded, steps: 0, slots: [] };
-    return condition.evaluate(env);
+    if (this.#environment === null || this.#hop !== hop) this.#environment = environmentOf(this.#facts, this.#plan, hop);
+    this.#hop = hop;
+    this.#environment.steps = 0;
+    return condition.evaluate(this.#environment);
   }
-}
 
-/** Returns what each case of a rule says of a call, also the cases after the first that holds. For people. */
-export function explainCases(plan: ConditionalPlan, { hop, rule: { cases } }: CaseQuestion, facts: CallFacts): readonly (boolean | Undecided)[] {
-  const variables = new CallVariables(facts, plan, hop);
-  return (cases ?? []).map(({ condition }) => condition.evaluate({ variables, rounded: facts.rounded, steps: 0, slots: [] }));
+  /** A case that is undecided at several hops is named once. */
+  #name(document: string, { path }: PlacedCase, { reason, path: at }: Undecided): void {
+    if (this.undecided.length >= namedMax) return;
+    if (!this.undecided.some((one) => one.document === document && one.path === path)) this.undecided.push({ document, path, reason, at });
+  }
 }
 
 const tooMany = new Undecided('budget', `more than ${conditionBounds.casesInCall} cases`);
+
+/** Returns what each case of a rule says of a call, also the cases after the first that holds. For people. */
+export function explainCases(
+  plan: ConditionalPlan,
+  { hop, rule: { cases } }: CaseQuestion,
+  facts: CallFacts,
+): readonly (boolean | Undecided)[] {
+  return (cases ?? []).map(({ condition }) => condition.evaluate(environmentOf(facts, plan, hop)));
+}
+
+const environmentOf = (facts: CallFacts, plan: ConditionalPlan, hop: number): Environment => ({
+  variables: new CallVariables(facts, plan, hop),
+  rounded: facts.rounded,
+  steps: 0,
+  slots: [],
+});
 
 /** The variables of a condition. `now` is made only if a condition reads it. */
 class CallVariables implements Readonly<Record<string, unknown>> {

@@ -13,6 +13,8 @@ export interface Limit {
   readonly part?: Part;
   readonly path: string;
   readonly override?: true;
+  /** Present if a case adds the limit that may not be the case of the call. */
+  readonly uncertain?: true;
 }
 
 /** Counts the calls that are charged to one limit, in steps of one second. */

@@ -30,6 +30,7 @@ export interface IndexedDocument {
   readonly agentTypes: ReadonlyMap<string, PlacedRules>;
   /** The keys of `tools`. They are found by the spellings that hosts may use. */
   readonly spelled: SpelledNames;
+  /** Whether some rule has cases. */
   readonly hasCases: boolean;
 }
 
@@ -51,7 +52,7 @@ export interface PlacedCase {
   readonly fields: Omit<CompiledCase, 'name' | 'when'>;
 }
 
-/** Which cases of a rule may be the case of a call. If `held` is the only one, it is the case of the call. */
+/** Which cases of a rule may be the case of a call. If none is undecided, `held` is the case of the call. */
 export interface CaseAnswer {
   /** The index of the first case that holds. -1: no case holds, so the rule applies as it is. */
   readonly held: number;
@@ -69,9 +70,12 @@ export const anyCase: CaseAnswers = ({ cases }) => ({ held: -1, undecided: (case
 export interface Saying<T> {
   readonly value: T;
   readonly path: string;
+  /** Whether it replaces what broader documents say. */
   readonly override: boolean;
   /** The reason that a case gives. */
   readonly reason?: string;
+  /** Present if it is the limit of a case that may not be the case of the call. */
+  readonly uncertain?: true;
 }
 
 /**
@@ -84,14 +88,8 @@ export type Ways<T> = readonly (readonly Saying<T>[])[];
 export interface Opinion {
   readonly permission: Ways<Permission>;
   readonly transform: Ways<Transform>;
-  readonly limits: LimitOpinion;
-}
-
-export interface LimitOpinion {
-  /** The limits of all ways. Each of them may be the one that applies, so all of them count. */
-  readonly sayings: readonly Saying<number>[];
-  /** Whether the limits of broader layers are replaced in every way. */
-  readonly replaces: boolean;
+  /** The limits of all ways, from broad to specific. All of them count the call. */
+  readonly limits: readonly Saying<number>[];
 }
 
 export function indexDocument(document: CompiledDocument): IndexedDocument {
@@ -103,19 +101,19 @@ export function indexDocument(document: CompiledDocument): IndexedDocument {
     const prefix = wildcardPrefix(key);
     if (prefix !== null) wildcards.set(prefix, placed);
   }
+  const defaults = placeRules('defaults', null, document.defaults);
+  const agentTypes = new Map(document.agentTypes.map(([key, rules]) => [key, placeRules('agentTypes', key, rules)]));
   return {
     key: documentKey(document.id),
     layer: document.id.layer,
     part: document.id.layer === 'user' ? document.id.part : null,
     enforces: document.mode === 'enforce',
-    defaults: placeRules('defaults', null, document.defaults),
+    defaults,
     exact,
     wildcards,
-    agentTypes: new Map(document.agentTypes.map(([key, rules]) => [key, placeRules('agentTypes', key, rules)])),
+    agentTypes,
     spelled: spelledNames(exact.keys()),
-    hasCases: [document.defaults, ...[...document.tools, ...document.agentTypes].map(([, rules]) => rules)].some((rules) =>
-      rules.some(([, { cases }]) => cases !== undefined),
-    ),
+    hasCases: haveCases([defaults]) || haveCases(exact.values()) || haveCases(agentTypes.values()),
   };
 }
 
@@ -123,48 +121,55 @@ function placeRules(section: 'defaults' | 'tools' | 'agentTypes', key: string | 
   return new Map(rules.map(([tier, rule]) => [tier, placeRule(rule, rulePath(section, key, tier))]));
 }
 
-const placeRule = (rule: Rule, path: string): PlacedRule => ({
-  rule,
-  path,
-  cases:
-    rule.cases?.map(({ name, when, ...fields }) => ({
-      path: keyedPath(childPath(path, 'cases'), name),
-      condition: compileCondition(when),
-      fields,
-    })) ?? null,
-});
+function placeRule(rule: Rule, path: string): PlacedRule {
+  if (rule.cases === undefined) return { rule, path, cases: null };
+  const placeCase = ({ name, when, ...fields }: CompiledCase): PlacedCase => ({
+    path: keyedPath(childPath(path, 'cases'), name),
+    condition: compileCondition(when),
+    fields,
+  });
+  return { rule, path, cases: rule.cases.map(placeCase) };
+}
 
-/** Returns the rules with cases that may say something about a call, in the order in which they are read. */
-export const casedRules = (document: IndexedDocument, tool: string, tier: Tier, agentType: string): readonly PlacedRule[] =>
-  document.hasCases
-    ? [...matchingRules(document, tool, tier), ...rulesOfType(document, tier, agentType)].filter(({ cases }) => cases !== null)
-    : [];
+function haveCases(places: Iterable<PlacedRules>): boolean {
+  for (const rules of places) for (const { cases } of rules.values()) if (cases !== null) return true;
+  return false;
+}
 
-const rulesOfType = ({ agentTypes }: IndexedDocument, tier: Tier, agentType: string): readonly PlacedRule[] => {
-  const rule = agentTypes.get(agentType)?.get(tier);
-  return rule === undefined ? [] : [rule];
-};
+/**
+ * Returns the rules whose cases may change what the document says about a call, in the order in which they are read. A
+ * rule is left out if each field of its cases is set by a rule that is read before it.
+ */
+export function casedRules(document: IndexedDocument, tool: string, tier: Tier, agentType: string): readonly PlacedRule[] {
+  if (!document.hasCases) return [];
+  const free = { permission: true, rateLimit: true, transform: true };
+  const reached = matchingRules(document, tool, tier).filter(({ rule, cases }) => {
+    const matters = cases?.some(
+      ({ fields: { permission, reason, rateLimit, transform } }) =>
+        (free.permission && (permission !== undefined || reason !== undefined)) ||
+        (free.rateLimit && rateLimit !== undefined) ||
+        (free.transform && transform !== undefined),
+    );
+    free.permission &&= rule.permission === undefined;
+    free.rateLimit &&= rule.rateLimit === undefined;
+    free.transform &&= rule.transform === undefined;
+    return matters === true;
+  });
+  const ofType = document.agentTypes.get(agentType)?.get(tier);
+  return ofType === undefined || ofType.cases === null ? reached : [...reached, ofType];
+}
 
 /** Returns what the document says, field by field, or null if it says nothing. */
-export function readOpinion(
-  document: IndexedDocument,
-  tool: string,
-  tier: Tier,
-  agentType: string,
-  answers: CaseAnswers,
-): Opinion | null {
-  const ofKeys = matchingRules(document, tool, tier).map((rule) => waysOf(rule, document.part, answers));
-  const ofType = rulesOfType(document, tier, agentType).map((rule) => waysOf(rule, document.part, answers));
-  if (ofKeys.length === 0 && ofType.length === 0) return null;
-  const limitsOfKeys = fieldWays(ofKeys, ({ limits }) => limits);
-  const limitsOfType = fieldWays(ofType, ({ limits }) => limits);
+export function readOpinion(document: IndexedDocument, tool: string, tier: Tier, agentType: string, answers: CaseAnswers): Opinion | null {
+  const rules = matchingRules(document, tool, tier);
+  const ofType = document.agentTypes.get(agentType)?.get(tier);
+  if (rules.length === 0 && ofType === undefined) return null;
+  const reading = { part: document.part, answers };
+  const further = ofType === undefined ? [] : [ofType];
   return {
-    permission: combined(ofKeys, ofType, ({ permission }) => permission),
-    transform: combined(ofKeys, ofType, ({ transform }) => transform),
-    limits: {
-      sayings: distinctSayings([...limitsOfKeys, ...limitsOfType].flat()),
-      replaces: [limitsOfKeys, limitsOfType].some((ways) => ways.every((sayings) => sayings.some(({ override }) => override))),
-    },
+    permission: waysOf(rules, further, permissionField, reading),
+    transform: waysOf(rules, further, transformField, reading),
+    limits: further.length === 0 ? limitsOf(rules, reading) : [...limitsOf(rules, reading), ...limitsOf(further, reading)],
   };
 }
 
@@ -173,74 +178,101 @@ export function readOpinion(
  * longest first, then `defaults`.
  */
 function matchingRules(document: IndexedDocument, tool: string, tier: Tier): readonly PlacedRule[] {
-  const places: (PlacedRules | undefined)[] = [document.exact.get(tool)];
+  const exact = document.exact.get(tool);
+  const places = [exact];
   if (document.wildcards.size > 0) {
-    for (let end = tool.length; end > 0; end--) places.push(document.wildcards.get(tool.slice(0, end)));
+    for (let end = tool.length; end > 0; end--) {
+      const rules = document.wildcards.get(tool.slice(0, end));
+      // A tool may have the name `git.*`: then the key is exact and a wildcard.
+      if (rules !== exact) places.push(rules);
+    }
   }
   places.push(document.defaults);
   return places.flatMap((rules) => rules?.get(tier) ?? []);
 }
 
-/** The fields of one rule object in one way: its own, or those of a case in their place. */
-interface RuleFields {
-  readonly permission: readonly Saying<Permission>[];
-  readonly transform: readonly Saying<Transform>[];
-  readonly limits: readonly Saying<number>[];
+interface Reading {
+  readonly part: Part | null;
+  readonly answers: CaseAnswers;
 }
 
-/** Returns the ways in which a rule may speak: as each of its undecided cases, and as its case or as it is. */
-function waysOf(placed: PlacedRule, part: Part | null, answers: CaseAnswers): readonly RuleFields[] {
-  if (placed.cases === null) return [fieldsOf(placed, null, part)];
+/** One field of a rule or of a case. */
+interface Field<T> {
+  read(fields: Pick<Rule, 'permission' | 'transform'>): T | undefined;
+  /** Whether the reason of a case is a reason for this field. */
+  readonly hasReason: boolean;
+}
+
+const permissionField: Field<Permission> = { read: ({ permission }) => permission, hasReason: true };
+const transformField: Field<Transform> = { read: ({ transform }) => transform, hasReason: false };
+
+const asItIs: readonly null[] = [null];
+
+/** Returns the cases that may be the case of the call, in their order. Null at the end: the rule may apply as it is. */
+function mayApply(placed: PlacedRule, answers: CaseAnswers): readonly (PlacedCase | null)[] {
+  const { cases } = placed;
+  if (cases === null) return asItIs;
   const { held, undecided } = answers(placed);
-  return [...undecided, held].map((at) => fieldsOf(placed, placed.cases?.[at] ?? null, part));
-}
-
-function fieldsOf({ rule, path }: PlacedRule, one: PlacedCase | null, part: Part | null): RuleFields {
-  // `override` in a member's own part was already rejected when it was written. It is ignored here too.
-  const override = rule.override === true && part !== 'self';
-  const reason = one?.fields.reason === undefined ? {} : { reason: one.fields.reason };
-  const saying = <T>(own: T | undefined, ofCase: T | undefined): readonly Saying<T>[] => {
-    if (ofCase !== undefined) return [{ value: ofCase, path: one?.path ?? path, override, ...reason }];
-    return own === undefined ? [] : [{ value: own, path, override, ...reason }];
-  };
-  return {
-    permission: saying(rule.permission, one?.fields.permission),
-    transform: saying(rule.transform, one?.fields.transform),
-    // The limit of a case is added: a call of the case counts in both.
-    limits: [...saying(rule.rateLimit, undefined), ...saying(undefined, one?.fields.rateLimit)],
-  };
+  return [...undecided, held].map((at) => cases[at] ?? null);
 }
 
 /**
- * Returns what the rules say about one field: the first rule that sets it. A rule that sets it only in some ways passes
- * the other ways on to the next rule.
+ * Returns what the rules may say about one field: the first rule that sets it. A rule that sets it only in some ways
+ * leaves it to the next rule in the other ways. Null: no rule sets it. Of ways with the same effect, the first is returned.
  */
-function fieldWays<T>(rules: readonly (readonly RuleFields[])[], field: (fields: RuleFields) => readonly Saying<T>[]): Ways<T> {
-  const ways: (readonly Saying<T>[])[] = [];
-  for (const rule of rules) {
-    const sayings = rule.map(field);
-    ways.push(...sayings.filter(({ length }) => length > 0));
-    if (sayings.every(({ length }) => length > 0)) return ways;
+function lookUp<T>(rules: readonly PlacedRule[], field: Field<T>, { part, answers }: Reading): readonly (Saying<T> | null)[] {
+  const ways: Saying<T>[] = [];
+  for (const placed of rules) {
+    let isSet = true;
+    for (const one of mayApply(placed, answers)) {
+      const saying = sayingOf(placed, one, field, part);
+      if (saying === null) isSet = false;
+      else if (!ways.some(({ value, override }) => value === saying.value && override === saying.override)) ways.push(saying);
+    }
+    if (isSet) return ways;
   }
-  return [...ways, []];
+  return [...ways, null];
 }
 
-function combined<T>(
-  ofKeys: readonly (readonly RuleFields[])[],
-  ofType: readonly (readonly RuleFields[])[],
-  field: (fields: RuleFields) => readonly Saying<T>[],
-): Ways<T> {
-  const byType = distinctWays(fieldWays(ofType, field));
-  return distinctWays(fieldWays(ofKeys, field)).flatMap((sayings) => byType.map((more) => [...sayings, ...more]));
+/** Returns what a rule says about one field if `one` is the case of the call. */
+function sayingOf<T>({ rule, path }: PlacedRule, one: PlacedCase | null, field: Field<T>, part: Part | null): Saying<T> | null {
+  const ofCase = one === null ? undefined : field.read(one.fields);
+  const value = ofCase ?? field.read(rule);
+  if (value === undefined) return null;
+  const saying = { value, path: one === null || ofCase === undefined ? path : one.path, override: overrides(rule, part) };
+  return one?.fields.reason === undefined || !field.hasReason ? saying : { ...saying, reason: one.fields.reason };
 }
 
-/** Keeps one of the ways that have the same effect. */
-function distinctWays<T>(ways: Ways<T>): Ways<T> {
-  if (ways.length === 1) return ways;
-  const byEffect = new Map(ways.toReversed().map((sayings) => [sayings.map(({ value, override }) => `${value} ${override}`).join(), sayings]));
-  return [...byEffect.values()].toReversed();
+// `override` in a member's own part was already rejected when it was written. It is ignored here too.
+const overrides = ({ override }: Rule, part: Part | null): boolean => override === true && part !== 'self';
+
+/** Returns each way of the rules that are looked up, together with each way of the rule for the agent type. */
+function waysOf<T>(rules: readonly PlacedRule[], further: readonly PlacedRule[], field: Field<T>, reading: Reading): Ways<T> {
+  const ways = lookUp(rules, field, reading).map((one) => (one === null ? [] : [one]));
+  if (further.length === 0) return ways;
+  const more = lookUp(further, field, reading).map((one) => (one === null ? [] : [one]));
+  return ways.flatMap((one) => more.map((other) => [...one, ...other]));
 }
 
-function distinctSayings(sayings: readonly Saying<number>[]): readonly Saying<number>[] {
-  return sayings.length < 2 ? sayings : [...new Map(sayings.map((saying) => [saying.path, saying])).values()];
+/**
+ * Returns the limits that count the call: that of the first rule that has one, and those of the cases of all rules up to
+ * it. The limit of a case is added to the others, and replaces none.
+ */
+function limitsOf(rules: readonly PlacedRule[], { part, answers }: Reading): readonly Saying<number>[] {
+  const limits: (readonly Saying<number>[])[] = [];
+  for (const placed of rules) {
+    const { rule, path, cases } = placed;
+    if (cases !== null) limits.push(limitsOfCases(mayApply(placed, answers)));
+    if (rule.rateLimit === undefined) continue;
+    limits.push([{ value: rule.rateLimit, path, override: overrides(rule, part) }]);
+    break;
+  }
+  return limits.reverse().flat();
 }
+
+const limitsOfCases = (may: readonly (PlacedCase | null)[]): readonly Saying<number>[] =>
+  may.flatMap((one) => {
+    if (one?.fields.rateLimit === undefined) return [];
+    const saying = { value: one.fields.rateLimit, path: one.path, override: false };
+    return [may.length === 1 ? saying : { ...saying, uncertain: true as const }];
+  });

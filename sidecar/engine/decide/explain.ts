@@ -274,7 +274,7 @@ function explainLayer({ id, document, opinion }: Speaker, cases: readonly Explai
 
 function sayingsOf(opinion: Opinion | null, field: ExplainedField['field']): readonly Saying<string | number>[] {
   if (opinion === null) return [];
-  return field === 'rateLimit' ? opinion.limits.sayings : opinion[field].flat();
+  return field === 'rateLimit' ? opinion.limits : opinion[field].flat();
 }
 
 /** Merges the fields into one rule. If a field occurs twice, the stricter value is used. */

@@ -1,7 +1,6 @@
 // Implements the fold of docs/design/semantics.md. Layers are read from broad to specific. The strictest value wins,
 // but an explicit override replaces the values before it. A member's own settings come last and can only make the
-// result stricter. A rule with undecided cases stands for everything that it may say: the fold is made for each way, field
-// by field.
+// result stricter. If cases are undecided, every way in which the documents may speak is folded, field by field.
 import type { Part, Permission, Tier, Transform } from '@tollgate/proto/contract';
 import type { Limit } from './decision.ts';
 import { type CaseAnswers, type IndexedDocument, readOpinion, type Saying, type Ways } from './document.ts';
@@ -20,7 +19,10 @@ export interface Winner {
 export interface Fold {
   readonly permission: Permission;
   readonly permissionBy: Winner;
-  /** Whether the call is allowed in some way that the undecided cases may turn out. */
+  /**
+   * Whether the call may be allowed in some way that the undecided cases may turn out: no limit of 0 counts it in all of
+   * these ways, and the permission is `allow` in one of them.
+   */
   readonly mayAllow: boolean;
   readonly transform: Transform;
   readonly transformBy: Winner;
@@ -33,14 +35,14 @@ interface Ruling<T> {
   readonly by: Winner;
 }
 
-/** The rulings that may be in force: one, unless cases are undecided. Null: nothing was said so far. */
+/** One ruling for each value that may be in force. There are several only if cases are undecided. Null: nothing was said so far. */
 type Rulings<T> = readonly (Ruling<T> | null)[];
 
 const builtIn: Winner = { layer: 'default', part: null, document: 'built-in default', path: '', override: false };
 
 /**
  * Folds documents for one agent type and tier. `documents` are ordered from broad to specific, with `self` last.
- * `answers`: which cases hold. If some are undecided, every way is folded, and the strictest result is returned.
+ * `answers`: which cases hold. If some are undecided, the strictest result of all ways is returned.
  */
 export function foldDocuments(
   { agentType, tier }: { readonly agentType: string; readonly tier: Tier },
@@ -57,8 +59,8 @@ export function foldDocuments(
     if (opinion === null) return;
     permissions = foldField(permissions, opinion.permission, document, 'deny');
     transforms = foldField(transforms, opinion.transform, document, 'redact');
-    if (opinion.limits.replaces) limits = [];
-    limits.push(...opinion.limits.sayings.map((saying) => limitOf(document, saying)));
+    if (opinion.limits.some(({ override }) => override)) limits = [];
+    limits.push(...opinion.limits.map((saying) => limitOf(document, saying)));
   };
   for (const document of documents) if (document.part !== 'self') add(document);
   permissions = permissions.map((ruling) => ruling ?? { value: defaultPermission, by: builtIn });
@@ -68,7 +70,8 @@ export function foldDocuments(
   return {
     permission: permission.value,
     permissionBy: permission.by,
-    mayAllow: permissions.some((ruling) => ruling?.value === 'allow'),
+    mayAllow:
+      permissions.some((ruling) => ruling?.value === 'allow') && !limits.some(({ max, uncertain }) => max === 0 && uncertain !== true),
     transform: transform.value,
     transformBy: transform.by,
     limits,
@@ -81,18 +84,23 @@ function strictestOf<T>(rulings: Rulings<T>, strict: T): Ruling<T> {
   return ruling;
 }
 
-/** Returns the rulings after one more document: each earlier one, combined with each way in which the document may speak. */
+/**
+ * Returns the rulings after one more document: each earlier one, combined with each way in which the document may speak.
+ * Of rulings with equal values, the one of the more specific document is returned, and there the one of the first way.
+ */
 function foldField<T>(held: Rulings<T>, ways: Ways<T>, document: IndexedDocument, strict: T): Rulings<T> {
   const [only] = ways;
-  if (held.length === 1 && ways.length === 1) return [foldSayings(held[0] ?? null, only ?? [], document, strict)];
-  const results = new Map<T | null, Ruling<T> | null>();
-  for (const before of held)
-    for (const sayings of ways) {
+  if (only !== undefined && ways.length === 1 && held.length === 1) return [foldSayings(held[0] ?? null, only, document, strict)];
+  const results: (Ruling<T> | null)[] = [];
+  for (const sayings of ways) {
+    for (const before of held) {
       const after = foldSayings(before, sayings, document, strict);
-      // Of equal values, the one of the more specific document is named as the winner.
-      if (!results.has(after?.value ?? null) || after?.by.document === document.key) results.set(after?.value ?? null, after);
+      const at = results.findIndex((one) => one?.value === after?.value);
+      if (at < 0) results.push(after);
+      else if (after?.by.document === document.key && results[at]?.by.document !== document.key) results[at] = after;
     }
-  return [...results.values()];
+  }
+  return results;
 }
 
 /**
@@ -120,13 +128,14 @@ const winnerOf = ({ layer, part, key }: IndexedDocument, { path, override, reaso
   ...(reason === undefined ? {} : { reason }),
 });
 
-const limitOf = ({ key, layer, part }: IndexedDocument, { value, path, override }: Saying<number>): Limit => ({
+const limitOf = ({ key, layer, part }: IndexedDocument, { value, path, override, uncertain }: Saying<number>): Limit => ({
   id: `${key} ${path}`,
   max: value,
   layer,
   ...(part === null ? {} : { part }),
   path,
   ...(override ? { override: true as const } : {}),
+  ...(uncertain === undefined ? {} : { uncertain }),
 });
 
 /** Combines the hops of a chain. Each hop has a complete fold of its own, and the strictest result wins. */

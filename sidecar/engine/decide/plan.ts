@@ -12,10 +12,14 @@ import { type Fold, foldDocuments, foldHops, type Winner } from './fold.ts';
 import { refuse } from './refusal.ts';
 import { ruleWords } from './words.ts';
 
-// Callers choose the tool names, so the memory for plans is bounded. All callers of a snapshot share it. `planBytes` is
-// an estimate of what V8 uses for one plan.
+// Callers choose the tool names and the inputs, so the memory for plans and their outcomes is bounded. All callers of a
+// snapshot share it. The bytes are estimates of what V8 uses.
 const plansBytesMax = 8 * 1024 ** 2;
 const planBytes = 1_200;
+const limitBytes = 250;
+const questionBytes = 150;
+/** The outcomes by cases that one plan stores. Other outcomes are computed each time. */
+const outcomesMax = 32;
 /**
  * For each snapshot: the kept callers that have plans, and the bytes of all plans. Null: the snapshot was replaced, and
  * its plans are not stored.
@@ -28,20 +32,32 @@ export const planKey = (tool: string, also: string | undefined): string => (also
 export function planFor(caller: Caller, tool: string, also?: string): Plan {
   const plan = makePlan(caller, tool, also);
   const key = planKey(tool, also);
+  const ofCases = plan.cases === null ? 0 : bytesOfLimits(plan) + questionBytes * plan.cases.questions.length;
+  if (reserve(caller, planBytes + 8 * key.length + ofCases)) caller.plans.set(key, plan);
+  return plan;
+}
+
+/**
+ * Counts bytes of plans that are about to be stored. If there are too many, all plans of the snapshot are removed first.
+ * Returns false if the caller's plans are not stored.
+ */
+function reserve(caller: Caller, bytes: number): boolean {
   const known = remembering.get(caller.index);
-  if (known === null || !caller.isKept) return plan;
+  if (known === null || !caller.isKept) return false;
   const all = known ?? { bytes: 0, callers: new Set() };
   remembering.set(caller.index, all);
-  all.bytes += planBytes + 8 * key.length;
+  all.bytes += bytes;
   if (all.bytes > plansBytesMax) {
     for (const one of all.callers) one.plans.clear();
     all.callers.clear();
-    all.bytes = planBytes + 8 * key.length;
+    all.bytes = bytes;
   }
   all.callers.add(caller);
-  caller.plans.set(key, plan);
-  return plan;
+  return true;
 }
+
+const bytesOfLimits = ({ outcome, shadow }: PlannedOutcome): number =>
+  limitBytes * (outcome.limits.limits.length + (shadow?.fold.limits.length ?? 0));
 
 /** Removes the stored plans of a snapshot that was replaced. See `forgetCallers`. */
 export function forgetPlans(index: Index): void {
@@ -50,12 +66,16 @@ export function forgetPlans(index: Index): void {
 }
 
 function makePlan(caller: Caller, tool: string, also: string | undefined): Plan {
-  const cases = conditionalPlan(caller, tool, also);
-  return { refused: toolRefusal(caller, tool), ...outcomeOf(caller, tool, also, () => anyCase), cases };
+  const folds = foldsOf(caller, tool, also, () => anyCase);
+  return {
+    refused: toolRefusal(caller, tool),
+    ...outcomeOf(caller, tool, folds),
+    mayAllow: folds.enforced.mayAllow,
+    cases: conditionalPlan(caller, tool, also),
+  };
 }
 
-function outcomeOf(caller: Caller, tool: string, also: string | undefined, answers: AnswersOfHop): PlannedOutcome {
-  const { enforced, shadow } = foldsOf(caller, tool, also, answers);
+function outcomeOf(caller: Caller, tool: string, { enforced, shadow }: Folds): PlannedOutcome {
   const storedTransform = enforced.transform === 'redact' || shadow?.transform === 'redact' ? 'redact' : 'log';
   const code = enforced.permission === 'allow' ? 'allowed' : 'policy_denied';
   const verb = enforced.permission === 'allow' ? 'allows' : 'denies';
@@ -87,28 +107,34 @@ export interface PlannedCaller extends Pick<Caller, 'hops' | 'scopes' | 'index'>
 
 /** Returns the rules with cases that may apply. Null: there are none. */
 export function conditionalPlan(caller: PlannedCaller, tool: string, also: string | undefined): ConditionalPlan | null {
-  const questions = caller.hops.flatMap(({ documents, tier, agentType }, hop) =>
-    documents.flatMap((document): readonly CaseQuestion[] => {
-      if (!document.hasCases) return [];
-      const rules = casedRules(document, tool, tier, agentType);
-      const ofAlso = also === undefined ? [] : casedRules(keysAlone(document), also, tier, agentType);
-      return [...new Set([...rules, ...ofAlso])].map((rule): CaseQuestion => ({ hop, document: document.key, rule }));
-    }),
-  );
+  if (!caller.hops.some(({ documents }) => documents.some(({ hasCases }) => hasCases))) return null;
+  const questionsOf = (enforces: boolean): readonly CaseQuestion[] =>
+    caller.hops.flatMap(({ documents, tier, agentType }, hop) =>
+      documents.flatMap((document): readonly CaseQuestion[] => {
+        if (document.enforces !== enforces) return [];
+        const rules = casedRules(document, tool, tier, agentType);
+        const ofAlso = also === undefined ? [] : casedRules(keysAlone(document), also, tier, agentType);
+        return [...new Set([...rules, ...ofAlso])].map((rule): CaseQuestion => ({ hop, document: document.key, rule }));
+      }),
+    );
+  // The number of cases in a call is bounded. Documents in audit mode come last, so that their cases change no effect.
+  const questions = [...questionsOf(true), ...questionsOf(false)];
   return questions.length === 0 ? null : { questions, ...variablesOf(caller, tool), outcomes: new Map() };
 }
 
 function variablesOf({ hops, scopes, subject, index }: PlannedCaller, tool: string): Pick<ConditionalPlan, 'tool' | 'agents' | 'user'> {
   const chain = hops.map(({ name }) => name);
-  const agents = hops.map(({ name, profile, hop, tier, agentType }): AgentFacts => ({
-    name,
-    ...(profile === null ? {} : { id: profile.id }),
-    client: hop.client,
-    tier,
-    type: agentType,
-    scopes,
-    chain,
-  }));
+  const agents = hops.map(
+    ({ name, profile, hop, tier, agentType }): AgentFacts => ({
+      name,
+      ...(profile === null ? {} : { id: profile.id }),
+      client: hop.client,
+      tier,
+      type: agentType,
+      scopes,
+      chain,
+    }),
+  );
   const user = subject === null ? {} : { role: subject.role, ...(subject.uid === null ? {} : { uid: subject.uid }) };
   return { tool: toolFacts(index, tool), agents, user };
 }
@@ -122,9 +148,6 @@ function toolFacts({ servers }: Index, tool: string): ToolFacts {
   return { name: tool };
 }
 
-// The answers are chosen by the input, so the memory for outcomes is bounded. Other outcomes are computed each time.
-const outcomesMax = 32;
-
 /** Returns the outcome in which these cases hold. */
 export function outcomeByCases(
   caller: Caller,
@@ -135,8 +158,9 @@ export function outcomeByCases(
 ): PlannedOutcome {
   const known = outcomes.get(signature);
   if (known !== undefined) return known;
-  const outcome = outcomeOf(caller, tool, also, answersByHop(questions, answers));
-  if (outcomes.size < outcomesMax) outcomes.set(signature, outcome);
+  const outcome = outcomeOf(caller, tool, foldsOf(caller, tool, also, answersByHop(questions, answers)));
+  if (outcomes.size < outcomesMax && reserve(caller, planBytes + bytesOfLimits(outcome) + signature.length))
+    outcomes.set(signature, outcome);
   return outcome;
 }
 
@@ -154,16 +178,15 @@ export function answersByHop(questions: readonly CaseQuestion[], answers: readon
 
 const limitSet = ({ limits }: Fold): LimitSet => (limits.length === 0 ? noLimits : { limits, found: null });
 
-/**
- * Returns both folds. The enforced fold uses the layers in `enforce` mode. The shadow fold uses all layers as if all
- * were enforced. `shadow` is null if no layer is in audit mode.
- */
-export function foldsOf(
-  caller: Caller,
-  tool: string,
-  also: string | undefined,
-  answers: AnswersOfHop,
-): { readonly enforced: Fold; readonly shadow: Fold | null } {
+export interface Folds {
+  /** The fold of the layers in `enforce` mode. */
+  readonly enforced: Fold;
+  /** The fold of all layers as if all were enforced. Null: no layer is in audit mode. */
+  readonly shadow: Fold | null;
+}
+
+/** Returns both folds. `answers`: which cases hold. */
+export function foldsOf(caller: Caller, tool: string, also: string | undefined, answers: AnswersOfHop): Folds {
   const { defaultPermission } = caller.index.settings;
   const [first, ...rest] = caller.hops;
   if (first === undefined) throw new RangeError('a caller must have at least one hop, the hop of the calling agent');

@@ -105,7 +105,7 @@ export function waysToAllow(index: Index, speakers: readonly Speaker[], { tier, 
 const noneAllowed = 'set a rateLimit above 0, because 0 allows no call';
 
 const closedBy = ({ id, opinion }: Speaker): readonly Change[] =>
-  (opinion?.limits.sayings ?? []).filter(({ value }) => value === 0).map(({ path }) => changeAt(id, path, noneAllowed));
+  (opinion?.limits ?? []).filter(({ value }) => value === 0).map(({ path }) => changeAt(id, path, noneAllowed));
 
 /**
  * Returns the enforcing layers whose permission counts: the last layer that overrides, and all layers after it. If no
@@ -122,7 +122,10 @@ function holdingSpeakers(speakers: readonly Speaker[]): readonly Speaker[] {
 // The change sets an allow instead of removing the denial. If the denial were only removed, another denial could apply,
 // for example that of a wildcard or of a broader layer.
 const denialsOf = ({ id, opinion }: Speaker): readonly Change[] =>
-  (opinion?.permission ?? []).flat().filter(({ value }) => value === 'deny').map(({ path }) => changeAt(id, path, 'set permission "allow"'));
+  (opinion?.permission ?? [])
+    .flat()
+    .filter(({ value }) => value === 'deny')
+    .map(({ path }) => changeAt(id, path, 'set permission "allow"'));
 
 export const partOf = (id: DocumentId): Part | null => (id.layer === 'user' ? id.part : null);
 

@@ -10,13 +10,13 @@ export const offers = (deps: GovernDeps, run: GovernedRun, tool: string): boolea
 const offersBound = (bound: ReturnType<typeof rebind>, tool: string): boolean => 'caller' in bound && offersTo(bound.caller, tool);
 
 /**
- * Returns whether the tool is shown to the caller. Uses the snapshot that the caller is bound to, which may be older
- * than the current one.
+ * Returns whether the tool is shown to the caller: whether its calls are allowed with some input. Uses the snapshot that
+ * the caller is bound to, which may be older than the current one.
  */
 export function offersTo(caller: Caller, tool: string): boolean {
   if (caller.halted !== null || caller.refused !== null) return false;
-  const { refused, outcome } = caller.plans.get(tool) ?? planFor(caller, tool);
-  return refused === null && outcome.decision === 'allow' && outcome.limits.limits.every(({ max }) => max > 0);
+  const { refused, mayAllow } = caller.plans.get(tool) ?? planFor(caller, tool);
+  return refused === null && mayAllow;
 }
 
 /**
