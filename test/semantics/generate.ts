@@ -2,21 +2,23 @@
 // match often. The pools include wildcards, names of prototype properties, emoji and names of full length. Nothing here
 // knows how a decision is made.
 import fc from 'fast-check';
-import type {
-  Agent,
-  Call,
-  Document,
-  Hop,
-  Key,
-  Member,
-  Role,
-  Rule,
-  Server,
-  Tier,
-  TierRules,
-  UserDocument,
-  WorkspaceDocument,
-  World,
+import {
+  type Agent,
+  type Call,
+  type Case,
+  type Document,
+  type Hop,
+  hidden,
+  type Key,
+  type Member,
+  type Role,
+  type Rule,
+  type Server,
+  type Tier,
+  type TierRules,
+  type UserDocument,
+  type WorkspaceDocument,
+  type World,
 } from './world.ts';
 
 export interface Scene {
@@ -94,12 +96,82 @@ export interface Weights {
   readonly limit: number;
   readonly override: number;
   readonly audit: number;
+  /** That a rule has cases. */
+  readonly cases: number;
 }
 
-const organisation: Weights = { deny: 27, limit: 30, override: 16, audit: 25 };
-const own: Weights = { deny: 22, limit: 20, override: 0, audit: 20 };
+const organisation: Weights = { deny: 27, limit: 30, override: 16, audit: 25, cases: 0 };
+const own: Weights = { deny: 22, limit: 20, override: 0, audit: 20, cases: 0 };
 
-const ruleOf = ({ deny, limit, override }: Weights): fc.Arbitrary<Rule> =>
+/** Fields of inputs. Conditions read them. */
+const inputFields: readonly string[] = ['f0', 'f1', 'f2', 'constructor', '__proto__'];
+
+const inputArb = fc
+  .tuple(
+    ...inputFields.map((field) =>
+      fc
+        .oneof(
+          { weight: 20, arbitrary: fc.constant(undefined) },
+          { weight: 50, arbitrary: fc.constantFrom(0, 1, 2) },
+          { weight: 15, arbitrary: fc.constantFrom('x', null, [1]) },
+          { weight: 15, arbitrary: fc.constant(hidden) },
+        )
+        .map((value) => [field, value] as const),
+    ),
+  )
+  .map((pairs): NonNullable<Call['input']> => Object.fromEntries(pairs.filter(([, value]) => value !== undefined)));
+
+const tests: readonly string[] = [
+  'args.f0 == 1',
+  'args.f0 > 0',
+  'args.f1 != 2',
+  'args.f1 < 1',
+  'args.f1 == "x"',
+  'args.f1 == null',
+  'has(args.f2)',
+  '!has(args.f0)',
+  'args.constructor == 1',
+  'args.__proto__ > 0',
+  'args.missing == 1',
+  'agent.tier == "subagent"',
+  'user.role == "member"',
+];
+
+export const conditionArb: fc.Arbitrary<string> = fc.oneof(
+  { weight: 6, arbitrary: fc.constantFrom(...tests) },
+  { weight: 2, arbitrary: fc.tuple(fc.constantFrom(...tests), fc.constantFrom(...tests)).map((both) => both.join(' && ')) },
+  { weight: 2, arbitrary: fc.tuple(fc.constantFrom(...tests), fc.constantFrom(...tests)).map((either) => either.join(' || ')) },
+);
+
+const caseOf = ({ deny, limit }: Weights): fc.Arbitrary<Omit<Case, 'name'>> =>
+  fc
+    .record({
+      when: conditionArb,
+      permission: fc.oneof(
+        { weight: 60 - deny, arbitrary: fc.constant(undefined) },
+        { weight: 40, arbitrary: fc.constant('allow' as const) },
+        { weight: deny, arbitrary: fc.constant('deny' as const) },
+      ),
+      rateLimit: sometimes(limit, fc.integer({ min: 0, max: 3 })),
+      transform: sometimes(25, fc.constantFrom('log' as const, 'redact' as const)),
+    })
+    .map((fields) => defined<Omit<Case, 'name'>>(fields));
+
+const caseNames: readonly string[] = ['large', '__proto__', 'constructor', '🔥'];
+
+const casesOf = (weights: Weights): fc.Arbitrary<readonly Case[]> =>
+  fc
+    .tuple(fc.shuffledSubarray([...caseNames], { minLength: 1 }), fc.array(caseOf(weights), { minLength: 4, maxLength: 4 }))
+    .map(([names, made]) => names.flatMap((name, i) => made.slice(i, i + 1).map((one) => ({ name, ...one }))));
+
+const ruleOf = (weights: Weights): fc.Arbitrary<Rule> => {
+  const { cases } = weights;
+  const plain = plainRuleOf(weights);
+  const cased = fc.record({ rule: plain, cases: casesOf(weights) }).map((made) => ({ ...made.rule, cases: made.cases }));
+  return cases === 0 ? plain : fc.oneof({ weight: 100 - cases, arbitrary: plain }, { weight: cases, arbitrary: cased });
+};
+
+const plainRuleOf = ({ deny, limit, override }: Weights): fc.Arbitrary<Rule> =>
   fc
     .record({
       permission: fc.oneof(
@@ -321,13 +393,17 @@ const identityOf = (focus: Focus): fc.Arbitrary<Pick<Call, 'keyId' | 'sub'>> => 
 const toolOf = (focus: Focus): fc.Arbitrary<string> =>
   fc.oneof({ weight: 40, arbitrary: fc.constantFrom(...focus.tools) }, { weight: 1, arbitrary: fc.constantFrom(...rareTools) });
 
+/** What happens with a call, and before it. */
+type Happening = Pick<Call, 'rounds' | 'spendCents' | 'silentForMs' | 'input'>;
+
 const eventsArb = fc
   .record({
     rounds: sometimes(10, fc.integer({ min: 1, max: 3 })),
     spendCents: sometimes(6, fc.constantFrom(0, 0.5, 1, 3)),
     silentForMs: sometimes(2, fc.constantFrom(500, 3000, 3001, 3_600_001)),
+    input: sometimes(80, inputArb),
   })
-  .map((fields) => defined<Pick<Call, 'rounds' | 'spendCents' | 'silentForMs'>>(fields));
+  .map((fields) => defined<Happening>(fields));
 
 interface Step {
   readonly run: number;
@@ -359,7 +435,7 @@ const callsOf = (focus: Focus): fc.Arbitrary<readonly Call[]> =>
     })
     .map(({ startAt, runs, tools: called, steps }) => {
       let at = startAt;
-      return steps.flatMap(([step, events]: readonly [Step, Pick<Call, 'rounds' | 'spendCents' | 'silentForMs'>]) => {
+      return steps.flatMap(([step, events]: readonly [Step, Happening]) => {
         at += step.waitMs;
         const run = step.run % runs.length;
         const tool = called[step.tool % called.length];
@@ -376,6 +452,7 @@ const focusArb: fc.Arbitrary<Focus> = fc.record({
   uids: fc.shuffledSubarray([...uids], { minLength: 1, maxLength: 2 }),
 });
 
+/** Without weights, the rules of a scene have no cases. */
 export const sceneOf = (weights: Partial<Weights> = {}): fc.Arbitrary<Scene> =>
   focusArb.chain((focus) => fc.record({ world: worldOf(focus, { ...organisation, ...weights }), calls: callsOf(focus) }));
 

@@ -28,9 +28,9 @@ const withOwnOverrides = (world: World): World => ({
 });
 
 const tables = loadCases().map(({ world, calls }): Scene => ({ world, calls: calls.map(({ call }) => call) }));
-const scenes = fc
-  .sample(sceneOf(), { numRuns: 600, seed: 20_261_120 })
-  .flatMap((scene) => [scene, { ...scene, world: withOwnOverrides(scene.world) }]);
+const plain = fc.sample(sceneOf(), { numRuns: 600, seed: 20_261_120 });
+const withCases = fc.sample(sceneOf({ cases: 60, audit: 10 }), { numRuns: 800, seed: 20_261_126 });
+const scenes = [...plain.flatMap((scene) => [scene, { ...scene, world: withOwnOverrides(scene.world) }]), ...withCases];
 
 const judged = [...tables, ...scenes].map(({ world, calls }) => ({
   world,
@@ -57,7 +57,8 @@ function attempt(decide: () => readonly Outcome[]): readonly Outcome[] | null {
 /** Makes a copy of the decide core, with the mistake if one is given. */
 async function copyOfCore(name: string, mistake: Mutant | null): Promise<subject.Core> {
   const copy = join(folder, name);
-  for (const part of ['decide', 'limits']) await cp(join(root, 'sidecar/engine', part), join(copy, part), { recursive: true });
+  for (const part of ['conditions', 'decide', 'json', 'limits'])
+    await cp(join(root, 'sidecar/engine', part), join(copy, part), { recursive: true });
   if (mistake !== null) {
     const path = join(copy, mistake.file);
     const text = await readFile(path, 'utf8');
@@ -68,9 +69,19 @@ async function copyOfCore(name: string, mistake: Mutant | null): Promise<subject
     );
   }
   const load = async (file: string): Promise<Partial<subject.Core>> => await import(join(copy, file));
-  const parts = ['decide/build-index.ts', 'decide/bind.ts', 'decide/decide.ts', 'limits/counters.ts', 'limits/usage.ts'];
-  const { buildIndex, bindCaller, decide, createCounters, createRunUsage } = Object.assign({}, ...(await Promise.all(parts.map(load))));
-  return { buildIndex, bindCaller, decide, createCounters, createRunUsage };
+  const parts = [
+    'decide/build-index.ts',
+    'decide/bind.ts',
+    'decide/decide.ts',
+    'limits/counters.ts',
+    'limits/usage.ts',
+    'conditions/values.ts',
+  ];
+  const { buildIndex, bindCaller, decide, createCounters, createRunUsage, Undecided } = Object.assign(
+    {},
+    ...(await Promise.all(parts.map(load))),
+  );
+  return { buildIndex, bindCaller, decide, createCounters, createRunUsage, Undecided };
 }
 
 describe('seeded mistakes in the decide core', { timeout: 120_000 }, () => {

@@ -1,35 +1,20 @@
 // The reference evaluator: docs/design/semantics.md, line by line, in naive and obvious code. It imports nothing from this
 // repository, keeps full lists of past events, and searches them linearly. Every evaluator must agree with it.
-import type {
-  Agent,
-  Call,
-  EntrySeen,
-  Hop,
-  LimitSeen,
-  Outcome,
-  Permission,
-  Role,
-  Rule,
-  Tier,
-  Transform,
-  UserDocument,
-  Verdict,
-  Winner,
-  World,
-} from './world.ts';
+import {
+  type Facts,
+  fold,
+  foldChain,
+  type FoldedRules,
+  type Layer,
+  own,
+  spotsOf,
+  type Standing,
+  wildcardMatches,
+  winnerFrom,
+} from './reference-fold.ts';
+import type { Agent, Call, EntrySeen, Hop, LimitSeen, Outcome, Role, Tier, Verdict, Winner, World } from './world.ts';
 
 // === Names
-
-const own = <T>(record: Readonly<Record<string, T>> | undefined, key: string): T | undefined =>
-  record !== undefined && Object.hasOwn(record, key) ? record[key] : undefined;
-
-/** `github.*` matches tools that begin with `github.`. `*` alone and `git*` are ordinary names. */
-function isWildcard(key: string): boolean {
-  return key.endsWith('.*') || key.endsWith('_*') || key.endsWith('/*') || key.endsWith(':*') || key.endsWith('-*');
-}
-
-/** Returns whether a key that ends in a wildcard matches the tool. */
-export const wildcardMatches = (key: string, tool: string): boolean => isWildcard(key) && tool.startsWith(key.slice(0, -1));
 
 /**
  * A name has 1 to 200 characters, no control or format character, no unpaired surrogate, and no blank at either end.
@@ -39,70 +24,17 @@ const isName = (text: string): boolean =>
 
 const names = (list: readonly string[], tool: string): boolean => list.some((key) => key === tool || wildcardMatches(key, tool));
 
-// === What one document sets for (tool, tier)
+// === The layers of a call
 
-/** One field that one document sets for the current call. */
-export interface Opinion {
-  readonly field: 'permission' | 'rateLimit' | 'transform';
-  readonly value: Permission | Transform | number;
-  readonly override: boolean;
-  readonly path: string;
-}
+const factsOf = ({ role }: Subject, { tier, name }: ResolvedHop, { tool, input }: Call): Facts => ({
+  args: input ?? {},
+  tool: { name: tool },
+  agent: { tier, name },
+  user: { role },
+});
 
-const fields = ['permission', 'rateLimit', 'transform'] as const;
-
-/** Returns, field by field, the first of the places that defines it. */
-function firstDefined(places: readonly { readonly path: string; readonly rule: Rule | undefined }[]): Opinion[] {
-  const opinions: Opinion[] = [];
-  for (const field of fields) {
-    for (const { path, rule } of places) {
-      const value = rule?.[field];
-      if (value === undefined) continue;
-      opinions.push({ field, value, override: rule?.override === true, path });
-      break;
-    }
-  }
-  return opinions;
-}
-
-export function opinionsOf(document: UserDocument, tool: string, tier: Tier, agentType: string): Opinion[] {
-  const wildcards = Object.keys(document.tools ?? {})
-    .filter((key) => key !== tool && wildcardMatches(key, tool))
-    .sort((a, b) => b.length - a.length);
-  const places = [tool, ...wildcards].map((key) => ({
-    path: `tools[${JSON.stringify(key)}].${tier}`,
-    rule: own(own(document.tools, key), tier),
-  }));
-  places.push({ path: `defaults.${tier}`, rule: own(document.defaults, tier) });
-  const further = { path: `agentTypes[${JSON.stringify(agentType)}].${tier}`, rule: own(own(document.agentTypes, agentType), tier) };
-  return [...firstDefined(places), ...firstDefined([further])];
-}
-
-// === Folding the layers
-
-/** One field of one document, with its place. */
-interface Standing extends Opinion {
-  readonly layer: 'workspace' | 'role' | 'agent-type' | 'user';
-  readonly part?: 'organisation' | 'self';
-  /** The id of the document and the place in it. */
-  readonly id: string;
-}
-
-interface LayerOpinions {
-  readonly audit: boolean;
-  readonly isSelf: boolean;
-  readonly standings: readonly Standing[];
-}
-
-interface FoldedRules {
-  readonly permission: Permission;
-  readonly transform: Transform;
-  readonly winner: Winner;
-  readonly limits: readonly Standing[];
-}
-
-/** Returns the layers that are set, from broad to specific, with what each sets for this call at this hop. */
-function layersOf(world: World, subject: Subject, hop: ResolvedHop, tool: string): LayerOpinions[] {
+/** Returns the layers that are set, from broad to specific, with the rules of each that match this call at this hop. */
+function layersOf(world: World, subject: Subject, hop: ResolvedHop, call: Call): Layer[] {
   const user = world.users.find(({ uid }) => uid === subject.uid);
   const set = [
     { layer: 'workspace' as const, key: '', document: world.workspace },
@@ -111,73 +43,40 @@ function layersOf(world: World, subject: Subject, hop: ResolvedHop, tool: string
     { layer: 'user' as const, part: 'organisation' as const, key: user?.uid, document: user?.organisation },
     { layer: 'user' as const, part: 'self' as const, key: user?.uid, document: user?.self },
   ];
+  const facts = factsOf(subject, hop, call);
   return set.flatMap(({ layer, part, key, document }) => {
     if (document === null || document === undefined) return [];
-    const standings = opinionsOf(document, tool, hop.tier, hop.agentType).map((opinion) => ({
-      ...opinion,
-      layer,
-      ...(part && { part }),
-      id: JSON.stringify([layer, key, part, opinion.path]),
-    }));
-    return [{ audit: (document.mode ?? 'enforce') !== 'enforce', isSelf: part === 'self', standings }];
+    const isSelf = part === 'self';
+    return [
+      {
+        ...spotsOf(document, call.tool, { ...hop, facts }),
+        audit: (document.mode ?? 'enforce') !== 'enforce',
+        isSelf,
+        stand: (saying) => ({
+          ...saying,
+          // In a member's own part, `override` is ignored.
+          override: saying.override && !isSelf,
+          layer,
+          ...(part && { part }),
+          id: JSON.stringify([layer, key, part, saying.path]),
+        }),
+      },
+    ];
   });
 }
 
-const strictestPermission = (values: readonly unknown[]): Permission | null =>
-  values.includes('deny') ? 'deny' : values.includes('allow') ? 'allow' : null;
-const strictestTransform = (values: readonly unknown[]): Transform | null =>
-  values.includes('redact') ? 'redact' : values.includes('log') ? 'log' : null;
-
-function fold(layers: readonly LayerOpinions[], defaultPermission: Permission): FoldedRules {
-  const acc: Record<Opinion['field'], Standing[]> = { permission: [], rateLimit: [], transform: [] };
-  for (const field of fields) {
-    for (const layer of layers.filter(({ isSelf }) => !isSelf)) {
-      const said = layer.standings.filter((standing) => standing.field === field);
-      const overriding = said.filter(({ override }) => override);
-      const plain = said.filter(({ override }) => !override);
-      // An override replaces what broader layers set. The rest of its document is then added.
-      if (overriding.length > 0) acc[field] = [];
-      acc[field].push(...(field === 'rateLimit' ? said : [...overriding, ...plain]));
-    }
-  }
-  const organisation = {
-    permission: strictestPermission(acc.permission.map(({ value }) => value)) ?? defaultPermission,
-    transform: strictestTransform(acc.transform.map(({ value }) => value)) ?? 'log',
-  };
-  // A member's own part comes last, and the strictest value wins. `override` is ignored there.
-  const self = layers
-    .filter(({ isSelf }) => isSelf)
-    .flatMap(({ standings }) => standings)
-    .map((standing) => ({ ...standing, override: false }));
-  const permission = strictestPermission([organisation.permission, ...self.map(({ value }) => value)]) ?? defaultPermission;
-  const transform = strictestTransform([organisation.transform, ...self.map(({ value }) => value)]) ?? 'log';
-  const holders = [...acc.permission, ...self.filter(({ field }) => field === 'permission')].filter(({ value }) => value === permission);
-  const last = holders.at(-1);
-  return {
-    permission,
-    transform,
-    winner: last === undefined ? { layer: 'default', path: '' } : winnerFrom(last),
-    limits: [...acc.rateLimit, ...self.filter(({ field }) => field === 'rateLimit')],
-  };
-}
-
-const winnerFrom = ({ layer, part, path, override }: Standing): Winner => ({
-  layer,
-  ...(part && { part }),
-  path,
-  ...(override && { override: true as const }),
-});
-
-/** Folds each hop separately. The strictest result holds, and is attributed to the last hop that holds it. */
-function foldChain(hops: readonly FoldedRules[]): FoldedRules {
-  const permission = strictestPermission(hops.map((hop) => hop.permission)) ?? 'deny';
-  const winner = hops.findLast((hop) => hop.permission === permission)?.winner;
-  return {
-    permission,
-    transform: strictestTransform(hops.map((hop) => hop.transform)) ?? 'log',
-    winner: winner ?? { layer: 'default', path: '' },
-    limits: hops.flatMap((hop) => hop.limits),
-  };
+/** Returns whether the call is allowed in some way that its undecided cases may turn out, if no counter is used up. */
+export function mayAllow(world: World, call: Call): boolean {
+  const subject = identify(world, call);
+  if (typeof subject === 'string') return false;
+  const layers = resolveHops(world, call).map((hop) => layersOf(world, subject, hop, call));
+  return layers.every(
+    (hop) =>
+      fold(
+        hop.filter(({ audit }) => !audit),
+        world.defaultPermission,
+      ).mayAllow,
+  );
 }
 
 // === Who calls
@@ -192,6 +91,8 @@ interface ResolvedHop extends Hop {
   readonly profile: Agent | null;
   readonly ambiguous: boolean;
   readonly agentType: string;
+  /** The name of the profile, or the name that was claimed. */
+  readonly name: string;
 }
 
 /** Returns the chain as claimed, with the values that the key pins on its last hop. */
@@ -210,7 +111,8 @@ function resolveHop(world: World, hop: Hop): ResolvedHop {
   const byId = world.agents.filter(({ id }) => id === hop.agent);
   const found = byId.length > 0 ? byId : world.agents.filter(({ name }) => name === hop.agent);
   const profile = found.length === 1 ? (found[0] ?? null) : null;
-  return { ...hop, profile, ambiguous: found.length > 1, agentType: `${hop.client}::${hop.tier}::${profile?.name ?? hop.agent}` };
+  const name = profile?.name ?? hop.agent;
+  return { ...hop, profile, ambiguous: found.length > 1, name, agentType: `${hop.client}::${hop.tier}::${name}` };
 }
 
 function identify(world: World, call: Call): Subject | string {
@@ -264,7 +166,7 @@ function decideCall(world: World, past: Past, call: Call): Outcome {
 
   const hops = resolveHops(world, call);
   const subject = identify(world, call);
-  const layers = typeof subject === 'string' ? [] : hops.map((hop) => layersOf(world, subject, hop, call.tool));
+  const layers = typeof subject === 'string' ? [] : hops.map((hop) => layersOf(world, subject, hop, call));
   const enforced = foldChain(
     layers.map((hop) =>
       fold(
@@ -461,16 +363,15 @@ export function entryOf(world: World, call: Call): EntrySeen {
   const subject = identify(world, call);
   const last = hops.at(-1);
   if (last === undefined) throw new Error('a call has at least one hop');
-  const name = (hop: ResolvedHop): string => hop.profile?.name ?? hop.agent;
   const delegated = hops.length > 1;
   return {
-    agentName: name(last),
+    agentName: last.name,
     agentTier: last.tier,
     agentType: last.agentType,
     role: typeof subject === 'string' ? '' : subject.role,
     sub: delegated ? `agent:${last.profile?.id ?? last.agent}` : call.sub,
     depth: hops.length - 1,
-    ...(delegated && { originSub: call.sub, chain: hops.map(name) }),
+    ...(delegated && { originSub: call.sub, chain: hops.map(({ name }) => name) }),
   };
 }
 
@@ -480,10 +381,14 @@ export interface Principal {
   readonly agentType: string;
   readonly tier: Tier;
   readonly uid: string | null;
+  readonly facts: Facts;
 }
 
 export function principalsOf(world: World, call: Call): readonly Principal[] {
   const subject = identify(world, call);
   if (typeof subject === 'string') return [];
-  return resolveHops(world, call).map(({ agentType, tier }) => ({ role: subject.role, agentType, tier, uid: subject.uid }));
+  return resolveHops(world, call).map((hop) => {
+    const { agentType, tier } = hop;
+    return { role: subject.role, agentType, tier, uid: subject.uid, facts: factsOf(subject, hop, call) };
+  });
 }

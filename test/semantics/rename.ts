@@ -31,14 +31,18 @@ export function rename<T>(value: T): T {
     if (typeof inner === 'string') return renameText(inner);
     if (Array.isArray(inner)) return inner.map(renamed);
     if (typeof inner !== 'object' || inner === null) return inner;
-    return Object.fromEntries(Object.entries(inner).map(([key, child]) => [renameText(key), renamed(child)]));
+    // Conditions name the fields of inputs, so these keep their names.
+    return Object.fromEntries(Object.entries(inner).map(([key, child]) => [renameText(key), key === 'input' ? child : renamed(child)]));
   };
   // The shape is the same, only the texts differ.
   return renamed(value) as T;
 }
 
 const renamePath = (path: string): string =>
-  path.replace(/^(\w+)\[(".*")\]/, (_, section: string, key: string) => `${section}[${JSON.stringify(rename(JSON.parse(key)))}]`);
+  path.replaceAll(
+    /(^\w+|\.cases)\[("(?:[^"\\]|\\.)*")\]/g,
+    (_, section: string, key: string) => `${section}[${JSON.stringify(rename(JSON.parse(key)))}]`,
+  );
 
 export const renameOutcome = (outcome: Outcome): Outcome => ({
   ...outcome,

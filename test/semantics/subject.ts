@@ -4,10 +4,19 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { policyService } from '@tollgate/proto';
-import { type DocumentId, hashKey, snapshotHash, snapshotSchemaVersion } from '@tollgate/proto/contract';
+import {
+  type CompiledDocument,
+  type DocumentId,
+  hashKey,
+  loweredDocument,
+  policyNeeds,
+  snapshotHash,
+  snapshotSchemaVersion,
+} from '@tollgate/proto/contract';
 import { compileSnapshot, type SnapshotEntry } from '../../sidecar/engine/compile/compile.ts';
 import type { WorkspaceState } from '../../control-plane/workspaces/rules.ts';
 import { checkDocument, type DocumentKind } from '../../sidecar/engine/compile/policy-document.ts';
+import { Undecided } from '../../sidecar/engine/conditions/values.ts';
 import { holdWorkspace } from '../../control-plane/publish/holding.ts';
 import { viewPartsOf } from '../../control-plane/publish/view-parts.ts';
 import { bindCaller } from '../../sidecar/engine/decide/bind.ts';
@@ -15,13 +24,15 @@ import { buildIndex, type Index } from '../../sidecar/engine/decide/build-index.
 import type { Caller } from '../../sidecar/engine/decide/caller.ts';
 import { decide } from '../../sidecar/engine/decide/decide.ts';
 import type { Decision } from '../../sidecar/engine/decide/decision.ts';
+import type { CallFacts } from '../../sidecar/engine/decide/cases.ts';
 import { callerText, entryText } from '../../sidecar/engine/govern/audit-entry.ts';
+import { offersTo } from '../../sidecar/engine/govern/offers.ts';
 import { createCounters } from '../../sidecar/engine/limits/counters.ts';
 import { createRunUsage, type RunUsage } from '../../sidecar/engine/limits/usage.ts';
 import { createPolicyCell } from '../../sidecar/engine/snapshot/cell.ts';
 import { readSnapshotFile, writeSnapshotFile } from '../../sidecar/engine/snapshot/disk.ts';
 import { type SnapshotMessage, verifySnapshot } from '../../sidecar/engine/snapshot/verify.ts';
-import type { Call, Document, LimitSeen, Outcome, World } from './world.ts';
+import { type Call, type Document, hidden, type LimitSeen, type Outcome, type World } from './world.ts';
 
 /** The functions that a mutant replaces. */
 export interface Core {
@@ -30,9 +41,10 @@ export interface Core {
   readonly decide: typeof decide;
   readonly createCounters: typeof createCounters;
   readonly createRunUsage: typeof createRunUsage;
+  readonly Undecided: typeof Undecided;
 }
 
-const core: Core = { buildIndex, bindCaller, decide, createCounters, createRunUsage };
+const core: Core = { buildIndex, bindCaller, decide, createCounters, createRunUsage, Undecided };
 
 const workspace = 'acme';
 
@@ -101,6 +113,17 @@ export function libraryMessageOf(world: World, keyId: string): SnapshotMessage {
   return messageFrom(viewPartsOf(holding, { form: 'library', keyId }).entries(), 1);
 }
 
+/** Returns what a sidecar receives that does not know cases. */
+export const loweredMessageOf = (world: World): SnapshotMessage =>
+  messageFrom(
+    entriesOf(world).map(({ key, value }) => {
+      if (!key.startsWith('document/')) return { key, value };
+      const document: CompiledDocument = JSON.parse(value.toString());
+      return { key, value: Buffer.from(JSON.stringify(loweredDocument(document, new Set(['conditions']), policyNeeds))) };
+    }),
+    1,
+  );
+
 /** Encodes and decodes the message as gRPC does. */
 export function throughWire(message: SnapshotMessage): SnapshotMessage {
   const bytes = policyService.Sync.responseSerialize({ snapshot: { ...message, entries: [...message.entries] } });
@@ -134,6 +157,29 @@ export function indexAfter(...messages: readonly SnapshotMessage[]): Index {
   return cell.current;
 }
 
+/** Returns the index of a sidecar that holds one world and receives the changes that lead to another. */
+export function indexByDelta(from: World, to: World): Index {
+  const [held, wanted] = [entriesOf(from), entriesOf(to)];
+  const cell = createPolicyCell({ now: () => 0 }, workspace);
+  const values = new Map(held.map(({ key, value }) => [key, value]));
+  const keys = new Set(wanted.map(({ key }) => key));
+  const offered = [
+    cell.offer(messageFrom(held, 1)),
+    cell.change({
+      workspace,
+      schemaVersion: snapshotSchemaVersion,
+      hash: snapshotHash(wanted),
+      from: { epoch: 'epoch', number: 1 },
+      to: { epoch: 'epoch', number: 2 },
+      changed: wanted.filter(({ key, value }) => values.get(key)?.equals(value) !== true),
+      removed: [...values.keys()].filter((key) => !keys.has(key)),
+    }),
+  ];
+  for (const result of offered) if (!result.ok) throw new Error(`a good delta was refused: ${result.code}: ${result.message}`);
+  if (cell.current === null) throw new Error('no snapshot is held');
+  return cell.current;
+}
+
 // === Deciding
 
 export function decideCalls(world: World, calls: readonly Call[], from: Core = core): Outcome[] {
@@ -153,10 +199,12 @@ export const decideBy = (index: Index, world: World, calls: readonly Call[], fro
  * Decides each call as the first of its run and its window. The calls are far enough apart that no counter carries
  * over.
  */
-export function decideAlone(world: World, calls: readonly Call[], from: Core = core): Outcome[] {
-  const apart = calls.map((call, i) => ({ ...call, at: call.at + i * 10_000_000, run: String(i) }));
-  return decideCalls(world, apart, from);
-}
+export const decideAlone = (world: World, calls: readonly Call[], message = messageOf(world)): Outcome[] =>
+  decideFrom(
+    message,
+    world,
+    calls.map((call, i) => ({ ...call, at: call.at + i * 10_000_000, run: String(i) })),
+  );
 
 interface DecidedCase {
   readonly call: Call;
@@ -174,10 +222,24 @@ function decideAll(index: Index, world: World, calls: readonly Call[], from: Cor
     if (call.spendCents !== undefined) usage.addCost(call.spendCents);
     const caller = from.bindCaller(index, { identity: { sub: call.sub, keyId: call.keyId }, hops: call.hops });
     const freshness = { connected: call.silentForMs === undefined, heardAt: call.at - (call.silentForMs ?? 0) };
-    const decision = from.decide(caller, call.tool, usage, freshness, call.at);
+    const decision = from.decide(caller, call.tool, usage, freshness, call.at, undefined, factsOf(call, from));
     usage.record(decision, call.at);
     return { call, caller, decision };
   });
+}
+
+function factsOf({ input = {}, at }: Call, from: Core): CallFacts {
+  const shown = Object.entries(input).map(([name, value]) => [
+    name,
+    value === hidden ? new from.Undecided('hidden', `args.${name}`) : value,
+  ]);
+  return { args: Object.fromEntries(shown), rounded: null, wallTime: at, answered: null };
+}
+
+/** Returns whether a list of tools shows the tool of each call to its caller. */
+export function showTools(world: World, calls: readonly Call[]): readonly boolean[] {
+  const index = indexAfter(messageOf(world));
+  return calls.map(({ sub, keyId, hops, tool }) => offersTo(bindCaller(index, { identity: { sub, keyId }, hops }), tool));
 }
 
 function outcomeOf({

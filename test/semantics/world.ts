@@ -10,6 +10,17 @@ export interface Rule {
   readonly rateLimit?: number;
   readonly transform?: Transform;
   readonly override?: true;
+  readonly cases?: readonly Case[];
+}
+
+export interface Case {
+  readonly name: string;
+  /** One of the conditions that the reference understands: see `truthOf`. */
+  readonly when: string;
+  readonly permission?: Permission;
+  readonly rateLimit?: number;
+  readonly transform?: Transform;
+  readonly reason?: string;
 }
 
 /** Rules by tier. Other keys have no effect. */
@@ -91,6 +102,9 @@ export interface Hop {
   readonly handedScopes?: readonly string[];
 }
 
+/** A value of an input that the door does not show. */
+export const hidden: Readonly<Record<string, unknown>> = Object.freeze({ hidden: true });
+
 /** One attempt. Attempts are in order of time. Calls of one `run` have the same key, subject and hops. */
 export interface Call {
   readonly at: number;
@@ -99,6 +113,8 @@ export interface Call {
   readonly sub: string;
   readonly hops: readonly Hop[];
   readonly tool: string;
+  /** Absent: a call without arguments. A value may be `hidden`. */
+  readonly input?: Readonly<Record<string, unknown>>;
   /** The model rounds that the run began since its last call. */
   readonly rounds?: number;
   /** The money that the run spent since its last call. */

@@ -143,7 +143,22 @@ function readKey(value: unknown, where: string): Key {
   };
 }
 
-const callFields = ['by', 'key', 'sub', 'run', 'at', 'tool', 'tier', 'client', 'agent', 'chain', 'rounds', 'spendCents', 'silentForMs'];
+const callFields = [
+  'by',
+  'key',
+  'sub',
+  'run',
+  'at',
+  'tool',
+  'tier',
+  'client',
+  'agent',
+  'chain',
+  'rounds',
+  'spendCents',
+  'silentForMs',
+  'input',
+];
 const hopFields = ['tier', 'client', 'agent', 'handedTools', 'handedScopes'];
 const wantFields = [
   'decision',
@@ -174,7 +189,7 @@ function readHop(value: unknown, where: string): Hop {
 /** `times: 3` means three equal calls. */
 function readCalls(value: unknown, where: string): CaseCall[] {
   const { want, entry, times, ...rest } = fields(value, where, ['want', 'entry', 'times', ...callFields]);
-  const { by, key, sub, run, at, tool, tier, client, agent, chain, rounds, spendCents, silentForMs } = rest;
+  const { by, key, sub, run, at, tool, tier, client, agent, chain, rounds, spendCents, silentForMs, input } = rest;
   const uid = as<string>(by, 'ann');
   const direct = { ...(tier !== undefined && { tier }), ...(client !== undefined && { client }), ...(agent !== undefined && { agent }) };
   const hops = chain === undefined ? [readHop(direct, where)] : list(chain).map((hop) => readHop(hop, where));
@@ -190,6 +205,7 @@ function readCalls(value: unknown, where: string): CaseCall[] {
     ...(rounds !== undefined && { rounds: Number(rounds) }),
     ...(spendCents !== undefined && { spendCents: Number(spendCents) }),
     ...(silentForMs !== undefined && { silentForMs: Number(silentForMs) }),
+    ...(input !== undefined && { input: as<NonNullable<Call['input']>>(input, {}) }),
   };
   const wanted = fields(want, `${where} want`, wantFields);
   const one = { call, want: { decision: 'deny', code: '', ...wanted } as ExpectedDecision, entry: as<Fields>(entry, {}) };
