@@ -190,14 +190,12 @@ function eventOf(host: Host, request: FastifyRequest): HostEvent {
   const { body } = request;
   const version = versionHeader(request);
   if (!(body instanceof Uint8Array)) return unreadText('', 'is empty');
-  const exact = parseStrict(body);
-  if ('value' in exact) return host.read(exact.value, parseInner, version);
-  // A number that a double must round is no reason to refuse the event. But the input or output is not replaced,
-  // because the replacement would contain the rounded number.
-  const rounded = parseStrict(body, { exactNumbers: false });
-  return 'value' in rounded
-    ? asItIs(host.read(rounded.value, parseInner, version))
-    : unreadText(new TextDecoder().decode(body), rounded.problem);
+  // A number that a double would round is no reason to refuse the event. But the input or output is not replaced, because
+  // the replacement would contain a string in place of the number.
+  const parsed = parseStrict(body, { keepsInexact: true });
+  if ('problem' in parsed) return unreadText(new TextDecoder().decode(body), parsed.problem);
+  const event = host.read(parsed.value, parseInner, version);
+  return parsed.hasInexactNumbers === true ? asItIs(event) : event;
 }
 
 /** Parses JSON within a text. Returns the text unchanged if it is not JSON, or if its JSON is ambiguous. */

@@ -8,8 +8,8 @@ import { parseStrict } from '../../engine/json/strict-json.ts';
 
 export interface HookBody {
   readonly value: unknown;
-  /** True: some numbers in `value` are strings, because a double would round them. */
-  readonly hasNumbersAsText: boolean;
+  /** True: `value` contains an `InexactNumber`. */
+  readonly hasInexactNumbers: boolean;
   /** Null: no flaw was found yet. */
   readonly flaw: Flaw | null;
   /** The HTTP status of the answer in earlier versions, in which not every decision was answered with 200. */
@@ -34,17 +34,17 @@ export const notJson = 'the body must be application/json in UTF-8';
 export function readHookBody(body: unknown, contentType: string | undefined, nodes: number): HookBody {
   if (!Buffer.isBuffer(body) || body.length === 0) return flawed('the body is empty', '');
   if (!isJson(contentType ?? '')) return flawed(notJson, toolIn(body), 415);
-  const read = parseStrict(body, { depth, nodes, numbersAsText: true });
+  const read = parseStrict(body, { depth, nodes, keepsInexact: true });
   if ('problem' in read) return flawed(`the body ${read.problem}`, toolIn(body));
   if (mayName(body) && JSON.stringify(read.value).includes('"__proto__":'))
     return flawed('the body has a key "__proto__", which is not allowed', toolIn(body));
-  return { value: read.value, hasNumbersAsText: read.hasNumbersAsText === true, flaw: null, formerStatus: 400 };
+  return { value: read.value, hasInexactNumbers: read.hasInexactNumbers === true, flaw: null, formerStatus: 400 };
 }
 
 /** Returns a body with a flaw and without content. `tool`: the tool's name, as far as it is known. */
 export const unreadBody = (flaw: Flaw, formerStatus: number, tool = ''): HookBody => ({
   value: { tool_name: tool },
-  hasNumbersAsText: false,
+  hasInexactNumbers: false,
   flaw,
   formerStatus,
 });

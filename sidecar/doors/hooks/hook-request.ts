@@ -91,8 +91,8 @@ function requestOf(reading: Reading, body: HookBody, clientHeader: string | unde
     // If the request has a flaw, its delegated tools and its user are ignored.
     delegatedTools: flaw === null ? delegatedTools : null,
     impersonate: flaw === null ? impersonate : null,
-    // If the body has numbers as text, the tool would receive strings where it expects numbers.
-    takesModifiedInput: accepts.includes('modified_input') && !body.hasNumbersAsText,
+    // The JSON of a number that a double would round is a string, and the tool expects a number.
+    takesModifiedInput: accepts.includes('modified_input') && !body.hasInexactNumbers,
     flaw,
   };
 }

@@ -1,5 +1,6 @@
 // Defines what a condition can read of one call, and how a value inside a list or an object is read: own keys only, and
 // no number that lost digits.
+import { InexactNumber } from '../json/strict-json.ts';
 import { isJsonObject, type JsonObject, OwnValue, Undecided } from './values.ts';
 
 /**
@@ -78,9 +79,9 @@ function readable(value: unknown, holder: object, key: string | number, { rounde
     case 'number':
       return rounded?.get(holder)?.has(key) === true ? site.rounded : value;
     case 'object':
-      return value === null || Array.isArray(value) || isJsonObject(value) || value instanceof OwnValue || value instanceof Undecided
-        ? value
-        : site.type;
+      if (value === null || Array.isArray(value) || isJsonObject(value) || value instanceof OwnValue || value instanceof Undecided)
+        return value;
+      return value instanceof InexactNumber ? site.rounded : site.type;
     default:
       return value === undefined ? site.absent : site.type;
   }

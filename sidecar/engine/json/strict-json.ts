@@ -8,8 +8,8 @@ import { bounds, excessIn, isBlank, scalarEnd, stringEnd, tooDeep, tooManyValues
 export type StrictJson =
   | {
       readonly value: unknown;
-      /** True: numbers that a double would round are strings in `value`. */
-      readonly hasNumbersAsText?: true;
+      /** True: `value` contains an `InexactNumber`. */
+      readonly hasInexactNumbers?: true;
     }
   | { readonly problem: string };
 
@@ -20,8 +20,24 @@ interface StrictLimits {
   readonly nodes?: number;
   /** False: numbers may exceed the precision of a double. Code that allows this must not forward the parsed value. */
   readonly exactNumbers?: boolean;
-  /** True: numbers that a double would round are accepted, and become strings with their original spelling. */
-  readonly numbersAsText?: boolean;
+  /** True: numbers that a double would round are accepted, and become `InexactNumber`. */
+  readonly keepsInexact?: boolean;
+}
+
+/**
+ * A number that a double would round, in its original spelling. Its JSON is a string. It is no JSON value itself, so a
+ * condition takes it neither for a text nor for a number.
+ */
+export class InexactNumber {
+  readonly spelling: string;
+
+  constructor(spelling: string) {
+    this.spelling = spelling;
+  }
+
+  toJSON(): string {
+    return this.spelling;
+  }
 }
 
 // Created once: creating a decoder takes longer than reading a body.
@@ -41,7 +57,7 @@ export function parseStrict(bytes: Uint8Array, limits: StrictLimits = {}): Stric
 /** Parses a text that is already decoded. */
 export function parseStrictText(
   text: string,
-  { depth = bounds.jsonDepth, nodes = bounds.jsonNodes, exactNumbers = true, numbersAsText = false }: StrictLimits = {},
+  { depth = bounds.jsonDepth, nodes = bounds.jsonNodes, exactNumbers = true, keepsInexact = false }: StrictLimits = {},
 ): StrictJson {
   if (text.startsWith('\uFEFF')) return { problem: 'begins with a byte order mark, which JSON does not have' };
   // This check runs before parsing, because a text of brackets needs thirty times its size in memory after parsing.
@@ -56,16 +72,22 @@ export function parseStrictText(
     return { problem: `is not one JSON value${place === undefined ? '' : ` (at position ${place})`}` };
   }
   const inexact: Place[] = [];
-  const problem = scan(text, { depth, nodes, exactNumbers, inexact: numbersAsText ? inexact : null });
+  const problem = scan(text, { depth, nodes, exactNumbers, inexact: keepsInexact ? inexact : null });
   if (problem !== null) return { problem };
-  return inexact.length === 0 ? { value } : { value: JSON.parse(quoted(text, inexact)), hasNumbersAsText: true };
+  return inexact.length === 0 ? { value } : { value: JSON.parse(quoted(text, inexact), withInexact), hasInexactNumbers: true };
 }
 
-/** Returns the text with quotes around the numbers at these places. */
+// The second half of a surrogate pair. No string of an accepted text begins with it, so no string is taken for a number.
+const mark = '\uDC00';
+
+const withInexact = (_key: string, value: unknown): unknown =>
+  typeof value === 'string' && value.startsWith(mark) ? new InexactNumber(value.slice(mark.length)) : value;
+
+/** Returns the text with quotes around the numbers at these places, and a mark before each number. */
 function quoted(text: string, places: readonly Place[]): string {
   let behind = 0;
   const parts = places.map(({ start, end }) => {
-    const part = `${text.slice(behind, start)}"${text.slice(start, end)}"`;
+    const part = `${text.slice(behind, start)}"${mark}${text.slice(start, end)}"`;
     behind = end;
     return part;
   });
@@ -76,14 +98,7 @@ interface ScanLimits {
   readonly depth: number;
   readonly nodes: number;
   readonly exactNumbers: boolean;
-  /**
-   * Keeps the ended grants of one lease. Calls no longer use these grants, but the ledger may not know yet how many
-   * calls were made with each of them.
-   *
-   * States: to be reported → reported in a request to the ledger (`QuotaAsk`) → removed. A grant is removed after the
-   * answer to that request, or when the ledger must have ended the grant without a report. A report that arrives twice
-   * or late changes nothing in the ledger.
-   */
+  /** Receives the places of numbers that a double would round. Null: such a number is a problem. */
   readonly inexact: Place[] | null;
 }
 

@@ -2,7 +2,7 @@
 import { canonicalJson } from '@tollgate/proto/contract';
 import fc from 'fast-check';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { parseStrict, parseStrictText } from '../../../sidecar/engine/json/strict-json.ts';
+import { InexactNumber, parseStrict, parseStrictText } from '../../../sidecar/engine/json/strict-json.ts';
 import { workOn } from '../../support/work-on.ts';
 import { longTokens } from '../doors/long-tokens.ts';
 
@@ -101,7 +101,7 @@ test('numbers beyond a double pass where the caller allows it', () => {
   expect(parseStrictText('[12345678901234567890]', { exactNumbers: false })).toHaveProperty('value');
 });
 
-test('numbers that a double would round are read as texts where the caller allows it, and everything else unchanged', () => {
+test('numbers that a double would round keep their spelling where the caller allows it, and everything else is unchanged', () => {
   // Integers around 2^53 and far beyond, and texts that look like them.
   const integer = fc.bigInt({ min: -(2n ** 70n), max: 2n ** 70n });
   const near = fc.bigInt({ min: -(2n ** 54n), max: 2n ** 54n });
@@ -130,21 +130,30 @@ test('numbers that a double would round are read as texts where the caller allow
   };
   const isRounded = (value: bigint): boolean => shownBy(value) !== value;
   const wanted = (value: unknown): unknown => {
-    if (typeof value === 'bigint') return isRounded(value) ? String(value) : Number(value);
+    if (typeof value === 'bigint') return isRounded(value) ? new InexactNumber(String(value)) : Number(value);
     if (Array.isArray(value)) return value.map(wanted);
     if (typeof value !== 'object' || value === null) return value;
     return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, wanted(one)]));
   };
-  const holdsText = (value: unknown): boolean =>
-    typeof value === 'bigint' ? isRounded(value) : typeof value === 'object' && value !== null && Object.values(value).some(holdsText);
+  const holdsInexact = (value: unknown): boolean =>
+    typeof value === 'bigint' ? isRounded(value) : typeof value === 'object' && value !== null && Object.values(value).some(holdsInexact);
   fc.assert(
     fc.property(tree, (value) => {
-      expect(parseStrictText(written(value), { numbersAsText: true })).toEqual({
+      expect(parseStrictText(written(value), { keepsInexact: true })).toStrictEqual({
         value: wanted(value),
-        ...(holdsText(value) ? { hasNumbersAsText: true } : {}),
+        ...(holdsInexact(value) ? { hasInexactNumbers: true } : {}),
       });
     }),
   );
+});
+
+test('a text is never taken for a number that a double would round', () => {
+  for (const text of ['\u{10000}1', '\u{103FF}12345678901234567890', '12345678901234567890'])
+    expect(parseStrictText(`[${JSON.stringify(text)}, 12345678901234567890]`, { keepsInexact: true })).toMatchObject({
+      value: [text, { spelling: '12345678901234567890' }],
+    });
+  for (const half of ['\\udc00', '\udc00'])
+    expect(parseStrictText(`["${half}1", 12345678901234567890]`, { keepsInexact: true })).toHaveProperty('problem');
 });
 
 test('a text with too many values is rejected before it is parsed', () => {

@@ -13,7 +13,7 @@ const asked = (fields: object): HookRequest =>
   readHookRequest(
     {
       value: { tool_name: 'mail.send', tool_input: {}, session_id: 's1', agent_name: 'bot', ...fields },
-      hasNumbersAsText: false,
+      hasInexactNumbers: false,
       flaw: null,
       formerStatus: 400,
     },
