@@ -3,9 +3,12 @@ import { conditionVariables, type Expression } from '@tollgate/proto/contract';
 import { LRUCache } from 'lru-cache';
 import { buildExpression } from './build.ts';
 import type { Environment } from './environment.ts';
+import { headersReadBy } from './headers.ts';
 import { Undecided } from './values.ts';
 
 export interface Condition {
+  /** The headers that it reads: see `headersReadBy`. */
+  readonly headers: readonly string[] | null;
   /** True: the condition holds. Never throws. */
   evaluate(env: Environment): boolean | Undecided;
 }
@@ -24,6 +27,7 @@ export function compileCondition(expression: Expression): Condition {
   const { evaluate, path } = buildExpression(expression, variables);
   const notBoolean = new Undecided('type', path);
   const condition: Condition = {
+    headers: headersReadBy(expression),
     evaluate: (env) => {
       const value = evaluate(env);
       return typeof value === 'boolean' || value instanceof Undecided ? value : notBoolean;

@@ -22,6 +22,8 @@ export interface Index {
   readonly servers: ReadonlyMap<string, CompiledServer>;
   /** The tools of `servers`, as `<server>.<tool>`. They are found by the spellings that hosts may use. */
   readonly spelledTools: SpelledNames;
+  /** The headers that the input of an HTTP request contains, because conditions name them. In lower case. */
+  readonly shownHeaders: ReadonlySet<string>;
 }
 
 export function buildIndex(snapshot: Snapshot): Index {
@@ -40,6 +42,7 @@ export function buildIndex(snapshot: Snapshot): Index {
     requiredScopes: requiredScopesOf(snapshot.servers),
     servers: new Map(snapshot.servers.map((server) => [server.name, server])),
     spelledTools: spelledToolsOf(snapshot.servers),
+    shownHeaders: shownHeadersOf(documents),
   };
 }
 
@@ -74,3 +77,6 @@ function groupByName(agents: readonly CompiledAgent[]): ReadonlyMap<string, read
   for (const group of groups.values()) group.sort(byId);
   return groups;
 }
+
+export const shownHeadersOf = (documents: Iterable<IndexedDocument>): Index['shownHeaders'] =>
+  new Set([...documents].flatMap(({ headers }) => headers));

@@ -13,7 +13,9 @@ export interface CallFacts {
   readonly args: unknown;
   /** Null: no number of the input lost digits. */
   readonly rounded: RoundedNumbers | null;
-  /** Wall-clock time in ms. */
+  /** The names of the headers that the input may contain. A condition that reads others is undecided. Absent: the input has all. */
+  readonly shownHeaders?: ReadonlySet<string> | undefined;
+  /** The time of day, in ms since 1970. */
   readonly wallTime: number;
   /** The answers of this call. They stay the same if the call waits and is decided again by the same policy. */
   answered: AnsweredCases | null;
@@ -81,7 +83,7 @@ class Evaluation {
     if (this.#environment === null || this.#hop !== hop) this.#environment = environmentOf(this.#facts, this.#plan, hop);
     this.#hop = hop;
     this.#environment.steps = 0;
-    return condition.evaluate(this.#environment);
+    return evaluateCase(condition, this.#environment, this.#facts);
   }
 
   /** A case that is undecided at several hops is named once. */
@@ -92,6 +94,7 @@ class Evaluation {
 }
 
 const tooMany = new Undecided('budget', `more than ${conditionBounds.casesInCall} cases`);
+const hiddenHeaders = new Undecided('hidden', 'args.headers');
 
 /** Returns what each case of a rule says of a call, also the cases after the first that holds. For people. */
 export function explainCases(
@@ -99,7 +102,12 @@ export function explainCases(
   { hop, rule: { cases } }: CaseQuestion,
   facts: CallFacts,
 ): readonly (boolean | Undecided)[] {
-  return (cases ?? []).map(({ condition }) => condition.evaluate(environmentOf(facts, plan, hop)));
+  return (cases ?? []).map(({ condition }) => evaluateCase(condition, environmentOf(facts, plan, hop), facts));
+}
+
+function evaluateCase(condition: Condition, environment: Environment, { shownHeaders }: CallFacts): boolean | Undecided {
+  if (shownHeaders !== undefined && condition.headers?.every((name) => shownHeaders.has(name)) !== true) return hiddenHeaders;
+  return condition.evaluate(environment);
 }
 
 const environmentOf = (facts: CallFacts, plan: ConditionalPlan, hop: number): Environment => ({
@@ -116,17 +124,17 @@ class CallVariables implements Readonly<Record<string, unknown>> {
   readonly tool: ToolFacts;
   readonly agent: AgentFacts | undefined;
   readonly user: UserFacts;
-  readonly #wallTime: number;
+  readonly #facts: CallFacts;
 
-  constructor({ args, wallTime }: CallFacts, { tool, agents, user }: ConditionalPlan, hop: number) {
-    this.args = args;
+  constructor(facts: CallFacts, { tool, agents, user }: ConditionalPlan, hop: number) {
+    this.args = facts.args;
     this.tool = tool;
     this.agent = agents[hop];
     this.user = user;
-    this.#wallTime = wallTime;
+    this.#facts = facts;
   }
 
   get now(): Timestamp {
-    return new Timestamp(BigInt(Math.trunc(this.#wallTime)) * 1_000_000n);
+    return new Timestamp(BigInt(Math.trunc(this.#facts.wallTime)) * 1_000_000n);
   }
 }

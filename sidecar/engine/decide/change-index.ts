@@ -2,19 +2,25 @@
 // stays unchanged. A map is copied only if something in it changes. So one changed rule costs about one millisecond,
 // even with ten thousand entries of each kind.
 import type { CompiledAgent } from '@tollgate/proto/contract';
-import { byId, type Index, requiredScopesOf, spelledToolsOf } from './build-index.ts';
+import { byId, type Index, requiredScopesOf, shownHeadersOf, spelledToolsOf } from './build-index.ts';
 import { indexDocument } from './document.ts';
 import type { Changes } from './snapshot.ts';
 
 export function changeIndex(index: Index, changes: Changes): Index {
   const gone = removedOf(changes.removed);
   const servers = changed(index.servers, gone('server'), changes.servers, ({ name }) => name);
+  const indexed = changes.documents.map(indexDocument);
+  const documents = changed(index.documents, gone('document'), indexed, ({ key }) => key);
+  const namesHeaders = [...gone('document'), ...indexed.map(({ key }) => key)].some(
+    (key) => readsHeaders(index, key) || readsHeaders({ documents }, key),
+  );
   return {
     ...index,
     revision: changes.revision,
     hash: changes.hash,
     settings: changes.settings ?? index.settings,
-    documents: changed(index.documents, gone('document'), changes.documents.map(indexDocument), ({ key }) => key),
+    documents,
+    shownHeaders: namesHeaders ? shownHeadersOf(documents.values()) : index.shownHeaders,
     ...changeAgents(index, gone('agent'), changes.agents),
     members: changed(index.members, gone('member'), changes.members, ({ uid }) => uid),
     ...changeKeys(index, gone('key'), changes.keys),
@@ -23,6 +29,8 @@ export function changeIndex(index: Index, changes: Changes): Index {
     spelledTools: servers === index.servers ? index.spelledTools : spelledToolsOf(servers.values()),
   };
 }
+
+const readsHeaders = ({ documents }: Pick<Index, 'documents'>, key: string): boolean => (documents.get(key)?.headers ?? []).length > 0;
 
 type Kind = 'document' | 'agent' | 'member' | 'key' | 'server';
 

@@ -154,4 +154,9 @@ export interface Usage {
 export interface Freshness {
   readonly connected: boolean;
   readonly heardAt: number;
+  /**
+   * How far the clock of the control plane is ahead of the clock of this machine, in ms. Conditions read the time of the
+   * control plane. Absent: it is not known.
+   */
+  readonly aheadMs?: number;
 }

@@ -16,6 +16,7 @@ import {
   wildcardPrefix,
 } from '@tollgate/proto/contract';
 import { compileCondition, type Condition } from '../conditions/condition.ts';
+import { isShownHeader } from '../conditions/headers.ts';
 import { type SpelledNames, spelledNames } from './spelled-names.ts';
 
 export interface IndexedDocument {
@@ -32,6 +33,8 @@ export interface IndexedDocument {
   readonly spelled: SpelledNames;
   /** Whether some rule has cases. */
   readonly hasCases: boolean;
+  /** The headers that its conditions name and that an input may contain. */
+  readonly headers: readonly string[];
 }
 
 type PlacedRules = ReadonlyMap<Tier, PlacedRule>;
@@ -103,6 +106,7 @@ export function indexDocument(document: CompiledDocument): IndexedDocument {
   }
   const defaults = placeRules('defaults', null, document.defaults);
   const agentTypes = new Map(document.agentTypes.map(([key, rules]) => [key, placeRules('agentTypes', key, rules)]));
+  const hasCases = haveCases([defaults]) || haveCases(exact.values()) || haveCases(agentTypes.values());
   return {
     key: documentKey(document.id),
     layer: document.id.layer,
@@ -113,7 +117,8 @@ export function indexDocument(document: CompiledDocument): IndexedDocument {
     wildcards,
     agentTypes,
     spelled: spelledNames(exact.keys()),
-    hasCases: haveCases([defaults]) || haveCases(exact.values()) || haveCases(agentTypes.values()),
+    hasCases,
+    headers: hasCases ? headersNamedIn([defaults, ...exact.values(), ...agentTypes.values()]) : noHeaders,
   };
 }
 
@@ -130,6 +135,13 @@ function placeRule(rule: Rule, path: string): PlacedRule {
   });
   return { rule, path, cases: rule.cases.map(placeCase) };
 }
+
+const noHeaders: readonly string[] = [];
+
+const headersNamedIn = (places: readonly PlacedRules[]): readonly string[] =>
+  places.flatMap((rules) =>
+    [...rules.values()].flatMap(({ cases }) => (cases ?? []).flatMap(({ condition }) => condition.headers?.filter(isShownHeader) ?? [])),
+  );
 
 function haveCases(places: Iterable<PlacedRules>): boolean {
   for (const rules of places) for (const { cases } of rules.values()) if (cases !== null) return true;

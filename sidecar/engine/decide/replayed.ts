@@ -55,6 +55,7 @@ export function createReplayedBinder({ revision, settings, documents }: Replayed
     requiredScopes: new Map(),
     servers: new Map(),
     spelledTools: noSpelledNames,
+    shownHeaders: new Set(),
   };
   return (replayed) => bindReplayed(index, documents, replayed);
 }

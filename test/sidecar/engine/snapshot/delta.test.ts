@@ -10,6 +10,7 @@ import { createRunUsage } from '../../../../sidecar/engine/limits/usage.ts';
 import { createPolicyCell, type PolicyCell } from '../../../../sidecar/engine/snapshot/cell.ts';
 import { type DeltaMessage, type SnapshotMessage, verifySnapshot } from '../../../../sidecar/engine/snapshot/verify.ts';
 import { badSnapshots, full } from '../../../support/bad-snapshots.ts';
+import { denyWhen } from '../../../support/cased-rules.ts';
 import {
   agent,
   deltaBetween,
@@ -21,6 +22,7 @@ import {
   messageOf,
   type RawEntry,
   rawEntry,
+  ruleFor,
   server,
   snapshotMessage,
   type World,
@@ -340,3 +342,28 @@ function readsOf(work: () => unknown): { readonly entries: number; readonly maps
     for (const step of undo) step();
   }
 }
+
+test('a delta changes which headers are shown, and one that changes no document does not', () => {
+  const naming = (...headers: readonly string[]) => ({
+    documents: headers.map((name, at) => ({
+      ...ruleFor('billing', denyWhen(`args.headers["${name}"] == "a"`)),
+      id: at === 0 ? ({ layer: 'workspace' } as const) : ({ layer: 'role', role: 'member' } as const),
+    })),
+  });
+  const messages = [
+    snapshotMessage({ revision: 1, ...naming('x-one') }),
+    snapshotMessage({ revision: 2, ...naming('x-one', 'x-two') }),
+    snapshotMessage({ revision: 3, ...naming('x-one', 'x-two'), members: [] }),
+    snapshotMessage({ revision: 4, ...naming('x-three') }),
+    snapshotMessage({ revision: 5 }),
+  ];
+  const cell = createPolicyCell({ now: () => 0 }, 'acme');
+  const [first] = messages;
+  if (first === undefined) throw new Error('there are messages');
+  cell.offer(first);
+  const shown = messages.slice(1).map((message, at) => {
+    expect(cell.change(deltaBetween(messages[at] ?? first, message))).toMatchObject({ ok: true });
+    return [...(cell.current?.shownHeaders ?? [])];
+  });
+  expect(shown).toEqual([['x-one', 'x-two'], ['x-one', 'x-two'], ['x-three'], []]);
+});
