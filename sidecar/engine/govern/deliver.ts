@@ -4,6 +4,7 @@ import { digestText, type Finding } from '@tollgate/proto/contract';
 import { decide } from '../decide/decide.ts';
 import type { Decision } from '../decide/decision.ts';
 import { refuse } from '../decide/refusal.ts';
+import { CallInput } from './call-input.ts';
 import { type Flaw, type JudgedResult, type Takes, type ToolCall, takesValue } from './govern.ts';
 import type { GovernDeps } from './governing.ts';
 import { outcomeEntry, withdrawnEntry } from './outcome-entry.ts';
@@ -36,13 +37,15 @@ export interface Delivery {
  * Handles a call that was not decided here, but whose outcome is still reported here. The current policy decides the
  * call now. The call is not counted.
  */
-export function unannounced(deps: GovernDeps, run: GovernedRun, { tool, also, input, flaw, trace = null }: ToolCall): DecidedCall {
+export function unannounced(deps: GovernDeps, run: GovernedRun, call: ToolCall): DecidedCall {
+  const { tool, also, flaw, trace = null } = call;
   const requestId = deps.newId();
+  const held = new CallInput(deps, call);
   try {
     const bound = rebind(deps, run);
     const barred = 'barred' in bound ? bound.barred : null;
     const { decidedBy } = run;
-    const payload = payloadOf(input, false);
+    const payload = payloadOf(call.input, false);
     if ('problem' in payload) {
       const malformed = flaw ?? { code: 'call_malformed' as const, words: `the input ${payload.problem}` };
       return { tool, requestId, decision: barred ?? refuse(malformed.code, malformed.words), decidedBy, inputDigest: '', trace };
@@ -51,7 +54,7 @@ export function unannounced(deps: GovernDeps, run: GovernedRun, { tool, also, in
       'barred' in bound
         ? bound.barred
         : flaw === undefined
-          ? decide(bound.caller, tool, run.usage, deps.cell.freshness, deps.clock.now(), also)
+          ? decide(bound.caller, tool, run.usage, deps.cell.freshness, deps.clock.now(), also, held)
           : refuse(flaw.code, flaw.words);
     const kept = decision.storedTransform === 'log' ? payload.text : redactPayload(run, tool, payload).text;
     return { tool, requestId, decision: withRedactedWords(run, tool, decision), decidedBy, inputDigest: digestText(kept), trace };

@@ -9,18 +9,15 @@
 // after the disconnect, nothing is counted. If a permitted call was counted, but its caller does not receive the
 // permit, the count is given back once. This happens if the caller has disconnected, or if the entry could not be
 // recorded.
-import { digestText, type Finding, NotJson, type TraceIds } from '@tollgate/proto/contract';
-import type { RoundedNumbers } from '../conditions/environment.ts';
-import { Undecided } from '../conditions/values.ts';
-import type { CallFacts } from '../decide/cases.ts';
+import { digestText, type Finding, type TraceIds } from '@tollgate/proto/contract';
 import { decide } from '../decide/decide.ts';
 import type { Decision, Undo } from '../decide/decision.ts';
 import { refuse } from '../decide/refusal.ts';
 import { entryText } from './audit-entry.ts';
+import { type CalledWith, CallInput } from './call-input.ts';
 import type { GovernDeps } from './governing.ts';
 import { withdrawnEntry } from './outcome-entry.ts';
 import { payloadOf, redactPayload, withRedactedWords } from './payload.ts';
-import { plainCopy } from './plain-data.ts';
 import { decided, type GovernedRun, rebind } from './run.ts';
 import { type Denial, denialOf, type Permit, type Verdict } from './verdict.ts';
 
@@ -30,9 +27,8 @@ export interface Flaw {
   readonly words: string;
 }
 
-export interface ToolCall {
+export interface ToolCall extends CalledWith {
   readonly tool: string;
-  readonly input: unknown;
   /** A fault that the door found in the call. The call is denied because of it. */
   readonly flaw?: Flaw;
   /** Another name of the tool in this call. Policy for both names applies. */
@@ -49,10 +45,6 @@ export interface ToolCall {
   readonly alsoForwarded?: unknown;
   /** The trace that the call is part of. The entries of the call contain the ids of this trace. */
   readonly trace?: TraceIds | null;
-  /** True: the door has parsed the input from JSON and nothing else refers to it, so it is not copied for conditions. */
-  readonly isOwnInput?: boolean;
-  /** The numbers of the input that lost digits when the door parsed them. Absent: there are none. */
-  readonly rounded?: RoundedNumbers;
 }
 
 export interface JudgedResult<T> {
@@ -119,58 +111,19 @@ export interface Asking {
   readonly gone?: DisconnectSignal;
 }
 
-/** The call that is judged, and the circumstances of it. This is also what conditions read of the call. */
-class Judging implements CallFacts {
+/** The call that is judged, and the circumstances of it. */
+class Judging extends CallInput {
   readonly run: GovernedRun;
   readonly call: ToolCall;
   readonly asking: Asking;
   readonly startedAt: number;
-  answered: CallFacts['answered'] = null;
-  readonly #clock: GovernDeps['clock'];
-  #copy: { readonly value: unknown } | { readonly problem: string } | null = null;
 
-  constructor({ clock }: GovernDeps, run: GovernedRun, call: ToolCall, asking: Asking) {
+  constructor(deps: GovernDeps, run: GovernedRun, call: ToolCall, asking: Asking) {
+    super(deps, call);
     this.run = run;
     this.call = call;
     this.asking = asking;
-    this.#clock = clock;
-    this.startedAt = clock.now();
-  }
-
-  /** The copy of the input that conditions read. It is made once, and then it is what the tool receives. */
-  get args(): unknown {
-    this.#copy ??= this.call.isOwnInput === true ? { value: this.call.input } : copied(this.call.input);
-    return 'problem' in this.#copy ? notReadable : (this.#copy.value ?? noArguments);
-  }
-
-  get rounded(): RoundedNumbers | null {
-    return this.call.rounded ?? null;
-  }
-
-  get wallTime(): number {
-    return this.#clock.wallTime();
-  }
-
-  /** The input of the call: the copy, if conditions have read one. */
-  get input(): unknown {
-    return this.#copy === null || 'problem' in this.#copy ? this.call.input : this.#copy.value;
-  }
-
-  /** Why the input could not be copied. Null: it was copied, or no condition has read it. */
-  get problem(): string | null {
-    return this.#copy !== null && 'problem' in this.#copy ? this.#copy.problem : null;
-  }
-}
-
-const notReadable = new Undecided('type', 'args');
-/** A call without an input has no arguments. */
-const noArguments = Object.freeze({});
-
-function copied(input: unknown): { readonly value: unknown } | { readonly problem: string } {
-  try {
-    return { value: plainCopy(input) };
-  } catch (error) {
-    return { problem: error instanceof NotJson ? error.message : 'cannot be read' };
+    this.startedAt = deps.clock.now();
   }
 }
 

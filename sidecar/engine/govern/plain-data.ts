@@ -4,6 +4,8 @@
 // would lose, such as bytes, must not be forwarded.
 import { isProxy } from 'node:util/types';
 import { bounds, type JsonSize, NotJson, payloadSize } from '@tollgate/proto/contract';
+import { Undecided } from '../conditions/values.ts';
+import { InexactNumber } from '../json/strict-json.ts';
 
 export interface PlainData {
   /** The value itself if it is plain data, otherwise the plain data that it becomes. */
@@ -50,6 +52,7 @@ function read(value: unknown, depth: number, reading: Reading): unknown {
 function readObject(value: object, depth: number, reading: Reading): unknown {
   const tag = Object.prototype.toString.call(value);
   if (reading.keepsOthers && !isReadable(value, tag)) return value;
+  if (value instanceof Undecided) throw new NotJson('contains a part that is not shown here, so redaction cannot read it');
   if (ArrayBuffer.isView(value) || bytesTags.has(tag)) throw new NotJson('contains bytes, which redaction cannot read');
   if ('toJSON' in value && typeof value.toJSON === 'function') {
     reading.isItself = false;
@@ -63,10 +66,14 @@ function readObject(value: object, depth: number, reading: Reading): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, field]) => [key, read(field, depth + 1, reading)]));
 }
 
-/** Whether the value is a list, an object that is read by its fields, or an object that gives its own JSON. */
+/**
+ * Whether the value is a list, an object that is read by its fields, or an object that gives its own JSON. Conditions
+ * know an `InexactNumber` and an `Undecided` as they are.
+ */
 const isReadable = (value: object, tag: string): boolean =>
   !ArrayBuffer.isView(value) &&
   !bytesTags.has(tag) &&
+  !(value instanceof Undecided || value instanceof InexactNumber) &&
   (Array.isArray(value) ||
     ('toJSON' in value && typeof value.toJSON === 'function') ||
     (fieldTags.has(tag) && !(Symbol.iterator in value) && !(Symbol.asyncIterator in value)));
