@@ -226,7 +226,8 @@ class PolicyStream {
 
   #sendHeartbeat(): void {
     const newest = this.#deps.publisher.live(this.#actor.workspaceId);
-    this.#stream.write({ heartbeat: newest === null ? {} : { current: { epoch: newest.epoch, number: newest.revision } } });
+    const current = newest === null ? {} : { current: { epoch: newest.epoch, number: newest.revision } };
+    this.#stream.write({ heartbeat: { ...current, timeMs: this.#deps.wallTime() } });
   }
 
   /**

@@ -32,7 +32,9 @@ function open(hello: object = {}, { seats = createStreamSeats({ ofWorkspace: 1, 
     revision: 7,
     keyOf: () => ({ hash: 'h', scopes: ['sidecar.sync'], expiresAt: null }),
   } as unknown as LiveWorkspace;
-  const stream = Object.assign(new EventEmitter(), { write: () => true, end: () => undefined, writableNeedDrain: false });
+  const written: unknown[] = [];
+  const write = (message: unknown): boolean => written.push(message) > 0;
+  const stream = Object.assign(new EventEmitter(), { write, end: () => undefined, writableNeedDrain: false });
   const ended: string[] = [];
   stream.on('error', ({ details }: { readonly details: string }) => ended.push(details));
   const present = { holds: () => undefined, refused: () => undefined, says: () => null, left: () => undefined };
@@ -69,8 +71,17 @@ function open(hello: object = {}, { seats = createStreamSeats({ ofWorkspace: 1, 
   say({
     hello: { sidecarId: 's', bootId: 'b', form: 'FORM_PROCESS', held: null, heldHash: Buffer.alloc(0), capabilities: ['deltas'], ...hello },
   });
-  return { warnings, ended, say, leave: () => stream.emit('cancelled') };
+  return { warnings, ended, written, say, leave: () => stream.emit('cancelled') };
 }
+
+test('each heartbeat tells the time of the control plane', () => {
+  const { written } = open();
+  const [first] = written;
+  const timeMs = vi.getMockedSystemTime()?.getTime() ?? 0;
+  expect(first).toMatchObject({ heartbeat: { current: { epoch: 'e1', number: 7 }, timeMs } });
+  vi.advanceTimersByTime(bounds.heartbeatMs);
+  expect(written.at(-1)).toMatchObject({ heartbeat: { timeMs: timeMs + bounds.heartbeatMs } });
+});
 
 test('a sidecar that does not answer a policy within a minute loses its stream, and one that answers keeps it', () => {
   const silent = open();

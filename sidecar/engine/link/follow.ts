@@ -226,9 +226,12 @@ const helloOf = (held: Index | null, { sidecarId, bootId, form }: FollowConfig):
 function receive(deps: FollowDeps, message: SyncResponse__Output, answer: (request: SyncRequest) => void): void {
   const { cell } = deps;
   switch (message.message) {
-    case 'heartbeat':
-      cell.heard(message.heartbeat?.current?.number ?? null);
+    case 'heartbeat': {
+      const { current, timeMs = 0 } = message.heartbeat ?? {};
+      // A control plane of an earlier version sends no time.
+      cell.heard(current?.number ?? null, timeMs === 0 ? undefined : timeMs);
       return;
+    }
     case 'snapshot': {
       cell.heard(null);
       const { snapshot } = message;

@@ -51,8 +51,11 @@ export interface PolicyCell {
   restore(message: SnapshotMessage, heardAt: number): OfferResult;
   /** Notes that a message could not be decoded, or is larger than the limit. */
   malformed(problem: string): void;
-  /** Notes that a message of the control plane arrived. `announced`: the newest revision of the control plane. */
-  heard(announced: number | null): void;
+  /**
+   * Notes that a message of the control plane arrived. `announced`: the newest revision of the control plane. `timeMs`:
+   * the time of day there.
+   */
+  heard(announced: number | null, timeMs?: number): void;
   lost(): void;
   refuse(reason: string): void;
   status(): CellStatus;
@@ -64,10 +67,25 @@ export interface PolicyCell {
 interface CellClock {
   /** Ms on a clock that never goes backwards. */
   readonly now: () => number;
+  /** The time of day, in ms since 1970. Absent: it is not compared with that of the control plane. */
+  readonly wallTime?: () => number;
 }
 
 export function createPolicyCell(clock: CellClock, workspace: string): PolicyCell {
   return new HeldPolicy(clock, workspace);
+}
+
+// A difference of more than a year means that one of the two clocks is not set. Then the clock of this machine is used.
+const aheadMsMax = 366 * 86_400_000;
+// A larger change is not the delay of a message. One of the clocks was set.
+const driftMsMax = 2_000;
+
+/**
+ * Returns the difference of two clocks after one more measurement. Small changes come from the delay of messages, so they
+ * are averaged.
+ */
+function averaged(held: number | undefined, measured: number): number {
+  return held === undefined || Math.abs(measured - held) > driftMsMax ? measured : held + (measured - held) / 8;
 }
 
 class HeldPolicy implements PolicyCell {
@@ -85,10 +103,13 @@ class HeldPolicy implements PolicyCell {
   #lastNack: CellStatus['lastNack'] = null;
   readonly #listeners: ((index: Index) => void)[] = [];
   readonly #now: () => number;
+  readonly #wallTime: CellClock['wallTime'];
+  #aheadMs: number | undefined;
   readonly #workspace: string;
 
-  constructor({ now }: CellClock, workspace: string) {
+  constructor({ now, wallTime }: CellClock, workspace: string) {
     this.#now = now;
+    this.#wallTime = wallTime;
     this.#workspace = workspace;
   }
 
@@ -122,11 +143,12 @@ class HeldPolicy implements PolicyCell {
     this.#nack('malformed', problem);
   }
 
-  heard(newest: number | null): void {
+  heard(newest: number | null, timeMs?: number): void {
     if (newest !== null) this.#announced = newest;
     this.#refused = null;
     this.#connected = true;
-    if (!this.#outdated) this.#freshness = { connected: true, heardAt: this.#now() };
+    if (timeMs !== undefined) this.#compareClocks(timeMs);
+    if (!this.#outdated) this.#freshness = this.#heardNow(true);
   }
 
   lost(): void {
@@ -201,12 +223,23 @@ class HeldPolicy implements PolicyCell {
     this.#lastNack = null;
     if (this.#outdated) {
       this.#outdated = false;
-      this.#freshness = { connected: this.#connected, heardAt: this.#now() };
+      this.#freshness = this.#heardNow(this.#connected);
     }
     for (const listener of this.#listeners) listener(index);
     // This runs after the listeners, because they compare the new index with the previous one.
     if (before !== null) forgetCallers(before);
     return { ok: true, index };
+  }
+
+  #heardNow(connected: boolean): Freshness {
+    return { connected, heardAt: this.#now(), ...(this.#aheadMs === undefined ? {} : { aheadMs: this.#aheadMs }) };
+  }
+
+  #compareClocks(timeMs: number): void {
+    const wallTime = this.#wallTime?.();
+    if (wallTime === undefined) return;
+    const measured = timeMs - wallTime;
+    this.#aheadMs = Math.abs(measured) <= aheadMsMax ? averaged(this.#aheadMs, measured) : undefined;
   }
 
   #nack(code: NackCode, words: string): OfferResult {

@@ -18,6 +18,9 @@ afterEach(() => {
 
 const key = keyText('sidecar');
 
+/** The time of day of the sidecar's machine. */
+const wallTime = 1_800_000_000_000;
+
 /** A sidecar that follows that server. It reconnects at once unless `random` returns something else. */
 function follow(
   server: Pick<PolicyServer, 'address'>,
@@ -27,7 +30,7 @@ function follow(
     readStatus = () => ({ version: '1.2.3' }),
   }: { readonly random?: () => number; readonly holds?: SnapshotMessage; readonly readStatus?: () => Status } = {},
 ) {
-  const cell = createPolicyCell({ now: () => performance.now() }, 'acme');
+  const cell = createPolicyCell({ now: () => performance.now(), wallTime: () => wallTime }, 'acme');
   if (holds !== undefined) cell.restore(holds, 0);
   const taken: number[] = [];
   const events: { readonly event: string; readonly fields: object }[] = [];
@@ -293,6 +296,18 @@ test('a heartbeat keeps the policy fresh and contains the current revision', asy
   stream.send(heartbeat(12));
   await until(() => cell.freshness.connected);
   expect(cell.status()).toMatchObject({ announced: 12, revision: null });
+});
+
+test('a heartbeat tells the time of the control plane, and one of an earlier version does not', async () => {
+  const server = await startPolicyServer();
+  const { cell, until } = follow(server);
+  const stream = await server.accept();
+  stream.send(heartbeat(1));
+  await until(() => cell.freshness.connected);
+  expect(cell.freshness).not.toHaveProperty('aheadMs');
+  stream.send({ heartbeat: { timeMs: wallTime + 90_000 } });
+  await until(() => cell.freshness.aheadMs !== undefined);
+  expect(cell.freshness.aheadMs).toBe(90_000);
 });
 
 test('a stream that ends or fails is opened again, with what is held in its hello', async () => {

@@ -124,3 +124,33 @@ test('a sidecar too old for the messages of the control plane does not get fresh
 });
 
 const then = { interactive: 'deny', subagent: 'deny', background: 'deny', api: 'deny' } as const;
+
+test('the clock of the control plane is compared with that of this machine, and a delay of a message changes little', () => {
+  const time = { at: 0, wall: 1_800_000_000_000 };
+  const cell = createPolicyCell({ now: () => time.at, wallTime: () => time.wall }, 'acme');
+  const hearing = (ahead: number): number | undefined => {
+    cell.heard(null, time.wall + ahead);
+    return cell.freshness.aheadMs;
+  };
+  expect(cell.freshness).not.toHaveProperty('aheadMs');
+  expect(hearing(60_000)).toBe(60_000);
+  expect(hearing(59_200)).toBe(59_900);
+  // One of the clocks was set.
+  expect(hearing(-3_600_000)).toBe(-3_600_000);
+  // A message without a time keeps the difference, and so does a lost stream.
+  cell.heard(7);
+  expect(cell.freshness).toMatchObject({ connected: true, aheadMs: -3_600_000 });
+  cell.lost();
+  expect(cell.freshness).toMatchObject({ connected: false, aheadMs: -3_600_000 });
+  // A clock that was never set is not followed.
+  expect(hearing(-time.wall)).toBeUndefined();
+  expect(hearing(1_000)).toBe(1_000);
+});
+
+test('a policy from disk is decided by the clock of this machine until the control plane answers', () => {
+  const cell = createPolicyCell({ now: () => 0, wallTime: () => 1_800_000_000_000 }, 'acme');
+  cell.restore(snapshotMessage(), 0);
+  expect(cell.freshness).toEqual({ connected: false, heardAt: 0 });
+  cell.heard(null, 1_800_000_060_000);
+  expect(cell.freshness).toEqual({ connected: true, heardAt: 0, aheadMs: 60_000 });
+});
