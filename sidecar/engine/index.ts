@@ -15,6 +15,7 @@ export { recorded } from './govern/recorded.ts';
 export { callerOf, childOf, type GovernedRun, openRun, rebind, stopOf } from './govern/run.ts';
 export { type Denial, denialOf, denialText, type Permit, type Verdict } from './govern/verdict.ts';
 export type { Log } from '../base/log.ts';
+export { parseStrictText } from './json/strict-json.ts';
 export { type DirectBatch, openDirectStream } from './ship/direct-stream.ts';
 export type { ShipperStatus } from './ship/shipper.ts';
 export { createPolicyCell, type PolicyCell } from './snapshot/cell.ts';

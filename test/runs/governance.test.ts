@@ -27,6 +27,38 @@ test('a model is offered exactly the tools that policy lets its caller call', as
   expect(offered(scoped.model.requests[0])).toEqual(['box__two']);
 });
 
+test('a case is decided by the arguments that the model wrote: the tool is offered, and only what is allowed reaches it', async () => {
+  const cases = [{ name: 'large', when: 'args.n > 100', permission: 'deny', reason: 'at most 100' }] as const;
+  const running = await startRunning({
+    state: rule({ 'box.one': { api: { permission: 'allow', cases } } }),
+    lines: [
+      {
+        toolCalls: [
+          callOf('box.one', { n: 100 }),
+          callOf('box.one', { n: 101 }),
+          callOf('box.one', { n: '1' }),
+          callOf('box.one', '{"n": 1, "n": 101}'),
+          callOf('box.one', '{"n": 12345678901234567890}'),
+        ],
+      },
+      { text: 'done' },
+    ],
+  });
+  await running.run();
+  expect(offered(running.model.requests[0])).toEqual(['box__one', 'box__two']);
+  expect(running.toolbox.seen).toEqual([{ name: 'box.one', input: { n: 100 } }]);
+  const told = running.model.requests[1]?.messages.flatMap((message) => (message.role === 'tool' ? [message.output] : []));
+  expect(told?.[1]).toContain('cases["large"]): at most 100');
+  const entries = (await running.entries()).filter(({ hookEvent }) => hookEvent === 'PreToolUse');
+  expect(entries.map(({ code, undecided }) => [code, undecided?.[0]?.reason])).toEqual([
+    ['allowed', undefined],
+    ['policy_denied', undefined],
+    ['policy_denied', 'type'],
+    ['call_malformed', undefined],
+    ['call_malformed', undefined],
+  ]);
+});
+
 test('a tool that is denied during the run is refused, recorded, and no longer offered', async () => {
   const running = await startRunning({
     lines: [

@@ -74,19 +74,21 @@ export function createWorkbench(deps: WorkbenchDeps, toolbox: Toolbox, agents: A
     read: ({ alias, arguments: text }, { governed, offered, cutOff }) => {
       const name = aliases.nameOf(alias);
       const tool = name === null ? undefined : byName.get(name);
-      const input = parseArguments(text);
+      const parsed = parseArguments(text);
+      const input = 'value' in parsed ? parsed.value : text;
       if (tool === undefined) {
-        const call = unknownCall(alias, input === undefined ? text : input, { governed, agents });
+        const call = unknownCall(alias, input, { governed, agents });
         return { call, hint: { kind: 'tools', text: namesHint(alias, offered) } };
       }
       const gone = goneOf(tool.name);
-      if (gone !== null) return { call: malformed(tool.name, input === undefined ? text : input, gone), hint: null };
-      if (input === undefined) {
-        const words = cutOff ? 'the reply was cut off before the arguments ended' : 'the arguments are not JSON';
-        return { call: malformed(tool.name, text, words), hint: argumentsHint };
+      if (gone !== null) return { call: malformed(tool.name, input, gone), hint: null };
+      if ('problem' in parsed) {
+        const isJson = 'value' in parsed;
+        const words = cutOff && !isJson ? 'the reply was cut off before the arguments ended' : parsed.problem;
+        return { call: malformed(tool.name, input, words), hint: isJson ? null : argumentsHint };
       }
       const problem = deps.argumentsProblem(tool.inputSchema, input);
-      if (problem === null) return { call: { tool: tool.name, input }, hint: null };
+      if (problem === null) return { call: { tool: tool.name, input, isOwnInput: true }, hint: null };
       const call = malformed(tool.name, input, `the arguments do not fit the tool's schema: ${problem}`);
       return { call, hint: isObject(input) ? null : argumentsHint };
     },
