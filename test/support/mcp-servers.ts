@@ -39,11 +39,12 @@ export async function startEverything(): Promise<{ readonly url: string; readonl
 
 export interface McpServerRequest {
   readonly method: string;
+  readonly url: string;
   readonly headers: IncomingMessage['headers'];
   readonly rpc: {
     readonly id?: number;
     readonly method?: string;
-    readonly params?: { readonly cursor?: string; readonly name?: string };
+    readonly params?: { readonly cursor?: string; readonly name?: string; readonly arguments?: Readonly<Record<string, unknown>> };
   };
 }
 
@@ -100,6 +101,7 @@ export async function startFakeServer(): Promise<FakeServer> {
     for await (const chunk of request) text += String(chunk);
     const asked: McpServerRequest = {
       method: request.method ?? '',
+      url: request.url ?? '',
       headers: request.headers,
       rpc: (text === '' ? {} : JSON.parse(text)) as McpServerRequest['rpc'],
     };

@@ -113,7 +113,7 @@ function calling(
   { sidecar, sessions }: Pick<Door, 'sidecar' | 'sessions'>,
   { host, identity, tier, agent }: Caller,
   call: HostCall,
-): { readonly session: Session; readonly call: ClaimedCall & Pick<ToolCall, 'flaw' | 'also'> } {
+): { readonly session: Session; readonly call: ClaimedCall & Pick<ToolCall, 'flaw' | 'also' | 'isOwnInput'> } {
   const { tool, input, callId } = call;
   const session = sessions.find(identity, claimedOf(host, call, { tier, agent }));
   // The check uses the host's own name, so that a workspace's table cannot rename this tool.
@@ -124,6 +124,7 @@ function calling(
     call: {
       tool: named,
       input,
+      isOwnInput: true,
       callId,
       ...(also === undefined ? {} : { also }),
       ...(problem === undefined ? {} : { flaw: { code: 'tool_ambiguous', words: problem } }),

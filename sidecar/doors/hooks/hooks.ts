@@ -206,7 +206,7 @@ async function toolUse({ request, body, governing, sessions, identity, host }: H
   const session = sessions.find(actingIdentity(identity, hook), hook);
   // The client makes the call itself. It reports the result in another request, or never.
   const span = host.tracing?.begin(hook.tool, request.headers);
-  const call = { tool: hook.tool, input: hook.input, ...flawIn(hook), trace: traceOfCall(span, request.headers) };
+  const call = { tool: hook.tool, input: hook.input, isOwnInput: true, ...flawIn(hook), trace: traceOfCall(span, request.headers) };
   const verdict = await recordedInTurn(governing, judge(govern, session.run, call, { forwards: hook.takesModifiedInput }));
   host.decided(verdict.decision, govern.clock.now() - startedAt);
   span?.decided(verdict, session.run);
@@ -224,7 +224,14 @@ async function toolOutput({ request, body, governing, sessions, identity }: Hook
   const flaw = flawIn(hook);
   const { output, isError } = hook;
   const call =
-    pending ?? unannounced(govern, session.run, { tool: hook.tool, input: hook.input, ...flaw, trace: traceNamedBy(request.headers) });
+    pending ??
+    unannounced(govern, session.run, {
+      tool: hook.tool,
+      input: hook.input,
+      isOwnInput: true,
+      ...flaw,
+      trace: traceNamedBy(request.headers),
+    });
   const durationMs = pending === null ? 0 : govern.clock.now() - pending.decidedAt;
   const delivery = await recordedInTurn(governing, deliver(govern, session.run, call, { output, isError, durationMs, ...flaw }));
   return { status: 200, ...formerStatusOf(hook, body), body: deliveryBody(delivery) };

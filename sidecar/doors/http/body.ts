@@ -14,13 +14,6 @@ class OpaqueBody extends Uint8Array {
   }
 }
 
-/** A body that the sidecar has not received. */
-export class UnseenBody extends Uint8Array {
-  toJSON(): object {
-    return { shown: false };
-  }
-}
-
 export interface Body {
   readonly form: 'none' | 'json' | 'lines' | 'fields' | 'text' | 'opaque';
   /** The content type of the forwarded body. */

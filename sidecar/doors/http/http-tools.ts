@@ -7,6 +7,7 @@ import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from
 import { Agent, type Dispatcher } from 'undici';
 import { judge } from '../../engine/govern/govern.ts';
 import { recordedForCaller } from '../../engine/govern/recorded.ts';
+import { heldBy } from '../../engine/govern/run.ts';
 import { callerGone } from '../entrance/caller-gone.ts';
 import { claimedBy, type Headers, readCallerHeaders } from '../entrance/caller-headers.ts';
 import { denialAnswer, refusalBody, retryHeader } from '../denial-body.ts';
@@ -17,7 +18,7 @@ import type { HttpTool } from '../../upstream/http-tool-definition.ts';
 import { type Departure, forwardTo } from './forward.ts';
 import { headProblem } from './head.ts';
 import { endToEnd } from './headers.ts';
-import { forwardOf, type HttpAsked, readHttpInput } from './input.ts';
+import { forwardOf, type HttpAsked, namedHeaders, readHttpInput } from './input.ts';
 
 interface HttpToolDoor extends Entrance {
   /** The HTTP tools, by name. */
@@ -137,7 +138,8 @@ async function call(
 ): Promise<void> {
   const { sidecar, sessions, metrics, tracing } = deps;
   const startedAt = sidecar.govern.clock.now();
-  const asked = askedOf(request, name, tool);
+  const { shownHeaders } = heldBy(sidecar.govern.cell);
+  const asked = askedOf(request, { name, tool, shownHeaders });
   // Each of these headers occurs only once, because a head with duplicates was refused.
   const headers = readCallerHeaders(request.headers);
   if ('problem' in headers) throw new AppError({ code: 'bad_request', publicMessage: headers.problem });
@@ -149,7 +151,7 @@ async function call(
   const judged = judge(
     sidecar.govern,
     run,
-    { tool: named, input: asked.input, trace },
+    { tool: named, input: asked.input, isOwnInput: true, shownHeaders, trace },
     { forwards: (changed) => forwardOf(asked, changed) !== null, gone },
   );
   const verdict = await recordedForCaller(sidecar, judged, gone);
@@ -164,7 +166,13 @@ async function call(
   forwardTo({ sidecar, run, permit: verdict, tool, asked, forward, departure, span }, request, reply);
 }
 
-function askedOf(request: FastifyRequest, name: string, tool: HttpTool): HttpAsked {
+interface AskedTool {
+  readonly name: string;
+  readonly tool: HttpTool;
+  readonly shownHeaders: ReadonlySet<string>;
+}
+
+function askedOf(request: FastifyRequest, { name, tool, shownHeaders }: AskedTool): HttpAsked {
   const asked = readHttpInput({
     method: request.method,
     target: request.raw.url ?? '',
@@ -172,6 +180,7 @@ function askedOf(request: FastifyRequest, name: string, tool: HttpTool): HttpAsk
     byMethod: tool.nameByMethod,
     contentType: request.headers['content-type'],
     forwarded: forwardedOf(request, tool),
+    named: namedHeaders(shownHeaders, pairsOf(request.raw.rawHeaders)),
     body: Buffer.isBuffer(request.body) ? request.body : new Uint8Array(0),
   });
   if (!('problem' in asked)) return asked;
@@ -181,4 +190,9 @@ function askedOf(request: FastifyRequest, name: string, tool: HttpTool): HttpAsk
 function forwardedOf({ headers }: FastifyRequest, { forwardHeaders }: HttpTool): Headers {
   if (forwardHeaders.length === 0) return {};
   return Object.fromEntries(Object.entries(endToEnd(headers)).filter(([header]) => forwardHeaders.includes(header)));
+}
+
+/** Returns the names and values of raw headers. Node joins or drops repeated headers elsewhere. */
+function* pairsOf(rawHeaders: readonly string[]): Generator<readonly [string, string]> {
+  for (let at = 0; at < rawHeaders.length; at += 2) yield [rawHeaders[at] ?? '', rawHeaders[at + 1] ?? ''];
 }

@@ -4,20 +4,22 @@ import type { Headers } from '../entrance/caller-headers.ts';
 import { type BadBody, type Body, bodyBytes, readBody } from './body.ts';
 import { isPairs, isPath, type Pairs, parseTarget, pathText, queryText } from './target.ts';
 
-/** The input that is recorded and redacted. Empty parts are absent. */
+/** The input that conditions read, and that is recorded and redacted. Empty parts are absent. */
 interface HttpInput {
   readonly method: string;
   /** Decoded path after the tool's name. */
   readonly path: string;
   readonly query?: Pairs;
-  /** The caller's headers that the tool accepts. */
-  readonly headers?: Readonly<Record<string, string>>;
+  /** The caller's headers that the tool accepts, and those that conditions name. A list: the header occurs several times. */
+  readonly headers?: Readonly<Record<string, string | readonly string[]>>;
   readonly body?: unknown;
 }
 
 export interface HttpAsked {
   readonly input: HttpInput;
   readonly body: Body;
+  /** The names of the headers in the input that are forwarded from there. */
+  readonly forwarded: ReadonlySet<string>;
 }
 
 export interface RawRequest {
@@ -29,10 +31,37 @@ export interface RawRequest {
   readonly contentType: string | undefined;
   /** The caller's headers that may be forwarded. */
   readonly forwarded: Headers;
+  /** The caller's headers that conditions name: see `namedHeaders`. */
+  readonly named: Readonly<Record<string, string | readonly string[]>>;
   readonly body: Uint8Array;
   /** True: the tool's name contains the method, so no part of the request may name another method. */
   readonly byMethod: boolean;
 }
+
+/**
+ * Returns the headers that conditions name. A tool may read any occurrence of a header, many servers read `_` in a name as
+ * `-`, and they read bytes that are not ASCII in different ways. Such a header is a list, and no text.
+ */
+export function namedHeaders(names: ReadonlySet<string>, pairs: Iterable<readonly [name: string, value: string]>): RawRequest['named'] {
+  if (names.size === 0) return {};
+  const bySpelling = new Map<string, (readonly [string, string])[]>();
+  for (const [name, value] of pairs) {
+    const spelling = spellingOf(name);
+    bySpelling.set(spelling, [...(bySpelling.get(spelling) ?? []), [name.toLowerCase(), value]]);
+  }
+  return Object.fromEntries(
+    [...names].flatMap((name) => {
+      const found = bySpelling.get(spellingOf(name)) ?? [];
+      const [first] = found;
+      if (first === undefined) return [];
+      const [spelled, value] = first;
+      const isText = found.length === 1 && spelled === name && visible.test(value);
+      return [[name, isText ? value : found.map(([, each]) => each)] as const];
+    }),
+  );
+}
+
+const spellingOf = (name: string): string => name.toLowerCase().replaceAll('_', '-');
 
 export function readHttpInput(request: RawRequest): HttpAsked | BadBody {
   const target = parseTarget(request.target, request.prefix);
@@ -41,20 +70,21 @@ export function readHttpInput(request: RawRequest): HttpAsked | BadBody {
   if ('problem' in body) return body;
   const override = request.byMethod ? methodOverride({ query: target.query, body, bytes: request.body }) : null;
   if (override !== null) return { status: 400, problem: `the ${override} names another method than the request's` };
-  const headers = Object.entries(request.forwarded).flatMap(([name, value]) => {
+  const forwarded = Object.entries(request.forwarded).flatMap(([name, value]) => {
     const text = textOf(value);
     return text === undefined ? [] : [[name, text] as const];
   });
-  const odd = headers.find(([, value]) => !visible.test(value));
+  const odd = forwarded.find(([, text]) => !visible.test(text));
   if (odd !== undefined) return { status: 400, problem: `the header ${odd[0]} holds a character that is not ASCII` };
+  const headers = { ...request.named, ...Object.fromEntries(forwarded) };
   const input: HttpInput = {
     method: request.method,
     path: target.path,
     ...(Object.keys(target.query).length === 0 ? {} : { query: target.query }),
-    ...(headers.length === 0 ? {} : { headers: Object.fromEntries(headers) }),
+    ...(Object.keys(headers).length === 0 ? {} : { headers }),
     ...(body.form === 'none' ? {} : { body: body.value }),
   };
-  return { input, body };
+  return { input, body, forwarded: new Set(forwarded.map(([name]) => name)) };
 }
 
 const visible = /^[\t -~]*$/;
@@ -71,17 +101,17 @@ export interface HttpForward {
 }
 
 /** Builds the request from a decided input. Null: after redaction it is not a valid request. */
-export function forwardOf({ input: asked, body }: HttpAsked, decided: unknown): HttpForward | null {
+export function forwardOf({ input: asked, body, forwarded }: HttpAsked, decided: unknown): HttpForward | null {
   if (!isFields(decided) || decided['method'] !== asked.method) return null;
   const { path, query = {}, headers = {}, body: value } = decided;
   if (!isPath(path) || !isPairs(query) || !isFields(headers)) return null;
   const bytes = bodyBytes(body, value);
-  const kept = Object.entries(headers).flatMap(([name, text]) =>
-    typeof text === 'string' && visible.test(text) ? [[name, text] as const] : [],
-  );
-  // If a header name is not in the original input, redaction has changed it. Then the request cannot be sent.
-  if (bytes === null || kept.length !== Object.keys(headers).length || kept.some(([name]) => asked.headers?.[name] === undefined))
-    return null;
+  const kept = [...forwarded].flatMap((name) => {
+    const text = Object.hasOwn(headers, name) ? headers[name] : undefined;
+    return typeof text === 'string' && visible.test(text) ? [[name, text] as const] : [];
+  });
+  // If a header is missing, redaction has changed its name. Then the request cannot be sent.
+  if (bytes === null || kept.length !== forwarded.size) return null;
   return { path: pathText(path), query: queryText(query), headers: Object.fromEntries(kept), bytes };
 }
 

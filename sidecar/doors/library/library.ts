@@ -135,7 +135,7 @@ function createRun(sidecar: Governing, { claim, client, id, runChain, numbers, a
     decide: (call) => recorded(sidecar, judge(govern, run, call, { forwards: true })),
     report: (permit, outcome) => recorded(sidecar, deliver(govern, run, permit, outcome)),
     guard: <I, O>(tool: string, call: (input: I) => O | Promise<O>) => {
-      // The type is still `I`, because redaction keeps the shape of the value.
+      // The type is still `I`, because redaction, and the copy that conditions read, keep the shape of the value.
       const work = (input: unknown): unknown => call(input as I);
       return (input: I) => guarded(guard, { tool, input }, work) as Promise<Awaited<O>>;
     },

@@ -33,7 +33,11 @@ export const isMcpClient = (value: object): value is McpClient =>
 export function guardMcpClient<C extends McpClient>(guard: McpGuard, client: C, { server }: GuardMcpOptions): C {
   const nameOf = (tool: string): string => `${server}.${tool}`;
   const replaced: Readonly<Record<string, unknown>> = {
-    callTool: (params: McpToolCall, ...rest: never[]) => callTool(guard, client, { tool: nameOf(params.name), params, rest }),
+    callTool: (given: McpToolCall, ...rest: never[]) => {
+      // Read once, so that what is decided is what is called.
+      const params = { ...given };
+      return callTool(guard, client, { tool: nameOf(params.name), params, rest });
+    },
     listTools: async (...given: never[]) => {
       const listed = await client.listTools(...given);
       return { ...listed, tools: listed.tools.filter(({ name }) => guard.offers(nameOf(name))) };

@@ -6,12 +6,13 @@ import { status as grpc } from '@grpc/grpc-js';
 import { bounds } from '@tollgate/proto/contract';
 import type { AuthorizationHandlers, CheckRequest__Output, CheckResponse } from '@tollgate/proto/mesh';
 import type { ToolCall } from '../../engine/govern/govern.ts';
-import type { GovernedRun } from '../../engine/govern/run.ts';
+import { type GovernedRun, heldBy } from '../../engine/govern/run.ts';
 import { type DenialAnswer, denialAnswer, refusalBody, retryHeader } from '../denial-body.ts';
-import { parseContentType, UnseenBody } from '../http/body.ts';
+import { Unseen } from '../../engine/govern/call-input.ts';
+import { parseContentType } from '../http/body.ts';
 import { type HttpTool, methods } from '../../upstream/http-tool-definition.ts';
 import { overrideProblem } from '../http/head.ts';
-import { readHttpInput } from '../http/input.ts';
+import { namedHeaders, readHttpInput } from '../http/input.ts';
 import { decodeHeaderValue } from '../../upstream/wire/header-values.ts';
 import { parseMessage } from '../../upstream/wire/message.ts';
 import {
@@ -26,7 +27,7 @@ import {
   withMemory,
 } from './asking.ts';
 import { type CheckedRequest, readChecked, toolOfPath } from './checked-request.ts';
-import { mcpAsk } from './mcp-ask.ts';
+import { calledBy, mcpAsk } from './mcp-ask.ts';
 
 export interface ExtAuthzDeps extends MeshDeps {
   /** The tools that a path may name, by name. */
@@ -44,7 +45,7 @@ async function check(deps: ExtAuthzDeps, { attributes }: CheckRequest__Output, g
   if ('refusal' in found) return refused(found.refusal);
   const { run } = found;
   const answer = (): CheckResponse | Promise<CheckResponse> => {
-    const asked = callOf(checked, deps.httpTools);
+    const asked = callOf(checked, deps.httpTools, heldBy(deps.sidecar.govern.cell).shownHeaders);
     if ('refusal' in asked) return refused(asked.refusal);
     return asked.call === null ? passed(checked, null) : answered(deps, checked, { run, call: asked.call, gone });
   };
@@ -74,18 +75,19 @@ async function answered(deps: ExtAuthzDeps, checked: CheckedRequest, { run, call
 type AuthzCall = { readonly call: ToolCall | null } | { readonly refusal: Refusal };
 
 /** Returns the call that a request makes. Null in `call`: the request makes no call and passes. */
-function callOf(checked: CheckedRequest, httpTools: ReadonlyMap<string, HttpTool>): AuthzCall {
+function callOf(checked: CheckedRequest, httpTools: ReadonlyMap<string, HttpTool>, shownHeaders: ReadonlySet<string>): AuthzCall {
   const { route, target, headers } = checked;
   // Many servers read `_` in a header name as `-`.
   const names = new Set(Object.keys(headers).map((name) => name.replaceAll('_', '-')));
   const problem = overrideProblem((name) => names.has(name));
   if (problem !== null) return malformed(problem);
   if (route.mcpServer !== null) return mcpCallOf(checked, route.mcpServer);
-  if (route.tool !== null) return httpCallOf(checked, { name: route.tool, prefix: '', methods, byMethod: route.nameByMethod });
+  if (route.tool !== null)
+    return httpCallOf(checked, { name: route.tool, prefix: '', methods, byMethod: route.nameByMethod, shownHeaders });
   const named = toolOfPath(target, httpTools);
   if (named !== null) {
     const { name, prefix, tool } = named;
-    return httpCallOf(checked, { name, prefix, methods: tool.methods, byMethod: tool.nameByMethod });
+    return httpCallOf(checked, { name, prefix, methods: tool.methods, byMethod: tool.nameByMethod, shownHeaders });
   }
   return malformed('the route names no tool: give it tollgate_tool or tollgate_mcp_server in context_extensions');
 }
@@ -96,9 +98,11 @@ interface RoutedTool {
   /** The accepted methods in exact spelling. `post` is not accepted, although some servers treat it as `POST`. */
   readonly methods: readonly string[];
   readonly byMethod: boolean;
+  readonly shownHeaders: ReadonlySet<string>;
 }
 
-function httpCallOf({ method, target, headers, body }: CheckedRequest, { name, prefix, methods: taken, byMethod }: RoutedTool): AuthzCall {
+function httpCallOf({ method, target, headers, body }: CheckedRequest, routed: RoutedTool): AuthzCall {
+  const { name, prefix, methods: taken, byMethod, shownHeaders } = routed;
   if (!taken.includes(method)) return malformed(`the method must be one of ${taken.join(', ')}`);
   const contentType = headers['content-type'];
   const encoding = headers['content-encoding'] ?? 'identity';
@@ -106,11 +110,23 @@ function httpCallOf({ method, target, headers, body }: CheckedRequest, { name, p
     return malformed('the header content-type or content-encoding appears twice');
   // A compressed body is not read. The input contains only its size and digest.
   const type = encoding.toLowerCase() === 'identity' ? contentType : 'application/octet-stream';
-  const asked = readHttpInput({ method, target, prefix, byMethod, contentType: type, forwarded: {}, body: body ?? new Uint8Array(0) });
+  const asked = readHttpInput({
+    method,
+    target,
+    prefix,
+    byMethod,
+    contentType: type,
+    forwarded: {},
+    named: namedHeaders(shownHeaders, pairsOf(headers)),
+    body: body ?? new Uint8Array(0),
+  });
   if ('problem' in asked) return malformed(asked.problem);
-  const input = body === null ? { ...asked.input, body: new UnseenBody() } : asked.input;
-  return { call: { tool: byMethod ? `${name}.${method}` : name, input } };
+  const input = body === null ? { ...asked.input, body: new Unseen('args.body') } : asked.input;
+  return { call: { tool: byMethod ? `${name}.${method}` : name, input, isOwnInput: true, shownHeaders } };
 }
+
+const pairsOf = (headers: CheckedRequest['headers']): readonly (readonly [string, string])[] =>
+  Object.entries(headers).flatMap(([name, values = []]) => [values].flat().map((value) => [name, value] as const));
 
 function mcpCallOf({ method, headers, body }: CheckedRequest, server: string): AuthzCall {
   // GET opens a stream, and DELETE ends a session.
@@ -128,7 +144,7 @@ function mcpCallOf({ method, headers, body }: CheckedRequest, server: string): A
   const differing = message.kind === 'response' ? null : differingHeader(headers, message.method, message.params);
   if (differing !== null) return malformed(`${differing} and the body differ`);
   if (ask.kind === 'unknown') return malformed(ask.problem);
-  return { call: ask.kind === 'call' || ask.kind === 'read' ? { tool: ask.tool, input: ask.input } : null };
+  return { call: ask.kind === 'call' || ask.kind === 'read' ? calledBy(ask) : null };
 }
 
 /**

@@ -1,12 +1,25 @@
 // Classifies an MCP message, for any gateway. Tool calls and reads are decided. A list of tools is filtered. Other
 // known methods pass, and unknown methods do not.
 import { type ClientMessage, isFields } from '../../upstream/wire/message.ts';
+import type { ToolCall } from '../../engine/govern/govern.ts';
 import { isClientNotification, listedBy, treatmentOf } from '../../upstream/wire/methods.ts';
 
-export type GovernedAsk =
-  | { readonly kind: 'call'; readonly tool: string; readonly input: unknown }
+export interface GovernedAsk {
   /** The input of a read is all of `params` except `_meta`, because `params` names what is read. */
-  | { readonly kind: 'read'; readonly tool: string; readonly input: unknown };
+  readonly kind: 'call' | 'read';
+  readonly tool: string;
+  readonly input: unknown;
+  /** The field of the input that contains the arguments. Absent: the input is the arguments. */
+  readonly argumentsIn?: 'arguments';
+}
+
+/** Returns the call that is decided for a message. */
+export const calledBy = ({ tool, input, argumentsIn }: GovernedAsk): ToolCall => ({
+  tool,
+  input,
+  isOwnInput: true,
+  ...(argumentsIn === undefined ? {} : { argumentsIn }),
+});
 
 export type McpAsk = GovernedAsk | { readonly kind: 'tools' | 'pass' } | { readonly kind: 'unknown'; readonly problem: string };
 
@@ -22,7 +35,7 @@ export function mcpAsk(message: ClientMessage, server: string): McpAsk {
     case 'call': {
       const { name } = params;
       if (typeof name !== 'string') return { kind: 'unknown', problem: 'params.name must be the name of a tool' };
-      return { kind: 'call', tool: `${server}.${name}`, input: callInput(params) };
+      return { kind: 'call', tool: `${server}.${name}`, ...callInput(params) };
     }
     // A gateway treats these lists like any other answer. So their request is decided like a read, and the result is
     // redacted.
@@ -43,11 +56,12 @@ const unknown: McpAsk = { kind: 'unknown', problem: 'this gateway forwards no su
 type Params = Readonly<Record<string, unknown>>;
 
 /**
- * Returns the arguments of a call. If the server asked questions within the call, the client's answers are included.
+ * Returns the input of a call: its arguments. If the server asked questions within the call, the client's answers are
+ * included.
  */
-const callInput = (params: Params): unknown => {
+const callInput = (params: Params): Pick<GovernedAsk, 'input' | 'argumentsIn'> => {
   const { arguments: given = {}, inputResponses } = params;
-  return inputResponses === undefined ? given : { arguments: given, inputResponses };
+  return inputResponses === undefined ? { input: given } : { input: { arguments: given, inputResponses }, argumentsIn: 'arguments' };
 };
 
 /** Returns `params` with the decided input in place of the original input. */

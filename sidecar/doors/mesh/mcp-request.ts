@@ -10,7 +10,7 @@ import { takenBack } from '../../engine/govern/recorded.ts';
 import type { GovernedRun } from '../../engine/govern/run.ts';
 import { type AwaitedCall, awaitedCall, type Denial, type Permit } from '../../engine/govern/verdict.ts';
 import { decidedFirst, type MeshDeps } from './asking.ts';
-import { type GovernedAsk, withInput } from './mcp-ask.ts';
+import { calledBy, type GovernedAsk, withInput } from './mcp-ask.ts';
 
 export interface McpDeciding {
   readonly run: GovernedRun;
@@ -61,8 +61,9 @@ async function decideEach(
 ): Promise<McpDecided | { readonly denial: Denial }> {
   let denial: Denial | null = null;
   const isList = message.kind === 'request' && listedBy(message.method) !== null;
-  for (const [server, { tool, input }] of asks) {
-    const { verdict, judged } = await decidedFirst(deps, { run, call: { tool, input, hidesOutput }, gone, forwards: isFields, headers });
+  for (const [server, ask] of asks) {
+    const call = { ...calledBy(ask), hidesOutput };
+    const { verdict, judged } = await decidedFirst(deps, { run, call, gone, forwards: isFields, headers });
     if (verdict.allowed)
       permitted.push({
         server,

@@ -1,6 +1,7 @@
 // Handles a result that returns through agentgateway. The result of a permitted call is recorded and redacted. A list
 // is reduced to what its caller may see. A result of an unknown request is refused.
 import type { McpResponse__Output, McpResponseResult, Struct__Output } from '@tollgate/proto/mesh';
+import { Unseen } from '../../engine/govern/call-input.ts';
 import { deliver, unannounced } from '../../engine/govern/deliver.ts';
 import type { GovernedRun } from '../../engine/govern/run.ts';
 import { recordedInTurn } from '../../engine/govern/recorded.ts';
@@ -99,7 +100,7 @@ function unannouncedCall(deps: MeshDeps, response: McpResponse__Output): Waiting
   const found = runOf(deps, headers, 'agentgateway');
   if ('refusal' in found) return found;
   const { govern } = deps.sidecar;
-  const call = unannounced(govern, found.run, { tool: `${server}.${method}`, input: {} });
+  const call = unannounced(govern, found.run, { tool: `${server}.${method}`, input: new Unseen('args'), isOwnInput: true });
   return { run: found.run, permits: new Map([[server, { ...call, decidedAt: govern.clock.now() }]]) };
 }
 

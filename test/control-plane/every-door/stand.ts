@@ -84,7 +84,7 @@ export async function startStand() {
     const run = startRun(library, { agent: 'other', tier: 'subagent', client: { name: 'other' }, sessionId: 'library' });
     armed.push({ ...caller, keyId: id, key, run });
   }
-  return { rest, agentId, ...process, callers: armed, reached: whenAllHold([sidecar, ...libraries]) };
+  return { rest, agentId, ...process, callers: armed, reached: whenAllHold([sidecar, ...libraries]), made: () => tools.made };
 }
 
 async function issueKey(rest: RunsRest, fields: object): Promise<{ readonly id: string; readonly key: string }> {
@@ -134,23 +134,26 @@ async function registerAll(rest: RunsRest, mcp: FakeServer): Promise<string> {
 }
 
 /** An MCP server in both revisions, and one that receives the requests to the HTTP tool. */
-async function startToolServers(): Promise<{ readonly mcp: FakeServer; readonly http: FakeServer }> {
+async function startToolServers(): Promise<{ readonly mcp: FakeServer; readonly http: FakeServer; readonly made: readonly object[] }> {
+  const made: object[] = [];
   const [mcp, http] = [await startFakeServer(), await startFakeServer()];
   onTestFinished(() => mcp.close());
   onTestFinished(() => http.close());
   mcp.modern = true;
   mcp.pages = [methods.map((name) => tool(name))];
-  mcp.instead = ({ rpc: { id, method } }, response) => {
+  mcp.instead = ({ rpc: { id, method, params } }, response) => {
     if (method !== 'tools/call') return false;
+    made.push({ method: params?.name, ...params?.arguments });
     const result = { resultType: 'complete', content: [{ type: 'text', text: 'done' }] };
     response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ jsonrpc: '2.0', id, result }));
     return true;
   };
-  http.instead = (_asked, response) => {
+  http.instead = ({ method, url }, response) => {
+    made.push({ method, case: Number(new URL(url, 'http://tool').searchParams.get('case')) });
     response.writeHead(200, { 'content-type': 'application/json' }).end('{}');
     return true;
   };
-  return { mcp, http };
+  return { mcp, http, made };
 }
 
 interface Following {

@@ -53,7 +53,11 @@ export async function prepareCall(
   const { id, params } = message;
   const args = params['arguments'] ?? {};
   const tool = policyName(judging.server, name);
-  const { verdict, span } = await decided(judging, { tool, input: args, ...definitionFlaw(judging, name, tool) }, params['_meta']);
+  const { verdict, span } = await decided(
+    judging,
+    { tool, input: args, isOwnInput: true, ...definitionFlaw(judging, name, tool) },
+    params['_meta'],
+  );
   if (!verdict.allowed) {
     const text = isAbsent(judging, verdict, name)
       ? errorText(id, rpcErrors.params, `Unknown tool: ${name.slice(0, bounds.nameLength)}`)
@@ -84,13 +88,19 @@ function changedCall({ run }: Judging, message: ClientRequest, permit: Permit, s
   };
 }
 
+/** Returns the call under which policy knows a request that is no call of a tool. */
+export function readCall({ server }: Pick<Judging, 'server'>, { method, params }: ClientRequest): Pick<ToolCall, 'tool' | 'input'> {
+  const { _meta: _, requestState: _state, ...input } = params;
+  return { tool: policyName(server, method), input };
+}
+
 /**
  * Decides and prepares the read of a resource or a prompt. The policy knows it under a name such as
  * `<server>.resources/read`.
  */
 export async function prepareRead(judging: Judging, message: ClientRequest): Promise<PreparedRequest> {
-  const { _meta: meta, requestState: _, ...input } = message.params;
-  const { verdict, span } = await decided(judging, { tool: policyName(judging.server, message.method), input }, meta);
+  const { _meta: meta } = message.params;
+  const { verdict, span } = await decided(judging, { ...readCall(judging, message), isOwnInput: true }, meta);
   if (!verdict.allowed) throw new RpcRefusal(200, refusedRead(message.id, judging.era, verdict));
   const others = redactedParams(judging.run, verdict, meta === undefined ? {} : { _meta: meta }, []);
   const traced = span === undefined ? {} : { _meta: tracedMeta(others['_meta'], verdict, span) };

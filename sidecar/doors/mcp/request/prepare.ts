@@ -1,10 +1,10 @@
 // Prepares a request before a tool server receives it, depending on the kind of request (`treatmentOf`). To support a
 // new kind of request, begin here.
 import type { GovernedRun } from '../../../engine/govern/run.ts';
-import { offers } from '../../../engine/govern/offers.ts';
+import { offers, offersWith } from '../../../engine/govern/offers.ts';
 import { askTools, ListRefused } from '../list/ask-tools.ts';
 import { catalogOf } from '../list/catalog.ts';
-import { type Judging, prepareCall, prepareRead } from './call.ts';
+import { type Judging, prepareCall, prepareRead, readCall } from './call.ts';
 import { type Door, type DoorRequest, viewerOf } from '../door.ts';
 import { memberAt, withMember, withoutMember } from '../../../upstream/wire/json-text.ts';
 import { headerProblem, paramHeaderProblem } from '../../../upstream/wire/headers.ts';
@@ -117,7 +117,7 @@ async function prepareCheck(judging: Judging, message: ClientRequest): Promise<P
   const { govern, run, server, era } = judging;
   const { id, method, params } = message;
   const listed = listedBy(method);
-  if (!offers(govern, run, policyName(server, method))) {
+  if (!offersWith(govern, run, readCall(judging, message))) {
     if (listed === null) return prepareRead(judging, message);
     throw new RpcRefusal(200, emptyListText(id, era, listed));
   }

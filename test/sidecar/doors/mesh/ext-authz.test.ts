@@ -205,9 +205,9 @@ test('where policy redacts, nothing passes that is not visible or cannot be repl
   expect(await refusal({ headers: json, body: JSON.stringify({ to: mail }), route: elsewhere })).toMatch(/cannot take a changed one/);
   expect(await refusal({ path: `/pay?to=${mail}`, headers: json, body: '{}', route: elsewhere })).toMatch(/cannot take a changed one/);
   expect(await refusal({ headers: { 'content-type': 'image/png' }, body: 'PNG', route: elsewhere })).toMatch(/contains bytes/);
-  expect(await refusal({ headers: { ...json, 'content-length': '99' }, route: elsewhere })).toMatch(/contains bytes/);
+  expect(await refusal({ headers: { ...json, 'content-length': '99' }, route: elsewhere })).toMatch(/is not shown here/);
   expect(await refusal({ headers: { ...json, 'x-envoy-auth-partial-body': 'true' }, body: '{}', route: elsewhere })).toMatch(
-    /contains bytes/,
+    /is not shown here/,
   );
 });
 
