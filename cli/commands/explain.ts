@@ -29,9 +29,13 @@ export function addExplainCommand(program: Command, cli: Cli): void {
     .addOption(new Option('--agent-type <key>', '<client>::<tier>::<name>').conflicts(['agent', 'client']))
     .option('--agent <name>', 'name of the agent; default: no name')
     .option('--client <name>', 'client of the agent; default: tollgate')
-    .option('--input <json>', 'the input of the call, which cases of rules read')
+    .option('--input <json>', 'the input of the call, which cases of rules read; default: any')
+    .addHelpText('after', example)
     .action(act(cli, explain));
 }
+
+const example = `
+For example: tollgate explain --tool payments.transfer --tier api --role member --input '{"amount": 500}'`;
 
 async function explain({ options, print, client }: Asked<Question>): Promise<void> {
   const { tool, tier, sub, role } = options;
@@ -46,6 +50,7 @@ async function explain({ options, print, client }: Asked<Question>): Promise<voi
     print.note('the agent has no name; give one with --agent');
 }
 
+/** Undefined: no input was given. */
 function parsedInput(text: string | undefined): unknown {
   if (text === undefined) return undefined;
   try {
@@ -56,9 +61,12 @@ function parsedInput(text: string | undefined): unknown {
 }
 
 function explanationLines(answer: Row, paint: Paint): readonly string[] {
-  const denied = answer['decision'] !== 'allow';
+  const { decision, reason } = answer;
+  const isAllowed = decision === 'allow';
+  const colour = isAllowed ? paint.green : decision === 'depends' ? paint.yellow : paint.red;
+  const others = (answer['remedies'] === undefined ? [] : rowsIn(answer, 'remedies')).map(remedyLine);
   return [
-    `${(denied ? (answer['decision'] === 'depends' ? paint.yellow : paint.red) : paint.green)(shown(answer['decision']))}  ${shown(answer['reason'])}`,
+    `${colour(shown(decision))}  ${shown(reason)}`,
     `enforced  ${foldLine(rowIn(answer, 'enforced'))}`,
     `shadow    ${foldLine(rowIn(answer, 'shadow'))}`,
     ...(answer['redaction'] === undefined ? [] : [`redaction ${redactionLine(rowIn(answer, 'redaction'))}`]),
@@ -66,8 +74,13 @@ function explanationLines(answer: Row, paint: Paint): readonly string[] {
       ({ host, name, path }) => `name      ${shown(name)} in ${shown(host)}, by ${shown(path)}`,
     ),
     paint.bold('layers, broad to specific'),
-    ...orNone(rowsIn(answer, 'layers').filter(speaks).flatMap((layer) => [layerLine(layer), ...caseLines(layer)])),
-    ...(denied ? [paint.bold('would be allowed with'), ...orNone(waysOf(answer))] : []),
+    ...orNone(
+      rowsIn(answer, 'layers')
+        .filter(speaks)
+        .flatMap((layer) => [layerLine(layer), ...caseLines(layer)]),
+    ),
+    ...(isAllowed ? [] : [paint.bold('would be allowed with'), ...orNone(waysOf(answer))]),
+    ...(others.length === 0 ? [] : [paint.bold('would be allowed without a change'), ...others]),
   ];
 }
 
@@ -90,17 +103,18 @@ const namesOf = (list: unknown): string => (Array.isArray(list) && list.length >
 const layerLine = (layer: Row): string =>
   `  ${placeOf(layer)}  ${shown(layer['rule'])}${layer['mode'] === 'audit' ? '  (audit only)' : ''}`;
 
-/** Returns a line for each case of the layer's rules: whether it holds, or why that is not known. */
-function caseLines(layer: Row): readonly string[] {
-  if (layer['cases'] === undefined) return [];
-  return rowsIn(layer, 'cases').map(({ path, result, reason, at }) => {
-    const why = reason === undefined ? '' : ` (${shown(reason)} at ${shown(at)})`;
-    return `    ${shown(path)}  ${result === 'depends' ? 'may hold; give --input' : `${shown(result)}${why}`}`;
-  });
-}
-
 /** Whether the layer has a rule about the call. */
 const speaks = ({ rule, cases }: Row): boolean => (isRow(rule) && Object.keys(rule).length > 0) || Array.isArray(cases);
+
+/** Returns two lines for each case of the layer's rules: whether it holds and what it sets, and its condition. */
+function caseLines(layer: Row): readonly string[] {
+  if (layer['cases'] === undefined) return [];
+  return rowsIn(layer, 'cases').flatMap(({ path, result, reason, at, sets, when }) => {
+    const why = reason === undefined ? '' : ` (${shown(reason)}: ${shown(at)})`;
+    const said = result === 'depends' ? 'may hold; give --input' : `${shown(result)}${why}`;
+    return [`    ${shown(path)}  ${said}  ${shown(sets)}`, ...(when === undefined ? [] : [`      when ${shown(when)}`])];
+  });
+}
 
 /** Returns the ways to allow the call, one line each. All changes of a way are necessary. */
 function waysOf(answer: Row): readonly string[] {
@@ -113,6 +127,23 @@ function waysOf(answer: Row): readonly string[] {
         .map((step) => `${placeOf(step)}: ${shown(step['change'])}`)
         .join('; and ')}`,
   );
+}
+
+/** Returns a call that would be allowed in place of this one. */
+function remedyLine(remedy: Row): string {
+  const { kind, at, reason, and, rateLimit } = remedy;
+  const places = [remedy, ...(Array.isArray(and) ? and.filter(isRow) : [])].map(placeOf).join(', ');
+  const limit = rateLimit === undefined ? '' : `, at most ${shown(rateLimit)} in a window`;
+  switch (kind) {
+    case 'case':
+      return `  a call of ${places}${limit}`;
+    case 'no_case':
+      return `  a call of no case of ${places}${limit}`;
+    case 'input':
+      return `  this call, if ${shown(at)} can be evaluated (${shown(reason)}) and ${places} does not hold${limit}`;
+    default:
+      return `  ${shown(kind)} ${places}${limit}`;
+  }
 }
 
 function placeOf(place: Row): string {

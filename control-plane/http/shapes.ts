@@ -1,6 +1,6 @@
 // Schemas that several resources share, and the named schemas of the API document. For Fastify, the bodies of agents
 // and policies are plain objects; `rules` validates their content and reports every problem with its place.
-import { bounds, layers, roles, scopes, tiers } from '@tollgate/proto/contract';
+import { bounds, layers, parts, roles, scopes, tiers } from '@tollgate/proto/contract';
 import { documentSchema } from '@tollgate/sidecar/engine/compile';
 import Type from 'typebox';
 import { agentSchemas } from '../agents/rules/agent.ts';
@@ -78,6 +78,26 @@ export const object = (
   required: Object.keys(properties),
   properties: { ...properties, ...optional },
 });
+
+const place = { layer: word(layers), path: text };
+const placePart = { part: word(parts) };
+/** Something that would be allowed in place of a denied call. */
+export const remedies: JsonSchema = {
+  ...listOf(
+    object(
+      { kind: word(['case', 'no_case', 'input']), ...place },
+      {
+        ...placePart,
+        rateLimit: { ...integer, description: 'the smallest limit that such a call counts in' },
+        and: listOf(object(place, placePart)),
+        reason: text,
+        at: text,
+      },
+    ),
+  ),
+  description:
+    'what would be allowed instead, at most 5. `case`: a call of the case at `path`; `no_case`: a call of none of the cases of the rule at `path`, nor of those in `and`; `input`: this call, if `at` could be evaluated and the case at `path` did not hold',
+};
 
 const revision: JsonSchema = { ...integer, description: "the workspace's revision that this write made" };
 
@@ -197,6 +217,11 @@ const entry = named('AuditEntry', {
       policyAgeMs: integer,
       outage: { const: true },
       rule: object({ layer: word([...layers, 'default']), path: text, revision: integer }, { part: text, override: { const: true } }),
+      undecided: {
+        ...listOf(object({ document: text, path: text, reason: text, at: text })),
+        description:
+          'cases whose conditions could not be evaluated, at most 16: why, and at which part of the condition; the strictest of what their rules may say applied',
+      },
       shadow: object(
         { decision: word(['allow', 'deny']), code: text, reason: text, transform: word(['log', 'redact']) },
         { approximate: { const: true } },

@@ -340,6 +340,58 @@ describe('explain', () => {
     );
   });
 
+  test('with --input it shows whether each case holds and what would be allowed; without it, that this depends', async () => {
+    const cases = [
+      { name: 'large', when: 'args.amount > 1000', permission: 'deny', reason: 'over 1000' },
+      { name: 'noted', when: 'args.amount > 100', permission: 'allow', rateLimit: 5 },
+    ];
+    const body = { tools: { 'payments.transfer': { api: { permission: 'allow', cases } } } };
+    await rest.ask('PUT', '/acme/admin/workspacePolicy', { body });
+    const words = ['explain', '--tool', 'payments.transfer', '--tier', 'api', '--role', 'member'];
+    const place = 'tools["payments.transfer"].api';
+    const allowed = await tollgate([...words, '--input', '{"amount": 500}']);
+    expect(allowed).toMatchObject({ code: 0, err: '' });
+    expect(allowed.out.split('\n')).toEqual([
+      `allow  allowed: the workspace allows api calls of "payments.transfer" (${place}.cases["noted"])`,
+      `enforced  allow, at most 5 in a window, log; by workspace ${place}.cases["noted"]`,
+      `shadow    allow, at most 5 in a window, log; by workspace ${place}.cases["noted"]`,
+      'layers, broad to specific',
+      `  workspace ${place}.cases["noted"]  {"permission":"allow","rateLimit":5}`,
+      `    ${place}.cases["large"]  does not hold  {"permission":"deny","reason":"over 1000"}`,
+      '      when args.amount > 1000',
+      `    ${place}.cases["noted"]  holds  {"permission":"allow","rateLimit":5}`,
+      '      when args.amount > 100',
+      '',
+    ]);
+    const denied = await tollgate([...words, '--input', '{"amount": 5000}']);
+    expect(denied.out).toMatch(/^deny {2}policy_denied: .*: over 1000\n/);
+    expect(denied.out).toContain(
+      [
+        'would be allowed without a change',
+        `  a call of no case of workspace ${place}`,
+        `  a call of workspace ${place}.cases["noted"], at most 5 in a window`,
+        '',
+      ].join('\n'),
+    );
+    const undecided = await tollgate([...words, '--input', '{}']);
+    expect(undecided.out).toContain(`    ${place}.cases["large"]  undecided (absent: args.amount)`);
+    expect(undecided.out).toContain(
+      `  this call, if args.amount can be evaluated (absent) and workspace ${place}.cases["large"] does not hold`,
+    );
+    const any = await tollgate(words);
+    expect(any.out).toMatch(/^depends {2}depends on the input, which these cases read: workspace /);
+    expect(any.out).toContain(`    ${place}.cases["large"]  may hold; give --input`);
+    expect(jsonOf(await tollgate([...words, '--input', '{"amount": 5000}', '--json']))).toMatchObject({
+      decision: 'deny',
+      layers: [{ cases: [{ result: 'holds' }, { result: 'holds' }] }, {}, {}],
+      remedies: [{ kind: 'no_case' }, { kind: 'case' }],
+    });
+    expect(await tollgate([...words, '--input', '{amount: 5}'])).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('--input must be JSON, such as \'{"amount": 500}\''),
+    });
+  });
+
   test('says how the call is redacted, and what its tool keeps', async () => {
     const redaction = { kinds: { iban: false }, patterns: { badge: 'B[0-9]{4}' }, exceptions: { 'crm.*': ['email', 'badge'] } };
     await rest.ask('PUT', '/acme/admin/workspacePolicy', { body: { defaults: { api: { transform: 'redact' } }, redaction } });

@@ -210,3 +210,74 @@ test('for a sub that is an agent the error names whom to ask about', async () =>
   expect(answer.status).toBe(400);
   expect(errorOf(answer)).toBe('sub is an agent, and agents have no policy; use the originSub of the entry');
 });
+
+describe('cases', () => {
+  const place = `tools["${tool}"].api`;
+  const large = { name: 'large', when: 'args.amount > 1000', permission: 'deny', reason: 'over 1000' };
+  const rule = { permission: 'allow', cases: [large] };
+  const casesOf = ({ layers }: { readonly layers: readonly object[] }) =>
+    layers.flatMap((layer) => ('cases' in layer ? (layer.cases as readonly Record<string, unknown>[]) : []));
+
+  test('with an input: what holds, what it sets, and which other calls would be allowed', async () => {
+    await put('workspacePolicy', { tools: { [tool]: api(rule) } });
+    const denied = await explain({ sub: 'ann', input: { amount: 5000 } });
+    expect(denied).toMatchObject({
+      decision: 'deny',
+      reason: expect.stringMatching(/cases\["large"\]\): over 1000$/),
+      remedies: [{ kind: 'no_case', layer: 'workspace', path: place }],
+    });
+    expect(casesOf(denied)).toEqual([
+      {
+        path: `${place}.cases["large"]`,
+        result: 'holds',
+        sets: { permission: 'deny', reason: 'over 1000' },
+        when: 'args.amount > 1000',
+      },
+    ]);
+    const undecided = await explain({ sub: 'ann', input: {} });
+    expect(undecided).toMatchObject({
+      decision: 'deny',
+      remedies: [{ kind: 'input', reason: 'absent', at: 'args.amount' }, { kind: 'no_case' }],
+    });
+    expect(casesOf(undecided)).toMatchObject([{ result: 'undecided', reason: 'absent', at: 'args.amount' }]);
+    expect(await explain({ sub: 'ann', input: { amount: 5 } })).toMatchObject({ decision: 'allow', remedies: [] });
+    expect(await explain({ sub: 'ann' })).toMatchObject({ decision: 'depends' });
+  });
+
+  test('by mode, by override, and by agent', async () => {
+    await put('workspacePolicy', { mode: 'audit', tools: { [tool]: api(rule) } });
+    const input = { amount: 5000 };
+    expect(await explain({ role: 'member', input })).toMatchObject({ decision: 'allow', shadow: { permission: 'deny' } });
+    await put('workspacePolicy', { mode: 'enforce', tools: { [tool]: api(rule) } });
+    await put('rolePolicies/member', {
+      tools: { [tool]: api({ override: true, cases: [{ name: 'small', when: 'args.amount < 10000', permission: 'allow' }] }) },
+    });
+    expect(await explain({ role: 'member', input })).toMatchObject({
+      decision: 'allow',
+      enforced: { attributedTo: { layer: 'role', override: true } },
+    });
+    expect(await explain({ role: 'member', input: { amount: 20_000 } })).toMatchObject({ decision: 'deny' });
+    await put(typePath, {
+      tools: { [tool]: api({ permission: 'allow', cases: [{ name: 'bot', when: 'agent.name == "bot"', permission: 'deny' }] }) },
+    });
+    expect(await explain({ role: 'member', input })).toMatchObject({
+      decision: 'deny',
+      enforced: { attributedTo: { layer: 'agent-type' } },
+    });
+    expect(await explain({ role: 'member', input, agentType: 'claude-code::api::other' })).toMatchObject({ decision: 'allow' });
+  });
+
+  test('conditions read the time of the control plane', async () => {
+    const night = { name: 'night', when: 'now.getHours("UTC") >= 18', permission: 'deny' };
+    await put('workspacePolicy', { tools: { [tool]: api({ permission: 'allow', cases: [night] }) } });
+    expect(await explain({ sub: 'ann', input: {} })).toMatchObject({ decision: 'allow' });
+    rest.clock.now = new Date(rest.clock.now.getTime() + 6 * 3_600_000);
+    expect(await explain({ sub: 'ann', input: {} })).toMatchObject({ decision: 'deny' });
+  });
+
+  test('an input that no door accepts is refused', async () => {
+    const deep: unknown = JSON.parse(`${'['.repeat(70)}${']'.repeat(70)}`);
+    const answer = await rest.ask('POST', `${admin}/explain`, { body: { sub: 'ann', agentType, tier: 'api', tool, input: deep } });
+    expect([answer.status, errorOf(answer)]).toEqual([400, expect.stringMatching(/^input.* is nested deeper than 64$/)]);
+  });
+});

@@ -7,7 +7,7 @@ import { badRequest, refuseIfAny } from '../../base/refusal.ts';
 import { explainCall } from '../operations/explain-call.ts';
 import type { AppDeps } from '../../http/deps.ts';
 import { addRoute } from '../../http/route.ts';
-import { integer, inWorkspace, listOf, object, orNull, roleShape, text, texts, tierShape, word } from '../../http/shapes.ts';
+import { integer, inWorkspace, listOf, object, orNull, remedies, roleShape, text, texts, tierShape, word } from '../../http/shapes.ts';
 
 const question = Type.Object(
   {
@@ -37,10 +37,18 @@ const redaction = object({
   exception: { ...orNull(object({ path: text, kinds: texts })), description: 'kinds that are not redacted in calls of this tool' },
 });
 const explainedCase = object(
-  { path: text, result: { ...word(['holds', 'does not hold', 'undecided', 'depends']), description: '`depends`: no `input` was given' } },
+  {
+    path: text,
+    result: { ...word(['holds', 'does not hold', 'undecided', 'depends']), description: '`depends`: no `input` was given' },
+    sets: {
+      ...object({}, { permission: word(['allow', 'deny']), rateLimit: integer, transform: word(['log', 'redact']), reason: text }),
+      description: 'the fields of the rule that the case replaces; `rateLimit` counts in addition',
+    },
+  },
   {
     reason: { ...text, description: 'why it is undecided' },
     at: { ...text, description: 'the part of the condition that could not be evaluated' },
+    when: { ...text, description: 'the condition, at most 500 characters of it' },
   },
 );
 const explanation = object(
@@ -64,8 +72,10 @@ const explanation = object(
     ),
     wouldAllow: {
       ...listOf(listOf(object({ layer: word([...layers, 'agent']), document: text, path: text, change: text }, { part: word(parts) }))),
-      description: 'ways to allow the call, each a list of changes to make together; `agent` is the profile of the calling agent',
+      description:
+        'ways to allow the call, each a list of changes of the policy to make together; `agent` is the profile of the calling agent',
     },
+    remedies,
   },
   {
     redaction: { ...redaction, description: 'only if the call is redacted before it is forwarded or stored' },
@@ -84,9 +94,10 @@ export function addExplainRoute(app: FastifyInstance, deps: AppDeps): void {
     tag: 'Policies',
     summary: 'Explains how a call would be decided',
     description: `Of a member or service key (\`sub\`) or of a role alone; a member may ask about themselves and about roles. A direct call of an agent
-of that type, which has used nothing of its limits and caps. Cases are evaluated for \`input\`. \`layers\` are all documents that apply to the caller, broad to specific; \`enforced\`
-and \`shadow\` are the results of the documents alone. If the workspace is frozen or the agent may not call the tool, only \`decision\` and
-\`reason\` say so.`,
+of that type, which has used nothing of its limits and caps. \`layers\` are all documents that apply to the caller, broad to specific; \`enforced\`
+and \`shadow\` are the results of the documents alone. Cases are evaluated for \`input\`, an undecided one as at a call: the strictest of what its
+rule may say. \`wouldAllow\` are changes of the policy, \`remedies\` other calls. If the workspace is frozen or the agent may not call the tool,
+only \`decision\` and \`reason\` say so.`,
     answers: explanation,
     operation: explainCall,
     schema: { params: inWorkspace, body: question },
@@ -94,7 +105,14 @@ and \`shadow\` are the results of the documents alone. If the workspace is froze
       const { sub, role, agentType, tier, tool, input } = body;
       if ((sub === undefined) === (role === undefined)) throw badRequest('give either sub or role');
       refuseIfAny([...agentTypeProblems(agentType, tier), ...problemsAt('tool', nameProblem(tool))]);
-      return { agentType, tier, tool, ...(input === undefined ? {} : { input }), ...(sub === undefined ? {} : { sub }), ...(role === undefined ? {} : { role }) };
+      return {
+        agentType,
+        tier,
+        tool,
+        ...(sub === undefined ? {} : { sub }),
+        ...(role === undefined ? {} : { role }),
+        ...(input === undefined ? {} : { input }),
+      };
     },
     answer: (explanation) => explanation,
   });

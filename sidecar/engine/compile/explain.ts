@@ -1,9 +1,11 @@
 // Explains a call from a workspace's state, with the same index that a sidecar builds from the same bytes.
-import { documentKey, type Role, type Tier } from '@tollgate/proto/contract';
+import { childPath, documentKey, keyedPath, type Role, rulePath, type Tier } from '@tollgate/proto/contract';
 import { documentIdsFor } from '../decide/bind.ts';
-import { type ExplainedInput, type Explanation, explain } from '../decide/explain.ts';
+import { type Explanation, explain } from '../decide/explain.ts';
+import type { ExplainedInput } from '../decide/explain-cases.ts';
 import type { PolicyDefaults, PolicySource } from './source.ts';
 import { indexOf } from './index-of.ts';
+import type { PolicyDocument, StoredDocument, TierRulesDocument } from './policy-document.ts';
 
 export interface ExplainQuestion {
   /** A member's uid or `apikey:<id>`. A role can be given instead. */
@@ -12,7 +14,7 @@ export interface ExplainQuestion {
   readonly agentType: string;
   readonly tier: Tier;
   readonly tool: string;
-  /** What the call would be. Absent: every case may hold. */
+  /** What the call would be. Its input is at most `bounds.jsonDepth` deep. Absent: every case may hold. */
   readonly call?: ExplainedInput;
 }
 
@@ -28,7 +30,8 @@ export function explainCall(state: PolicySource, defaults: PolicyDefaults, quest
   // Keeps only the documents that apply to the subject. A workspace may have ten thousand users with documents.
   const speaking = new Set(documentIdsFor(subject, agentType).map(documentKey));
   const documents = state.documents.filter(({ id }) => speaking.has(documentKey(id)));
-  return explain(indexOf({ ...state, documents, members: [], keys: [] }, defaults), { subject, agentType, tier, tool, ...(call === undefined ? {} : { call }) });
+  const index = indexOf({ ...state, documents, members: [], keys: [] }, defaults);
+  return withConditions(explain(index, { subject, agentType, tier, tool, ...(call === undefined ? {} : { call }) }), documents, tier);
 }
 
 function subjectOf(state: PolicySource, { sub, role }: ExplainQuestion): { readonly role: Role; readonly uid: string | null } | null {
@@ -37,4 +40,38 @@ function subjectOf(state: PolicySource, { sub, role }: ExplainQuestion): { reado
   if (member !== undefined) return { role: member.role, uid: sub };
   const key = state.keys.find(({ id, uid }) => uid === null && sub === `apikey:${id}`);
   return key === undefined ? null : { role: key.role, uid: null };
+}
+
+/** How much of a condition is shown, in UTF-16 code units. A workspace may have 2,000 conditions of 4 kB. */
+const shownMax = 500;
+
+/** Adds the texts of conditions to the cases. The index has only their compiled form. */
+function withConditions(explanation: Explanation, documents: readonly StoredDocument[], tier: Tier): Explanation {
+  const textsOf = (key: string): ReadonlyMap<string, string> => {
+    const stored = documents.find(({ id }) => documentKey(id) === key);
+    return stored === undefined ? new Map() : conditionTexts(stored.document, tier);
+  };
+  const layers = explanation.layers.map((layer) => {
+    const { cases, document } = layer;
+    if (cases === undefined) return layer;
+    const texts = textsOf(document);
+    return { ...layer, cases: cases.map((one) => ({ ...one, ...shownText(texts.get(one.path)) })) };
+  });
+  return { ...explanation, layers };
+}
+
+const shownText = (when: string | undefined): { readonly when?: string } =>
+  when === undefined ? {} : { when: when.length <= shownMax ? when : `${when.slice(0, shownMax).replace(/[\uD800-\uDBFF]$/, '')}…` };
+
+/** Returns the texts of the conditions for one tier, by the places of their cases. */
+function conditionTexts({ defaults = {}, tools = {}, agentTypes = {} }: PolicyDocument, tier: Tier): ReadonlyMap<string, string> {
+  const texts = new Map<string, string>();
+  const add = (path: string, rules: TierRulesDocument): void => {
+    const { cases = [] } = (Object.hasOwn(rules, tier) ? rules[tier] : undefined) ?? {};
+    for (const { name, when } of cases) texts.set(keyedPath(childPath(path, 'cases'), name), when);
+  };
+  add(rulePath('defaults', null, tier), defaults);
+  for (const [key, rules] of Object.entries(tools)) add(rulePath('tools', key, tier), rules);
+  for (const [key, rules] of Object.entries(agentTypes)) add(rulePath('agentTypes', key, tier), rules);
+  return texts;
 }

@@ -185,6 +185,34 @@ export function readOpinion(document: IndexedDocument, tool: string, tier: Tier,
   };
 }
 
+/** Every saying of a document about a call, also if several ways have the same effect. */
+export interface Sayings {
+  readonly permission: readonly Saying<Permission>[];
+  readonly transform: readonly Saying<Transform>[];
+}
+
+/** Returns every saying that a document may act by. It is for people: `readOpinion` returns what is needed to decide. */
+export function everySaying(document: IndexedDocument, tool: string, tier: Tier, agentType: string, answers: CaseAnswers): Sayings {
+  const ofType = document.agentTypes.get(agentType)?.get(tier);
+  const rules = [matchingRules(document, tool, tier), ofType === undefined ? [] : [ofType]];
+  const reading = { part: document.part, answers };
+  return {
+    permission: rules.flatMap((one) => everyIn(one, permissionField, reading)),
+    transform: rules.flatMap((one) => everyIn(one, transformField, reading)),
+  };
+}
+
+/** As `lookUp`, but also with ways of the same effect. */
+function everyIn<T>(rules: readonly PlacedRule[], field: Field<T>, { part, answers }: Reading): readonly Saying<T>[] {
+  const sayings: Saying<T>[] = [];
+  for (const placed of rules) {
+    const found = mayApply(placed, answers).map((one) => sayingOf(placed, one, field, part));
+    sayings.push(...found.filter((one) => one !== null));
+    if (!found.includes(null)) break;
+  }
+  return sayings;
+}
+
 /**
  * Returns the rules that match the tool, in this order: `tools[tool]`, then the wildcards that match its beginning,
  * longest first, then `defaults`.

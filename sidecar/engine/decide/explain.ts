@@ -18,17 +18,16 @@ import {
   type Transform,
   wildcardPrefix,
 } from '@tollgate/proto/contract';
-import { Undecided } from '../conditions/values.ts';
 import { documentIdsFor, haltOf } from './bind.ts';
 import type { Index } from './build-index.ts';
 import type { Subject } from './call.ts';
 import type { BoundHop } from './caller.ts';
-import { answerCases, explainCases } from './cases.ts';
 import { registrationRefusal, toolRefusal } from './chain.ts';
-import { anyCase, type CaseAnswers, type IndexedDocument, type Opinion, readOpinion, type Saying } from './document.ts';
+import { type CaseAnswers, everySaying, readOpinion, type Saying } from './document.ts';
+import { dependsOn, type ExplainedCase, type ExplainedInput, lookAtCases } from './explain-cases.ts';
 import { type Fold, foldDocuments, type Winner } from './fold.ts';
 import { keptKinds } from './kept-kinds.ts';
-import { answersByHop, conditionalPlan } from './plan.ts';
+import type { Remedy } from './remedies.ts';
 import { type Change, obstaclesOf, partOf, type Speaker, waysToAllow } from './ways-to-allow.ts';
 import { limitWords, ruleWords } from './words.ts';
 
@@ -39,12 +38,6 @@ export interface Question {
   readonly tool: string;
   /** What the call would be. Absent: nothing is known of it, so every case may hold. */
   readonly call?: ExplainedInput;
-}
-
-export interface ExplainedInput {
-  readonly input: unknown;
-  /** Wall-clock time in ms, for conditions that read `now`. */
-  readonly wallTime: number;
 }
 
 interface Outcome {
@@ -87,17 +80,6 @@ interface ExplainedLayer {
   readonly cases?: readonly ExplainedCase[];
 }
 
-interface ExplainedCase {
-  /** For example `tools["payments.transfer"].api.cases["large"]`. */
-  readonly path: string;
-  /** `depends`: no input was given. */
-  readonly result: 'holds' | 'does not hold' | 'undecided' | 'depends';
-  /** Why it is undecided: one of `undecidedReasons`. */
-  readonly reason?: string;
-  /** The part of the condition that could not be evaluated. */
-  readonly at?: string;
-}
-
 /** How the workspace changes the effect of `redact` on the call. Patterns are shown only by name. */
 interface ExplainedRedaction {
   readonly off: readonly RedactionKind[];
@@ -125,6 +107,8 @@ export interface Explanation {
   readonly layers: readonly ExplainedLayer[];
   /** The ways to get the call allowed. Each is a list of changes to make together. Empty: the call is allowed. */
   readonly wouldAllow: readonly (readonly Change[])[];
+  /** What would be allowed in place of the call, without a change of the policy. */
+  readonly remedies: readonly Remedy[];
 }
 
 export function explain(index: Index, question: Question): Explanation {
@@ -133,17 +117,21 @@ export function explain(index: Index, question: Question): Explanation {
   const documents = ids.flatMap((id) => index.documents.get(documentKey(id)) ?? []);
   const name = parseAgentType(agentType)?.name ?? '';
   const profiles = index.agentsByName.get(name) ?? [];
-  const looked = lookAtCases(index, question, { name, profiles, documents });
+  const profile = (profiles.length === 1 ? profiles[0] : undefined) ?? null;
+  const hop: BoundHop = { ...hopOf(question, profile), documents };
+  const looked = lookAtCases({ index, subject, scopes: profile?.scopes ?? [] }, hop, tool, question.call);
+  const fold = (answers: CaseAnswers, all: boolean): Fold =>
+    foldDocuments(hop, all ? documents : documents.filter(({ enforces }) => enforces), tool, index.settings.defaultPermission, answers);
+  const [enforced, shadow] = [fold(looked.answers, false), fold(looked.answers, true)];
   const speakers = ids.map((id): Speaker => {
     const document = index.documents.get(documentKey(id)) ?? null;
-    return { id, document, opinion: document === null ? null : readOpinion(document, tool, tier, agentType, looked.answers) };
+    if (document === null) return { id, document, opinion: null, sayings: null };
+    const asked = [document, tool, tier, agentType, looked.answers] as const;
+    return { id, document, opinion: readOpinion(...asked), sayings: everySaying(...asked) };
   });
-  const fold = (of: readonly IndexedDocument[]): Fold =>
-    foldDocuments({ agentType, tier }, of, tool, index.settings.defaultPermission, looked.answers);
-  const enforced = fold(documents.filter(({ enforces }) => enforces));
-  const shadow = fold(documents);
-  const denial = denialOf(index, question, { name, profiles, enforced });
-  const depends = denial === null || question.call !== undefined ? null : dependsOn(looked.cases, enforced, denial);
+  const denialBy = (one: Fold): string | null => denialOf(index, question, { profiles, enforced: one });
+  const denial = denialBy(enforced);
+  const depends = denial === null || question.call !== undefined ? null : dependsOn(looked.byDocument, enforced, denial);
   const obstacles = obstaclesOf(index, { name, profiles, enforced }, { tier, tool });
   const toolNames = namesInHosts(index.settings.toolNames, tool);
   const ways = enforced.permission === 'deny' ? waysToAllow(index, speakers, { tier, tool }) : [[]];
@@ -154,53 +142,18 @@ export function explain(index: Index, question: Question): Explanation {
     ...(toolNames.length === 0 ? {} : { toolNames }),
     decision: denial === null ? 'allow' : depends === null ? 'deny' : 'depends',
     reason: depends ?? denial ?? `allowed: ${ruleWords('allows', enforced.permissionBy, tool, tier)}`,
-    layers: speakers.map((speaker) => explainLayer(speaker, looked.cases.get(documentKey(speaker.id)) ?? [])),
+    layers: speakers.map((speaker) => explainLayer(speaker, looked.byDocument.get(documentKey(speaker.id)) ?? [])),
     wouldAllow: denial === null ? [] : ways.map((way) => [...obstacles, ...way]),
+    remedies: denial === null ? [] : looked.remedies((answers) => allowedFold(fold(answers, false), denialBy)),
   };
 }
 
-interface LookedCases {
-  readonly answers: CaseAnswers;
-  /** By the key of the document. */
-  readonly cases: ReadonlyMap<string, readonly ExplainedCase[]>;
-}
+const allowedFold = (fold: Fold, denialBy: (fold: Fold) => string | null): Fold | null => (denialBy(fold) === null ? fold : null);
 
-/** Evaluates the cases that may apply. Without an input, each of them may hold. */
-function lookAtCases(
-  index: Index,
-  { subject, agentType, tier, tool, call }: Question,
-  { name, profiles, documents }: { readonly name: string; readonly profiles: readonly CompiledAgent[]; readonly documents: readonly IndexedDocument[] },
-): LookedCases {
-  const profile = (profiles.length === 1 ? profiles[0] : undefined) ?? null;
-  const client = parseAgentType(agentType)?.client ?? '';
-  const hop: BoundHop = { hop: { tier, client, agent: name }, name, profile, agentType, tier, documents };
-  const plan = conditionalPlan({ index, subject, hops: [hop], scopes: profile?.scopes ?? [] }, tool, undefined);
-  if (plan === null) return { answers: anyCase, cases: new Map() };
-  const facts = call === undefined ? null : { args: call.input, rounded: null, wallTime: call.wallTime, answered: null };
-  const cases = new Map<string, readonly ExplainedCase[]>();
-  for (const question of plan.questions) {
-    const results = facts === null ? null : explainCases(plan, question, facts);
-    const explained = (question.rule.cases ?? []).map(({ path }, at) => explainCase(path, results?.[at]));
-    cases.set(question.document, [...(cases.get(question.document) ?? []), ...explained]);
-  }
-  if (facts === null) return { answers: anyCase, cases };
-  return { answers: answersByHop(plan.questions, answerCases(index, plan, facts).answers)(0), cases };
-}
-
-function explainCase(path: string, result: boolean | Undecided | undefined): ExplainedCase {
-  if (result === undefined) return { path, result: 'depends' };
-  if (result instanceof Undecided) return { path, result: 'undecided', reason: result.reason, at: result.path };
-  return { path, result: result ? 'holds' : 'does not hold' };
-}
-
-/** Returns why a denial depends on the input. Null: the call is denied with every input. */
-function dependsOn(cases: LookedCases['cases'], enforced: Fold, denial: string): string | null {
-  const all = [...cases].flatMap(([document, ofDocument]) => ofDocument.map(({ path }) => ({ document, path })));
-  const isPolicy = denial.startsWith('policy_denied:') && enforced.mayAllow;
-  const isLimit = denial.startsWith('rate_limited:') && enforced.limits.filter(({ max }) => max === 0).every(({ path }) => all.some((one) => one.path === path));
-  if (!isPolicy && !isLimit) return null;
-  const places = all.slice(0, 5).map(({ document, path }) => `${document} ${path}`);
-  return `depends on the input, which these cases read: ${places.join(', ')}${all.length > 5 ? ', …' : ''}`;
+/** The agent of a direct call, with one of the profiles that have its name. */
+function hopOf({ agentType, tier }: Question, profile: CompiledAgent | null): Omit<BoundHop, 'documents'> {
+  const { client = '', name = '' } = parseAgentType(agentType) ?? {};
+  return { hop: { tier, client, agent: name }, name, profile, agentType, tier };
 }
 
 function redactionOf({ settings: { redaction } }: Index, tool: string): ExplainedRedaction {
@@ -214,18 +167,17 @@ function redactionOf({ settings: { redaction } }: Index, tool: string): Explaine
 }
 
 interface FoundAgent {
-  readonly name: string;
   /** All profiles with the agent's name. If there are several, a call names the intended one by id. */
   readonly profiles: readonly CompiledAgent[];
   readonly enforced: Fold;
 }
 
 /** Returns the reason of the first step that denies. Null: no step denies. */
-function denialOf(index: Index, { agentType, tier, tool }: Question, { name, profiles, enforced }: FoundAgent): string | null {
+function denialOf(index: Index, question: Question, { profiles, enforced }: FoundAgent): string | null {
+  const { tier, tool } = question;
   const { permission, permissionBy, limits } = enforced;
   const refusals = (profiles.length === 0 ? [null] : profiles).map((profile) => {
-    const client = parseAgentType(agentType)?.client ?? '';
-    const hop: BoundHop = { hop: { tier, client, agent: name }, name, profile, agentType, tier, documents: [] };
+    const hop: BoundHop = { ...hopOf(question, profile), documents: [] };
     const scopes = profile?.scopes ?? [];
     return haltOf(index, [hop]) ?? registrationRefusal(index, [hop]) ?? toolRefusal({ hops: [hop], scopes, index }, tool);
   });
@@ -253,10 +205,10 @@ const placeOf = ({ layer, part, path, override }: Winner): Place => ({
   ...(override ? { override: true as const } : {}),
 });
 
-function explainLayer({ id, document, opinion }: Speaker, cases: readonly ExplainedCase[]): ExplainedLayer {
+function explainLayer({ id, document, ...said }: Speaker, cases: readonly ExplainedCase[]): ExplainedLayer {
   const part = partOf(id);
   const fields = (['permission', 'rateLimit', 'transform'] as const).flatMap((field) =>
-    sayingsOf(opinion, field).map(
+    sayingsOf(said, field).map(
       ({ value, path, override }): ExplainedField => ({ field, value, path, ...(override ? { override: true as const } : {}) }),
     ),
   );
@@ -272,9 +224,14 @@ function explainLayer({ id, document, opinion }: Speaker, cases: readonly Explai
   };
 }
 
-function sayingsOf(opinion: Opinion | null, field: ExplainedField['field']): readonly Saying<string | number>[] {
-  if (opinion === null) return [];
-  return field === 'rateLimit' ? opinion.limits : opinion[field].flat();
+function sayingsOf(
+  { opinion, sayings }: Pick<Speaker, 'opinion' | 'sayings'>,
+  field: ExplainedField['field'],
+): readonly Saying<string | number>[] {
+  if (opinion === null || sayings === null) return [];
+  const ofField: readonly Saying<string | number>[] = field === 'rateLimit' ? opinion.limits : sayings[field];
+  // A rule may say the same whichever of its cases holds.
+  return [...new Map(ofField.map((saying) => [saying.path, saying])).values()];
 }
 
 /** Merges the fields into one rule. If a field occurs twice, the stricter value is used. */

@@ -3,7 +3,7 @@
 import type { CompiledAgent, DocumentId, Layer, Part, Tier } from '@tollgate/proto/contract';
 import { documentKey, namesTool, rulePath } from '@tollgate/proto/contract';
 import type { Index } from './build-index.ts';
-import type { IndexedDocument, Opinion } from './document.ts';
+import type { IndexedDocument, Opinion, Sayings } from './document.ts';
 import type { Fold } from './fold.ts';
 
 export interface Change {
@@ -24,6 +24,7 @@ export interface Speaker {
   readonly document: IndexedDocument | null;
   /** Null: the document says nothing about the call. */
   readonly opinion: Opinion | null;
+  readonly sayings: Sayings | null;
 }
 
 interface ExplainedCall {
@@ -78,7 +79,8 @@ export function waysToAllow(index: Index, speakers: readonly Speaker[], { tier, 
   const holding = holdingSpeakers(speakers);
   const denials = holding.flatMap(denialsOf);
   const organisation = holding.filter(({ id }) => partOf(id) !== 'self');
-  const granted = organisation.some(({ opinion }) => opinion?.permission.some(({ length }) => length > 0) === true);
+  // A layer whose cases are undecided counts as far as it says the same in every way.
+  const granted = organisation.some(({ opinion }) => opinion?.permission.every(({ length }) => length > 0) === true);
   const needsGrant = index.settings.defaultPermission === 'deny' && !granted;
   const path = rulePath('tools', tool, tier);
   const writable = speakers.filter(({ id }) => partOf(id) !== 'self');
@@ -95,7 +97,8 @@ export function waysToAllow(index: Index, speakers: readonly Speaker[], { tier, 
   if (specific === undefined) return [undoing];
   const exception = [
     ...(specific.document?.enforces === false ? [changeAt(specific.id, 'mode', 'set "enforce"'), ...closedBy(specific)] : []),
-    ...denialsOf(specific).filter((change) => change.path.startsWith('agentTypes')),
+    // These stay in force with the rule that is set: rules by agent type, and cases of the rule itself.
+    ...denialsOf(specific).filter((change) => change.path.startsWith('agentTypes') || change.path.startsWith(`${path}.cases[`)),
     ...holding.filter((speaker) => speakers.indexOf(speaker) > speakers.indexOf(specific)).flatMap(denialsOf),
     changeAt(specific.id, path, 'set {"permission": "allow", "override": true}: an exception, by an owner or admin'),
   ];
@@ -108,24 +111,24 @@ const closedBy = ({ id, opinion }: Speaker): readonly Change[] =>
   (opinion?.limits ?? []).filter(({ value }) => value === 0).map(({ path }) => changeAt(id, path, noneAllowed));
 
 /**
- * Returns the enforcing layers whose permission counts: the last layer that overrides, and all layers after it. If no
- * layer overrides, all count.
+ * Returns the enforcing layers whose permission counts: the last layer that overrides, whichever of its cases hold, and
+ * all layers after it. If no layer overrides, all count.
  */
 function holdingSpeakers(speakers: readonly Speaker[]): readonly Speaker[] {
   const enforcing = speakers.filter(({ document }) => document?.enforces === true);
   const last = enforcing.findLastIndex(
-    ({ id, opinion }) => partOf(id) !== 'self' && opinion?.permission.flat().some(({ override }) => override) === true,
+    ({ id, opinion }) => partOf(id) !== 'self' && opinion?.permission.every((way) => way.some(({ override }) => override)) === true,
   );
   return enforcing.slice(Math.max(0, last));
 }
 
 // The change sets an allow instead of removing the denial. If the denial were only removed, another denial could apply,
 // for example that of a wildcard or of a broader layer.
-const denialsOf = ({ id, opinion }: Speaker): readonly Change[] =>
-  (opinion?.permission ?? [])
-    .flat()
-    .filter(({ value }) => value === 'deny')
-    .map(({ path }) => changeAt(id, path, 'set permission "allow"'));
+const denialsOf = ({ id, sayings }: Speaker): readonly Change[] => {
+  const denials = (sayings?.permission ?? []).filter(({ value }) => value === 'deny');
+  // A rule may say the same whichever of its cases holds.
+  return [...new Set(denials.map(({ path }) => path))].map((path) => changeAt(id, path, 'set permission "allow"'));
+};
 
 export const partOf = (id: DocumentId): Part | null => (id.layer === 'user' ? id.part : null);
 

@@ -1,0 +1,105 @@
+// Explains which cases of rules hold in a call: every case of every rule that matches, also those after the first that
+// holds. Without an input, each of them may hold.
+import { childPath, conditionBounds } from '@tollgate/proto/contract';
+import { Undecided } from '../conditions/values.ts';
+import type { BoundHop } from './caller.ts';
+import { answerCases, type CallFacts, explainCases } from './cases.ts';
+import { anyCase, type CaseAnswers, type PlacedCase } from './document.ts';
+import type { Fold } from './fold.ts';
+import { type AnswersOfHop, answersByHop, conditionalPlan, type PlannedCaller } from './plan.ts';
+import { type AskedCases, findRemedies, type Remedy } from './remedies.ts';
+
+/** What a call would be, for a question without a call. */
+export interface ExplainedInput {
+  readonly input: unknown;
+  /** Wall-clock time in ms, for conditions that read `now`. */
+  readonly wallTime: number;
+}
+
+export interface ExplainedCase {
+  /** For example `tools["payments.transfer"].api.cases["large"]`. */
+  readonly path: string;
+  /** `depends`: no input was given. */
+  readonly result: 'holds' | 'does not hold' | 'undecided' | 'depends';
+  /** Why it is undecided: one of `undecidedReasons`. */
+  readonly reason?: string;
+  /** The part of the condition that could not be evaluated. */
+  readonly at?: string;
+  /** The fields of the rule that the case replaces, and the reason that it gives to the agent. */
+  readonly sets: PlacedCase['fields'];
+  /** The condition as it was written, or its beginning. Absent: only its compiled form is known. */
+  readonly when?: string;
+}
+
+/** The cases that may apply to a call, and which of them hold. */
+export interface LookedCases {
+  readonly answers: CaseAnswers;
+  /** The cases by the key of their document. */
+  readonly byDocument: ReadonlyMap<string, readonly ExplainedCase[]>;
+  /** Returns what would be allowed. `allowed`: the fold with other answers, or null if such a call would be denied. */
+  remedies(allowed: (answers: CaseAnswers) => Fold | null): readonly Remedy[];
+}
+
+/** Evaluates the cases that may apply to a direct call by the agent of `hop`. */
+export function lookAtCases(
+  caller: Pick<PlannedCaller, 'index' | 'subject' | 'scopes'>,
+  hop: BoundHop,
+  tool: string,
+  call?: ExplainedInput,
+): LookedCases {
+  const plan = conditionalPlan({ ...caller, hops: [hop] }, tool, undefined);
+  if (plan === null) return { answers: anyCase, byDocument: new Map(), remedies: () => [] };
+  const facts: CallFacts | null =
+    call === undefined ? null : { args: argsOf(call.input), rounded: null, wallTime: call.wallTime, answered: null };
+  const byDocument = new Map<string, readonly ExplainedCase[]>();
+  let evaluated = 0;
+  for (const question of plan.questions) {
+    const cases = question.rule.cases ?? [];
+    evaluated += cases.length;
+    const results = facts === null || evaluated > conditionBounds.casesInCall ? null : explainCases(plan, question, facts);
+    const explained = cases.map((one, at) => explainCase(one, facts === null ? undefined : (results?.[at] ?? overBudget)));
+    byDocument.set(question.document, [...(byDocument.get(question.document) ?? []), ...explained]);
+  }
+  const { questions } = plan;
+  const answered = facts === null ? null : answerCases(caller.index, plan, facts);
+  const answers = answered?.answers ?? questions.map(({ rule }) => anyCase(rule));
+  const asked: AskedCases = { hops: [hop], questions, answers, undecided: answered?.undecided ?? [] };
+  return {
+    answers: ofDirectCall(answersByHop(questions, answers)),
+    byDocument,
+    remedies: (allowed) => findRemedies(asked, (changed) => allowed(ofDirectCall(changed))),
+  };
+}
+
+const ofDirectCall = (answers: AnswersOfHop): CaseAnswers => answers(0);
+
+const overBudget = new Undecided('budget', `more than ${conditionBounds.casesInCall} cases`);
+
+function explainCase({ path, fields }: PlacedCase, result: boolean | Undecided | undefined): ExplainedCase {
+  const one = { path, sets: fields };
+  if (result === undefined) return { ...one, result: 'depends' };
+  if (result instanceof Undecided) return { ...one, result: 'undecided', reason: result.reason, at: result.path };
+  return { ...one, result: result ? 'holds' : 'does not hold' };
+}
+
+/**
+ * Returns the input of a question as conditions read it. The text of the question was parsed before, so an integer beyond
+ * the precision of a double may have lost digits.
+ */
+function argsOf(input: unknown): unknown {
+  return input == null ? {} : readable(input, 'args');
+}
+
+function readable(value: unknown, path: string): unknown {
+  if (typeof value === 'number') return Number.isInteger(value) && !Number.isSafeInteger(value) ? new Undecided('rounded', path) : value;
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return value.map((item, at) => readable(item, `${path}[${at}]`));
+  return Object.fromEntries(Object.entries(value).map(([key, field]) => [key, readable(field, childPath(path, key))]));
+}
+
+/** Returns why a denial depends on the input. Null: the call is denied with every input. */
+export function dependsOn(cases: LookedCases['byDocument'], enforced: Fold, denial: string): string | null {
+  if (!enforced.mayAllow || !/^(?:policy_denied|rate_limited):/.test(denial)) return null;
+  const places = [...cases].flatMap(([document, ofDocument]) => ofDocument.map(({ path }) => `${document} ${path}`));
+  return `depends on the input, which these cases read: ${places.slice(0, 5).join(', ')}${places.length > 5 ? ', …' : ''}`;
+}
