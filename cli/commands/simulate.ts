@@ -83,7 +83,11 @@ const progressOf = ({ entries, until }: Row): string => escapeText(`${String(ent
 function summaryOf(result: Row, newly: Row): string {
   const counts = Object.entries(newly).map(([name, count]) => `${shown(count)} ${name}`);
   const cut = result['truncated'] === true ? ', and there are more: raise --limit or narrow --since' : '';
-  return `${numberIn(result, 'entries')} calls from ${shown(result['since'])} to ${shown(result['until'])}${cut}; newly: ${counts.join(', ')}`;
+  const unsure =
+    result['uncertain'] === 0 || result['uncertain'] === undefined
+      ? ''
+      : `; ${shown(result['uncertain'])} uncertain: conditions read what their entries do not show`;
+  return `${numberIn(result, 'entries')} calls from ${shown(result['since'])} to ${shown(result['until'])}${cut}; newly: ${counts.join(', ')}${unsure}`;
 }
 
 function exampleOf({ examples }: Row): unknown {

@@ -109,6 +109,7 @@ describe('a draft', () => {
           truncated: false,
           notPolicy: 0,
           approximate: 0,
+          uncertain: 0,
           drift: 0,
           newly: none,
           groups: [],
@@ -245,6 +246,87 @@ describe('a draft', () => {
   });
 });
 
+describe('a draft with cases', () => {
+  const pay = 'payments.transfer';
+  const large = { name: 'large', when: 'args.amount > 1000', permission: 'deny', reason: 'over 1000' };
+  const draft = { workspacePolicy: { tools: { [pay]: api({ permission: 'allow', cases: [large] }) } } };
+  const recordInputs = (inputs: readonly Partial<AuditEntry>[]) => recordCalls(inputs.length, (n) => ({ tool: pay, ...inputs[n - 1] }));
+
+  test('decides by the recorded inputs, and names the case', async () => {
+    await recordInputs([{ input: { amount: 500 } }, { input: { amount: 5_000 } }, { input: { amount: 7_000 } }]);
+    const { newly, uncertain, groups } = await resultOf(draft);
+    expect({ newly, uncertain }).toEqual({ newly: { ...none, denied: 2 }, uncertain: 0 });
+    expect(groups.map(about)).toMatchObject([
+      { change: 'denied', document: 'workspace', path: `tools["${pay}"].api.cases["large"]`, count: 2 },
+    ]);
+    expect(groups[0]?.examples[0]?.after).toMatch(/cases\["large"\]\): over 1000$/);
+  });
+
+  test('a call whose input was redacted, cut or not recorded is uncertain, and decided strictly', async () => {
+    const { input: _, ...withoutInput } = entry({ tool: pay, ts: at(4_000) });
+    await recordInputs([
+      { input: { amount: '[redacted:credit_card#1]' } },
+      { input: '{"amount": 5', inputCut: true },
+      { input: { amount: 5, to: '[redacted:email#1]' } },
+    ]);
+    await ship(
+      rest,
+      'ef'.repeat(16),
+      records(1, 1, () => withoutInput),
+    );
+    expect(await resultOf(draft)).toMatchObject({ entries: 4, uncertain: 3, newly: { ...none, denied: 3 }, drift: 0 });
+  });
+
+  test('the time of a condition is that of the entry, and the documents of today have cases too', async () => {
+    const before = { name: 'early', when: `now < timestamp("${at(2_500)}")`, permission: 'deny' };
+    await put('workspacePolicy', { tools: { [pay]: api({ permission: 'allow', cases: [before] }) } });
+    await recordInputs([recordDenial('policy_denied'), recordDenial('policy_denied'), {}]);
+    expect(await resultOf({})).toMatchObject({ newly: none, drift: 0, uncertain: 0 });
+    expect(await resultOf({ workspacePolicy: {} })).toMatchObject({ newly: { ...none, allowed: 2 }, drift: 0 });
+  });
+
+  test('the scopes of an agent are those of now, and those of a chain are not known', async () => {
+    const id = await rest.createAgent({ name: 'bot', enabledTools: ['payments.*'], scopes: ['finance'] });
+    const unless = { name: 'finance', when: '"finance" in agent.scopes', permission: 'allow' };
+    const scoped = { workspacePolicy: { tools: { [pay]: api({ permission: 'deny', cases: [unless] }) } } };
+    await recordInputs([{ agentId: id }, {}]);
+    expect(await resultOf(scoped)).toMatchObject({ uncertain: 0, newly: { ...none, denied: 1 } });
+    await recordCalls(1, () => ({
+      tool: pay,
+      agentId: id,
+      depth: 1,
+      chain: ['bot', 'bot'],
+      originSub: 'ann',
+      sub: `agent:${id}`,
+    }));
+    expect(await resultOf(scoped)).toMatchObject({ uncertain: 1, newly: { ...none, denied: 2 } });
+  });
+
+  test('inputs are read only if the documents or the draft have cases', async () => {
+    await recordInputs([{ input: { amount: 5_000 } }]);
+    const state = await readWorkspaceState(rest.pool, await workspaceIdOf(rest));
+    if (state === null) throw new Error('there is no such workspace');
+    const read: boolean[] = [];
+    const ask = async (body: object): Promise<void> => {
+      const parsed = parseSimulation({ ...body, since: at(0) }, new Date(at(10_000)));
+      if ('problems' in parsed) throw new Error(JSON.stringify(parsed.problems));
+      const deps = {
+        read: async (range: Parameters<typeof readReplay>[2]) => {
+          read.push(range.readsInput === true);
+          return readReplay(rest.pool, await workspaceIdOf(rest), range);
+        },
+        stopwatch: () => 0,
+        requireStanding: async () => {},
+      };
+      for await (const line of simulate(deps, state, { defaultPermission: 'allow', windowSeconds: 60 }, parsed.value))
+        if ('failure' in line) throw line.failure;
+    };
+    await ask({});
+    await ask(draft);
+    expect(read).toEqual([false, true]);
+  });
+});
+
 describe('a delegated call', () => {
   const delegated = {
     agentName: 'child',
@@ -311,7 +393,7 @@ describe('the range', () => {
     await recordCalls(3, () => ({ hookEvent: 'PostToolUse' }));
     await ship(
       rest,
-      spool('e'),
+      'ef'.repeat(16),
       records(1, 4, () => entry({ ts: at(3000) })),
       'other',
     );

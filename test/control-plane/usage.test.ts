@@ -19,6 +19,7 @@ interface Usage {
   readonly asOf: string | null;
   readonly windowSeconds: number;
   readonly limits: readonly { readonly path: string; readonly sub: string; readonly used: number; readonly left: number }[];
+  readonly uncertain: number;
   readonly caps: readonly { readonly sessionId: string; readonly toolCalls: number; readonly left: number }[];
   readonly spend: { readonly day: string; readonly users: readonly { readonly sub: string; readonly leftCents: number }[] };
   readonly truncated: boolean;
@@ -49,10 +50,37 @@ const denied = (code: AuditEntry['code']): Partial<AuditEntry> => ({ decision: '
 
 test('without entries', async () => {
   const spend = { day: '2026-06-25', resetsAt: '2026-06-26T00:00:00.000Z', capCents: 5_000, users: [] };
-  expect(await usage()).toEqual({ now: at(0), asOf: null, windowSeconds: 60, limits: [], caps: [], spend, truncated: false });
+  expect(await usage()).toEqual({ now: at(0), asOf: null, windowSeconds: 60, limits: [], uncertain: 0, caps: [], spend, truncated: false });
 });
 
 describe('limits', () => {
+  test('count a call in the limit of the case that it was, by its recorded input', async () => {
+    const cases = [
+      { name: 'large', when: 'args.amount > 1000', rateLimit: 2 },
+      { name: 'noted', when: 'args.amount > 100', rateLimit: 5 },
+    ];
+    await put('workspacePolicy', { tools: { 'pay.*': { api: { rateLimit: 10, cases } } } });
+    const pay = (input: unknown): Partial<AuditEntry> => ({ tool: 'pay.send', input });
+    await recordCalls([pay({ amount: 5_000 }), pay({ amount: 500 }), pay({ amount: 500 }), pay({ amount: 5 })]);
+    const place = 'tools["pay.*"].api';
+    const found = await usage();
+    expect(found).toMatchObject({ uncertain: 0 });
+    expect(found.limits).toMatchObject([
+      { path: `${place}.cases["large"]`, rateLimit: 2, tier: 'api', used: 1, left: 1 },
+      { path: `${place}.cases["noted"]`, rateLimit: 5, tier: 'api', used: 2, left: 3 },
+      { path: place, rateLimit: 10, tier: 'api', used: 4, left: 6 },
+    ]);
+    await recordCalls([pay({ amount: '[redacted:credit_card#1]' })]);
+    expect(await usage()).toMatchObject({ uncertain: 1, limits: [{ used: 2 }, { used: 3 }, { used: 5 }] });
+  });
+
+  test('have a tier, whatever the names of tools and cases are', async () => {
+    const cases = [{ name: 'a"].cases["b', when: 'args.n == 1', rateLimit: 2 }];
+    await put('workspacePolicy', { tools: { 'x"].cases["y"]': { api: { cases } } } });
+    await recordCalls([{ tool: 'x"].cases["y"]', input: { n: 1 } }]);
+    expect((await usage()).limits).toMatchObject([{ rateLimit: 2, tier: 'api', used: 1 }]);
+  });
+
   test('count the allowed calls that their rule matches, for each subject and tier', async () => {
     await put('workspacePolicy', {
       defaults: { api: { rateLimit: 10 }, background: { rateLimit: 3 } },

@@ -63,8 +63,9 @@ export const readUsage = readOperation('usage.read', async (deps, actor, filters
   };
   const state = await readWorkspaceState(readingPool, actor.workspaceId);
   if (state === null) throw unauthenticated('the workspace of this key no longer exists');
-  const count = createUsageCount(replayedPolicyOf(state, state.documents, defaults), { sub, agent });
-  const truncated = await withinTime(question, () => countWindow(deps, question, state, count), true);
+  const policy = replayedPolicyOf(state, state.documents, defaults);
+  const count = createUsageCount(policy, { sub, agent });
+  const truncated = await withinTime(question, () => countWindow(deps, { ...question, readsInput: policy.readsInput }, state, count), true);
   const limits: readonly UsedLimit[] = count.usedAt(now.getTime());
   const runs = await withinTime(question, () => runsOf(deps, question, { sub, agent }), { runs: [], cut: true });
   const spend = await readSpend(deps, { workspaceId: actor.workspaceId, now, sub, limit: max.users });
@@ -74,6 +75,7 @@ export const readUsage = readOperation('usage.read', async (deps, actor, filters
     asOf: asOf?.toISOString() ?? null,
     windowSeconds: defaults.windowSeconds,
     limits: limits.slice(0, max.limits),
+    uncertain: count.uncertain(),
     caps: capsOf(state, runs),
     spend,
     truncated: truncated || count.cut() || limits.length > max.limits || runs.cut,
@@ -108,24 +110,24 @@ async function withinTime<T>({ leftMs, signal }: Question, read: () => Promise<T
  */
 async function countWindow(
   { readingPool, defaults }: OperationDeps,
-  { workspaceId, now, leftMs, signal }: Question,
+  { workspaceId, now, leftMs, signal, readsInput }: Question & { readonly readsInput: boolean },
   state: WorkspaceState,
   count: UsageCount,
 ): Promise<boolean> {
   const known = knownFrom(state);
   const windowFrom = new Date((Math.floor(now.getTime() / 1000) - defaults.windowSeconds) * 1000);
   const replay: ReplayDeps = {
-    read: (since, until, after) => readReplay(readingPool, workspaceId, { since, until, after }, Math.max(1, leftMs())),
+    read: (range) => readReplay(readingPool, workspaceId, range, Math.max(1, leftMs())),
     stopwatch: () => performance.now(),
   };
   let read = 0;
-  for await (const turn of replayTurns(replay, windowFrom, now)) {
+  for await (const turn of replayTurns(replay, { since: windowFrom, until: now, readsInput })) {
     signal?.throwIfAborted();
     // There are more entries at this point, because otherwise `replayTurns` would have ended.
     if (leftMs() <= 0 || (turn.rows > 0 && read >= max.entries)) return true;
     read += turn.rows;
     await takeTurn(turn, replay.stopwatch, (entry) => {
-      count.take(replayedCall(entry, known));
+      count.take(replayedCall(entry, known, readsInput));
       return true;
     });
   }

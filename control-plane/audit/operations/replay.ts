@@ -3,10 +3,10 @@
 import { setImmediate } from 'node:timers/promises';
 import type { AuditPosition } from '../rules/audit-query.ts';
 import type { ReplayedEntry } from '../../policies/evaluate/replayed-call.ts';
-import type { ReplayedPage } from '../store/audit-replay.ts';
+import type { ReplayedPage, ReplayRange } from '../store/audit-replay.ts';
 
 export interface ReplayDeps {
-  readonly read: (since: Date, until: Date, after: AuditPosition | null) => Promise<ReplayedPage>;
+  readonly read: (range: ReplayRange) => Promise<ReplayedPage>;
   /** Returns a monotonic time in ms. */
   readonly stopwatch: () => number;
 }
@@ -24,9 +24,9 @@ export interface Turn {
 const turn = { ms: 10, calls: 50 } as const;
 
 /** Yields every page, even if it contains no relevant entries, so that the caller can stop. */
-export async function* replayTurns({ read }: ReplayDeps, since: Date, until: Date): AsyncGenerator<Turn> {
+export async function* replayTurns({ read }: ReplayDeps, range: Omit<ReplayRange, 'after'>): AsyncGenerator<Turn> {
   for (let after: AuditPosition | null = null; ; ) {
-    const page: ReplayedPage = await read(since, until, after);
+    const page: ReplayedPage = await read({ ...range, after });
     for (let at = 0; at === 0 || at < page.entries.length; at += turn.calls) {
       yield { entries: page.entries.slice(at, at + turn.calls), rows: at === 0 ? page.rows : 0 };
       await setImmediate();

@@ -53,7 +53,8 @@ export function addUsageRoute(app: FastifyInstance, deps: AppDeps): void {
     summary: 'Reads what is left of rate limits and of the caps of runs',
     description: `Counted from recorded entries: calls that sidecars have not delivered yet are missing, and \`asOf\` is the time when the newest entry
 arrived (null: none). \`limits\`: for each caller the rules that its allowed calls of the last window count in, those with the least left
-first, at most 1,000; \`tier\` is that of the rule. \`caps\`: runs with a call in the last hour, the latest first, at most 1,000 sessions.
+first, at most 1,000; \`tier\` is that of the rule. \`uncertain\`: calls whose entry does not show what a condition of a case read; they count in the
+limits of each case that they may be. \`caps\`: runs with a call in the last hour, the latest first, at most 1,000 sessions.
 \`spend\`: cost of the runs of each user today, the highest first, at most 1,000; it is exact, and \`agent\` does not
 filter it. \`truncated\`: there were more entries than are read (100,000, within 10 s) or shown.`,
     answers: object({
@@ -61,6 +62,7 @@ filter it. \`truncated\`: there were more entries than are read (100,000, within
       asOf: orNull(dateTime),
       windowSeconds: integer,
       limits: listOf(limit),
+      uncertain: integer,
       caps: listOf(cap),
       spend,
       truncated: flag,

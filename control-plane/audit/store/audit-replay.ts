@@ -1,6 +1,6 @@
 // Reads the audit log oldest first, page by page. Each page is a separate short query, and no lock or transaction is
 // held between two pages. Entries that arrive in the meantime are read if they come after the current position. Inputs
-// are not read.
+// are read only on request.
 import type pg from 'pg';
 import type { AuditPosition } from '../rules/audit-query.ts';
 import { isObject } from '@tollgate/proto/shape';
@@ -18,12 +18,14 @@ export interface ReplayedPage {
   readonly after: AuditPosition | null;
 }
 
-interface Range {
+export interface ReplayRange {
   /** `since` and `until` are both inclusive. */
   readonly since: Date;
   readonly until: Date;
   /** Only entries after this position, that is, newer ones. */
   readonly after: AuditPosition | null;
+  /** Whether the inputs of the calls are read too. A page has the same maximum size. */
+  readonly readsInput?: boolean;
 }
 
 interface ReplayRow {
@@ -51,14 +53,14 @@ const isDecision = (value: unknown): value is 'allow' | 'deny' => value === 'all
 export async function readReplay(
   pool: pg.Pool,
   workspaceId: number,
-  { since, until, after }: Range,
+  { since, until, after, readsInput = false }: ReplayRange,
   timeoutMs = patienceMs,
 ): Promise<ReplayedPage> {
   const values: unknown[] = [workspaceId, after?.ts ?? since, until, pageRows, pageBytesMax];
   if (after !== null) values.push(after.spoolId, after.sequence);
   const sql = `with page as materialized (
        select ts, spool_id, sequence, tool, decision, agent_name, sub,
-         case when entry->>'hookEvent' = 'PreToolUse' then (entry - 'input')::text end as fields
+         case when entry->>'hookEvent' = 'PreToolUse' then (${readsInput ? 'entry' : "(entry - 'input')"})::text end as fields
        from audit_entry where workspace_id = $1 and ts >= $2 and ts <= $3
        ${after === null ? '' : 'and (ts, spool_id, sequence) > ($2, $6, $7)'}
        order by ts, spool_id, sequence limit $4

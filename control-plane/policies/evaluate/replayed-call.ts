@@ -5,6 +5,7 @@
 import { isReasonCode, isRole, isTier, ownText, parseAgentType, type ReasonCode, type Tier } from '@tollgate/proto/contract';
 import type { PolicySource, ReplayedCaller, ReplayedHop } from '@tollgate/sidecar/engine/compile';
 import { isObject } from '@tollgate/proto/shape';
+import { type RecordedFacts, recordedFacts } from './recorded-input.ts';
 
 /** A `PreToolUse` entry as the store reads it. */
 export interface ReplayedEntry {
@@ -15,7 +16,7 @@ export interface ReplayedEntry {
   readonly decision: 'allow' | 'deny';
   readonly agentName: string;
   readonly sub: string;
-  /** The other fields, without the input. */
+  /** The other fields. The input is among them only if it was read. */
   readonly fields: Readonly<Record<string, unknown>>;
 }
 
@@ -36,6 +37,8 @@ export interface ReplayedCall {
   readonly approximate: boolean;
   readonly policyAgeMs: number;
   readonly outage: boolean;
+  /** What conditions read of the call. Null: no rule has cases, so the input was not read. */
+  readonly facts: RecordedFacts | null;
 }
 
 /** The present agents, roles and keys. They replace information that an entry lacks. */
@@ -55,7 +58,8 @@ export const knownFrom = ({ agents, members, keys }: Pick<PolicySource, 'agents'
   pinningKeys: new Set(keys.flatMap(({ id, pins }) => (pins.tier === null ? [] : [id]))),
 });
 
-export function replayedCall(entry: ReplayedEntry, known: KnownCallers): ReplayedCall {
+/** `readsInput`: the entry was read with its input. */
+export function replayedCall(entry: ReplayedEntry, known: KnownCallers, readsInput = false): ReplayedCall {
   const { id, ts, tool, decision, agentName, sub, fields } = entry;
   const code = textOf(fields['code']);
   const { caller, approximate } = callerOf(entry, known);
@@ -74,6 +78,7 @@ export function replayedCall(entry: ReplayedEntry, known: KnownCallers): Replaye
     approximate: approximate || code === 'agent_unknown' || code === 'outage',
     policyAgeMs: typeof fields['policyAgeMs'] === 'number' ? fields['policyAgeMs'] : 0,
     outage: fields['outage'] === true,
+    facts: readsInput ? recordedFacts(fields, ts.getTime()) : null,
   };
 }
 
@@ -103,6 +108,7 @@ function callerOf({ sub, agentName, fields }: ReplayedEntry, known: KnownCallers
   if (role === undefined || origin === '' || (origin === sub && sub.startsWith('agent:'))) return { caller: null, approximate: true };
   const tier = tierOf(fields);
   const keyId = textOf(fields['keyId']);
+  const id = textOf(fields['agentId']);
   const type = parseAgentType(textOf(fields['agentType']));
   const client = isObject(fields['client']) ? textOf(fields['client']['name']) : '';
   const chain = chainOf(fields);
@@ -111,7 +117,8 @@ function callerOf({ sub, agentName, fields }: ReplayedEntry, known: KnownCallers
     client: type?.client ?? client,
     tier,
     name: type?.name ?? agentName,
-    registered: textOf(fields['agentId']) !== '',
+    registered: id !== '',
+    ...(id === '' ? {} : { id }),
   };
   const ancestors = chain.slice(0, max.hops).map(
     (name): ReplayedHop => ({

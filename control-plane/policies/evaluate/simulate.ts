@@ -55,7 +55,12 @@ export interface Comparison {
   /** Calls that were refused before policy was evaluated. Any draft would refuse them too. */
   readonly notPolicy: number;
   readonly approximate: number;
-  /** Calls whose recorded decision differs from that of the present documents. */
+  /**
+   * Calls of which a condition read what the entry does not show, because it was redacted, cut or not recorded. They are
+   * decided as strictly as they may turn out.
+   */
+  readonly uncertain: number;
+  /** Calls whose recorded decision differs from that of the present documents, if that one is certain. */
   readonly drift: number;
   readonly newly: Readonly<Record<Change, number>>;
   readonly groups: readonly Group[];
@@ -100,7 +105,7 @@ export function createSimulation(today: ReplayedPolicy, draft: ReplayedPolicy): 
   const after = createSide(draft);
   const groups = new Map<string, OpenGroup>();
   let groupCharacters = 0;
-  const totals = { entries: 0, notPolicy: 0, approximate: 0, drift: 0, groupsCut: false };
+  const totals = { entries: 0, notPolicy: 0, approximate: 0, uncertain: 0, drift: 0, groupsCut: false };
   const newly: Record<Change, number> = { denied: 0, allowed: 0, throttled: 0, redacted: 0, unredacted: 0 };
 
   const add = (change: Change, call: ReplayedCall, was: ReplayResult, is: ReplayResult): void => {
@@ -145,7 +150,8 @@ export function createSimulation(today: ReplayedPolicy, draft: ReplayedPolicy): 
       if (caller === null) return;
       const was = before.weigh(call, caller);
       const is = after.weigh(call, caller);
-      if (was.decision.decision !== call.decision) totals.drift += 1;
+      if (isUncertain(call, was) || isUncertain(call, is)) totals.uncertain += 1;
+      if (was.decision.decision !== call.decision && !isUncertain(call, was)) totals.drift += 1;
       const change = changeOf(was.decision, is.decision);
       if (change !== null) add(change, call, was, is);
     },
@@ -161,6 +167,16 @@ export function createSimulation(today: ReplayedPolicy, draft: ReplayedPolicy): 
   };
 }
 
+/** Whether a condition read a part of the call that the entry does not show. */
+function isUncertain({ facts }: ReplayedCall, { decision: { undecided } }: ReplayResult): boolean {
+  if (undecided === null) return false;
+  // A decision names only the first undecided cases.
+  return undecided.some(({ reason }) => reason === 'hidden') || (facts?.hides === true && undecided.length >= namedMax);
+}
+
+/** The undecided cases that a decision names at most. */
+const namedMax = 16;
+
 function changeOf(was: Decision, is: Decision): Change | null {
   if (was.decision !== is.decision) {
     if (is.decision === 'allow') return 'allowed';
@@ -170,7 +186,7 @@ function changeOf(was: Decision, is: Decision): Change | null {
   return is.transform === 'redact' ? 'redacted' : 'unredacted';
 }
 
-interface ReplayResult {
+interface ReplayResult extends Pick<ReplayedCall, 'facts'> {
   readonly caller: Caller;
   readonly tool: string;
   readonly decision: Decision;
@@ -186,14 +202,14 @@ function createSide(policy: ReplayedPolicy): Side {
   const callers = createKept<Caller>(callersMax);
   let weighed = 0;
   return {
-    weigh: ({ tool, at, code, policyAgeMs, outage }, replayed) => {
+    weigh: ({ tool, at, code, policyAgeMs, outage, facts }, replayed) => {
       const caller = callers.getOr(JSON.stringify(replayed), () => bind(replayed));
       const usage = createRunUsage(counters, { originSub: replayed.sub, startedAt: at });
-      const decided = decide(caller, tool, usage, { connected: !outage, heardAt: at - policyAgeMs }, at);
+      const decided = decide(caller, tool, usage, { connected: !outage, heardAt: at - policyAgeMs }, at, undefined, facts ?? undefined);
       const decision = code === 'redaction_unsupported' ? unredactable(decided) : decided;
       usage.record(decision, at);
       if (++weighed % sweepEvery === 0) counters.sweep(at);
-      return { caller, tool, decision };
+      return { caller, tool, facts, decision };
     },
   };
 }
@@ -216,14 +232,14 @@ function unredactable(decision: Decision): Decision {
 const noneOf = (set: Decision['limits']): Decision['limits'] => ({ ...set, limits: [], found: null });
 
 /** Returns the rule that identifies a change, and its description. */
-function wordsOf(change: Change, { caller, tool, decision }: ReplayResult): { readonly reason: string; readonly place: Standing } {
+function wordsOf(change: Change, { caller, tool, facts, decision }: ReplayResult): { readonly reason: string; readonly place: Standing } {
   if (change === 'redacted' || change === 'unredacted') {
-    const { reason, ...place } = transformStanding(caller, tool);
+    const { reason, ...place } = transformStanding(caller, tool, facts);
     return { reason: `${decision.code}: ${reason}`, place };
   }
   if (decision.code === 'redaction_unsupported') {
-    const { reason, ...place } = transformStanding(caller, tool);
+    const { reason, ...place } = transformStanding(caller, tool, facts);
     return { reason: `redaction_unsupported: ${reason}, and the caller could not take a changed input`, place };
   }
-  return { reason: decision.reason, place: permissionStanding(caller, tool, decision) };
+  return { reason: decision.reason, place: permissionStanding(caller, tool, facts, decision) };
 }

@@ -3,6 +3,7 @@
 import { isTier, type Tier } from '@tollgate/proto/contract';
 import {
   type Caller,
+  casesKey,
   createCounters,
   createReplayedBinder,
   enforcedFold,
@@ -29,6 +30,11 @@ export interface UsageCount {
   take(call: ReplayedCall): void;
   /** Returns the used limits, sorted by what is left, the least first. */
   usedAt(now: number): readonly UsedLimit[];
+  /**
+   * The calls of which a condition read what the entry does not show. They count in the limits of each case that they
+   * may be.
+   */
+  uncertain(): number;
   /** Whether there were more limits than could be counted. */
   cut(): boolean;
 }
@@ -58,13 +64,15 @@ interface CountedLimit {
 export function createUsageCount(policy: ReplayedPolicy, { sub: onlySub, agent: onlyAgent }: UsageFilter): UsageCount {
   const bind = createReplayedBinder(policy);
   const counters = createCounters(policy.settings.windowSeconds);
+  const callers = createKept<Caller>(max.known);
   const limitsByCall = createKept<readonly CountedLimit[]>(max.known);
   const counted = new Map<string, CountedLimit>();
   let characters = 0;
   let cut = false;
+  let uncertain = 0;
 
-  const countedFor = (caller: Caller, sub: string, tool: string): readonly CountedLimit[] =>
-    enforcedFold(caller, tool).limits.flatMap((limit) => {
+  const countedFor = (sub: string, limits: readonly Limit[]): readonly CountedLimit[] =>
+    limits.flatMap((limit) => {
       const key = JSON.stringify([sub, limit.id]);
       const known = counted.get(key);
       if (known !== undefined) return [known];
@@ -77,13 +85,23 @@ export function createUsageCount(policy: ReplayedPolicy, { sub: onlySub, agent: 
       characters += key.length;
       return [one];
     });
-  const limitsOf = (replayed: ReplayedCaller, tool: string): readonly CountedLimit[] =>
-    limitsByCall.getOr(JSON.stringify([replayed, tool]), () => countedFor(bind(replayed), replayed.sub, tool));
+  const limitsOf = (replayed: ReplayedCaller, { tool, facts }: ReplayedCall): readonly CountedLimit[] => {
+    if (facts === null)
+      return limitsByCall.getOr(JSON.stringify([replayed, tool]), () =>
+        countedFor(replayed.sub, enforcedFold(bind(replayed), tool, null).limits),
+      );
+    const name = JSON.stringify(replayed);
+    const caller = callers.getOr(name, () => bind(replayed));
+    const key = JSON.stringify([name, tool, casesKey(caller, tool, facts)]);
+    if (facts.answered?.undecided.some(({ reason }) => reason === 'hidden') === true) uncertain += 1;
+    return limitsByCall.getOr(key, () => countedFor(replayed.sub, enforcedFold(caller, tool, facts).limits));
+  };
 
   return {
-    take: ({ decision, caller, tool, agent, at }) => {
+    take: (call) => {
+      const { decision, caller, agent, at } = call;
       if (decision === 'deny' || caller === null || (onlySub !== null && caller.sub !== onlySub)) return;
-      for (const one of limitsOf(caller, tool)) {
+      for (const one of limitsOf(caller, call)) {
         counters.allowanceOf(caller.sub, 'enforced').charge(one.set, at);
         if (onlyAgent === null || agent === onlyAgent) one.wanted = true;
       }
@@ -94,14 +112,24 @@ export function createUsageCount(policy: ReplayedPolicy, { sub: onlySub, agent: 
         .map(({ sub, limit, set }) => usedLimit(sub, limit, counters.allowanceOf(sub, 'enforced').usedOf(set, now)[0] ?? 0))
         .filter(({ used }) => used > 0)
         .toSorted((a, b) => a.left - b.left || b.used - a.used),
+    uncertain: () => uncertain,
     cut: () => cut,
   };
 }
 
 function usedLimit(sub: string, { id, path, max }: Limit, used: number): UsedLimit {
   const document = id.slice(0, id.length - path.length - 1);
-  // A rule's path ends with its tier.
-  const tier = path.slice(path.lastIndexOf('.') + 1);
-  if (!isTier(tier)) throw new Error(`the path of a limit must end with a tier, but is ${path}`);
-  return { document, path, rateLimit: max, sub, tier, used, left: Math.max(0, max - used) };
+  return { document, path, rateLimit: max, sub, tier: tierIn(path), used, left: Math.max(0, max - used) };
+}
+
+/**
+ * Returns the tier of a rule or case: `tools["mail.*"].api`, `tools["mail.*"].api.cases["large"]`. Names are quoted as in
+ * JSON, so no name contains the beginning of the cases.
+ */
+function tierIn(path: string): Tier {
+  const cases = path.endsWith('"]') ? path.lastIndexOf('.cases["') : -1;
+  const rule = cases < 0 ? path : path.slice(0, cases);
+  const tier = rule.slice(rule.lastIndexOf('.') + 1);
+  if (!isTier(tier)) throw new Error(`the path of a limit must name a tier, but is ${path}`);
+  return tier;
 }

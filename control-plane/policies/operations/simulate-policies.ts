@@ -45,7 +45,7 @@ export function createSimulatePolicies(): Operation<unknown, AsyncIterable<Simul
     requireAccess(actor, 'audit.read');
     const question = accepted(parseSimulation({ ...documentBody(body) }, clock()));
     const replay: SimulationDeps = {
-      read: (since, until, after) => readReplay(readingPool, workspaceId, { since, until, after }),
+      read: (range) => readReplay(readingPool, workspaceId, range),
       stopwatch: () => performance.now(),
       requireStanding: createStanding(deps, actor, 'policy.simulate'),
       ...(signal === undefined ? {} : { signal }),
@@ -114,10 +114,11 @@ async function* replayed(
   // A window extends back from the first call. Therefore the calls of one window before the range are read and only
   // counted in the limits. Earlier calls are not needed.
   const warmFrom = new Date(since.getTime() - (defaults.windowSeconds + 1) * 1000);
-  const run = { simulation, known, since, limit, entries: 0 };
+  const readsInput = today.readsInput || draft.readsInput;
+  const run = { simulation, known, readsInput, since, limit, entries: 0 };
   const said = { entries: 0, at: stopwatch() };
   let truncated = false;
-  for await (const turn of replayTurns(deps, warmFrom, until)) {
+  for await (const turn of replayTurns(deps, { since: warmFrom, until, readsInput })) {
     await requireStanding();
     if (signal?.aborted === true) return;
     truncated = !(await takeTurn(turn, stopwatch, (entry) => takeEntry(run, entry))) || stopwatch() >= endsAt;
@@ -136,6 +137,7 @@ async function* replayed(
 interface Run {
   readonly simulation: Simulation;
   readonly known: KnownCallers;
+  readonly readsInput: boolean;
   readonly since: Date;
   readonly limit: number;
   entries: number;
@@ -143,7 +145,7 @@ interface Run {
 
 /** Returns false if there are more entries than the limit. */
 function takeEntry(run: Run, entry: ReplayedEntry): boolean {
-  const call = replayedCall(entry, run.known);
+  const call = replayedCall(entry, run.known, run.readsInput);
   if (entry.ts < run.since) {
     run.simulation.warmUp(call);
     return true;

@@ -70,9 +70,11 @@ export { anyCase } from '../decide/document.ts';
 export { type Fold, foldDocuments } from '../decide/fold.ts';
 export { type Kept, keptKinds } from '../decide/kept-kinds.ts';
 
-// Decides past calls again, by documents alone. The caller of such a call is built from its entry in the log.
+// Decides past calls again, by documents alone. The caller of such a call is built from its entry in the log. `CallFacts`
+// is what conditions read of the call. A part of the input that the entry does not show is an `Undecided`.
 export { replayedPolicyOf } from './replayed-policy.ts';
 export {
+  casesKey,
   createReplayedBinder,
   enforcedFold,
   permissionStanding,
@@ -82,3 +84,5 @@ export {
   type Standing,
   transformStanding,
 } from '../decide/replayed.ts';
+export type { CallFacts } from '../decide/cases.ts';
+export { Undecided } from '../conditions/values.ts';

@@ -4,6 +4,7 @@ import { documentKey } from '@tollgate/proto/contract';
 import { type IndexedDocument, indexDocument } from '../decide/document.ts';
 import type { ReplayedPolicy } from '../decide/replayed.ts';
 import { compileDocument, compileSettings } from './compile.ts';
+import type { PolicyDocument, TierRulesDocument } from './policy-document.ts';
 import type { PolicyDefaults, PolicySource } from './source.ts';
 
 type Documents = PolicySource['documents'];
@@ -23,5 +24,13 @@ export function replayedPolicyOf(state: PolicySource, documents: Documents, defa
         return document;
       },
     },
+    agentScopes: new Map(state.agents.map(({ id, scopes }) => [id, scopes])),
+    servers: new Map(state.servers.map((server) => [server.name, server])),
+    readsInput: documents.some(({ document }) => hasCases(document)),
   };
 }
+
+const hasCases = ({ defaults = {}, tools = {}, agentTypes = {} }: PolicyDocument): boolean =>
+  [defaults, ...Object.values(tools), ...Object.values(agentTypes)].some(rulesHaveCases);
+
+const rulesHaveCases = (rules: TierRulesDocument): boolean => Object.values(rules).some(({ cases = [] }) => cases.length > 0);

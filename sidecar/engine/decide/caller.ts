@@ -1,6 +1,7 @@
 // Defines a caller under one snapshot, and the plans that were computed for the tools that it called. `bind.ts` and
 // `plan.ts` create them.
 import type { CompiledAgent, CompiledKey, Role, Tier } from '@tollgate/proto/contract';
+import type { Undecided } from '../conditions/values.ts';
 import type { Index } from './build-index.ts';
 import type { Claim, Hop, Subject } from './call.ts';
 import type { Decision, LimitSet } from './decision.ts';
@@ -19,6 +20,8 @@ export interface BoundHop {
   readonly tier: Tier;
   /** The documents that can apply to this agent, from broad to specific. */
   readonly documents: readonly IndexedDocument[];
+  /** What conditions read instead of the profile. Only for a call of the log, which tells less. */
+  readonly facts?: Pick<AgentFacts, 'id' | 'scopes'>;
 }
 
 export interface Caller {
@@ -106,12 +109,12 @@ export interface ToolFacts {
 export interface AgentFacts {
   readonly name: string;
   /** Absent: the agent is not registered. */
-  readonly id?: string;
+  readonly id?: string | Undecided;
   readonly client: string;
   readonly tier: Tier;
   readonly type: string;
   /** The scopes that every agent of the chain has. */
-  readonly scopes: readonly string[];
+  readonly scopes: readonly string[] | Undecided;
   /** The names of the agents, root first. */
   readonly chain: readonly string[];
 }

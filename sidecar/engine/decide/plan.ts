@@ -125,7 +125,7 @@ export function conditionalPlan(caller: PlannedCaller, tool: string, also: strin
 function variablesOf({ hops, scopes, subject, index }: PlannedCaller, tool: string): Pick<ConditionalPlan, 'tool' | 'agents' | 'user'> {
   const chain = hops.map(({ name }) => name);
   const agents = hops.map(
-    ({ name, profile, hop, tier, agentType }): AgentFacts => ({
+    ({ name, profile, hop, tier, agentType, facts }): AgentFacts => ({
       name,
       ...(profile === null ? {} : { id: profile.id }),
       client: hop.client,
@@ -133,6 +133,7 @@ function variablesOf({ hops, scopes, subject, index }: PlannedCaller, tool: stri
       type: agentType,
       scopes,
       chain,
+      ...facts,
     }),
   );
   const user = subject === null ? {} : { role: subject.role, ...(subject.uid === null ? {} : { uid: subject.uid }) };

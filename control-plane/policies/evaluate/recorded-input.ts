@@ -1,0 +1,39 @@
+// Reads the input of an entry as conditions read it. An entry shows less than the call had: redaction replaces texts, and
+// a long input is cut or left out. What is missing is undecided, so that a simulation does not take a mark or an absence
+// for a value of the call.
+import { bounds } from '@tollgate/proto/contract';
+import { type CallFacts, Undecided } from '@tollgate/sidecar/engine/compile';
+
+/** What conditions read of a recorded call. */
+export interface RecordedFacts extends CallFacts {
+  /** Whether a part of the input is missing. */
+  readonly hides: boolean;
+}
+
+/** `at`: when the call was decided, as wall-clock time in ms. */
+export function recordedFacts(fields: Readonly<Record<string, unknown>>, at: number): RecordedFacts {
+  const reading = { hides: fields['inputCut'] === true || !Object.hasOwn(fields, 'input') };
+  const args = reading.hides ? hidden : (read(fields['input'], 0, reading) ?? {});
+  return { args, rounded: null, wallTime: at, answered: null, hides: reading.hides };
+}
+
+const hidden = new Undecided('hidden', 'args');
+/** The beginning of each mark that redaction sets. A caller can write it too, which cannot be told apart. */
+const markBegin = '[redacted:';
+
+function read(value: unknown, depth: number, reading: { hides: boolean }): unknown {
+  if (typeof value === 'string') return value.includes(markBegin) ? hide(reading) : value;
+  if (typeof value !== 'object' || value === null) return value;
+  // No call is deeper. An entry can be, because a sidecar can write anything.
+  if (depth >= bounds.jsonDepth) return hide(reading);
+  if (Array.isArray(value)) return value.map((item) => read(item, depth + 1, reading));
+  const fields = Object.entries(value);
+  // A redacted key is one key of the call, but the entry does not say which.
+  if (fields.some(([key]) => key.includes(markBegin))) return hide(reading);
+  return Object.fromEntries(fields.map(([key, field]) => [key, read(field, depth + 1, reading)]));
+}
+
+function hide(reading: { hides: boolean }): Undecided {
+  reading.hides = true;
+  return hidden;
+}
