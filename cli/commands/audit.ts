@@ -77,7 +77,7 @@ async function queryAudit({ world, options, print, client }: Asked<Query>): Prom
       { head: 'agent', of: (row) => row['agentName'] },
       { head: 'tier', of: (row) => row['agentTier'] },
       { head: 'sub', of: (row) => row['sub'] },
-      { head: 'reason', of: (row) => row['decisionReason'] },
+      { head: 'reason', of: reasonOf },
     ],
   });
   if ('next' in answer) print.note(`there is more: --cursor ${textIn(answer, 'next')}`);
@@ -99,7 +99,16 @@ function entryLine(entry: Row, paint: Paint): string {
   const denied = entry['decision'] === 'deny';
   const decision = denied ? paint.red('deny ') : paint.green('allow');
   const words = [entry['tool'], entry['agentName'], entry['agentTier'], entry['sub']].map((word) => shown(word) || '-');
-  return `${shown(entry['ts'])}  ${decision}  ${words.join('  ')}  ${shown(entry['decisionReason'])}`;
+  return `${shown(entry['ts'])}  ${decision}  ${words.join('  ')}  ${reasonOf(entry)}`;
+}
+
+/** Returns the reason of the decision, with the first of the cases that could not be evaluated. */
+function reasonOf(entry: Row): string {
+  const reason = shown(entry['decisionReason']);
+  const [first, ...others] = entry['undecided'] === undefined ? [] : rowsIn(entry, 'undecided');
+  if (first === undefined) return reason;
+  const more = others.length === 0 ? '' : `, and ${others.length} more`;
+  return `${reason} (undecided: ${shown(first['document'])} ${shown(first['path'])}, ${shown(first['reason'])}: ${shown(first['at'])}${more})`;
 }
 
 async function exportAudit(asked: Asked<Query>): Promise<ExitCode> {

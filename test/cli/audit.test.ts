@@ -42,6 +42,23 @@ describe('audit query', () => {
     expect((await tollgate(['audit', 'query', '--limit', '2', '--cursor', String(jsonOf(first)['next'])])).out).toContain('tool.1');
   });
 
+  test('an entry names the first case that could not be evaluated', async () => {
+    const undecided = ['large', 'noted'].map((name) => ({
+      document: 'workspace',
+      path: `tools["pay"].api.cases["${name}"]`,
+      reason: 'absent',
+      at: 'args.amount',
+    }));
+    await ship(
+      rest,
+      spool('a'),
+      records(1, 1, () => entry({ undecided })),
+    );
+    const said = 'allowed: nothing says otherwise (undecided: workspace tools["pay"].api.cases["large"], absent: args.amount, and 1 more)';
+    expect((await tollgate(['audit', 'query', '--since', '1h'])).out).toContain(said);
+    expect(jsonOf(await tollgate(['audit', 'query', '--since', '1h', '--json']))).toMatchObject({ entries: [{ undecided }] });
+  });
+
   test('text from a server never reaches the terminal as a control sequence, and a JSON reader gets it whole', async () => {
     await ship(
       rest,
@@ -379,6 +396,17 @@ describe('simulate', () => {
       err: expect.stringContaining('no decision would change'),
     });
     expect((await rest.ask('GET', '/acme/admin/workspacePolicy')).body).toEqual({});
+  });
+
+  test('calls whose entries do not show what a condition reads are told as uncertain', async () => {
+    await ship(
+      rest,
+      spool('a'),
+      records(1, 2, (n) => entry({ ts: '2026-06-25T11:59:00.000Z', input: { title: n === 1 ? 'x' : '[redacted:email#1]' } })),
+    );
+    const cases = '[{ name: long, when: "args.title.size() > 5", permission: deny }]';
+    const ran = await simulate([], `workspacePolicy: { tools: { github.create_issue: { api: { permission: allow, cases: ${cases} } } } }`);
+    expect(ran.err).toMatch(/newly: 1 denied, .*; 1 uncertain: conditions read what their entries do not show/);
   });
 
   test('without recorded calls it says that nothing was tested', async () => {

@@ -17,6 +17,7 @@ const shown = async (spoolId: string) => {
 describe('an invalid entry is sanitised and marked, and delays no other', () => {
   const now = '2026-06-25T12:00:00.000Z';
   const deep = `${'['.repeat(20_000)}${']'.repeat(20_000)}`;
+  const undecidedCase = { document: 'workspace', path: 'defaults.api.cases["large"]', reason: 'absent', at: 'args.amount' };
   const { input: _input, ...withoutInput } = entry();
   const text = (fields: Record<string, unknown>) => JSON.stringify({ ...withoutInput, ...fields });
   const raw = (field: string) => text({}).replace(/^{/, `{${field},`);
@@ -67,6 +68,18 @@ describe('an invalid entry is sanitised and marked, and delays no other', () => 
     ['a number past what a double can', raw('"input":{"a":[1e400]}'), ['number'], { input: { a: [null] } }],
     ['such a number in a field of its own', raw('"durationMs":-1e400'), ['number'], { durationMs: null }],
     ['half a character', Buffer.from(raw('"input":"\xf0\x9f"'), 'latin1'), ['utf8'], { input: '\uFFFD' }],
+    ['an undecided case', text({ undecided: [undecidedCase] }), [], { undecided: [undecidedCase] }],
+    ['undecided cases that are a text', text({ undecided: 'all' }), ['undecided'], {}],
+    ['too many undecided cases', text({ undecided: Array.from({ length: 17 }, () => undecidedCase) }), ['undecided'], {}],
+    ['an undecided case without a place', text({ undecided: [{ ...undecidedCase, path: 7 }] }), ['undecided'], {}],
+    ['an undecided case with a long text', text({ undecided: [{ ...undecidedCase, at: 'a'.repeat(257) }] }), ['undecided'], {}],
+    ['an undecided case with more than texts', text({ undecided: [{ ...undecidedCase, more: [1] }] }), ['undecided'], {}],
+    [
+      'undecided cases that are long together',
+      text({ undecided: Array.from({ length: 16 }, () => ({ ...undecidedCase, document: '\u20ac'.repeat(1_000) })) }),
+      ['undecided'],
+      {},
+    ],
     ['a list', '[1]', ['json'], { decision: 'deny' }],
     ['null', 'null', ['json'], { decision: 'deny' }],
     ['no JSON', '{"tool": "half', ['json'], { decision: 'deny', raw: '{"tool": "half' }],
@@ -81,6 +94,7 @@ describe('an invalid entry is sanitised and marked, and delays no other', () => 
     const mended = found.find(({ id }) => id === `${spoolId}-2`);
     expect(mended).toMatchObject(wanted);
     for (const mark of marks) expect(mended?.['mended']).toContain(mark);
+    if (marks.includes('undecided')) expect(mended).not.toHaveProperty('undecided');
     if (marks.length === 0) expect(mended).not.toHaveProperty('mended');
     for (const sound of found.filter((one) => one !== mended)) expect(sound).not.toHaveProperty('mended');
   });

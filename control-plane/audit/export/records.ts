@@ -120,6 +120,7 @@ function shownEntry({ ts, entry }: Entry, isBrief: boolean): RecordContent {
       'tollgate.rule': text(rule['path']),
       'tollgate.epoch': text(entry['epoch']),
       'tollgate.revision': number(entry['revision']),
+      'tollgate.undecided': Array.isArray(entry['undecided']) ? entry['undecided'].length : undefined,
       'tollgate.input.digest': text(entry['inputDigest']),
       'tollgate.outcome.is_error': typeof outcome['isError'] === 'boolean' ? outcome['isError'] : undefined,
       'tollgate.outcome.duration_ms': number(outcome['durationMs']),

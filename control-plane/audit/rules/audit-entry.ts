@@ -61,6 +61,29 @@ const promised: readonly (readonly [string, (value: unknown) => boolean, unknown
   ['depth', Number.isInteger, 0],
 ];
 
+/** Fields that an entry may lack: the name and the check. A wrong value is removed. */
+const optional: readonly (readonly [string, (value: unknown) => boolean])[] = [['undecided', isUndecidedList]];
+
+/**
+ * The bounds of the undecided cases of an entry. A sidecar names 16 cases at most. Names of documents and paths have the
+ * length of names in policy, and a sidecar cuts the part of a condition at 100 characters.
+ */
+const undecidedMax = { cases: 16, document: 1_024, path: 1_024, reason: 32, at: 256, bytes: 32 * 1_024 } as const;
+
+function isUndecidedList(value: unknown): boolean {
+  if (!Array.isArray(value) || value.length === 0 || value.length > undecidedMax.cases) return false;
+  const areCases = value.every(
+    (one) =>
+      isObject(one) &&
+      (['document', 'path', 'reason', 'at'] as const).every((key) => isTextUpTo(one[key], undecidedMax[key])) &&
+      // A later version may name more, in texts.
+      Object.values(one).every((text) => isTextUpTo(text, undecidedMax.path)),
+  );
+  return areCases && Buffer.byteLength(JSON.stringify(value)) <= undecidedMax.bytes;
+}
+
+const isTextUpTo = (value: unknown, max: number): boolean => typeof value === 'string' && value.length <= max;
+
 /** Fields that only the control plane sets, never a sidecar. */
 const ours = ['id', 'receivedAt', 'mended', 'recordedBy', 'deliveredBy', 'subClaimed'] as const;
 /** Fields that are not in `rest`. */
@@ -98,6 +121,7 @@ function soundEntry({ text, isUtf8, value, time, isTimeRight }: OpenedRecord, ar
   if (onlySub !== null && !speaksFor(onlySub, sub, value['originSub'])) return null;
   for (const key of ours) if (Object.hasOwn(value, key)) return null;
   for (const [key, holds] of promised) if (!holds(value[key])) return null;
+  for (const [key, holds] of optional) if (Object.hasOwn(value, key) && !holds(value[key])) return null;
   const ts = time.toISOString();
   const stated = new Map([
     ['id', `"${id}"`],
@@ -129,6 +153,11 @@ function repairedEntry({ text, isUtf8, value, time, isTimeRight }: OpenedRecord,
   for (const [key, holds, fallback] of promised) {
     if (holds(fields.get(key))) continue;
     fields.set(key, fallback);
+    mended.add(key);
+  }
+  for (const [key, holds] of optional) {
+    if (!fields.has(key) || holds(fields.get(key))) continue;
+    fields.delete(key);
     mended.add(key);
   }
   const rest = restOf(fields, mended, { recordedBy, deliveredBy });

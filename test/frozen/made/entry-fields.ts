@@ -103,6 +103,7 @@ const fullEntry: All<AuditEntry> = {
   policyAgeMs: 10,
   outage: true,
   rule: { layer: 'user', part: 'self', path: 'defaults.api', revision: 7, override: true },
+  undecided: [{ document: 'workspace', path: 'defaults.api.cases["large"]', reason: 'absent', at: 'args.amount' }],
   shadow: { decision: 'deny', code: 'policy_denied', reason: 'would_deny', transform: 'log', approximate: true },
   transform: 'redact',
   findings: [{ kind: 'email', count: 1 }],
