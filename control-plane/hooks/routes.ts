@@ -7,7 +7,7 @@ import { isObject, type JsonSchema } from '@tollgate/proto/shape';
 import { httpStatus, refusalOf } from '../base/errors.ts';
 import type { AppDeps } from '../http/deps.ts';
 import { describe } from '../http/describe.ts';
-import { flag, integer, inWorkspace as inWorkspacePath, listOf, object, tierShape, text, texts, word } from '../http/shapes.ts';
+import { flag, integer, inWorkspace as inWorkspacePath, listOf, object, remedies, tierShape, text, texts, word } from '../http/shapes.ts';
 
 type Hook = Parameters<NonNullable<HookRoutes['schemaOf']>>[0];
 
@@ -60,6 +60,7 @@ const answers: Readonly<Record<Hook, JsonSchema>> = {
       request_id: { ...text, description: 'id of its audit entry; absent if one entry covers many requests' },
       kind,
       retryAfterMs: integer,
+      remedies,
       modified_input: anything,
       findings,
     },

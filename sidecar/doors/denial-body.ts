@@ -2,7 +2,7 @@
 import type { DenyCode } from '@tollgate/proto/contract';
 import { reasons } from '@tollgate/proto/contract';
 import type { Decision } from '../engine/decide/decision.ts';
-import { type Denial, denialText } from '../engine/govern/verdict.ts';
+import { type Denial, denialText, remediesField } from '../engine/govern/verdict.ts';
 
 export interface DenialAnswer {
   readonly status: number;
@@ -30,6 +30,7 @@ export function denialAnswer(denial: Denial): DenialAnswer {
         reason,
         kind,
         ...(retryAfterMs === null ? {} : { retryAfterMs: Math.ceil(retryAfterMs) }),
+        ...remediesField(denial),
         request_id: requestId,
       },
     },
@@ -52,3 +53,14 @@ export const blockedBody = ({ reason }: Decision, requestId: string): object => 
   error: `The output was withheld: ${reason}`,
   decision: { action: 'block', reason, request_id: requestId },
 });
+
+/** The key in `_meta` of an MCP result under which programs find a denial. */
+export const denialKey = 'tollgate/denial';
+
+/** Returns the `_meta` of an MCP result that is a denial. */
+export function denialMeta(denial: Denial): object {
+  const { code, reason, kind, retryAfterMs, requestId } = denial;
+  return {
+    [denialKey]: { code, reason, kind, ...(retryAfterMs === null ? {} : { retryAfterMs }), ...remediesField(denial), requestId },
+  };
+}

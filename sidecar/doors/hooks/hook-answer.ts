@@ -1,7 +1,7 @@
 // Builds the answers to hooks, in the format of the hook protocol.
 import { type DenyCode, type Finding, reasons } from '@tollgate/proto/contract';
 import type { Delivery } from '../../engine/govern/deliver.ts';
-import type { Denial, Verdict } from '../../engine/govern/verdict.ts';
+import { type Denial, remediesField, type Verdict } from '../../engine/govern/verdict.ts';
 import type { EntranceRefusal } from '../entrance/key.ts';
 
 export interface Answer {
@@ -27,13 +27,17 @@ export function verdictBody(verdict: Verdict): Answer['body'] {
   };
 }
 
-const denialBody = ({ reason, kind, retryAfterMs, requestId }: Denial): Answer['body'] => ({
-  decision: 'deny',
-  reason,
-  kind,
-  ...(retryAfterMs === null ? {} : { retryAfterMs: Math.ceil(retryAfterMs) }),
-  request_id: requestId,
-});
+function denialBody(denial: Denial): Answer['body'] {
+  const { reason, kind, retryAfterMs, requestId } = denial;
+  return {
+    decision: 'deny',
+    reason,
+    kind,
+    ...(retryAfterMs === null ? {} : { retryAfterMs: Math.ceil(retryAfterMs) }),
+    ...remediesField(denial),
+    request_id: requestId,
+  };
+}
 
 export const deliveryBody = ({ action, output, findings, decision }: Delivery): Answer['body'] => ({
   action,

@@ -4,6 +4,7 @@
 // client can bypass this, as it can bypass any library in its own process.
 import { AppError } from '@tollgate/proto/contract';
 import { type Denial, denialText, ToolDenied } from '../../engine/govern/verdict.ts';
+import { denialMeta } from '../denial-body.ts';
 import { type Guard, guarded } from './guarded.ts';
 
 /** The governed parts of an MCP client. */
@@ -79,17 +80,11 @@ async function callTool(guard: Guard, client: McpClient, { tool, params, rest }:
   }
 }
 
-/** The key in `_meta` under which programs find a denial. */
-export const denialKey = 'tollgate/denial';
-
-function deniedResult(denial: Denial): object {
-  const { code, reason, kind, retryAfterMs, requestId } = denial;
-  return {
-    isError: true,
-    content: [{ type: 'text', text: denialText(denial) }],
-    _meta: { [denialKey]: { code, reason, kind, ...(retryAfterMs === null ? {} : { retryAfterMs }), requestId } },
-  };
-}
+const deniedResult = (denial: Denial): object => ({
+  isError: true,
+  content: [{ type: 'text', text: denialText(denial) }],
+  _meta: denialMeta(denial),
+});
 
 const ungoverned = new Set(['tools/call', 'tools/list']);
 

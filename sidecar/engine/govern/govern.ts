@@ -13,12 +13,13 @@ import { digestText, type Finding, type TraceIds } from '@tollgate/proto/contrac
 import { decide } from '../decide/decide.ts';
 import type { Decision, Undo } from '../decide/decision.ts';
 import { refuse } from '../decide/refusal.ts';
+import { remediesFor } from '../decide/remedies.ts';
 import { entryText } from './audit-entry.ts';
 import { type CalledWith, CallInput } from './call-input.ts';
 import type { GovernDeps } from './governing.ts';
 import { withdrawnEntry } from './outcome-entry.ts';
 import { payloadOf, redactPayload, withRedactedWords } from './payload.ts';
-import { decided, type GovernedRun, rebind } from './run.ts';
+import { callerOf, decided, type GovernedRun, rebind } from './run.ts';
 import { type Denial, denialOf, type Permit, type Verdict } from './verdict.ts';
 
 /** Why a door denies a call before policy is read. */
@@ -176,12 +177,13 @@ const late = refuse('internal_error', 'the call could not be decided before the 
  * Builds the verdict and the entry of a call, and then counts the call with the time `decidedAt`. Counting is the last
  * step: everything that can fail has been done before.
  */
-function conclude(deps: GovernDeps, { run, call, startedAt }: Judging, weighed: WeighedCall, decidedAt: number): JudgedCall {
+function conclude(deps: GovernDeps, judging: Judging, weighed: WeighedCall, decidedAt: number): JudgedCall {
+  const { run, call, startedAt } = judging;
   const requestId = deps.newId();
   const { decision, digest, kept, findings } = weighed;
   const { trace = null } = call;
   const { decidedBy } = run;
-  const verdict = verdictOf(call, requestId, weighed, { decidedAt, decidedBy });
+  const verdict = verdictOf(judging, requestId, weighed, { decidedAt, decidedBy });
   const entry = entryText(decidedBy.callerText, {
     hookEvent: 'PreToolUse',
     tool: call.tool,
@@ -328,13 +330,17 @@ function unreadable(problem: string, input: unknown, replaces: boolean): Decisio
 }
 
 function verdictOf(
-  { tool, trace = null }: ToolCall,
+  { run, call, answered }: Judging,
   requestId: string,
   weighed: WeighedCall,
   decided: Pick<Permit, 'decidedAt' | 'decidedBy'>,
 ): Verdict {
+  const { tool, trace = null } = call;
   const { decision, input, digest, findings } = weighed;
-  if (decision.decision === 'deny') return denialOf(tool, requestId, decision, findings);
+  if (decision.decision === 'deny') {
+    const remedies = answered === null ? [] : remediesFor(callerOf(run), call, answered, decision);
+    return denialOf(tool, requestId, decision, findings, remedies);
+  }
   const permit: Permit = { allowed: true, requestId, tool, decision, findings, input, ...decided, inputDigest: digest, trace };
   return permit;
 }

@@ -2,6 +2,7 @@
 // the input of a permit may be forwarded.
 import type { DenyKind, Finding, ReasonCode, TraceIds } from '@tollgate/proto/contract';
 import type { Decision } from '../decide/decision.ts';
+import type { Remedy } from '../decide/remedies.ts';
 import type { DecidedBy } from './run.ts';
 
 interface Judgement {
@@ -53,14 +54,26 @@ export interface Denial extends Judgement {
   /** `retry`: the same call may pass later. `terminal`: it cannot pass until something is changed. */
   readonly kind: DenyKind;
   readonly retryAfterMs: number | null;
+  /** What would be allowed instead: at most 5 remedies, and 1 kB as JSON. Empty: nothing, or it is not known. */
+  readonly remedies: readonly Remedy[];
 }
 
 export type Verdict = Permit | Denial;
 
-export function denialOf(tool: string, requestId: string, decision: Decision, findings: readonly Finding[]): Denial {
+export function denialOf(
+  tool: string,
+  requestId: string,
+  decision: Decision,
+  findings: readonly Finding[],
+  remedies: readonly Remedy[] = [],
+): Denial {
   const { code, reason, kind, retryAfterMs } = decision;
-  return { allowed: false, requestId, tool, decision, findings, code, reason, kind: kind ?? 'terminal', retryAfterMs };
+  return { allowed: false, requestId, tool, decision, findings, code, reason, kind: kind ?? 'terminal', retryAfterMs, remedies };
 }
+
+/** Returns the field `remedies` of an answer. It is absent if there are none. */
+export const remediesField = ({ remedies }: Pick<Denial, 'remedies'>): { readonly remedies?: readonly Remedy[] } =>
+  remedies.length === 0 ? {} : { remedies };
 
 /** Returns a text that tells a model about a denial, so that the model continues in another way. */
 export function denialText(denial: Denial): string {
@@ -70,9 +83,28 @@ export function denialText(denial: Denial): string {
   return `The call of ${name} was not permitted: ${reason}. ${adviceOn(denial)}`;
 }
 
-function adviceOn({ kind, retryAfterMs }: Denial): string {
-  if (kind === 'terminal') return 'Trying again will not help; continue without it or tell the user.';
-  return retryAfterMs === null ? 'It may be allowed later.' : `It may be allowed again in ${Math.ceil(retryAfterMs / 1000)} s.`;
+function adviceOn({ kind, retryAfterMs, remedies }: Denial): string {
+  const others = remedies.slice(0, toldMax).map(remedyWords);
+  if (kind === 'terminal')
+    return others.length === 0
+      ? 'Trying again will not help; continue without it or tell the user.'
+      : `The same call will not be allowed. ${others.join(' ')} Otherwise continue without it or tell the user.`;
+  const later = retryAfterMs === null ? 'It may be allowed later.' : `It may be allowed again in ${Math.ceil(retryAfterMs / 1000)} s.`;
+  return [later, ...others].join(' ');
+}
+
+/** The remedies that a text tells. */
+const toldMax = 3;
+
+function remedyWords(remedy: Remedy): string {
+  switch (remedy.kind) {
+    case 'case':
+      return `A call of ${remedy.path} would be allowed.`;
+    case 'no_case':
+      return `A call of no case of ${[remedy, ...(remedy.and ?? [])].map(({ path }) => path).join(' and ')} would be allowed.`;
+    case 'input':
+      return `${remedy.at} could not be evaluated (${remedy.reason}).`;
+  }
 }
 
 /** A guarded tool throws this instead of running. Its message is for the model. */

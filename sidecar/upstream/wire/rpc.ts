@@ -18,12 +18,17 @@ export const rpcErrors = {
 export const errorText = (id: RpcId | null, code: number, message: string, data?: unknown): string =>
   JSON.stringify({ jsonrpc: '2.0', id, error: { code, message, ...(data === undefined ? {} : { data }) } });
 
-/** Returns a tool result that gives the model the reason for a refusal. */
-export const refusedResultText = (id: RpcId, era: Era, text: string): string =>
+/** Returns a tool result that gives the model the reason for a refusal. `meta`: what programs find in its `_meta`. */
+export const refusedResultText = (id: RpcId, era: Era, text: string, meta?: object): string =>
   JSON.stringify({
     jsonrpc: '2.0',
     id,
-    result: { ...(era === 'modern' ? { resultType: 'complete' } : {}), content: [{ type: 'text', text }], isError: true },
+    result: {
+      ...(era === 'modern' ? { resultType: 'complete' } : {}),
+      content: [{ type: 'text', text }],
+      isError: true,
+      ...(meta === undefined ? {} : { _meta: meta }),
+    },
   });
 
 /** Thrown to send an answer of ours, with its HTTP status, instead of the server's answer. */

@@ -11,6 +11,7 @@ import { type AwaitedCall, awaitedCall, type Denial, denialOf, denialText, type 
 import type { Sidecar } from '../../sidecar.ts';
 import type { CallSpan, CallTracing, TraceHeaders } from '../../../telemetry/tracing.ts';
 import type { Headers } from '../../entrance/caller-headers.ts';
+import { denialMeta } from '../../denial-body.ts';
 import { traceOfCall } from '../../traced-call.ts';
 import type { DecisionMetrics } from '../../../telemetry/decision-metrics.ts';
 import { isAdmitted } from '../list/catalog.ts';
@@ -37,7 +38,8 @@ export interface Judging extends Viewer {
 type Refusal = (id: RpcId, era: Era, denial: Denial) => string;
 
 /** A refused call is answered with a tool result, which the model reads. */
-const refusedCall: Refusal = (id, era, denial) => refusedResultText(id, era, denialText(denial));
+const refusedCall: Refusal = (id, era, denial) =>
+  refusedResultText(id, era, denialText(denial), denial.remedies.length === 0 ? undefined : denialMeta(denial));
 const refusedRead: Refusal = (id, _era, denial) => errorText(id, rpcErrors.params, denialText(denial));
 
 /**

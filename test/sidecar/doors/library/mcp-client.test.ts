@@ -5,7 +5,7 @@ import { InMemoryTransport as OldTransport } from '@modelcontextprotocol/sdk/inM
 import { Server } from '@modelcontextprotocol/sdk/server/index.js';
 import { CallToolRequestSchema, CallToolResultSchema, ListToolsRequestSchema } from '@modelcontextprotocol/sdk/types.js';
 import { expect, expectTypeOf, onTestFinished, test } from 'vitest';
-import { denialKey } from '../../../../sidecar/doors/library/mcp-client.ts';
+import { denialKey } from '../../../../sidecar/doors/denial-body.ts';
 import { type Run, startRun } from '../../../../sidecar/doors/library/library.ts';
 import { createTestSidecar, type TestSidecar } from '../../../support/governing.ts';
 import { document, ruleFor } from '../../../support/snapshots.ts';
