@@ -30,8 +30,38 @@ export function countDecisions(registry: Registry): DecisionListener {
     buckets: [0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05],
     registers,
   });
+  const countUndecided = undecidedCounter(registry);
   return (decision, ms) => {
     decisions.inc({ decision: decision.decision, code: decision.code, layer: layerOf(decision) });
     seconds.observe(ms / 1000);
+    if (decision.undecided !== null) countUndecided(decision.undecided);
+  };
+}
+
+/** The places that get labels of their own. Further ones are `other`, because policy may have thousands of cases. */
+const placesMax = 100;
+/** A label is cut at this length. Places contain names of tools. */
+const labelMax = 200;
+
+function undecidedCounter(registry: Registry): (undecided: NonNullable<Decision['undecided']>) => void {
+  const counter = new Counter({
+    name: 'tollgate_conditions_undecided_total',
+    help: 'Conditions of cases that could not be evaluated, by the place of the case and by reason',
+    labelNames: ['document', 'path', 'reason'],
+    registers: [registry],
+  });
+  const places = new Set<string>();
+  const isKnown = (document: string, path: string): boolean => {
+    const place = `${document} ${path}`;
+    if (places.has(place)) return true;
+    if (places.size >= placesMax) return false;
+    places.add(place);
+    return true;
+  };
+  return (undecided) => {
+    for (const { document, path, reason } of undecided) {
+      const labels = isKnown(document, path) ? { document, path } : { document: 'other', path: 'other' };
+      counter.inc({ document: labels.document.slice(0, labelMax), path: labels.path.slice(0, labelMax), reason });
+    }
   };
 }
