@@ -1,6 +1,7 @@
 // How policy changes lists, calls and outcomes behind the proxy.
 import { bounds, toolDefinitionDigest } from '@tollgate/proto/contract';
 import { describe, expect, test } from 'vitest';
+import { compileDocument } from '../../../../sidecar/engine/compile/compile.ts';
 import { agent, ruleFor, type World } from '../../../support/snapshots.ts';
 import {
   behind,
@@ -74,6 +75,20 @@ describe('lists', () => {
     expect(textIn(throttled)).toContain('rate_limited');
     expect(calls(one)).toHaveLength(1);
     expect((await send(one.proxied, 's', { body: listing() })).text).toBe(before.text);
+  });
+
+  test('a denied call says in its `_meta` which other calls would be allowed', async () => {
+    const cases = [{ name: 'few', when: 'args.n == 1', rateLimit: 1 }];
+    const rules = { interactive: { cases }, subagent: { cases }, background: { cases }, api: { cases } };
+    const one = await governed({ documents: [compileDocument({ layer: 'workspace' }, { tools: { 's.a': rules } })] });
+    await send(one.proxied, 's', { body: listing() });
+    await send(one.proxied, 's', { body: call('a', { n: 1 }, 2) });
+    const throttled = await send(one.proxied, 's', { body: call('a', { n: 1 }, 3) });
+    expect(throttled.body.result).toMatchObject({
+      isError: true,
+      _meta: { 'tollgate/denial': { code: 'rate_limited', remedies: [{ kind: 'no_case', layer: 'workspace' }] } },
+    });
+    expect((await send(one.proxied, 's', { body: call('a', { n: 2 }, 4) })).body.result).not.toHaveProperty('isError');
   });
 
   test('are private in the newest revision', async () => {
