@@ -105,3 +105,21 @@ test('remedies of the same denial are found once', async () => {
   const second = denied(await decide({ to: 'eve@else.test' }));
   expect(second.remedies).toBe(first.remedies);
 });
+
+test('why a case is undecided is that of this call', async () => {
+  const { decide } = await deciding({ permission: 'allow', cases: [{ name: 'big', when: 'args.n > 5', permission: 'deny' }] });
+  expect(denied(await decide({ n: 'x' })).remedies[0]).toMatchObject({ kind: 'input', reason: 'type' });
+  expect(denied(await decide({})).remedies[0]).toMatchObject({ kind: 'input', reason: 'absent' });
+});
+
+test('a case that allows no call is not named, and neither is one that counts in the limit that is used up', async () => {
+  const cases: RuleDocument['cases'] = [
+    { name: 'out', when: 'args.n == 1', permission: 'deny' },
+    { name: 'closed', when: 'args.n == 2', rateLimit: 0 },
+  ];
+  const open = await deciding({ permission: 'allow', cases });
+  expect(denied(await open.decide({ n: 1 })).remedies).toEqual([{ kind: 'no_case', layer: 'workspace', path: place }]);
+  const limited = await deciding({ permission: 'allow', rateLimit: 1, cases: [{ name: 'seen', when: 'args.n == 1', transform: 'log' }] });
+  expect((await limited.decide({ n: 1 })).allowed).toBe(true);
+  expect(denied(await limited.decide({ n: 1 }))).toMatchObject({ code: 'rate_limited', remedies: [] });
+});
