@@ -342,7 +342,7 @@ describe('explain', () => {
 
   test('with --input it shows whether each case holds and what would be allowed; without it, that this depends', async () => {
     const cases = [
-      { name: 'large', when: 'args.amount > 1000', permission: 'deny', reason: 'over 1000' },
+      { name: 'large', when: 'args.amount\n> 1000', permission: 'deny', reason: 'over 1000' },
       { name: 'noted', when: 'args.amount > 100', permission: 'allow', rateLimit: 5 },
     ];
     const body = { tools: { 'payments.transfer': { api: { permission: 'allow', cases } } } };
@@ -358,7 +358,7 @@ describe('explain', () => {
       'layers, broad to specific',
       `  workspace ${place}.cases["noted"]  {"permission":"allow","rateLimit":5}`,
       `    ${place}.cases["large"]  does not hold  {"permission":"deny","reason":"over 1000"}`,
-      '      when args.amount > 1000',
+      '      when args.amount\\n> 1000',
       `    ${place}.cases["noted"]  holds  {"permission":"allow","rateLimit":5}`,
       '      when args.amount > 100',
       '',

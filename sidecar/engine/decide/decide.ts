@@ -1,6 +1,6 @@
 // Makes the decision about one tool call: docs/design/semantics.md, "The order". It is pure: it reads the caller's
 // snapshot and the given usage and changes neither. Afterwards `limits/` counts the call as the decision says.
-import { bounds, nameProblem, reasons, type ShadowMark } from '@tollgate/proto/contract';
+import { bounds, nameProblem, reasons, type ShadowMark, type UndecidedCase } from '@tollgate/proto/contract';
 import type { Index } from './build-index.ts';
 import type { Caller, PlannedOutcome, ShadowPlan } from './caller.ts';
 import { answerCases, type CallFacts } from './cases.ts';
@@ -62,8 +62,29 @@ function decideFresh(
   if (plan.cases === null || facts === undefined) return decideOutcome(caller, tool, plan, capped, usage, now);
   const answered = answerCases(caller.index, plan.cases, facts);
   const decision = decideOutcome(caller, tool, outcomeByCases(caller, tool, also, plan.cases, answered), capped, usage, now);
-  return answered.undecided.length === 0 ? decision : { ...decision, undecided: answered.undecided };
+  return answered.undecided.length === 0 ? decision : withUndecided(decision, answered.undecided);
 }
+
+// By the decision without undecided cases: the last decision with them. Calls of which the same is undecided get the same
+// object, so that its entry is serialized once.
+const lastUndecided = new WeakMap<Decision, Decision>();
+/** Longer lists are not kept, because their texts may be large. */
+const keptUndecidedMax = 4;
+
+function withUndecided(decision: Decision, undecided: readonly UndecidedCase[]): Decision {
+  const last = lastUndecided.get(decision);
+  if (last !== undefined && areSame(last.undecided ?? [], undecided)) return last;
+  const made = Object.freeze({ ...decision, undecided });
+  if (undecided.length <= keptUndecidedMax) lastUndecided.set(decision, made);
+  return made;
+}
+
+const areSame = (a: readonly UndecidedCase[], b: readonly UndecidedCase[]): boolean =>
+  a.length === b.length &&
+  a.every((one, at) => {
+    const other = b[at];
+    return other?.at === one.at && other.reason === one.reason && other.path === one.path && other.document === one.document;
+  });
 
 /** Steps 5 to 7. `capped`: the call waits for its cap. */
 function decideOutcome(

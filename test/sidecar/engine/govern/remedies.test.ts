@@ -123,3 +123,17 @@ test('a case that allows no call is not named, and neither is one that counts in
   expect((await limited.decide({ n: 1 })).allowed).toBe(true);
   expect(denied(await limited.decide({ n: 1 }))).toMatchObject({ code: 'rate_limited', remedies: [] });
 });
+
+test('calls of which the same is undecided share a decision, and those of which something else is do not', async () => {
+  const { decide, sidecar } = await deciding({ permission: 'deny', cases: [{ name: 'big', when: 'args.n > 5', transform: 'redact' }] });
+  const [first, second, other, again] = [await decide({}), await decide({}), await decide({ n: 'x' }), await decide({})];
+  expect(second.decision).toBe(first.decision);
+  expect(other.decision).not.toBe(first.decision);
+  expect(again.decision).toEqual(first.decision);
+  expect((await sidecar.entries()).map(({ undecided }) => undecided?.map(({ reason }) => reason))).toEqual([
+    ['absent'],
+    ['absent'],
+    ['type'],
+    ['absent'],
+  ]);
+});
