@@ -2,6 +2,7 @@
 import { hosts, isTier, layers, nameProblem, parseAgentType, parts, redactionKinds } from '@tollgate/proto/contract';
 import type { FastifyInstance } from 'fastify';
 import Type from 'typebox';
+import { undecidedReasons } from '@tollgate/sidecar/engine/compile';
 import type { Problem } from '@tollgate/proto/shape';
 import { badRequest, refuseIfAny } from '../../base/refusal.ts';
 import { explainCall } from '../operations/explain-call.ts';
@@ -46,7 +47,7 @@ const explainedCase = object(
     },
   },
   {
-    reason: { ...text, description: 'why it is undecided' },
+    reason: { ...word(undecidedReasons), description: 'why it is undecided' },
     at: { ...text, description: 'the part of the condition that could not be evaluated' },
     when: { ...text, description: 'the condition, at most 500 characters of it' },
   },

@@ -85,4 +85,4 @@ export {
   transformStanding,
 } from '../decide/replayed.ts';
 export type { CallFacts } from '../decide/cases.ts';
-export { Undecided } from '../conditions/values.ts';
+export { Undecided, undecidedReasons } from '../conditions/values.ts';

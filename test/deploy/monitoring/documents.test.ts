@@ -1,6 +1,7 @@
 // The documents describe the existing alerts.
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
+import { undecidedReasons } from '../../../sidecar/engine/conditions/values.ts';
 import { alerts } from './rules.ts';
 
 const folder = new URL('../../../docs/operate/alerts/', import.meta.url);
@@ -40,4 +41,9 @@ test.each(alerts)('the page of $alert has its summary, severity and time, and wh
   expect(text).toContain(`${annotations['summary']}. Severity: ${labels['severity']}; after: ${after}.`);
   const headings = [...text.matchAll(/^## (.+)$/gm)].map(([, heading]) => heading);
   expect(headings).toEqual(['What it means', 'What users feel', 'How to look', 'What to do']);
+});
+
+test('the page about undecided conditions says what to do for every reason', () => {
+  const rows = [...read('tollgateconditionsundecided.md').matchAll(/^\| `(\w+)` \|/gm)].map(([, reason]) => reason);
+  expect(rows).toEqual(undecidedReasons);
 });
