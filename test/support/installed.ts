@@ -28,6 +28,7 @@ export const programs = {
   prlimit: { package: 'util-linux' },
   prometheus: { package: 'prometheus' },
   promtool: { package: 'prometheus' },
+  python3: { package: 'python3' },
   zsh: { package: 'zsh' },
 } as const satisfies Readonly<Record<string, Program>>;
 

@@ -28,7 +28,7 @@ export class Undecided {
 export abstract class OwnValue {
   abstract readonly typeName: string;
   /** `other` has the same `typeName`. */
-  abstract equals(other: OwnValue): boolean;
+  abstract equals(other: OwnValue): boolean | Undecided;
   /** Returns the value of `value.<name>`. Undefined: the type does not have the field. */
   field(_name: string): unknown {
     return undefined;

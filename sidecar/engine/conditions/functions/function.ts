@@ -33,3 +33,8 @@ export const isAffordable = (texts: readonly string[], env: Environment): boolea
 
 /** Returns a text that was built, if it is not too long. */
 export const built = (text: string, site: Site): unknown => (text.length > builtLengthMax ? site.budget : text);
+
+const quotedMax = 64;
+
+/** Returns a text of the condition for a message about it. */
+export const quoted = (text: string): string => JSON.stringify(text.length > quotedMax ? `${text.slice(0, quotedMax)}…` : text);

@@ -1,9 +1,9 @@
 // Functions of times. A time zone is looked up in the zone database that comes with Node, and never taken from the
 // process.
 import { secondNs } from '../arithmetic.ts';
-import type { Site } from '../environment.ts';
+import { spend } from '../environment.ts';
 import { Duration, Timestamp } from '../values.ts';
-import type { CelFunction } from './function.ts';
+import { type CelFunction, quoted } from './function.ts';
 
 const msNs = 1_000_000n;
 const rfc3339 = /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?(?:[Zz]|([+-])(\d\d):(\d\d))$/;
@@ -29,7 +29,7 @@ export function parseTimestamp(text: string): bigint | null {
 const withFraction = (seconds: string, ns: bigint): string =>
   ns === 0n ? seconds : `${seconds}.${String(ns).padStart(9, '0').replace(/0+$/, '')}`;
 
-/** Splits into whole milliseconds since 1970, rounded down, and nanoseconds of the second. */
+/** Splits into whole seconds since 1970, rounded down, and the nanoseconds of the second. */
 function splitTime(ns: bigint): { readonly seconds: bigint; readonly rest: bigint } {
   const rest = ((ns % secondNs) + secondNs) % secondNs;
   return { seconds: (ns - rest) / secondNs, rest };
@@ -41,7 +41,15 @@ export function timestampText(ns: bigint): string {
   return `${withFraction(date, rest)}Z`;
 }
 
-const units: Readonly<Record<string, bigint>> = { h: 3600n * secondNs, m: 60n * secondNs, s: secondNs, ms: msNs, us: 1000n, µs: 1000n, ns: 1n };
+const units: Readonly<Record<string, bigint>> = {
+  h: 3600n * secondNs,
+  m: 60n * secondNs,
+  s: secondNs,
+  ms: msNs,
+  us: 1000n,
+  µs: 1000n,
+  ns: 1n,
+};
 const durationPart = /(\d*)(?:\.(\d*))?(h|ms|m|s|us|µs|ns)/y;
 
 /** Returns nanoseconds. Null: the text is no duration, such as `1h30m` or `-1.5s`. */
@@ -72,9 +80,13 @@ export function durationText(ns: bigint): string {
   return `${ns < 0n ? '-' : ''}${withFraction(String(size / secondNs), size % secondNs)}s`;
 }
 
-const fixedOffset = /^([+-]?)(\d\d):(\d\d)$/;
+const fixedOffset = /^([+-]?)([01]\d|2[0-3]):([0-5]\d)$/;
+/** The form of names in the zone database. A text of the input in another form is not kept. */
+const zoneName = /^[A-Za-z][A-Za-z0-9_+/-]{0,63}$/;
 const formatters = new Map<string, Intl.DateTimeFormat | null>();
-const formattersMax = 600;
+const formattersMax = 200;
+/** The steps for a zone that is not a text in the condition: its rules may have to be loaded. */
+const zoneSteps = 100;
 
 /** Null: there is no such zone. */
 function formatterOf(zone: string): Intl.DateTimeFormat | null {
@@ -101,17 +113,25 @@ function formatterOf(zone: string): Intl.DateTimeFormat | null {
   return formatter;
 }
 
-/** Returns a date whose UTC fields are the fields of the time in the zone. Null: there is no such zone. */
-function inZone(ns: bigint, zone: string | undefined): Date | null {
-  const ms = Number(splitTime(ns).seconds) * 1000;
-  if (zone === undefined || zone === 'UTC' || zone === '') return zone === '' ? null : new Date(ms);
+/** Returns a date whose UTC fields are the fields of a time in a zone. `ms`: since 1970, whole seconds. */
+type ZoneReader = (ms: number) => Date;
+
+const inUtc: ZoneReader = (ms) => new Date(ms);
+
+/** Null: there is no such zone. */
+function zoneReader(zone: string): ZoneReader | null {
+  if (zone === 'UTC') return inUtc;
   const fixed = fixedOffset.exec(zone);
   if (fixed !== null) {
     const [, sign, hours, minutes] = fixed;
-    return new Date(ms + (Number(hours) * 60 + Number(minutes)) * (sign === '-' ? -60_000 : 60_000));
+    const offset = (Number(hours) * 60 + Number(minutes)) * (sign === '-' ? -60_000 : 60_000);
+    return (ms) => new Date(ms + offset);
   }
-  const formatter = formatterOf(zone);
-  if (formatter === null) return null;
+  const formatter = zoneName.test(zone) ? formatterOf(zone) : null;
+  return formatter === null ? null : (ms) => formatted(formatter, ms);
+}
+
+function formatted(formatter: Intl.DateTimeFormat, ms: number): Date {
   const fields = new Map(formatter.formatToParts(ms).map(({ type, value }) => [type, value]));
   const field = (name: Intl.DateTimeFormatPartTypes): number => Number(fields.get(name));
   const date = new Date(0);
@@ -131,17 +151,24 @@ function dayOfYear(date: Date): number {
 
 /** A field of a time, in UTC or in a zone. `ofDuration`: the same of a duration, if it has such a field. */
 function timeField(read: (date: Date, ns: bigint) => number, ofDuration?: (ns: bigint) => bigint): CelFunction {
-  const apply = (time: unknown, zone: unknown, site: Site): unknown => {
-    if (time instanceof Duration && zone === undefined && ofDuration !== undefined) return ofDuration(time.ns);
-    if (!(time instanceof Timestamp) || (zone !== undefined && typeof zone !== 'string')) return site.type;
-    const date = inZone(time.ns, zone);
-    return date === null ? site.unclear : BigInt(read(date, time.ns));
-  };
+  const field = ({ ns }: Timestamp, zone: ZoneReader): bigint => BigInt(read(zone(Number(splitTime(ns).seconds) * 1000), ns));
   return {
     arity: [1, 2],
-    apply: ([time, zone], _env, site) => apply(time, zone, site),
-    prepare: ([, zone]) =>
-      zone === undefined || inZone(0n, zone) !== null ? undefined : `the time zone ${JSON.stringify(zone.slice(0, 64))}, which does not exist`,
+    apply: ([time, zone], env, site) => {
+      if (time instanceof Duration && zone === undefined && ofDuration !== undefined) return ofDuration(time.ns);
+      if (!(time instanceof Timestamp)) return site.type;
+      if (zone === undefined) return field(time, inUtc);
+      if (typeof zone !== 'string') return site.type;
+      if (!spend(env, zoneSteps)) return site.budget;
+      const reader = zoneReader(zone);
+      return reader === null ? site.unclear : field(time, reader);
+    },
+    prepare: ([, zone]) => {
+      if (zone === undefined) return undefined;
+      const reader = zoneReader(zone);
+      if (reader === null) return `the time zone ${quoted(zone)}, which does not exist`;
+      return ([time], _env, site) => (time instanceof Timestamp ? field(time, reader) : site.type);
+    },
   };
 }
 
