@@ -1,6 +1,6 @@
 // Schemas that several resources share, and the named schemas of the API document. For Fastify, the bodies of agents
 // and policies are plain objects; `rules` validates their content and reports every problem with its place.
-import { bounds, layers, parts, roles, scopes, tiers } from '@tollgate/proto/contract';
+import { bounds, layers, parts, roles, scopes, tiers, toolHintNames } from '@tollgate/proto/contract';
 import { documentSchema } from '@tollgate/sidecar/engine/compile';
 import Type from 'typebox';
 import { agentSchemas } from '../agents/rules/agent.ts';
@@ -159,6 +159,11 @@ const shownUserPolicy = named('ShownUserPolicy', {
 const override = named('LooseningOverride', {
   ...object({ document: text, path: text, rule: refOf(rule) }),
   description: 'An explicit exception that still loosens a rule that was tightened.',
+});
+const conditionWarning = named('ConditionWarning', {
+  ...object({ document: text, path: text, message: text }),
+  description:
+    'A case that is valid but may not be what its writer meant: it reads an input that the tool does not have, or it loosens its rule by a claim.',
 });
 const member = named('Member', object({ uid: text, email: text, role: word(roles), createdAt: dateTime }));
 const key = named(
@@ -337,7 +342,13 @@ const digest = {
     description: 'SHA-256 in hex of the definition that the server gives; absent: a release without digests discovered the tool',
   },
 };
-const tool = named('Tool', object({ ...listedTool, inputSchema: { type: 'object' } }, digest));
+const annotations = {
+  annotations: {
+    ...object({}, Object.fromEntries(toolHintNames.map((name) => [name, flag]))),
+    description: 'the hints that the definition gives, which conditions read as `tool.annotations`; absent: none are known',
+  },
+};
+const tool = named('Tool', object({ ...listedTool, inputSchema: { type: 'object' } }, { ...digest, ...annotations }));
 const serverWith = (tools: JsonSchema): JsonSchema =>
   object(
     { name: text, tools, discoveredAt: dateTime, createdAt: dateTime },
@@ -362,6 +373,7 @@ export const components = [
   shownUserPolicy,
   rule,
   override,
+  conditionWarning,
   member,
   key,
   entry,
@@ -384,6 +396,7 @@ export const userPolicyPatchRef = refOf(userPolicyPatch);
 const userPolicyRef = refOf(userPolicy);
 export const shownUserPolicyRef = refOf(shownUserPolicy);
 export const overrideRef = refOf(override);
+export const conditionWarningRef = refOf(conditionWarning);
 export const memberRef = refOf(member);
 export const keyRef = refOf(key);
 export const entryRef = refOf(entry);

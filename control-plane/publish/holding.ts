@@ -151,10 +151,7 @@ class CompiledWorkspace implements HeldWorkspace {
       ),
     );
     const touchedServers = inPart('servers');
-    sets.serversForLibrary.replace(
-      touchedServers,
-      servers.flatMap((server) => serverForLibrary(server) ?? []),
-    );
+    sets.serversForLibrary.replace(touchedServers, servers.map(serverForLibrary));
     const changedServers = sets.servers.replace(
       touchedServers,
       servers.map((server) => serverEntry(server, this.#pinned)),

@@ -41,11 +41,12 @@ export const ownPeople = (own: WorkspaceKey | undefined): readonly string[] =>
     : [`member/${own.uid}`, ...['organisation', 'self'].map((part) => `document/user:${own.uid}:${part}`)];
 
 /**
- * Returns the entry of a server for a library. A library calls no server, so it sees only which tools require scopes.
- * Null: no tool requires scopes, so the library sees nothing of this server.
+ * Returns the entry of a server for a library. A library calls no server, so it sees only what decisions depend on: the
+ * server's name, the tools that require scopes, and the hints.
  */
-export function serverForLibrary({ name, tools }: CompiledServer): SnapshotEntry | null {
-  return tools.length === 0 ? null : { key: `server/${name}`, value: Buffer.from(JSON.stringify({ name, tools }), 'utf8') };
+export function serverForLibrary({ name, tools, hints = [] }: CompiledServer): SnapshotEntry {
+  const value = { name, tools, ...(hints.length === 0 ? {} : { hints }) };
+  return { key: `server/${name}`, value: Buffer.from(JSON.stringify(value), 'utf8') };
 }
 
 /** Returns the library's own key without its hash. The library knows the secret and does not need the hash. */

@@ -160,5 +160,6 @@ function toolsOf({ name, scopes, tools, admitted }: ToolServer | ListedToolServe
     ...(tool.digest === null ? {} : { digest: tool.digest }),
     admitted: tool.digest !== null && digests.get(tool.name) === tool.digest,
     ...('inputSchema' in tool ? { inputSchema: tool.inputSchema } : {}),
+    ...('hints' in tool && tool.hints !== undefined ? { annotations: tool.hints } : {}),
   }));
 }

@@ -120,7 +120,7 @@ export {
   serverNameWords,
   serverUrlProblem,
 } from './tool-servers.ts';
-export { toolDefinitionDigest } from './tool-definition.ts';
+export { toolDefinitionDigest, toolHintNames, type ToolHints, toolHintsOf } from './tool-definition.ts';
 export {
   type BroughtName,
   broughtBy,

@@ -3,6 +3,7 @@
 // pairs is used. So no name has a special meaning, and equal content has equal bytes.
 import type { Expression } from './expression.ts';
 import type { CompiledRedaction } from './redaction.ts';
+import type { ToolHints } from './tool-definition.ts';
 import type { CompiledToolNames } from './tool-names.ts';
 import type { Part, Permission, Role, Tier, Transform } from './words.ts';
 
@@ -119,8 +120,8 @@ export interface CompiledKey {
 }
 
 /**
- * Entry key `server/<name>`: a registered server. A library receives only the tools that require scopes, and only the
- * servers that have such tools.
+ * Entry key `server/<name>`: a registered server. A library receives the names of servers, the tools that require scopes,
+ * and the hints.
  */
 export interface CompiledServer {
   readonly name: string;
@@ -130,6 +131,11 @@ export interface CompiledServer {
   readonly target: CompiledTarget | null;
   /** The admitted definitions: digests as `toolDefinitionDigest` computes them, by tool, sorted. */
   readonly admitted: readonly (readonly [tool: string, digest: string])[];
+  /**
+   * The hints that the admitted definitions give, by tool, sorted. Tools without hints are left out. Absent: no hint is
+   * known, because no definition gives one, or because an older control plane sent the entry.
+   */
+  readonly hints?: readonly (readonly [tool: string, hints: ToolHints])[];
 }
 
 /**

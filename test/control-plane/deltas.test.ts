@@ -152,6 +152,7 @@ test('the admitted tools of a server are sent while definitions are pinned, and 
     target,
     scopes: [],
     admitted: [['merge', digest]] as const,
+    hints: [],
     tools: [],
     revision: 0,
     discoveredAt: rest.clock.now,
@@ -163,7 +164,7 @@ test('the admitted tools of a server are sent while definitions are pinned, and 
   expect(await admitted()).toEqual([]);
   await rest.ask('PUT', '/acme/admin/workspacePolicy', { body: { toolDefinitions: 'pinned' } });
   expect(await admitted()).toEqual([['merge', digest]]);
-  await updateAdmitted(rest.pool, workspaceId, 'github', { admitted: [], revision: 0 });
+  await updateAdmitted(rest.pool, workspaceId, 'github', { admitted: [], hints: [], revision: 0 });
   expect(await admitted()).toEqual([]);
 });
 

@@ -36,7 +36,7 @@ beforeEach(async () => {
 });
 
 const depsOf = (sealer: Sealer) => ({ pool: database.pool, sealer });
-const registered = { scopes: [], admitted: [], tools: [], revision: 1, discoveredAt: now, createdAt: now };
+const registered = { scopes: [], admitted: [], hints: [], tools: [], revision: 1, discoveredAt: now, createdAt: now };
 const secretOf = (workspaceId: number, name: string) => ({ Authorization: `Bearer ${name} of ${workspaceId}` });
 
 async function addServers(sealer: Sealer, count: number, ids = workspaceIds): Promise<void> {

@@ -242,7 +242,7 @@ describe('in snapshots', () => {
     expect((await now()).server?.admitted).toEqual(digests);
     await admit({});
     expect((await now()).server?.admitted).toEqual([['read', toolDefinitionDigest({ ...tool('read', { description: 'else' }) })]]);
-    expect(library.sidecar.cell.current?.servers.size).toBe(0);
+    expect(library.sidecar.cell.current?.servers.get('files')).toEqual({ name: 'files', tools: [], target: null, admitted: [] });
     await plane.ask('DELETE', one);
     expect((await now()).server).toBeUndefined();
   });

@@ -73,6 +73,7 @@ async function putToolServer(): Promise<void> {
       target: { kind: 'url', url: 'https://mcp.acme.invalid/mcp', headers: [] },
       scopes: [],
       admitted: [],
+      hints: [],
       tools: [{ name: 'merge', description: '', inputSchema: { type: 'object' }, digest }],
       revision: 0,
       discoveredAt: rest.clock.now,

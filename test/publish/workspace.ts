@@ -98,16 +98,19 @@ export const writes: fc.Arbitrary<Write> = fc.oneof(
     .record({ id: few, uid: fc.option(uids), scopes: fc.subarray(['sidecar.sync', 'govern', 'govern.impersonate']) })
     .map(({ id, uid, scopes }) => put('keys', someKey(`key-${id}`, { uid, scopes }))),
   few.map((id) => drop('keys', `key/key-${id}`)),
-  fc.record({ id: few, scope: fc.option(fc.constantFrom('a', 'b')), digest: fc.constantFrom('d', 'e') }).map(({ id, scope, digest }) =>
-    put(
-      'servers',
-      workspaceServer({
-        name: `s${id}`,
-        tools: scope === null ? [] : [{ name: 't', requiredScopes: [scope] }],
-        admitted: [['t', digest]],
-      }),
+  fc
+    .record({ id: few, scope: fc.option(fc.constantFrom('a', 'b')), digest: fc.constantFrom('d', 'e'), hint: fc.option(fc.boolean()) })
+    .map(({ id, scope, digest, hint }) =>
+      put(
+        'servers',
+        workspaceServer({
+          name: `s${id}`,
+          tools: scope === null ? [] : [{ name: 't', requiredScopes: [scope] }],
+          admitted: [['t', digest]],
+          hints: hint === null ? [] : [['t', { readOnlyHint: hint }]],
+        }),
+      ),
     ),
-  ),
   few.map((id) => drop('servers', `server/s${id}`)),
   fc.boolean().map(freeze),
 );
@@ -162,12 +165,12 @@ export function entriesFor(state: WorkspaceState, view: View): readonly Snapshot
   };
   return all
     .filter(({ key }) => isSeen(key))
-    .flatMap(({ key, value }) => {
+    .map(({ key, value }) => {
       const compiled = JSON.parse(value.toString()) as Readonly<Record<string, unknown>>;
-      if (key.startsWith('key/')) return [{ key, value: json({ ...compiled, hash: '' }) }];
-      if (!key.startsWith('server/')) return [{ key, value }];
-      const { name, tools } = compiled;
-      return Array.isArray(tools) && tools.length > 0 ? [{ key, value: json({ name, tools }) }] : [];
+      if (key.startsWith('key/')) return { key, value: json({ ...compiled, hash: '' }) };
+      if (!key.startsWith('server/')) return { key, value };
+      const { name, tools, hints } = compiled;
+      return { key, value: json({ name, tools, ...(hints === undefined ? {} : { hints }) }) };
     });
 }
 

@@ -310,6 +310,18 @@ export const badSnapshots: readonly (readonly [string, SnapshotMessage, NackCode
     'entry_invalid',
     'requiredScopes',
   ],
+  ['a server with a hint that is text', inServer({ hints: [['delete', { readOnlyHint: 'yes' }]] }), 'entry_invalid', 'readOnlyHint'],
+  [
+    'a server with hints of a tool twice',
+    inServer({
+      hints: [
+        ['a', {}],
+        ['a', {}],
+      ],
+    }),
+    'entry_invalid',
+    'hints',
+  ],
   ['a server of an unknown kind', inServer({ target: { kind: 'socket', path: '/run/x' } }), 'entry_invalid', 'target.kind'],
   [
     'a server whose url is none',

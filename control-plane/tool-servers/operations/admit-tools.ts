@@ -3,7 +3,7 @@
 // are not admitted.
 import { isServerName } from '@tollgate/proto/contract';
 import { accepted } from '../../base/refusal.ts';
-import { admit, parseAdmission } from '../rules/admission.ts';
+import { admit, hintsOf, parseAdmission } from '../rules/admission.ts';
 import { findToolServer, updateAdmitted } from '../store/tool-servers.ts';
 import { writeOperation } from '../../access/operation.ts';
 import { refuseMissing } from './read-tool-servers.ts';
@@ -17,9 +17,10 @@ export const admitTools = writeOperation('tool-server.write', async ({ client, w
   const wanted = accepted(parseAdmission(body));
   const server = (isServerName(name) ? await findToolServer(client, workspaceId, name) : null) ?? refuseMissing();
   const admitted = accepted(admit(server.admitted, server, wanted));
-  await updateAdmitted(client, workspaceId, name, { admitted, revision });
+  const hints = hintsOf(admitted, server.tools, server.hints);
+  await updateAdmitted(client, workspaceId, name, { admitted, hints, revision });
   return {
-    result: { server: { ...server, admitted, revision } },
+    result: { server: { ...server, admitted, hints, revision } },
     target: `tool-server/${name}`,
     detail: { change: 'admit', tools: wanted === null ? server.tools.length : wanted.length },
   };

@@ -4,7 +4,7 @@
 // So if the workspace starts to pin later, the last discovered definitions are the admitted ones.
 import { isServerName } from '@tollgate/proto/contract';
 import { conflict } from '../../base/refusal.ts';
-import { admissionOf } from '../rules/admission.ts';
+import { admissionOf, hintsOf } from '../rules/admission.ts';
 import type { DiscoveredTool } from '../rules/tool-server.ts';
 import { readDocument } from '../../policies/store/policies.ts';
 import { findSealedToolServer, updateTools } from '../store/tool-servers.ts';
@@ -33,7 +33,7 @@ const storeTools = writeOperation('tool-server.write', async ({ client, workspac
   if (before.revision !== asked) throw conflict('the tool server was changed while it was asked; try again');
   const policy = await readDocument(client, workspaceId, { layer: 'workspace' });
   const admitted = policy?.toolDefinitions === 'pinned' ? before.admitted : admissionOf(tools);
-  const found = { tools, admitted, revision, discoveredAt: now };
+  const found = { tools, admitted, hints: hintsOf(admitted, tools, before.hints), revision, discoveredAt: now };
   await updateTools(client, workspaceId, name, found);
   return { result: { server: { ...before, ...found } }, target: `tool-server/${name}`, detail: { change: 'refresh', tools: tools.length } };
 });

@@ -3,7 +3,7 @@
 
 import { accepted, conflict, refuseIfAny } from '../../base/refusal.ts';
 import { type DiscoveredTool, type ToolServerDefinition, toolServerBounds, undiscovered } from '../rules/tool-server.ts';
-import { admissionOf } from '../rules/admission.ts';
+import { admissionOf, hintsOf } from '../rules/admission.ts';
 import { checkToolServer } from '../rules/tool-server-definition.ts';
 import { countToolServers, hasToolServer, insertToolServer } from '../store/tool-servers.ts';
 import type { Queryable } from '../../database/transaction.ts';
@@ -30,7 +30,9 @@ const storeToolServer = writeOperation('tool-server.write', async (write, { defi
   const { client, workspaceId, now, revision } = write;
   const { name, target, scopes } = definition;
   await requireCapacity(client, workspaceId, name);
-  const server = { name, target, scopes, admitted: admissionOf(tools), tools, revision, discoveredAt: now, createdAt: now };
+  const admitted = admissionOf(tools);
+  const hints = hintsOf(admitted, tools, []);
+  const server = { name, target, scopes, admitted, hints, tools, revision, discoveredAt: now, createdAt: now };
   await insertToolServer(client, workspaceId, server, sealed);
   return { result: { server }, target: `tool-server/${name}`, detail: { change: 'register', tools: tools.length } };
 });

@@ -1,9 +1,9 @@
 // Defines which definitions of a server's tools are admitted. If the workspace pins definitions (`toolDefinitions:
 // "pinned"`), only tools with an admitted definition can be used. An owner or admin admits definitions by registering
 // the server, or later explicitly.
-import { bounds } from '@tollgate/proto/contract';
+import { bounds, type ToolHints } from '@tollgate/proto/contract';
 import { type Checked, isObject, type JsonSchema, list, problem, type Problem, record, text } from '@tollgate/proto/shape';
-import { type DiscoveredTool, toolServerBounds } from './tool-server.ts';
+import { type DiscoveredTool, type RegisteredToolServer, toolServerBounds } from './tool-server.ts';
 
 /** Digests by tool name without the server's name, sorted. */
 export type AdmittedTools = readonly (readonly [tool: string, digest: string])[];
@@ -19,6 +19,28 @@ export const admissionOf = (tools: readonly DiscoveredTool[]): AdmittedTools =>
 
 export const isAdmitted = (admitted: AdmittedTools, { name, digest }: Pick<DiscoveredTool, 'name' | 'digest'>): boolean =>
   digest !== null && admitted.some(([tool, held]) => tool === name && held === digest);
+
+/**
+ * Returns the hints of the admitted definitions. `before`: the hints that were known. A definition that stays admitted
+ * keeps its hints, also while the server reports another one.
+ */
+export function hintsOf(
+  admitted: AdmittedTools,
+  tools: readonly DiscoveredTool[],
+  before: RegisteredToolServer['hints'],
+): RegisteredToolServer['hints'] {
+  const found = tools.flatMap(({ name, digest, hints }) =>
+    digest === null || hints === undefined ? [] : [[name, digest, hints] as const],
+  );
+  const known = new Map<string, ToolHints>([...before, ...found].map(([tool, digest, hints]) => [definitionKey(tool, digest), hints]));
+  return admitted.flatMap(([tool, digest]) => {
+    const hints = known.get(definitionKey(tool, digest));
+    return hints === undefined ? [] : [[tool, digest, hints] as const];
+  });
+}
+
+/** A digest contains no space. */
+const definitionKey = (tool: string, digest: string): string => `${digest} ${tool}`;
 
 const request = record(
   {

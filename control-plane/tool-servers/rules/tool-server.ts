@@ -1,7 +1,15 @@
 // Tool servers: MCP servers that provide tools to a workspace's agents. Defines what is stored of a server, and what it
 // can report about its tools. The values of its headers, or of its program's environment, are secrets. They are only in
 // `secrets` of a definition.
-import { type CompiledTarget, childPath, nameProblem, NotJson, toolDefinitionDigest } from '@tollgate/proto/contract';
+import {
+  type CompiledTarget,
+  childPath,
+  nameProblem,
+  NotJson,
+  toolDefinitionDigest,
+  type ToolHints,
+  toolHintsOf,
+} from '@tollgate/proto/contract';
 import { cleanJson } from '../../base/clean-json.ts';
 import { isObject, type JsonSchema, problem, type Problem } from '@tollgate/proto/shape';
 
@@ -57,6 +65,8 @@ export interface DiscoveredTool {
    * digests were stored.
    */
   readonly digest: string | null;
+  /** What the definition says of the tool's behaviour. Absent: it gives no hints, or an older release discovered it. */
+  readonly hints?: ToolHints;
   /** The schema that the tool promises for `structuredContent`. Absent: the tool promises none. */
   readonly outputSchema?: JsonSchema;
 }
@@ -67,6 +77,8 @@ export interface RegisteredToolServer {
   readonly scopes: ToolScopes;
   /** Digests of the admitted definitions, by tool name without the server's name, sorted. */
   readonly admitted: readonly (readonly [tool: string, digest: string])[];
+  /** The hints of admitted definitions, where they are known, in the order of `admitted`. */
+  readonly hints: readonly (readonly [tool: string, digest: string, hints: ToolHints])[];
   /** The revision of the workspace at the last write of this server. */
   readonly revision: number;
   readonly discoveredAt: Date;
@@ -123,13 +135,15 @@ function toolFrom(value: unknown): DiscoveredTool | { readonly problem: string }
   const clean = cleanJson(value, new Set());
   if (!isObject(clean)) return null;
   const { name, description = '', inputSchema, outputSchema } = clean;
+  const hints = toolHintsOf(clean);
   if (typeof name !== 'string' || typeof description !== 'string' || !isObject(inputSchema) || inputSchema['type'] !== 'object')
     return null;
   const promised = isObject(outputSchema) ? { outputSchema } : {};
   try {
     // The digest is computed from what the server sent, not from the form that can be stored, because sidecars see what
     // the server sent.
-    return { name, description, inputSchema, ...promised, digest: toolDefinitionDigest(value) };
+    const digest = toolDefinitionDigest(value);
+    return { name, description, inputSchema, ...promised, ...(hints === null ? {} : { hints }), digest };
   } catch (error) {
     if (error instanceof NotJson) return { problem: error.message };
     throw error;

@@ -1,7 +1,7 @@
 // Stores tool servers. Their secrets are already sealed when they arrive here.
 import { wildcardPrefix } from '@tollgate/proto/contract';
 import type { WorkspaceServer } from '../../workspaces/rules.ts';
-import { isObject } from '@tollgate/proto/shape';
+import { isObject, type JsonSchema } from '@tollgate/proto/shape';
 import type { DiscoveredTool, ListedToolServer, RegisteredToolServer, Target, ToolScopes, ToolServer } from '../rules/tool-server.ts';
 import { among, rowIs } from '../../database/row.ts';
 import type { Queryable } from '../../database/transaction.ts';
@@ -14,6 +14,7 @@ interface RegisteredRow {
   readonly secret_names: readonly string[];
   readonly scopes: unknown;
   readonly admitted: unknown;
+  readonly hints: unknown;
   readonly revision: string;
   readonly discovered_at: Date;
   readonly created_at: Date;
@@ -24,7 +25,7 @@ interface ToolServerRow extends RegisteredRow {
 }
 
 /** The columns without the tools, which can be large. */
-const columns = 'name, url, program, args, secret_names, scopes, admitted, revision, discovered_at, created_at';
+const columns = 'name, url, program, args, secret_names, scopes, admitted, hints, revision, discovered_at, created_at';
 
 /**
  * SQL: a digest that identifies the definition. It does not change when the server is asked for its tools again, or
@@ -39,6 +40,7 @@ const areListedTools = (value: unknown): value is ListedToolServer['tools'] => A
 const areTools = (value: unknown): value is readonly (Omit<DiscoveredTool, 'digest'> & Partial<DiscoveredTool>)[] =>
   Array.isArray(value) && value.every(isObject);
 const areAdmitted = (value: unknown): value is RegisteredToolServer['admitted'] => Array.isArray(value) && value.every(Array.isArray);
+const areHints = (value: unknown): value is RegisteredToolServer['hints'] => Array.isArray(value) && value.every(Array.isArray);
 const areScopes = (value: unknown): value is ToolScopes => Array.isArray(value) && value.every(Array.isArray);
 
 /** Tools that were discovered before digests were stored have no digest. */
@@ -61,6 +63,7 @@ const registeredFromRow = (row: RegisteredRow): RegisteredToolServer => ({
   target: targetFromRow(row),
   scopes: rowIs(areScopes, row.scopes),
   admitted: rowIs(areAdmitted, row.admitted),
+  hints: rowIs(areHints, row.hints),
   revision: Number(row.revision),
   discoveredAt: row.discovered_at,
   createdAt: row.created_at,
@@ -151,18 +154,46 @@ export async function listWorkspaceServers(
     [workspaceId, names],
   );
   return rows.map((row) => {
-    const { name, target, scopes, admitted } = registeredFromRow(row);
+    const { name, target, scopes, admitted, hints } = registeredFromRow(row);
     const tools = scopes.map(([tool, requiredScopes]) => ({ name: tool, requiredScopes }));
-    return { name, definition: row.definition, tools, target, admitted };
+    const digests = new Map(admitted);
+    // An older control plane changes what is admitted, and not the hints.
+    const valid = hints.flatMap(([tool, digest, hint]) => (digests.get(tool) === digest ? [[tool, hint] as const] : []));
+    return { name, definition: row.definition, tools, target, admitted, hints: valid };
   });
 }
 
+/** One tool of a wildcard is enough to know that a path exists, and schemas can be large. */
+const schemasMax = 100;
+
+/**
+ * Returns the input schemas of the tools that the names and wildcards of rules match, by `<server>.<tool>`. At most
+ * 100 of them, those that are named first. The servers reported these schemas last.
+ */
+export async function listInputSchemas(
+  db: Queryable,
+  workspaceId: number,
+  keys: readonly string[],
+): Promise<{ readonly schemas: ReadonlyMap<string, JsonSchema>; readonly isComplete: boolean }> {
+  const prefixes = keys.flatMap((key) => wildcardPrefix(key) ?? []);
+  const { rows } = await db.query<{ name: string; schema: unknown }>(
+    `select * from (
+       select name || '.' || (tool->>'name') as name, tool->'inputSchema' as schema from tool_server, json_array_elements(tools) as tool
+       where workspace_id = $1 and exists (select from unnest($2::text[]) as key where starts_with(key, name || '.'))
+     ) as named
+     where name = any($2) or exists (select from unnest($3::text[]) as prefix where starts_with(name, prefix))
+     order by name = any($2) desc, name limit ${schemasMax}`,
+    [workspaceId, keys, prefixes],
+  );
+  return { schemas: new Map(rows.map(({ name, schema }) => [name, rowIs(isObject, schema)])), isComplete: rows.length < schemasMax };
+}
+
 export async function insertToolServer(db: Queryable, workspaceId: number, server: ToolServer, sealed: Uint8Array | null): Promise<void> {
-  const { name, target, scopes, admitted, tools, revision, discoveredAt, createdAt } = server;
+  const { name, target, scopes, admitted, hints, tools, revision, discoveredAt, createdAt } = server;
   const { url, program, args, secretNames } = placeOf(target);
   await db.query(
-    `insert into tool_server (workspace_id, name, url, program, args, secret_names, sealed, scopes, tools, revision, discovered_at, created_at, admitted)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
+    `insert into tool_server (workspace_id, name, url, program, args, secret_names, sealed, scopes, tools, revision, discovered_at, created_at, admitted, hints)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
     [
       workspaceId,
       name,
@@ -177,6 +208,7 @@ export async function insertToolServer(db: Queryable, workspaceId: number, serve
       discoveredAt,
       createdAt,
       JSON.stringify(admitted),
+      JSON.stringify(hints),
     ],
   );
 }
@@ -192,11 +224,11 @@ export async function updateTools(
   db: Queryable,
   workspaceId: number,
   name: string,
-  { tools, admitted, revision, discoveredAt }: Pick<ToolServer, 'tools' | 'admitted' | 'revision' | 'discoveredAt'>,
+  { tools, admitted, hints, revision, discoveredAt }: Pick<ToolServer, 'tools' | 'admitted' | 'hints' | 'revision' | 'discoveredAt'>,
 ): Promise<void> {
   await db.query(
-    'update tool_server set tools = $3, admitted = $4, revision = $5, discovered_at = $6 where workspace_id = $1 and name = $2',
-    [workspaceId, name, JSON.stringify(tools), JSON.stringify(admitted), revision, discoveredAt],
+    'update tool_server set tools = $3, admitted = $4, hints = $5, revision = $6, discovered_at = $7 where workspace_id = $1 and name = $2',
+    [workspaceId, name, JSON.stringify(tools), JSON.stringify(admitted), JSON.stringify(hints), revision, discoveredAt],
   );
 }
 
@@ -204,12 +236,13 @@ export async function updateAdmitted(
   db: Queryable,
   workspaceId: number,
   name: string,
-  { admitted, revision }: Pick<ToolServer, 'admitted' | 'revision'>,
+  { admitted, hints, revision }: Pick<ToolServer, 'admitted' | 'hints' | 'revision'>,
 ): Promise<void> {
-  await db.query('update tool_server set admitted = $3, revision = $4 where workspace_id = $1 and name = $2', [
+  await db.query('update tool_server set admitted = $3, hints = $4, revision = $5 where workspace_id = $1 and name = $2', [
     workspaceId,
     name,
     JSON.stringify(admitted),
+    JSON.stringify(hints),
     revision,
   ]);
 }

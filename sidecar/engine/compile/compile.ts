@@ -67,8 +67,14 @@ export const settingsEntry = (state: SettingsState, defaults: PolicyDefaults): S
  * Returns the entry of a server. The digests of admitted definitions are included only if definitions are pinned,
  * because a server can have a thousand of them.
  */
-export const serverEntry = ({ name, tools, target, admitted }: CompiledServer, pinned: boolean): SnapshotEntry =>
-  entry(`server/${name}`, { name, tools, target, admitted: pinned ? admitted : [] } satisfies CompiledServer);
+export const serverEntry = ({ name, tools, target, admitted, hints = [] }: CompiledServer, pinned: boolean): SnapshotEntry =>
+  entry(`server/${name}`, {
+    name,
+    tools,
+    target,
+    admitted: pinned ? admitted : [],
+    ...(hints.length === 0 ? {} : { hints }),
+  } satisfies CompiledServer);
 
 const workspaceDocument = ({ documents }: Pick<PolicySource, 'documents'>): PolicyDocument =>
   documents.find(({ id }) => id.layer === 'workspace')?.document ?? {};

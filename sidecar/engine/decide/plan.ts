@@ -144,7 +144,9 @@ function toolFacts({ servers }: Index, tool: string): ToolFacts {
   // A server's name may contain dots: the longest name that the tool begins with is its server.
   for (let end = tool.lastIndexOf('.'); end > 0; end = tool.lastIndexOf('.', end - 1)) {
     const server = servers.get(tool.slice(0, end));
-    if (server !== undefined) return { name: tool, server: server.name };
+    if (server === undefined) continue;
+    const annotations = server.hints?.find(([name]) => name === tool.slice(end + 1))?.[1];
+    return { name: tool, server: server.name, ...(annotations === undefined ? {} : { annotations }) };
   }
   return { name: tool };
 }

@@ -24,7 +24,9 @@ import {
   type Rule,
   serverUrlProblem,
   type TierRules,
+  type ToolHints,
   tiers,
+  toolHintNames,
   toolNamesMax,
 } from '@tollgate/proto/contract';
 import type { Contents } from '../decide/snapshot.ts';
@@ -264,6 +266,7 @@ function readKey(json: Fields, key: string): CompiledKey {
 }
 
 function readServer(json: Fields, _key: string): CompiledServer {
+  const hints = json.optional('hints', namedOnce(pair(string, readHints)));
   return {
     name: json.read('name', string),
     tools: json.read(
@@ -273,11 +276,22 @@ function readServer(json: Fields, _key: string): CompiledServer {
         return { name: tool.read('name', string), requiredScopes: tool.read('requiredScopes', array(string)) };
       }),
     ),
-    // An older control plane sends neither field, and a library's view does not contain them.
+    // An older control plane sends none of these fields, and a library receives no target and no digests.
     target: json.optional('target', nullable(readTarget)) ?? null,
     admitted: json.optional('admitted', namedOnce(pair(string, string))) ?? [],
+    ...(hints === undefined ? {} : { hints }),
   };
 }
+
+const readHints: Reader<ToolHints> = (value, path) => {
+  const hints = object(value, path);
+  return Object.fromEntries(
+    toolHintNames.flatMap((name) => {
+      const hint = hints.optional(name, boolean);
+      return hint === undefined ? [] : [[name, hint]];
+    }),
+  );
+};
 
 function readTarget(value: unknown, path: string): CompiledTarget {
   const target = object(value, path);
