@@ -8,9 +8,18 @@ import { shown } from '../print/table.ts';
 /** Returns the changes as lines for people. `answer`: from `policies/apply` or `rollback`. */
 export function diffLines(answer: Row, paint: Paint): readonly string[] {
   const changes = rowsIn(answer, 'changes').flatMap((change) => documentLines(change, paint));
-  const overrides = answer['overrides'] === undefined ? [] : rowsIn(answer, 'overrides');
-  if (overrides.length === 0) return changes;
-  return [...changes, paint.yellow('exceptions that still loosen what is tightened here:'), ...overrides.map(overrideLine)];
+  return [
+    ...changes,
+    ...noted(answer, 'overrides', paint.yellow('exceptions that still loosen what is tightened here:'), 'rule'),
+    ...noted(answer, 'warnings', paint.yellow('warnings:'), 'message'),
+  ];
+}
+
+/** Lines for what an answer notes about places of documents. */
+function noted(answer: Row, list: 'overrides' | 'warnings', title: string, field: string): readonly string[] {
+  const rows = answer[list] === undefined ? [] : rowsIn(answer, list);
+  const line = (row: Row): string => `    ${shown(row['document'])} ${shown(row['path'])}: ${shown(row[field])}`;
+  return rows.length === 0 ? [] : [title, ...rows.map(line)];
 }
 
 export const differs = (answer: Row): boolean => rowsIn(answer, 'changes').length > 0;
@@ -34,5 +43,4 @@ function pathLine(place: Row, paint: Paint): string {
   return `    ${escaped(textIn(place, 'path'))}: ${before} → ${after}`;
 }
 
-const overrideLine = (override: Row): string => `    ${shown(override['document'])} ${shown(override['path'])}: ${shown(override['rule'])}`;
 const escaped = (text: string): string => shown(text);

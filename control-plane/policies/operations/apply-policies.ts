@@ -8,6 +8,7 @@ import { draftedDocuments } from '../rules/simulation.ts';
 import { accepted } from '../../base/refusal.ts';
 import { listDocuments, writeDocuments } from '../store/policies.ts';
 import { authorship, previewOperation, effectOperation, type Write, writeOperation } from '../../access/operation.ts';
+import { warningsOf } from './condition-warnings.ts';
 import { requireUnderstood } from './understood.ts';
 import { documentBody } from './write-policy.ts';
 
@@ -41,13 +42,19 @@ export async function applyDocuments(write: Write, wanted: WantedDocuments) {
 /** Returns the report of `applyDocuments`, but writes nothing. */
 export const previewDocuments = (write: Write, wanted: WantedDocuments) => changesOf(write, wanted, true);
 
-async function changesOf({ client, workspaceId }: Write, wanted: WantedDocuments, dryRun: boolean) {
+async function changesOf(write: Write, wanted: WantedDocuments, dryRun: boolean) {
+  const { client, workspaceId } = write;
   const stored = await listDocuments(client, workspaceId);
   const changes: readonly DocumentChange[] = diffDocuments(stored, wanted);
   const overrides = looseningOverrides(draftedDocuments(stored, wanted), changes);
   return {
     changes,
-    result: { dryRun, changes: changes.map(shownChange), ...(overrides.length > 0 ? { overrides } : {}) },
+    result: {
+      dryRun,
+      changes: changes.map(shownChange),
+      ...(overrides.length > 0 ? { overrides } : {}),
+      ...(await warningsOf(write, changes)),
+    },
     target: changes.map(({ id }) => `policy/${documentKey(id)}`),
   };
 }

@@ -9,6 +9,7 @@ import { invalid, refuseIfAny } from '../../base/refusal.ts';
 import { isObject } from '@tollgate/proto/shape';
 import { deleteDocument, listDocuments, listOverridingDocuments, readDocument, writeDocument } from '../store/policies.ts';
 import { authorship, type Write, writeOperation } from '../../access/operation.ts';
+import { warningsOf } from './condition-warnings.ts';
 import { requireUnderstood } from './understood.ts';
 
 /** Checks only that the body is an object. `checkDocument` does the rest of the checks. */
@@ -36,7 +37,9 @@ async function store(write: Write, id: PolicyId, before: PolicyDocument | null, 
   refuseIfAny(checkDocument(id.layer, 'organisation', after));
   await requireUnderstood(write, [after]);
   await writeDocument(client, workspaceId, { id, document: after }, authorship(write));
-  return { result: await overridesLeft({ client, workspaceId }, { id, before, after }), target: `policy/${documentKey(id)}` };
+  const change = { id, before, after };
+  const result = { ...(await overridesLeft(write, change)), ...(await warningsOf(write, [change])) };
+  return { result, target: `policy/${documentKey(id)}` };
 }
 
 /** Merges a patch into the document (RFC 7396): fields that are sent are changed; `null` removes a field. */

@@ -15,6 +15,7 @@ import { deleteDocument, writeDocument } from '../store/policies.ts';
 import { collectWorkspaceState } from '../../workspaces/store/workspace-state.ts';
 import { authorship, type Write, writeOperation } from '../../access/operation.ts';
 import { readUserParts } from './read-policies.ts';
+import { warningsOf } from './condition-warnings.ts';
 import { requireUnderstood } from './understood.ts';
 import { documentBody, overridesLeft } from './write-policy.ts';
 
@@ -46,7 +47,8 @@ export const putUserPolicy = writeOperation('user-policy.write', async (write, {
   const target = `policy/${documentKey(id)}`;
   if (part === 'self' && isDeepStrictEqual(parts.self, after)) return { result: {}, target, kept: false };
   await writeDocument(client, workspaceId, { id, document: after }, authorship(write));
-  return { result: await overridesLeft(write, { id, before: parts[part], after }), target };
+  const change = { id, before: parts[part], after };
+  return { result: { ...(await overridesLeft(write, change)), ...(await warningsOf(write, [change])) }, target };
 });
 
 async function refuseLooser(

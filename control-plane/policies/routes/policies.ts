@@ -30,6 +30,7 @@ import { createRateLimit, writesPerMinute } from '../../base/rate-limit.ts';
 import { addRoute, ok } from '../../http/route.ts';
 import {
   anyObject,
+  conditionWarningRef,
   forceQuery,
   inWorkspace,
   listOf,
@@ -174,7 +175,7 @@ function addPolicyDocument<N>(app: FastifyInstance, deps: AppDeps, document: Doc
     tag,
     summary: `Writes ${words}`,
     description: [document.how, ...(often === undefined ? [] : [often])].join(' '),
-    answers: written({}, { overrides: listOf(overrideRef) }),
+    answers: written({}, { overrides: listOf(overrideRef), warnings: listOf(conditionWarningRef) }),
     refusals: ['conflict', 'stale_revision', ...limited],
     operation: write,
     schema: { params, body: anyObject, querystring: forceQuery },

@@ -11,6 +11,7 @@ import type { AppDeps } from '../../http/deps.ts';
 import { addRoute, ok } from '../../http/route.ts';
 import {
   anyObject,
+  conditionWarningRef,
   dateTime,
   flag,
   forceQuery,
@@ -39,7 +40,10 @@ const applied: JsonSchema = {
 const action = word(['create', 'update', 'delete']);
 const document = { ...text, description: 'workspace, role:<role>, agent-type:<key> or user:<uid>:<part>' };
 const change = object({ document, action, paths: listOf(object({ path: text }, { before: {}, after: {} })) });
-const changes = written({ dryRun: flag, changes: listOf(change) }, { overrides: listOf(overrideRef) });
+const changes = written(
+  { dryRun: flag, changes: listOf(change) },
+  { overrides: listOf(overrideRef), warnings: listOf(conditionWarningRef) },
+);
 const anyDocument = orNull({ type: 'object', additionalProperties: true });
 const pastWrite = object({ revision: integer, at: dateTime, sub: text, document, action, before: anyDocument, after: anyDocument });
 

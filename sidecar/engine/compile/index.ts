@@ -19,16 +19,21 @@
 // a document.
 export {
   type AgentCeiling,
+  type CaseDocument,
   checkDocument,
   type DocumentKind,
   documentSchema,
   type PolicyDocument,
+  type RuleDocument,
   type StoredDocument,
   type TierRulesDocument,
 } from './policy-document.ts';
 export { checkDocuments, isOfSet, parsePolicySet, type PolicySet, policySetOf, type WantedDocuments } from './policy-set.ts';
 export { type RedactionDocument, redactionSection } from './redaction.ts';
 export type { ToolNamesDocument } from './tool-names.ts';
+
+// What a condition reads: paths of the input, and fields of variables.
+export { conditionReads, type ReadPath } from './condition-reads.ts';
 
 // The input of the compiler: the documents, agents, members, keys and servers of one workspace at one revision.
 // Without a control plane, `epoch` is any text that is not empty, and `revision` any integer from 0.
