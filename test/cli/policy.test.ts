@@ -33,6 +33,14 @@ function file(text: string, name = 'policies.yaml', where = folder()): string {
 const at = (words: readonly string[], path: string): readonly string[] => [...words, '-f', path];
 
 describe('policy diff and apply', () => {
+  test('diff shows what the control plane warns of', async () => {
+    const cases = '[{ name: ours, when: \'agent.name == "ours"\', permission: allow }]';
+    const path = file(`rolePolicies: { member: { tools: { github.push: { api: { permission: deny, cases: ${cases} } } } } }`);
+    expect((await tollgate(at(['policy', 'diff'], path))).out).toContain(
+      'warnings:\n    role:member tools["github.push"].api.cases["ours"]: loosens the rule by agent.name, which callers only claim',
+    );
+  });
+
   test('diff shows each document and place with before and after, and exits 2; after the apply it exits 0', async () => {
     const path = file(policies);
     const diff = await tollgate(at(['policy', 'diff'], path));

@@ -83,18 +83,50 @@ export function durationText(ns: bigint): string {
 const fixedOffset = /^([+-]?)([01]\d|2[0-3]):([0-5]\d)$/;
 /** The form of names in the zone database. A text of the input in another form is not kept. */
 const zoneName = /^[A-Za-z][A-Za-z0-9_+/-]{0,63}$/;
-const formatters = new Map<string, Intl.DateTimeFormat | null>();
-const formattersMax = 200;
 /** The steps for a zone that is not a text in the condition: its rules may have to be loaded. */
 const zoneSteps = 100;
 
+/** Returns a date whose UTC fields are the fields of a time in a zone. `ms`: since 1970, whole seconds. */
+type ZoneReader = (ms: number) => Date;
+
+const inUtc: ZoneReader = (ms) => new Date(ms);
+
 /** Null: there is no such zone. */
-function formatterOf(zone: string): Intl.DateTimeFormat | null {
-  const known = formatters.get(zone);
+function zoneReader(zone: string): ZoneReader | null {
+  if (zone === 'UTC') return inUtc;
+  const fixed = fixedOffset.exec(zone);
+  if (fixed === null) return zoneName.test(zone) ? namedZone(zone) : null;
+  const [, sign, hours, minutes] = fixed;
+  const offset = (Number(hours) * 60 + Number(minutes)) * (sign === '-' ? -60_000 : 60_000);
+  return (ms) => new Date(ms + offset);
+}
+
+const namedZones = new Map<string, ZoneReader | null>();
+const namedZonesMax = 200;
+
+function namedZone(zone: string): ZoneReader | null {
+  const known = namedZones.get(zone);
   if (known !== undefined) return known;
-  let formatter: Intl.DateTimeFormat | null = null;
+  const reader = loadZone(zone);
+  if (namedZones.size >= namedZonesMax) namedZones.clear();
+  namedZones.set(zone, reader);
+  return reader;
+}
+
+function loadZone(zone: string): ZoneReader | null {
+  const formatter = formatterOf(zone);
+  if (formatter === null) return null;
+  // Formatting takes long, and conditions read several fields of the same second.
+  let last = { ms: 0, date: formatted(formatter, 0) };
+  return (ms) => {
+    if (last.ms !== ms) last = { ms, date: formatted(formatter, ms) };
+    return last.date;
+  };
+}
+
+function formatterOf(zone: string): Intl.DateTimeFormat | null {
   try {
-    formatter = new Intl.DateTimeFormat('en-US', {
+    return new Intl.DateTimeFormat('en-US', {
       timeZone: zone,
       hourCycle: 'h23',
       year: 'numeric',
@@ -107,28 +139,8 @@ function formatterOf(zone: string): Intl.DateTimeFormat | null {
     });
   } catch {
     // The zone database has no zone of this name.
+    return null;
   }
-  if (formatters.size >= formattersMax) formatters.clear();
-  formatters.set(zone, formatter);
-  return formatter;
-}
-
-/** Returns a date whose UTC fields are the fields of a time in a zone. `ms`: since 1970, whole seconds. */
-type ZoneReader = (ms: number) => Date;
-
-const inUtc: ZoneReader = (ms) => new Date(ms);
-
-/** Null: there is no such zone. */
-function zoneReader(zone: string): ZoneReader | null {
-  if (zone === 'UTC') return inUtc;
-  const fixed = fixedOffset.exec(zone);
-  if (fixed !== null) {
-    const [, sign, hours, minutes] = fixed;
-    const offset = (Number(hours) * 60 + Number(minutes)) * (sign === '-' ? -60_000 : 60_000);
-    return (ms) => new Date(ms + offset);
-  }
-  const formatter = zoneName.test(zone) ? formatterOf(zone) : null;
-  return formatter === null ? null : (ms) => formatted(formatter, ms);
 }
 
 function formatted(formatter: Intl.DateTimeFormat, ms: number): Date {

@@ -1,44 +1,44 @@
 // `url(text)`: an absolute URL. Its parts are those of the WHATWG standard. Programs disagree about the host of some URLs,
 // for example of `https://good.example\@bad.example`: such a URL is undecided. If only its path can be read in different
 // ways, only the path is undecided.
-import { Site } from '../environment.ts';
-import { OwnValue, Undecided } from '../values.ts';
+import type { Site } from '../environment.ts';
+import { OwnValue, type Undecided } from '../values.ts';
 import { type CelFunction, ofTexts, quoted } from './function.ts';
 import { normalPath } from './path.ts';
 
 const urlLengthMax = 8_192;
 
-/** `Undecided`: the URL has no such part, or programs read it in different ways. */
-type UrlField = string | bigint | Undecided;
+/** A field is null if the URL has no such part, or if programs read it in different ways. */
+interface UrlParts {
+  readonly scheme: string;
+  readonly host: string | null;
+  readonly port: bigint | null;
+  readonly path: string | null;
+  /** What follows the path. */
+  readonly rest: string;
+}
+
+const fields = ['scheme', 'host', 'port', 'path'] as const;
 
 class UrlValue extends OwnValue {
   readonly typeName = 'url';
-  readonly fields: ReadonlyMap<string, UrlField>;
-  /** What follows the path. */
-  readonly rest: string;
-  constructor(scheme: string, host: UrlField, port: UrlField, path: UrlField, rest: string) {
+  readonly parts: UrlParts;
+  /** The value of fields that are null. */
+  readonly unclear: Undecided;
+  constructor(parts: UrlParts, unclear: Undecided) {
     super();
-    this.fields = new Map<string, UrlField>([
-      ['scheme', scheme],
-      ['host', host],
-      ['port', port],
-      ['path', path],
-    ]);
-    this.rest = rest;
+    this.parts = parts;
+    this.unclear = unclear;
   }
   equals(other: UrlValue): boolean | Undecided {
-    if (this.rest !== other.rest) return false;
-    let unclear: Undecided | null = null;
-    for (const [name, ours] of this.fields) {
-      const theirs = other.fields.get(name);
-      if (ours instanceof Undecided) unclear ??= ours;
-      else if (theirs instanceof Undecided) unclear ??= theirs;
-      else if (ours !== theirs) return false;
-    }
-    return unclear ?? true;
+    const [ours, theirs] = [this.parts, other.parts];
+    const isOther = (name: keyof UrlParts): boolean => ours[name] !== null && theirs[name] !== null && ours[name] !== theirs[name];
+    if (isOther('rest') || fields.some(isOther)) return false;
+    return fields.every((name) => ours[name] !== null && theirs[name] !== null) || this.unclear;
   }
   override field(name: string): unknown {
-    return this.fields.get(name);
+    const known = fields.find((one) => one === name);
+    return known === undefined ? undefined : (this.parts[known] ?? this.unclear);
   }
 }
 
@@ -58,35 +58,35 @@ const label = '[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?';
 const hostAndPort = new RegExp(`^(${label}(?:\\.${label})*|\\[[0-9a-f:.]{2,45}\\])(?::(0|[1-9]\\d{0,4}))?$`);
 
 /** Null: the text is no absolute URL, or programs disagree about its host. */
-function parseUrl(text: string, { unclear }: Site): UrlValue | null {
-  if (text.length > urlLengthMax || misread.test(text) || !URL.canParse(text)) return null;
+function partsOf(text: string): UrlParts | null {
+  if (misread.test(text)) return null;
   const scheme = withScheme.exec(text)?.[1]?.toLowerCase();
   if (scheme === undefined || scheme === wrapper) return null;
-  const parts = withHost.exec(text);
   const isWeb = Object.hasOwn(webSchemes, scheme);
-  if (hostlessSchemes.has(scheme) || (parts === null && !isWeb))
-    return new UrlValue(scheme, unclear, unclear, unclear, text.slice(scheme.length));
-  const [, authority = '', path = '', rest = ''] = parts ?? [];
+  const written = withHost.exec(text);
+  if (hostlessSchemes.has(scheme) || (written === null && !isWeb))
+    return URL.canParse(text) ? { scheme, host: null, port: null, path: null, rest: text.slice(scheme.length) } : null;
+  const [, authority = '', path = '', rest = ''] = written ?? [];
   // Some letters outside of ASCII have a lower case in ASCII.
   const [, host, port] = ascii.test(authority) ? (hostAndPort.exec(authority.toLowerCase()) ?? []) : [];
-  if (host === undefined || !isReadAlike(host)) return null;
   // Some programs end the host only at a slash. They would find the host behind the `@`.
-  if (path === '' && rest.includes('@')) return null;
-  const standard = isWeb ? webSchemes[scheme] : undefined;
-  const name = host.startsWith('[') ? host.slice(1, -1) : host;
-  return new UrlValue(
+  if (host === undefined || (path === '' && rest.includes('@')) || !URL.canParse(text)) return null;
+  const url = new URL(text);
+  // A host that is not written as the WHATWG standard writes it, such as `0x7f.1`, is another host for other programs.
+  if ((isWeb ? url.hostname : webHostname(host)) !== host) return null;
+  return {
     scheme,
-    name,
-    port === undefined ? (standard ?? unclear) : BigInt(port),
-    pathOf(path, new URL(text)) ?? unclear,
+    host: host.startsWith('[') ? host.slice(1, -1) : host,
+    port: port === undefined ? ((isWeb ? webSchemes[scheme] : null) ?? null) : BigInt(port),
+    path: pathOf(path, url),
     rest,
-  );
+  };
 }
 
-/** Whether the host is written as the WHATWG standard writes it. An IPv4 address such as `0x7f.1` is not. */
-function isReadAlike(host: string): boolean {
-  const alone = `http://${host}/`;
-  return URL.canParse(alone) && new URL(alone).hostname === host;
+/** Returns the host as a URL of the web has it. Null: it cannot have such a host. */
+function webHostname(host: string): string | null {
+  const url = `http://${host}/`;
+  return URL.canParse(url) ? new URL(url).hostname : null;
 }
 
 /** Null: programs that decode the path, or resolve its `..`, find another path. */
@@ -95,15 +95,24 @@ function pathOf(written: string, { pathname }: URL): string | null {
   return normalPath(path) !== null && (pathname === '' ? '/' : pathname) === path ? path : null;
 }
 
-/** The place of a URL that is only checked. */
-const checked = new Site('url()');
+// A condition reads several fields of one URL, so the last one is remembered.
+let last: { readonly text: string; readonly parts: UrlParts | null } = { text: '', parts: null };
+
+function parsed(text: string): UrlParts | null {
+  if (text.length > urlLengthMax) return null;
+  if (last.text !== text) last = { text, parts: partsOf(text) };
+  return last.parts;
+}
+
+function toUrl(text: string, { unclear }: Site): UrlValue | Undecided {
+  const parts = parsed(text);
+  return parts === null ? unclear : new UrlValue(parts, unclear);
+}
 
 export const urlFunctions: Readonly<Record<string, CelFunction>> = {
   url: {
-    ...ofTexts(1, ([text = ''], site) => parseUrl(text, site) ?? site.unclear),
+    ...ofTexts(1, ([text = ''], site) => toUrl(text, site)),
     prepare: ([text]) =>
-      text === undefined || parseUrl(text, checked) !== null
-        ? undefined
-        : `the URL ${quoted(text)}, whose host not all programs read alike`,
+      text === undefined || parsed(text) !== null ? undefined : `the URL ${quoted(text)}, whose host not all programs read alike`,
   },
 };

@@ -113,6 +113,7 @@ test.each([
   ['https://good.example:0/', 0n],
   ['ssh://good.example:22/', 22n],
   ['ssh://good.example/', undecided],
+  ['constructor://good.example/', undecided],
 ])('the port of %s', (text, port) => {
   expect(resultOf('url', text, 'port')).toBe(port);
 });
