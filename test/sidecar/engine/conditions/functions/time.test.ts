@@ -29,6 +29,17 @@ test.each(['Europe/Nowhere', '', 'local', '+2', '+24:00', '+02:60', '0200', 'Eur
   },
 );
 
+test('more zones than are kept answer the same again', () => {
+  const zones = Intl.supportedValuesOf('timeZone');
+  expect(zones.length).toBeGreaterThan(400);
+  const noon = Date.UTC(2026, 0, 1, 12);
+  const hours = (): unknown =>
+    zones.map((zone) => Array.from({ length: 24 }, (_, hour) => answerOf(`now.getHours(args.zone) == ${hour}`, { zone }, noon)));
+  const first = hours();
+  expect(hours()).toEqual(first);
+  expect(answerOf('now.getHours(args.zone) == 13', { zone: 'Europe/Berlin' }, noon)).toBe(true);
+});
+
 test('a zone of the input costs steps, whether its rules are loaded or not', () => {
   const zones = Array.from({ length: 300 }, () => 'Europe/Berlin');
   const source = 'args.zones.exists(z, now.getHours(z) == 30)';
