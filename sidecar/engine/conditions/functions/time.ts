@@ -1,12 +1,12 @@
 // Functions of times. A time zone is looked up in the zone database that comes with Node, and never taken from the
 // process.
 import { secondNs } from '../arithmetic.ts';
-import { spend } from '../environment.ts';
+import type { Site } from '../environment.ts';
 import { Duration, Timestamp } from '../values.ts';
-import { type CelFunction, quoted } from './function.ts';
+import type { CelFunction } from './function.ts';
 
 const msNs = 1_000_000n;
-const rfc3339 = /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?(?:[Zz]|([+-])(\d\d):(\d\d))$/;
+const rfc3339 = /^(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?(?:Z|([+-])(\d\d):(\d\d))$/;
 
 /** Returns nanoseconds since 1970. Null: the text is no time of RFC 3339, or its day does not exist. */
 export function parseTimestamp(text: string): bigint | null {
@@ -29,7 +29,7 @@ export function parseTimestamp(text: string): bigint | null {
 const withFraction = (seconds: string, ns: bigint): string =>
   ns === 0n ? seconds : `${seconds}.${String(ns).padStart(9, '0').replace(/0+$/, '')}`;
 
-/** Splits into whole seconds since 1970, rounded down, and the nanoseconds of the second. */
+/** Splits into whole seconds since 1970, rounded down, and nanoseconds of the second. */
 function splitTime(ns: bigint): { readonly seconds: bigint; readonly rest: bigint } {
   const rest = ((ns % secondNs) + secondNs) % secondNs;
   return { seconds: (ns - rest) / secondNs, rest };
@@ -47,10 +47,12 @@ const units: Readonly<Record<string, bigint>> = {
   s: secondNs,
   ms: msNs,
   us: 1000n,
-  µs: 1000n,
+  // The micro sign, and the Greek letter.
+  '\u00b5s': 1000n,
+  '\u03bcs': 1000n,
   ns: 1n,
 };
-const durationPart = /(\d*)(?:\.(\d*))?(h|ms|m|s|us|µs|ns)/y;
+const durationPart = /(\d*)(?:\.(\d*))?(h|ms|m|s|us|\u00b5s|\u03bcs|ns)/y;
 
 /** Returns nanoseconds. Null: the text is no duration, such as `1h30m` or `-1.5s`. */
 export function parseDuration(text: string): bigint | null {
@@ -80,61 +82,65 @@ export function durationText(ns: bigint): string {
   return `${ns < 0n ? '-' : ''}${withFraction(String(size / secondNs), size % secondNs)}s`;
 }
 
-const fixedOffset = /^([+-]?)([01]\d|2[0-3]):([0-5]\d)$/;
-/** The form of names in the zone database. A text of the input in another form is not kept. */
+/** Returns what a clock of the zone is ahead of UTC, in ms, at a time in ms since 1970. */
+type Zone = (ms: number) => number;
+
+const fixedOffset = /^([+-]?)(\d\d):(\d\d)$/;
+// Node accepts other names than those of the zone database, and not every version the same.
 const zoneName = /^[A-Za-z][A-Za-z0-9_+/-]{0,63}$/;
-/** The steps for a zone that is not a text in the condition: its rules may have to be loaded. */
-const zoneSteps = 100;
-
-/** Returns a date whose UTC fields are the fields of a time in a zone. `ms`: since 1970, whole seconds. */
-type ZoneReader = (ms: number) => Date;
-
-const inUtc: ZoneReader = (ms) => new Date(ms);
+const zones = new Map<string, Zone>();
+const zonesMax = 600;
 
 /** Null: there is no such zone. */
-function zoneReader(zone: string): ZoneReader | null {
-  if (zone === 'UTC') return inUtc;
-  const fixed = fixedOffset.exec(zone);
-  if (fixed === null) return zoneName.test(zone) ? namedZone(zone) : null;
-  const [, sign, hours, minutes] = fixed;
-  const offset = (Number(hours) * 60 + Number(minutes)) * (sign === '-' ? -60_000 : 60_000);
-  return (ms) => new Date(ms + offset);
-}
-
-const namedZones = new Map<string, ZoneReader | null>();
-const namedZonesMax = 200;
-
-function namedZone(zone: string): ZoneReader | null {
-  const known = namedZones.get(zone);
+function zoneOf(name: string): Zone | null {
+  const fixed = fixedOffset.exec(name);
+  if (fixed !== null) return fixedZone(Number(fixed[2]), Number(fixed[3]), fixed[1] === '-');
+  if (!zoneName.test(name)) return null;
+  const key = name.toLowerCase();
+  const known = zones.get(key);
   if (known !== undefined) return known;
-  const reader = loadZone(zone);
-  if (namedZones.size >= namedZonesMax) namedZones.clear();
-  namedZones.set(zone, reader);
-  return reader;
+  const made = namedZone(name);
+  if (made === null) return null;
+  if (zones.size >= zonesMax) zones.clear();
+  zones.set(key, made);
+  return made;
 }
 
-function loadZone(zone: string): ZoneReader | null {
-  const formatter = formatterOf(zone);
+function fixedZone(hours: number, minutes: number, isBehind: boolean): Zone | null {
+  if (hours > 23 || minutes > 59) return null;
+  const offset = (hours * 60 + minutes) * (isBehind ? -60_000 : 60_000);
+  return () => offset;
+}
+
+const minuteMs = 60_000;
+/** Since then, clocks are changed only at whole minutes of UTC. */
+const wholeMinutesSince = Date.UTC(1973, 0, 1);
+
+function namedZone(name: string): Zone | null {
+  const formatter = formatterOf(name);
   if (formatter === null) return null;
-  // Formatting takes long, and conditions read several fields of the same second.
-  let last = { ms: 0, date: formatted(formatter, 0) };
+  // Conditions ask for the current time, and asking the formatter takes some microseconds.
+  let [minute, offset] = [Number.NaN, 0];
   return (ms) => {
-    if (last.ms !== ms) last = { ms, date: formatted(formatter, ms) };
-    return last.date;
+    if (ms < wholeMinutesSince) return offsetOf(formatter, ms);
+    const now = Math.floor(ms / minuteMs);
+    if (now !== minute) [minute, offset] = [now, offsetOf(formatter, now * minuteMs)];
+    return offset;
   };
 }
 
-function formatterOf(zone: string): Intl.DateTimeFormat | null {
+function formatterOf(timeZone: string): Intl.DateTimeFormat | null {
+  const numeric = 'numeric';
   try {
     return new Intl.DateTimeFormat('en-US', {
-      timeZone: zone,
+      timeZone,
       hourCycle: 'h23',
-      year: 'numeric',
-      month: 'numeric',
-      day: 'numeric',
-      hour: 'numeric',
-      minute: 'numeric',
-      second: 'numeric',
+      year: numeric,
+      month: numeric,
+      day: numeric,
+      hour: numeric,
+      minute: numeric,
+      second: numeric,
       era: 'short',
     });
   } catch {
@@ -143,14 +149,14 @@ function formatterOf(zone: string): Intl.DateTimeFormat | null {
   }
 }
 
-function formatted(formatter: Intl.DateTimeFormat, ms: number): Date {
+function offsetOf(formatter: Intl.DateTimeFormat, ms: number): number {
   const fields = new Map(formatter.formatToParts(ms).map(({ type, value }) => [type, value]));
   const field = (name: Intl.DateTimeFormatPartTypes): number => Number(fields.get(name));
   const date = new Date(0);
   const year = fields.get('era') === 'BC' ? 1 - field('year') : field('year');
   date.setUTCFullYear(year, field('month') - 1, field('day'));
   date.setUTCHours(field('hour'), field('minute'), field('second'));
-  return date;
+  return date.getTime() - ms;
 }
 
 const dayMs = 86_400_000;
@@ -161,25 +167,31 @@ function dayOfYear(date: Date): number {
   return Math.floor((date.getTime() - first.getTime()) / dayMs);
 }
 
+const utc: Zone = () => 0;
+
 /** A field of a time, in UTC or in a zone. `ofDuration`: the same of a duration, if it has such a field. */
 function timeField(read: (date: Date, ns: bigint) => number, ofDuration?: (ns: bigint) => bigint): CelFunction {
-  const field = ({ ns }: Timestamp, zone: ZoneReader): bigint => BigInt(read(zone(Number(splitTime(ns).seconds) * 1000), ns));
+  // The UTC fields of the date are the fields of the time in the zone.
+  const fieldIn = (time: unknown, zone: Zone, site: Site): unknown => {
+    if (!(time instanceof Timestamp)) return site.type;
+    const ms = Number(splitTime(time.ns).seconds) * 1000;
+    return BigInt(read(new Date(ms + zone(ms)), time.ns));
+  };
   return {
     arity: [1, 2],
-    apply: ([time, zone], env, site) => {
-      if (time instanceof Duration && zone === undefined && ofDuration !== undefined) return ofDuration(time.ns);
-      if (!(time instanceof Timestamp)) return site.type;
-      if (zone === undefined) return field(time, inUtc);
-      if (typeof zone !== 'string') return site.type;
-      if (!spend(env, zoneSteps)) return site.budget;
-      const reader = zoneReader(zone);
-      return reader === null ? site.unclear : field(time, reader);
+    apply: ([time, ...zones], _env, site) => {
+      if (zones.length > 0) return site.type;
+      return time instanceof Duration && ofDuration !== undefined ? ofDuration(time.ns) : fieldIn(time, utc, site);
     },
-    prepare: ([, zone]) => {
-      if (zone === undefined) return undefined;
-      const reader = zoneReader(zone);
-      if (reader === null) return `the time zone ${quoted(zone)}, which does not exist`;
-      return ([time], _env, site) => (time instanceof Timestamp ? field(time, reader) : site.type);
+    prepare: (literals) => {
+      if (literals.length < 2) return undefined;
+      const [, name] = literals;
+      // A caller could otherwise choose the zone.
+      if (name === undefined) return 'a time zone that is no text in quotes';
+      const zone = zoneOf(name);
+      if (zone === null)
+        return `the time zone ${JSON.stringify(name.slice(0, 64))}, which does not exist; it needs a name such as "Europe/Berlin"`;
+      return ([time], _env, site) => fieldIn(time, zone, site);
     },
   };
 }

@@ -136,7 +136,7 @@ test('what is decided agrees with the normal form of POSIX', () => {
       const normal = posix.normalize(path).replace(/(?<=.)\/$/, '');
       expect(answer).toBe(folder === '/' || normal === folder || normal.startsWith(`${folder}/`));
     }),
-    { numRuns: 2_000 },
+    { numRuns: 1_000 },
   );
-  for (const count of Object.values(decided)) expect(count).toBeGreaterThan(100);
+  for (const count of Object.values(decided)) expect(count).toBeGreaterThan(50);
 });
