@@ -131,12 +131,11 @@ test('what is decided agrees with the normal form of POSIX', () => {
   fc.assert(
     fc.property(text, fc.constantFrom('/srv', '/srv/a', '/'), (path, folder) => {
       const answer = within(path, folder);
-      if (typeof answer !== 'boolean') return void (decided.undecided += 1);
-      decided[answer ? 'yes' : 'no'] += 1;
+      decided[answer === true ? 'yes' : answer === false ? 'no' : 'undecided'] += 1;
       const normal = posix.normalize(path).replace(/(?<=.)\/$/, '');
-      expect(answer).toBe(folder === '/' || normal === folder || normal.startsWith(`${folder}/`));
+      return typeof answer !== 'boolean' || answer === (folder === '/' || normal === folder || normal.startsWith(`${folder}/`));
     }),
-    { numRuns: 1_000 },
+    { numRuns: 2_000 },
   );
-  for (const count of Object.values(decided)) expect(count).toBeGreaterThan(50);
+  for (const count of Object.values(decided)) expect(count).toBeGreaterThan(100);
 });

@@ -35,19 +35,8 @@ test.each(['now.getHours(args.zone) == 1', 'now.getHours("Europe/" + args.city) 
   },
 );
 
-test('every zone of the database is known, more than once', () => {
-  const noon = Date.UTC(2026, 0, 1, 12);
-  const zones = Intl.supportedValuesOf('timeZone');
-  expect(zones.length).toBeGreaterThan(400);
-  const hourIn = (zone: string): readonly boolean[] =>
-    [0, 11, 12, 13].map((hour) => answerOf(`now.getHours("${zone}") == ${hour}`, {}, noon) === true);
-  expect(zones.map(hourIn)).toEqual(zones.map(hourIn));
-  expect(hourIn('Europe/Berlin')).toEqual([false, false, false, true]);
-});
-
 test.each([
   ['timestamp("2026-01-01T00:00:00+01:00") == timestamp("2025-12-31T23:00:00Z")', true],
-  ['timestamp("2026-02-30T00:00:00Z") > now', 'unclear'],
   ['timestamp(args.at) > now', 'unclear'],
   ['now - timestamp("1969-12-31T23:00:00Z") == duration("1h")', true],
   ['duration("90m").getHours() == 1 && duration("90m").getMinutes() == 90', true],
