@@ -123,7 +123,7 @@ test('a loop over many long paths ends at the budget', () => {
 test('what is decided agrees with the normal form of POSIX', () => {
   const piece = fc.oneof(
     { weight: 3, arbitrary: fc.constantFrom('/', '..', '.', 'srv', 'a', '/srv/', '/../') },
-    fc.string({ unit: 'binary', maxLength: 3 }),
+    fc.integer({ min: 0, max: 0xffff }).map((unit) => String.fromCharCode(unit)),
     fc.constantFrom('%2e', '%2f', '\\', '~', ' ', ';', '\uff0f'),
   );
   const text = fc.array(piece, { maxLength: 12 }).map((pieces) => `/${pieces.join('')}`);
