@@ -302,6 +302,15 @@ describe('a draft with cases', () => {
     expect(await resultOf(scoped)).toMatchObject({ uncertain: 1, newly: { ...none, denied: 2 } });
   });
 
+  test('a header that no condition named when the call was made is not known', async () => {
+    const named = { name: 'team', when: 'has(args.headers) && args.headers["x-team"] == "a"', permission: 'deny' };
+    const byHeader = { workspacePolicy: { tools: { 'billing.refund': api({ permission: 'allow', cases: [named] }) } } };
+    const call = { tool: 'billing.refund', input: { method: 'POST', path: '/refunds' } };
+    const withHeader = { ...call, input: { ...call.input, headers: { 'x-team': 'b' } } };
+    await recordCalls(2, (n) => (n === 1 ? call : withHeader));
+    expect(await resultOf(byHeader)).toMatchObject({ uncertain: 1, newly: { ...none, denied: 1 } });
+  });
+
   test('inputs are read only if the documents or the draft have cases', async () => {
     await recordInputs([{ input: { amount: 5_000 } }]);
     const state = await readWorkspaceState(rest.pool, await workspaceIdOf(rest));

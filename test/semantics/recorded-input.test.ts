@@ -44,3 +44,12 @@ test('an input that is deeper than any call is undecided below the depth of a ca
 test('keys with a meaning for objects are ordinary', () => {
   expect(answerOf('has(args.__proto__) && args.constructor == 1', { input: JSON.parse('{"__proto__": 1, "constructor": 1}') })).toBe(true);
 });
+
+test('of an HTTP call only the recorded headers are known', () => {
+  const input = { method: 'POST', path: '/refunds', headers: { 'x-team': 'a' } };
+  expect([...(recordedFacts({ input }, at).shownHeaders ?? [])]).toEqual(['x-team']);
+  expect(recordedFacts({ input: { method: 'GET', path: '/' } }, at)).toMatchObject({ shownHeaders: new Set(), hides: true });
+  for (const other of [{ ...input, to: 'bob' }, { method: 'POST' }, { path: '/x' }, 'POST']) {
+    expect(recordedFacts({ input: other }, at)).not.toHaveProperty('shownHeaders');
+  }
+});

@@ -2,6 +2,7 @@
 // a long input is cut or left out. What is missing is undecided, so that a simulation does not take a mark or an absence
 // for a value of the call.
 import { bounds } from '@tollgate/proto/contract';
+import { isObject } from '@tollgate/proto/shape';
 import { type CallFacts, Undecided } from '@tollgate/sidecar/engine/compile';
 
 /** What conditions read of a recorded call. */
@@ -12,9 +13,24 @@ export interface RecordedFacts extends CallFacts {
 
 /** `at`: when the call was decided, as wall-clock time in ms. */
 export function recordedFacts(fields: Readonly<Record<string, unknown>>, at: number): RecordedFacts {
+  const input = fields['input'];
   const reading = { hides: fields['inputCut'] === true || !Object.hasOwn(fields, 'input') };
-  const args = reading.hides ? hidden : (read(fields['input'], 0, reading) ?? {});
-  return { args, rounded: null, wallTime: at, answered: null, hides: reading.hides };
+  const args = reading.hides ? hidden : (read(input, 0, reading) ?? {});
+  const shownHeaders = shownHeadersIn(input);
+  const hides = reading.hides || shownHeaders !== undefined;
+  return { args, rounded: null, wallTime: at, answered: null, hides, ...(shownHeaders === undefined ? {} : { shownHeaders }) };
+}
+
+const ofHttp = new Set(['method', 'path', 'query', 'headers', 'body']);
+
+/**
+ * Returns the headers in the input of an HTTP tool: it contained only those that conditions named then, and a draft may
+ * name others. Undefined: the input does not look like one of an HTTP tool.
+ */
+function shownHeadersIn(input: unknown): ReadonlySet<string> | undefined {
+  if (!isObject(input) || typeof input['method'] !== 'string' || typeof input['path'] !== 'string') return undefined;
+  if (!Object.keys(input).every((key) => ofHttp.has(key))) return undefined;
+  return new Set(isObject(input['headers']) ? Object.keys(input['headers']) : []);
 }
 
 const hidden = new Undecided('hidden', 'args');

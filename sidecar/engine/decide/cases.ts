@@ -1,6 +1,7 @@
 // Finds out which cases of the rules hold in one call. The answers select one of the outcomes of the plan. Outcomes are
 // remembered, so that a call in which the same cases hold as before is not folded again.
 import { conditionBounds, type UndecidedCase } from '@tollgate/proto/contract';
+import type { Condition } from '../conditions/condition.ts';
 import type { Environment, RoundedNumbers } from '../conditions/environment.ts';
 import { Timestamp, Undecided } from '../conditions/values.ts';
 import type { Index } from './build-index.ts';
