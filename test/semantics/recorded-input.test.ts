@@ -29,6 +29,14 @@ test.each<readonly [string, string, Readonly<Record<string, unknown>>, boolean |
   ['an object with a redacted key', 'has(args.map.bob)', { input: { map: { [mark]: 1 } } }, 'hidden', true],
   ['a number in place of which a mark stands', 'args.card > 1', { input: { card: '[redacted:credit_card#1]' } }, 'hidden', true],
   ['an input that was cut', 'args.n > 1', { input: '{"n": 2', inputCut: true }, 'hidden', true],
+  [
+    'a body that the gateway did not show',
+    'has(args.body.n)',
+    { input: { method: 'POST', path: '', body: { shown: false } } },
+    'hidden',
+    true,
+  ],
+  ['a field with that name', 'args.body.shown', { input: { body: { shown: false, n: 1 } } }, false, false],
   ['an input that was not recorded', 'args.n > 1', {}, 'hidden', true],
 ])('%s', (_, when, fields, wanted, hides) => {
   expect(answerOf(when, fields)).toBe(wanted);

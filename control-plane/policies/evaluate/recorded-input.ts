@@ -44,10 +44,15 @@ function read(value: unknown, depth: number, reading: { hides: boolean }): unkno
   if (depth >= bounds.jsonDepth) return hide(reading);
   if (Array.isArray(value)) return value.map((item) => read(item, depth + 1, reading));
   const fields = Object.entries(value);
+  if (isNotShown(fields)) return hide(reading);
   // A redacted key is one key of the call, but the entry does not say which.
   if (fields.some(([key]) => key.includes(markBegin))) return hide(reading);
   return Object.fromEntries(fields.map(([key, field]) => [key, read(field, depth + 1, reading)]));
 }
+
+/** What stands in an entry for a part that a gateway did not show, such as a body that it cut. */
+const isNotShown = (fields: readonly (readonly [string, unknown])[]): boolean =>
+  fields.length === 1 && fields[0]?.[0] === 'shown' && fields[0][1] === false;
 
 function hide(reading: { hides: boolean }): Undecided {
   reading.hides = true;
