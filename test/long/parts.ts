@@ -27,6 +27,12 @@ export const parts: readonly Part[] = [
     env: { TOLLGATE_TEST_CASES: '1000000' },
   },
   {
+    name: 'shell',
+    about: '20,000 generated lines, each read by the function shell() of conditions and looked up by a real bash',
+    command: ['npx', '--no-install', 'vitest', 'run', '--project', 'unit', 'test/shell/compare.test.ts'],
+    env: { TOLLGATE_TEST_LINES: '20000' },
+  },
+  {
     name: 'kills',
     about: '200 kills of the built programs at random, under load',
     command: ['npm', 'run', '--silent', 'test:chaos', '--', '--kills', '200'],

@@ -29,6 +29,7 @@ export const programs = {
   prometheus: { package: 'prometheus' },
   promtool: { package: 'prometheus' },
   python3: { package: 'python3' },
+  unshare: { package: 'util-linux' },
   zsh: { package: 'zsh' },
 } as const satisfies Readonly<Record<string, Program>>;
 

@@ -1,113 +1,144 @@
-// The programs and builtins of a shell that start other programs, set variables or change what names mean. `shell()`
-// shows what a line starts, not what that starts in turn, so a line with one of them is undecided unless the rule names
-// it. The list cannot be complete: `shell()` is a filter, no fence.
+// The commands that start another program which their words name, and the builtins that set variables or change what
+// names mean. `shell()` shows what a line starts, not what that starts in turn. So a line with one of them is undecided
+// unless the rule names it. The list cannot be complete: `shell()` is a filter, no fence.
+import { isText, type LineWord, mayBeOption } from './shell-words.ts';
+import { list, type Rule, starts, startsByAwk, startsByGit, startsBySed, startsByTar } from './starting-words.ts';
 
-/** Always: whatever their arguments are. */
+/** Whatever their words are. */
 const always: ReadonlySet<string> = new Set([
-  // Builtins that run a text or another command, or change what a name means.
-  ...['eval', 'source', '.', 'exec', 'command', 'builtin', 'trap', 'alias', 'unalias', 'bind', 'complete', 'compgen', 'enable', 'hash'],
-  // Builtins that set variables or options.
-  ...['declare', 'typeset', 'local', 'export', 'readonly', 'let', 'read', 'mapfile', 'readarray', 'getopts', 'set', 'shopt', 'unset', 'coproc'],
-  // Shells.
-  ...['sh', 'bash', 'rbash', 'dash', 'ash', 'zsh', 'ksh', 'mksh', 'fish', 'csh', 'tcsh', 'pwsh', 'busybox', 'toybox'],
-  // Programs that run the program which their arguments name.
-  ...['env', 'xargs', 'parallel', 'sudo', 'doas', 'su', 'runuser', 'pkexec', 'nohup', 'setsid', 'nice', 'ionice', 'chrt', 'taskset', 'timeout'],
-  ...['stdbuf', 'unbuffer', 'script', 'watch', 'entr', 'flock', 'strace', 'ltrace', 'gdb', 'perf', 'valgrind', 'chroot', 'unshare', 'nsenter'],
-  ...['setpriv', 'capsh', 'systemd-run', 'daemon', 'start-stop-daemon', 'at', 'batch', 'crontab', 'dbus-run-session', 'xvfb-run', 'firejail', 'bwrap'],
-  ...['ssh', 'rsh', 'docker', 'podman', 'kubectl', 'npx', 'bunx', 'uvx', 'exec-path', 'run-parts', 'time', 'faketime', 'catchsegv', 'ld.so'],
+  ...list('eval source . exec builtin trap alias unalias bind complete compgen compopt enable hash fc coproc shopt'),
+  ...list('declare typeset local export readonly let read mapfile readarray getopts unset'),
+  ...list('sh bash rbash dash ash zsh ksh mksh fish csh tcsh pwsh busybox toybox'),
+  ...list('env xargs parallel sudo doas su sg newgrp runuser pkexec nohup setsid nice ionice chrt taskset numactl choom timeout'),
+  ...list('stdbuf unbuffer expect script watch watchexec entr nodemon concurrently flock strace ltrace gdb gdbserver lldb perf valgrind'),
+  ...list('rr chroot fakeroot proot unshare nsenter setpriv setarch linux32 linux64 prlimit cpulimit capsh cgexec systemd-run daemon'),
+  ...list('start-stop-daemon at batch crontab dbus-run-session dbus-launch ssh-agent xvfb-run firejail bwrap torsocks proxychains'),
+  ...list('proxychains4 rlwrap hyperfine screen tmux dtach abduco ssh rsh mosh npx pnpx bunx uvx pipx npm-run-all direnv mise'),
+  ...list('run-parts time faketime catchsegv ld.so socat less more most vi vim nvim view ex ed emacs nano pico man info'),
 ]);
 
-type Decide = (words: readonly string[]) => boolean;
-
-const some =
-  (...starts: readonly string[]): Decide =>
-  (words) =>
-    words.some((word) => starts.some((start) => word === start || (start.endsWith('=') && word.startsWith(start))));
-
-/** Short options may be written together, and with their value: `-c` is in `-pc` and in `-cname=value`. */
-const shortOption =
-  (letter: string): Decide =>
-  (words) =>
-    words.some((word) => /^-[A-Za-z]/.test(word) && word.includes(letter));
-
-const any =
-  (...deciders: readonly Decide[]): Decide =>
-  (words) =>
-    deciders.some((decide) => decide(words));
-
-const packageRunner = some('exec', 'x', 'dlx', 'create', 'init', 'explore', 'node', 'bin');
-
-/** By their arguments. */
-const byArguments: Readonly<Record<string, Decide>> = {
-  find: some('-exec', '-execdir', '-ok', '-okdir'),
-  fd: any(some('--exec', '--exec-batch', '--exec=', '--exec-batch='), shortOption('x'), shortOption('X')),
-  // Options before the subcommand, subcommands that run a command, and options that name a program.
-  git: any(
-    (words) => words.some((word, at) => at < subcommandAt(words) && !harmlessGitOption(word)),
-    some('--exec=', '--exec', '-x', '--upload-pack=', '--upload-pack', '--receive-pack=', '--receive-pack', '--open-files-in-pager', '--extcmd', '--extcmd='),
-    some('--open-files-in-pager=', '--template=', '--template', '--config', '--config=', '--server-option', '--edit-description'),
-    (words) => gitRunners.has(words[subcommandAt(words)] ?? ''),
-    (words) => words.some((word) => word.startsWith('ext::') || /^(?:-O|-c|-u)/.test(word)),
-  ),
-  npm: packageRunner,
-  pnpm: packageRunner,
-  yarn: packageRunner,
-  bun: packageRunner,
-  deno: some('run', 'x', 'task', 'eval'),
-  pipx: some('run'),
-  uv: some('run', 'tool'),
-  cargo: some('run', 'install'),
-  go: some('run', 'generate', 'tool'),
-  tar: any(some('--to-command', '--to-command=', '--checkpoint-action', '--checkpoint-action=', '--use-compress-program', '--use-compress-program=', '--rsh-command', '--rsh-command=', '--info-script', '--info-script=', '--new-volume-script', '--new-volume-script='), shortOption('I'), shortOption('F')),
-  rsync: any(some('--rsh', '--rsh=', '--rsync-path', '--rsync-path='), shortOption('e')),
-  scp: any(shortOption('S'), shortOption('o')),
-  sftp: any(shortOption('S'), shortOption('o'), shortOption('D')),
-  awk: () => true,
-  gawk: () => true,
-  mawk: () => true,
-  sed: (words) => words.some((word) => !word.startsWith('--') && /(?:^|[;{}/\d$\s])e(?:\s|$|;)|\/[a-z0-9]*e[a-z0-9]*$/i.test(word)),
-  printf: some('-v'),
-  wait: some('-p'),
-  man: any(some('--pager', '--pager=', '--html', '--html='), shortOption('P'), shortOption('H')),
-  less: () => true,
-  more: () => true,
-  vi: () => true,
-  vim: () => true,
-  nvim: () => true,
-  emacs: () => true,
-  ed: () => true,
-  ex: () => true,
-  zip: any(some('--unzip-command', '-TT'), shortOption('T')),
-  split: some('--filter', '--filter='),
-  sort: some('--compress-program', '--compress-program='),
+/** By their words. */
+const byWords: Readonly<Record<string, Rule>> = {
+  set: (words) =>
+    words.some((word) => typeof word !== 'string' || !/^(?:-[efux]+|-[efux]*o|\+[ex]|pipefail|errexit|nounset|xtrace|noglob)$/.test(word)),
+  // With these options it only prints.
+  command: ([first]) => first !== '-v' && first !== '-V',
+  jobs: { short: 'x' },
+  find: { words: list('-exec -execdir -ok -okdir') },
+  fd: { long: list('exec exec-batch'), short: 'xX' },
+  rg: { long: list('pre hostname-bin') },
+  git: startsByGit,
+  npm: {
+    commands: list('exec x create init innit explore config c set edit'),
+    long: list('script-shell shell node-options git editor browser viewer'),
+  },
+  pnpm: { except: list('install i add remove rm uninstall un update up run test t start list ls outdated audit why pack publish prune') },
+  yarn: { except: list('install add remove run test start list outdated audit why pack publish upgrade info') },
+  bun: { except: list('install i add remove rm update test build pm outdated audit why') },
+  deno: { except: list('fmt lint check cache info test doc types add remove outdated') },
+  // A variable of make may be the shell of its recipes.
+  make: (words) =>
+    starts({ long: list('eval file makefile'), short: 'Ef' }, words) || words.some((word) => isText(word) && /^[^-][^=]*=/.test(word)),
+  cmake: { short: 'EP' },
+  mvn: (words) => words.some((word) => typeof word !== 'string' || word.includes('exec')),
+  uv: { except: list('sync lock add remove pip venv tree build publish cache version') },
+  poetry: { except: list('install add remove update lock show build check version') },
+  pipenv: { except: list('install uninstall update lock graph sync check') },
+  conda: { except: list('install create remove update list search info') },
+  bundle: { except: list('install update lock list check outdated show add remove') },
+  cargo: {
+    except: list('build b check c test t bench fmt clippy doc d clean add remove rm update tree metadata search fetch'),
+    long: ['config'],
+  },
+  go: {
+    except: list('build test vet fmt mod get list version doc clean help'),
+    words: list('-exec -toolexec -vettool --exec --toolexec --vettool'),
+  },
+  dotnet: { except: list('build test restore clean publish pack add remove list format') },
+  docker: { except: list('ps images image logs inspect version info pull build stop start restart rm rmi stats top port tag push') },
+  podman: { except: list('ps images image logs inspect version info pull build stop start restart rm rmi stats top port tag push') },
+  kubectl: { except: list('get describe logs version top explain api-resources api-versions cluster-info'), words: list('--kubeconfig') },
+  ip: { words: list('netns vrf') },
+  nc: { short: 'ec' },
+  ncat: { long: list('exec sh-exec lua-exec'), short: 'ec' },
+  tar: startsByTar,
+  zip: { long: list('unzip-command'), short: 'T' },
+  rsync: { long: list('rsh rsync-path'), short: 'eM' },
+  scp: { short: 'SoF' },
+  sftp: { short: 'SoDF' },
+  wget: { long: list('use-askpass execute config'), short: 'e' },
+  sort: { long: list('compress-program') },
+  split: { long: list('filter') },
+  gcc: { words: list('-wrapper') },
+  apt: { long: list('option config-file'), short: 'oc' },
+  'apt-get': { long: list('option config-file'), short: 'oc' },
+  dpkg: { long: list('pre-invoke post-invoke status-logger') },
+  sqlite3: (words) => words.some((word) => typeof word !== 'string' || /\.(?:sh|sy|lo|re|im|o)|^-?-(?:init|cmd)/.test(word)),
+  psql: (words) => words.some((word) => typeof word !== 'string' || word.includes('\\')),
+  mysql: (words) => words.some((word) => typeof word !== 'string' || /\\|system|^--(?:pager|init)/.test(word)),
+  sed: startsBySed,
+  awk: startsByAwk,
+  gawk: startsByAwk,
+  mawk: startsByAwk,
+  nawk: startsByAwk,
+  python: { short: 'c' },
+  node: { long: list('eval print require import loader experimental-loader'), short: 'epr' },
+  tsx: { long: list('eval print require import'), short: 'epr' },
+  perl: { short: 'eEMm' },
+  ruby: { short: 'er' },
+  php: { long: list('run process-code process-begin process-end'), short: 'rRBEd' },
+  lua: { short: 'el' },
+  osascript: { short: 'e' },
 };
 
-/** Git's subcommands that run a command, or a program of the configuration. */
-const gitRunners: ReadonlySet<string> = new Set([
-  ...['bisect', 'difftool', 'mergetool', 'filter-branch', 'submodule', 'config', 'instaweb', 'web--browse', 'send-email', 'svn', 'p4', 'daemon'],
-  ...['upload-archive', 'upload-pack', 'receive-pack', 'remote-ext', 'cvsimport', 'gui', 'citool', 'gitk', 'for-each-repo', 'hook', 'maintenance'],
-]);
-
-/** The index of the first word that is no option and no value of one. */
-function subcommandAt(words: readonly string[]): number {
-  let at = 0;
-  while (at < words.length && words[at]?.startsWith('-') === true) at += valueOptions.has(words[at] ?? '') ? 2 : 1;
-  return at;
-}
-
-const valueOptions: ReadonlySet<string> = new Set(['-C', '--git-dir', '--work-tree', '--namespace', '-c', '--config-env', '--exec-path']);
-const harmless: ReadonlySet<string> = new Set(['--no-pager', '-P', '--no-optional-locks', '--literal-pathspecs', '--version', '--help', '-v', '-h', '--bare']);
-const harmlessGitOption = (word: string): boolean => harmless.has(word);
-
-/** The builtins and programs whose words are read as variables: a subscript in them runs the commands that it contains. */
-export const readsSubscripts: ReadonlySet<string> = new Set(['test', '[', 'unset', 'printf', 'wait', 'read', 'declare', 'typeset', 'local', 'export', 'readonly', 'let', 'mapfile', 'readarray', 'getopts']);
-
-/** Returns the name of a launcher. Null: the command starts only itself. `words`: its arguments. */
-export function launcherOf(name: string, words: readonly string[]): string | null {
-  const base = name.slice(name.lastIndexOf('/') + 1);
+/** Returns the name of a launcher. Null: the command starts only itself. `words`: without the name. */
+export function launcherOf(name: string, words: readonly LineWord[]): string | null {
+  const base = name.slice(name.lastIndexOf('/') + 1).toLowerCase();
   if (always.has(base)) return base;
-  const decide = Object.hasOwn(byArguments, base) ? byArguments[base] : undefined;
-  return decide?.(words) === true ? base : null;
+  // Interpreters have their version in their name.
+  const program = Object.hasOwn(byWords, base) ? base : base.replace(/[\d.]+$/, '');
+  const rule = Object.hasOwn(byWords, program) ? byWords[program] : undefined;
+  return rule !== undefined && starts(rule, words) ? program : null;
 }
 
-export const launchers = { always, byArguments: Object.keys(byArguments) };
+/** The builtins whose words are names of variables that they set, and the options with which they do only that. */
+export const settingBuiltins: Readonly<Record<string, RegExp>> = {
+  declare: /^-[xrgp]+$/,
+  typeset: /^-[xrgp]+$/,
+  local: /^-[xr]+$/,
+  export: /^-[np]+$/,
+  readonly: /^-p$/,
+  unset: /^-v$/,
+  read: /^-[rs]+$/,
+  mapfile: /^-t$/,
+  readarray: /^-t$/,
+};
+
+/** Whether a builtin evaluates a word as the name of a variable: a subscript in it runs the commands that it contains. */
+export function evaluatesSubscript(name: string, words: readonly LineWord[]): boolean {
+  const mayHaveSubscript = (word: LineWord | undefined): boolean => word !== undefined && !(isText(word) && !word.includes('['));
+  const mayBe = (word: LineWord, option: RegExp): boolean => (isText(word) ? option.test(word) : mayBeOption(word));
+  switch (name) {
+    case 'let':
+    case 'getopts':
+      return true;
+    case 'test':
+    case '[':
+      return words.some(
+        (word, at) =>
+          (!isText(word) && !word.isOneWord && word.start === '') || (mayBe(word, /^-[vR]$/) && mayHaveSubscript(words[at + 1])),
+      );
+    case 'printf':
+      return words.length > 1 && words[0] !== undefined && mayBe(words[0], /^-v/);
+    case 'wait':
+      return words.some((word) => mayBe(word, /^-[a-z]*p/));
+    default:
+      return false;
+  }
+}
+
+/** For the documents: the launchers, and those that are launchers only with some words. */
+export const launchers: { readonly always: readonly string[]; readonly byWords: readonly string[] } = {
+  always: [...always],
+  byWords: Object.keys(byWords),
+};

@@ -2,37 +2,41 @@
 // certainty is undecided, and so is one that sets variables, defines functions or starts a launcher, unless the rule
 // names it: `shell(line, ["env", "LANG="])`.
 import { createRequire } from 'node:module';
-import type { HereDoc, ParsedScript, Redirection, SyntaxNode, Word, WordPart } from 'unbash';
+import type { Assignment, ParameterExpansionPart, ParsedScript, Redirection, SyntaxNode, Word } from 'unbash';
 import { type Environment, type Site, spend } from '../environment.ts';
 import { isList, Undecided } from '../values.ts';
 import type { CelFunction } from './function.ts';
-import { launcherOf, readsSubscripts } from './launchers.ts';
+import { evaluatesSubscript, launcherOf, settingBuiltins } from './launchers.ts';
+import { hasCertainEnd, isCertainName, isDoubled, isPlausible } from './shell-forms.ts';
+import { type LineWord, readWord } from './shell-words.ts';
 
 const lineBytesMax = 8_192;
-const nestingMax = 32;
-const depthMax = 200;
-const separatorsMax = 512;
+const depthMax = 32;
+const nodeDepthMax = 400;
 const commandsMax = 256;
 
 /** One simple command. A part that is only known when the line runs is `Undecided`. */
-interface SimpleCommand {
-  /** Empty: the command has only redirects or assignments. */
+export interface SimpleCommand {
+  /** Empty: the command has only redirects or assignments, or the redirects are those of a group or a loop. */
   readonly name: string | Undecided;
   /** The arguments, without the name. `Undecided` as a whole if an expansion may become several words, or none. */
   readonly words: readonly (string | Undecided)[] | Undecided;
+  /** A here-document has no target. */
   readonly redirects: readonly { readonly operator: string; readonly target?: string | Undecided }[];
   readonly assignments: readonly string[];
   /** Whether any part is expanded when the line runs. */
   readonly dynamic: boolean;
 }
 
+type Unbash = typeof import('unbash');
+
 const require = createRequire(import.meta.url);
-let unbash: typeof import('unbash') | null = null;
+let loaded: Unbash | null = null;
 
 /** Loads the parser when the first line is read: most workspaces have no rule about lines. */
-function parserOf(): typeof import('unbash') {
-  unbash ??= require('unbash') as typeof import('unbash');
-  return unbash;
+function parser(): Unbash {
+  loaded ??= require('unbash') as Unbash;
+  return loaded;
 }
 
 /** A line that cannot be read with certainty. */
@@ -42,7 +46,7 @@ function commandsOf(line: string, accepted: ReadonlySet<string>, site: Site): re
   if (!isPlausible(line)) return site.unclear;
   try {
     const reading = new Reading(accepted, site);
-    reading.node(parserOf().parse(line), 0);
+    reading.read(parser().parse(line));
     return reading.commands;
   } catch {
     // The parser recurses, so a line may exhaust the stack. Nothing is known of such a line.
@@ -50,29 +54,11 @@ function commandsOf(line: string, accepted: ReadonlySet<string>, site: Site): re
   }
 }
 
-// Control characters other than tab and line feed. bash drops NUL, and a carriage return is a part of a word.
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is searched
-const control = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/;
-
-/** Rejects lines that would take long to parse, and forms that the parser reads in another way than bash. */
-function isPlausible(line: string): boolean {
-  if (control.test(line) || /[\ud800-\udfff]/.test(line.toWellFormed() === line ? '' : '\ud800')) return false;
-  // bash keeps both characters of a backslash and a line feed inside $'…', and the parser drops them.
-  if (line.includes("$'") && line.includes('\\\n')) return false;
-  let depth = 0;
-  let separators = 0;
-  for (const character of line) {
-    if (opening.has(character)) depth += 1;
-    else if (closing.has(character)) depth = Math.max(0, depth - 1);
-    if (separating.has(character)) separators += 1;
-    if (depth > nestingMax || separators > separatorsMax) return false;
-  }
-  return (line.match(/`/g)?.length ?? 0) <= 2 * nestingMax;
-}
-
-const opening = new Set('({[');
-const closing = new Set(')}]');
-const separating = new Set(';&|\n(');
+const numeric = /^\s*-?\d+\s*$/;
+const plainNumber = /^(?:\d+|0[xX][\da-fA-F]+)$/;
+/** An operand of `-eq` that is no name of a variable. */
+const comparable = /^(?:-?\d+|"?\$[?#$!]"?)$/;
+const variableName = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
 class Reading {
   readonly commands: SimpleCommand[] = [];
@@ -84,61 +70,79 @@ class Reading {
     this.#site = site;
   }
 
-  node(node: SyntaxNode | ParsedScript, depth: number): void {
-    if (depth > depthMax) throw new Unreadable();
-    if ('errors' in node && node.errors !== undefined && node.errors.length > 0) throw new Unreadable();
-    this.#check(node);
-    parserOf().forEachChild(node as SyntaxNode, (child) => this.node(child, depth + 1));
+  read(script: ParsedScript): void {
+    this.#node(script, 0, 0);
   }
 
-  #check(node: SyntaxNode | ParsedScript): void {
+  #node(node: SyntaxNode, depth: number, scripts: number): void {
+    if (depth > nodeDepthMax || scripts > depthMax) throw new Unreadable();
+    if ('errors' in node && node.errors !== undefined && node.errors.length > 0) throw new Unreadable();
+    this.#check(node);
+    const inner = node.type === 'Script' || node.type === 'CompoundList' ? scripts + 1 : scripts;
+    parser().forEachChild(node, (child) => this.#node(child, depth + 1, inner));
+  }
+
+  #check(node: SyntaxNode): void {
     switch (node.type) {
       case 'Command':
-        this.#command(node);
+        return this.#command(node);
+      case 'Redirected':
+        return this.#push('', [], node.redirects, []);
+      case 'Assignment':
+        return this.#assignment(node);
+      case 'ArrayValue':
+        if (node.elements.some(({ text }) => text.startsWith('[') && !/^\[\d+\]=/.test(text))) throw new Unreadable();
         return;
-      case 'Function':
-      case 'Coproc':
-        throw new Unreadable();
       // A loop sets its variable.
       case 'For':
-      case 'Select':
-        this.#accept(`${node.name.value}=`);
-        return;
+        return this.#accept(`${node.name.value}=`);
+      // The value of a variable is evaluated as arithmetic too, and a subscript in it runs the commands that it contains.
       case 'ArithmeticFor':
-        this.#accept('((');
-        return;
-      case 'ArithmeticCommand':
-        if (/[=[]|\+\+|--/.test(node.body)) this.#accept('((');
-        return;
+        return this.#accept('((');
+      case 'ArithmeticWord':
+        return plainNumber.test(node.value) ? undefined : this.#accept('((');
+      case 'ArithmeticCommandExpansion':
+        if (node.script === undefined) throw new Unreadable();
+        return this.#accept('((');
       case 'ArithmeticExpansion':
-        if (/[=[]|\+\+|--/.test(node.text.replace(/^\$\(\(/, ''))) this.#accept('((');
+      case 'ArithmeticCommand':
+        if (node.expression === undefined) throw new Unreadable();
         return;
-      case 'Default':
-        if (node.operator === '=' || node.operator === ':=') throw new Unreadable();
-        return;
-      // `${x@P}` expands a text that it finds in a variable, and `${!x}` reads another variable.
-      case 'Transform':
-      case 'Unknown':
-        throw new Unreadable();
+      case 'Slice':
+        return [node.offset, node.length].every((word) => word === undefined || numeric.test(word.value)) ? undefined : this.#accept('((');
       case 'ParameterExpansion':
-        if (node.prefix === '!' || node.index !== undefined) throw new Unreadable();
+        return this.#parameter(node);
+      // `((` and `$((` that begin no arithmetic are read twice by bash, and then here-documents in them end elsewhere.
+      case 'Subshell':
+        if (isDoubled(node)) throw new Unreadable();
         return;
       case 'CommandExpansion':
+        if (node.script === undefined || node.text.startsWith('$((')) throw new Unreadable();
+        return;
       case 'ProcessSubstitution':
-      case 'ArithmeticCommandExpansion':
         if (node.script === undefined) throw new Unreadable();
         return;
       case 'HereDoc':
-        if ((node as HereDoc).closing === undefined) throw new Unreadable();
+        if (!hasCertainEnd(node)) throw new Unreadable();
         return;
-      // The operands are evaluated as arithmetic, and a subscript in them may contain a command.
       case 'TestUnary':
-        if (node.operator === '-v' || node.operator === '-R') throw new Unreadable();
+        if (/^-[vR]$/.test(node.operator) && !variableName.test(node.operand.text)) throw new Unreadable();
         return;
       case 'TestBinary':
-        if (/^-(?:eq|ne|lt|le|gt|ge)$/.test(node.operator) && [node.left, node.right].some((word) => !/^-?\d+$/.test(word.value)))
-          throw new Unreadable();
+        if (/^-(?:eq|ne|lt|le|gt|ge)$/.test(node.operator) && [node.left, node.right].some(({ text }) => !comparable.test(text)))
+          this.#accept('((');
         return;
+      case 'FileDescriptorVariable':
+        return this.#accept(`${node.name}=`);
+      // bash reads `!(…)` as a negated group, unless an option is set. `${x@P}` expands the text of a variable.
+      case 'Function':
+      case 'Coproc':
+      case 'Select':
+      case 'ExtendedGlob':
+      case 'Transform':
+      case 'Names':
+      case 'Unknown':
+        throw new Unreadable();
       default:
         return;
     }
@@ -149,78 +153,85 @@ class Reading {
     if (!this.#accepted.has(name)) throw new Unreadable();
   }
 
-  #command(command: Extract<SyntaxNode, { type: 'Command' }>): void {
-    if (this.commands.length >= commandsMax) throw new Unreadable();
-    const unclear = this.#site.unclear;
-    const assigned = [...command.prefix, ...command.suffix].filter((part) => part.type === 'Assignment');
-    for (const { name } of assigned) this.#accept(`${name}=`);
-    const name = command.name === undefined ? '' : readWord(command.name);
-    const read = command.args.map((word) => (word.type === 'Word' ? readWord(word) : null));
-    const redirects = command.redirects.map((redirect) => this.#redirect(redirect));
-    if (name === null || typeof name === 'string') this.#start(name, read);
-    const hasSeveral = read.includes('several');
-    this.commands.push({
-      name: typeof name === 'string' && name !== 'several' ? name : unclear,
-      words: hasSeveral || name === 'several' ? unclear : read.map((word) => word ?? unclear),
-      redirects,
-      assignments: assigned.map((assignment) => assignment.name),
-      dynamic: name === null || name === 'several' || read.some((word) => word === null || word === 'several') || redirects.some(({ target }) => target instanceof Undecided),
-    });
+  #assignment({ name, index }: Assignment): void {
+    this.#accept(`${name}=`);
+    if (index !== undefined && !numeric.test(index.value)) throw new Unreadable();
+  }
+
+  /** `${!x}` reads the variable that another one names, and an index is evaluated as arithmetic. */
+  #parameter({ parameter, prefix, index, operation }: ParameterExpansionPart): void {
+    if (prefix === '!' || (index !== undefined && !/^(?:\d+|[@*])$/.test(index.text))) throw new Unreadable();
+    if (operation?.type === 'Default' && operation.operator.endsWith('=')) this.#accept(`${parameter}=`);
+  }
+
+  #command({ name: nameWord, args, prefix, suffix, redirects }: Extract<SyntaxNode, { type: 'Command' }>): void {
+    const isAfterRedirect = prefix.some(({ type }) => type !== 'Assignment');
+    if (nameWord !== undefined && !isCertainName(nameWord, isAfterRedirect)) throw new Unreadable();
+    const name = nameWord === undefined ? '' : readWord(nameWord);
+    const assigned = [...prefix, ...suffix].filter((part) => part.type === 'Assignment');
+    const words = args.map((word): LineWord => (word.type === 'Word' ? readWord(word) : { isOneWord: true, start: '' }));
+    // A name that is known only when the line runs may be any launcher. The condition reads it as undecided.
+    if (typeof name === 'string') {
+      this.#start(name, words);
+      if (Object.hasOwn(settingBuiltins, name)) this.#set(name, args);
+    }
+    this.#push(name, words, redirects, assigned);
   }
 
   /** Refuses launchers that the rule does not name. */
-  #start(name: string | null, read: readonly (string | null)[]): void {
-    // A name that is known only when the line runs may be any launcher.
-    if (name === null || name === 'several') return;
-    const words = read.map((word) => word ?? '');
+  #start(name: string, words: readonly LineWord[]): void {
     const launcher = launcherOf(name, words);
     if (launcher !== null) this.#accept(launcher);
-    if (readsSubscripts.has(name) && words.some((word) => word.includes('['))) throw new Unreadable();
+    if (evaluatesSubscript(name, words)) throw new Unreadable();
   }
 
-  #redirect(redirect: Redirection): SimpleCommand['redirects'][number] {
-    const { operator } = redirect;
-    if (redirect.type === 'HereDoc') return { operator };
-    if (redirect.type === 'Redirect' && redirect.descriptor?.type === 'FileDescriptorVariable') throw new Unreadable();
-    const target = redirect.target === undefined ? null : readWord(redirect.target);
-    return { operator, target: target === null || target === 'several' ? this.#site.unclear : target };
+  /** Refuses a builtin that sets variables which the rule does not name. An assignment among its words was checked. */
+  #set(builtin: string, args: readonly (Word | Assignment)[]): void {
+    for (const arg of args) {
+      if (arg.type === 'Assignment') continue;
+      const word = readWord(arg);
+      if (typeof word !== 'string') throw new Unreadable();
+      if (settingBuiltins[builtin]?.test(word) === true) continue;
+      const name = word.replace(/\+?=[^]*$/, '');
+      if (!variableName.test(name)) throw new Unreadable();
+      this.#accept(`${name}=`);
+    }
   }
-}
 
-/** Returns the text of a word. Null: it is one word whose text is not known. `several`: it may be any number of words. */
-function readWord(word: Word): string | null | 'several' {
-  const { parts } = word;
-  // The shell replaces a tilde at the beginning, and after `:` and `=`, with a folder.
-  if (/(?:^|[:=])~/.test(word.text)) return null;
-  if (parts === undefined) return asText(word.value);
-  if (parts.some(mayBeSeveral)) return 'several';
-  return parts.every(isFixed) ? asText(word.value) : null;
-}
-
-/** A word that is equal to the mark of several words cannot be told from it. */
-const asText = (value: string): string | null => (value === 'several' ? null : value);
-
-const fixed: ReadonlySet<WordPart['type']> = new Set(['Literal', 'SingleQuoted', 'AnsiCQuoted']);
-
-const isFixed = (part: WordPart): boolean =>
-  fixed.has(part.type) || (part.type === 'DoubleQuoted' && part.parts.every(({ type }) => type === 'Literal'));
-
-/** Only inside of quotes an expansion is one word; and not even there, if it is of all arguments or of an array. */
-function mayBeSeveral(part: WordPart): boolean {
-  if (fixed.has(part.type)) return false;
-  if (part.type !== 'DoubleQuoted') return true;
-  return part.parts.some(({ type, text }) => (type === 'SimpleExpansion' || type === 'ParameterExpansion') && /[@[]/.test(text));
+  #push(name: LineWord, words: readonly LineWord[], redirections: readonly Redirection[], assigned: readonly Assignment[]): void {
+    if (this.commands.length >= commandsMax) throw new Unreadable();
+    const { unclear } = this.#site;
+    const shown = (word: LineWord): string | Undecided => (typeof word === 'string' ? word : unclear);
+    const redirects = redirections.map((redirection): SimpleCommand['redirects'][number] => {
+      const { operator } = redirection;
+      if (redirection.type === 'HereDoc') return { operator };
+      // In `>&-a` bash reads `a` as a word of its own.
+      if (redirection.target === undefined || (operator.endsWith('&') && /^-./.test(redirection.target.text))) throw new Unreadable();
+      return { operator, target: shown(readWord(redirection.target)) };
+    });
+    const all = [name, ...words];
+    this.commands.push({
+      name: shown(name),
+      words: all.some((word) => typeof word !== 'string' && !word.isOneWord) ? unclear : words.map(shown),
+      redirects,
+      assignments: assigned.map((assignment) => assignment.name),
+      dynamic: all.some((word) => typeof word !== 'string') || redirects.some(({ target }) => target instanceof Undecided),
+    });
+  }
 }
 
 export const shellFunctions: Readonly<Record<string, CelFunction>> = {
-  shell: {
-    arity: [1, 2],
-    apply: ([line, accepted = []], env, site) => apply(line, accepted, env, site),
-  },
+  shell: { arity: [1, 2], apply: ([line, accepted = []], env, site) => apply(line, accepted, env, site) },
 };
 
-function apply(line: unknown, accepted: unknown, env: Environment, site: Site): unknown {
-  if (typeof line !== 'string' || !isList(accepted) || !accepted.every((name) => typeof name === 'string')) return site.type;
+/** The last line: the cases of a rule often read the same one. */
+let last: { readonly line: string; readonly accepted: string; readonly path: string; readonly commands: unknown } | null = null;
+
+function apply(line: unknown, names: unknown, env: Environment, site: Site): unknown {
+  if (typeof line !== 'string' || !isList(names) || !names.every((name) => typeof name === 'string')) return site.type;
   if (Buffer.byteLength(line) > lineBytesMax || !spend(env, line.length >> 3)) return site.budget;
-  return commandsOf(line, new Set(accepted), site);
+  const [accepted, { path }] = [names.join('\n'), site];
+  if (last?.line !== line || last.accepted !== accepted || last.path !== path)
+    last = { line, accepted, path, commands: commandsOf(line, new Set(names), site) };
+  return last.commands;
 }
