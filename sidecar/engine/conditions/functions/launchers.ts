@@ -93,12 +93,23 @@ const byWords: Readonly<Record<string, Rule>> = {
 
 /** Returns the name of a launcher. Null: the command starts only itself. `words`: without the name. */
 export function launcherOf(name: string, words: readonly LineWord[]): string | null {
-  const base = name.slice(name.lastIndexOf('/') + 1).toLowerCase();
-  if (always.has(base)) return base;
-  // Interpreters have their version in their name.
-  const program = Object.hasOwn(byWords, base) ? base : base.replace(/[\d.]+$/, '');
-  const rule = Object.hasOwn(byWords, program) ? byWords[program] : undefined;
-  return rule !== undefined && starts(rule, words) ? program : null;
+  for (const program of programsOf(name)) {
+    if (always.has(program)) return program;
+    const rule = Object.hasOwn(byWords, program) ? byWords[program] : undefined;
+    if (rule !== undefined) return starts(rule, words) ? program : null;
+  }
+  return null;
+}
+
+/** The programs that a name may stand for: with another ending or version, and with the `g` of GNU on other systems. */
+function programsOf(name: string): readonly string[] {
+  const base = name
+    .slice(name.lastIndexOf('/') + 1)
+    .toLowerCase()
+    .replace(/\.(?:exe|com|cmd|bat)$/, '');
+  if (/^ld[\w.-]*\.so[\d.]*$/.test(base)) return ['ld.so'];
+  const program = base.replace(/-?[\d.]+$/, '');
+  return [base, program, ...(program.startsWith('g') ? [program.slice(1)] : [])];
 }
 
 /** The builtins whose words are names of variables that they set, and the options with which they do only that. */

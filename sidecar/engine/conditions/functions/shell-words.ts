@@ -31,7 +31,7 @@ const numbers: ReadonlyMap<string, OpenWord> = new Map([
 /** Returns the text of a word, or what is known of it. */
 export function readWord(word: Word): LineWord {
   const { text, parts } = word;
-  const isSeveral = parts === undefined ? !isPlain(text) : parts.some(mayBeSeveral) || !isPlain(parts.map(unquotedText).join(''));
+  const isSeveral = parts?.some(mayBeSeveral) === true || !isPlain(unquotedText(word));
   if (isSeveral) return (parts?.length === 1 ? numbers.get(text) : undefined) ?? several;
   // bash replaces a tilde at the beginning, and after `:` and `=`, with a folder.
   if (/(?:^|[:=])~/.test(text.replaceAll('\\\n', ''))) return one;
@@ -75,16 +75,21 @@ function mayBeSeveral(part: WordPart): boolean {
 /** bash searches for `{a,b}` before it expands, and then quotes inside of `${…}` end those around it. */
 const isUncertain = (expansion: string): boolean => /[@[]/.test(expansion) || /"[^]*\{|\{[^]*"/.test(expansion.slice(2));
 
-/** A quoted part stands for one character without a meaning. */
-const unquotedText = (part: WordPart): string => (part.type === 'Literal' ? part.text : '_');
+/** Whether the parser took an operator for a part of a word. */
+export const hasOperator = (word: Word): boolean => /[<>()|&; \t\n]/.test(unquotedText(word));
+
+/** Returns the text outside of quotes. A quoted character, and a part that is no text, is replaced by `_`. */
+function unquotedText({ text, parts }: Word): string {
+  const unquoted = parts?.map((part) => (part.type === 'Literal' ? part.text : '_')).join('') ?? text;
+  return unquoted.replaceAll(/\\[^]/g, '_');
+}
 
 /**
  * Whether bash leaves text outside of quotes as it is: no pattern of file names, no `{a,b}`, and nothing that the parser
  * should have made a part of its own.
  */
-function isPlain(text: string): boolean {
-  if (text === '[' || text === '[[') return true;
-  const unescaped = text.replaceAll(/\\[^]/g, '_');
+function isPlain(unescaped: string): boolean {
+  if (unescaped === '[' || unescaped === '[[') return true;
   if (/[*?[$`'"]/.test(unescaped)) return false;
   let depth = 0;
   for (let at = 0; at < unescaped.length; at += 1) {

@@ -2,13 +2,14 @@
 // certainty is undecided, and so is one that sets variables, defines functions or starts a launcher, unless the rule
 // names it: `shell(line, ["env", "LANG="])`.
 import { createRequire } from 'node:module';
-import type { Assignment, ParameterExpansionPart, ParsedScript, Redirection, SyntaxNode, Word } from 'unbash';
+import type { Assignment, ParameterExpansionPart, Redirection, SyntaxNode, Word } from 'unbash';
 import { type Environment, type Site, spend } from '../environment.ts';
 import { isList, Undecided } from '../values.ts';
 import type { CelFunction } from './function.ts';
 import { evaluatesSubscript, launcherOf, settingBuiltins } from './launchers.ts';
+import { Expansions } from './shell-expansions.ts';
 import { hasCertainEnd, isCertainName, isDoubled, isPlausible } from './shell-forms.ts';
-import { type LineWord, readWord } from './shell-words.ts';
+import { hasOperator, type LineWord, readWord } from './shell-words.ts';
 
 const lineBytesMax = 8_192;
 const depthMax = 32;
@@ -45,8 +46,8 @@ class Unreadable extends Error {}
 function commandsOf(line: string, accepted: ReadonlySet<string>, site: Site): readonly SimpleCommand[] | Undecided {
   if (!isPlausible(line)) return site.unclear;
   try {
-    const reading = new Reading(accepted, site);
-    reading.read(parser().parse(line));
+    const reading = new Reading(line, accepted, site);
+    reading.read();
     return reading.commands;
   } catch {
     // The parser recurses, so a line may exhaust the stack. Nothing is known of such a line.
@@ -62,21 +63,28 @@ const variableName = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
 class Reading {
   readonly commands: SimpleCommand[] = [];
+  readonly #line: string;
   readonly #accepted: ReadonlySet<string>;
   readonly #site: Site;
+  readonly #expansions: Expansions;
 
-  constructor(accepted: ReadonlySet<string>, site: Site) {
+  constructor(line: string, accepted: ReadonlySet<string>, site: Site) {
+    this.#line = line;
+    this.#expansions = new Expansions(line);
     this.#accepted = accepted;
     this.#site = site;
   }
 
-  read(script: ParsedScript): void {
-    this.#node(script, 0, 0);
+  /** Throws `Unreadable`, or what the parser throws. */
+  read(): void {
+    this.#node(parser().parse(this.#line), 0, 0);
+    if (!this.#expansions.areAllSeen()) throw new Unreadable();
   }
 
   #node(node: SyntaxNode, depth: number, scripts: number): void {
     if (depth > nodeDepthMax || scripts > depthMax) throw new Unreadable();
     if ('errors' in node && node.errors !== undefined && node.errors.length > 0) throw new Unreadable();
+    this.#expansions.see(node);
     this.#check(node);
     const inner = node.type === 'Script' || node.type === 'CompoundList' ? scripts + 1 : scripts;
     parser().forEachChild(node, (child) => this.#node(child, depth + 1, inner));
@@ -117,7 +125,8 @@ class Reading {
         if (isDoubled(node)) throw new Unreadable();
         return;
       case 'CommandExpansion':
-        if (node.script === undefined || node.text.startsWith('$((')) throw new Unreadable();
+        // The parser reads a text with escapes in backticks apart from the line.
+        if (node.script === undefined || node.text.startsWith('$((') || /^`.*\\/s.test(node.text)) throw new Unreadable();
         return;
       case 'ProcessSubstitution':
         if (node.script === undefined) throw new Unreadable();
@@ -166,7 +175,8 @@ class Reading {
 
   #command({ name: nameWord, args, prefix, suffix, redirects }: Extract<SyntaxNode, { type: 'Command' }>): void {
     const isAfterRedirect = prefix.some(({ type }) => type !== 'Assignment');
-    if (nameWord !== undefined && !isCertainName(nameWord, isAfterRedirect)) throw new Unreadable();
+    if (nameWord !== undefined && (!isCertainName(nameWord, isAfterRedirect) || hasOperator(nameWord))) throw new Unreadable();
+    if (args.some((word) => word.type === 'Word' && hasOperator(word))) throw new Unreadable();
     const name = nameWord === undefined ? '' : readWord(nameWord);
     const assigned = [...prefix, ...suffix].filter((part) => part.type === 'Assignment');
     const words = args.map((word): LineWord => (word.type === 'Word' ? readWord(word) : { isOneWord: true, start: '' }));
@@ -206,8 +216,9 @@ class Reading {
       const { operator } = redirection;
       if (redirection.type === 'HereDoc') return { operator };
       // In `>&-a` bash reads `a` as a word of its own.
-      if (redirection.target === undefined || (operator.endsWith('&') && /^-./.test(redirection.target.text))) throw new Unreadable();
-      return { operator, target: shown(readWord(redirection.target)) };
+      const { target } = redirection;
+      if (target === undefined || hasOperator(target) || (operator.endsWith('&') && /^-./.test(target.text))) throw new Unreadable();
+      return { operator, target: shown(readWord(target)) };
     });
     const all = [name, ...words];
     this.commands.push({
