@@ -75,6 +75,10 @@ export { anyCase } from '../decide/document.ts';
 export { type Fold, foldDocuments } from '../decide/fold.ts';
 export { type Kept, keptKinds } from '../decide/kept-kinds.ts';
 
+// Tries single calls, each as if it were the first: for tests of policies. The function that `createTrial` returns counts
+// nothing, and reads no clock.
+export { createTrial, type TriedCall, type TriedCase, type TriedDecision, type TriedWorld } from './try-call.ts';
+
 // Decides past calls again, by documents alone. The caller of such a call is built from its entry in the log. `CallFacts`
 // is what conditions read of the call. A part of the input that the entry does not show is an `Undecided`.
 export { replayedPolicyOf } from './replayed-policy.ts';
