@@ -29,8 +29,8 @@ An address on another machine must be https, unless TOLLGATE_ALLOW_PLAINTEXT=tru
 Exit codes:
   0  done
   1  failed; standard error says what is wrong, where, and what is right; without a command it lists the commands
-  2  there are differences (policy diff, --dry-run, simulate); for doctor: an agent has no hooks; for start: the configuration is
-     invalid; for hook: the call is denied
+  2  there are differences (policy diff, --dry-run, simulate); for policy test: a decision is not as expected; for doctor: an
+     agent has no hooks; for start: the configuration is invalid; for hook: the call is denied
   124  the time limit of --timeout has passed, and the run is cancelled (run)
   130  interrupted (audit export, run)`;
 

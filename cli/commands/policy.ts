@@ -11,6 +11,7 @@ import { readPolicies } from '../policies/policy-files.ts';
 import { sections } from '../policies/policy-text.ts';
 import { paintOf, type Printer } from '../print/print.ts';
 import { escapeText } from '../print/escape.ts';
+import { addPolicyTestCommand } from './policy-test.ts';
 
 const admin = '/{workspace}/admin';
 
@@ -47,6 +48,7 @@ export function addPolicyCommands(program: Command, cli: Cli): void {
     .option('--dry-run', 'only show what would change; exit code 2 if there are changes')
     .option('-y, --yes', 'do not ask')
     .action(act(cli, applyPolicies));
+  addPolicyTestCommand(group, cli);
   group
     .command('history')
     .description('list changes of documents, newest first')
