@@ -28,9 +28,10 @@ const worldOf = (documents: Pick<World, 'workspace'> & Partial<World>): World =>
 });
 
 /** A caller of the kind that is stored, with its plans. */
-function callerIn(world: World): Caller {
+function callerIn(world: World, hops = 1): Caller {
   const index = indexAfter(messageOf(world));
-  const claim = { identity: { sub: 'ann', keyId: 'key' }, hops: [{ tier: 'api' as const, client: 'test', agent: '' }] };
+  const chain = Array.from({ length: hops }, (_, at) => ({ tier: 'api' as const, client: 'test', agent: `agent ${at}` }));
+  const claim = { identity: { sub: 'ann', keyId: 'key' }, hops: chain };
   bindCaller(index, claim);
   return bindCaller(index, claim);
 }
@@ -59,6 +60,15 @@ test('a call evaluates 200 cases, and those after them are undecided', () => {
   const beyond = decided(callerIn(worldOf({ workspace: documentOf(201) })), tool, factsOf({ n: 0 }));
   expect(beyond.decision).toBe('deny');
   expect(beyond.undecided).toEqual([expect.objectContaining({ document: 'workspace', reason: 'budget' })]);
+});
+
+test('in a chain, only a condition that reads the agent is evaluated at each hop', () => {
+  const cases = casesOf(50, { permission: 'deny' });
+  const shared = callerIn(worldOf({ workspace: { defaults: { api: { cases } } } }), 10);
+  expect(decided(shared, tool, factsOf({ n: 0 })).undecided).toBe(null);
+  const ofAgent = cases.map((one) => ({ ...one, when: 'args.n == 1 && agent.name == "agent 1"' }));
+  const apart = callerIn(worldOf({ workspace: { defaults: { api: { cases: ofAgent } } } }), 5);
+  expect(decided(apart, tool, factsOf({ n: 0 })).undecided).toContainEqual(expect.objectContaining({ reason: 'budget' }));
 });
 
 test('cases in audit mode take no evaluations from those that are enforced', () => {

@@ -51,7 +51,12 @@ export const mutants: readonly Mutant[] = [
   mutant('only the first undecided case counts', 'decide/document.ts', '[...undecided, held]', '[...undecided.slice(0, 1), held]'),
   mutant('an undecided case does not hold', 'decide/document.ts', '[...undecided, held]', '[held]'),
   mutant('the first undecided case holds', 'decide/document.ts', '[...undecided, held]', '[undecided[0] ?? held]'),
-  mutant('the rule as it is counts besides a case that holds', 'decide/document.ts', '[...undecided, held]', '[...undecided, held, -1]'),
+  mutant(
+    'the rule as it is counts together with a case that holds',
+    'decide/document.ts',
+    '[...undecided, held]',
+    '[...undecided, held, -1]',
+  ),
   mutant(
     'the fields of a rule are lost in its cases',
     'decide/document.ts',
@@ -118,6 +123,7 @@ export const mutants: readonly Mutant[] = [
   mutant('cases are read from the last', 'decide/cases.ts', '(cases ?? []).entries()', '[...(cases ?? []).entries()].reverse()'),
   mutant('all hops are judged by the first', 'decide/plan.ts', 'byHop.get(hop)?.get(rule)', 'byHop.get(0)?.get(rule)'),
   mutant('conditions read the calling agent at every hop', 'decide/cases.ts', 'this.agent = agents[hop];', 'this.agent = agents.at(-1);'),
+  mutant('the hops share what a condition says of one agent', 'decide/cases.ts', 'readsAgent ? null : this.#shared', 'this.#shared'),
   mutant(
     'the variables of the first hop stay',
     'decide/cases.ts',

@@ -32,7 +32,7 @@ export interface AnsweredCases {
   readonly undecided: readonly UndecidedCase[];
 }
 
-/** Returns which cases hold. Evaluates each condition once for a call and a hop. */
+/** Returns which cases hold. Evaluates each condition once, and one that reads `agent` once for each hop. */
 export function answerCases(index: Index, plan: ConditionalPlan, facts: CallFacts): AnsweredCases {
   if (facts.answered?.index === index) return facts.answered;
   const evaluation = new Evaluation(plan, facts);
@@ -56,6 +56,8 @@ class Evaluation {
   readonly undecided: UndecidedCase[] = [];
   readonly #plan: ConditionalPlan;
   readonly #facts: CallFacts;
+  /** In a chain: the values of conditions that are the same at every hop. */
+  readonly #shared: Map<Condition, boolean | Undecided> | null;
   #environment: Environment | null = null;
   #hop = -1;
   #evaluated = 0;
@@ -63,6 +65,7 @@ class Evaluation {
   constructor(plan: ConditionalPlan, facts: CallFacts) {
     this.#plan = plan;
     this.#facts = facts;
+    this.#shared = plan.agents.length > 1 ? new Map() : null;
   }
 
   answer({ hop, document, rule: { cases } }: CaseQuestion): CaseAnswer {
@@ -78,13 +81,18 @@ class Evaluation {
     return { held: -1, undecided: undecided ?? none };
   }
 
-  #evaluate({ condition }: PlacedCase, hop: number): boolean | Undecided {
+  #evaluate({ condition, readsAgent }: PlacedCase, hop: number): boolean | Undecided {
+    const shared = readsAgent ? null : this.#shared;
+    const known = shared?.get(condition);
+    if (known !== undefined) return known;
     this.#evaluated += 1;
     if (this.#evaluated > conditionBounds.casesInCall) return tooMany;
     if (this.#environment === null || this.#hop !== hop) this.#environment = environmentOf(this.#facts, this.#plan, hop);
     this.#hop = hop;
     this.#environment.steps = 0;
-    return evaluateCase(condition, this.#environment, this.#facts);
+    const value = evaluateCase(condition, this.#environment, this.#facts);
+    shared?.set(condition, value);
+    return value;
   }
 
   /** A case that is undecided at several hops is named once. */

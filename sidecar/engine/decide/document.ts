@@ -52,6 +52,8 @@ export interface PlacedCase {
   /** For example `tools["payments.transfer"].api.cases["large"]`. */
   readonly path: string;
   readonly condition: Condition;
+  /** Whether the condition reads `agent`, which differs between the hops of a chain. */
+  readonly readsAgent: boolean;
   readonly fields: Omit<CompiledCase, 'name' | 'when'>;
 }
 
@@ -131,6 +133,7 @@ function placeRule(rule: Rule, path: string): PlacedRule {
   const placeCase = ({ name, when, ...fields }: CompiledCase): PlacedCase => ({
     path: keyedPath(childPath(path, 'cases'), name),
     condition: compileCondition(when),
+    readsAgent: readsAgent(when),
     fields,
   });
   return { rule, path, cases: rule.cases.map(placeCase) };
@@ -142,6 +145,8 @@ const headersNamedIn = (places: readonly PlacedRules[]): readonly string[] =>
   places.flatMap((rules) =>
     [...rules.values()].flatMap(({ cases }) => (cases ?? []).flatMap(({ condition }) => condition.headers?.filter(isShownHeader) ?? [])),
   );
+
+const readsAgent = (node: unknown): boolean => Array.isArray(node) && ((node[0] === 'var' && node[1] === 'agent') || node.some(readsAgent));
 
 function haveCases(places: Iterable<PlacedRules>): boolean {
   for (const rules of places) for (const { cases } of rules.values()) if (cases !== null) return true;
