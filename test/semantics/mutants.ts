@@ -27,7 +27,12 @@ export const mutants: readonly Mutant[] = [
     'return isSet ? ways : [...ways, null];',
   ),
   mutant("a member's own override is read", 'decide/document.ts', "override === true && part !== 'self'", 'override === true'),
-  mutant('rules for an agent type are forgotten', 'decide/document.ts', 'ofType === undefined ? [] : [ofType]', '[] as PlacedRule[]'),
+  mutant(
+    'rules for an agent type are forgotten',
+    'decide/document.ts',
+    'const further = ofType === undefined ? [] : [ofType];',
+    'const further = [] as PlacedRule[];',
+  ),
   mutant('audit mode enforces', 'decide/document.ts', "enforces: document.mode === 'enforce'", 'enforces: true'),
   // Folding
   mutant('an override replaces nothing', 'decide/fold.ts', 'let result = overriding.length > 0 ? null : held;', 'let result = held;'),
