@@ -34,7 +34,7 @@ export {
   wildcardPrefix,
 } from './names.ts';
 export { ownText } from './own-text.ts';
-export { childPath, keyedPath, rulePath } from './path.ts';
+export { casePath, childPath, keyedPath, parseRulePath, rulePath } from './path.ts';
 export { countFields, countValues, excessIn, tooDeep, tooManyValues } from './json-excess.ts';
 export { isBlank, scalarEnd, skipBlanks, stringEnd } from './json-tokens.ts';
 export { canonicalJson, digestText, type JsonSize, NotJson, payloadSize, quoteJson } from './canonical.ts';

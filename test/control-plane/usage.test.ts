@@ -75,7 +75,7 @@ describe('limits', () => {
   });
 
   test('have a tier, whatever the names of tools and cases are', async () => {
-    const cases = [{ name: 'a"].cases["b', when: 'args.n == 1', rateLimit: 2 }];
+    const cases = [{ name: 'a"].cases["b.cases[', when: 'args.n == 1', rateLimit: 2 }];
     await put('workspacePolicy', { tools: { 'x"].cases["y"]': { api: { cases } } } });
     await recordCalls([{ tool: 'x"].cases["y"]', input: { n: 1 } }]);
     expect((await usage()).limits).toMatchObject([{ rateLimit: 2, tier: 'api', used: 1 }]);

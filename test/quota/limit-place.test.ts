@@ -21,7 +21,14 @@ const name = fc.constantFrom(
   'constructor',
   '__proto__',
 );
-const rules = fc.dictionary(fc.constantFrom(...tiers, 'inert'), fc.record({ rateLimit: fc.nat() }, { requiredKeys: [] }), { maxKeys: 3 });
+const cases = fc.uniqueArray(fc.record({ name, when: fc.constant('true'), rateLimit: fc.nat() }, { requiredKeys: ['name', 'when'] }), {
+  minLength: 1,
+  maxLength: 3,
+  selector: (one) => one.name,
+});
+const rules = fc.dictionary(fc.constantFrom(...tiers, 'inert'), fc.record({ rateLimit: fc.nat(), cases }, { requiredKeys: [] }), {
+  maxKeys: 3,
+});
 const document: fc.Arbitrary<PolicyDocument> = fc.record(
   {
     defaults: rules,
@@ -56,14 +63,16 @@ function limitsOf(compiled: CompiledDocument): readonly (readonly [string, numbe
   );
 }
 
-test('whatever the names are, each limit that a sidecar finds is found by its id', () => {
+test('whatever the names are, each limit that a sidecar finds is found by its id, also that of a case', () => {
   let found = 0;
+  let ofCases = 0;
   fc.assert(
     fc.property(fc.array(fc.tuple(id, document), { maxLength: 4 }), (stored) => {
       const documents = new Map(stored.map(([of, content]) => [documentKey(of), content]));
       for (const [of, content] of new Map(stored.map((one) => [documentKey(one[0]), one])).values()) {
         for (const [limit, max] of limitsOf(compileDocument(of, content))) {
           found += 1;
+          if (limit.endsWith(']')) ofCases += 1;
           expect(limitMaxOf(limit, (key) => documents.get(key))).toBe(max);
         }
       }
@@ -71,6 +80,7 @@ test('whatever the names are, each limit that a sidecar finds is found by its id
     { numRuns: 1_000 },
   );
   expect(found).toBeGreaterThan(1_000);
+  expect(ofCases).toBeGreaterThan(1_000);
 });
 
 test.each([
@@ -84,7 +94,11 @@ test.each([
   'workspace tools["a"]["api"]',
   'workspace mode.api',
   'role:member defaults.api',
+  'workspace tools["a"].api.cases["other"]',
+  'workspace tools["a"].api.cases["free"]',
+  'workspace tools["a"].api.cases',
 ])('%j names no limit', (limit) => {
-  const content: PolicyDocument = { defaults: { api: { rateLimit: 5 } }, tools: { a: { api: { rateLimit: 6 } } } };
+  const a = { rateLimit: 6, cases: [{ name: 'free', when: 'true' }] };
+  const content: PolicyDocument = { defaults: { api: { rateLimit: 5 } }, tools: { a: { api: a } } };
   expect(limitMaxOf(limit, (key) => (key === 'workspace' ? content : undefined))).toBeNull();
 });

@@ -1,6 +1,6 @@
 // Counts what callers have used of their limits, from replayed calls, in the same way as sidecars count. The
 // evaluator's own functions bind callers, fold limits and count windows. Pure.
-import { isTier, type Tier } from '@tollgate/proto/contract';
+import { parseRulePath, type Tier } from '@tollgate/proto/contract';
 import {
   type Caller,
   casesKey,
@@ -119,17 +119,7 @@ export function createUsageCount(policy: ReplayedPolicy, { sub: onlySub, agent: 
 
 function usedLimit(sub: string, { id, path, max }: Limit, used: number): UsedLimit {
   const document = id.slice(0, id.length - path.length - 1);
-  return { document, path, rateLimit: max, sub, tier: tierIn(path), used, left: Math.max(0, max - used) };
-}
-
-/**
- * Returns the tier of a rule or case: `tools["mail.*"].api`, `tools["mail.*"].api.cases["large"]`. Names are quoted as in
- * JSON, so no name contains the beginning of the cases.
- */
-function tierIn(path: string): Tier {
-  const cases = path.endsWith('"]') ? path.lastIndexOf('.cases["') : -1;
-  const rule = cases < 0 ? path : path.slice(0, cases);
-  const tier = rule.slice(rule.lastIndexOf('.') + 1);
-  if (!isTier(tier)) throw new Error(`the path of a limit must name a tier, but is ${path}`);
-  return tier;
+  const tier = parseRulePath(path)?.tier;
+  if (tier === undefined) throw new Error(`the path of a limit must name a rule or a case, but is ${path}`);
+  return { document, path, rateLimit: max, sub, tier, used, left: Math.max(0, max - used) };
 }
