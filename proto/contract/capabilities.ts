@@ -1,7 +1,7 @@
 // Defines the capabilities: what newer versions of the programs understand and the first version does not. Each program
 // names its capabilities when it connects. If policy needs a capability that the other program lacks, that program
 // receives a stricter policy: a rule is sent as a denial, and an entry of an unknown kind is not sent. Pure.
-import type { CompiledDocument, Rule, TierRules } from './snapshot.ts';
+import type { CompiledCase, CompiledDocument, Rule, TierRules } from './snapshot.ts';
 
 /** The capabilities of this version, as a hello names them. */
 export const capabilities: readonly string[] = ['deltas', 'agent-ceiling', 'outage-caps', 'conditions'];
@@ -10,6 +10,8 @@ export const capabilities: readonly string[] = ['deltas', 'agent-ceiling', 'outa
 export interface Needs {
   /** Keys: the fields of a rule. */
   readonly rule: Readonly<Record<string, string | null>>;
+  /** Keys: the fields of a case. */
+  readonly case: Readonly<Record<string, string | null>>;
   /** Keys: the text before the `/` in an entry's key. */
   readonly entry: Readonly<Record<string, string | null>>;
   /**
@@ -25,13 +27,14 @@ export interface Needs {
  */
 export const policyNeeds: Needs = {
   rule: { permission: null, rateLimit: null, transform: null, override: null, cases: 'conditions' },
+  case: { name: null, when: null, permission: null, rateLimit: null, transform: null, reason: null },
   entry: { settings: null, document: null, agent: null, member: null, key: null, server: null },
   setting: { 'outage.caps': 'outage-caps' },
 };
 
 /** Returns all capabilities that policy may need. */
-export const needable = ({ rule, entry, setting }: Needs): readonly string[] => [
-  ...new Set([...Object.values(rule), ...Object.values(entry), ...Object.values(setting)].filter((need) => need !== null)),
+export const needable = (needs: Needs): readonly string[] => [
+  ...new Set([needs.rule, needs.case, needs.entry, needs.setting].flatMap((table) => Object.values(table)).filter((need) => need !== null)),
 ];
 
 /**
@@ -40,9 +43,12 @@ export const needable = ({ rule, entry, setting }: Needs): readonly string[] => 
  */
 const needOf = (table: Needs['rule'], name: string): string | null => (Object.hasOwn(table, name) ? (table[name] ?? null) : name);
 
-/** Returns the capabilities that are needed to understand a rule, as it is stored or compiled. */
-export function needsOfRule(rule: object, { rule: table }: Needs): readonly string[] {
-  return Object.keys(rule).flatMap((field) => needOf(table, field) ?? []);
+/** Returns the capabilities that are needed to understand a rule and its cases, as it is stored or compiled. */
+export function needsOfRule(rule: object, needs: Needs): readonly string[] {
+  const ofFields = (of: object, table: Needs['rule']): readonly string[] => Object.keys(of).flatMap((field) => needOf(table, field) ?? []);
+  const cases: unknown = Object.hasOwn(rule, 'cases') ? Object(rule).cases : undefined;
+  const ofCases = Array.isArray(cases) ? cases.flatMap((one: unknown) => ofFields(Object(one), needs.case)) : [];
+  return [...ofFields(rule, needs.rule), ...ofCases];
 }
 
 /** Returns the capabilities that are needed to apply the settings that a workspace document contains. */
@@ -52,17 +58,33 @@ export const needsOfSettings = (document: object, { setting }: Needs): readonly 
     return said === undefined || need === null ? [] : [need];
   });
 
+type PlainRule = Omit<Rule, 'cases'> & { readonly cases?: never };
+
+interface LowerableRule extends Omit<Rule, 'cases'> {
+  readonly cases?: readonly Pick<CompiledCase, 'name' | 'rateLimit' | 'transform'>[];
+}
+
 /**
  * Returns the rule in the form for a program that lacks some capabilities. If the rule needs one of them, the result is
  * a denial without `override`. The fields that the program understands stay: an exception elsewhere may remove the
- * denial, and then these fields still apply.
+ * denial, and then these fields still apply. In place of cases, the strictest fields that a case may set are sent.
  */
-export function loweredRule<R extends Omit<Rule, 'cases'>>(rule: R, lacks: (need: string) => boolean, needs: Needs): R | Rule {
-  const isKnown = ([field]: readonly [string, unknown]): boolean => !needsOfRule({ [field]: true }, needs).some(lacks);
+export function loweredRule<R extends LowerableRule>(rule: R, lacks: (need: string) => boolean, needs: Needs): R | PlainRule {
+  const isKnown = ([field, value]: readonly [string, unknown]): boolean => !needsOfRule({ [field]: value }, needs).some(lacks);
   const fields = Object.entries(rule);
   if (fields.every(isKnown)) return rule;
-  return { ...Object.fromEntries(fields.filter((field) => isKnown(field) && field[0] !== 'override')), permission: 'deny' };
+  const sent = [...fields, ...Object.entries(strictestFields(rule.cases ?? []))];
+  return {
+    ...Object.fromEntries(sent.filter((field) => isKnown(field) && field[0] !== 'override' && field[0] !== 'cases')),
+    permission: 'deny',
+  };
 }
+
+/** A limit of a case counts only the calls of that case, so in its place no call is allowed. */
+const strictestFields = (cases: NonNullable<LowerableRule['cases']>): Pick<Rule, 'rateLimit' | 'transform'> => ({
+  ...(cases.some(({ rateLimit }) => rateLimit !== undefined) ? { rateLimit: 0 } : {}),
+  ...(cases.some(({ transform }) => transform === 'redact') ? { transform: 'redact' as const } : {}),
+});
 
 /** Returns the document with all its rules in the form of `loweredRule`. */
 export function loweredDocument(document: CompiledDocument, lacks: ReadonlySet<string>, needs: Needs): CompiledDocument {

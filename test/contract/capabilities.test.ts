@@ -3,6 +3,7 @@ import {
   capabilities,
   capabilitiesProblem,
   type CompiledDocument,
+  type Expression,
   isEntryKnown,
   loweredDocument,
   loweredRule,
@@ -40,6 +41,46 @@ test.each<readonly [string, Rule, readonly string[], Rule]>([
   ['the exception is what is lacking', { permission: 'allow', override: true }, ['exceptions'], { permission: 'deny' }],
 ])('a rule of which %s', (_, rule, lacking, sent) => {
   expect(loweredRule(rule, lacks(...lacking), later)).toEqual(sent);
+});
+
+const condition: Expression = ['bool', true];
+
+test.each<readonly [string, Rule, Rule]>([
+  [
+    'the denial stays where nothing else is known',
+    { permission: 'allow', override: true, cases: [{ name: 'a', when: condition, permission: 'allow' }] },
+    { permission: 'deny' },
+  ],
+  [
+    'a case that redacts redacts all, since an exception elsewhere may remove the denial',
+    { transform: 'log', cases: [{ name: 'a', when: condition, transform: 'redact' }] },
+    { permission: 'deny', transform: 'redact' },
+  ],
+  [
+    'a case that redacts nothing takes no redaction away',
+    { transform: 'redact', cases: [{ name: 'a', when: condition, transform: 'log' }] },
+    { permission: 'deny', transform: 'redact' },
+  ],
+  [
+    'a limit that counts some calls allows none',
+    { rateLimit: 9, cases: [{ name: 'a', when: condition, rateLimit: 5 }] },
+    { permission: 'deny', rateLimit: 0 },
+  ],
+])('of a rule with cases %s', (_, rule, sent) => {
+  expect(loweredRule(rule, lacks('conditions'), policyNeeds)).toEqual(sent);
+  expect(loweredRule(rule, lacks('limits'), policyNeeds)).toBe(rule);
+});
+
+test('a rule that is lowered for another reason keeps no case that could allow', () => {
+  const rule = { permission: 'allow', marks: ['private'], cases: [{ name: 'a', when: condition, permission: 'allow' }] } as const;
+  expect(needsOfRule(rule, policyNeeds)).toEqual(['marks', 'conditions']);
+  expect(loweredRule(rule, lacks('marks'), policyNeeds)).toEqual({ permission: 'deny' });
+});
+
+test('a field of a case that is in no table needs a capability that no version has', () => {
+  const rule = { permission: 'allow', cases: [{ name: 'a', when: condition, permission: 'allow', ask: {} }] } as const;
+  expect(needsOfRule(rule, policyNeeds)).toEqual(['conditions', 'ask']);
+  expect(loweredRule(rule, (need) => !capabilities.includes(need), policyNeeds)).toEqual({ permission: 'deny' });
 });
 
 test('a field that is in no table needs a capability that no version has', () => {

@@ -1,6 +1,6 @@
 // Policy that some program does not support: it is refused while a connected sidecar or a control plane lacks what it
 // needs, and a database that holds it accepts only programs that support it.
-import { policyNeeds } from '@tollgate/proto/contract';
+import { capabilities, policyNeeds } from '@tollgate/proto/contract';
 import type pg from 'pg';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { joinDatabase } from '../../control-plane/database/operations/join.ts';
@@ -55,6 +55,23 @@ test('a write that a connected sidecar does not support is refused by name, and 
     ['edge-new', []],
     ['edge-old', ['limits']],
   ]);
+});
+
+test('cases need conditions, in every document', async () => {
+  await connect('edge-new', capabilities);
+  await connect(
+    'edge-old',
+    capabilities.filter((name) => name !== 'conditions'),
+  );
+  const cases = [{ name: 'large', when: 'args.amount > 1000', permission: 'deny' }];
+  for (const url of [policy, '/acme/admin/rolePolicies/member', '/acme/admin/userPolicies/owner']) {
+    const refused = await rest.ask('PUT', url, { body: { tools: { pay: { api: { cases } } } } });
+    expect(refused.status).toBe(409);
+    expect(errorOf(refused)).toContain('this policy needs conditions, which sidecars lack: edge-old; upgrade them, or set force=true');
+  }
+  expect(await needs()).toEqual([]);
+  expect((await put('?force=true', { tools: { pay: { api: { cases } } } })).status).toBe(200);
+  expect(await needs()).toEqual(['conditions']);
 });
 
 test('of many sidecars the first ten are named', async () => {

@@ -47,6 +47,28 @@ test('where policy needs no capability that the sidecar lacks, it is sent the sa
   expect(viewPartsOf(holding, old, later).hash).toEqual(viewPartsOf(holding, full, later).hash);
 });
 
+test('a rule with cases is a denial for a sidecar that lacks conditions, and the sidecar takes the snapshot', () => {
+  const cases = [{ name: 'large', when: 'args.amount > 1000', permission: 'deny', transform: 'redact' } as const];
+  const document: PolicyDocument = {
+    tools: { pay: { api: { permission: 'allow', override: true, cases } }, read: { api: { permission: 'allow' } } },
+  };
+  const holding = holdWorkspace(wholeOf(document), defaults);
+  const lacking: View = { form: 'process', lacks: ['conditions'] };
+  expect(documentIn(viewPartsOf(holding, lacking).entries())).toMatchObject({
+    tools: [
+      ['pay', [['api', { permission: 'deny', transform: 'redact' }]]],
+      ['read', [['api', { permission: 'allow' }]]],
+    ],
+  });
+  expect(JSON.stringify(documentIn(viewPartsOf(holding, lacking).entries()))).not.toMatch(/cases|override/);
+  expect(JSON.stringify(documentIn(viewPartsOf(holding, full).entries()))).toContain('"name":"large"');
+  for (const view of [lacking, full]) {
+    const { snapshot } = policyService.Sync.responseDeserialize(publishView(holding, view, 0).whole());
+    const cell = createPolicyCell({ now: () => 0 }, 'acme');
+    expect(snapshot == null ? null : cell.offer(snapshot)).toMatchObject({ ok: true });
+  }
+});
+
 const rules = fc.record(
   { permission: fc.constantFrom('allow', 'deny'), rateLimit: fc.nat({ max: 3 }), transform: fc.constantFrom('log', 'redact') },
   { requiredKeys: [] },

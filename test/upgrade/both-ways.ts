@@ -1,11 +1,12 @@
 // `node --import tsx test/upgrade/both-ways.ts [commit]`: runs the programs of the recorded version
 // (`recorded-version`) against those of this tree, in both directions: entries, leases, snapshots, and spools that the
-// other has left. Then hooks that the recorded version installed start this tree's program. The last line is
-// `upgrade: N checks, M failed`.
+// other has left. A rule that the recorded version does not understand reaches its sidecar as a denial. Then hooks that
+// the recorded version installed start this tree's program. The last line is `upgrade: N checks, M failed`.
 import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { withClosing } from '../bench/side/stage.ts';
 import { buildCommit, type Tree, thisTree } from '../bench/side/tree.ts';
-import { eventually } from '../support/programs.ts';
+import { ask, eventually } from '../support/programs.ts';
 import { openStage, type Sidecar, type Stage, startSidecar, type Workspace } from '../trust/stage.ts';
 import { checkInstalledHooks } from './installed-hooks.ts';
 
@@ -62,6 +63,7 @@ async function runWith(plane: Tree, other: Tree, folder: string, closing: Parame
     await stage.ask(workspace, 'workspacePolicy', { method: 'PUT', body: { tools: { 'server7.tool_7': null } } });
     await allowed(theirs, key);
   });
+  if (plane === thisTree && !knowsConditions(other)) await checkLowered(way, stage, workspace, { key, theirs, ours });
   await check(`${way}: shares a limit with a sidecar of the other version, exactly`, async () => {
     await allowed(ours, key);
     let admitted = 0;
@@ -87,6 +89,45 @@ async function runWith(plane: Tree, other: Tree, folder: string, closing: Parame
     );
     await heir.delivered();
     same(await countOf(stage, workspace, 'left'), 20);
+  });
+}
+
+/** Read from the built file. */
+const knowsConditions = ({ root }: Tree): boolean =>
+  readFileSync(join(root, 'proto/dist/contract/capabilities.js'), 'utf8').includes("'conditions'");
+
+interface Two {
+  readonly key: string;
+  readonly theirs: Sidecar;
+  readonly ours: Sidecar;
+}
+
+/** A rule with cases, which only this tree understands. */
+async function checkLowered(way: string, stage: Stage, workspace: Workspace, { key, theirs, ours }: Two): Promise<void> {
+  const cases = [{ name: 'large', when: 'has(args.amount) && args.amount > 100', permission: 'deny' }];
+  const body = {
+    tools: { 'server7.tool_7': { api: { permission: 'allow', cases } }, 'server7.tool_8': { api: { permission: 'deny' } } },
+  };
+  const put = (query: string) =>
+    ask(`${stage.rest()}/${workspace.slug}/admin/workspacePolicy${query}`, workspace.key, { method: 'PUT', body });
+  await check(`${way}: a rule with cases is refused, and the sidecar is named`, async () => {
+    const { status, body: refusal } = await put('');
+    same(status, 409);
+    same(/^this policy needs conditions, which sidecars lack: \S/.test(String(refusal['error'])), true);
+  });
+  await check(`${way}: forced, it denies there and is read here; all other rules reach both`, async () => {
+    await allowed(theirs, key, 'server7.tool_8');
+    same((await put('?force=true')).status, 200);
+    for (const sidecar of [theirs, ours])
+      await eventually(
+        () => sidecar.call({ key, tool: 'server7.tool_8' }),
+        (decision) => decision === 'deny',
+      );
+    same(await theirs.call({ key }), 'deny');
+    same(await ours.call({ key }), 'allow');
+    same(await theirs.call({ key, tool: 'server7.tool_9' }), 'allow');
+    await stage.ask(workspace, 'workspacePolicy', { method: 'PUT', body: { tools: { 'server7.tool_7': null, 'server7.tool_8': null } } });
+    await allowed(theirs, key);
   });
 }
 
