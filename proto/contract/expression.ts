@@ -40,6 +40,10 @@ export const conditionBounds = {
   casesInRule: 50,
   /** The cases of all documents of a workspace. */
   casesInWorkspace: 2_000,
+  /** The text of the conditions of all documents of a workspace, in bytes. */
+  sourceBytesInWorkspace: 262_144,
+  /** The conditions of one document in the form of a snapshot, in bytes as JSON. */
+  expressionBytesInDocument: 2 * 1_048_576,
   /** The cases that one call evaluates. Further cases are undecided. */
   casesInCall: 200,
   /** The name of a case, in UTF-16 code units. */

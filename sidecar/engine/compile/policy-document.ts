@@ -12,7 +12,7 @@ import {
   type Rule,
   tiers,
 } from '@tollgate/proto/contract';
-import { readCondition } from './condition.ts';
+import { checkConditions } from './document-cases.ts';
 import { type RedactionDocument, redactionSection } from './redaction.ts';
 import { type ToolNamesDocument, toolNamesSection } from './tool-names.ts';
 import {
@@ -89,7 +89,8 @@ const rateLimit = described('calls in any window; 0 allows none', integer(0, 2_1
 const transform = oneOf('log', 'redact');
 const permission: Shape = {
   ...oneOf('allow', 'deny'),
-  check: (value, path) => (value === 'ask' ? problem(path, 'approvals are not in this version') : oneOf('allow', 'deny').check(value, path)),
+  check: (value, path) =>
+    value === 'ask' ? problem(path, 'approvals are not in this version') : oneOf('allow', 'deny').check(value, path),
 };
 
 const rule = (part: Part): Shape =>
@@ -107,21 +108,36 @@ const forLeads = (why: string): Shape => ({
   schema: { not: {} },
 });
 
+// Characters that cannot be seen could make a condition look like another one. Some of them cannot be stored.
+const unseen = /[^\P{Cc}\t\n\r]|[\p{Cf}\p{Cs}]/u;
+
+// `checkConditions` reads the condition.
 const when: Shape = {
   check: (value, path) => {
     if (typeof value !== 'string') return problem(path, 'must be a text: a condition in CEL');
-    const read = readCondition(value);
-    return 'problem' in read ? problem(path, `line ${read.problem.line}, column ${read.problem.column}: ${read.problem.message}`) : [];
+    return unseen.test(value) ? problem(path, 'must hold no control or format character; write it as \\u and four hex digits') : [];
   },
   schema: { type: 'string', minLength: 1, maxLength: conditionBounds.sourceBytes },
 };
 
 const caseName: Shape = text(conditionBounds.nameLength, (name) => nameProblem(name));
-const reason = text(conditionBounds.reasonLength, (words) => (/[\p{Cc}\p{Cf}]/u.test(words) ? 'must not contain control or format characters' : null));
+const reason = text(conditionBounds.reasonLength, (words) =>
+  /[\p{Cc}\p{Cf}\p{Cs}]/u.test(words) ? 'must hold no control, format or unpaired surrogate character' : null,
+);
 
 const caseList = list(
   conditionBounds.casesInRule,
-  record({ name: caseName, when: described('a condition in CEL', when), permission, rateLimit: described('counted in addition to that of the rule', rateLimit), transform, reason: described('told to the agent if the case denies', reason) }, ['name', 'when']),
+  record(
+    {
+      name: caseName,
+      when: described('a condition in CEL (docs/reference/conditions.md)', when),
+      permission,
+      rateLimit: described('counted in addition to that of the rule', rateLimit),
+      transform,
+      reason: described('told to the agent if the case denies', reason),
+    },
+    ['name', 'when'],
+  ),
 );
 
 const cases: Shape = described('the first case whose condition holds replaces fields of the rule', {
@@ -131,10 +147,19 @@ const cases: Shape = described('the first case whose condition holds replaces fi
     if (value.length === 0) return problem(path, 'must have at least one case; remove the field with null');
     const names = value.map(({ name }) => name);
     return names.flatMap((name, at) =>
-      names.indexOf(name) === at ? [] : problem(`${path}[${at}].name`, `must be unique in the rule, but ${JSON.stringify(name)} is already the name of case ${names.indexOf(name)}`),
+      names.indexOf(name) === at
+        ? []
+        : problem(
+            `${path}[${at}].name`,
+            `must be unique in the rule, but ${JSON.stringify(name)} is already the name of case ${names.indexOf(name)}`,
+          ),
     );
   },
-  schema: { ...caseList.schema, minItems: 1 },
+  schema: {
+    ...caseList.schema,
+    minItems: 1,
+    examples: [[{ name: 'large', when: 'args.amount > 1000', permission: 'deny', reason: "over 1000: use the bank's own form" }]],
+  },
 });
 
 const nameSchema = { type: 'string', minLength: 1, maxLength: bounds.nameLength };
@@ -223,5 +248,10 @@ export function checkDocument(kind: DocumentKind, part: Part, value: unknown, at
   const bytes = Buffer.byteLength(JSON.stringify(value) ?? '');
   const grown =
     bytes <= bounds.documentBytes ? [] : problem(at, `must be at most ${bounds.documentBytes} bytes of JSON, would be ${bytes}`);
-  return [...grown, ...shape.check(value, at)].map(({ path, message }) => ({ path: path === '' ? 'document' : path, message }));
+  // Members write no conditions, so theirs are not read.
+  const conditions = part === 'self' ? [] : checkConditions(value, at);
+  return [...grown, ...shape.check(value, at), ...conditions].map(({ path, message }) => ({
+    path: path === '' ? 'document' : path,
+    message,
+  }));
 }

@@ -2,6 +2,7 @@
 // Members' own parts are not included. A section that is present describes all documents of its layer: a document that
 // the section leaves out is removed. `{}` and null mean that a document is not set.
 import { childPath, type DocumentId, isRole, type Layer, parseAgentType, roles, tiers, uidProblem } from '@tollgate/proto/contract';
+import { caseCountProblem, countCases } from './document-cases.ts';
 import { checkDocument, type PolicyDocument, type StoredDocument } from './policy-document.ts';
 import { type Checked, isObject, problem, type Problem } from '@tollgate/proto/shape';
 
@@ -77,6 +78,9 @@ export function policySetOf(stored: readonly StoredDocument[]): PolicySet {
 /** Parses a policy set. Returns the documents to apply, or every problem of every document with its place. */
 export function parsePolicySet(body: Readonly<Record<string, unknown>>): Checked<WantedDocuments & { readonly dryRun: boolean }> {
   const { workspacePolicy, revision, dryRun = false } = body;
+  // Conditions take long to read, so the cases of the whole set are counted first.
+  const tooMany = caseCountProblem(countCases(documentsIn(body)));
+  if (tooMany !== null) return { problems: problem('body', tooMany) };
   const unknownSections = Object.keys(body).filter((name) => !sectionNames.includes(name) && !others.includes(name));
   const parsed = [
     ...(workspacePolicy === undefined
@@ -104,6 +108,11 @@ interface ParsedDocuments {
   readonly problems: readonly Problem[];
   readonly documents: readonly StoredDocument[];
 }
+
+const documentsIn = ({ workspacePolicy, ...body }: Readonly<Record<string, unknown>>): readonly unknown[] => [
+  workspacePolicy,
+  ...sections.flatMap(({ name }) => (isObject(body[name]) ? Object.values(body[name]) : [])),
+];
 
 function parseSection({ name, layer, idOf }: Section, value: unknown): ParsedDocuments & { readonly layer: Layer } {
   if (!isObject(value)) return { layer, problems: problem(name, 'must be an object whose values are policy documents'), documents: [] };
