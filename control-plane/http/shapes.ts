@@ -146,7 +146,16 @@ const policyPatch = named('PolicyPatch', patchOf(documentSchema('role')));
 const userPolicyPatch = named('UserPolicyPatch', patchOf(documentSchema('user')));
 const rule = named(
   'Rule',
-  object({}, { permission: word(['allow', 'deny']), rateLimit: integer, transform: word(['log', 'redact']), override: { const: true } }),
+  object(
+    {},
+    {
+      permission: word(['allow', 'deny']),
+      rateLimit: integer,
+      transform: word(['log', 'redact']),
+      override: { const: true },
+      cases: listOf({ type: 'object', additionalProperties: true }),
+    },
+  ),
 );
 const shownUserPolicy = named('ShownUserPolicy', {
   description: 'At each place that either part names, the stricter of both parts; and both parts as they were written.',
@@ -164,6 +173,17 @@ const conditionWarning = named('ConditionWarning', {
   ...object({ document: text, path: text, message: text }),
   description:
     'A case that is valid but may not be what its writer meant: it reads an input that the tool does not have, or it loosens its rule by a claim.',
+});
+const passedCases = named('PassedCases', {
+  ...object({
+    document: text,
+    path: { ...text, description: 'the rule that has the cases' },
+    cases: { ...texts, description: 'their names' },
+    by: { ...text, description: 'the rule of the same document that is looked up first' },
+    fields: { ...listOf(word(['permission', 'rateLimit', 'transform'])), description: 'what that rule sets, and the cases too' },
+  }),
+  description:
+    'Cases that are not reached by the tools of a more specific key, because this key sets the same fields. Listed if the write changed one of the two rules.',
 });
 const member = named('Member', object({ uid: text, email: text, role: word(roles), createdAt: dateTime }));
 const key = named(
@@ -374,6 +394,7 @@ export const components = [
   rule,
   override,
   conditionWarning,
+  passedCases,
   member,
   key,
   entry,
@@ -395,8 +416,12 @@ export const policyPatchRef = refOf(policyPatch);
 export const userPolicyPatchRef = refOf(userPolicyPatch);
 const userPolicyRef = refOf(userPolicy);
 export const shownUserPolicyRef = refOf(shownUserPolicy);
-export const overrideRef = refOf(override);
-export const conditionWarningRef = refOf(conditionWarning);
+/** The notices in the answer to a write of policy. */
+export const policyNotices = {
+  overrides: listOf(refOf(override)),
+  passedBy: { ...listOf(refOf(passedCases)), maxItems: 100 },
+  warnings: listOf(refOf(conditionWarning)),
+};
 export const memberRef = refOf(member);
 export const keyRef = refOf(key);
 export const entryRef = refOf(entry);

@@ -1,9 +1,9 @@
 // Which exceptions still loosen a rule that was tightened. The reference compares every rule with every other rule.
-import type { DocumentId, Rule } from '@tollgate/proto/contract';
+import type { DocumentId } from '@tollgate/proto/contract';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { looseningOverrides } from '../../control-plane/policies/rules/overrides.ts';
-import type { PolicyDocument } from '../../sidecar/engine/compile/policy-document.ts';
+import type { PolicyDocument, RuleDocument } from '../../sidecar/engine/compile/policy-document.ts';
 
 const breadth = ['workspace', 'role', 'agent-type', 'user'];
 const ids: readonly DocumentId[] = [
@@ -14,7 +14,7 @@ const ids: readonly DocumentId[] = [
   { layer: 'user', uid: 'v', part: 'organisation' },
   { layer: 'user', uid: 'u', part: 'self' },
 ];
-const rule: fc.Arbitrary<Rule> = fc.record(
+const rule: fc.Arbitrary<RuleDocument> = fc.record(
   {
     permission: fc.constantFrom('allow', 'deny'),
     rateLimit: fc.constantFrom(1, 2, 3),
@@ -69,11 +69,11 @@ interface RuleAtPath {
   /** Null: every tool. */
   readonly tool: string | null;
   readonly tier: string;
-  readonly rule: Rule;
+  readonly rule: RuleDocument;
 }
 
 function spokenIn(written: PolicyDocument): readonly RuleAtPath[] {
-  const of = (path: string, tool: string | null, rules: Readonly<Record<string, Rule>> = {}): readonly RuleAtPath[] =>
+  const of = (path: string, tool: string | null, rules: Readonly<Record<string, RuleDocument>> = {}): readonly RuleAtPath[] =>
     Object.entries(rules).flatMap(([tier, one]) => (tier === 'inert' ? [] : [{ path: `${path}.${tier}`, tool, tier, rule: one }]));
   return [
     ...of('defaults', null, written.defaults),
@@ -89,7 +89,7 @@ const speaksFor = (key: string, tool: string): boolean => key === tool || (/[._/
 type Field = 'permission' | 'rateLimit' | 'transform';
 const fieldNames: readonly Field[] = ['permission', 'rateLimit', 'transform'];
 
-const stricter = (field: Field, a: Rule, b: Rule): boolean =>
+const stricter = (field: Field, a: RuleDocument, b: RuleDocument): boolean =>
   field === 'permission'
     ? a.permission === 'deny' && b.permission === 'allow'
     : field === 'transform'
@@ -101,7 +101,7 @@ const shared = (...keys: readonly (string | null)[]): readonly string[] =>
   universe.filter((tool) => keys.every((key) => key === null || speaksFor(key, tool)));
 
 /** Returns the rule of the document that now sets the field for a tool where the rule at `place` set it before. */
-function nowAt(rules: readonly RuleAtPath[], place: RuleAtPath, field: Field): Rule | undefined {
+function nowAt(rules: readonly RuleAtPath[], place: RuleAtPath, field: Field): RuleDocument | undefined {
   const own = rules.find(({ path }) => path === place.path);
   const wider = place.path.startsWith('tools')
     ? rules

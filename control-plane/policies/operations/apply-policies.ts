@@ -3,12 +3,14 @@
 import { documentKey } from '@tollgate/proto/contract';
 import { parsePolicySet, type WantedDocuments } from '@tollgate/sidecar/engine/compile';
 import { looseningOverrides } from '../rules/overrides.ts';
+import { passedCases } from '../rules/passed-cases.ts';
 import { diffDocuments, type DocumentChange, shownChange } from '../rules/policy-diff.ts';
 import { draftedDocuments } from '../rules/simulation.ts';
 import { accepted } from '../../base/refusal.ts';
 import { listDocuments, writeDocuments } from '../store/policies.ts';
 import { authorship, previewOperation, effectOperation, type Write, writeOperation } from '../../access/operation.ts';
 import { warningsOf } from './condition-warnings.ts';
+import { requireCasesFit } from './require-cases-fit.ts';
 import { requireUnderstood } from './understood.ts';
 import { documentBody } from './write-policy.ts';
 
@@ -46,7 +48,9 @@ async function changesOf(write: Write, wanted: WantedDocuments, dryRun: boolean)
   const { client, workspaceId } = write;
   const stored = await listDocuments(client, workspaceId);
   const changes: readonly DocumentChange[] = diffDocuments(stored, wanted);
+  await requireCasesFit(write, changes);
   const overrides = looseningOverrides(draftedDocuments(stored, wanted), changes);
+  const passedBy = passedCases(changes);
   return {
     changes,
     result: {
@@ -54,6 +58,7 @@ async function changesOf(write: Write, wanted: WantedDocuments, dryRun: boolean)
       changes: changes.map(shownChange),
       ...(overrides.length > 0 ? { overrides } : {}),
       ...(await warningsOf(write, changes)),
+      ...(passedBy.length > 0 ? { passedBy } : {}),
     },
     target: changes.map(({ id }) => `policy/${documentKey(id)}`),
   };

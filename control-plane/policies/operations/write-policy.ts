@@ -4,12 +4,14 @@ import { type DocumentId, documentKey, type Role } from '@tollgate/proto/contrac
 import { checkDocument, type PolicyDocument } from '@tollgate/sidecar/engine/compile';
 import { mergePatch } from '../rules/merge.ts';
 import { looseningOverrides, needsBroader, tightens } from '../rules/overrides.ts';
+import { passedCases } from '../rules/passed-cases.ts';
 import type { DocumentChange } from '../rules/policy-diff.ts';
 import { invalid, refuseIfAny } from '../../base/refusal.ts';
 import { isObject } from '@tollgate/proto/shape';
 import { deleteDocument, listDocuments, listOverridingDocuments, readDocument, writeDocument } from '../store/policies.ts';
 import { authorship, type Write, writeOperation } from '../../access/operation.ts';
 import { warningsOf } from './condition-warnings.ts';
+import { requireCasesFit } from './require-cases-fit.ts';
 import { requireUnderstood } from './understood.ts';
 
 /** Checks only that the body is an object. `checkDocument` does the rest of the checks. */
@@ -21,10 +23,16 @@ export function documentBody(body: unknown): PolicyDocument {
 type PolicyId = Exclude<DocumentId, { layer: 'user' }>;
 
 /**
- * For the answer to a write that made a rule stricter. Returns the exceptions that still loosen this rule after the
- * write.
+ * For the answer to a write: the exceptions that still loosen what the write made stricter, the cases that the written
+ * document does not reach for some tools, and warnings about its cases.
  */
-export async function overridesLeft({ client, workspaceId }: Pick<Write, 'client' | 'workspaceId'>, change: DocumentChange) {
+export async function noticesOf(write: Pick<Write, 'client' | 'workspaceId' | 'now'>, change: DocumentChange) {
+  const passedBy = passedCases([change]);
+  const overrides = await overridesLeft(write, change);
+  return { ...overrides, ...(passedBy.length > 0 ? { passedBy } : {}), ...(await warningsOf(write, [change])) };
+}
+
+async function overridesLeft({ client, workspaceId }: Pick<Write, 'client' | 'workspaceId'>, change: DocumentChange) {
   if (!tightens(change)) return {};
   const documents = await (needsBroader([change]) ? listDocuments(client, workspaceId) : listOverridingDocuments(client, workspaceId));
   const overrides = looseningOverrides(documents, [change]);
@@ -36,10 +44,9 @@ async function store(write: Write, id: PolicyId, before: PolicyDocument | null, 
   const after = documentBody(document);
   refuseIfAny(checkDocument(id.layer, 'organisation', after));
   await requireUnderstood(write, [after]);
+  await requireCasesFit(write, [{ before, after }]);
   await writeDocument(client, workspaceId, { id, document: after }, authorship(write));
-  const change = { id, before, after };
-  const result = { ...(await overridesLeft(write, change)), ...(await warningsOf(write, [change])) };
-  return { result, target: `policy/${documentKey(id)}` };
+  return { result: await noticesOf(write, { id, before, after }), target: `policy/${documentKey(id)}` };
 }
 
 /** Merges a patch into the document (RFC 7396): fields that are sent are changed; `null` removes a field. */
@@ -56,7 +63,7 @@ async function replace(write: Write, id: PolicyId, document: unknown) {
 async function remove(write: Write, id: PolicyId) {
   const before = await readDocument(write.client, write.workspaceId, id);
   await deleteDocument(write.client, write.workspaceId, id, authorship(write));
-  return { result: await overridesLeft(write, { id, before, after: null }), target: `policy/${documentKey(id)}` };
+  return { result: await noticesOf(write, { id, before, after: null }), target: `policy/${documentKey(id)}` };
 }
 
 /** The document that a write names, and the new content. */

@@ -8,6 +8,7 @@ import { checkDocument, indexOf, type PolicyDocument } from '@tollgate/sidecar/e
 import { isLead, requireAccessTo } from '../../access/rules/access.ts';
 import type { Actor } from '../../access/rules/actor.ts';
 import { mergePatch } from '../rules/merge.ts';
+import { loosestDocument } from '../rules/places.ts';
 import { looserPlaces } from '../rules/self-edit.ts';
 import { mergedUserView, stripParts, stripUnchanged } from '../rules/user-policy.ts';
 import { looser, refuseIfAny } from '../../base/refusal.ts';
@@ -15,9 +16,9 @@ import { deleteDocument, writeDocument } from '../store/policies.ts';
 import { collectWorkspaceState } from '../../workspaces/store/workspace-state.ts';
 import { authorship, type Write, writeOperation } from '../../access/operation.ts';
 import { readUserParts } from './read-policies.ts';
-import { warningsOf } from './condition-warnings.ts';
+import { requireCasesFit } from './require-cases-fit.ts';
 import { requireUnderstood } from './understood.ts';
-import { documentBody, overridesLeft } from './write-policy.ts';
+import { documentBody, noticesOf } from './write-policy.ts';
 
 interface UserPolicyChange {
   /** The member's uid. */
@@ -43,12 +44,12 @@ export const putUserPolicy = writeOperation('user-policy.write', async (write, {
   refuseIfAny(checkDocument('user', part, after));
   if (part === 'self') await refuseLooser(write, uid, parts.self, after);
   await requireUnderstood(write, [after]);
+  await requireCasesFit(write, [{ before: parts[part], after }]);
   const id: DocumentId = { layer: 'user', uid, part };
   const target = `policy/${documentKey(id)}`;
   if (part === 'self' && isDeepStrictEqual(parts.self, after)) return { result: {}, target, kept: false };
   await writeDocument(client, workspaceId, { id, document: after }, authorship(write));
-  const change = { id, before: parts[part], after };
-  return { result: { ...(await overridesLeft(write, change)), ...(await warningsOf(write, [change])) }, target };
+  return { result: await noticesOf(write, { id, before: parts[part], after }), target };
 });
 
 async function refuseLooser(
@@ -57,7 +58,9 @@ async function refuseLooser(
   before: PolicyDocument | null,
   after: PolicyDocument,
 ): Promise<void> {
-  const index = indexOf(await collectWorkspaceState(client, workspaceId), deps.defaults);
+  const state = await collectWorkspaceState(client, workspaceId);
+  const documents = state.documents.map(({ id, document }) => ({ id, document: loosestDocument(document) }));
+  const index = indexOf({ ...state, documents }, deps.defaults);
   const places = looserPlaces({ index, uid, before, after });
   if (places.length > 0) throw looser(places);
 }
@@ -75,6 +78,6 @@ export const deleteUserPolicy = writeOperation('user-policy.delete', async (writ
   }
   // A member's own part neither creates nor ends an exception. Therefore only the organisation's part is compared.
   const id: DocumentId = { layer: 'user', uid, part: 'organisation' };
-  const result = isLead(actor.role) ? await overridesLeft(write, { id, before: parts.organisation, after: null }) : {};
+  const result = isLead(actor.role) ? await noticesOf(write, { id, before: parts.organisation, after: null }) : {};
   return { result, target: reached.map((part) => `policy/${documentKey({ layer: 'user', uid, part })}`), kept };
 });

@@ -11,7 +11,6 @@ import type { AppDeps } from '../../http/deps.ts';
 import { addRoute, ok } from '../../http/route.ts';
 import {
   anyObject,
-  conditionWarningRef,
   dateTime,
   flag,
   forceQuery,
@@ -20,7 +19,7 @@ import {
   listOf,
   object,
   orNull,
-  overrideRef,
+  policyNotices,
   pageCursor,
   pageLimit,
   policySet,
@@ -40,10 +39,7 @@ const applied: JsonSchema = {
 const action = word(['create', 'update', 'delete']);
 const document = { ...text, description: 'workspace, role:<role>, agent-type:<key> or user:<uid>:<part>' };
 const change = object({ document, action, paths: listOf(object({ path: text }, { before: {}, after: {} })) });
-const changes = written(
-  { dryRun: flag, changes: listOf(change) },
-  { overrides: listOf(overrideRef), warnings: listOf(conditionWarningRef) },
-);
+const changes = written({ dryRun: flag, changes: listOf(change) }, policyNotices);
 const anyDocument = orNull({ type: 'object', additionalProperties: true });
 const pastWrite = object({ revision: integer, at: dateTime, sub: text, document, action, before: anyDocument, after: anyDocument });
 

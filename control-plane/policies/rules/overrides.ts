@@ -1,17 +1,17 @@
 // Finds the explicit exceptions that weaken a document which was just made stricter. The writer of the document is
 // notified of them.
-import { type DocumentId, documentKey, type Rule, wildcardPrefix } from '@tollgate/proto/contract';
-import type { StoredDocument } from '@tollgate/sidecar/engine/compile';
-import { enforcedOf, pathOf, placesOf, rulesByPath } from './places.ts';
+import { type DocumentId, documentKey, wildcardPrefix } from '@tollgate/proto/contract';
+import type { RuleDocument, StoredDocument } from '@tollgate/sidecar/engine/compile';
+import { enforcedOf, type Field, fields, loosestOf, pathOf, placesOf, rulesByPath, saysSame, strictestOf } from './places.ts';
 import type { DocumentChange } from './policy-diff.ts';
-import { endedExceptions, fields, isStricter, restoredBroader, restoredWithin } from './restored.ts';
+import { endedExceptions, isStricter, restoredBroader, restoredWithin } from './restored.ts';
 import { indexTightened, type PlaceOf, tightenedFor } from './tightened.ts';
 
 export interface LooseningOverride {
   /** The key of the document: `role:member`, `user:<uid>:organisation`, … */
   readonly document: string;
   readonly path: string;
-  readonly rule: Rule;
+  readonly rule: RuleDocument;
 }
 
 /** Whether the change may have made a rule stricter, through what it added or through what it removed. */
@@ -57,10 +57,21 @@ function tightenedPlaces({ id, before, after }: DocumentChange): readonly PlaceO
   });
 }
 
-const tightenedFields = (old: Rule, now: Rule): Rule => ({
-  ...(now.permission === 'deny' && old.permission !== 'deny' ? { permission: now.permission } : {}),
-  ...(now.rateLimit !== undefined && now.rateLimit < (old.rateLimit ?? Number.POSITIVE_INFINITY) ? { rateLimit: now.rateLimit } : {}),
-  ...(now.transform === 'redact' && old.transform !== 'redact' ? { transform: now.transform } : {}),
-});
+function tightenedFields(old: RuleDocument, now: RuleDocument): RuleDocument {
+  const [was, is] = [strictestOf(old), strictestOf(now)];
+  // If cases were changed, they may hold for more calls than before.
+  const mayHoldMore = (field: Field): boolean =>
+    [old, now].some(({ cases = [] }) => cases.some((one) => one[field] !== undefined)) && !saysSame(old, now, field);
+  return {
+    ...(is.permission === 'deny' && (was.permission !== 'deny' || mayHoldMore('permission')) ? { permission: is.permission } : {}),
+    ...(is.rateLimit !== undefined && (is.rateLimit < (was.rateLimit ?? Number.POSITIVE_INFINITY) || mayHoldMore('rateLimit'))
+      ? { rateLimit: is.rateLimit }
+      : {}),
+    ...(is.transform === 'redact' && (was.transform !== 'redact' || mayHoldMore('transform')) ? { transform: is.transform } : {}),
+  };
+}
 
-const loosens = (rule: Rule, tight: Rule): boolean => fields.some((field) => isStricter(field, tight, rule));
+const loosens = (rule: RuleDocument, tight: RuleDocument): boolean => {
+  const loosest = loosestOf(rule);
+  return fields.some((field) => isStricter(field, tight, loosest));
+};

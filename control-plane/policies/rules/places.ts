@@ -1,14 +1,19 @@
-// Lists the places of a document that have a rule, so that two documents can be compared place by place.
-import { isTier, type Rule, rulePath, type Tier } from '@tollgate/proto/contract';
-import type { PolicyDocument, TierRulesDocument } from '@tollgate/sidecar/engine/compile';
+// Lists the places of a document that have a rule, so that two documents can be compared place by place. A rule with
+// cases says one of several things about a call. For comparisons, it is reduced to the strictest or the loosest of them.
+import { isDeepStrictEqual } from 'node:util';
+import { isTier, rulePath, type Tier } from '@tollgate/proto/contract';
+import type { PolicyDocument, RuleDocument, TierRulesDocument } from '@tollgate/sidecar/engine/compile';
 
 export interface Place {
   readonly section: 'defaults' | 'tools' | 'agentTypes';
   /** The name or wildcard of the tool, or the agent type; null in the section `defaults`. */
   readonly key: string | null;
   readonly tier: Tier;
-  readonly rule: Rule;
+  readonly rule: RuleDocument;
 }
+
+export type Field = 'permission' | 'rateLimit' | 'transform';
+export const fields: readonly Field[] = ['permission', 'rateLimit', 'transform'];
 
 const nothing: PolicyDocument = {};
 
@@ -29,5 +34,56 @@ const tiersOf = (section: Place['section'], key: string | null, rules: TierRules
 export const pathOf = ({ section, key, tier }: Place): string => rulePath(section, key, tier);
 
 /** The rules of a document by their paths. */
-export const rulesByPath = (document: PolicyDocument): ReadonlyMap<string, Rule> =>
+export const rulesByPath = (document: PolicyDocument): ReadonlyMap<string, RuleDocument> =>
   new Map(placesOf(document).map((place) => [pathOf(place), place.rule]));
+
+/** Returns a rule without cases that is as strict, in each field, as the strictest of what the rule may say. */
+export function strictestOf(rule: RuleDocument): RuleDocument {
+  if (rule.cases === undefined) return rule;
+  const { cases, ...own } = rule;
+  const ways = [own, ...cases];
+  const limits = ways.flatMap(({ rateLimit }) => rateLimit ?? []);
+  const permission = ways.some((way) => way.permission === 'deny') ? 'deny' : ways.find((way) => way.permission)?.permission;
+  const transform = ways.some((way) => way.transform === 'redact') ? 'redact' : ways.find((way) => way.transform)?.transform;
+  return {
+    ...own,
+    ...(permission === undefined ? {} : { permission }),
+    ...(limits.length === 0 ? {} : { rateLimit: Math.min(...limits) }),
+    ...(transform === undefined ? {} : { transform }),
+  };
+}
+
+/**
+ * Returns a rule without cases that is as loose, in each field, as the loosest of what the rule may say. A field that
+ * only strict cases set is absent: where none of them holds, a broader key may say something looser. So is the limit of
+ * a case, because it is added to that of the rule.
+ */
+export function loosestOf(rule: RuleDocument): RuleDocument {
+  if (rule.cases === undefined) return rule;
+  const { cases, ...own } = rule;
+  return {
+    ...own,
+    ...(cases.some(({ permission }) => permission === 'allow') ? { permission: 'allow' } : {}),
+    ...(cases.some(({ transform }) => transform === 'log') ? { transform: 'log' } : {}),
+  };
+}
+
+/** Returns the document with `loosestOf` of each of its rules. */
+export function loosestDocument({ defaults, tools, agentTypes, ...rest }: PolicyDocument): PolicyDocument {
+  const ofTiers = (rules: TierRulesDocument): TierRulesDocument => mapValues(rules, loosestOf);
+  return {
+    ...rest,
+    ...(defaults === undefined ? {} : { defaults: ofTiers(defaults) }),
+    ...(tools === undefined ? {} : { tools: mapValues(tools, ofTiers) }),
+    ...(agentTypes === undefined ? {} : { agentTypes: mapValues(agentTypes, ofTiers) }),
+  };
+}
+
+const mapValues = <V>(of: Readonly<Record<string, V>>, change: (value: V) => V): Readonly<Record<string, V>> =>
+  Object.fromEntries(Object.entries(of).map(([key, value]) => [key, change(value)]));
+
+/** Whether two rules say the same about a field, in each of their cases. */
+export const saysSame = (a: RuleDocument, b: RuleDocument, field: Field): boolean =>
+  a === b || isDeepStrictEqual(sayings(a, field), sayings(b, field));
+
+const sayings = (rule: RuleDocument, field: Field): unknown => [rule[field], rule.cases?.map((one) => [one.when, one[field]])];

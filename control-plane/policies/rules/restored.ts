@@ -1,17 +1,14 @@
 // Finds rules that became stricter because a write removed something. When a looser rule is removed, another rule
 // applies in its place: a rule of the same document, or, if an explicit exception has ended, a rule of a broader
 // document.
-import { type DocumentId, layers, type Rule, rulePath, type Tier } from '@tollgate/proto/contract';
-import type { StoredDocument } from '@tollgate/sidecar/engine/compile';
-import { enforcedOf, type Place, pathOf, placesOf, rulesByPath } from './places.ts';
+import { type DocumentId, layers, rulePath, type Tier } from '@tollgate/proto/contract';
+import type { RuleDocument, StoredDocument } from '@tollgate/sidecar/engine/compile';
+import { enforcedOf, type Field, fields, loosestOf, type Place, pathOf, placesOf, rulesByPath, saysSame, strictestOf } from './places.ts';
 import type { DocumentChange } from './policy-diff.ts';
 import { type PlaceOf, prefixesOf } from './tightened.ts';
 
-type Field = 'permission' | 'rateLimit' | 'transform';
-export const fields: readonly Field[] = ['permission', 'rateLimit', 'transform'];
-
 /** Whether `a` is stricter than `b` in this field. */
-export function isStricter(field: Field, a: Rule, b: Rule): boolean {
+export function isStricter(field: Field, a: RuleDocument, b: RuleDocument): boolean {
   switch (field) {
     case 'permission':
       return a.permission === 'deny' && b.permission === 'allow';
@@ -23,14 +20,16 @@ export function isStricter(field: Field, a: Rule, b: Rule): boolean {
 }
 
 /**
- * A field that the document set in a place before the change. `now`: the rule of the same document that defines this
- * field there after the change; null: there is no such rule.
+ * A field that the document set in a place before the change. The place has the loosest of what its rule may say.
+ * `now`: the rule of the same document that defines this field there after the change; null: there is no such rule.
  */
 interface RemovedField {
   readonly id: DocumentId;
   readonly place: Place;
   readonly field: Field;
-  readonly now: Rule | null;
+  /** The rule as it was written. */
+  readonly was: RuleDocument;
+  readonly now: RuleDocument | null;
 }
 
 /**
@@ -40,16 +39,20 @@ interface RemovedField {
 function takenFrom({ id, before, after }: DocumentChange): readonly RemovedField[] {
   if (id.layer === 'user' && id.part === 'self') return [];
   const rules = rulesByPath(enforcedOf(after));
-  return placesOf(enforcedOf(before)).flatMap((place) =>
-    fields.flatMap((field) => (place.rule[field] === undefined ? [] : [{ id, place, field, now: speaking(rules, place, field) }])),
-  );
+  return placesOf(enforcedOf(before)).flatMap((place) => {
+    const rule = loosestOf(place.rule);
+    const loosest = rule === place.rule ? place : { ...place, rule };
+    return fields.flatMap((field) =>
+      rule[field] === undefined ? [] : [{ id, place: loosest, was: place.rule, field, now: speaking(rules, place, field) }],
+    );
+  });
 }
 
 /**
  * Returns the rule that defines the field for the tools of the place: the place's own rule, the longest wildcard, or
  * the default; null: no rule.
  */
-function speaking(rules: ReadonlyMap<string, Rule>, place: Place, field: Field): Rule | null {
+function speaking(rules: ReadonlyMap<string, RuleDocument>, place: Place, field: Field): RuleDocument | null {
   const { section, key, tier } = place;
   const wider =
     section === 'tools' && key !== null
@@ -62,16 +65,18 @@ function speaking(rules: ReadonlyMap<string, Rule>, place: Place, field: Field):
       : [];
   for (const path of [pathOf(place), ...wider]) {
     const rule = rules.get(path);
-    if (rule?.[field] !== undefined) return rule;
+    if (rule !== undefined && strictestOf(rule)[field] !== undefined) return rule;
   }
   return null;
 }
 
 /** Returns the places where a stricter rule of the same document now applies instead of the removed rule. */
 export const restoredWithin = (change: DocumentChange): readonly PlaceOf[] =>
-  takenFrom(change).flatMap(({ id, place, field, now }) =>
-    now !== null && isStricter(field, now, place.rule) ? [{ ...place, id, rule: only(field, now) }] : [],
-  );
+  takenFrom(change).flatMap(({ id, place, was, field, now }) => {
+    if (now === null || saysSame(was, now, field)) return [];
+    const strictest = strictestOf(now);
+    return isStricter(field, strictest, place.rule) ? [{ ...place, id, rule: only(field, strictest) }] : [];
+  });
 
 /** Returns the explicit exceptions to broader documents that the changes ended. */
 export const endedExceptions = (changes: readonly DocumentChange[]): readonly RemovedField[] =>
@@ -79,7 +84,9 @@ export const endedExceptions = (changes: readonly DocumentChange[]): readonly Re
 
 /** Returns the places where a rule of a broader document applies again, for the subjects of the ended exception. */
 export function restoredBroader(all: readonly StoredDocument[], ended: readonly RemovedField[]): readonly PlaceOf[] {
-  const broader = all.flatMap(({ id, document }) => placesOf(enforcedOf(document)).map((place) => ({ ...place, id })));
+  const broader = all.flatMap(({ id, document }) =>
+    placesOf(enforcedOf(document)).map((place) => ({ ...place, rule: strictestOf(place.rule), id })),
+  );
   const speakers = byReach(broader, (one) => one);
   const exceptions = byReach(ended, ({ place }) => place);
   // If two rules overlap, one of them applies to every tool to which the other applies. Therefore both directions are
@@ -96,7 +103,7 @@ function restored({ id, place, field }: RemovedField, speaker: PlaceOf, narrower
   return [{ section, key, tier, rule: only(field, speaker.rule), id: speaker.id, owner: id }];
 }
 
-const only = (field: Field, rule: Rule): Rule => ({ [field]: rule[field] });
+const only = (field: Field, rule: RuleDocument): RuleDocument => ({ [field]: rule[field] });
 
 type ByReach<T> = ReadonlyMap<string, readonly T[]>;
 

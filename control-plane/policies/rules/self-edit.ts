@@ -1,13 +1,21 @@
 // Checks whether a member's own part is looser, in any place, than what the organisation sets there. It is checked
 // field by field when the member writes it. It is not checked again when rules of the organisation change later. This
-// is harmless, because `self` only makes rules stricter.
-import { childPath, type Rule, wildcardPrefix } from '@tollgate/proto/contract';
-import { anyCase, documentsFor, type Fold, foldDocuments, type Index, type PolicyDocument } from '@tollgate/sidecar/engine/compile';
+// is harmless, because `self` only makes rules stricter. A rule of the organisation with cases is taken as loose as it may be.
+import { childPath, wildcardPrefix } from '@tollgate/proto/contract';
+import {
+  anyCase,
+  documentsFor,
+  type Fold,
+  foldDocuments,
+  type Index,
+  type PolicyDocument,
+  type RuleDocument,
+} from '@tollgate/sidecar/engine/compile';
 import { type Place, pathOf, placesOf, rulesByPath } from './places.ts';
 import type { Problem } from '@tollgate/proto/shape';
 
 interface SelfEdit {
-  /** The current state of the workspace. */
+  /** The current state of the workspace, of whose documents `loosestDocument` was taken. */
   readonly index: Index;
   readonly uid: string;
   readonly before: PolicyDocument | null;
@@ -40,7 +48,7 @@ function probe({ section, key }: Place): string {
   return prefix === null ? key : prefix + unnamed;
 }
 
-function looserFields(place: Place, old: Rule | undefined, fold: Fold): readonly Problem[] {
+function looserFields(place: Place, old: RuleDocument | undefined, fold: Fold): readonly Problem[] {
   const { rule } = place;
   const path = pathOf(place);
   const limit = Math.min(...fold.limits.map(({ max }) => max));
@@ -48,7 +56,7 @@ function looserFields(place: Place, old: Rule | undefined, fold: Fold): readonly
     {
       field: 'permission',
       sets: rule.permission !== old?.permission,
-      looser: rule.permission === 'allow' && !fold.mayAllow,
+      looser: rule.permission === 'allow' && fold.permission === 'deny',
       holds: '"deny"',
     },
     {

@@ -1,6 +1,7 @@
 // Builds an index of the rules that a write made stricter, to find quickly those that overlap with a rule of a more
 // specific document. Two rules overlap if there is a tool to which both apply.
-import { type DocumentId, documentKey, type Layer, layers, type Rule, wildcardPrefix } from '@tollgate/proto/contract';
+import { type DocumentId, documentKey, type Layer, layers, wildcardPrefix } from '@tollgate/proto/contract';
+import type { RuleDocument } from '@tollgate/sidecar/engine/compile';
 import type { Place } from './places.ts';
 
 export interface PlaceOf extends Place {
@@ -15,16 +16,16 @@ export interface PlaceOf extends Place {
  */
 interface StricterRules {
   /** The strictest combination of all rules. */
-  all: Rule;
+  all: RuleDocument;
   /** The strictest combination of the rules that are not in the section `tools`. */
-  anyTool: Rule;
+  anyTool: RuleDocument;
   /** The strictest combinations by tool name or wildcard. */
-  readonly byKey: Map<string, Rule>;
+  readonly byKey: Map<string, RuleDocument>;
   /**
    * The strictest combinations of the rules for names with a common prefix, by prefix. It contains only prefixes that a
    * wildcard of an override has.
    */
-  readonly byPrefix: Map<string, Rule>;
+  readonly byPrefix: Map<string, RuleDocument>;
 }
 
 export type TightenedIndex = ReadonlyMap<string, StricterRules>;
@@ -60,7 +61,7 @@ function inEachIndex({ id, owner, ...place }: PlaceOf): readonly (Place & { read
 }
 
 /** Returns the rules that were made stricter in broader layers and that apply to some tool of the place. */
-export function tightenedFor(index: TightenedIndex, { id, section, key, tier }: PlaceOf): readonly Rule[] {
+export function tightenedFor(index: TightenedIndex, { id, section, key, tier }: PlaceOf): readonly RuleDocument[] {
   // Two documents of one layer never apply to the same subject. So in its own layer, only the document itself is looked
   // up.
   const owners = ['', ...layers.filter((layer) => layer !== id.layer), documentKey(id)];
@@ -76,7 +77,7 @@ export function tightenedFor(index: TightenedIndex, { id, section, key, tier }: 
     });
 }
 
-const strictest = (a: Rule, b: Rule): Rule => ({
+const strictest = (a: RuleDocument, b: RuleDocument): RuleDocument => ({
   ...(a.permission === 'deny' || b.permission === 'deny' ? { permission: 'deny' } : {}),
   ...(a.rateLimit === undefined && b.rateLimit === undefined
     ? {}

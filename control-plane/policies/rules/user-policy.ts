@@ -1,8 +1,7 @@
 // Combines the two parts of the user layer: the part that the member writes (`self`) and the part that the organisation
 // writes. This module defines what each author sees of the other author's part.
 import { isDeepStrictEqual } from 'node:util';
-import type { Rule } from '@tollgate/proto/contract';
-import type { PolicyDocument, TierRulesDocument } from '@tollgate/sidecar/engine/compile';
+import type { PolicyDocument, RuleDocument, TierRulesDocument } from '@tollgate/sidecar/engine/compile';
 import { invalid } from '../../base/refusal.ts';
 import { isObject } from '@tollgate/proto/shape';
 
@@ -50,7 +49,8 @@ export function stripUnchanged(view: unknown, own: unknown, patch: unknown): unk
     Object.entries(patch).flatMap(([key, value]) => {
       const shown = Object.hasOwn(view, key) ? view[key] : undefined;
       const held = isObject(own) && Object.hasOwn(own, key) ? own[key] : undefined;
-      if (!isObject(value)) return value === shown && (held === undefined || held === value) ? [] : [[key, value]];
+      if (!isObject(value))
+        return isDeepStrictEqual(value, shown) && (held === undefined || isDeepStrictEqual(held, value)) ? [] : [[key, value]];
       const left = stripUnchanged(shown, held, value);
       return isObject(left) && Object.keys(left).length === 0 && isObject(shown) ? [] : [[key, left]];
     }),
@@ -84,14 +84,17 @@ function merged<V>(
 
 const stricterTiers = (a: TierRulesDocument, b: TierRulesDocument): TierRulesDocument => merged(a, b, stricterRule);
 
-function stricterRule(a: Rule, b: Rule): Rule {
+/** Only the organisation writes cases. They are shown at the place of their rule, as they were written. */
+function stricterRule(a: RuleDocument, b: RuleDocument): RuleDocument {
   const limits = [a.rateLimit, b.rateLimit].filter((limit) => limit !== undefined);
   const permission = a.permission === 'deny' || b.permission === 'deny' ? 'deny' : (a.permission ?? b.permission);
+  const cases = a.cases ?? b.cases;
   const transform = a.transform === 'redact' || b.transform === 'redact' ? 'redact' : (a.transform ?? b.transform);
   return {
     ...(permission === undefined ? {} : { permission }),
     ...(limits.length === 0 ? {} : { rateLimit: Math.min(...limits) }),
     ...(transform === undefined ? {} : { transform }),
     ...(a.override === true || b.override === true ? { override: true as const } : {}),
+    ...(cases === undefined ? {} : { cases }),
   };
 }

@@ -1,7 +1,7 @@
 // Stores policy documents. Each write also adds the new document to the table policy_history, which `policy-history.ts`
 // reads.
 import { type DocumentId, isRole, type Layer, type Part } from '@tollgate/proto/contract';
-import type { PolicyDocument, StoredDocument } from '@tollgate/sidecar/engine/compile';
+import { type CaseCount, countCases, type PolicyDocument, type StoredDocument } from '@tollgate/sidecar/engine/compile';
 import { isObject } from '@tollgate/proto/shape';
 import { rowIs } from '../../database/row.ts';
 import type { Queryable } from '../../database/transaction.ts';
@@ -107,6 +107,16 @@ export async function listOverridingDocuments(db: Queryable, workspaceId: number
   return rows.map((row) => ({ id: idFromRow(row), document: rowIs(isDocument, row.document) }));
 }
 
+/** Returns how many cases the documents of the workspace have. */
+export async function countStoredCases(db: Queryable, workspaceId: number): Promise<CaseCount> {
+  const { rows } = await db.query<CaseCount>(
+    `select coalesce(sum(cases), 0)::int as cases, coalesce(sum(condition_bytes), 0)::int as bytes
+     from policy_document where workspace_id = $1 and cases > 0`,
+    [workspaceId],
+  );
+  return rows[0] ?? { cases: 0, bytes: 0 };
+}
+
 /** The revision, the author and the time of a write, for the history. */
 export interface Authorship {
   readonly revision: number;
@@ -157,18 +167,23 @@ async function writeAtOnce(
   documents: readonly WrittenDocument[],
   { revision, sub, at }: Authorship,
 ): Promise<void> {
-  const rows = documents.map(({ id, document }) => ({ ...rowKeyOf(id), document }));
+  const rows = documents.map(({ id, document }) => {
+    const { cases, bytes } = countCases([document]);
+    return { ...rowKeyOf(id), document, cases, condition_bytes: bytes };
+  });
   await db.query(
     `with changed as (
-       select layer, key, part, document from jsonb_to_recordset($2::jsonb) as change(layer text, key text, part text, document jsonb)
+       select layer, key, part, document, cases, condition_bytes from jsonb_to_recordset($2::jsonb)
+         as change(layer text, key text, part text, document jsonb, cases int, condition_bytes int)
      ), removed as (
        delete from policy_document using changed
        where policy_document.workspace_id = $1 and policy_document.layer = changed.layer and policy_document.key = changed.key
          and policy_document.part = changed.part and changed.document is null
      ), written as (
-       insert into policy_document (workspace_id, layer, key, part, document, revision)
-       select $1, layer, key, part, document, $3 from changed where document is not null
-       on conflict (workspace_id, layer, key, part) do update set document = excluded.document, revision = excluded.revision
+       insert into policy_document (workspace_id, layer, key, part, document, revision, cases, condition_bytes)
+       select $1, layer, key, part, document, $3, cases, condition_bytes from changed where document is not null
+       on conflict (workspace_id, layer, key, part) do update set document = excluded.document, revision = excluded.revision,
+         cases = excluded.cases, condition_bytes = excluded.condition_bytes
      )
      insert into policy_history (workspace_id, revision, layer, key, part, document, sub, at)
      select $1, $3, layer, key, part, document, $4, $5 from changed`,
