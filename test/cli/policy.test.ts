@@ -137,6 +137,52 @@ describe('policy diff and apply', () => {
     expect((await rest.ask('GET', '/acme/admin/rolePolicies/member')).body).toEqual({});
   });
 
+  test('cases are compared one by one, with their order where it changes; keys that pass them by are named', async () => {
+    const rules = (cases: readonly string[], more = ''): string =>
+      file(
+        [
+          'workspacePolicy:',
+          '  tools:',
+          '    payments.*:',
+          '      api:',
+          '        permission: allow',
+          '        cases:',
+          ...cases.map((one) => `          - ${one}`),
+          more,
+        ].join('\n'),
+      );
+    const large = '{ name: large, when: args.amount > 1000, permission: deny }';
+    const noted = '{ name: noted, when: args.amount > 100, transform: redact }';
+    const first = await tollgate(at(['policy', 'apply'], rules([large])));
+    expect(first.out).toBe(
+      [
+        '+ workspace',
+        '    tools["payments.*"].api.permission: unset → "allow"',
+        '    tools["payments.*"].api.cases["large"]: unset → {"when":"args.amount > 1000","permission":"deny"}',
+        '',
+      ].join('\n'),
+    );
+    const added = await tollgate(at(['policy', 'diff'], rules([noted, large])));
+    expect(added.out).toBe(
+      [
+        '~ workspace',
+        '    tools["payments.*"].api.cases["noted"]: unset → {"when":"args.amount > 100","transform":"redact"}',
+        '    tools["payments.*"].api.cases: order "large" → "noted", "large"',
+        '',
+      ].join('\n'),
+    );
+    const passing = await tollgate(at(['policy', 'diff'], rules([large], '    payments.transfer: { api: { permission: allow } }')));
+    expect(passing.out).toBe(
+      [
+        '~ workspace',
+        '    tools["payments.transfer"].api.permission: unset → "allow"',
+        'cases that a more specific key passes by:',
+        '    workspace tools["payments.transfer"].api sets permission: not large of tools["payments.*"].api',
+        '',
+      ].join('\n'),
+    );
+  });
+
   test('errors that the control plane finds are listed with their places', async () => {
     const wrong = file('rolePolicies: { member: { tools: { t: { api: { permission: maybe, rateLimit: -1 } } } } }');
     const refused = await tollgate(at(['policy', 'apply'], wrong));
