@@ -1,7 +1,7 @@
 // Schemas that several resources share, and the named schemas of the API document. For Fastify, the bodies of agents
 // and policies are plain objects; `rules` validates their content and reports every problem with its place.
 import { bounds, layers, parts, roles, scopes, tiers, toolHintNames } from '@tollgate/proto/contract';
-import { documentSchema } from '@tollgate/sidecar/engine/compile';
+import { caseSchema, type DocumentKind, documentSchema } from '@tollgate/sidecar/engine/compile';
 import Type from 'typebox';
 import { agentSchemas } from '../agents/rules/agent.ts';
 import { runStatuses } from '../runs/rules/run.ts';
@@ -138,12 +138,24 @@ const error = named(
   ),
 );
 const agent = named('Agent', agentSchemas.profile);
-const workspacePolicy = named('WorkspacePolicy', documentSchema('workspace'));
-const policy = named('Policy', documentSchema('role'));
-const userPolicy = named('UserPolicy', documentSchema('user'));
-const workspacePolicyPatch = named('WorkspacePolicyPatch', patchOf(documentSchema('workspace')));
-const policyPatch = named('PolicyPatch', patchOf(documentSchema('role')));
-const userPolicyPatch = named('UserPolicyPatch', patchOf(documentSchema('user')));
+const policyCase = named('PolicyCase', caseSchema);
+
+/** Returns the schema of a document, in which cases are a component, because they are in it many times. */
+function documentOf(kind: DocumentKind): JsonSchema {
+  const shared = (schema: unknown): unknown => {
+    if (schema === caseSchema) return refOf(policyCase);
+    if (Array.isArray(schema)) return schema.map(shared);
+    return isObject(schema) ? Object.fromEntries(Object.entries(schema).map(([key, value]) => [key, shared(value)])) : schema;
+  };
+  return Object.fromEntries(Object.entries(documentSchema(kind)).map(([key, value]) => [key, shared(value)]));
+}
+
+const workspacePolicy = named('WorkspacePolicy', documentOf('workspace'));
+const policy = named('Policy', documentOf('role'));
+const userPolicy = named('UserPolicy', documentOf('user'));
+const workspacePolicyPatch = named('WorkspacePolicyPatch', patchOf(documentOf('workspace')));
+const policyPatch = named('PolicyPatch', patchOf(documentOf('role')));
+const userPolicyPatch = named('UserPolicyPatch', patchOf(documentOf('user')));
 const rule = named(
   'Rule',
   object(
@@ -153,7 +165,7 @@ const rule = named(
       rateLimit: integer,
       transform: word(['log', 'redact']),
       override: { const: true },
-      cases: listOf({ type: 'object', additionalProperties: true }),
+      cases: listOf(refOf(policyCase)),
     },
   ),
 );
@@ -161,7 +173,7 @@ const shownUserPolicy = named('ShownUserPolicy', {
   description: 'At each place that either part names, the stricter of both parts; and both parts as they were written.',
   type: 'object',
   properties: {
-    ...(documentSchema('user')['properties'] as object),
+    ...(documentOf('user')['properties'] as object),
     parts: object({}, { organisation: refOf(userPolicy), self: refOf(userPolicy) }),
   },
 });
@@ -384,6 +396,7 @@ const listedToolServer = named('ListedToolServer', serverWith(listOf(object(list
 export const components = [
   error,
   agent,
+  policyCase,
   workspacePolicy,
   workspacePolicyPatch,
   policy,

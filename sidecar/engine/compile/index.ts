@@ -20,6 +20,7 @@
 export {
   type AgentCeiling,
   type CaseDocument,
+  caseSchema,
   checkDocument,
   type DocumentKind,
   documentSchema,

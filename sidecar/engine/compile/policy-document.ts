@@ -120,25 +120,28 @@ const when: Shape = {
   schema: { type: 'string', minLength: 1, maxLength: conditionBounds.sourceBytes },
 };
 
-const caseName: Shape = text(conditionBounds.nameLength, (name) => nameProblem(name));
+const caseName: Shape = {
+  ...text(conditionBounds.nameLength, nameProblem),
+  schema: { type: 'string', minLength: 1, maxLength: conditionBounds.nameLength },
+};
 const reason = text(conditionBounds.reasonLength, (words) =>
   /[\p{Cc}\p{Cf}\p{Cs}]/u.test(words) ? 'must hold no control, format or unpaired surrogate character' : null,
 );
 
-const caseList = list(
-  conditionBounds.casesInRule,
-  record(
-    {
-      name: caseName,
-      when: described('a condition in CEL (docs/reference/conditions.md)', when),
-      permission,
-      rateLimit: described('counted in addition to that of the rule', rateLimit),
-      transform,
-      reason: described('told to the agent if the case denies', reason),
-    },
-    ['name', 'when'],
-  ),
+const oneCase = record(
+  {
+    name: caseName,
+    when: described('a condition in CEL (docs/reference/conditions.md)', when),
+    permission,
+    rateLimit: described('counted in addition to that of the rule', rateLimit),
+    transform,
+    reason: described('told to the agent if the case denies', reason),
+  },
+  ['name', 'when'],
 );
+/** The schema of a case. The schemas of `documentSchema` contain this same object. */
+export const caseSchema: JsonSchema = oneCase.schema;
+const caseList = list(conditionBounds.casesInRule, oneCase);
 
 const cases: Shape = described('the first case whose condition holds replaces fields of the rule', {
   check: (value, path) => {
