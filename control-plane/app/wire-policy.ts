@@ -3,6 +3,7 @@
 import type { Logger } from 'pino';
 import type { OperationDeps } from '../access/operation.ts';
 import type { Undo } from '../base/undo.ts';
+import { readAhead } from '../policies/operations/read-ahead.ts';
 import { createPublisher, type Publisher } from '../publish/publisher.ts';
 import { watchQuotaPolicy } from '../publish/quota-policy.ts';
 import { type RevisionWatch, watchRevisions } from '../publish/store/watch-revisions.ts';
@@ -29,7 +30,16 @@ export interface PolicyParts {
 export function wirePolicy({ database, defaults, needs, crowded, metrics, log }: PolicyDeps, undo: Undo): PolicyParts {
   const { pool, connection } = database;
   const now = (): number => performance.now();
-  const publisher = createPublisher({ read: (id, since) => readWorkspace(pool, id, since), defaults, needs, log });
+  const publisher = createPublisher({
+    read: async (id, since) => {
+      const found = await readWorkspace(pool, id, since);
+      await readAhead(found?.state.documents.map(({ document }) => document) ?? []);
+      return found;
+    },
+    defaults,
+    needs,
+    log,
+  });
   undo.push(() => publisher.close());
   const recalls = createRecalls({ pool, now, log });
   const watch = watchRevisions({ pool, connection, log }, publisher, { [recallChannel]: (payload) => recalls.heard(payload) });

@@ -1,7 +1,7 @@
 // Changes the policy documents to those of a set, in one transaction and at one revision. A dry run only reports what
 // this would change. Both report the result of `changesOf`.
 import { documentKey } from '@tollgate/proto/contract';
-import { parsePolicySet, type WantedDocuments } from '@tollgate/sidecar/engine/compile';
+import { documentsIn, parsePolicySet, type WantedDocuments } from '@tollgate/sidecar/engine/compile';
 import { looseningOverrides } from '../rules/overrides.ts';
 import { passedCases } from '../rules/passed-cases.ts';
 import { diffDocuments, type DocumentChange, shownChange } from '../rules/policy-diff.ts';
@@ -10,12 +10,15 @@ import { accepted } from '../../base/refusal.ts';
 import { listDocuments, writeDocuments } from '../store/policies.ts';
 import { authorship, previewOperation, effectOperation, type Write, writeOperation } from '../../access/operation.ts';
 import { warningsOf } from './condition-warnings.ts';
+import { readAhead } from './read-ahead.ts';
 import { requireCasesFit } from './require-cases-fit.ts';
 import { requireUnderstood } from './understood.ts';
 import { documentBody } from './write-policy.ts';
 
 export const applyPolicies = effectOperation('policy.apply', async (deps, actor, body: unknown, circumstances) => {
-  const { dryRun, ...wanted } = accepted(parsePolicySet({ ...documentBody(body) }));
+  const set: Readonly<Record<string, unknown>> = { ...documentBody(body) };
+  await readAhead(documentsIn(set));
+  const { dryRun, ...wanted } = accepted(parsePolicySet(set));
   return (dryRun ? preview : apply)(deps, actor, wanted, circumstances);
 });
 

@@ -9,6 +9,7 @@ import { listDocuments } from '../store/policies.ts';
 import { listDocumentsAt } from '../store/policy-history.ts';
 import { previewOperation, effectOperation, type Write, writeOperation } from '../../access/operation.ts';
 import { applyDocuments, previewDocuments } from './apply-policies.ts';
+import { readAhead } from './read-ahead.ts';
 
 interface Rollback {
   readonly revision: number;
@@ -31,6 +32,7 @@ async function documentsAt(write: Write, revision: number): Promise<WantedDocume
   const present = write.revision - 1;
   if (revision > present) throw notFound(`there is no revision ${revision} yet; the current one is ${present}`);
   const documents = await membersAsThen(write, await listDocumentsAt(write.client, write.workspaceId, revision));
+  await readAhead(documents.map(({ document }) => document));
   // A document that was valid at that revision can be invalid today.
   refuseIfAny(checkDocuments(documents));
   return { layers, documents };

@@ -11,6 +11,7 @@ import { isObject } from '@tollgate/proto/shape';
 import { deleteDocument, listDocuments, listOverridingDocuments, readDocument, writeDocument } from '../store/policies.ts';
 import { authorship, type Write, writeOperation } from '../../access/operation.ts';
 import { warningsOf } from './condition-warnings.ts';
+import { readingAhead } from './read-ahead.ts';
 import { requireCasesFit } from './require-cases-fit.ts';
 import { requireUnderstood } from './understood.ts';
 
@@ -72,18 +73,20 @@ interface PolicyChange<N> {
   readonly body: unknown;
 }
 
-export const putWorkspacePolicy = writeOperation('workspace-policy.write', (write, { body }: PolicyChange<undefined>) =>
-  merge(write, { layer: 'workspace' }, body),
+export const putWorkspacePolicy = readingAhead(
+  writeOperation('workspace-policy.write', (write, { body }: PolicyChange<undefined>) => merge(write, { layer: 'workspace' }, body)),
 );
 export const deleteWorkspacePolicy = writeOperation('workspace-policy.delete', (write) => remove(write, { layer: 'workspace' }));
 
-export const putRolePolicy = writeOperation('role-policy.write', (write, { name, body }: PolicyChange<Role>) =>
-  merge(write, { layer: 'role', role: name }, body),
+export const putRolePolicy = readingAhead(
+  writeOperation('role-policy.write', (write, { name, body }: PolicyChange<Role>) => merge(write, { layer: 'role', role: name }, body)),
 );
 export const deleteRolePolicy = writeOperation('role-policy.delete', (write, role: Role) => remove(write, { layer: 'role', role }));
 
-export const putAgentTypePolicy = writeOperation('agent-type-policy.write', (write, { name, body }: PolicyChange<string>) =>
-  replace(write, { layer: 'agent-type', agentType: name }, body),
+export const putAgentTypePolicy = readingAhead(
+  writeOperation('agent-type-policy.write', (write, { name, body }: PolicyChange<string>) =>
+    replace(write, { layer: 'agent-type', agentType: name }, body),
+  ),
 );
 export const deleteAgentTypePolicy = writeOperation('agent-type-policy.delete', (write, key: string) =>
   remove(write, { layer: 'agent-type', agentType: key }),

@@ -16,6 +16,7 @@ import { deleteDocument, writeDocument } from '../store/policies.ts';
 import { collectWorkspaceState } from '../../workspaces/store/workspace-state.ts';
 import { authorship, type Write, writeOperation } from '../../access/operation.ts';
 import { readUserParts } from './read-policies.ts';
+import { readingAhead } from './read-ahead.ts';
 import { requireCasesFit } from './require-cases-fit.ts';
 import { requireUnderstood } from './understood.ts';
 import { documentBody, noticesOf } from './write-policy.ts';
@@ -28,29 +29,31 @@ interface UserPolicyChange {
 
 const partOf = (actor: Actor): Part => (isLead(actor.role) ? 'organisation' : 'self');
 
-export const putUserPolicy = writeOperation('user-policy.write', async (write, { name: uid, body }: UserPolicyChange) => {
-  const { client, actor, workspaceId } = write;
-  requireAccessTo(actor, 'user-policy.write', uid);
-  const parts = await readUserParts(client, workspaceId, uid);
-  const part = partOf(actor);
-  const view = mergedUserView(parts.organisation, parts.self);
-  const written = stripParts(view, documentBody(body));
-  // A value that an admin sends is stored as the admin's own, even if the member has set the same value. A document
-  // that was read and sent back whole, with its `parts`, also contains values that its sender did not write. Those
-  // values are not stored again.
-  const sentBack = written !== body;
-  const patch = sentBack ? stripUnchanged(view, null, written) : part === 'self' ? stripUnchanged(view, parts[part], written) : written;
-  const after = documentBody(mergePatch(parts[part] ?? {}, patch));
-  refuseIfAny(checkDocument('user', part, after));
-  if (part === 'self') await refuseLooser(write, uid, parts.self, after);
-  await requireUnderstood(write, [after]);
-  await requireCasesFit(write, [{ before: parts[part], after }]);
-  const id: DocumentId = { layer: 'user', uid, part };
-  const target = `policy/${documentKey(id)}`;
-  if (part === 'self' && isDeepStrictEqual(parts.self, after)) return { result: {}, target, kept: false };
-  await writeDocument(client, workspaceId, { id, document: after }, authorship(write));
-  return { result: await noticesOf(write, { id, before: parts[part], after }), target };
-});
+export const putUserPolicy = readingAhead(
+  writeOperation('user-policy.write', async (write, { name: uid, body }: UserPolicyChange) => {
+    const { client, actor, workspaceId } = write;
+    requireAccessTo(actor, 'user-policy.write', uid);
+    const parts = await readUserParts(client, workspaceId, uid);
+    const part = partOf(actor);
+    const view = mergedUserView(parts.organisation, parts.self);
+    const written = stripParts(view, documentBody(body));
+    // A value that an admin sends is stored as the admin's own, even if the member has set the same value. A document
+    // that was read and sent back whole, with its `parts`, also contains values that its sender did not write. Those
+    // values are not stored again.
+    const sentBack = written !== body;
+    const patch = sentBack ? stripUnchanged(view, null, written) : part === 'self' ? stripUnchanged(view, parts[part], written) : written;
+    const after = documentBody(mergePatch(parts[part] ?? {}, patch));
+    refuseIfAny(checkDocument('user', part, after));
+    if (part === 'self') await refuseLooser(write, uid, parts.self, after);
+    await requireUnderstood(write, [after]);
+    await requireCasesFit(write, [{ before: parts[part], after }]);
+    const id: DocumentId = { layer: 'user', uid, part };
+    const target = `policy/${documentKey(id)}`;
+    if (part === 'self' && isDeepStrictEqual(parts.self, after)) return { result: {}, target, kept: false };
+    await writeDocument(client, workspaceId, { id, document: after }, authorship(write));
+    return { result: await noticesOf(write, { id, before: parts[part], after }), target };
+  }),
+);
 
 async function refuseLooser(
   { client, workspaceId, deps }: Write,

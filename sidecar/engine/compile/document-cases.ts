@@ -29,6 +29,21 @@ export function caseCountProblem({ cases, bytes }: CaseCount): string | null {
 
 const wrongMax = 20;
 
+/**
+ * Reads the conditions of documents, one at each step, so that the caller can make pauses. `checkDocument` and the
+ * compiler then find them read. It reads no more than `checkDocument` would.
+ */
+export function* readingConditions(documents: readonly unknown[]): Generator<void> {
+  const written = documents.flatMap((document) => casesIn(document, ''));
+  if (caseCountProblem(countWritten(written)) !== null) return;
+  let wrong = 0;
+  for (const { when } of written) {
+    if ('problem' in readCondition(when)) wrong += 1;
+    if (wrong >= wrongMax) return;
+    yield;
+  }
+}
+
 /** Returns the problems of all conditions of a document, each with its place. Each place begins with `at`. */
 export function checkConditions(document: unknown, at: string): readonly Problem[] {
   const written = casesIn(document, at);

@@ -29,8 +29,8 @@ export {
   type StoredDocument,
   type TierRulesDocument,
 } from './policy-document.ts';
-export { type CaseCount, caseCountProblem, countCases } from './document-cases.ts';
-export { checkDocuments, isOfSet, parsePolicySet, type PolicySet, policySetOf, type WantedDocuments } from './policy-set.ts';
+export { type CaseCount, caseCountProblem, countCases, readingConditions } from './document-cases.ts';
+export { checkDocuments, documentsIn, isOfSet, parsePolicySet, type PolicySet, policySetOf, type WantedDocuments } from './policy-set.ts';
 export { type RedactionDocument, redactionSection } from './redaction.ts';
 export type { ToolNamesDocument } from './tool-names.ts';
 

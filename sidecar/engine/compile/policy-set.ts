@@ -109,7 +109,8 @@ interface ParsedDocuments {
   readonly documents: readonly StoredDocument[];
 }
 
-const documentsIn = ({ workspacePolicy, ...body }: Readonly<Record<string, unknown>>): readonly unknown[] => [
+/** Returns everything in a body that stands where a document is expected. */
+export const documentsIn = ({ workspacePolicy, ...body }: Readonly<Record<string, unknown>>): readonly unknown[] => [
   workspacePolicy,
   ...sections.flatMap(({ name }) => (isObject(body[name]) ? Object.values(body[name]) : [])),
 ];
