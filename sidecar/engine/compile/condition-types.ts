@@ -31,7 +31,13 @@ export const fieldsOf: Readonly<Record<string, Readonly<Record<string, Condition
   url: { scheme: 'string', host: 'string', port: 'int', path: 'string' },
 };
 
-export const variableTypes: Readonly<Record<string, ConditionType>> = { args: 'dyn', tool: 'map', agent: 'map', user: 'map', now: 'timestamp' };
+export const variableTypes: Readonly<Record<string, ConditionType>> = {
+  args: 'dyn',
+  tool: 'map',
+  agent: 'map',
+  user: 'map',
+  now: 'timestamp',
+};
 
 /** How a function is called, the types of its operands and of its result. */
 export interface Signature {
@@ -46,8 +52,16 @@ export interface Signature {
 const text: readonly ConditionType[] = ['string'];
 const whole: readonly ConditionType[] = ['int'];
 const any: readonly ConditionType[] = ['dyn'];
-const method = (result: ConditionType, ...operands: readonly (readonly ConditionType[])[]): Signature => ({ form: 'method', operands, result });
-const global = (result: ConditionType, ...operands: readonly (readonly ConditionType[])[]): Signature => ({ form: 'function', operands, result });
+const method = (result: ConditionType, ...operands: readonly (readonly ConditionType[])[]): Signature => ({
+  form: 'method',
+  operands,
+  result,
+});
+const global = (result: ConditionType, ...operands: readonly (readonly ConditionType[])[]): Signature => ({
+  form: 'function',
+  operands,
+  result,
+});
 const timeField: Signature = { form: 'method', operands: [['timestamp', 'duration'], text], optionalFrom: 1, result: 'int' };
 
 export const signatures: Readonly<Record<string, Signature>> = {
@@ -69,14 +83,14 @@ export const signatures: Readonly<Record<string, Signature>> = {
   trim: method('string', text),
   reverse: method('string', text),
   'strings.quote': global('string', text),
-  int: global('int', any),
-  uint: global('uint', any),
-  double: global('double', any),
-  bool: global('bool', any),
-  string: global('string', any),
-  bytes: global('bytes', any),
-  timestamp: global('timestamp', any),
-  duration: global('duration', any),
+  int: global('int', ['int', 'uint', 'double', 'string', 'timestamp']),
+  uint: global('uint', ['int', 'uint', 'double', 'string']),
+  double: global('double', ['int', 'uint', 'double', 'string']),
+  bool: global('bool', ['bool', 'string']),
+  string: global('string', ['string', 'bool', 'int', 'uint', 'double', 'bytes', 'timestamp', 'duration']),
+  bytes: global('bytes', ['bytes', 'string']),
+  timestamp: global('timestamp', ['timestamp', 'string', 'int']),
+  duration: global('duration', ['duration', 'string']),
   type: global('type', any),
   dyn: global('dyn', any),
   getFullYear: { ...timeField, operands: [['timestamp'], text] },

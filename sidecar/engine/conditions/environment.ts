@@ -1,7 +1,9 @@
 // Defines what a condition can read of one call, and how a value inside a list or an object is read: own keys only, and
-// no number that lost digits.
+// no number that lost digits. It also counts the steps that a condition may make.
+import type { Expression } from '@tollgate/proto/contract';
 import { InexactNumber } from '../json/strict-json.ts';
-import { isJsonObject, type JsonObject, OwnValue, Undecided } from './values.ts';
+import { expressionText } from './expression-text.ts';
+import { isJsonObject, type JsonObject, OwnValue, Undecided, type UndecidedReason } from './values.ts';
 
 /**
  * The places of numbers that lost digits when the text of the input was parsed: by the object or list that holds the
@@ -15,7 +17,7 @@ export interface Environment {
   readonly variables: Readonly<Record<string, unknown>>;
   /** Null: no number lost digits. */
   readonly rounded: RoundedNumbers | null;
-  /** The steps that this condition has made: see `spend`. */
+  /** The steps that this condition has made: see `spend`. Never more than `stepsMax`. */
   steps: number;
   /** The values of loop variables, by slot. */
   readonly slots: unknown[];
@@ -29,35 +31,75 @@ export const subjectLengthMax = 65_536;
 export const builtLengthMax = 1_048_576;
 
 /**
- * Counts steps. Returns false if the condition has none left. Reading texts and lists costs steps too, so that a loop over
- * a long list cannot read a long text each time.
+ * Counts steps before they are made. Returns false if the condition has too few left: then it must not make them, and
+ * has none left at all. Reading texts and lists costs steps too, so that a loop over a long list cannot read a long text
+ * each time.
  */
 export function spend(env: Environment, steps: number): boolean {
-  env.steps += steps;
-  return env.steps <= stepsMax;
+  if (env.steps + steps <= stepsMax) {
+    env.steps += steps;
+    return true;
+  }
+  env.steps = stepsMax;
+  return false;
 }
 
 /** The steps for reading a text of this length, in UTF-16 code units. */
 export const textSteps = (length: number): number => length >> 8;
-/** The steps for comparing so many elements. */
-export const elementSteps = (count: number): number => count >> 4;
+/** The steps for changing a text of this length character by character. */
+export const rewriteSteps = (length: number): number => length >> 5;
+/** The steps for searching in a text. A search may compare each character of one text with each of the other. */
+export const searchSteps = (text: string, wanted: string): number =>
+  textSteps(text.length) + Math.floor((text.length * wanted.length) / 4_096);
+/** The steps for reading so many elements of a list. */
+export const elementSteps = (count: number): number => (count + 7) >> 3;
 
-/** A part of a condition, with the values that it returns if it cannot be evaluated. Made once, when it is compiled. */
+/** The keys of objects with many keys, which take long to collect: all conditions of a call read the same input. */
+const manyKeys = new WeakMap<JsonObject, readonly string[]>();
+const manyMin = 256;
+
+/** Returns the own keys of an object. Each takes a step. Null: the condition has too few steps left. */
+export function ownKeys(object: JsonObject, env: Environment): readonly string[] | null {
+  // The number of keys is known only after they were collected.
+  if (env.steps >= stepsMax) return null;
+  const keys = manyKeys.get(object) ?? Object.keys(object);
+  if (keys.length >= manyMin) manyKeys.set(object, keys);
+  return spend(env, keys.length) ? keys : null;
+}
+
+/** A part of a condition, with the values that it returns if it cannot be evaluated. Each is made once. */
 export class Site {
-  readonly path: string;
-  readonly absent: Undecided;
-  readonly type: Undecided;
-  readonly rounded: Undecided;
-  readonly budget: Undecided;
-  readonly unclear: Undecided;
+  readonly #of: Expression | string;
+  #made: Undecided[] | null = null;
 
-  constructor(path: string) {
-    this.path = path;
-    this.absent = new Undecided('absent', path);
-    this.type = new Undecided('type', path);
-    this.rounded = new Undecided('rounded', path);
-    this.budget = new Undecided('budget', path);
-    this.unclear = new Undecided('unclear', path);
+  /** `of`: the node, or its text for people. */
+  constructor(of: Expression | string) {
+    this.#of = of;
+  }
+
+  get absent(): Undecided {
+    return this.#undecided('absent');
+  }
+  get type(): Undecided {
+    return this.#undecided('type');
+  }
+  get rounded(): Undecided {
+    return this.#undecided('rounded');
+  }
+  get budget(): Undecided {
+    return this.#undecided('budget');
+  }
+  get unclear(): Undecided {
+    return this.#undecided('unclear');
+  }
+
+  #undecided(reason: UndecidedReason): Undecided {
+    this.#made ??= [];
+    for (const one of this.#made) if (one.reason === reason) return one;
+    const of = this.#of;
+    const made = new Undecided(reason, typeof of === 'string' ? of : expressionText(of));
+    this.#made.push(made);
+    return made;
   }
 }
 
@@ -77,7 +119,7 @@ function readable(value: unknown, holder: object, key: string | number, { rounde
     case 'bigint':
       return value;
     case 'number':
-      return rounded?.get(holder)?.has(key) === true ? site.rounded : value;
+      return rounded !== null && rounded.get(holder)?.has(key) === true ? site.rounded : value;
     case 'object':
       if (value === null || Array.isArray(value) || isJsonObject(value) || value instanceof OwnValue || value instanceof Undecided)
         return value;

@@ -1,20 +1,62 @@
 // Compares values. CEL says that values of different types are not equal. If a value of the input is compared with a
 // value of another type, the result is undecided instead: a tool that converts `"1"` to 1 would pass a rule that
 // compares with 1. Numbers are one type, and null may be compared with everything.
-import { elementSteps, type Environment, readIndex, readKey, type Site, spend } from './environment.ts';
-import { isJsonObject, isList, isNumeric, type JsonObject, type MapKey, mapKeyOf, MapValue, OwnValue, Uint, Undecided } from './values.ts';
+import { elementSteps, type Environment, ownKeys, readIndex, readKey, type Site, spend, textSteps } from './environment.ts';
+import {
+  Bytes,
+  isJsonObject,
+  isList,
+  isNumeric,
+  type JsonObject,
+  type MapKey,
+  mapKeyOf,
+  MapValue,
+  OwnValue,
+  Uint,
+  Undecided,
+} from './values.ts';
+
+/** What a comparison needs besides the values. `strict`: values of different types are undecided. */
+interface Comparing {
+  readonly strict: boolean;
+  readonly env: Environment;
+  readonly site: Site;
+}
+
+/** How deep lists and maps are compared. */
+const depthMax = 128;
 
 /** Compares two values that are no `Undecided`. `strict`: values of different types are undecided. */
 export function equals(a: unknown, b: unknown, strict: boolean, env: Environment, site: Site): boolean | Undecided {
-  if (a === b) return typeof a !== 'number' || !Number.isNaN(a);
+  if (typeof a === 'string' && typeof b === 'string') return equalTexts(a, b, env, site);
   if (isNumeric(a) && isNumeric(b)) return compareNumbers(a, b) === 0;
-  if (a === null || b === null) return false;
-  if (isList(a) && isList(b)) return equalLists(a, b, strict, env, site);
-  const [ofA, ofB] = [viewOf(a), viewOf(b)];
-  if (ofA !== null && ofB !== null) return equalMaps(ofA, ofB, strict, env, site);
+  if (a === null || b === null || (typeof a === 'boolean' && typeof b === 'boolean')) return a === b;
+  return equalParts(a, b, { strict, env, site }, 0);
+}
+
+function equalTexts(a: string, b: string, env: Environment, site: Site): boolean | Undecided {
+  if (a.length !== b.length) return false;
+  return spend(env, textSteps(a.length)) ? a === b : site.budget;
+}
+
+/** Compares values of which at least one is no scalar of JSON, or whose types differ. */
+function equalParts(a: unknown, b: unknown, comparing: Comparing, depth: number): boolean | Undecided {
+  const { strict, env, site } = comparing;
+  if (depth >= depthMax) return site.budget;
+  if (isList(a) && isList(b)) return equalLists(a, b, comparing, depth);
+  if (isMap(a) && isMap(b)) return equalMaps(a, b, comparing, depth);
+  if (a instanceof Bytes && b instanceof Bytes) return spend(env, textSteps(a.data.length)) ? a.equals(b) : site.budget;
   if (a instanceof OwnValue && b instanceof OwnValue && a.typeName === b.typeName) return a.equals(b);
-  if (typeof a === typeof b && typeof a !== 'object') return false;
   return strict ? site.type : false;
+}
+
+/** Compares elements, which may be undecided. */
+function equalElements(a: unknown, b: unknown, comparing: Comparing, depth: number): boolean | Undecided {
+  if (a instanceof Undecided) return a;
+  if (b instanceof Undecided) return b;
+  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null)
+    return equals(a, b, comparing.strict, comparing.env, comparing.site);
+  return a instanceof Uint && b instanceof Uint ? a.value === b.value : equalParts(a, b, comparing, depth + 1);
 }
 
 /** Returns a negative number, zero or a positive number. `NaN`: one of them is not a number. */
@@ -22,65 +64,47 @@ export function compareNumbers(a: number | bigint | Uint, b: number | bigint | U
   const [left, right] = [a instanceof Uint ? a.value : a, b instanceof Uint ? b.value : b];
   if (left < right) return -1;
   if (left > right) return 1;
-  // biome-ignore lint/suspicious/noDoubleEquals: compares a bigint with a double by value
-  return left == right ? 0 : Number.NaN;
+  // Neither is smaller: they are equal, or one of them is not a number.
+  return isNaN(left) || isNaN(right) ? Number.NaN : 0;
 }
 
-function equalLists(
-  a: readonly unknown[],
-  b: readonly unknown[],
-  strict: boolean,
-  env: Environment,
-  site: Site,
-): boolean | Undecided {
+const isNaN = (value: number | bigint): boolean => typeof value === 'number' && Number.isNaN(value);
+
+function equalLists(a: readonly unknown[], b: readonly unknown[], comparing: Comparing, depth: number): boolean | Undecided {
+  const { env, site } = comparing;
   if (a.length !== b.length) return false;
   if (!spend(env, elementSteps(a.length))) return site.budget;
   let unclear: Undecided | null = null;
   for (let at = 0; at < a.length; at += 1) {
-    const one = equalsOrUndecided(readIndex(a, at, env, site), readIndex(b, at, env, site), strict, env, site);
+    const one = equalElements(readIndex(a, at, env, site), readIndex(b, at, env, site), comparing, depth);
     if (one === false) return false;
     if (one instanceof Undecided) unclear ??= one;
   }
   return unclear ?? true;
 }
 
-/** An element of a list or map may itself be undecided. */
-export function equalsOrUndecided(a: unknown, b: unknown, strict: boolean, env: Environment, site: Site): boolean | Undecided {
-  if (a instanceof Undecided) return a;
-  return b instanceof Undecided ? b : equals(a, b, strict, env, site);
-}
+type AnyMap = MapValue | JsonObject;
 
-/** A map literal or an object, as keys and values. */
-interface MapView {
-  readonly size: number;
-  readonly keys: Iterable<MapKey>;
-  has(key: MapKey): boolean;
-  get(key: MapKey, env: Environment, site: Site): unknown;
-}
+const isMap = (value: unknown): value is AnyMap => value instanceof MapValue || isJsonObject(value);
 
-export function viewOf(value: unknown): MapView | null {
-  if (value instanceof MapValue) {
-    const { entries } = value;
-    return { size: entries.size, keys: entries.keys(), has: (key) => entries.has(key), get: (key) => entries.get(key)?.value };
-  }
-  if (!isJsonObject(value)) return null;
-  const object: JsonObject = value;
-  const keys = Object.keys(object);
-  return {
-    size: keys.length,
-    keys,
-    has: (key) => typeof key === 'string' && Object.hasOwn(object, key),
-    get: (key, env, site) => readKey(object, String(key), env, site),
-  };
-}
+const keysOf = (map: AnyMap, env: Environment): readonly MapKey[] | null =>
+  map instanceof MapValue ? [...map.entries.keys()] : ownKeys(map, env);
 
-function equalMaps(a: MapView, b: MapView, strict: boolean, env: Environment, site: Site): boolean | Undecided {
-  if (a.size !== b.size) return false;
-  if (!spend(env, elementSteps(a.size))) return site.budget;
+const hasKey = (map: AnyMap, key: MapKey): boolean =>
+  map instanceof MapValue ? map.entries.has(key) : typeof key === 'string' && Object.hasOwn(map, key);
+
+const readEntry = (map: AnyMap, key: MapKey, { env, site }: Comparing): unknown =>
+  map instanceof MapValue ? map.entries.get(key)?.value : readKey(map, String(key), env, site);
+
+function equalMaps(a: AnyMap, b: AnyMap, comparing: Comparing, depth: number): boolean | Undecided {
+  const { env, site } = comparing;
+  const [keys, others] = [keysOf(a, env), keysOf(b, env)];
+  if (keys === null || others === null) return site.budget;
+  if (keys.length !== others.length) return false;
   let unclear: Undecided | null = null;
-  for (const key of a.keys) {
-    if (!b.has(key)) return false;
-    const one = equalsOrUndecided(a.get(key, env, site), b.get(key, env, site), strict, env, site);
+  for (const key of keys) {
+    if (!hasKey(b, key)) return false;
+    const one = equalElements(readEntry(a, key, comparing), readEntry(b, key, comparing), comparing, depth);
     if (one === false) return false;
     if (one instanceof Undecided) unclear ??= one;
   }
@@ -89,21 +113,44 @@ function equalMaps(a: MapView, b: MapView, strict: boolean, env: Environment, si
 
 /** `value in container`. `strict`: an element, or a key, of another type than the value is undecided. */
 export function contains(container: unknown, value: unknown, strict: boolean, env: Environment, site: Site): boolean | Undecided {
-  if (isList(container)) {
-    if (!spend(env, elementSteps(container.length))) return site.budget;
-    let unclear: Undecided | null = null;
-    for (let at = 0; at < container.length; at += 1) {
-      const one = equalsOrUndecided(readIndex(container, at, env, site), value, strict, env, site);
-      if (one === true) return true;
-      if (one instanceof Undecided) unclear ??= one;
+  if (isList(container)) return listContains(container, value, { strict, env, site });
+  if (container instanceof MapValue) return mapContains(container, value, strict, site);
+  if (!isJsonObject(container)) return site.type;
+  if (typeof value !== 'string') return strict ? site.type : false;
+  return hasField(container, value);
+}
+
+/** Whether an object has an own key. Undecided: the value of the key is hidden, so it may be absent. */
+export function hasField(object: JsonObject, name: string): boolean | Undecided {
+  const found = Object.hasOwn(object, name) ? object[name] : undefined;
+  return found instanceof Undecided ? found : found !== undefined;
+}
+
+function listContains(list: readonly unknown[], value: unknown, comparing: Comparing): boolean | Undecided {
+  const { env, site } = comparing;
+  if (!spend(env, elementSteps(list.length))) return site.budget;
+  let unclear: Undecided | null = null;
+  for (let at = 0; at < list.length; at += 1) {
+    const item = list[at];
+    // Comparing short texts takes no step.
+    if (typeof item === 'string' && typeof value === 'string' && textSteps(item.length) === 0) {
+      if (item === value) return true;
+      continue;
     }
-    return unclear ?? false;
+    const one = equalElements(readIndex(list, at, env, site), value, comparing, 0);
+    if (one === true) return true;
+    if (one instanceof Undecided) unclear ??= one;
   }
-  const map = viewOf(container);
-  if (map === null) return site.type;
+  return unclear ?? false;
+}
+
+function mapContains({ entries }: MapValue, value: unknown, strict: boolean, site: Site): boolean | Undecided {
   const key = mapKeyOf(value);
-  if (key !== null && map.has(key)) return true;
-  return strict && isJsonObject(container) && typeof value !== 'string' ? site.type : false;
+  if (key !== null && entries.has(key)) return true;
+  if (!strict) return false;
+  const kind = isNumeric(value) ? 'bigint' : typeof value;
+  for (const known of entries.keys()) if (typeof known !== kind) return site.type;
+  return false;
 }
 
 /** Compares by code points, as CEL does. JavaScript compares code units, in which surrogates come before U+E000. */

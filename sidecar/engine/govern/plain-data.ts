@@ -58,12 +58,23 @@ function readObject(value: object, depth: number, reading: Reading): unknown {
     reading.isItself = false;
     return read(value.toJSON(), depth + 1, reading);
   }
-  if (!isPlainShape(value)) reading.isItself = false;
+  // A copy is never the value itself.
+  if (!reading.keepsOthers && !isPlainShape(value)) reading.isItself = false;
   if (Array.isArray(value)) return readList(value, depth, reading);
   if (!fieldTags.has(tag) || Symbol.iterator in value || Symbol.asyncIterator in value)
     throw new NotJson('contains an object that JSON cannot represent, such as a Map or a stream');
-  // Does not assign fields, because assignment treats a field `__proto__` in a special way.
-  return Object.fromEntries(Object.entries(value).map(([key, field]) => [key, read(field, depth + 1, reading)]));
+  return readFields(value as Readonly<Record<string, unknown>>, depth, reading);
+}
+
+function readFields(value: Readonly<Record<string, unknown>>, depth: number, reading: Reading): object {
+  const fields: Record<string, unknown> = {};
+  for (const key of Object.keys(value)) {
+    const field = read(value[key], depth + 1, reading);
+    // Assignment treats a field `__proto__` in a special way.
+    if (key === '__proto__') Object.defineProperty(fields, key, { value: field, enumerable: true, configurable: true, writable: true });
+    else fields[key] = field;
+  }
+  return fields;
 }
 
 /**

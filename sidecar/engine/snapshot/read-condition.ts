@@ -1,6 +1,6 @@
 // Reads the condition of a case from a snapshot: the form of every node, and that this version understands it.
 import { conditionBounds, type Expression } from '@tollgate/proto/contract';
-import { InvalidExpression } from '../conditions/build.ts';
+import { InvalidExpression } from '../conditions/part.ts';
 import { compileCondition } from '../conditions/condition.ts';
 import { intMax, intMin, uintMax } from '../conditions/values.ts';
 import { InvalidEntry, type Reader } from './read.ts';
@@ -18,38 +18,48 @@ export const condition: Reader<Expression> = (value, path) => {
 
 function isExpression(value: unknown, depth: number): value is Expression {
   if (!Array.isArray(value) || depth >= conditionBounds.depth) return false;
-  const [kind, ...parts]: readonly unknown[] = value;
-  const areExpressions = (from: number, to = parts.length): boolean => parts.slice(from, to).every((part) => isExpression(part, depth + 1));
-  const [first, second, third] = parts;
+  const node: readonly unknown[] = value;
+  const [kind, first, second] = node;
   switch (kind) {
     case 'null':
-      return parts.length === 0;
+      return node.length === 1;
     case 'bool':
-      return parts.length === 1 && typeof first === 'boolean';
+      return node.length === 2 && typeof first === 'boolean';
     case 'int':
-      return parts.length === 1 && isWhole(first, intMin, intMax);
+      return node.length === 2 && isWhole(first, intMin, intMax);
     case 'uint':
-      return parts.length === 1 && isWhole(first, 0n, uintMax);
+      return node.length === 2 && isWhole(first, 0n, uintMax);
     case 'double':
-      return parts.length === 1 && (typeof first === 'number' || first === 'NaN' || first === 'Infinity' || first === '-Infinity');
+      return node.length === 2 && (typeof first === 'number' || first === 'NaN' || first === 'Infinity' || first === '-Infinity');
     case 'string':
     case 'bytes':
     case 'type':
     case 'var':
-      return parts.length === 1 && typeof first === 'string';
+      return node.length === 2 && typeof first === 'string';
     case 'field':
     case 'has':
-      return parts.length === 2 && areExpressions(0, 1) && typeof second === 'string';
+      return node.length === 3 && isExpression(first, depth + 1) && typeof second === 'string';
     case 'list':
     case 'map':
-      return areExpressions(0);
+      return areExpressions(node, 1, depth + 1);
     case 'call':
-      return typeof first === 'string' && areExpressions(1);
+      return typeof first === 'string' && areExpressions(node, 2, depth + 1);
     case 'fold':
-      return parts.length === 7 && areExpressions(0, 1) && typeof second === 'string' && typeof third === 'string' && areExpressions(3);
+      return (
+        node.length === 8 &&
+        isExpression(first, depth + 1) &&
+        typeof second === 'string' &&
+        typeof node[3] === 'string' &&
+        areExpressions(node, 4, depth + 1)
+      );
     default:
       return false;
   }
+}
+
+function areExpressions(node: readonly unknown[], from: number, depth: number): boolean {
+  for (let at = from; at < node.length; at += 1) if (!isExpression(node[at], depth)) return false;
+  return true;
 }
 
 const isWhole = (value: unknown, min: bigint, max: bigint): boolean =>

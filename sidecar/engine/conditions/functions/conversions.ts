@@ -1,36 +1,48 @@
 // Conversions between types. A text is converted only if it is written exactly as CEL's own literals are.
 import { durationOrUnclear, secondNs, timestampOrUnclear } from '../arithmetic.ts';
-import type { Site } from '../environment.ts';
-import { Bytes, Duration, intMax, intMin, Timestamp, TypeValue, typeNameOf, Uint, uintMax } from '../values.ts';
-import type { CelFunction } from './function.ts';
+import { type Environment, Site, spend, textSteps } from '../environment.ts';
+import { Bytes, Duration, intMax, intMin, Timestamp, TypeValue, typeNameOf, Uint, Undecided, uintMax } from '../values.ts';
+import { type CelFunction, quoted } from './function.ts';
 import { durationText, parseDuration, parseTimestamp, timestampText } from './time.ts';
 
-const conversion = (convert: (value: unknown, site: Site) => unknown): CelFunction => ({
+const conversion = (convert: (value: unknown, site: Site, env: Environment) => unknown): CelFunction => ({
   arity: [1, 1],
-  apply: ([value], _env, site) => convert(value, site),
+  apply: ([value], env, site) => convert(value, site, env),
 });
+
+/** A conversion that is made when the condition is written, if its operand is a text in quotes. */
+function ofLiteral(convert: (value: unknown, site: Site) => unknown, example: string): CelFunction {
+  const prepare: CelFunction['prepare'] = ([text]) => {
+    if (text === undefined) return undefined;
+    const value = convert(text, new Site(''));
+    return value instanceof Undecided ? `${quoted(text)}, and needs a text such as ${example}` : () => value;
+  };
+  return { ...conversion(convert), prepare };
+}
 
 const within = (value: bigint, min: bigint, max: bigint): bigint | null => (value < min || value > max ? null : value);
 
 // Longer texts are outside of the range, and converting them would take long.
 const wholeNumber = /^[+-]?\d{1,40}$/;
 
-function integerOf(value: unknown, min: bigint, max: bigint, site: Site): bigint | Site['type'] {
+function integerOf(value: unknown, min: bigint, max: bigint, site: Site): bigint | Undecided {
   if (typeof value === 'bigint') return within(value, min, max) ?? site.unclear;
   if (value instanceof Uint) return within(value.value, min, max) ?? site.unclear;
-  if (typeof value === 'number') {
-    // 2^63 itself is a double, so the ends of the range are left out.
-    if (!Number.isFinite(value) || value <= Number(min) - (min === 0n ? 1 : 0) || value >= Number(max)) return site.unclear;
-    return within(BigInt(Math.trunc(value)), min, max) ?? site.unclear;
-  }
-  if (typeof value === 'string') return wholeNumber.test(value) ? (within(BigInt(value), min, max) ?? site.unclear) : site.unclear;
-  return site.type;
+  if (typeof value === 'number') return integerOfDouble(value, min, max) ?? site.unclear;
+  if (typeof value !== 'string') return site.type;
+  const isUnsigned = min === 0n;
+  if (!wholeNumber.test(value) || (isUnsigned && !/^\d/.test(value))) return site.unclear;
+  return within(BigInt(value), min, max) ?? site.unclear;
+}
+
+function integerOfDouble(value: number, min: bigint, max: bigint): bigint | null {
+  // The double next to the largest integer is too large, and that of the smallest one may stand for a smaller one.
+  if (!Number.isFinite(value) || value >= Number(max) || (min === 0n ? value < 0 : value <= Number(min))) return null;
+  return BigInt(Math.trunc(value));
 }
 
 function toInt(value: unknown, site: Site): unknown {
-  if (value instanceof Timestamp) return floorSeconds(value.ns);
-  if (value instanceof Duration) return value.ns / secondNs;
-  return integerOf(value, intMin, intMax, site);
+  return value instanceof Timestamp ? floorSeconds(value.ns) : integerOf(value, intMin, intMax, site);
 }
 
 const floorSeconds = (ns: bigint): bigint => (ns < 0n && ns % secondNs !== 0n ? ns / secondNs - 1n : ns / secondNs);
@@ -41,7 +53,16 @@ function toUint(value: unknown, site: Site): unknown {
 }
 
 const decimal = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/;
-const named: Readonly<Record<string, number>> = { NaN: Number.NaN, Infinity: Infinity, '+Infinity': Infinity, '-Infinity': -Infinity, Inf: Infinity, '+Inf': Infinity, '-Inf': -Infinity };
+const decimalLengthMax = 400;
+const named: Readonly<Record<string, number>> = {
+  NaN: Number.NaN,
+  Infinity,
+  '+Infinity': Infinity,
+  '-Infinity': -Infinity,
+  Inf: Infinity,
+  '+Inf': Infinity,
+  '-Inf': -Infinity,
+};
 
 function toDouble(value: unknown, site: Site): unknown {
   if (typeof value === 'number') return value;
@@ -49,7 +70,9 @@ function toDouble(value: unknown, site: Site): unknown {
   if (value instanceof Uint) return Number(value.value);
   if (typeof value !== 'string') return site.type;
   if (Object.hasOwn(named, value)) return named[value];
-  return value.length <= 400 && decimal.test(value) ? Number(value) : site.unclear;
+  if (value.length > decimalLengthMax || !decimal.test(value)) return site.unclear;
+  const double = Number(value);
+  return Number.isFinite(double) ? double : site.unclear;
 }
 
 const trueTexts = new Set(['1', 't', 'T', 'true', 'TRUE', 'True']);
@@ -61,7 +84,10 @@ function toBool(value: unknown, site: Site): unknown {
   return trueTexts.has(value) ? true : falseTexts.has(value) ? false : site.unclear;
 }
 
-function toText(value: unknown, site: Site): unknown {
+// Made once, and it keeps no state between texts.
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+function toText(value: unknown, site: Site, env: Environment): unknown {
   switch (typeof value) {
     case 'string':
       return value;
@@ -76,16 +102,18 @@ function toText(value: unknown, site: Site): unknown {
   if (value instanceof Timestamp) return timestampText(value.ns);
   if (value instanceof Duration) return durationText(value.ns);
   if (!(value instanceof Bytes)) return site.type;
+  if (!spend(env, textSteps(value.data.length))) return site.budget;
   try {
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(value.data);
+    return utf8.decode(value.data);
   } catch {
     return site.unclear;
   }
 }
 
-function toBytes(value: unknown, site: Site): unknown {
+function toBytes(value: unknown, site: Site, env: Environment): unknown {
   if (value instanceof Bytes) return value;
-  return typeof value === 'string' ? new Bytes(Buffer.from(value, 'utf8')) : site.type;
+  if (typeof value !== 'string') return site.type;
+  return spend(env, textSteps(value.length)) ? new Bytes(Buffer.from(value, 'utf8')) : site.budget;
 }
 
 function toTimestamp(value: unknown, site: Site): unknown {
@@ -98,7 +126,6 @@ function toTimestamp(value: unknown, site: Site): unknown {
 
 function toDuration(value: unknown, site: Site): unknown {
   if (value instanceof Duration) return value;
-  if (typeof value === 'bigint') return durationOrUnclear(value * secondNs, site);
   if (typeof value !== 'string') return site.type;
   const ns = parseDuration(value);
   return ns === null ? site.unclear : durationOrUnclear(ns, site);
@@ -116,8 +143,8 @@ export const conversions: Readonly<Record<string, CelFunction>> = {
   bool: conversion(toBool),
   string: conversion(toText),
   bytes: conversion(toBytes),
-  timestamp: conversion(toTimestamp),
-  duration: conversion(toDuration),
+  timestamp: ofLiteral(toTimestamp, '"2026-01-31T08:00:00Z"'),
+  duration: ofLiteral(toDuration, '"1h30m"'),
   type: conversion(typeOf),
   dyn: { ...conversion((value) => value), keepsInput: true },
 };

@@ -1,14 +1,18 @@
 // All functions that a condition can call, by name. Methods are listed with functions: their object is the first operand.
 import { conversions } from './conversions.ts';
+import { formatFunctions } from './format.ts';
 import type { CelFunction } from './function.ts';
 import { networkFunctions } from './network.ts';
 import { pathFunctions } from './path.ts';
+import { patternFunctions } from './pattern.ts';
 import { shellFunctions } from './shell.ts';
 import { textFunctions } from './texts.ts';
 import { timeFunctions } from './time.ts';
 
 export const functions: Readonly<Record<string, CelFunction>> = {
   ...textFunctions,
+  ...formatFunctions,
+  ...patternFunctions,
   ...conversions,
   ...timeFunctions,
   ...pathFunctions,

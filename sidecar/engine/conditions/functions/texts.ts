@@ -1,56 +1,27 @@
 // Functions of texts: the standard ones of CEL, and its strings extension. Positions count code points.
-import { RE2JS } from 're2js';
-import { builtLengthMax, type Environment, type Site, spend, subjectLengthMax, textSteps } from '../environment.ts';
-import { isList, isJsonObject, Bytes, MapValue } from '../values.ts';
+import {
+  builtLengthMax,
+  elementSteps,
+  type Environment,
+  ownKeys,
+  rewriteSteps,
+  searchSteps,
+  type Site,
+  spend,
+  textSteps,
+} from '../environment.ts';
+import { Bytes, isJsonObject, isList, MapValue } from '../values.ts';
+import { codePoints, lengthOf, slice } from './code-points.ts';
 import { type Apply, built, type CelFunction, isAffordable, ofTexts } from './function.ts';
 
-const surrogate = /[\uD800-\uDFFF]/;
-const codePoints = (text: string): readonly string[] => Array.from(text);
-
-/** The number of code points. */
-export const lengthOf = (text: string): number => (surrogate.test(text) ? codePoints(text).length : text.length);
-
-const size: CelFunction = {
-  arity: [1, 1],
-  apply: ([value], env, site) => {
-    if (typeof value === 'string') return spend(env, textSteps(value.length)) ? BigInt(lengthOf(value)) : site.budget;
-    if (isList(value)) return BigInt(value.length);
-    if (value instanceof Bytes) return BigInt(value.data.length);
-    if (value instanceof MapValue) return BigInt(value.entries.size);
-    return isJsonObject(value) ? BigInt(Object.keys(value).length) : site.type;
-  },
-};
-
-/** Compiles a pattern of RE2. Returns a text if it is not valid. */
-function patternOf(source: string): { matches(subject: string): boolean } | string {
-  try {
-    const pattern = RE2JS.compile(source);
-    return { matches: (subject) => pattern.matcher(subject).find() };
-  } catch (error) {
-    return `a pattern that is not valid: ${error instanceof Error ? error.message : String(error)}`;
-  }
-}
-
-function matched(pattern: { matches(subject: string): boolean }, subject: unknown, env: Environment, site: Site): unknown {
-  if (typeof subject !== 'string') return site.type;
-  if (subject.length > subjectLengthMax || !spend(env, subject.length >> 4)) return site.budget;
-  return pattern.matches(subject);
-}
-
-// A pattern is a text of the condition itself: otherwise a caller could choose a pattern.
-const matches: CelFunction = {
-  arity: [2, 2],
-  apply: (_, _env, site) => site.type,
-  prepare: ([, source]) => {
-    if (source === undefined) return 'a pattern that is no text in quotes';
-    const pattern = patternOf(source);
-    return typeof pattern === 'string' ? pattern : ([subject], env, site) => matched(pattern, subject, env, site);
-  },
-};
-
-/** Returns the part of a text between two positions. */
-function slice(text: string, from: number, to: number | undefined): string {
-  return surrogate.test(text) ? codePoints(text).slice(from, to).join('') : text.slice(from, to);
+function sizeOf(value: unknown, env: Environment, site: Site): unknown {
+  if (typeof value === 'string') return spend(env, textSteps(value.length)) ? BigInt(lengthOf(value)) : site.budget;
+  if (isList(value)) return BigInt(value.length);
+  if (value instanceof Bytes) return BigInt(value.data.length);
+  if (value instanceof MapValue) return BigInt(value.entries.size);
+  if (!isJsonObject(value)) return site.type;
+  const keys = ownKeys(value, env);
+  return keys === null ? site.budget : BigInt(keys.length);
 }
 
 const positionOf = (value: unknown): number | null => (typeof value === 'bigint' ? Number(value) : null);
@@ -69,14 +40,30 @@ const atPositions = (
   },
 });
 
-const charAt = atPositions(1, 1, (text, [at = 0], site) =>
-  at < 0 || at > lengthOf(text) ? site.unclear : slice(text, at, at + 1),
-);
+const charAt = atPositions(1, 1, (text, [at = 0], site) => (at < 0 || at > lengthOf(text) ? site.unclear : slice(text, at, at + 1)));
 
 const substring = atPositions(1, 2, (text, [from = 0, to], site) => {
   const length = lengthOf(text);
   const end = to ?? length;
   return from < 0 || end > length || from > end ? site.unclear : slice(text, from, end);
+});
+
+/** A function of two texts, of which the first is searched for the second. */
+const searching = (apply: (text: string, wanted: string) => unknown): CelFunction => ({
+  arity: [2, 2],
+  apply: ([text, wanted], env, site) => {
+    if (typeof text !== 'string' || typeof wanted !== 'string') return site.type;
+    return spend(env, searchSteps(text, wanted)) ? apply(text, wanted) : site.budget;
+  },
+});
+
+/** A function of two texts, which compares the second with an end of the first. */
+const atEnd = (apply: (text: string, end: string) => boolean): CelFunction => ({
+  arity: [2, 2],
+  apply: ([text, end], env, site) => {
+    if (typeof text !== 'string' || typeof end !== 'string') return site.type;
+    return spend(env, textSteps(end.length)) ? apply(text, end) : site.budget;
+  },
 });
 
 /** Searches in code points. `isLast`: from the end. */
@@ -85,11 +72,11 @@ function search(isLast: boolean): CelFunction {
     if (typeof text !== 'string' || typeof wanted !== 'string') return site.type;
     const start = from === undefined ? undefined : positionOf(from);
     if (start === null) return site.type;
-    if (!isAffordable([text, wanted], env)) return site.budget;
+    if (!spend(env, searchSteps(text, wanted))) return site.budget;
     const length = lengthOf(text);
     if (start !== undefined && (start < 0 || start > length)) return site.unclear;
-    const units = start === undefined ? undefined : slice(text, 0, start).length;
     if (start !== undefined && start === length && wanted !== '') return -1n;
+    const units = start === undefined ? undefined : slice(text, 0, start).length;
     const found = isLast ? text.lastIndexOf(wanted, units) : text.indexOf(wanted, units);
     return found < 0 ? -1n : BigInt(lengthOf(text.slice(0, found)));
   };
@@ -99,6 +86,7 @@ function search(isLast: boolean): CelFunction {
 // White space of Unicode. JavaScript's `trim` differs: it removes U+FEFF and keeps U+0085.
 const blank = '\\t\\n\\v\\f\\r \\u0085\\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000';
 const blanksAtStart = new RegExp(`^[${blank}]+`);
+const isBlank = new RegExp(`[${blank}]`);
 
 function trimmed(text: string): string {
   const begun = text.replace(blanksAtStart, '');
@@ -108,19 +96,20 @@ function trimmed(text: string): string {
   return begun.slice(0, end);
 }
 
-const isBlank = new RegExp(`[${blank}]`);
+/** Counts the steps for taking a text apart. */
+const canSplit = (text: string, separator: string, env: Environment): boolean =>
+  spend(env, searchSteps(text, separator) + rewriteSteps(text.length));
 
 const replace: CelFunction = {
   arity: [3, 4],
   apply: ([text, old, by, count], env, site) => {
     const max = count === undefined ? -1 : positionOf(count);
     if (typeof text !== 'string' || typeof old !== 'string' || typeof by !== 'string' || max === null) return site.type;
-    if (!isAffordable([text, old, by], env)) return site.budget;
+    if (!canSplit(text, old, env)) return site.budget;
     if (max === 0) return text;
     const parts = old === '' ? ['', ...codePoints(text), ''] : text.split(old);
     const kept = max < 0 || max >= parts.length - 1 ? parts : [...parts.slice(0, max), parts.slice(max).join(old)];
-    const length = text.length + (kept.length - 1) * by.length;
-    return length > builtLengthMax ? site.budget : kept.join(by);
+    return joined(kept, by, env, site);
   },
 };
 
@@ -129,7 +118,7 @@ const split: CelFunction = {
   apply: ([text, separator, count], env, site) => {
     const max = count === undefined ? -1 : positionOf(count);
     if (typeof text !== 'string' || typeof separator !== 'string' || max === null) return site.type;
-    if (!isAffordable([text, separator], env) || !spend(env, text.length >> 4)) return site.budget;
+    if (!canSplit(text, separator, env)) return site.budget;
     if (max === 0) return [];
     if (max === 1) return [text];
     const parts = separator === '' ? codePoints(text) : text.split(separator);
@@ -141,12 +130,25 @@ const join: CelFunction = {
   arity: [1, 2],
   apply: ([list, separator = ''], env, site) => {
     if (!isList(list) || typeof separator !== 'string') return site.type;
+    if (!spend(env, elementSteps(list.length))) return site.budget;
     const texts = list.filter((item) => typeof item === 'string');
-    if (texts.length < list.length) return site.type;
-    const length = texts.reduce((sum, text) => sum + text.length, 0) + separator.length * Math.max(0, list.length - 1);
-    return length > builtLengthMax || !spend(env, textSteps(length)) ? site.budget : texts.join(separator);
+    return texts.length < list.length ? site.type : joined(texts, separator, env, site);
   },
 };
+
+function joined(texts: readonly string[], separator: string, env: Environment, site: Site): unknown {
+  const length = texts.reduce((sum, text) => sum + text.length, 0) + separator.length * Math.max(0, texts.length - 1);
+  return length > builtLengthMax || !spend(env, textSteps(length)) ? site.budget : texts.join(separator);
+}
+
+/** A function that changes a text character by character. */
+const rewriting = (rewrite: (text: string) => string): CelFunction => ({
+  arity: [1, 1],
+  apply: ([text], env, site) => {
+    if (typeof text !== 'string') return site.type;
+    return spend(env, rewriteSteps(text.length)) ? built(rewrite(text), site) : site.budget;
+  },
+});
 
 const escapes: Readonly<Record<string, string>> = {
   '\u0007': '\\a',
@@ -161,23 +163,22 @@ const escapes: Readonly<Record<string, string>> = {
 };
 
 export const textFunctions: Readonly<Record<string, CelFunction>> = {
-  size,
-  matches,
+  size: { arity: [1, 1], apply: ([value], env, site) => sizeOf(value, env, site) },
   charAt,
   substring,
   replace,
   split,
   join,
-  contains: ofTexts(2, ([text = '', part = '']) => text.includes(part)),
-  startsWith: ofTexts(2, ([text = '', start = '']) => text.startsWith(start)),
-  endsWith: ofTexts(2, ([text = '', end = '']) => text.endsWith(end)),
+  contains: searching((text, part) => text.includes(part)),
+  startsWith: atEnd((text, start) => text.startsWith(start)),
+  endsWith: atEnd((text, end) => text.endsWith(end)),
   indexOf: search(false),
   lastIndexOf: search(true),
-  lowerAscii: ofTexts(1, ([text = '']) => text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase())),
-  upperAscii: ofTexts(1, ([text = '']) => text.replace(/[a-z]+/g, (letters) => letters.toUpperCase())),
+  lowerAscii: rewriting((text) => text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase())),
+  upperAscii: rewriting((text) => text.replace(/[a-z]+/g, (letters) => letters.toUpperCase())),
   trim: ofTexts(1, ([text = '']) => trimmed(text)),
-  reverse: ofTexts(1, ([text = '']) => [...text].reverse().join('')),
-  'strings.quote': ofTexts(1, ([text = ''], site) =>
-    built(`"${text.toWellFormed().replace(/[\u0007\b\f\n\r\t\v\\"]/g, (one) => escapes[one] ?? one)}"`, site),
+  reverse: rewriting((text) => codePoints(text).toReversed().join('')),
+  'strings.quote': rewriting(
+    (text) => `"${text.replace(/\p{Cs}/gu, '\ufffd').replace(/[\u0007\b\f\n\r\t\v\\"]/g, (one) => escapes[one] ?? one)}"`,
   ),
 };
