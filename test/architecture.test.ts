@@ -126,6 +126,7 @@ const nouns = ['access', 'agents', 'audit', 'certificates', 'hooks', 'policies',
 
 const pureFolders = [
   'sidecar/engine/compile',
+  'sidecar/engine/conditions',
   'sidecar/engine/decide',
   'sidecar/engine/limits',
   'sidecar/engine/redact',
@@ -147,8 +148,12 @@ const pureFiles = [
 const pureImports: Readonly<Record<string, readonly string[]>> = {
   // The caller passes the time. The price data is in the package, and the code never fetches newer data.
   '@pydantic/genai-prices': ['calcPrice', 'findProvider', 'ModelInfo', 'ModelPrice'],
+  // Parsers of texts, which are loaded when the first text is read.
+  '@bufbuild/cel': [],
+  unbash: [],
   'node:buffer': ['isUtf8'],
   'node:crypto': ['createHash', 'createPublicKey', 'hash', 'KeyObject', 'timingSafeEqual', 'verify'],
+  'node:module': ['createRequire'],
   'node:net': ['BlockList', 'isIP'],
   'node:util': ['isDeepStrictEqual'],
   'eventsource-parser': ['createParser'],
@@ -188,8 +193,9 @@ test.each(pureFolders)('%s is pure: it uses no clock, no randomness, no environm
   expect(found).toEqual([]);
 });
 
-test('decide imports nothing from the rest of the sidecar', () => {
-  const allowed = ({ file, from }: Import): boolean => within(file, 'sidecar/engine/decide', 'proto/contract') || from === 'lru-cache';
+test('decide imports nothing from the rest of the sidecar except conditions', () => {
+  const allowed = ({ file, from }: Import): boolean =>
+    within(file, 'sidecar/engine/decide', 'sidecar/engine/conditions', 'proto/contract') || from === 'lru-cache';
   expect(breaches(inFolder('sidecar/engine/decide'), allowed)).toEqual([]);
 });
 
@@ -246,11 +252,12 @@ test('imports in the sidecar go in one direction: doors → engine, upstream →
   const may: Readonly<Record<string, readonly string[]>> = {
     base: [],
     'engine/json': ['base'],
-    'engine/decide': [],
-    'engine/compile': ['engine/decide', 'engine/limits', 'engine/redact', 'engine/snapshot'],
+    'engine/conditions': ['engine/json'],
+    'engine/decide': ['engine/conditions'],
+    'engine/compile': ['engine/conditions', 'engine/decide', 'engine/limits', 'engine/redact', 'engine/snapshot'],
     'engine/redact': ['base'],
     'engine/limits': ['base', 'engine/decide'],
-    'engine/snapshot': ['base', 'engine/decide', 'engine/redact'],
+    'engine/snapshot': ['base', 'engine/conditions', 'engine/decide', 'engine/redact'],
     'engine/spool': ['base'],
     'engine/ship': ['base', 'engine/spool'],
     'engine/govern': [
@@ -462,6 +469,7 @@ test('the library loads no HTTP server, no metrics and no logger, and only the p
     'libphonenumber-js/max/metadata',
     'lru-cache',
     're2js',
+    'unbash',
     'validator/lib/isIBAN.js',
     'validator/lib/isIdentityCard.js',
     'validator/lib/isTaxID.js',
@@ -517,7 +525,16 @@ test('what the control plane imports of the hook endpoint loads no server, no me
 
 test('what the control plane imports of the evaluator loads nothing that listens, connects or writes', () => {
   const { modules } = loadedBy('sidecar/engine/compile/index.ts');
-  expect([...modules].toSorted()).toEqual(['lru-cache', 'node:crypto', 'node:net', 're2js']);
+  expect([...modules].toSorted()).toEqual([
+    '@bufbuild/cel',
+    'lru-cache',
+    'node:crypto',
+    'node:module',
+    'node:net',
+    'node:util',
+    're2js',
+    'unbash',
+  ]);
 });
 
 test('the entry point of upstream loads no server, no metrics, no logger and no MCP client', () => {

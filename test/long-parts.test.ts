@@ -19,7 +19,7 @@ test('named parts run in the order of the parts, each once', () => {
 
 test('an unknown part is rejected with the list of known parts, and no part runs', () => {
   const problem =
-    'test:long has no part case, --all: it has cases, shell, kills, trust, flood, moved, writes, times, cluster, and takes --list alone';
+    'test:long has no part case, --all: it has cases, shell, conditions, kills, trust, flood, moved, writes, times, cluster, and takes --list alone';
   expect(readArguments(['case', 'kills', '--all'])).toEqual({ kind: 'refused', problem });
   expect(readArguments(['--list', 'kills'])).toMatchObject({ kind: 'refused' });
 });
@@ -30,7 +30,7 @@ test('a table shows for each part whether it passed, and its seconds', () => {
     { name: 'cluster', outcome: 'failed', seconds: 3.2 },
     { name: 'kills', outcome: 'not run', seconds: 0 },
   ];
-  expect(tableOf(results)).toEqual(['cases     passed    1205 s', 'cluster   failed       3 s', 'kills     not run      0 s']);
+  expect(tableOf(results)).toEqual(['cases       passed    1205 s', 'cluster     failed       3 s', 'kills       not run      0 s']);
   expect(hasPassed(results)).toBe(false);
   expect(hasPassed(results.slice(0, 1))).toBe(true);
 });
@@ -41,7 +41,7 @@ test('the command lists the parts, and exits with 2 when a part is unknown', () 
   expect(run('--list')).toMatchObject({
     status: 0,
     stdout: expect.stringMatching(
-      /^cases {5}.+\nshell {5}.+\nkills {5}.+\ntrust {5}.+\nflood {5}.+\nmoved {5}.+\nwrites {4}.+\ntimes {5}.+\ncluster {3}.+\n$/,
+      /^cases {7}.+\nshell {7}.+\nconditions {2}.+\nkills {7}.+\ntrust {7}.+\nflood {7}.+\nmoved {7}.+\nwrites {6}.+\ntimes {7}.+\ncluster {5}.+\n$/,
     ),
   });
   expect(run('nothing')).toMatchObject({ status: 2, stdout: '', stderr: expect.stringContaining('no part nothing') });

@@ -8,6 +8,7 @@ import { parseArgs } from 'node:util';
 import { compareTrees } from './against.ts';
 import { benchAgents } from './agents.ts';
 import { benchAudit } from './audit.ts';
+import { benchConditions } from './conditions.ts';
 import { benchDecide } from './decide.ts';
 import { benchDeltas } from './deltas.ts';
 import { benchFanout } from './fanout.ts';
@@ -32,6 +33,7 @@ type Bench = (options: SideOptions) => Promise<readonly Row[]> | AsyncIterable<R
 const benches: Readonly<Record<string, Bench>> = {
   decide: benchDecide,
   govern: benchGovern,
+  conditions: benchConditions,
   hooks: benchHooks,
   proxies: benchProxies,
   deltas: benchDeltas,

@@ -1,6 +1,7 @@
 // The world of P1 and P2: four layers, `tools` rules each, caps and limits that are never used up.
 import {
   type CompiledAgent,
+  type CompiledCase,
   type CompiledDocument,
   type CompiledKey,
   type CompiledSettings,
@@ -21,10 +22,14 @@ export const toolName = (number: number): string => `server${number % 10}.tool_$
 
 const tier: Tier = 'api';
 
-function documentOf(id: CompiledDocument['id'], tools: number): CompiledDocument {
+/** The cases of the rule of one tool. */
+export type CasesOf = (tool: number) => readonly CompiledCase[];
+
+function documentOf(id: CompiledDocument['id'], tools: number, casesOf?: CasesOf): CompiledDocument {
+  const rule = { permission: 'allow', rateLimit: 2_000_000_000 } as const;
   const rules = Array.from(
     { length: tools },
-    (_, at) => [toolName(at), [[tier, { permission: 'allow', rateLimit: 2_000_000_000 }]]] as const,
+    (_, at) => [toolName(at), [[tier, { ...rule, ...(casesOf === undefined ? {} : { cases: casesOf(at) }) }]]] as const,
   );
   return {
     id,
@@ -74,10 +79,13 @@ const key: CompiledKey = {
   pins: { tier: null, agent: null, client: null },
 };
 
-/** A snapshot in which all four layers have a rule on each of `tools` tools, as it comes from the wire. */
-export function benchSnapshot(tools: number): SnapshotMessage {
+/**
+ * A snapshot in which all four layers have a rule on each of `tools` tools, as it comes from the wire. `casesOf`: the
+ * rules of the workspace have these cases.
+ */
+export function benchSnapshot(tools: number, casesOf?: CasesOf): SnapshotMessage {
   const documents = [
-    documentOf({ layer: 'workspace' }, tools),
+    documentOf({ layer: 'workspace' }, tools, casesOf),
     documentOf({ layer: 'role', role: 'member' }, tools),
     documentOf({ layer: 'agent-type', agentType: 'bench::api::worker' }, tools),
     documentOf({ layer: 'user', uid: 'ann', part: 'organisation' }, tools),

@@ -33,6 +33,13 @@ export const parts: readonly Part[] = [
     env: { TOLLGATE_TEST_LINES: '20000' },
   },
   {
+    name: 'conditions',
+    about: 'conditions compared with @bufbuild/cel and cel-go over 100,000 generated expressions',
+    command: ['npx', '--no-install', 'vitest', 'run', '--project', 'unit', 'test/sidecar/engine/conditions/differential.test.ts'],
+    env: { TOLLGATE_TEST_CASES: '1000000', TOLLGATE_TEST_CEL_GO: '1' },
+    needs: [{ check: ['go', 'version'], remedy: 'install Go 1.23 or later' }],
+  },
+  {
     name: 'kills',
     about: '200 kills of the built programs at random, under load',
     command: ['npm', 'run', '--silent', 'test:chaos', '--', '--kills', '200'],
@@ -97,7 +104,7 @@ export function readArguments(words: readonly string[], all: readonly Part[] = p
   return { kind: 'run', parts: words.length === 0 ? all : all.filter(({ name }) => words.includes(name)) };
 }
 
-export const listOf = (all: readonly Part[]): readonly string[] => all.map(({ name, about }) => `${name.padEnd(10)}${about}`);
+export const listOf = (all: readonly Part[]): readonly string[] => all.map(({ name, about }) => `${name.padEnd(12)}${about}`);
 
 export interface Result {
   readonly name: string;
@@ -106,6 +113,6 @@ export interface Result {
 }
 
 export const tableOf = (results: readonly Result[]): readonly string[] =>
-  results.map(({ name, outcome, seconds }) => `${name.padEnd(10)}${outcome.padEnd(8)}${String(Math.round(seconds)).padStart(6)} s`);
+  results.map(({ name, outcome, seconds }) => `${name.padEnd(12)}${outcome.padEnd(8)}${String(Math.round(seconds)).padStart(6)} s`);
 
 export const hasPassed = (results: readonly Result[]): boolean => results.every(({ outcome }) => outcome === 'passed');
