@@ -3,8 +3,8 @@
 import { bounds, type QuotaAsk, type QuotaCounter, quotaCounterKey, runIdOf, type SettledGrant } from '@tollgate/proto/contract';
 
 /**
- * The maximum length of the id of a limit. The id has the form `<document key> <path>`, where the path can contain a
- * name in quotes.
+ * The maximum length of the id of a limit. The id has the form `<document key> <path>`, where the path can contain the
+ * names of a tool or agent type and of a case in quotes: 1,200 characters at most.
  */
 const limitIdLength = 2_000;
 /** The maximum number of agents of one run. Sidecars have the same limit for incoming calls. */
