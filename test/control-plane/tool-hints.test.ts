@@ -44,7 +44,9 @@ async function startDeciding() {
     const [process_, library] = await Promise.all(
       both.map(async ({ sidecar, reaches }) => {
         await reaches(revision);
-        const verdicts = names.map((name) => startRun(sidecar, { agent: 'a', tier: 'api' }).decide({ tool: name, input: {} }));
+        const verdicts = await Promise.all(
+          names.map(async (name) => startRun(sidecar, { agent: 'a', tier: 'api' }).decide({ tool: name, input: {} })),
+        );
         return verdicts.map((verdict) => (verdict.allowed ? 'allowed' : verdict.code));
       }),
     );

@@ -77,6 +77,12 @@ export class Site {
     this.#of = of;
   }
 
+  /** The text of the part, for people. */
+  get path(): string {
+    const of = this.#of;
+    return typeof of === 'string' ? of : expressionText(of);
+  }
+
   get absent(): Undecided {
     return this.#undecided('absent');
   }
@@ -96,8 +102,7 @@ export class Site {
   #undecided(reason: UndecidedReason): Undecided {
     this.#made ??= [];
     for (const one of this.#made) if (one.reason === reason) return one;
-    const of = this.#of;
-    const made = new Undecided(reason, typeof of === 'string' ? of : expressionText(of));
+    const made = new Undecided(reason, this.path);
     this.#made.push(made);
     return made;
   }
