@@ -69,7 +69,7 @@ export function ownKeys(object: JsonObject, env: Environment): readonly string[]
 
 /** A part of a condition, with the values that it returns if it cannot be evaluated. Each is made once. */
 export class Site {
-  readonly #of: Expression | string;
+  #of: Expression | string;
   #made: Undecided[] | null = null;
 
   /** `of`: the node, or its text for people. */
@@ -77,10 +77,10 @@ export class Site {
     this.#of = of;
   }
 
-  /** The text of the part, for people. */
+  /** The text of the part for people. It is made when it is needed. */
   get path(): string {
-    const of = this.#of;
-    return typeof of === 'string' ? of : expressionText(of);
+    if (typeof this.#of !== 'string') this.#of = expressionText(this.#of);
+    return this.#of;
   }
 
   get absent(): Undecided {

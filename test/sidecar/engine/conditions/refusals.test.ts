@@ -93,7 +93,7 @@ test.each<readonly [source: string, problem: string]>([
   ['duration("1 hour") < duration("2h")', '1:1 calls duration with "1 hour", and needs a text such as "1h30m"'],
   [
     'cidr("10.0.0.1/8").containsIP(args.a)',
-    '1:1 calls cidr with the range "10.0.0.1/8", which is no address and prefix length such as "10.0.0.0/8"',
+    '1:1 calls cidr with the text "10.0.0.1/8", which is no address and prefix length such as "10.0.0.0/8"',
   ],
   ['path(args.a).within("srv")', '1:13 calls within with the folder "srv", which is no absolute path'],
   [
