@@ -477,6 +477,8 @@ test('the library loads no HTTP server, no metrics and no logger, and only the p
   // Enrolment loads an HTTPS client when it runs.
   const atOnce = loadedBy('sidecar/index.ts', false).modules;
   expect([...atOnce].filter((name) => /^node:(?:http|http2|https)$/.test(name))).toEqual([]);
+  // A condition loads the parser of lines when it reads the first line.
+  expect([...atOnce].filter((name) => name === 'unbash')).toEqual([]);
 });
 
 test('a process that reports to no collector loads nothing of OpenTelemetry, and a process that reports to one can load it', () => {

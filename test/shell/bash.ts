@@ -39,7 +39,7 @@ mkdir root/work root/dev
 : > root/dev/null
 mount --bind /dev/null root/dev/null
 mount -t tmpfs -o size=4m,nr_inodes=4096,mode=1777 tmpfs root/work
-mount -o remount,ro root
+mount -o remount,bind,ro root
 exec env -i PATH=/nowhere HOME=/work LANG=C.UTF-8 "$(command -v chroot)" ${isRoot ? '--userspec=65534:65534' : ''} root ${bash} --norc --noprofile /driver`;
 
 /** Creates a folder with bash and its libraries. */

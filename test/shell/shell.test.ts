@@ -1,5 +1,6 @@
 // What `shell(line)` shows of a line, and when the line is undecided: the lines with which an agent would hide a command.
 import { expect, test } from 'vitest';
+import { readWord } from '../../sidecar/engine/conditions/functions/shell-words.ts';
 import { Undecided } from '../../sidecar/engine/conditions/values.ts';
 import { readLine, showLine } from './read-line.ts';
 
@@ -83,6 +84,8 @@ test('here-documents: the body is text, and the commands in an unquoted one are 
     'cat <<EOF\na\\\nb\nEOF',
     'cat <<"a b"\na b',
     'cat <<E$x\na\nE$x',
+    'cat <<EOF\nEOF x\nEOF',
+    'cat <<-EOF\n\tEOFX\nEOF',
   ]);
 });
 
@@ -324,4 +327,11 @@ test('a line is bounded: its bytes, its substitutions, its nesting and its comma
 test('only texts are read', () => {
   expect(readLine(1 as unknown as string)).toMatchObject({ reason: 'type' });
   expect(readLine('git status', [1 as unknown as string])).toMatchObject({ reason: 'type' });
+});
+
+test('text outside of quotes that bash would expand is not taken for a fixed word, also if the parser says so', () => {
+  const asFixed = (text: string) => readWord({ type: 'Word', text, value: text, pos: 0, end: text.length });
+  for (const text of ['a*', 'a?', '[a]', '{a,b}', '{1..2}', '{a{b,c}', '$x', '`a`', '"a"'])
+    expect([text, asFixed(text)]).toEqual([text, { isOneWord: false, start: '' }]);
+  for (const text of ['a', '[', '{a}', 'a,b', '{u}..a', '{}']) expect(asFixed(text)).toBe(text);
 });

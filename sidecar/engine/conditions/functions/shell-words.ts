@@ -75,9 +75,6 @@ function mayBeSeveral(part: WordPart): boolean {
 /** bash searches for `{a,b}` before it expands, and then quotes inside of `${…}` end those around it. */
 const isUncertain = (expansion: string): boolean => /[@[]/.test(expansion) || /"[^]*\{|\{[^]*"/.test(expansion.slice(2));
 
-/** Whether the parser took an operator for a part of a word. */
-export const hasOperator = (word: Word): boolean => /[<>()|&; \t\n]/.test(unquotedText(word));
-
 /** Returns the text outside of quotes. A quoted character, and a part that is no text, is replaced by `_`. */
 function unquotedText({ text, parts }: Word): string {
   const unquoted = parts?.map((part) => (part.type === 'Literal' ? part.text : '_')).join('') ?? text;

@@ -9,7 +9,7 @@ import type { CelFunction } from './function.ts';
 import { evaluatesSubscript, launcherOf, settingBuiltins } from './launchers.ts';
 import { Expansions } from './shell-expansions.ts';
 import { hasCertainEnd, isCertainName, isDoubled, isPlausible } from './shell-forms.ts';
-import { hasOperator, type LineWord, readWord } from './shell-words.ts';
+import { type LineWord, readWord } from './shell-words.ts';
 
 const lineBytesMax = 8_192;
 const depthMax = 32;
@@ -175,8 +175,7 @@ class Reading {
 
   #command({ name: nameWord, args, prefix, suffix, redirects }: Extract<SyntaxNode, { type: 'Command' }>): void {
     const isAfterRedirect = prefix.some(({ type }) => type !== 'Assignment');
-    if (nameWord !== undefined && (!isCertainName(nameWord, isAfterRedirect) || hasOperator(nameWord))) throw new Unreadable();
-    if (args.some((word) => word.type === 'Word' && hasOperator(word))) throw new Unreadable();
+    if (nameWord !== undefined && !isCertainName(nameWord, isAfterRedirect)) throw new Unreadable();
     const name = nameWord === undefined ? '' : readWord(nameWord);
     const assigned = [...prefix, ...suffix].filter((part) => part.type === 'Assignment');
     const words = args.map((word): LineWord => (word.type === 'Word' ? readWord(word) : { isOneWord: true, start: '' }));
@@ -217,7 +216,7 @@ class Reading {
       if (redirection.type === 'HereDoc') return { operator };
       // In `>&-a` bash reads `a` as a word of its own.
       const { target } = redirection;
-      if (target === undefined || hasOperator(target) || (operator.endsWith('&') && /^-./.test(target.text))) throw new Unreadable();
+      if (target === undefined || (operator.endsWith('&') && /^-./.test(target.text))) throw new Unreadable();
       return { operator, target: shown(readWord(target)) };
     });
     const all = [name, ...words];

@@ -3,7 +3,7 @@
 import { isText, type LineWord, mayBeOption } from './shell-words.ts';
 
 /** Words that start a program. Only these are launchers; other words of the command are not. */
-export interface Starting {
+interface Starting {
   /** Long options without dashes. Most programs accept them shortened. */
   readonly long?: readonly string[];
   /** Letters of short options. They may be written together, and with their value. */
