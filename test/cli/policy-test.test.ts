@@ -35,7 +35,7 @@ world:
   members: { ann: member, bob: admin }
   agents:
     clerk: { enabledTools: [payments.*], scopes: [money] }
-    guest: { registered: false }
+    outsider: { registered: false }
   toolServers:
     bank: { pay: { requiredScopes: [money] } }
 defaults: { sub: ann, tier: api, tool: payments.transfer }
@@ -128,7 +128,7 @@ describe('results', () => {
   - { name: role, role: admin, input: { amount: 5 }, expect: { decision: allow, transform: redact } }
   - { name: member, input: { amount: 5 }, expect: { decision: allow, transform: log, case: null } }
   - { name: other tool, agent: clerk, tool: mail.send, expect: { decision: deny, reason: agent_tools } }
-  - { name: scope, agent: guest, tool: bank.pay, expect: { decision: deny, reason: scope_missing } }
+  - { name: scope, agent: outsider, tool: bank.pay, expect: { decision: deny, reason: scope_missing } }
   - { name: other tier, tier: background, input: { amount: 500 }, expect: allow }
 `);
     expect(out).toContain('6 calls, all decided as expected');
@@ -196,7 +196,7 @@ describe('mistakes are reported with their place, and with what would be right; 
     [
       'an unknown agent',
       '  - { name: a, agent: clark, expect: allow }',
-      /:12:16: calls\[0\]\.agent is "clark", which is not in world\.agents; agents are clerk, guest$/,
+      /:12:16: calls\[0\]\.agent is "clark", which is not in world\.agents; agents are clerk, outsider$/,
     ],
     [
       'an unknown member',

@@ -85,8 +85,8 @@ test('a getter or a proxy that answers differently each time is read once', asyn
   };
   const changing = answers(5, 5_000);
   await send(Object.defineProperty({}, 'amount', { get: changing, enumerable: true }));
-  const lying = answers(5, 5_000);
-  await send(new Proxy({ amount: 0 }, { get: (_target, name) => (name === 'amount' ? lying() : undefined) }));
+  const alternating = answers(5, 5_000);
+  await send(new Proxy({ amount: 0 }, { get: (_target, name) => (name === 'amount' ? alternating() : undefined) }));
   await expect(send(Object.defineProperty({}, 'amount', { get: answers(5_000, 5), enumerable: true }))).rejects.toThrow(ToolDenied);
   expect(got).toEqual([{ amount: 5 }, { amount: 5 }]);
   // The tool's object has no code of the caller.

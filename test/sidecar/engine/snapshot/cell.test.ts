@@ -126,10 +126,10 @@ test('a sidecar too old for the messages of the control plane does not get fresh
 const then = { interactive: 'deny', subagent: 'deny', background: 'deny', api: 'deny' } as const;
 
 test('the clock of the control plane is compared with that of this machine, and a delay of a message changes little', () => {
-  const time = { at: 0, wall: 1_800_000_000_000 };
-  const cell = createPolicyCell({ now: () => time.at, wallTime: () => time.wall }, 'acme');
+  const time = { at: 0, clock: 1_800_000_000_000 };
+  const cell = createPolicyCell({ now: () => time.at, wallTime: () => time.clock }, 'acme');
   const hearing = (ahead: number): number | undefined => {
-    cell.heard(null, time.wall + ahead);
+    cell.heard(null, time.clock + ahead);
     return cell.freshness.aheadMs;
   };
   expect(cell.freshness).not.toHaveProperty('aheadMs');
@@ -143,7 +143,7 @@ test('the clock of the control plane is compared with that of this machine, and 
   cell.lost();
   expect(cell.freshness).toMatchObject({ connected: false, aheadMs: -3_600_000 });
   // A clock that was never set is not followed.
-  expect(hearing(-time.wall)).toBeUndefined();
+  expect(hearing(-time.clock)).toBeUndefined();
   expect(hearing(1_000)).toBe(1_000);
 });
 
