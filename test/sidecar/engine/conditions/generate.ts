@@ -14,7 +14,8 @@ const wholes = [0, 1, 2, 3, -1, 7, 100] as const;
 const scalar = fc.oneof(
   fc.constantFrom(...texts),
   fc.constantFrom(...wholes),
-  fc.constantFrom(1.5, -0.25, 1e20),
+  // Larger doubles become other texts in cel-go than in JavaScript.
+  fc.constantFrom(1.5, -0.25, 40000.5),
   fc.boolean(),
   fc.constant(null),
 );
