@@ -206,8 +206,7 @@ function evaluators(measured: Measured): readonly Result[] {
 function timeOurs({ expression, context: variables }: Measured): BatchTimer {
   const condition = compileCondition(expressionOf(expression));
   return timeBatch(() => {
-    if (typeof condition.evaluate({ variables, rounded: null, steps: 0, slots: [] }) !== 'boolean')
-      throw new Error(`${expression} is undecided`);
+    if (typeof condition.evaluate({ variables, steps: 0, slots: [] }) !== 'boolean') throw new Error(`${expression} is undecided`);
   });
 }
 

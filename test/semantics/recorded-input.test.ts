@@ -11,7 +11,7 @@ function answerOf(when: string, fields: Readonly<Record<string, unknown>>): bool
   const read = readCondition(when);
   if ('problem' in read) throw new Error(read.problem.message);
   const { args } = recordedFacts(fields, at);
-  const value = compileCondition(read.expression).evaluate({ variables: { args }, rounded: null, steps: 0, slots: [] });
+  const value = compileCondition(read.expression).evaluate({ variables: { args }, steps: 0, slots: [] });
   return value instanceof Undecided ? value.reason : value;
 }
 

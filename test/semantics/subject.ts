@@ -233,7 +233,7 @@ function factsOf({ input = {}, at }: Call, from: Core): CallFacts {
     name,
     value === hidden ? new from.Undecided('hidden', `args.${name}`) : value,
   ]);
-  return { args: Object.fromEntries(shown), rounded: null, wallTime: at, answered: null };
+  return { args: Object.fromEntries(shown), wallTime: at, answered: null };
 }
 
 /** Returns whether a list of tools shows the tool of each call to its caller. */

@@ -8,7 +8,7 @@ import { Undecided } from '../../sidecar/engine/conditions/values.ts';
 const evaluate = (when: string, command: unknown): boolean | 'undecided' => {
   const read = readCondition(when);
   if ('problem' in read) throw new Error(read.problem.message);
-  const value = compileCondition(read.expression).evaluate({ variables: { args: { command } }, rounded: null, steps: 0, slots: [] });
+  const value = compileCondition(read.expression).evaluate({ variables: { args: { command } }, steps: 0, slots: [] });
   return value instanceof Undecided ? 'undecided' : value;
 };
 

@@ -8,7 +8,7 @@ const site = new Site('shell(args.command)');
 
 /** `accepted`: the launchers and variables that the rule names. Undecided: nothing is known of the line. */
 export function readLine(line: string, accepted: readonly string[] = []): readonly SimpleCommand[] | Undecided {
-  const env = { variables: {}, rounded: null, steps: 0, slots: [] };
+  const env = { variables: {}, steps: 0, slots: [] };
   return shellFunctions['shell']?.apply([line, accepted], env, site) as readonly SimpleCommand[] | Undecided;
 }
 

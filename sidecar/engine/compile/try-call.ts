@@ -107,7 +107,6 @@ function tryCall(
   const caller = bindCaller(index, { identity, hops: [{ agent, client, tier }] });
   const facts: TriedFacts = {
     args: input ?? {},
-    rounded: null,
     answered: null,
     readsTime: false,
     get wallTime() {

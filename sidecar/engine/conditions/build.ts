@@ -103,7 +103,7 @@ function fieldOf(of: Part, name: string, site: Site): Part {
   return {
     evaluate: (env) => {
       const value = read(env);
-      if (isJsonObject(value)) return Object.hasOwn(value, name) ? readKey(value, name, env, site) : site.absent;
+      if (isJsonObject(value)) return Object.hasOwn(value, name) ? readKey(value, name, site) : site.absent;
       if (value instanceof Undecided) return value;
       if (!(value instanceof MapValue)) return value instanceof OwnValue ? (value.field(name) ?? site.type) : site.type;
       const entry = value.entries.get(name);

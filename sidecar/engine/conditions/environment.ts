@@ -5,18 +5,10 @@ import { InexactNumber } from '../json/strict-json.ts';
 import { expressionText } from './expression-text.ts';
 import { isJsonObject, type JsonObject, OwnValue, Undecided, type UndecidedReason } from './values.ts';
 
-/**
- * The places of numbers that lost digits when the text of the input was parsed: by the object or list that holds the
- * number, its keys or indexes.
- */
-export type RoundedNumbers = ReadonlyMap<object, ReadonlySet<string | number>>;
-
 /** What a condition reads of one call. */
 export interface Environment {
   /** By name: `args`, `tool`, `agent`, `user` and `now`. A value is JSON, a `Timestamp` or an `Undecided`. */
   readonly variables: Readonly<Record<string, unknown>>;
-  /** Null: no number lost digits. */
-  readonly rounded: RoundedNumbers | null;
   /** The steps that this condition has made: see `spend`. Never more than `stepsMax`. */
   steps: number;
   /** The values of loop variables, by slot. */
@@ -109,22 +101,19 @@ export class Site {
 }
 
 /** Reads an element of a list. The index must exist. */
-export const readIndex = (list: readonly unknown[], index: number, env: Environment, site: Site): unknown =>
-  readable(list[index], list, index, env, site);
+export const readIndex = (list: readonly unknown[], index: number, site: Site): unknown => readable(list[index], site);
 
 /** Reads an own key of an object. The key must exist. */
-export const readKey = (holder: JsonObject, key: string, env: Environment, site: Site): unknown =>
-  readable(holder[key], holder, key, env, site);
+export const readKey = (holder: JsonObject, key: string, site: Site): unknown => readable(holder[key], site);
 
 /** Returns the value if a condition may use it. Otherwise returns why not. */
-function readable(value: unknown, holder: object, key: string | number, { rounded }: Environment, site: Site): unknown {
+function readable(value: unknown, site: Site): unknown {
   switch (typeof value) {
     case 'string':
     case 'boolean':
+    case 'number':
     case 'bigint':
       return value;
-    case 'number':
-      return rounded !== null && rounded.get(holder)?.has(key) === true ? site.rounded : value;
     case 'object':
       if (value === null || Array.isArray(value) || isJsonObject(value) || value instanceof OwnValue || value instanceof Undecided)
         return value;

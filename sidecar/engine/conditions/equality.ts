@@ -76,7 +76,7 @@ function equalLists(a: readonly unknown[], b: readonly unknown[], comparing: Com
   if (!spend(env, elementSteps(a.length))) return site.budget;
   let unclear: Undecided | null = null;
   for (let at = 0; at < a.length; at += 1) {
-    const one = equalElements(readIndex(a, at, env, site), readIndex(b, at, env, site), comparing, depth);
+    const one = equalElements(readIndex(a, at, site), readIndex(b, at, site), comparing, depth);
     if (one === false) return false;
     if (one instanceof Undecided) unclear ??= one;
   }
@@ -93,8 +93,8 @@ const keysOf = (map: AnyMap, env: Environment): readonly MapKey[] | null =>
 const hasKey = (map: AnyMap, key: MapKey): boolean =>
   map instanceof MapValue ? map.entries.has(key) : typeof key === 'string' && Object.hasOwn(map, key);
 
-const readEntry = (map: AnyMap, key: MapKey, { env, site }: Comparing): unknown =>
-  map instanceof MapValue ? map.entries.get(key)?.value : readKey(map, String(key), env, site);
+const readEntry = (map: AnyMap, key: MapKey, { site }: Comparing): unknown =>
+  map instanceof MapValue ? map.entries.get(key)?.value : readKey(map, String(key), site);
 
 function equalMaps(a: AnyMap, b: AnyMap, comparing: Comparing, depth: number): boolean | Undecided {
   const { env, site } = comparing;
@@ -137,7 +137,7 @@ function listContains(list: readonly unknown[], value: unknown, comparing: Compa
       if (item === value) return true;
       continue;
     }
-    const one = equalElements(readIndex(list, at, env, site), value, comparing, 0);
+    const one = equalElements(readIndex(list, at, site), value, comparing, 0);
     if (one === true) return true;
     if (one instanceof Undecided) unclear ??= one;
   }

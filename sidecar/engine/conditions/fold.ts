@@ -80,7 +80,7 @@ export function foldOf(
       const { slots } = env;
       slots[held.slot] = append === null ? start.evaluate(env) : [];
       for (let at = 0; at < items.length; at += 1) {
-        slots[item.slot] = readIndex(items, at, env, site);
+        slots[item.slot] = readIndex(items, at, site);
         if (again.evaluate(env) === false) break;
         slots[held.slot] = next.evaluate(env);
       }
@@ -117,7 +117,7 @@ function quantifier({ range, test, ends, slot, body, site, notBoolean }: Quantif
     if (!spend(env, items.length * body)) return site.budget;
     let unclear: Undecided | null = null;
     for (let at = 0; at < items.length; at += 1) {
-      env.slots[slot] = readIndex(items, at, env, site);
+      env.slots[slot] = readIndex(items, at, site);
       const value = test.evaluate(env);
       if (value === ends) return ends;
       if (value !== !ends) unclear ??= value instanceof Undecided ? value : notBoolean.type;

@@ -152,19 +152,19 @@ function membership(element: Part, container: Part, site: Site): Part {
 }
 
 const indexed = (container: Part, key: Part, site: Site): Part => ({
-  ...binary(container, key, elementAt, site),
+  ...binary(container, key, (of, at) => elementAt(of, at, site), site),
   fromInput: container.fromInput,
 });
 
-function elementAt(of: unknown, at: unknown, env: Environment, site: Site): unknown {
+function elementAt(of: unknown, at: unknown, site: Site): unknown {
   if (isList(of)) {
     const index = indexOf(at);
     if (index === null) return site.type;
-    return index < 0 || index >= of.length ? site.absent : readIndex(of, index, env, site);
+    return index < 0 || index >= of.length ? site.absent : readIndex(of, index, site);
   }
   if (isJsonObject(of)) {
     if (typeof at !== 'string') return site.type;
-    return Object.hasOwn(of, at) ? readKey(of, at, env, site) : site.absent;
+    return Object.hasOwn(of, at) ? readKey(of, at, site) : site.absent;
   }
   if (!(of instanceof MapValue)) return site.type;
   const key = mapKeyOf(at);

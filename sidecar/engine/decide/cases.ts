@@ -2,7 +2,7 @@
 // remembered, so that a call in which the same cases hold as before is not folded again.
 import { conditionBounds, type UndecidedCase } from '@tollgate/proto/contract';
 import type { Condition } from '../conditions/condition.ts';
-import type { Environment, RoundedNumbers } from '../conditions/environment.ts';
+import type { Environment } from '../conditions/environment.ts';
 import { Timestamp, Undecided } from '../conditions/values.ts';
 import type { Index } from './build-index.ts';
 import type { AgentFacts, CaseQuestion, ConditionalPlan, ToolFacts, UserFacts } from './caller.ts';
@@ -12,8 +12,6 @@ import type { CaseAnswer, PlacedCase } from './document.ts';
 export interface CallFacts {
   /** The input as plain JSON: the same copy that the tool receives. An `Undecided` in it is hidden at this door. */
   readonly args: unknown;
-  /** Null: no number of the input lost digits. */
-  readonly rounded: RoundedNumbers | null;
   /** The names of the headers that the input may contain. A condition that reads others is undecided. Absent: the input has all. */
   readonly shownHeaders?: ReadonlySet<string> | undefined;
   /** The time of day, in ms since 1970. */
@@ -121,7 +119,6 @@ function evaluateCase(condition: Condition, environment: Environment, { shownHea
 
 const environmentOf = (facts: CallFacts, plan: ConditionalPlan, hop: number): Environment => ({
   variables: new CallVariables(facts, plan, hop),
-  rounded: facts.rounded,
   steps: 0,
   slots: [],
 });

@@ -49,8 +49,7 @@ export function lookAtCases(
 ): LookedCases {
   const plan = conditionalPlan({ ...caller, hops: [hop] }, tool, undefined);
   if (plan === null) return { answers: anyCase, byDocument: new Map(), remedies: () => [] };
-  const facts: CallFacts | null =
-    call === undefined ? null : { args: argsOf(call.input), rounded: null, wallTime: call.wallTime, answered: null };
+  const facts: CallFacts | null = call === undefined ? null : { args: argsOf(call.input), wallTime: call.wallTime, answered: null };
   const byDocument = new Map<string, readonly ExplainedCase[]>();
   let evaluated = 0;
   for (const question of plan.questions) {

@@ -25,8 +25,6 @@ type Copy = { readonly value: unknown } | { readonly problem: string };
 
 /** What conditions read of a call, and the input that the call continues with. */
 export class CallInput implements CallFacts {
-  // A number that would lose digits is no JSON number: see `InexactNumber`.
-  readonly rounded = null;
   answered: CallFacts['answered'] = null;
   readonly #deps: Pick<GovernDeps, 'cell' | 'clock'>;
   readonly #called: CalledWith;

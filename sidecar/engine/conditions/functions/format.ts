@@ -35,7 +35,7 @@ function applyFormat(pieces: readonly Piece[], values: unknown, env: Environment
   if (clauses !== values.length) return site.unclear;
   let [text, used] = ['', 0];
   for (const piece of pieces) {
-    const part = typeof piece === 'string' ? piece : shown(piece, readIndex(values, used++, env, site), env, site);
+    const part = typeof piece === 'string' ? piece : shown(piece, readIndex(values, used++, site), env, site);
     if (part instanceof Undecided) return part;
     text += part;
     if (text.length > builtLengthMax || !spend(env, 1 + textSteps(part.length))) return site.budget;
@@ -151,7 +151,7 @@ function scalarText(value: unknown): string | null {
 function listText(list: readonly unknown[], env: Environment, site: Site, depth: number): string | Undecided {
   const parts: string[] = [];
   for (let at = 0; at < list.length; at += 1) {
-    const part = valueText(readIndex(list, at, env, site), env, site, depth + 1);
+    const part = valueText(readIndex(list, at, site), env, site, depth + 1);
     if (part instanceof Undecided) return part;
     parts.push(part);
   }
@@ -163,7 +163,7 @@ function mapText(map: MapValue | Readonly<Record<string, unknown>>, env: Environ
   if (keys === null) return site.budget;
   const parts: (readonly [key: string, text: string])[] = [];
   for (const key of keys) {
-    const value = map instanceof MapValue ? map.entries.get(key)?.value : readKey(map, String(key), env, site);
+    const value = map instanceof MapValue ? map.entries.get(key)?.value : readKey(map, String(key), site);
     const text = valueText(value, env, site, depth + 1);
     if (text instanceof Undecided) return text;
     parts.push([String(key), text]);

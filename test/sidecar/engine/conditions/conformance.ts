@@ -67,7 +67,7 @@ function runCase(test: SimpleTest): CaseResult {
     variables[name] = own;
   }
   const part = buildExpression(read.expression, new Map(names.map((name) => [name, false])));
-  const value = part.evaluate({ variables, rounded: null, steps: 0, slots: [] });
+  const value = part.evaluate({ variables, steps: 0, slots: [] });
   if (value instanceof Undecided) return wantsError ? result('pass') : result('undecided', `${value.reason}: ${value.path}`);
   if (wantsError) return result('wrong', `is ${shown(value)}, and an error is due`);
   const due = dueValue(test);

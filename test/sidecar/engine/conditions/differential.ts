@@ -48,7 +48,6 @@ export function oursOf({ expression, args }: GeneratedCase): Ours | null {
     ownText(
       buildExpression(read.expression, new Map([['args', fromInput]])).evaluate({
         variables: { args },
-        rounded: null,
         steps: 0,
         slots: [],
       }),

@@ -74,7 +74,6 @@ const environment = (args: unknown): Environment => ({
     user: {},
     now: new Timestamp(1_790_000_000_000_000_000n),
   },
-  rounded: null,
   steps: 0,
   slots: [],
 });

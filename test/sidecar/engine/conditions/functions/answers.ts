@@ -8,7 +8,6 @@ import { Timestamp, Undecided, type UndecidedReason } from '../../../../../sidec
 
 const environmentOf = (args: unknown, now = 0): Environment => ({
   variables: { args, now: new Timestamp(BigInt(now) * 1_000_000n) },
-  rounded: null,
   steps: 0,
   slots: [],
 });
