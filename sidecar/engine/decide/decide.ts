@@ -18,7 +18,7 @@ import {
 import type { Fold } from './fold.ts';
 import { malformedTool, outcomeByCases, planFor, planKey } from './plan.ts';
 import { refuse } from './refusal.ts';
-import { limitWords, ruleWords } from './words.ts';
+import { limitWords, notKnownWords, ruleWords } from './words.ts';
 
 /**
  * Decides one call. `now` and the times of `usage` and `freshness` are ms of one clock that never goes backwards.
@@ -74,9 +74,15 @@ const keptUndecidedMax = 4;
 function withUndecided(decision: Decision, undecided: readonly UndecidedCase[]): Decision {
   const last = lastUndecided.get(decision);
   if (last !== undefined && areSame(last.undecided ?? [], undecided)) return last;
-  const made = Object.freeze({ ...decision, undecided });
+  const made = Object.freeze({ ...decision, reason: `${decision.reason}${undecidedWords(decision, undecided)}`, undecided });
   if (undecided.length <= keptUndecidedMax) lastUndecided.set(decision, made);
   return made;
+}
+
+/** A denial by a case that may not hold says so: otherwise the agent reads the reason of a case that it has not met. */
+function undecidedWords({ code, rule }: Decision, undecided: readonly UndecidedCase[]): string {
+  const cause = code === 'policy_denied' ? undecided.find(({ path }) => path === rule?.path) : undefined;
+  return cause === undefined ? '' : notKnownWords(cause);
 }
 
 const areSame = (a: readonly UndecidedCase[], b: readonly UndecidedCase[]): boolean =>

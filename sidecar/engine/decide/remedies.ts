@@ -8,6 +8,7 @@ import type { Decision } from './decision.ts';
 import type { CaseAnswer } from './document.ts';
 import type { Fold } from './fold.ts';
 import { type AnswersOfHop, answersByHop, foldsOf, planFor, planKey } from './plan.ts';
+import { variableIn } from './words.ts';
 
 /**
  * Something that would be allowed. `case`: a call of the case at `path`. `no_case`: a call of none of the cases of the
@@ -94,12 +95,6 @@ function placeIn({ hops }: AskedCases, document: string, path: string): RemedyPl
   const { layer, part } = found ?? ({ layer: 'workspace', part: null } as const);
   return { layer, ...(part === null ? {} : { part }), path };
 }
-
-/**
- * Returns the variable in a part of a condition: `args.to` for `args.to == "bob"`. The caller does not learn the rest of the
- * condition.
- */
-const variableIn = (at: string): string => /\b(?:args|tool|agent|user)\b(?:\.[A-Za-z_]\w*|\[\d+\])*/.exec(at)?.[0] ?? 'args';
 
 const limitIn = ({ limits }: Fold): Pick<Remedy, 'rateLimit'> =>
   limits.length === 0 ? {} : { rateLimit: Math.min(...limits.map((limit) => limit.max)) };

@@ -1,5 +1,5 @@
 // Builds the text that follows the code of a reason: which layer, which place, and which value.
-import type { Tier } from '@tollgate/proto/contract';
+import type { Tier, UndecidedCase } from '@tollgate/proto/contract';
 import type { Limit } from './decision.ts';
 import type { Winner } from './fold.ts';
 
@@ -35,3 +35,13 @@ export function limitWords(limit: Limit, windowSeconds: number): string {
   const by = layerWords({ layer: limit.layer, part: limit.part ?? null, document });
   return `${by} allows ${limit.max} calls in ${windowSeconds} s (${limit.path})`;
 }
+
+/** Continues the reason of a denial by a case whose condition could not be evaluated. */
+export const notKnownWords = ({ at, reason }: Pick<UndecidedCase, 'at' | 'reason'>): string =>
+  `; it is not known whether this case holds, because ${variableIn(at)} cannot be evaluated (${reason})`;
+
+/**
+ * Returns the variable in a part of a condition: `args.to` for `args.to == "bob"`. The caller does not learn the rest of the
+ * condition.
+ */
+export const variableIn = (at: string): string => /\b(?:args|tool|agent|user)\b(?:\.[A-Za-z_]\w*|\[\d+\])*/.exec(at)?.[0] ?? 'args';
