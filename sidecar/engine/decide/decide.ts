@@ -68,20 +68,24 @@ function decideFresh(
 // By the decision without undecided cases: the last decision with them. Calls of which the same is undecided get the same
 // object, so that its entry is serialized once.
 const lastUndecided = new WeakMap<Decision, Decision>();
-/** Longer lists are not kept, because their texts may be large. */
-const keptUndecidedMax = 4;
+/** Lists with longer texts are not kept. In UTF-16 code units. */
+const keptUndecidedMax = 2_048;
+
+const lengthOf = (undecided: readonly UndecidedCase[]): number =>
+  undecided.reduce((sum, { document, path, at }) => sum + document.length + path.length + at.length, 0);
 
 function withUndecided(decision: Decision, undecided: readonly UndecidedCase[]): Decision {
   const last = lastUndecided.get(decision);
   if (last !== undefined && areSame(last.undecided ?? [], undecided)) return last;
   const made = Object.freeze({ ...decision, reason: `${decision.reason}${undecidedWords(decision, undecided)}`, undecided });
-  if (undecided.length <= keptUndecidedMax) lastUndecided.set(decision, made);
+  if (lengthOf(undecided) <= keptUndecidedMax) lastUndecided.set(decision, made);
   return made;
 }
 
 /** A denial by a case that may not hold says so: otherwise the agent reads the reason of a case that it has not met. */
 function undecidedWords({ code, rule }: Decision, undecided: readonly UndecidedCase[]): string {
-  const cause = code === 'policy_denied' ? undecided.find(({ path }) => path === rule?.path) : undefined;
+  if (code !== 'policy_denied' || rule === null) return '';
+  const cause = undecided.find(({ document, path }) => path === rule.path && document.startsWith(rule.layer));
   return cause === undefined ? '' : notKnownWords(cause);
 }
 
