@@ -111,6 +111,11 @@ async function checkLowered(way: string, stage: Stage, workspace: Workspace, { k
   const put = (query: string) =>
     ask(`${stage.rest()}/${workspace.slug}/admin/workspacePolicy${query}`, workspace.key, { method: 'PUT', body });
   await check(`${way}: a rule with cases is refused, and the sidecar is named`, async () => {
+    // A sidecar is listed a moment after it has connected.
+    await eventually(
+      async () => (await ask(`${stage.rest()}/${workspace.slug}/admin/sidecars`, workspace.key)).body['sidecars'],
+      (sidecars) => Array.isArray(sidecars) && sidecars.filter(({ connected }) => connected).length >= 2,
+    );
     const { status, body: refusal } = await put('');
     same(status, 409);
     same(/^this policy needs conditions, which sidecars lack: \S/.test(String(refusal['error'])), true);
