@@ -75,7 +75,7 @@ describe('results', () => {
   - name: text
     now: 2026-06-01T20:00:00Z
     input: { amount: "500" }
-    expect: { decision: allow, case: late, undecided: [], limits: [7], reason: because, transform: redact }
+    expect: { decision: allow, case: late, undecided: [], limits: [7], reason: of lunch, transform: redact }
 `);
     expect(code).toBe(2);
     expect(out.split('\n').slice(1)).toEqual([
@@ -85,7 +85,7 @@ describe('results', () => {
       '          case       expected late, got large',
       '          transform  expected redact, got log',
       expect.stringMatching(
-        /^ {10}reason {5}expected … because …, got policy_denied: the workspace denies api calls of "payments.transfer" .*: ask finance; it is not known whether this case holds, because args\.amount cannot be evaluated \(type\)$/,
+        /^ {10}reason {5}expected … of lunch …, got policy_denied: the workspace denies api calls of "payments.transfer" .*: ask finance; it is not known whether this case holds, because args\.amount cannot be evaluated \(type\)$/,
       ),
       '          undecided  expected none, got large, late',
       '          limits     expected 7, got none',

@@ -278,7 +278,9 @@ test('the list has consecutive pages, those that have left after those that are 
     if (next === undefined) break;
     cursor = `&cursor=${next}`;
   }
-  const places = (of: readonly Listed[]) => of.map(({ id, bootId, keyId, connected }) => [id, bootId, keyId, connected]);
+  // A sidecar of an earlier test may leave meanwhile, and then it has another place.
+  const places = (of: readonly Listed[]) =>
+    of.filter(({ id }) => id.startsWith('paged')).map(({ id, bootId, keyId, connected }) => [id, bootId, keyId, connected]);
   expect(places(walked)).toEqual(places(all));
   expect(await page(`limit=${all.length}`)).not.toHaveProperty('next');
   for (const one of entered) one.left();

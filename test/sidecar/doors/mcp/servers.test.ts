@@ -344,8 +344,14 @@ test('a key has a bounded number of open streams with a server, and other keys c
   const { proxied } = await answering((_heard, response) => stream(response, ':\n\n'));
   proxied.sidecar.take({ keys: [key(), key({ id: 'key-2' })] });
   const stop = new AbortController();
-  const open = (authorization: string): Promise<Response> =>
-    fetch(proxied.urlOf('s'), { signal: stop.signal, headers: { authorization: `Bearer ${authorization}`, accept: 'text/event-stream' } });
+  // `fetch` closes the connection of an answer that nothing refers to any more.
+  const held: Response[] = [];
+  const open = async (authorization: string): Promise<Response> => {
+    const headers = { authorization: `Bearer ${authorization}`, accept: 'text/event-stream' };
+    const answer = await fetch(proxied.urlOf('s'), { signal: stop.signal, headers });
+    held.push(answer);
+    return answer;
+  };
   for (let at = 0; at < upstreamBounds.exchangesOfKey; at += 1) expect((await open(own)).status).toBe(200);
   expect((await open(own)).status).toBe(503);
   expect((await open(keyText('key2'))).status).toBe(200);
