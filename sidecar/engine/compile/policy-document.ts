@@ -253,7 +253,10 @@ export function checkDocument(kind: DocumentKind, part: Part, value: unknown, at
     bytes <= bounds.documentBytes ? [] : problem(at, `must be at most ${bounds.documentBytes} bytes of JSON, would be ${bytes}`);
   // Members write no conditions, so theirs are not read.
   const conditions = part === 'self' ? [] : checkConditions(value, at);
-  return [...grown, ...shape.check(value, at), ...conditions].map(({ path, message }) => ({
+  const wrong = shape.check(value, at);
+  // A condition that is wrong as a text is not reported twice.
+  const places = new Set(wrong.map(({ path }) => path));
+  return [...grown, ...wrong, ...conditions.filter(({ path }) => !places.has(path))].map(({ path, message }) => ({
     path: path === '' ? 'document' : path,
     message,
   }));

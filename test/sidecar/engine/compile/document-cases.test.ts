@@ -57,9 +57,13 @@ describe('refused, with the place and what would be right', () => {
     [
       'a syntax error',
       [large, { ...large, name: 'b', when: 'args.a == 1\n  ) || true' }],
-      /\.cases\[1\]\.when line 2, column 3: is not valid at "\)"/,
+      /\.cases\[1\]\.when line 2, column 3: "\)" closes nothing/,
     ],
-    ['an unknown variable', [{ ...large, when: 'args.amount > limit' }], /\.cases\[0\]\.when line 1, column 15: "limit" is no variable/],
+    [
+      'an unknown variable',
+      [{ ...large, when: 'args.amount > limit' }],
+      /\.cases\[0\]\.when line 1, column 15: there is no variable "limit"/,
+    ],
     [
       'an unknown function',
       [{ ...large, when: 'frobnicate(args.a)' }],
