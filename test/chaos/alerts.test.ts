@@ -18,9 +18,13 @@ const nothingFires = () => eventually(firing, (names) => names.length === 0);
 const fires = (...wanted: readonly string[]) => eventually(firing, (names) => wanted.every((alert) => names.includes(alert)));
 
 /** Series that do not exist while everything works, and their labels. */
-const unseen = { tollgate_snapshots_refused_total: ['code'], tollgate_certificates_refused_total: ['code'] };
+const unseen = {
+  tollgate_snapshots_refused_total: ['code'],
+  tollgate_certificates_refused_total: ['code'],
+  tollgate_conditions_undecided_total: ['document', 'path', 'reason'],
+};
 /** Panels, or one of their expressions, that only a failure or a feature that is not set up here fills. */
-const emptyHere = new Set(['Snapshots refused', 'Certificates refused']);
+const emptyHere = new Set(['Snapshots refused', 'Certificates refused', 'Undecided conditions']);
 
 describe('a real Prometheus', needs('prometheus'), () => {
   beforeAll(async () => {
