@@ -276,6 +276,8 @@ test('what cannot be parsed with certainty is undecided', () => {
     '((curl x) ; (npm test))',
     '(\\\n(curl x) ; (npm test))',
     'git log >&-a',
+    `git log >&'$(curl x)'`,
+    'git log >&"$(curl x)"',
     'git log <&-a',
     'ls `echo \\`curl x\\``',
     'git status # $(curl x)',

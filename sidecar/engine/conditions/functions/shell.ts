@@ -214,9 +214,8 @@ class Reading {
     const redirects = redirections.map((redirection): SimpleCommand['redirects'][number] => {
       const { operator } = redirection;
       if (redirection.type === 'HereDoc') return { operator };
-      // In `>&-a` bash reads `a` as a word of its own.
       const { target } = redirection;
-      if (target === undefined || (operator.endsWith('&') && /^-./.test(target.text))) throw new Unreadable();
+      if (target === undefined || (operator.endsWith('&') && !certainTarget.test(target.text))) throw new Unreadable();
       return { operator, target: shown(readWord(target)) };
     });
     const all = [name, ...words];
@@ -233,6 +232,10 @@ class Reading {
 export const shellFunctions: Readonly<Record<string, CelFunction>> = {
   shell: { arity: [1, 2], apply: ([line, accepted = []], env, site) => apply(line, accepted, env, site) },
 };
+
+// bash expands the target of `>&` twice: in `>&'$(curl x)'` it runs curl, although the text is quoted. In `>&-a` it reads `a`
+// as a word of its own.
+const certainTarget = /^(?:-|\d+-?|[\w./][\w./-]*)$/;
 
 /** The last line: the cases of a rule often read the same one. */
 let last: { readonly line: string; readonly accepted: string; readonly path: string; readonly commands: unknown } | null = null;
