@@ -15,7 +15,7 @@ export const retryHeader = (ms: number | null | undefined): Readonly<Record<stri
   ms == null ? {} : { 'retry-after': String(Math.max(1, Math.ceil(ms / 1000))) };
 
 export function denialAnswer(denial: Denial): DenialAnswer {
-  const { code, reason, kind, retryAfterMs, requestId } = denial;
+  const { code, retryAfterMs, requestId } = denial;
   const limited = code === 'rate_limited';
   return {
     status: limited ? 429 : 403,
@@ -25,15 +25,21 @@ export function denialAnswer(denial: Denial): DenialAnswer {
     },
     body: {
       error: denialText(denial),
-      decision: {
-        decision: 'deny',
-        reason,
-        kind,
-        ...(retryAfterMs === null ? {} : { retryAfterMs: Math.ceil(retryAfterMs) }),
-        ...remediesField(denial),
-        request_id: requestId,
-      },
+      decision: decisionBody(denial),
     },
+  };
+}
+
+/** Returns the decision of a denial, as every HTTP answer of it contains it. */
+export function decisionBody(denial: Denial): Readonly<Record<string, unknown>> {
+  const { reason, kind, retryAfterMs, requestId } = denial;
+  return {
+    decision: 'deny',
+    reason,
+    kind,
+    ...(retryAfterMs === null ? {} : { retryAfterMs: Math.ceil(retryAfterMs) }),
+    ...remediesField(denial),
+    request_id: requestId,
   };
 }
 

@@ -1,7 +1,8 @@
 // Builds the answers to hooks, in the format of the hook protocol.
 import { type DenyCode, type Finding, reasons } from '@tollgate/proto/contract';
 import type { Delivery } from '../../engine/govern/deliver.ts';
-import { type Denial, remediesField, type Verdict } from '../../engine/govern/verdict.ts';
+import type { Verdict } from '../../engine/govern/verdict.ts';
+import { decisionBody } from '../denial-body.ts';
 import type { EntranceRefusal } from '../entrance/key.ts';
 
 export interface Answer {
@@ -16,7 +17,7 @@ export interface Answer {
 
 export function verdictBody(verdict: Verdict): Answer['body'] {
   const { decision, findings, requestId } = verdict;
-  if (!verdict.allowed) return denialBody(verdict);
+  if (!verdict.allowed) return decisionBody(verdict);
   const changed = decision.transform === 'redact' && findings.length > 0;
   return {
     decision: 'allow',
@@ -24,18 +25,6 @@ export function verdictBody(verdict: Verdict): Answer['body'] {
     request_id: requestId,
     ...(changed ? { modified_input: verdict.input } : {}),
     ...findingsBody(findings),
-  };
-}
-
-function denialBody(denial: Denial): Answer['body'] {
-  const { reason, kind, retryAfterMs, requestId } = denial;
-  return {
-    decision: 'deny',
-    reason,
-    kind,
-    ...(retryAfterMs === null ? {} : { retryAfterMs: Math.ceil(retryAfterMs) }),
-    ...remediesField(denial),
-    request_id: requestId,
   };
 }
 
