@@ -86,9 +86,24 @@ const sometimes = <T>(weight: number, arb: fc.Arbitrary<T>): fc.Arbitrary<T | un
 const recordOf = <T>(keys: readonly string[], value: fc.Arbitrary<T>, maxLength: number): fc.Arbitrary<Record<string, T>> =>
   fc.array(fc.tuple(fc.constantFrom(...keys), value), { minLength: 1, maxLength }).map((pairs) => Object.fromEntries(pairs));
 
-const defined = <T extends object>(fields: { readonly [K in keyof T]: T[K] | undefined }): T =>
+function defined<T extends object>(fields: { readonly [K in keyof T]: T[K] | undefined }): T {
+  const left: Partial<T> = {};
+  for (const field in fields) if (fields[field] !== undefined) left[field] = fields[field];
   // The remaining fields are those of T.
-  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as T;
+  return left as T;
+}
+
+/** Returns a function that makes one value for each key and keeps it: arbitraries have no state of their own. */
+function kept<K, T>(make: (key: K) => T): (key: K) => T {
+  const made = new Map<K, T>();
+  return (key) => {
+    const known = made.get(key);
+    if (known !== undefined) return known;
+    const one = make(key);
+    made.set(key, one);
+    return one;
+  };
+}
 
 /** Chances, in percent. */
 export interface Weights {
@@ -102,6 +117,7 @@ export interface Weights {
 
 const organisation: Weights = { deny: 27, limit: 30, override: 16, audit: 25, cases: 0 };
 const own: Weights = { deny: 22, limit: 20, override: 0, audit: 20, cases: 0 };
+const selfOf = kept((weights: Weights): Weights => ({ ...weights, ...own }));
 
 /** Fields of inputs. Conditions read them. */
 const inputFields: readonly string[] = ['f0', 'f1', 'f2', 'constructor', '__proto__'];
@@ -193,12 +209,12 @@ const plainRuleOf = ({ deny, limit, override }: Weights): fc.Arbitrary<Rule> =>
     .map((fields) => defined<Rule>(fields));
 
 /** Most of these tiers have an effect; `batch` and `toString` have none. */
-const tierRulesOf = (weights: Weights): fc.Arbitrary<TierRules> => {
+const tierRulesOf = kept((weights: Weights): fc.Arbitrary<TierRules> => {
   const rule = ruleOf(weights);
   return fc
     .array(fc.tuple(fc.constantFrom(...tiers, ...tiers, 'batch', 'toString'), rule), { minLength: 3, maxLength: 6 })
     .map((pairs) => Object.fromEntries(pairs));
-};
+});
 
 /** The names that a scene uses. Sharing them lets its rules match its calls. */
 export interface Focus {
@@ -345,7 +361,7 @@ const worldOf = (focus: Focus, weights: Weights): fc.Arbitrary<World> =>
       focus.uids,
       fc.record({
         organisation: fc.option(userDocumentOf(focus, weights), { freq: 4 }),
-        self: fc.option(userDocumentOf(focus, { ...weights, ...own }), { freq: 3 }),
+        self: fc.option(userDocumentOf(focus, selfOf(weights)), { freq: 3 }),
       }),
     ).map((users) => users.map(([uid, parts]) => ({ uid, ...parts }))),
     agents: agentsOf(focus),
@@ -453,8 +469,10 @@ const focusArb: fc.Arbitrary<Focus> = fc.record({
 });
 
 /** Without weights, the rules of a scene have no cases. */
-export const sceneOf = (weights: Partial<Weights> = {}): fc.Arbitrary<Scene> =>
-  focusArb.chain((focus) => fc.record({ world: worldOf(focus, { ...organisation, ...weights }), calls: callsOf(focus) }));
+export const sceneOf = (weights: Partial<Weights> = {}): fc.Arbitrary<Scene> => {
+  const all = { ...organisation, ...weights };
+  return focusArb.chain((focus) => fc.record({ world: worldOf(focus, all), calls: callsOf(focus) }));
+};
 
 /** A document about everything that a scene can contain. */
 const anything: Focus = { tools, hops: hopKinds, uids };
