@@ -187,9 +187,13 @@ export function decideCalls(world: World, calls: readonly Call[], from: Core = c
 }
 
 export function decideFrom(message: SnapshotMessage, world: World, calls: readonly Call[], from: Core = core): Outcome[] {
+  return decideBy(verifiedIndex(message, from), world, calls, from);
+}
+
+function verifiedIndex(message: SnapshotMessage, from: Core): Index {
   const verified = verifySnapshot(message, workspace);
   if (!verified.ok) throw new Error(`a good snapshot was refused: ${verified.code}: ${verified.message}`);
-  return decideBy(from.buildIndex(verified.snapshot), world, calls, from);
+  return from.buildIndex(verified.snapshot);
 }
 
 export const decideBy = (index: Index, world: World, calls: readonly Call[], from: Core = core): Outcome[] =>
@@ -197,14 +201,20 @@ export const decideBy = (index: Index, world: World, calls: readonly Call[], fro
 
 /**
  * Decides each call as the first of its run and its window. The calls are far enough apart that no counter carries
- * over.
+ * over. Without a message, the world is compiled once, however often its calls are decided.
  */
-export const decideAlone = (world: World, calls: readonly Call[], message = messageOf(world)): Outcome[] =>
-  decideFrom(
-    message,
-    world,
-    calls.map((call, i) => ({ ...call, at: call.at + i * 10_000_000, run: String(i) })),
-  );
+export function decideAlone(world: World, made: readonly Call[], message?: SnapshotMessage): Outcome[] {
+  const calls = made.map((call, i) => ({ ...call, at: call.at + i * 10_000_000, run: String(i) }));
+  return message === undefined ? decideBy(indexOf(world), world, calls) : decideFrom(message, world, calls);
+}
+
+const indexes = new WeakMap<World, Index>();
+
+function indexOf(world: World): Index {
+  const known = indexes.get(world) ?? verifiedIndex(messageOf(world), core);
+  indexes.set(world, known);
+  return known;
+}
 
 interface DecidedCase {
   readonly call: Call;
