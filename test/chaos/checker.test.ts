@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { type Call, inputOf } from './kills/calls.ts';
 import { checkEvidence } from './kills/checker.ts';
 import type { Evidence, StoredEntry } from './kills/evidence.ts';
-import { documentOf } from './kills/rules.ts';
+import { documentOf, type ToolRule } from './kills/rules.ts';
 import type { Write } from './kills/writes.ts';
 
 const from = Date.UTC(2026, 0, 1);
@@ -234,4 +234,35 @@ test('a refusal by a limit counts as refused below the limit where fewer than th
   };
   expect(checkEvidence(denied(limitedAt([0, 1_000, 5_500])))).toMatchObject({ violations: [], limited: 1, limitedWithCapacity: 0 });
   expect(checkEvidence(denied(limitedAt([0, 1_000, 6_500])))).toMatchObject({ violations: [], limited: 1, limitedWithCapacity: 1 });
+});
+
+/** The call of each number, decided by a rule with cases: an odd one is denied, and what is undecided is denied. */
+function cased(cases: NonNullable<ToolRule['cases']>, decisions: readonly ('allow' | 'deny')[]): Evidence {
+  const rule: ToolRule = { permission: 'allow', cases };
+  const patch = { cased: rule, mark: { rateLimit: 1 } };
+  const made = decisions.map((decision, n) => ({ ...called(n, 'cased', decision), outcome: 'none' as const }));
+  const rows = made.map((call, n) => stored(n, n + 1, call, 3));
+  const acknowledged = new Map([['a'.repeat(32), rows.length]]);
+  const known = {
+    newest: 3,
+    history: [{ revision: 3, document: documentOf(patch) }],
+    writes: [{ mark: 1, patch, status: 200, revision: 3 }],
+  };
+  return { ...well, ...known, calls: made, entries: rows, acknowledged };
+}
+
+test('a decision that the cases of a rule do not make of the input is wrong', () => {
+  const odd = [{ name: 'odd', when: 'odd', permission: 'deny' }] as const;
+  expect(brokenBy(cased(odd, ['allow', 'deny', 'allow']))).toEqual([]);
+  expect(brokenBy(cased(odd, ['allow', 'allow']))).toEqual(['correct']);
+  expect(brokenBy(cased(odd, ['deny', 'deny']))).toEqual(['correct']);
+  const unclear = [{ name: 'never', when: 'never', permission: 'deny' }] as const;
+  expect(brokenBy(cased(unclear, ['deny', 'deny']))).toEqual([]);
+  expect(brokenBy(cased(unclear, ['deny', 'allow']))).toEqual(['correct']);
+});
+
+test('the limit of a case counts the calls of the case alone', () => {
+  const limited = [{ name: 'odd', when: 'odd', rateLimit: 2 }] as const;
+  expect(brokenBy(cased(limited, ['allow', 'allow', 'allow', 'allow', 'allow']))).toEqual([]);
+  expect(brokenBy(cased([{ ...limited[0], rateLimit: 1 }], ['allow', 'allow', 'allow', 'allow']))).toEqual(['limits']);
 });

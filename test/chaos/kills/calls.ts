@@ -1,7 +1,7 @@
 // Agents that call tools continuously, through every sidecar, and record their requests and the answers.
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Random } from './random.ts';
-import { freeTool, limitedTools, switchedTools } from './rules.ts';
+import { casedLimitTool, casedTool, freeTool, limitedTools, switchedTools } from './rules.ts';
 import { type Agents, agentNames, type World } from './world.ts';
 
 /** The answer to a call, when it arrived completely. */
@@ -107,7 +107,8 @@ export function keepCalling(world: World, keys: readonly string[], random: Rando
     if (told !== null) call.outcome = told['action'] === 'block' ? 'refused' : 'heard';
     return call;
   };
-  const tools = [freeTool, ...switchedTools, ...limitedTools] as const;
+  const countedTools = [...limitedTools, casedLimitTool] as const;
+  const tools = [freeTool, casedTool, ...switchedTools, ...countedTools] as const;
   const keyFor = (through: Agents): number => (through === 'library' ? 0 : random.whole(0, keys.length - 1));
   const running: Promise<unknown>[] = [];
   const rest = (ms: number): Promise<unknown> => delay(ms, undefined, { signal: stopping.signal }).catch(() => undefined);
@@ -119,7 +120,7 @@ export function keepCalling(world: World, keys: readonly string[], random: Rando
   };
   const burst = async (): Promise<void> => {
     while (!stopping.signal.aborted) {
-      const tool = random.pick(limitedTools);
+      const tool = random.pick(countedTools);
       await Promise.all(Array.from({ length: burstCalls }, (_, at) => ask(agentNames[at % agentNames.length] ?? 'library', tool, 0)));
       await rest(random.between(0.5, 1.5) * burstEveryMs);
     }

@@ -9,8 +9,9 @@
 //  3 whole      The sequences of each spool begin at 1 and have no holes except counted gaps, and there is no gap. What
 //               was acknowledged to a sidecar as committed is in the database. Entries were ingested under numbers
 //               without holes.
-//  4 correct    A decision is the one that the rules of the revision it names make, of the one epoch; these rules are
-//               those that were written, each write whole and once, and an answered write at the revision it was answered.
+//  4 correct    A decision is the one that the rules of the revision it names make of the call's input, of the one epoch;
+//               these rules are those that were written, each write whole and once, and an answered write at the revision
+//               it was answered.
 //  5 limits     Of each caller's calls of a tool, no more were allowed in any window than the limit: by the times at
 //               which they were decided, over all sidecars.
 //  6 forward    No process decides by a lower revision than the one it decided by before.
@@ -21,8 +22,9 @@ import { canonicalJson, digestText } from '@tollgate/proto/contract';
 import { type Call, inputOf } from './calls.ts';
 import type { Evidence, StoredEntry } from './evidence.ts';
 import { countBy, groupBy } from './grouping.ts';
-import { knownHistory, type Rules } from './history.ts';
-import { limitFindings } from './limits.ts';
+import { knownHistory } from './history.ts';
+import { limitFindings, type RuleOf } from './limits.ts';
+import { ruleOfCall } from './rules.ts';
 
 export interface Violation {
   readonly invariant: 'answered' | 'sent' | 'whole' | 'correct' | 'limits' | 'forward' | 'healed' | 'chain';
@@ -63,16 +65,17 @@ export function checkEvidence(evidence: Evidence): Findings {
     ({ entry }) => entry.inputDigest,
   );
   const byDigest = new Map(calls.map((call) => [digestOf(call.id), call]));
+  const ruleOf: RuleOf = ({ entry, tool }) => ruleOfCall(rules.at(entry.revision, tool), byDigest.get(entry.inputDigest)?.id ?? '');
   for (const [digest, call] of byDigest)
     violations.push(...checkCall(call, pre.get(digest) ?? [], post.get(digest) ?? [], lostDisks.get(call.through) ?? []));
   for (const entry of entries) {
     const { tool } = byDigest.get(entry.entry.inputDigest) ?? { tool: null };
     if (tool !== entry.tool) violations.push({ invariant: 'sent', what: `no caller sent the call of ${shown(entry)}` });
     // An outcome names the decision of its call, and the revision that is held when the outcome is reported.
-    if (entry.entry.hookEvent === 'PreToolUse') violations.push(...checkDecision(entry, rules, evidence));
+    if (entry.entry.hookEvent === 'PreToolUse') violations.push(...checkDecision(entry, ruleOf, evidence));
   }
   violations.push(...checkSpools(evidence));
-  const limits = limitFindings(entries, rules, evidence);
+  const limits = limitFindings(entries, ruleOf, evidence);
   violations.push(...limits.exceeded.map((what): Violation => ({ invariant: 'limits', what })));
   const heard = calls.filter((call) => call.heard !== null);
   const preEntries = [...pre.values()].flat();
@@ -125,16 +128,16 @@ function checkCall(
 const wasUnrecorded = ({ heard }: Call): boolean => heard !== null && isUnrecorded(heard.reason);
 const isUnrecorded = (reason: string): boolean => reason.startsWith('audit_unavailable:');
 
-function checkDecision(stored: StoredEntry, rules: Rules, { epoch, newest }: Evidence): readonly Violation[] {
-  const { entry, tool, decision } = stored;
+function checkDecision(stored: StoredEntry, ruleOf: RuleOf, { epoch, newest }: Evidence): readonly Violation[] {
+  const { entry, decision } = stored;
   const wrong = (words: string): readonly Violation[] => [{ invariant: 'correct', what: `${shown(stored)}: ${words}` }];
   if (entry.epoch !== epoch) return wrong(`its epoch is ${entry.epoch}, there is only ${epoch}`);
   if (entry.revision > newest) return wrong(`there is no such revision, the newest is ${newest}`);
-  const { permission, rateLimit } = rules.at(entry.revision, tool);
+  const { permission, rateLimit } = ruleOf(stored);
   const answer = `${decision} ${entry.code}`;
-  if (permission === 'deny') return answer === 'deny policy_denied' ? [] : wrong('the rules of that revision deny the tool');
+  if (permission === 'deny') return answer === 'deny policy_denied' ? [] : wrong('the rules of that revision deny the call');
   if (answer === 'allow allowed' || (answer === 'deny rate_limited' && rateLimit !== undefined)) return [];
-  return wrong('the rules of that revision allow the tool');
+  return wrong('the rules of that revision allow the call');
 }
 
 function checkSpools({ entries, gaps, acknowledged }: Evidence): readonly Violation[] {

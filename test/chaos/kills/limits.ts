@@ -1,7 +1,7 @@
 // Checks limits by the entries: never more than the limit in any window, and how often calls were refused below it.
 import type { Evidence, StoredEntry } from './evidence.ts';
 import { groupBy } from './grouping.ts';
-import type { Rules } from './history.ts';
+import type { ToolRule } from './rules.ts';
 
 export interface LimitFindings {
   readonly exceeded: readonly string[];
@@ -10,15 +10,17 @@ export interface LimitFindings {
   readonly refusedWithCapacity: number;
 }
 
-const limitOf = (rules: Rules, { tool, entry }: StoredEntry): number =>
-  rules.at(entry.revision, tool).rateLimit ?? Number.POSITIVE_INFINITY;
+/** Returns the rule by which a call was decided. */
+export type RuleOf = (entry: StoredEntry) => ToolRule;
+
+const limitOf = (ruleOf: RuleOf, row: StoredEntry): number => ruleOf(row).rateLimit ?? Number.POSITIVE_INFINITY;
 
 export function limitFindings(
   entries: readonly StoredEntry[],
-  rules: Rules,
+  ruleOf: RuleOf,
   { windowSeconds, limitsHoldOver }: Pick<Evidence, 'windowSeconds' | 'limitsHoldOver'>,
 ): LimitFindings {
-  const calls = entries.filter((row) => row.entry.hookEvent === 'PreToolUse' && Number.isFinite(limitOf(rules, row)));
+  const calls = entries.filter((row) => row.entry.hookEvent === 'PreToolUse' && Number.isFinite(limitOf(ruleOf, row)));
   const exceeded: string[] = [];
   let refused = 0;
   let refusedWithCapacity = 0;
@@ -28,13 +30,13 @@ export function limitFindings(
   )) {
     const sorted = all.toSorted((a, b) => a.ts - b.ts);
     const allowed = sorted.filter(({ decision }) => decision === 'allow');
-    exceeded.push(...exceededWindows(counter, allowed, rules, windowSeconds));
+    exceeded.push(...exceededWindows(counter, allowed, ruleOf, windowSeconds));
     for (const row of sorted.filter(({ entry }) => entry.code === 'rate_limited')) {
       refused += 1;
       // It is not known where the steps of the deciding process begin.
       const since = row.ts - (windowSeconds + 1) * 1000;
       const charged = allowed.filter(({ ts }) => ts <= row.ts && ts > since).length;
-      if (charged < limitOf(rules, row)) refusedWithCapacity += 1;
+      if (charged < limitOf(ruleOf, row)) refusedWithCapacity += 1;
     }
   }
   return { exceeded, refused, refusedWithCapacity };
@@ -45,7 +47,7 @@ export function limitFindings(
  */
 const startOf = ({ ts, entry }: StoredEntry): number => ts - Math.floor((entry.latencyUs ?? 0) / 1000);
 
-function exceededWindows(counter: string, allowed: readonly StoredEntry[], rules: Rules, windowSeconds: number): readonly string[] {
+function exceededWindows(counter: string, allowed: readonly StoredEntry[], ruleOf: RuleOf, windowSeconds: number): readonly string[] {
   const found: string[] = [];
   let first = 0;
   for (const [at, row] of allowed.entries()) {
@@ -54,7 +56,7 @@ function exceededWindows(counter: string, allowed: readonly StoredEntry[], rules
     // For a limit that changes, sidecars hold different revisions for a moment, and none of these has more than the
     // highest limit.
     const window = allowed.slice(first, at + 1);
-    const most = Math.max(...window.map((each) => limitOf(rules, each)));
+    const most = Math.max(...window.map((each) => limitOf(ruleOf, each)));
     if (window.length > most)
       found.push(`${counter}: ${window.length} calls in the ${windowSeconds} s to ${new Date(row.ts).toISOString()}, the limit is ${most}`);
   }

@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { ask } from '../../support/programs.ts';
 import { type PlaneName, planeNames } from './plan.ts';
 import type { Random } from './random.ts';
-import { documentOf, firstRules, markTool, movingLimits, type Patch, switchedTools } from './rules.ts';
+import { casedRules, casedTool, documentOf, firstRules, markTool, movingLimits, type Patch, switchedTools } from './rules.ts';
 import { ownerKey, type World } from './world.ts';
 
 export interface Write {
@@ -55,7 +55,9 @@ export function keepWriting({ writes, write }: ReturnType<typeof createWriting>,
       const patch: Patch =
         lane === 0 && dice < 0.2
           ? { 'limited.moving': { rateLimit: random.pick(movingLimits) } }
-          : { [tool]: dice < 0.6 ? { permission: 'deny' } : null };
+          : lane === 1 && dice < 0.3
+            ? { [casedTool]: random.pick(casedRules) }
+            : { [tool]: dice < 0.6 ? { permission: 'deny' } : null };
       await write(random.pick(planeNames), patch);
       await delay(random.between(restMs.least, restMs.below), undefined, { signal: stopping.signal }).catch(() => undefined);
     }
