@@ -68,7 +68,8 @@ const parser = (): typeof import('@bufbuild/cel') => require('@bufbuild/cel') as
 /** `text`: the source without comments. */
 function parse(source: string, text: string): Parsed | { readonly problem: ConditionProblem } {
   try {
-    const { expr, sourceInfo } = parser().parse(text);
+    // The parser takes long for many blanks at the end.
+    const { expr, sourceInfo } = parser().parse(text.trimEnd());
     if (expr !== undefined) return { expr, text, positions: sourceInfo?.positions ?? {} };
     return { problem: problemAt(source, 0, 'must not be empty') };
   } catch (error) {
@@ -91,6 +92,8 @@ function syntaxProblem(source: string, text: string, error: unknown): ConditionP
 }
 
 const blanksAt = (text: string, offset: number): number => offset + (/^\s*/.exec(text.slice(offset))?.[0].length ?? 0);
+/** The operands that are read behind the first mistake. Each of them is parsed. */
+const operandsMax = 16;
 const operatorAt = /(?:&&|\|\||==|!=|<=|>=|in\b|[-<>+*/%?:.([{,])/y;
 
 /**
@@ -99,7 +102,7 @@ const operatorAt = /(?:&&|\|\||==|!=|<=|>=|in\b|[-<>+*/%?:.([{,])/y;
  */
 function mistakeAfter(text: string, end: number): number {
   let offset = blanksAt(text, end);
-  for (;;) {
+  for (let operands = 0; operands < operandsMax; ) {
     if (/[)\]}]/.test(text.charAt(offset))) {
       offset = blanksAt(text, offset + 1);
       continue;
@@ -116,7 +119,9 @@ function mistakeAfter(text: string, end: number): number {
     if (length === null) return offset;
     if (length === 0) return operand;
     offset = blanksAt(text, operand + length);
+    operands += 1;
   }
+  return offset;
 }
 
 /** The length of the expression with which a text begins. Null: the whole text is one. */

@@ -90,6 +90,9 @@ const isMap = (value: unknown): value is AnyMap => value instanceof MapValue || 
 const keysOf = (map: AnyMap, env: Environment): readonly MapKey[] | null =>
   map instanceof MapValue ? [...map.entries.keys()] : ownKeys(map, env);
 
+/** Whether a map has keys of another type than this one. */
+const hasOtherKeys = (keys: readonly MapKey[], key: MapKey): boolean => keys.some((other) => typeof other !== typeof key);
+
 const hasKey = (map: AnyMap, key: MapKey): boolean =>
   map instanceof MapValue ? map.entries.has(key) : typeof key === 'string' && Object.hasOwn(map, key);
 
@@ -103,7 +106,7 @@ function equalMaps(a: AnyMap, b: AnyMap, comparing: Comparing, depth: number): b
   if (keys.length !== others.length) return false;
   let unclear: Undecided | null = null;
   for (const key of keys) {
-    if (!hasKey(b, key)) return false;
+    if (!hasKey(b, key)) return comparing.strict && hasOtherKeys(others, key) ? site.type : false;
     const one = equalElements(readEntry(a, key, comparing), readEntry(b, key, comparing), comparing, depth);
     if (one === false) return false;
     if (one instanceof Undecided) unclear ??= one;

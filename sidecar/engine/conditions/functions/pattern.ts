@@ -3,6 +3,7 @@
 import { RE2JS } from 're2js';
 import { type Environment, type Site, spend, subjectLengthMax } from '../environment.ts';
 import type { CelFunction } from './function.ts';
+import { patternCost } from './pattern-cost.ts';
 
 interface Pattern {
   /** Instructions of the compiled pattern. For each character, each of them may be tried. */
@@ -13,8 +14,27 @@ interface Pattern {
 /** The instructions that a pattern may have. */
 const patternSizeMax = 2_000;
 
+// Compiling takes long beyond these, although the text is short. The estimate of the size may be above the size, so it
+// has a bound of its own, which a pattern without repetitions never exceeds.
+const estimatedSizeMax = 4 * patternSizeMax;
+const classesMax = 32;
+const foldedMax = 4_096;
+
+/** Returns what is wrong with a pattern that would take long to compile. Null: nothing is. */
+function costProblem(source: string): string | null {
+  const { size, classes, folded } = patternCost(source);
+  if (size > estimatedSizeMax)
+    return `a pattern that is too large: its repetitions make about ${size} instructions of it, and it may have ${patternSizeMax}`;
+  if (classes > classesMax) return `a pattern with ${classes} classes such as \\pL, and it may have ${classesMax}`;
+  return folded > foldedMax
+    ? `a pattern that ignores case, with ${folded} characters in its ranges, and it may have ${foldedMax}; write it without (?i)`
+    : null;
+}
+
 /** Compiles a pattern. Returns a text if that is not possible: what is wrong with it. */
 function patternOf(source: string): Pattern | string {
+  const costly = costProblem(source);
+  if (costly !== null) return costly;
   try {
     const pattern = RE2JS.compile(source);
     const size = pattern.programSize();

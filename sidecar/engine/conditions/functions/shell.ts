@@ -230,7 +230,8 @@ class Reading {
 }
 
 export const shellFunctions: Readonly<Record<string, CelFunction>> = {
-  shell: { arity: [1, 2], apply: ([line, accepted = []], env, site) => apply(line, accepted, env, site) },
+  // Its commands are texts and lists of the input: `c.words == "push"` is undecided, and not false.
+  shell: { arity: [1, 2], apply: ([line, accepted = []], env, site) => apply(line, accepted, env, site), keepsInput: true },
 };
 
 // bash expands the target of `>&` twice: in `>&'$(curl x)'` it runs curl, although the text is quoted. In `>&-a` it reads `a`

@@ -115,6 +115,7 @@ const replace: CelFunction = {
 
 const split: CelFunction = {
   arity: [2, 3],
+  keepsInput: true,
   apply: ([text, separator, count], env, site) => {
     const max = count === undefined ? -1 : positionOf(count);
     if (typeof text !== 'string' || typeof separator !== 'string' || max === null) return site.type;

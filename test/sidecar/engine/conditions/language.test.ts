@@ -104,7 +104,15 @@ describe('a value of the input and a value of another type are not compared', ()
     ['args.list.filter(x, x > 1) == ["2"]', { list: [2] }, 'type args.list.… == […]'],
     ['(args.b ? args.n : 2) == "1"', { b: true, n: 1 }, 'type args.b ? args.n : 2 == "1"'],
     ['dyn(args.n) == "1"', { n: 1 }, 'type dyn(args.n) == "1"'],
+    // Keys of objects are texts, so these would never hold.
+    ['args.obj == {1: "a"}', { obj: { 1: 'a' } }, 'type args.obj == {…}'],
+    ['{1: "a"} != args.obj', { obj: { 1: 'a' } }, 'type {…} != args.obj'],
+    // Parts of a text of the input are of the input too.
+    ['args.text.split(",").exists(x, x == 1)', { text: '1,2' }, 'type x == 1'],
+    ['shell(args.line).exists(c, c.words == "push")', { line: 'git push' }, 'type c.words == "push"'],
+    ['shell(args.line).all(c, c.redirects != 0)', { line: 'git push >x' }, 'type c.redirects != 0'],
     // What a condition makes itself is compared as CEL does.
+    ['"1,2".split(",").exists(x, x == 1)', {}, 'false'],
     ['[1, 2].exists(x, x == "1")', {}, 'false'],
     ['type(args.n) == string', { n: 1 }, 'false'],
   ])('%s of %j is %s', (source, args, expected) => {

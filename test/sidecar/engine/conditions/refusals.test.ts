@@ -27,6 +27,9 @@ test.each<readonly [source: string, problem: string]>([
   ['args.?a == 1', '1:6 there are no optional values (".?" and "[?"); ask with has(…) first'],
   ['args.`a-b` == 1', '1:6 a name in backticks is not read; write ["…"]'],
   ['args.a == #', '1:11 "#" is not expected here'],
+  // Behind the first mistake some operands are read on, and not all of a long text.
+  [`args.a == 1${long(':1', 8)} #`, '1:29 "#" is not expected here'],
+  [`args.a == 1${long(':1', 1_000)} #`, '1:44 ":" is not expected here'],
   ['if == 1', '1:1 "if" is a reserved word'],
   ['args.name == "a', '1:14 the text that begins with " does not end on its line'],
   ["args.a == '''a", "1:11 the text that begins with ''' does not end"],

@@ -1,5 +1,7 @@
 // `matches`: RE2, which takes time in proportion to the text; the pattern is a text of the condition.
-import { describe, expect, test } from 'vitest';
+import fc from 'fast-check';
+import { RE2JS } from 're2js';
+import { afterAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { answerOf, problemOf } from './answers.ts';
 
 const matches = (pattern: string, x: unknown) => answerOf(`args.x.matches(${JSON.stringify(pattern)})`, { x });
@@ -52,7 +54,7 @@ test.each([
   ['(?<!a)b', 'a pattern that is not valid'],
   ['(a)\\1', 'a pattern that is not valid'],
   ['a{1001}', 'a pattern that is not valid'],
-  ['((a{100}){100}){100}', 'a pattern that is not valid'],
+  ['((a{100}){100}){100}', 'a pattern that is too large'],
   ['[z-a]', 'a pattern that is not valid'],
   ['\\pX', 'a pattern that is not valid'],
 ])('the pattern %s is refused', (pattern, problem) => {
@@ -65,3 +67,86 @@ test.each(['args.x.matches(args.pattern)', 'args.x.matches("a" + args.pattern)',
     expect(problemOf(source)).toContain('a pattern that is no text in quotes');
   },
 );
+
+describe('a pattern that would take long to compile', () => {
+  const compiled = vi.spyOn(RE2JS, 'compile');
+  beforeEach(() => void compiled.mockClear());
+  afterAll(() => compiled.mockRestore());
+  const problem = (pattern: string): string | null => problemOf(`args.x.matches(${JSON.stringify(pattern)})`);
+
+  test.each<readonly [what: string, pattern: string, words: string]>([
+    ['repeats many parts', 'a{1000}'.repeat(500), 'calls matches with a pattern that is too large: its repetitions make about 500000'],
+    [
+      'repeats a long group',
+      `(${'a'.repeat(3_000)}){1000}`,
+      'calls matches with a pattern that is too large: its repetitions make about 3002000',
+    ],
+    ['repeats what is repeated', '(?:(?:(?:a{9}b){9}c){9}d){1,1000}', 'calls matches with a pattern that is too large'],
+    ['ignores the case of long ranges', `(?i)${'[B-\u{1e900}]'.repeat(400)}`, 'calls matches with a pattern that ignores case, with'],
+    [
+      'ignores the case of long ranges, with escapes',
+      'x(?i:[^\\x{80}-\\x{10ffff}])',
+      'calls matches with a pattern that ignores case, with',
+    ],
+    [
+      'has many named classes',
+      '\\pL[\\PL]\\p{Lu}'.repeat(20),
+      'calls matches with a pattern with 60 classes such as \\pL, and it may have 32',
+    ],
+  ])('is refused before it is compiled: one that %s', (_, pattern, words) => {
+    expect(problem(pattern)).toContain(words);
+    expect(compiled).not.toHaveBeenCalled();
+  });
+
+  test.each([
+    '^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$',
+    '^[A-Za-z0-9]{1,64}@[a-z.]{1,253}$',
+    '(?i)^[a-z\\x{e0}-\\x{24f}-]+$',
+    '[\\x{80}-\\x{10ffff}]{100}',
+    '(?-i)[\\x{80}-\\x{10ffff}]',
+    '\\Qa{1000}(\\E{20}',
+    '[]a{1000}[:alpha:]]{10}',
+    '(?P<name>a)|(?s:b)|(?i)c{2,}{',
+    '\\p{Greek}{10}',
+  ])('is not: %s', (pattern) => {
+    expect(problem(pattern)).toBe(null);
+  });
+
+  test('is compiled if it is small enough, whatever the estimate is', () => {
+    fc.assert(
+      fc.property(patterns, (pattern) => {
+        const compiledSize = RE2JS.compile(pattern).programSize();
+        const refused = problem(pattern);
+        if (compiledSize <= 2_000) expect(refused).toBe(null);
+        else expect(refused).toContain('too large');
+      }),
+      { numRuns: 60 },
+    );
+  });
+});
+
+const atoms = fc.constantFrom('a', 'é', '😀', '[a-z]', '[^\\]b-]', '\\d', '\\x{41}', '.', '\\Qx+\\E', '^', '\\b', '[[:alpha:]]');
+const counts = fc.constantFrom('', '', '', '*', '+?', '?', '{3}', '{0}', '{2,}', '{0,40}', '{300}');
+const patterns = fc
+  .letrec<{ readonly pattern: string; readonly part: string }>((tie) => ({
+    pattern: fc.array(tie('part'), { minLength: 1, maxLength: 4 }).map((parts) => parts.join('')),
+    part: fc
+      .tuple(
+        fc.oneof(
+          { depthSize: 'small', withCrossShrink: true },
+          atoms,
+          tie('pattern').map((inner) => `(${inner})`),
+          tie('pattern').map((inner) => `(?:${inner}|b)`),
+        ),
+        counts,
+      )
+      .map(([part, count]) => part + count),
+  }))
+  .pattern.filter((pattern) => {
+    try {
+      RE2JS.compile(pattern);
+      return true;
+    } catch {
+      return false;
+    }
+  });
