@@ -107,6 +107,15 @@ describe('an input that the schema does not have', () => {
   });
 });
 
+test('groups of people, which are not known', async () => {
+  expect(await warningsOf(ruleOf('other.tool', '"finance" in user.groups || user.groups.size() > 0'))).toEqual(
+    warned(
+      'other.tool',
+      'reads user.groups, which is absent in every call: this version knows no groups; name people by user.uid, or roles by user.role',
+    ),
+  );
+});
+
 describe('a case that loosens by a claim', () => {
   const loosening = (when: string) => ({
     tools: { 'crm.read': { api: { permission: 'deny', cases: [{ name: 'c', when, permission: 'allow' }] } } },
@@ -140,6 +149,29 @@ describe('a case that loosens by a claim', () => {
   test.each(['user.role == "admin"', 'tool.name == "crm.read"', 'args.x == 1'])('is not a case that reads %s', async (when) => {
     await issue({});
     expect(await warningsOf(loosening(when))).toBeUndefined();
+  });
+
+  const caseOf = (name: string, when: string, fields: object) => ({ name, when, ...fields });
+  const byName = (fields: object) => caseOf('c', 'agent.name == "a"', fields);
+  const later = (fields: object) => caseOf('later', 'args.x == 1', fields);
+
+  test.each<readonly [string, object]>([
+    ['of a rule that leaves the permission to a broader key', { cases: [byName({ permission: 'allow' })] }],
+    ['before one that denies', { permission: 'allow', cases: [byName({ permission: 'allow' }), later({ permission: 'deny' })] }],
+    ['before one that redacts', { transform: 'log', cases: [byName({ transform: 'log' }), later({ transform: 'redact' })] }],
+  ])('a case %s', async (_, rule) => {
+    await issue({});
+    const body = { tools: { 'crm.read': { api: rule } } };
+    expect(await warningsOf(body)).toEqual(warned('crm.read', message('agent.name', 'agent')));
+  });
+
+  test.each<readonly [string, object]>([
+    ['that tightens', { permission: 'allow', cases: [byName({ permission: 'deny' })] }],
+    ['that allows what the rule allows', { permission: 'allow', cases: [byName({ permission: 'allow', rateLimit: 1 })] }],
+    ['behind one that denies', { permission: 'allow', cases: [later({ permission: 'deny' }), byName({ permission: 'allow' })] }],
+  ])('is not a case %s', async (_, rule) => {
+    await issue({});
+    expect(await warningsOf({ tools: { 'crm.read': { api: rule } } })).toBeUndefined();
   });
 
   test('is not a case that tightens', async () => {

@@ -87,7 +87,7 @@ export function conditionWarnings(cases: readonly WrittenCase[], facts: WarningF
   const warnings: ConditionWarning[] = [];
   for (const one of cases) {
     const { document, path } = one;
-    for (const message of [...unknownPaths(one, facts), ...claimed(one, facts)]) {
+    for (const message of [...unknownPaths(one, facts), ...unknownGroups(one), ...claimed(one, facts)]) {
       if (warnings.length === warningsMax) return warnings;
       warnings.push({ document, path, message });
     }
@@ -121,6 +121,11 @@ function existing(path: ReadPath, known: readonly string[]): string {
   return `${shown(path.slice(0, -1))} has ${known.length === 0 ? 'no fields' : `${known.slice(0, namesMax).join(', ')}${more}`}`;
 }
 
+const unknownGroups = ({ written }: WrittenCase): readonly string[] =>
+  readsOf(written).fields.includes('user.groups')
+    ? ['reads user.groups, which is absent in every call: this version knows no groups; name people by user.uid, or roles by user.role']
+    : [];
+
 /** The pins of a key without which the caller chooses the field. */
 const claims: Readonly<Record<string, readonly (keyof KeyPins)[]>> = {
   'agent.name': ['agent'],
@@ -144,5 +149,17 @@ function claimed(one: WrittenCase, { pins }: WarningFacts): readonly string[] {
   });
 }
 
-const isLoosening = ({ rule, written }: WrittenCase): boolean =>
-  (rule.permission === 'deny' && written.permission === 'allow') || (rule.transform === 'redact' && written.transform === 'log');
+/**
+ * Whether a case allows, or shows, what the rule does not. A rule that does not set the field leaves it to a broader key;
+ * and the case may come before others that are stricter.
+ */
+function isLoosening({ rule, written }: WrittenCase): boolean {
+  const { cases = [] } = rule;
+  const later = cases.slice(cases.findIndex(({ name }) => name === written.name) + 1);
+  const isInOthers = (strict: (of: Partial<Pick<CaseDocument, 'permission' | 'transform'>>) => boolean): boolean =>
+    [rule, ...later].some(strict);
+  return (
+    (written.permission === 'allow' && (rule.permission === undefined || isInOthers(({ permission }) => permission === 'deny'))) ||
+    (written.transform === 'log' && (rule.transform === undefined || isInOthers(({ transform }) => transform === 'redact')))
+  );
+}
