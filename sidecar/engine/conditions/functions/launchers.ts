@@ -14,8 +14,13 @@ const always: ReadonlySet<string> = new Set([
   ...list('rr chroot fakeroot proot unshare nsenter setpriv setarch linux32 linux64 prlimit cpulimit capsh cgexec systemd-run daemon'),
   ...list('start-stop-daemon at batch crontab dbus-run-session dbus-launch ssh-agent xvfb-run firejail bwrap torsocks proxychains'),
   ...list('proxychains4 rlwrap hyperfine screen tmux dtach abduco ssh rsh mosh npx pnpx bunx uvx pipx npm-run-all direnv mise'),
+  ...list('sshpass autossh run0 gosu su-exec tini dumb-init chpst setuidgid envdir setlock logsave sem chronic nix-shell corepack'),
+  ...list('wine mono emacsclient vimdiff rvim rview nvi xdg-open m4 dc jshell ghci irb pry ipython'),
   ...list('run-parts time faketime catchsegv ld.so socat less more most vi vim nvim view ex ed emacs nano pico man info'),
 ]);
+
+const node: Rule = { long: list('eval print require import loader experimental-loader'), short: 'epr' };
+const python: Rule = { short: 'c' };
 
 /** By their words. */
 const byWords: Readonly<Record<string, Rule>> = {
@@ -29,7 +34,8 @@ const byWords: Readonly<Record<string, Rule>> = {
   rg: { long: list('pre hostname-bin') },
   git: startsByGit,
   npm: {
-    commands: list('exec x create init innit explore config c set edit'),
+    // `pkg set` and `set-script` write scripts that `npm test` runs.
+    commands: list('exec x create init innit explore config c set edit pkg set-script'),
     long: list('script-shell shell node-options git editor browser viewer'),
   },
   pnpm: { except: list('install i add remove rm uninstall un update up run test t start list ls outdated audit why pack publish prune') },
@@ -81,13 +87,23 @@ const byWords: Readonly<Record<string, Rule>> = {
   gawk: startsByAwk,
   mawk: startsByAwk,
   nawk: startsByAwk,
-  python: { short: 'c' },
-  node: { long: list('eval print require import loader experimental-loader'), short: 'epr' },
+  python,
+  pypy: python,
+  node,
+  nodejs: node,
   tsx: { long: list('eval print require import'), short: 'epr' },
   perl: { short: 'eEMm' },
   ruby: { short: 'er' },
   php: { long: list('run process-code process-begin process-end'), short: 'rRBEd' },
   lua: { short: 'el' },
+  luajit: { short: 'el' },
+  r: { short: 'e' },
+  rscript: { short: 'e' },
+  julia: { long: list('eval print load'), short: 'eEL' },
+  groovy: { short: 'e' },
+  elixir: { long: list('eval rpc-eval require'), short: 'er' },
+  erl: { words: list('-eval -run -s') },
+  rpm: { long: list('eval pipe define'), short: 'ED' },
   osascript: { short: 'e' },
 };
 

@@ -107,6 +107,8 @@ export function startsByGit(words: readonly LineWord[]): boolean {
   if (!isText(subcommand)) return false;
   const rest = words.slice(at + 1);
   if (runnersOfGit.has(subcommand) || rest.some((word) => isText(word) && word.startsWith('ext::'))) return true;
+  // It may write the configuration, in which the next command of the line finds what to start.
+  if (rest.some((word) => isText(word) && word.startsWith('--ou'))) return true;
   const rule = Object.hasOwn(ofGit, subcommand) ? ofGit[subcommand] : undefined;
   return rule !== undefined && starts(rule, rest);
 }
