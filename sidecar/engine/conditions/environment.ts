@@ -111,9 +111,11 @@ function readable(value: unknown, site: Site): unknown {
   switch (typeof value) {
     case 'string':
     case 'boolean':
-    case 'number':
     case 'bigint':
       return value;
+    case 'number':
+      // JSON has no other number, and every comparison with NaN would be false.
+      return Number.isFinite(value) ? value : site.type;
     case 'object':
       if (value === null || Array.isArray(value) || isJsonObject(value) || value instanceof OwnValue || value instanceof Undecided)
         return value;

@@ -29,13 +29,17 @@ function parseFormat(format: string): readonly Piece[] | null {
   return pieces;
 }
 
+/** NaN and the infinities have texts. */
+const elementOf = (list: readonly unknown[], at: number, site: Site): unknown =>
+  typeof list[at] === 'number' ? list[at] : readIndex(list, at, site);
+
 function applyFormat(pieces: readonly Piece[], values: unknown, env: Environment, site: Site): unknown {
   if (!isList(values)) return site.type;
   const clauses = pieces.filter((piece) => typeof piece !== 'string').length;
   if (clauses !== values.length) return site.unclear;
   let [text, used] = ['', 0];
   for (const piece of pieces) {
-    const part = typeof piece === 'string' ? piece : shown(piece, readIndex(values, used++, site), env, site);
+    const part = typeof piece === 'string' ? piece : shown(piece, elementOf(values, used++, site), env, site);
     if (part instanceof Undecided) return part;
     text += part;
     if (text.length > builtLengthMax || !spend(env, 1 + textSteps(part.length))) return site.budget;
@@ -151,7 +155,7 @@ function scalarText(value: unknown): string | null {
 function listText(list: readonly unknown[], env: Environment, site: Site, depth: number): string | Undecided {
   const parts: string[] = [];
   for (let at = 0; at < list.length; at += 1) {
-    const part = valueText(readIndex(list, at, site), env, site, depth + 1);
+    const part = valueText(elementOf(list, at, site), env, site, depth + 1);
     if (part instanceof Undecided) return part;
     parts.push(part);
   }

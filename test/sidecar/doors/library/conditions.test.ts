@@ -57,6 +57,15 @@ test('a rule whose case cannot be evaluated is as strict as it may be, and the e
   ]);
 });
 
+test('a number that JSON does not have is undecided, also in a list', async () => {
+  const { send, got } = await guardedMail(deniedAbove100);
+  for (const amount of [Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY])
+    await expect(send({ amount })).rejects.toThrow('args.amount cannot be evaluated (type)');
+  const ofList = await guardedMail({ documents: [ruleFor('mail.send', denyWhen('args.amounts.exists(one, one > 100)'))] });
+  await expect(ofList.send({ amounts: [1, Number.NaN] })).rejects.toThrow(ToolDenied);
+  expect([...got, ...ofList.got]).toEqual([]);
+});
+
 test('without conditions the tool gets the very object of the caller', async () => {
   const { send, got } = await guardedMail({ documents: [ruleFor('mail.send', { permission: 'allow' })] });
   const input = { when: new Date(), self: {} };
