@@ -2,6 +2,7 @@
 import { expect, test } from 'vitest';
 import { readWord } from '../../sidecar/engine/conditions/functions/shell-words.ts';
 import { Undecided } from '../../sidecar/engine/conditions/values.ts';
+import { answerOf } from '../sidecar/engine/conditions/functions/answers.ts';
 import { readLine, showLine } from './read-line.ts';
 
 type Row = readonly [line: string, ...shown: readonly string[]];
@@ -318,6 +319,11 @@ test('a line is bounded: its bytes, its substitutions, its nesting and its comma
     `${'${x:-'.repeat(40)}${'a'.repeat(7_500)}${'}'.repeat(40)}`,
   ]);
   expect(readLine(`git log ${'a'.repeat(9_000)}`)).toMatchObject({ reason: 'budget' });
+  // Each expansion reads its part of the line again. One such line is read, and a loop over several is not.
+  const slow = Array.from({ length: 18 }, (_, at) => `${'$(a '.repeat(31)}${at}${' '.repeat(7_000)}${')'.repeat(31)}`);
+  const read = (source: string): boolean | string => answerOf(source, { lines: slow });
+  expect(read('shell(args.lines[0]).size() == 32 && shell(args.lines[0]).size() > 1')).toBe(true);
+  expect(read('args.lines.all(line, shell(line).size() > 0)')).toBe('budget');
   expect(readLine(`git log ${'é'.repeat(4_100)}`)).toMatchObject({ reason: 'budget' });
   expect(showLine(`git log ${'a'.repeat(8_000)}`)).toHaveLength(1);
   expect(showLine(`ls ${'"${x}" '.repeat(128)}`)).toHaveLength(1);

@@ -14,11 +14,14 @@ const loneSurrogate = /[\ud800-\udfff]/u;
 const splitOperator = /[$(<>]\\\n|\\\n[\w}]*[<>]/;
 const opening = /\$[({[]|[<>?*+@!=(]\(|`/g;
 
+/** The expansions of a line. Each of them reads the line once more, from where it begins. */
+export const countOpenings = (line: string): number => line.match(opening)?.length ?? 0;
+
 /** Rejects lines that take long to parse, and those whose end may join with a text that the tool appends. */
 export function isPlausible(line: string): boolean {
   if (control.test(line) || loneSurrogate.test(line) || line.endsWith('\\')) return false;
   if (splitOperator.test(line)) return false;
-  const openings = line.match(opening)?.length ?? 0;
+  const openings = countOpenings(line);
   return openings <= openingsMax && openings * line.length <= rereadMax;
 }
 

@@ -8,7 +8,7 @@ import { isList, Undecided } from '../values.ts';
 import type { CelFunction } from './function.ts';
 import { evaluatesSubscript, launcherOf, settingBuiltins } from './launchers.ts';
 import { Expansions } from './shell-expansions.ts';
-import { hasCertainEnd, isCertainName, isDoubled, isPlausible } from './shell-forms.ts';
+import { countOpenings, hasCertainEnd, isCertainName, isDoubled, isPlausible } from './shell-forms.ts';
 import { type LineWord, readWord } from './shell-words.ts';
 
 const lineBytesMax = 8_192;
@@ -241,9 +241,12 @@ const certainTarget = /^(?:-|\d+-?|[\w./][\w./-]*)$/;
 /** The last line: the cases of a rule often read the same one. */
 let last: { readonly line: string; readonly accepted: string; readonly path: string; readonly commands: unknown } | null = null;
 
+/** A line that is remembered costs as much as another one, so that the result does not depend on it. */
+const lineSteps = (line: string): number => (line.length >> 3) + ((line.length * countOpenings(line)) >> 5);
+
 function apply(line: unknown, names: unknown, env: Environment, site: Site): unknown {
   if (typeof line !== 'string' || !isList(names) || !names.every((name) => typeof name === 'string')) return site.type;
-  if (Buffer.byteLength(line) > lineBytesMax || !spend(env, line.length >> 3)) return site.budget;
+  if (Buffer.byteLength(line) > lineBytesMax || !spend(env, lineSteps(line))) return site.budget;
   const [accepted, { path }] = [names.join('\n'), site];
   if (last?.line !== line || last.accepted !== accepted || last.path !== path)
     last = { line, accepted, path, commands: commandsOf(line, new Set(names), site) };

@@ -125,6 +125,29 @@ describe('a pattern that would take long to compile', () => {
   });
 });
 
+describe('a long text', () => {
+  const words = fc.array(fc.constantFrom('a', 'é', '😀', 'b', ' ', '\n', 'A', '1', 'x+', '[z', 'aaa'), { minLength: 1, maxLength: 12 });
+
+  test('gets the answer that the pattern gives without an automaton', () => {
+    fc.assert(
+      fc.property(patterns, words, fc.nat(3_000), (pattern, parts, length) => {
+        if (problemOf(`args.x.matches(${JSON.stringify(pattern)})`) !== null) return;
+        const text = parts.join('').repeat(1 + Math.floor(length / parts.length));
+        const answer = matches(pattern, text);
+        if (answer !== 'budget') expect(answer).toBe(RE2JS.compile(pattern).matcher(text).find());
+      }),
+      { numRuns: 150 },
+    );
+  });
+
+  test('gets it also if more patterns are used than have automatons', () => {
+    const text = `${'a'.repeat(2_000)}7`;
+    for (let round = 0; round < 2; round += 1)
+      for (let n = 0; n < 20; n += 1) expect([n, matches(`a${n}$`, `${text}${n}`)]).toEqual([n, false]);
+    for (let n = 0; n < 20; n += 1) expect([n, matches(`a7${n}$`, `${text}${n}`)]).toEqual([n, true]);
+  });
+});
+
 const atoms = fc.constantFrom('a', 'é', '😀', '[a-z]', '[^\\]b-]', '\\d', '\\x{41}', '.', '\\Qx+\\E', '^', '\\b', '[[:alpha:]]');
 const counts = fc.constantFrom('', '', '', '*', '+?', '?', '{3}', '{0}', '{2,}', '{0,40}', '{300}');
 const patterns = fc
