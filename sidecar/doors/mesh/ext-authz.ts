@@ -9,7 +9,7 @@ import type { ToolCall } from '../../engine/govern/govern.ts';
 import { type GovernedRun, heldBy } from '../../engine/govern/run.ts';
 import { type DenialAnswer, denialAnswer, refusalBody, retryHeader } from '../denial-body.ts';
 import { Unseen } from '../../engine/govern/call-input.ts';
-import { parseContentType } from '../http/body.ts';
+import { type Body, parseContentType } from '../http/body.ts';
 import { type HttpTool, methods } from '../../upstream/http-tool-definition.ts';
 import { overrideProblem } from '../http/head.ts';
 import { namedHeaders, readHttpInput } from '../http/input.ts';
@@ -121,9 +121,20 @@ function httpCallOf({ method, target, headers, body }: CheckedRequest, routed: R
     body: body ?? new Uint8Array(0),
   });
   if ('problem' in asked) return malformed(asked.problem);
-  const input = body === null ? { ...asked.input, body: new Unseen('args.body') } : asked.input;
+  const input = {
+    ...asked.input,
+    ...(body === null || mayBeNoForm(asked.body.form, body) ? { body: new Unseen('args.body') } : {}),
+    ...(hasOldSeparator(target) ? { query: new Unseen('args.query') } : {}),
+  };
   return { call: { tool: byMethod ? `${name}.${method}` : name, input, isOwnInput: true, shownHeaders } };
 }
+
+// Envoy forwards the bytes of the caller, unlike the HTTP tools of a sidecar, which write them anew. Some servers read JSON
+// or XML whatever the content type says, and some separate parameters at a semicolon too.
+const mayBeNoForm = (form: Body['form'], bytes: Uint8Array): boolean =>
+  form === 'fields' && /^[{["<]/.test(Buffer.from(bytes.subarray(0, 1)).toString('latin1'));
+
+const hasOldSeparator = (target: string): boolean => /\?.*;/.test(target);
 
 const pairsOf = (headers: CheckedRequest['headers']): readonly (readonly [string, string])[] =>
   Object.entries(headers).flatMap(([name, values = []]) => [values].flat().map((value) => [name, value] as const));

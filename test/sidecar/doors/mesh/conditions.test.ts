@@ -52,6 +52,25 @@ test('a compressed body is undecided', async () => {
   expect((await sidecar.entries())[0]).toMatchObject({ undecided: [{ reason: 'type', at: 'args.body' }] });
 });
 
+test('what some servers read in another way is undecided: Envoy forwards the bytes of the caller', async () => {
+  const form = { 'content-type': 'application/x-www-form-urlencoded' };
+  const body = await start(deniedWhen('has(args.body.amount) && args.body.amount != "1"'));
+  for (const text of ['{"amount":500}', '["amount",500]', '"amount"', '<amount>500</amount>'])
+    expect((await body.ask({ headers: form, body: text })).status, text).toBe(403);
+  expect((await body.sidecar.entries())[0]).toMatchObject({
+    input: { body: { shown: false } },
+    undecided: [{ reason: 'hidden', at: 'args.body' }],
+  });
+  for (const text of ['amount=1', 'a=%7B%22amount%22:500%7D'])
+    expect((await body.ask({ headers: form, body: text })).status, text).toBe(200);
+
+  const query = await start(deniedWhen('has(args.query.amount) && args.query.amount != "1"'));
+  expect((await query.ask({ path: '/pay?to=bob;amount=500', headers: json, body: '{}' })).status).toBe(403);
+  expect((await query.sidecar.entries())[0]).toMatchObject({ input: { query: { shown: false } } });
+  for (const path of ['/pay?to=bob%3Bamount=500', '/pay;v=1?to=bob', '/pay?amount=1'])
+    expect((await query.ask({ path, headers: json, body: '{}' })).status, path).toBe(200);
+});
+
 test('the input has the headers that conditions name, no credentials, and every occurrence', async () => {
   const { check, ask, sidecar } = await start(deniedWhen('args.headers["x-tenant"] == "b" || args.headers.cookie == "b"'));
   const headers = { ...json, 'x-tenant': 'a', 'x-other': 'secret', cookie: 'session=1' };
