@@ -129,7 +129,7 @@ function httpCallOf({ method, target, headers, body }: CheckedRequest, routed: R
   return { call: { tool: byMethod ? `${name}.${method}` : name, input, isOwnInput: true, shownHeaders } };
 }
 
-// Envoy forwards the bytes of the caller, unlike the HTTP tools of a sidecar, which write them anew. Some servers read JSON
+// Envoy forwards the bytes of the caller, unlike the HTTP tools of a sidecar, which write them again. Some servers read JSON
 // or XML whatever the content type says, and some separate parameters at a semicolon too.
 const mayBeNoForm = (form: Body['form'], bytes: Uint8Array): boolean =>
   form === 'fields' && /^[{["<]/.test(Buffer.from(bytes.subarray(0, 1)).toString('latin1'));
