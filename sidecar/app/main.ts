@@ -9,6 +9,7 @@ import { collectDefaultMetrics, Registry } from 'prom-client';
 import { type SidecarConfig, sidecarSchema } from './config.ts';
 import { createEntrance } from '../doors/entrance/entrance.ts';
 import type { Mesh } from '../doors/mesh/mesh.ts';
+import { startIdleHeap } from './idle-heap.ts';
 import { exportBounds } from './metrics/bounds.ts';
 import { exportSidecar } from './metrics/sidecar.ts';
 import { listenForMetrics, type MetricsListener } from './metrics/listener.ts';
@@ -132,6 +133,7 @@ async function serve({ telemetry, registry, ...config }: Serving, file: GatewayF
   const app = buildServer({ entrance, registry, log, toolServers, httpTools, hookStatus: config.hookStatus });
   let mesh: Mesh | null = null;
   let scraped: MetricsListener | null = null;
+  let idleHeap: ReturnType<typeof startIdleHeap> | null = null;
   try {
     const address = await app.listen({ host: config.host, port: config.port });
     const failed = (error: unknown): void => log.error({ err: error }, 'a gRPC request of a gateway (ext_authz, ExtMcp) failed');
@@ -146,6 +148,7 @@ async function serve({ telemetry, registry, ...config }: Serving, file: GatewayF
     ];
     // `bin.js` prevents the growth of the young generation during the start. 2 is the default of V8.
     setFlagsFromString('--semi-space-growth-factor=2');
+    idleHeap = startIdleHeap((error) => log.error({ err: error }, 'the heap cannot be collected when the process is quiet'));
     process.stdout.write(`Tollgate sidecar\n  hooks  ${address}/govern/tool-use\n${also.join('')}`);
     if (!stopped.aborted) await new Promise((done) => stopped.addEventListener('abort', done, { once: true }));
     log.info({ signal: stopped.reason }, 'draining');
@@ -153,6 +156,7 @@ async function serve({ telemetry, registry, ...config }: Serving, file: GatewayF
   } catch (error) {
     return complain([messageOf(error)]);
   } finally {
+    idleHeap?.close();
     // After `drainMs`, connections that are still open are closed, with or without a request.
     const timer = setTimeout(() => app.server.closeAllConnections(), drainMs);
     await Promise.all([app.close(), mesh?.close(drainMs)]);
