@@ -35,6 +35,8 @@ const callBytes = 500;
 const decidedByBytes = 200;
 
 export class PendingCalls {
+  /** The waiting call while there is only one. The collections below are then null. */
+  #only: PendingCall | null = null;
   /**
    * The waiting calls, by call id, or by tool and input if the client gives no id. Each list has the oldest call first.
    */
@@ -55,7 +57,7 @@ export class PendingCalls {
   }
 
   get isEmpty(): boolean {
-    return this.#all === null || this.#all.size === 0;
+    return this.#only === null && this.#all === null;
   }
 
   /** Stops reporting changes to `onGrown`. Returns the bytes counted so far. */
@@ -73,13 +75,34 @@ export class PendingCalls {
     const otherKey = asked === got ? null : got;
     // All fields are listed, because V8 would give each object that is made by a spread its own shape.
     const call = { tool, requestId, decision, decidedBy, inputDigest, trace, decidedAt, key: asked, otherKey };
-    this.#all ??= new Set();
-    this.#all.add(call);
-    this.#hold(decidedBy, 1);
-    this.#lineUp(asked, call);
-    if (otherKey !== null) this.#lineUp(otherKey, call);
-    const [oldest] = this.#all;
-    if (oldest !== undefined && this.#all.size > pendingMax) this.#drop(oldest);
+    if (this.isEmpty) {
+      this.#only = call;
+      this.#grow(bytesOfOne(call));
+      return;
+    }
+    const only = this.#takeOnly();
+    if (only !== null) this.#keep(only);
+    const all = this.#keep(call);
+    const [oldest] = all;
+    if (oldest !== undefined && all.size > pendingMax) this.#drop(oldest);
+  }
+
+  /** Removes and returns the only call. Null: there is none, or there are several. */
+  #takeOnly(): PendingCall | null {
+    const only = this.#only;
+    if (only !== null) this.#grow(-bytesOfOne(only));
+    this.#only = null;
+    return only;
+  }
+
+  /** Adds the call to the collections. */
+  #keep(call: PendingCall): ReadonlySet<PendingCall> {
+    const all = (this.#all ??= new Set());
+    all.add(call);
+    this.#hold(call.decidedBy, 1);
+    this.#lineUp(call.key, call);
+    if (call.otherKey !== null) this.#lineUp(call.otherKey, call);
+    return all;
   }
 
   /**
@@ -87,7 +110,11 @@ export class PendingCalls {
    * the tool of the call.
    */
   take(request: ClaimedCall, isTool = (tool: string): boolean => tool === request.tool): PendingCall | null {
-    const call = this.#calls?.get(pendingKey(request))?.[0];
+    if (this.isEmpty) return null;
+    const key = pendingKey(request);
+    if (this.#only !== null)
+      return (this.#only.key === key || this.#only.otherKey === key) && isTool(this.#only.tool) ? this.#takeOnly() : null;
+    const call = this.#calls?.get(key)?.[0];
     if (call === undefined || !isTool(call.tool)) return null;
     this.#drop(call);
     return call;
@@ -98,6 +125,7 @@ export class PendingCalls {
     this.#hold(call.decidedBy, -1);
     this.#leave(call.key, call);
     if (call.otherKey !== null) this.#leave(call.otherKey, call);
+    if (this.#all.size === 0) this.#all = this.#calls = this.#decidedBy = null;
   }
 
   #hold(decidedBy: DecidedBy, more: 1 | -1): void {
@@ -105,7 +133,7 @@ export class PendingCalls {
     const before = this.#decidedBy.get(decidedBy) ?? 0;
     if (before + more === 0) this.#decidedBy.delete(decidedBy);
     else this.#decidedBy.set(decidedBy, before + more);
-    if (before === 0 || before + more === 0) this.#grow(more * (decidedByBytes + 2 * decidedBy.callerText.length));
+    if (before === 0 || before + more === 0) this.#grow(more * bytesOfDecidedBy(decidedBy));
   }
 
   #lineUp(key: string, call: PendingCall): void {
@@ -113,7 +141,7 @@ export class PendingCalls {
     const line = this.#calls.get(key);
     if (line === undefined) this.#calls.set(key, [call]);
     else line.push(call);
-    this.#grow(callBytes + 2 * key.length);
+    this.#grow(bytesOfKey(key));
     const equal = line?.[0];
     if (line !== undefined && equal !== undefined && line.length > pendingEqualMax) this.#drop(equal);
   }
@@ -125,7 +153,7 @@ export class PendingCalls {
     if (at === 0) line.shift();
     else line.splice(at, 1);
     if (line.length === 0) this.#calls?.delete(key);
-    this.#grow(-(callBytes + 2 * key.length));
+    this.#grow(-bytesOfKey(key));
   }
 
   #grow(bytes: number): void {
@@ -133,6 +161,13 @@ export class PendingCalls {
     this.#onGrown(bytes);
   }
 }
+
+const bytesOfKey = (key: string): number => callBytes + 2 * key.length;
+
+const bytesOfDecidedBy = ({ callerText }: DecidedBy): number => decidedByBytes + 2 * callerText.length;
+
+const bytesOfOne = ({ key, otherKey, decidedBy }: PendingCall): number =>
+  bytesOfDecidedBy(decidedBy) + bytesOfKey(key) + (otherKey === null ? 0 : bytesOfKey(otherKey));
 
 /**
  * Returns the key under which a call waits for its outcome: the client's id for the call, or the tool and its input.

@@ -24,6 +24,7 @@ import { createNarrowings, type Narrowings } from './narrowings.ts';
 import type { NumberFloors } from './number-floors.ts';
 import { PendingCalls } from './pending-calls.ts';
 import { cleanupMs, SessionMemory } from './session-memory.ts';
+import { SmallMap } from './small-map.ts';
 
 export interface Session {
   readonly run: GovernedRun;
@@ -75,10 +76,12 @@ interface Place {
   readonly name: string;
   /** True: the client named the session, so its calls are in the ledger. */
   readonly isNamed: boolean;
-  readonly variants: Map<string, Variant>;
+  readonly variants: SmallMap<Variant>;
   /** The usage of each run, by agent chain. */
-  readonly usages: Map<string, RunUsage>;
+  readonly usages: SmallMap<RunUsage>;
   numbers: Numbers | null;
+  /** Counts the bytes that parts of the session take. Null: no part needs it yet. */
+  onGrown: ((bytes: number) => void) | null;
   /** Incremented when an agent of the session gets fewer tools. */
   narrowed: number;
   usedAt: number;
@@ -143,7 +146,8 @@ function findSession(state: SessionsState, identity: Identity, claimed: CallerCl
   const numbers = numbersOf(state.memory, share, place);
   // A session with unchanged claims is reused, with its waiting calls and its computed state.
   const isNarrowedBy = hops.some((hop) => 'handedTools' in hop);
-  const claim = isNarrowedBy ? { identity, hops } : asked;
+  // The claim of the caller is equal to `asked`, and all sessions of the caller share it.
+  const claim = isNarrowedBy ? { identity, hops } : caller.claim;
   const isSame = known !== undefined && known.session.run.usage === usage && isSameClaim(known.session.run.claim, claim);
   const facts = { sessionId, client, runChain: chain.map(() => sessionId), chainClaimed: chain.length > 1 };
   if (!isNarrowed)
@@ -155,7 +159,7 @@ function findSession(state: SessionsState, identity: Identity, claimed: CallerCl
     ? known.session
     : {
         run: resumeRun(state.govern.cell, { facts, claim, usage, numbers }, isNarrowedBy ? undefined : caller),
-        pending: known?.session.pending ?? new PendingCalls((bytes) => share.grown(place, bytes)),
+        pending: known?.session.pending ?? new PendingCalls(growOf(share, place)),
       };
   // A variant with delegated tools expires after an hour. Then the next look-up marks these tools as used.
   const endsAt = Math.min(endOf(place, usage, maxDurationMs), isNarrowedBy ? now + narrowedMs : Number.POSITIVE_INFINITY);
@@ -204,7 +208,7 @@ function usageOf({ counters, govern }: SessionsState, share: KeyShare, place: Pl
   const usage = createRunUsage(counters, { originSub: of.sub, shared, startedAt: now });
   place.usages.set(key, usage);
   if (known === undefined) share.grown(place, bytesOf.usage + 4 * key.length);
-  const [oldest] = place.usages.keys();
+  const { oldest } = place.usages;
   if (oldest !== undefined && place.usages.size > usagesMax) share.dropUsage(place, oldest);
   return usage;
 }
@@ -212,8 +216,11 @@ function usageOf({ counters, govern }: SessionsState, share: KeyShare, place: Pl
 const numbersOf = (memory: SessionMemory, share: KeyShare, place: Place): Numbers =>
   (place.numbers ??= createNumbers({
     above: memory.floors.of(place.name),
-    onGrown: (bytes) => share.grown(place, bytes),
+    onGrown: growOf(share, place),
   }));
+
+/** All parts of a session share this function. */
+const growOf = (share: KeyShare, place: Place): ((bytes: number) => void) => (place.onGrown ??= (bytes) => share.grown(place, bytes));
 
 /**
  * Returns the cleanup of these sessions. A control plane may govern a workspace only temporarily, but the memory budget
@@ -309,7 +316,7 @@ class KeyShare implements Share {
     if (oldest === undefined) return;
     if (this.#resting.size > 0 || this.#active.size > 1) return this.#forget(oldest);
     // Only the session in use is left, so one of its variants is removed.
-    const [variant] = oldest.variants.keys();
+    const { oldest: variant } = oldest.variants;
     if (variant !== undefined) this.#dropVariant(oldest, variant);
   }
 
@@ -347,13 +354,13 @@ class KeyShare implements Share {
   /** Makes a session rest. Only data that is stored nowhere else is kept. */
   #rest(place: Place, now: number): void {
     this.#active.delete(place.name);
-    for (const [key, variant] of place.variants) {
+    for (const [key, variant] of place.variants.entries()) {
       if (variant.session.pending.isEmpty) this.#dropVariant(place, key);
       // The next call looks up its run again, and the waiting calls are kept.
       else variant.endsAt = Number.NEGATIVE_INFINITY;
     }
     if (place.isNamed)
-      for (const [key, { shared }] of place.usages) if (shared === null || shared.isSettled(now)) this.dropUsage(place, key);
+      for (const [key, { shared }] of place.usages.entries()) if (shared === null || shared.isSettled(now)) this.dropUsage(place, key);
     const isSpent = place.variants.size === 0 && place.usages.size === 0 && (place.numbers === null || place.numbers.highest === 0);
     if (isSpent) this.#forget(place);
     else this.#resting.set(place.name, place);
@@ -362,7 +369,7 @@ class KeyShare implements Share {
   #forget(place: Place): void {
     this.#active.delete(place.name);
     this.#resting.delete(place.name);
-    for (const { shared } of place.usages.values()) shared?.release();
+    for (const [, { shared }] of place.usages.entries()) shared?.release();
     if (place.numbers !== null && place.numbers.highest > 0) this.#floors.raise(place.name, place.numbers.highest);
     this.grown(place, -place.bytes);
     place.isGone = true;
@@ -375,9 +382,10 @@ class KeyShare implements Share {
 const makePlace = (name: string, isNamed: boolean, now: number): Place => ({
   name,
   isNamed,
-  variants: new Map(),
-  usages: new Map(),
+  variants: new SmallMap(),
+  usages: new SmallMap(),
   numbers: null,
+  onGrown: null,
   narrowed: 0,
   usedAt: now,
   bytes: 0,

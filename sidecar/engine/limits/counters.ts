@@ -58,10 +58,12 @@ function windowsOf({ generation }: Current, find: Find, set: LimitSet): readonly
 }
 
 class LocalAllowance implements Allowance {
+  readonly originSub: string;
   readonly #current: Current;
   readonly #find: Find;
 
-  constructor(current: Current, find: Find) {
+  constructor(originSub: string, current: Current, find: Find) {
+    this.originSub = originSub;
     this.#current = current;
     this.#find = find;
   }
@@ -116,8 +118,16 @@ export function createCounters(windowSeconds: number): LocalCounters {
     return windows;
   };
 
+  const allowance = (originSub: string, fold: keyof typeof folds): LocalAllowance =>
+    new LocalAllowance(originSub, current, (set) => find(originSub, fold, set));
+  // Most runs of a process have the same subject, and an allowance has no state of its own.
+  const latest = { enforced: allowance('', 'enforced'), shadow: allowance('', 'shadow') };
+
   return {
-    allowanceOf: (originSub, fold) => new LocalAllowance(current, (set) => find(originSub, fold, set)),
+    allowanceOf: (originSub, fold) => {
+      if (latest[fold].originSub !== originSub) latest[fold] = allowance(originSub, fold);
+      return latest[fold];
+    },
     sharedCalls: () => null,
     // Other processes cannot free calls in these counters, so waiting does not help: the call is decided at once.
     wait: (_awaits, now, _until, retry) => void retry(true, now),

@@ -9,8 +9,12 @@ import { SharedRunCalls } from './shared-calls.ts';
 
 export function createLeasedCounters(leases: Leases, windowSeconds: number): Counters {
   const shadow = createCounters(windowSeconds);
+  // Most runs of a process have the same subject, and an allowance has no state of its own.
+  let latest = new LeasedAllowance(leases, '');
+  const enforcedOf = (originSub: string): LeasedAllowance =>
+    latest.originSub === originSub ? latest : (latest = new LeasedAllowance(leases, originSub));
   return {
-    allowanceOf: (originSub, fold) => (fold === 'shadow' ? shadow.allowanceOf(originSub, fold) : new LeasedAllowance(leases, originSub)),
+    allowanceOf: (originSub, fold) => (fold === 'shadow' ? shadow.allowanceOf(originSub, fold) : enforcedOf(originSub)),
     sharedCalls: (run) => new SharedRunCalls(leases, run),
     wait: (awaits, now, until, retry) => leases.wait(awaits, now, until, retry),
     setWindow: (seconds) => shadow.setWindow(seconds),
@@ -38,26 +42,26 @@ function leasesOf(all: Leases, originSub: string, set: LimitSet): readonly Lease
 
 class LeasedAllowance implements Allowance {
   readonly #leases: Leases;
-  readonly #originSub: string;
+  readonly originSub: string;
 
   constructor(leases: Leases, originSub: string) {
     this.#leases = leases;
-    this.#originSub = originSub;
+    this.originSub = originSub;
   }
 
   firstFull(set: LimitSet, now: number): Full | null {
-    const leases = leasesOf(this.#leases, this.#originSub, set);
+    const leases = leasesOf(this.#leases, this.originSub, set);
     for (let at = 0; at < leases.length; at++) if (leases[at]?.hasCapacity(now) !== true) return this.#full(set, now);
     return null;
   }
 
   charge(set: LimitSet, now: number): void {
-    const leases = leasesOf(this.#leases, this.#originSub, set);
+    const leases = leasesOf(this.#leases, this.originSub, set);
     for (let at = 0; at < leases.length; at++) leases[at]?.take(now);
   }
 
   undoOf(set: LimitSet, chargedAt: number): Undo {
-    const undone = leasesOf(this.#leases, this.#originSub, set).map((lease) => lease.undoOf(chargedAt));
+    const undone = leasesOf(this.#leases, this.originSub, set).map((lease) => lease.undoOf(chargedAt));
     return (now) => {
       for (const undo of undone) undo(now);
     };
@@ -68,7 +72,7 @@ class LeasedAllowance implements Allowance {
     const dry: Lease[] = [];
     let driest: Limit | null = null;
     for (const limit of limits.toReversed()) {
-      const lease = this.#leases.ofLimit(this.#originSub, limit);
+      const lease = this.#leases.ofLimit(this.originSub, limit);
       if (lease.hasCapacity(now)) continue;
       if (limit.max === 0) return { limit, retryAfterMs: null, awaits: null, dry: null };
       this.#leases.touch(lease, now);

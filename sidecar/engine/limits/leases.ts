@@ -78,6 +78,12 @@ export class Leases {
   readonly #waiting: Waiting;
   readonly #listener: LeaseListener;
   readonly #waitMs: number;
+  /** One function for all leases. */
+  readonly #onStirred = (lease: Lease): void => {
+    if (!lease.isActive) return;
+    this.#due.add(lease);
+    if (lease.counter.kind === 'run') this.#changed.add(lease);
+  };
   #revision: RevisionName | null = null;
   #isOpen = false;
   /** True: no stream was opened yet. Calls may wait for the first one. */
@@ -130,18 +136,13 @@ export class Leases {
     return lease;
   }
 
-  ofRun(run: SharedRun): Lease {
-    const counter: QuotaCounter = { kind: 'run', ...run };
+  ofRun({ id, agentId, of }: SharedRun): Lease {
+    const counter: QuotaCounter = { kind: 'run', id, agentId, of };
     return this.#active.get(quotaCounterKey(counter)) ?? this.#newLease(counter, (this.#runs += 1) * numbersOfRun);
   }
 
   #newLease(counter: QuotaCounter, after = 0): Lease {
-    const onStirred = (lease: Lease): void => {
-      if (!lease.isActive) return;
-      this.#due.add(lease);
-      if (lease.counter.kind === 'run') this.#changed.add(lease);
-    };
-    return new Lease(counter, { after, tally: this.tally, waitMs: this.#waitMs, onStirred });
+    return new Lease(counter, { after, tally: this.tally, waitMs: this.#waitMs, onStirred: this.#onStirred });
   }
 
   /** Returns whether `touch` would return true. */
