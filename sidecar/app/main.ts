@@ -146,8 +146,10 @@ async function serve({ telemetry, registry, ...config }: Serving, file: GatewayF
       ...(mesh === null ? [] : [`  mesh   ${mesh.address}\n`]),
       ...(scraped === null ? [] : [`  metrics  http://localhost:${scraped.port}/metrics\n`]),
     ];
-    // `bin.js` prevents the growth of the young generation during the start. 2 is the default of V8.
+    // `bin.js` prevents the growth of the young generation and the optimizing of code during the start. 2 is the default
+    // of V8.
     setFlagsFromString('--semi-space-growth-factor=2');
+    setFlagsFromString('--opt');
     idleHeap = startIdleHeap((error) => log.error({ err: error }, 'the heap cannot be collected when the process is quiet'));
     process.stdout.write(`Tollgate sidecar\n  hooks  ${address}/govern/tool-use\n${also.join('')}`);
     if (!stopped.aborted) await new Promise((done) => stopped.addEventListener('abort', done, { once: true }));
