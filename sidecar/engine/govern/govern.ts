@@ -134,15 +134,16 @@ class Judging extends CallInput {
  */
 export function judge(deps: GovernDeps, run: GovernedRun, call: ToolCall, asking: Asking): JudgedCall | Promise<JudgedCall> {
   const judging = new Judging(deps, run, call, asking);
-  const weighed = weighInTime(deps, judging, judging.startedAt);
+  const weighed = weighInTime(deps, judging, judging.startedAt, false);
   const { awaits } = weighed.decision;
   return awaits === null ? conclude(deps, judging, weighed, judging.startedAt) : judgeLater(deps, judging, awaits);
 }
 
-function weighInTime(deps: GovernDeps, judging: Judging, now: number): WeighedCall {
+/** `isLast`: the call does not wait any more, so the result is final. */
+function weighInTime(deps: GovernDeps, judging: Judging, now: number, isLast: boolean): WeighedCall {
   const { asking } = judging;
   if (asking.gone?.aborted === true) return unkept(goneBefore);
-  const weighed = weighSafely(deps, judging, now);
+  const weighed = weighSafely(deps, judging, now, isLast);
   // The deadline is checked again, because the decision itself may have taken too long.
   return asking.until === undefined || deps.clock.now() < asking.until ? weighed : unkept(late);
 }
@@ -155,7 +156,7 @@ function judgeLater(deps: GovernDeps, judging: Judging, awaits: NonNullable<Deci
     const tryAt = (isLast: boolean, now: number): Decision['awaits'] => {
       if (isDecided) return null;
       try {
-        const weighed = weighInTime(deps, judging, now);
+        const weighed = weighInTime(deps, judging, now, isLast);
         isDecided = isLast || weighed.decision.awaits === null;
         if (isDecided) done(conclude(deps, judging, weighed, now));
         return weighed.decision.awaits;
@@ -257,9 +258,9 @@ interface WeighedCall {
   readonly findings: readonly Finding[];
 }
 
-function weighSafely(deps: GovernDeps, judging: Judging, now: number): WeighedCall {
+function weighSafely(deps: GovernDeps, judging: Judging, now: number, isLast: boolean): WeighedCall {
   try {
-    return weigh(deps, judging, now);
+    return weigh(deps, judging, now, isLast);
   } catch {
     // This is a bug anywhere in Tollgate. Nothing passes, and the entry says so.
     return unkept(refuse('internal_error', 'the decision could not be made'));
@@ -268,7 +269,7 @@ function weighSafely(deps: GovernDeps, judging: Judging, now: number): WeighedCa
 
 const unkept = (decision: Decision): WeighedCall => ({ decision, input: null, kept: null, digest: '', findings: [] });
 
-function weigh(deps: GovernDeps, judging: Judging, now: number): WeighedCall {
+function weigh(deps: GovernDeps, judging: Judging, now: number, isLast: boolean): WeighedCall {
   const { run, call, asking } = judging;
   const { tool, also, flaw, hidesOutput = false, alsoForwarded } = call;
   const bound = rebind(deps, run);
@@ -278,6 +279,8 @@ function weigh(deps: GovernDeps, judging: Judging, now: number): WeighedCall {
       : flaw === undefined
         ? decide(bound.caller, tool, run.usage, deps.cell.freshness, now, also, judging)
         : (bound.caller.halted ?? refuse(flaw.code, flaw.words));
+  // The call is decided again after its wait, so this decision needs no text of the input.
+  if (reached.awaits !== null && !isLast && judging.problem === null) return unkept(reached);
   const decision = withRedactedWords(run, tool, reached);
   if (judging.problem !== null) return unkept(refuse('call_malformed', `the input ${judging.problem}`));
   const { input } = judging;
