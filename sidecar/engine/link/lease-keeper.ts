@@ -65,10 +65,12 @@ export interface LeaseKeeper {
 
 const tickMs = 50;
 /**
- * While a message is unanswered, the next message waits this long, to collect more requests. Each message is a
- * transaction, and messages are answered one by one.
+ * While `unansweredMessages` messages are unanswered, the next message waits this long, to collect more requests. The
+ * ledger answers messages one by one. A second message is sent at once, so that the ledger has it when it has answered
+ * the first one.
  */
 const gatherMs = 10;
+const unansweredMessages = 2;
 const silenceMs = 3_000;
 /** The maximum number of unanswered requests. A ledger that cannot keep up gets no more requests. */
 const unansweredMax = 2 * bounds.leaseAsks;
@@ -205,7 +207,7 @@ class LinkedLeases implements LeaseKeeper {
     if (this.leases.isSilent(now, this.#silentMs)) this.#lose('the control plane did not answer', false);
     // A connection attempt may take any time, but calls wait at most `#waitMs` for it.
     if (!this.leases.isOpen && now - this.#openingSince > this.#waitMs) this.leases.lost(now);
-    this.#isGathering = this.#inFlight > 0 && now - this.#sentAt < gatherMs;
+    this.#isGathering = this.#inFlight >= unansweredMessages && now - this.#sentAt < gatherMs;
     if (!this.#isGathering && this.#unanswered < unansweredMax) this.#send(this.leases.asks(now, unansweredMax - this.#unanswered), now);
     this.#arm();
   }
@@ -227,10 +229,8 @@ class LinkedLeases implements LeaseKeeper {
     } finally {
       this.#inFlight -= 1;
       this.#unanswered -= asks.length;
-      if (this.#inFlight === 0) {
-        if (this.#isGathering) this.#tickSoon();
-        this.#onSettled();
-      }
+      if (this.#isGathering && this.#inFlight < unansweredMessages) this.#tickSoon();
+      if (this.#inFlight === 0) this.#onSettled();
     }
   }
 
