@@ -1,5 +1,9 @@
 // Stores the rows of the ledger. A process locks the rows that it needs in the order of their keys, which prevents
 // deadlocks.
+//
+// Rows are found key by key (`cross join lateral`), in a form that PostgreSQL cannot join in another way. Otherwise it
+// would read the whole table for each message, until it has new statistics of it. While runs begin, the table grows by
+// thousands of rows before the statistics are made.
 import type pg from 'pg';
 import type { CounterState } from './rules/ledger.ts';
 import type { Queryable } from '../database/transaction.ts';
@@ -28,12 +32,15 @@ interface Row extends LockedCounter {
   readonly now_ms: string;
 }
 
-/** Locks the existing rows of these keys until the transaction ends. */
+/** Locks the existing rows of these keys until the transaction ends. Each key must be named once. */
 export async function lockCounters(client: pg.PoolClient, workspaceId: number, keys: readonly string[]): Promise<LockedCounters> {
   const { rows } = await client.query<Row>(
-    `select key, state, floor(extract(epoch from clock_timestamp()) * 1000)::bigint as now_ms
-     from quota_counter where workspace_id = $1 and key = any($2::text[]) order by key for update`,
-    [workspaceId, keys],
+    `select found.key, found.state, floor(extract(epoch from clock_timestamp()) * 1000)::bigint as now_ms
+     from unnest($2::text[]) as wanted(key) cross join lateral (
+       select key, state from quota_counter where workspace_id = $1 and quota_counter.key = wanted.key for update
+     ) as found`,
+    // Keys are hex digits, so this order is the same in every process. Rows are locked in the order of the list.
+    [workspaceId, keys.toSorted()],
   );
   return { rows, nowMs: Math.max(0, ...rows.map(({ now_ms: ms }) => Number(ms))) };
 }
@@ -133,12 +140,15 @@ export interface WrittenCounter {
   readonly keptUntilMs: number;
 }
 
-/** Writes the states of counters. Their rows must be locked. */
+/** Writes the states of counters. Their rows must be locked, so their places in the table (`ctid`) do not change. */
 export async function writeCounters(client: pg.PoolClient, workspaceId: number, counters: readonly WrittenCounter[]): Promise<void> {
   await client.query(
     `update quota_counter set state = written.state, kept_until = to_timestamp(written.kept_until_ms / 1000.0)
      from unnest($2::text[], $3::jsonb[], $4::bigint[]) as written(key, state, kept_until_ms)
-     where workspace_id = $1 and quota_counter.key = written.key`,
+     cross join lateral (
+       select ctid from quota_counter where workspace_id = $1 and quota_counter.key = written.key offset 0
+     ) as locked
+     where quota_counter.ctid = locked.ctid`,
     [
       workspaceId,
       counters.map(({ key }) => key),
