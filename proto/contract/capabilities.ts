@@ -4,7 +4,7 @@
 import type { CompiledCase, CompiledDocument, Rule, TierRules } from './snapshot.ts';
 
 /** The capabilities of this version, as a hello names them. */
-export const capabilities: readonly string[] = ['deltas', 'agent-ceiling', 'outage-caps', 'conditions'];
+export const capabilities: readonly string[] = ['deltas', 'agent-ceiling', 'outage-caps', 'conditions', 'approvals'];
 
 /** The capability that is needed to understand each part of policy. Null: every version understands it. */
 export interface Needs {
@@ -26,8 +26,8 @@ export interface Needs {
  * developer also adds this capability to `capabilities`.
  */
 export const policyNeeds: Needs = {
-  rule: { permission: null, rateLimit: null, transform: null, override: null, cases: 'conditions' },
-  case: { name: null, when: null, permission: null, rateLimit: null, transform: null, reason: null },
+  rule: { permission: null, ask: 'approvals', rateLimit: null, transform: null, override: null, cases: 'conditions' },
+  case: { name: null, when: null, permission: null, ask: 'approvals', rateLimit: null, transform: null, reason: null },
   entry: { settings: null, document: null, agent: null, member: null, key: null, server: null },
   setting: { 'outage.caps': 'outage-caps' },
 };

@@ -81,11 +81,19 @@ export interface AuditEntry {
   /** The first of the cases that could not be evaluated. */
   readonly undecided?: readonly UndecidedCase[];
   readonly shadow?: {
-    readonly decision: 'allow' | 'deny';
+    readonly decision: 'allow' | 'ask' | 'deny';
     readonly code: ReasonCode;
     readonly reason: string;
     readonly transform: Transform;
     readonly approximate?: true;
+  };
+  /** The approval that the call waits for, was answered by, or is made with. */
+  readonly approval?: {
+    readonly id: string;
+    /** The uid of the member who answered. Absent: no one has answered. */
+    readonly by?: string;
+    /** ISO 8601 with milliseconds, UTC: when it was answered. Absent: no one has answered. */
+    readonly at?: string;
   };
   readonly transform: Transform;
   readonly findings?: readonly Finding[];

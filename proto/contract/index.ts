@@ -1,6 +1,25 @@
 // Exports the contract that control plane and sidecars share. Everything here is pure: no clock, no I/O, no logger,
 // nothing asynchronous.
 export { isLoopback } from './address.ts';
+export {
+  type ApprovalAsk,
+  type ApprovalLink,
+  type ApprovalRefusal,
+  approvalRefusals,
+  type ApprovalState,
+  type ApprovalStatus,
+  approvalStates,
+  askBounds,
+  askDefaults,
+  askDigest,
+  type AskedCall,
+  type AskingRule,
+  type AskResult,
+  type ClaimResult,
+  type CompiledAsk,
+  type HiddenValue,
+  type OnDecided,
+} from './approvals.ts';
 export { bounds, capBounds } from './bounds.ts';
 export {
   capabilities,
@@ -90,6 +109,7 @@ export {
   layers,
   type Part,
   type Permission,
+  type RulePermission,
   parts,
   type Role,
   roles,

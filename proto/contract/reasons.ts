@@ -25,6 +25,12 @@ export const reasons = {
   cap_tool_calls: 'terminal',
   cap_budget: 'terminal',
   policy_denied: 'terminal',
+  approval_pending: 'retry',
+  approval_denied: 'terminal',
+  approval_expired: 'retry',
+  approvals_full: 'retry',
+  approval_unanswerable: 'terminal',
+  approval_unavailable: 'retry',
   rate_limited: 'retry',
   request_limit: 'retry',
   redaction_unsupported: 'terminal',
@@ -43,5 +49,5 @@ export const isReasonCode = (value: string): value is ReasonCode => Object.hasOw
  * The marks at the beginning of a reason. A mark states what layers in audit mode would have decided, if that differs
  * from the decision.
  */
-export const shadowMarks = ['would_allow', 'would_deny', 'would_throttle', 'would_redact', 'would_log'] as const;
+export const shadowMarks = ['would_allow', 'would_deny', 'would_ask', 'would_throttle', 'would_redact', 'would_log'] as const;
 export type ShadowMark = (typeof shadowMarks)[number];

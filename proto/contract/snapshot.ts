@@ -1,16 +1,19 @@
 // Defines what a snapshot's entries contain, as JSON. The control plane compiles them. A sidecar verifies every field
 // before it uses an entry (`sidecar/engine/snapshot/verify.ts`). Where an object would have arbitrary keys, a list of
 // pairs is used. So no name has a special meaning, and equal content has equal bytes.
+import type { CompiledAsk } from './approvals.ts';
 import type { Expression } from './expression.ts';
 import type { CompiledRedaction } from './redaction.ts';
 import type { ToolHints } from './tool-definition.ts';
 import type { CompiledToolNames } from './tool-names.ts';
-import type { Part, Permission, Role, Tier, Transform } from './words.ts';
+import type { Part, Permission, Role, RulePermission, Tier, Transform } from './words.ts';
 
 export const snapshotSchemaVersion = 1;
 
 export interface Rule {
-  readonly permission?: Permission;
+  readonly permission?: RulePermission;
+  /** The terms. Present exactly if `permission` is `ask`. */
+  readonly ask?: CompiledAsk;
   /** The maximum number of calls in any window of `windowSeconds`. 0 permits no calls. */
   readonly rateLimit?: number;
   readonly transform?: Transform;
@@ -25,7 +28,9 @@ export interface CompiledCase {
   /** Unique in the rule. */
   readonly name: string;
   readonly when: Expression;
-  readonly permission?: Permission;
+  readonly permission?: RulePermission;
+  /** The terms. Present exactly if `permission` is `ask`. */
+  readonly ask?: CompiledAsk;
   readonly rateLimit?: number;
   readonly transform?: Transform;
   /** For the agent, if the case denies. */

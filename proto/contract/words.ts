@@ -14,12 +14,15 @@ export const parts = ['organisation', 'self'] as const;
 export type Part = (typeof parts)[number];
 
 export type Permission = 'allow' | 'deny';
+/** What a rule may say. From strict to loose: `deny`, `ask` (a person decides), `allow`. */
+export type RulePermission = Permission | 'ask';
 export type Transform = 'log' | 'redact';
 
 export const scopes = [
   '*',
   'agents.read',
   'agents.write',
+  'admin.approvals',
   'admin.audit.read',
   'policies.read',
   'policies.write',

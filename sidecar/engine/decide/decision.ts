@@ -1,6 +1,17 @@
 // Defines a decision. As long as only counters change, decisions about the same caller and tool are the same frozen
 // object. Therefore deciding allocates no memory.
-import type { DenyKind, EntryRule, Layer, Part, QuotaCounter, ReasonCode, Transform, UndecidedCase } from '@tollgate/proto/contract';
+import type {
+  ApprovalStatus,
+  AskingRule,
+  DenyKind,
+  EntryRule,
+  Layer,
+  Part,
+  QuotaCounter,
+  ReasonCode,
+  Transform,
+  UndecidedCase,
+} from '@tollgate/proto/contract';
 
 export type StopReason = 'max_tool_calls' | 'max_rounds' | 'max_duration' | 'max_budget';
 
@@ -53,7 +64,7 @@ export interface LimitSet {
 export const noLimits: LimitSet = Object.freeze({ limits: [], found: null });
 
 export interface Shadow {
-  readonly decision: 'allow' | 'deny';
+  readonly decision: 'allow' | 'ask' | 'deny';
   readonly code: ReasonCode;
   readonly reason: string;
   readonly transform: Transform;
@@ -95,6 +106,13 @@ export interface Decision {
    * some of theirs, so a wait may help. Null: a wait cannot help.
    */
   readonly awaits: readonly LeasedCounter[] | null;
+  /**
+   * The rules that ask a person, if that is the only reason for the denial: the call would be allowed if its approval is
+   * claimed. Null: no rule asks, or something else denies.
+   */
+  readonly asks: readonly AskingRule[] | null;
+  /** The approval that the call waits for, was answered by, or is made with. Null: there is none. */
+  readonly approval: Pick<ApprovalStatus, 'approvalId' | 'by' | 'at'> | null;
   /** The cases whose conditions could not be evaluated, so that the strictest result was chosen. Null: there are none. */
   readonly undecided: readonly UndecidedCase[] | null;
 }

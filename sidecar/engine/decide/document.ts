@@ -248,7 +248,7 @@ interface Field<T> {
   readonly hasReason: boolean;
 }
 
-const permissionField: Field<Permission> = { read: ({ permission }) => permission, hasReason: true };
+const permissionField: Field<Permission> = { read: ({ permission }) => (permission === 'ask' ? 'deny' : permission), hasReason: true };
 const transformField: Field<Transform> = { read: ({ transform }) => transform, hasReason: false };
 
 const asItIs: readonly null[] = [null];

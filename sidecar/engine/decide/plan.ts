@@ -95,6 +95,8 @@ function outcomeOf(caller: Caller, tool: string, { enforced, shadow }: Folds): P
     limits: enforced.permission === 'allow' ? limitSet(enforced) : noLimits,
     shadowLimits: noLimits,
     awaits: null,
+    asks: null,
+    approval: null,
     undecided: null,
   });
   return { outcome, shadow: shadow === null ? null : { fold: shadow, limits: limitSet(shadow) } };

@@ -30,6 +30,8 @@ export function refuse(code: DenyCode, words: string, { stop, attempt = false, a
     limits: noLimits,
     shadowLimits: noLimits,
     awaits,
+    asks: null,
+    approval: null,
     undecided: null,
   });
 }

@@ -1,0 +1,10 @@
+// Original file: tollgate/v1/approval.proto
+
+
+export interface WatchApproval {
+  'approvalId'?: (string);
+}
+
+export interface WatchApproval__Output {
+  'approvalId': (string);
+}
