@@ -131,7 +131,8 @@ export interface Winner {
 }
 
 export interface Verdict {
-  readonly decision: Permission;
+  /** `ask`: only in the shadow. A call that policy asks for is denied, with the code `approval_pending`. */
+  readonly decision: Permission | 'ask';
   readonly code: string;
   readonly transform: Transform;
 }

@@ -105,6 +105,7 @@ const fullEntry: All<AuditEntry> = {
   rule: { layer: 'user', part: 'self', path: 'defaults.api', revision: 7, override: true },
   undecided: [{ document: 'workspace', path: 'defaults.api.cases["large"]', reason: 'absent', at: 'args.amount' }],
   shadow: { decision: 'deny', code: 'policy_denied', reason: 'would_deny', transform: 'log', approximate: true },
+  approval: { id: 'approval-1', by: 'bob', at: '2026-06-25T12:00:00.000Z' },
   transform: 'redact',
   findings: [{ kind: 'email', count: 1 }],
   inputDigest: 'ab'.repeat(32),
