@@ -11,6 +11,7 @@ import type pg from 'pg';
 import { type Action, requireAccess } from './rules/access.ts';
 import type { Actor } from './rules/actor.ts';
 import type { RandomBytes } from './rules/key.ts';
+import type { ApprovalParts } from '../approvals/operations/parts.ts';
 import type { ModelCatalogue } from '../agents/rules/catalogue.ts';
 import { unauthenticated } from '../base/refusal.ts';
 import type { Discover } from '../runs/mcp/discover.ts';
@@ -58,6 +59,8 @@ export interface OperationDeps {
   readonly notary: Notary;
   /** What the runs of one user may cost in a UTC day, in µ¢. */
   readonly dailyCap: number;
+  /** The keys, counts and changes of approvals. */
+  readonly approvals: ApprovalParts;
 }
 
 export interface Operation<I, R> {

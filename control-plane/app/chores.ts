@@ -1,6 +1,7 @@
 // The periodic jobs that every control plane runs, in every configuration. Each job is safe when two processes run it
 // at the same time. A job that fails does not stop the jobs after it.
 
+import { expireDue, removeOldApprovals } from '../approvals/operations/expire.ts';
 import { loggable } from '../base/loggable.ts';
 import { removeExpiredSessions } from '../access/operations/remove-expired-sessions.ts';
 import { makeDueCheckpoints } from '../audit/operations/checkpoint.ts';
@@ -52,10 +53,12 @@ export async function startChores(deps: ChoreDeps, retentionDays: number, undo: 
     [() => removeOldSidecars(deps), 'sidecars that disconnected long ago were not removed'],
     [() => removeOldChanges(deps), 'old changes of workspaces were not removed'],
     [() => removeUnusedCounters(deps), 'unused quota counters were not removed'],
+    [() => removeOldApprovals(deps, retentionDays), 'old approvals were not removed'],
   ]);
   every(minuteMs, [
     [() => makeDueCheckpoints(deps), 'checkpoints were not made'],
     [() => updateStatistics(deps), 'statistics of the audit log were not updated'],
+    [() => expireDue(deps), 'approvals whose time is over were not ended'],
     [() => removeExcessCounters(deps), 'counters beyond the share of a key were not removed'],
     sealed,
   ]);

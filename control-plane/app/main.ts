@@ -43,6 +43,7 @@ import { createModels } from '../runs/models/models.ts';
 import { createProviders } from '../runs/models/providers.ts';
 import { settingsFrom } from '../runs/models/settings.ts';
 import type { Models } from '../runs/model.ts';
+import { wireApprovals } from './wire-approvals.ts';
 import { wireAuditExport } from './wire-audit-export.ts';
 import { wireDatabase } from './wire-database.ts';
 import { wireGrpc } from './wire-grpc.ts';
@@ -140,8 +141,10 @@ async function start({ config, env, undo, log, telemetry, registry, signal }: St
     { ...parts, sealer, config, env, authenticate: (header) => authenticate(parts, header), registry, log },
     undo,
   ).catch(explainTaken(config.host, Number(config.enrolPort), 'TOLLGATE_ENROL_PORT'));
+  const asking = wireApprovals({ ...parts, sealer, registry, log }, undo);
   const deps: OperationDeps = {
     ...parts,
+    approvals: asking.approvals,
     ...toolServersOf({ config, env }),
     sealer,
     defaults: { defaultPermission: config.defaultPermission, windowSeconds: config.windowSeconds },
@@ -160,7 +163,7 @@ async function start({ config, env, undo, log, telemetry, registry, signal }: St
   );
   const auditExport = await wireAuditExport({ ...deps, config, registry, log }, undo);
   const metrics = createGrpcMetrics(registry);
-  const policy = wirePolicy({ ...deps, database, crowded, metrics: metrics.quota, log }, undo);
+  const policy = wirePolicy({ ...deps, ...asking, database, crowded, metrics: metrics.quota, log }, undo);
   const intake = watchIngest(
     createIngest({ ...deps, committed: (records) => metrics.ingested(records), isWatched: (id) => deps.heads.isWatched(id) }),
     () => performance.now(),
@@ -180,7 +183,10 @@ async function start({ config, env, undo, log, telemetry, registry, signal }: St
     { spoolFolder: join(resolve(config.dataDir), 'runs-spool'), atOnce: config.runsAtOnce, requestsPerSecond: config.requestsPerSecond },
     undo,
   );
-  const grpc = await wireGrpc({ ...deps, ...policy, config, ingest: intake.ingest, tls: tls.grpc, metrics, registry, log }, undo);
+  const grpc = await wireGrpc(
+    { ...deps, ...policy, ...asking, config, ingest: intake.ingest, tls: tls.grpc, metrics, registry, log },
+    undo,
+  );
   const injecting = await injectorOf({ config, env, authorities: tls.grpc === null ? null : tls.authorities, registry, log }, undo);
   if ('problem' in injecting) return injecting.problem;
   const rest = await wireHttp(

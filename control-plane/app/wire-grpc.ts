@@ -13,9 +13,10 @@ import type { LiveWorkspace } from '../publish/publisher.ts';
 import { createRoster } from '../sidecars/operations/roster.ts';
 import { explainTaken } from './address-taken.ts';
 import type { Config } from './config.ts';
+import type { WiredApprovals } from './wire-approvals.ts';
 import type { PolicyParts } from './wire-policy.ts';
 
-interface GrpcDeps extends OperationDeps, Pick<PolicyParts, 'publisher' | 'ledger'> {
+interface GrpcDeps extends OperationDeps, Pick<PolicyParts, 'publisher' | 'ledger'>, Pick<WiredApprovals, 'approvalLedger'> {
   readonly config: Pick<Config, 'host' | 'grpcPort'>;
   readonly ingest: Parameters<typeof startGrpcServer>[0]['ingest'];
   /** Null: sidecars connect in plain text. */
@@ -27,7 +28,7 @@ interface GrpcDeps extends OperationDeps, Pick<PolicyParts, 'publisher' | 'ledge
 
 /** Starts the server. Rejects with `AddressTaken` if another program has the port. */
 export async function wireGrpc(deps: GrpcDeps, undo: Undo): Promise<GrpcServer> {
-  const { config, publisher, ledger, needs, ingest, tls, metrics, registry, log } = deps;
+  const { config, publisher, ledger, approvalLedger, needs, ingest, tls, metrics, registry, log } = deps;
   const roster = createRoster({ ...deps, wallTime: Date.now, now: () => performance.now(), log }, `${hostname()}-${process.pid}`);
   undo.push(() => roster.close());
   exportRoster(registry, () => roster.countByLag((workspaceId) => nameOf(publisher.live(workspaceId))));
@@ -44,6 +45,7 @@ export async function wireGrpc(deps: GrpcDeps, undo: Undo): Promise<GrpcServer> 
       stillStands: (actor) => stillStands(deps, actor),
       ingest,
       ledger,
+      approvalLedger,
       seats: createStreamSeats(),
     },
     { host: config.host, port: config.grpcPort, tls },

@@ -2,6 +2,8 @@
 // which follows the policy.
 import type { Logger } from 'pino';
 import type { OperationDeps } from '../access/operation.ts';
+import type { ApprovalWatch } from '../approvals/operations/watch.ts';
+import { approvalChannel } from '../approvals/store/approvals.ts';
 import type { Undo } from '../base/undo.ts';
 import { readAhead } from '../policies/operations/read-ahead.ts';
 import { createPublisher, type Publisher } from '../publish/publisher.ts';
@@ -17,6 +19,7 @@ import type { Database } from './wire-database.ts';
 interface PolicyDeps extends Pick<OperationDeps, 'defaults' | 'needs'> {
   readonly database: Pick<Database, 'pool' | 'connection'>;
   readonly crowded: CrowdedKeys;
+  readonly approvalWatch: Pick<ApprovalWatch, 'heard'>;
   readonly metrics: QuotaMetrics;
   readonly log: Logger;
 }
@@ -27,7 +30,7 @@ export interface PolicyParts {
   readonly ledger: Ledger;
 }
 
-export function wirePolicy({ database, defaults, needs, crowded, metrics, log }: PolicyDeps, undo: Undo): PolicyParts {
+export function wirePolicy({ database, defaults, needs, crowded, approvalWatch, metrics, log }: PolicyDeps, undo: Undo): PolicyParts {
   const { pool, connection } = database;
   const now = (): number => performance.now();
   const publisher = createPublisher({
@@ -42,7 +45,10 @@ export function wirePolicy({ database, defaults, needs, crowded, metrics, log }:
   });
   undo.push(() => publisher.close());
   const recalls = createRecalls({ pool, now, log });
-  const watch = watchRevisions({ pool, connection, log }, publisher, { [recallChannel]: (payload) => recalls.heard(payload) });
+  const watch = watchRevisions({ pool, connection, log }, publisher, {
+    [recallChannel]: (payload) => recalls.heard(payload),
+    [approvalChannel]: (payload) => approvalWatch.heard(payload),
+  });
   undo.push(() => watch.close());
   const watchPolicy = (workspaceId: number) => watchQuotaPolicy({ publisher, defaults }, workspaceId);
   return { publisher, watch, ledger: createLedger({ pool, watchPolicy, recalls, metrics, crowded, now }) };

@@ -18,6 +18,8 @@ export interface GrpcMetrics {
   batchRefused(code: RefusedCode): void;
   /** A stream of leases was opened (1) or closed (-1). */
   leaseStreams(change: 1 | -1): void;
+  /** A sidecar opened (1) or closed (-1) its stream of approvals. */
+  approvalStreams(change: 1 | -1): void;
   /** A connection was opened (1) or closed (-1). */
   connections(change: 1 | -1): void;
   connectionRefused(why: ConnectionRefusal): void;
@@ -70,6 +72,11 @@ export function createGrpcMetrics(registry: Registry): GrpcMetrics {
     registers,
   });
   const leases = new Gauge({ name: 'tollgate_lease_streams', help: 'Sidecars with an open stream of leases', registers });
+  const approvals = new Gauge({
+    name: 'tollgate_approval_streams',
+    help: 'Sidecars with an open stream of approvals',
+    registers,
+  });
   const connections = new Gauge({ name: 'tollgate_grpc_connections', help: 'Open gRPC connections', registers });
   const refusedConnections = new Counter({
     name: 'tollgate_grpc_connections_refused_total',
@@ -92,6 +99,7 @@ export function createGrpcMetrics(registry: Registry): GrpcMetrics {
     ingested: (count) => records.inc(count),
     batchRefused: (code) => batches.inc({ code }),
     leaseStreams: (change) => leases.inc(change),
+    approvalStreams: (change) => approvals.inc(change),
     connections: (change) => connections.inc(change),
     connectionRefused: (why) => refusedConnections.inc({ why }),
     quota: createQuotaMetrics(registers),

@@ -2,6 +2,9 @@
 // client's certificate.
 import { type handleBidiStreamingCall, logVerbosity, Server, ServerCredentials, setLogVerbosity, status } from '@grpc/grpc-js';
 import {
+  type ApprovalRequest__Output,
+  type ApprovalResponse,
+  approvalService,
   auditService,
   type LeaseRequest__Output,
   type LeaseResponse,
@@ -14,6 +17,7 @@ import { bounds } from '@tollgate/proto/contract';
 import type { Actor } from '../access/rules/actor.ts';
 import { mayServe } from '../sidecars/rules/forms.ts';
 import { grpcStatusOf } from '../base/errors.ts';
+import { type ApprovalEdgeDeps, serveApproval } from './approval.ts';
 import { type AuditEdgeDeps, decodeShipRequest, serveShip, type WeighedRequest } from './audit.ts';
 import { type ConnectionBounds, connectionBounds, type Connections, listenForConnections } from './connections.ts';
 import { createTlsCredentials, type TlsSource } from './credentials.ts';
@@ -28,7 +32,11 @@ import { lookMs } from './watch-key.ts';
 import { shareTimer } from '../base/shared-timer.ts';
 import { createStreamSeats } from './stream-seats.ts';
 
-interface GrpcServerDeps extends PolicyEdgeDeps, Omit<AuditEdgeDeps, 'looks'>, Omit<QuotaEdgeDeps, 'looks'> {
+interface GrpcServerDeps
+  extends PolicyEdgeDeps,
+    Omit<AuditEdgeDeps, 'looks'>,
+    Omit<QuotaEdgeDeps, 'looks'>,
+    Omit<ApprovalEdgeDeps, 'looks' | 'approvalSeats'> {
   /** Throws a refusal if the header contains no valid key. */
   readonly authenticate: (authorization: string | undefined) => Promise<Actor>;
   readonly log: PolicyEdgeDeps['log'];
@@ -69,6 +77,7 @@ export async function startGrpcServer(
   setLogVerbosity(logVerbosity.NONE);
   const intake = createIntake();
   const seats = createStreamSeats();
+  const approvalSeats = createStreamSeats();
   const beats = shareTimer(bounds.heartbeatMs);
   const looks = shareTimer(lookMs);
   const stillStands = shareLooks(deps.stillStands, () => performance.now());
@@ -99,6 +108,14 @@ export async function startGrpcServer(
     {
       Lease: authenticated<LeaseRequest__Output, LeaseResponse>(deps, (stream, actor) =>
         serveLease({ ...deps, stillStands, looks }, stream, actor),
+      ),
+    },
+  );
+  server.addService(
+    { ...approvalService },
+    {
+      Approve: authenticated<ApprovalRequest__Output, ApprovalResponse>(deps, (stream, actor) =>
+        serveApproval({ ...deps, approvalSeats, stillStands, looks }, stream, actor),
       ),
     },
   );

@@ -24,7 +24,7 @@ export function watchKey({ stillStands, looks, log }: KeyWatch, actor: Actor, on
     try {
       const now = await stillStands(actor);
       if (now === null) onFallen('this key was revoked or rotated, or has expired');
-      else if (!mayServe(now, 'library') || onlySubOf(now) !== onlySubOf(actor))
+      else if (!mayServe(now, 'library') || onlySubOf(now) !== onlySubOf(actor) || mayServe(now, 'process') !== mayServe(actor, 'process'))
         onFallen('the permissions of this key have changed; connect again');
     } catch (error) {
       // The stream stays open, because a database that is not available stores nothing and grants nothing. The next

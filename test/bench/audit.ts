@@ -27,6 +27,7 @@ import { createPool } from '../../control-plane/database/pool.ts';
 import { inTransaction } from '../../control-plane/database/transaction.ts';
 import { watchHeads } from '../../control-plane/audit/store/watch-heads.ts';
 import { acknowledgedOf, batchOf, entry, records } from '../control-plane/spool.ts';
+import { noApprovals } from '../support/no-approvals.ts';
 import { withClient } from '../support/database.ts';
 import { judge, orient, percentile, type Result } from './measure.ts';
 
@@ -78,6 +79,7 @@ async function openLog(server: EmbeddedPostgres, database: string, entries: numb
     authorities: () => Promise.reject(new Error('there are no authorities here')),
     notary: createNotary(newNotaryKey(), 90),
     dailyCap: 0,
+    approvals: noApprovals,
   };
   const { key } = await createWorkspace(deps, { slug: 'bench', owner: { uid: 'ann', email: 'ann@bench.test' } });
   const actor = await authenticate(deps, `Bearer ${key}`);

@@ -7,6 +7,11 @@ import { Pool } from 'pg';
 import { pino } from 'pino';
 import { Registry } from 'prom-client';
 import { request } from 'undici';
+import { expireDue } from '../../control-plane/approvals/operations/expire.ts';
+import { type ApprovalParts, noApprovalMetrics } from '../../control-plane/approvals/operations/parts.ts';
+import { createApprovalKeys } from '../../control-plane/approvals/operations/secrets.ts';
+import { createApprovalWatch } from '../../control-plane/approvals/operations/watch.ts';
+import { fatigueBounds } from '../../control-plane/approvals/rules/fatigue.ts';
 import { createCatalogue } from '../../control-plane/agents/rules/catalogue.ts';
 import { microcentsFromCents } from '../../control-plane/runs/rules/money.ts';
 import { createApp } from '../../control-plane/http/app.ts';
@@ -54,6 +59,7 @@ export async function createRest(
       | 'authorities'
       | 'streamBounds'
       | 'dailyCap'
+      | 'approvals'
       | 'registry'
       | 'startRun'
       | 'hooks'
@@ -67,6 +73,18 @@ export async function createRest(
   const readingPool = new Pool({ ...database.connection, max: 2 });
   readingPool.on('error', () => {});
   const heads = watchHeads(database.pool);
+  const approvalWatch = createApprovalWatch({
+    pool: database.pool,
+    log: { warn: () => undefined },
+    expire: () => expireDue({ pool: database.pool, approvals: { metrics: noApprovalMetrics } }),
+  });
+  const sealer = overrides.sealer ?? null;
+  const approvals: ApprovalParts = {
+    keys: createApprovalKeys({ pool: database.pool, random: randomBytes, sealer }),
+    metrics: noApprovalMetrics,
+    fatigue: fatigueBounds,
+    changes: approvalWatch,
+  };
   const reach = overrides.reach ?? createReach({ allowPrivate: false, commands: [] }, {});
   const deps: AppDeps = {
     pool: database.pool,
@@ -84,6 +102,7 @@ export async function createRest(
     authorities: () => Promise.reject(new AppError({ code: 'not_found', publicMessage: 'there are no authorities here' })),
     notary: createNotary(newNotaryKey(), 90),
     dailyCap: microcentsFromCents(5_000),
+    approvals,
     config: { publicUrl: null, operatorKey, patchPerMinute: 30, hookStatus: 'decision' },
     issuer: null,
     startRun: noRuns,
@@ -131,11 +150,12 @@ export async function createRest(
 
   const close = async (): Promise<void> => {
     await app.close();
+    approvalWatch.close();
     heads.close();
     await readingPool.end();
     await database.close();
   };
-  return { app, origin, document, deps, pool: database.pool, clock, lines, owner, other, ask, keyOf, createAgent, close };
+  return { app, origin, document, deps, approvalWatch, pool: database.pool, clock, lines, owner, other, ask, keyOf, createAgent, close };
 }
 
 const documents = new Map<string, ApiDocument>();

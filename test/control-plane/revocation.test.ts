@@ -97,6 +97,7 @@ test('a stream whose key this control plane does not know yet waits, and is not 
       stillStands: (actor) => stillStands(plane.deps, actor),
       ingest: plane.ingest,
       ledger: plane.ledger,
+      approvalLedger: plane.approvalLedger,
       seats: createStreamSeats({ ofWorkspace: 1, ofKey: 1 }),
     },
     { host: '127.0.0.1', port: 0 },

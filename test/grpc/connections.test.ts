@@ -62,6 +62,7 @@ async function serve(bounds: Partial<ConnectionBounds>, tls: Tls | null = null) 
       stillStands: async () => actor,
       ingest: notCalled,
       ledger: { open: notCalled },
+      approvalLedger: { open: notCalled },
       seats: createStreamSeats({ ofWorkspace: 10, ofKey: 10 }),
     },
     {

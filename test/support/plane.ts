@@ -3,6 +3,9 @@
 import { policyNeeds } from '@tollgate/proto/contract';
 import { type ChannelCredentials, type ClientDuplexStream, credentials, Metadata, type ServiceError, status } from '@grpc/grpc-js';
 import {
+  type ApprovalRequest,
+  type ApprovalResponse__Output,
+  createApprovalClient,
   createAuditClient,
   createPolicyClient,
   createQuotaClient,
@@ -22,6 +25,8 @@ import { authenticate, stillStands } from '../../control-plane/access/operations
 import { createIngest } from '../../control-plane/audit/operations/ingest-batch.ts';
 import { maintainPartitions } from '../../control-plane/audit/operations/maintain-partitions.ts';
 import { createLedger } from '../../control-plane/quota/operations/ledger.ts';
+import { createApprovalLedger } from '../../control-plane/approvals/operations/ledger.ts';
+import { approvalChannel } from '../../control-plane/approvals/store/approvals.ts';
 import { createRecalls } from '../../control-plane/quota/operations/recalls.ts';
 import { createCrowdedKeys } from '../../control-plane/quota/operations/remove-excess-counters.ts';
 import { createRoster } from '../../control-plane/sidecars/operations/roster.ts';
@@ -52,9 +57,13 @@ export async function startPlane(overrides: Parameters<typeof createRest>[0] = {
   const connection = rest.pool.options;
   const now = (): number => performance.now();
   const recalls = createRecalls({ pool: rest.pool, now, log });
-  const watch = watchRevisions({ pool: rest.pool, connection, log }, publisher, { [recallChannel]: (payload) => recalls.heard(payload) });
+  const watch = watchRevisions({ pool: rest.pool, connection, log }, publisher, {
+    [recallChannel]: (payload) => recalls.heard(payload),
+    [approvalChannel]: (payload) => rest.approvalWatch.heard(payload),
+  });
   const watchPolicy = (workspaceId: number) => watchQuotaPolicy({ publisher, defaults: rest.deps.defaults }, workspaceId);
   const ledger = createLedger({ pool: rest.pool, watchPolicy, recalls, metrics: metrics.quota, crowded: createCrowdedKeys(), now });
+  const approvalLedger = createApprovalLedger({ ...rest.deps, watch: rest.approvalWatch, log });
   const ingest = createIngest(rest.deps);
   const newestOf = (workspaceId: number) => {
     const live = publisher.live(workspaceId);
@@ -72,6 +81,7 @@ export async function startPlane(overrides: Parameters<typeof createRest>[0] = {
     registry,
     publisher,
     ledger,
+    approvalLedger,
     roster,
     watch,
     revision,
@@ -97,6 +107,7 @@ export async function startPlane(overrides: Parameters<typeof createRest>[0] = {
           stillStands: (actor) => stillStands(rest.deps, actor),
           ingest: (batch: AuditBatch) => plane.ingest(batch),
           ledger,
+          approvalLedger,
           seats: createStreamSeats({ ofWorkspace: leaseStreams, ofKey: leaseStreams - 5 }),
         },
         { host: '127.0.0.1', port: plane.port, tls: plane.tls },
@@ -253,4 +264,13 @@ export function openShip(plane: Pick<Plane, 'address'>, key: string | null, by =
 export function openLease(plane: Pick<Plane, 'address'>, key: string | null, by = plainText): Wire<LeaseRequest, LeaseResponse__Output> {
   const client = createQuotaClient(plane.address(), by, {});
   return wireOf<LeaseRequest, LeaseResponse__Output>(client.lease(metadataOf(key)), client, () => false);
+}
+
+export function openApprove(
+  plane: Pick<Plane, 'address'>,
+  key: string | null,
+  by = plainText,
+): Wire<ApprovalRequest, ApprovalResponse__Output> {
+  const client = createApprovalClient(plane.address(), by, {});
+  return wireOf<ApprovalRequest, ApprovalResponse__Output>(client.approve(metadataOf(key)), client, () => false);
 }

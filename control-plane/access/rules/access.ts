@@ -72,6 +72,13 @@ const access = {
   'tool-server.read': { scope: 'policies.read', roles: leads },
   'tool-server.write': { scope: 'policies.write', roles: leads },
 
+  // Who may answer an approval follows from its rules. Members see those that they may answer, and their own.
+  'approval.read': { scope: 'admin.approvals', roles: anybody, others: leads },
+  'approval.reveal': { scope: 'admin.approvals', roles: anybody },
+  'approval.approve': { scope: 'admin.approvals', roles: anybody },
+  'approval.deny': { scope: 'admin.approvals', roles: anybody },
+  'approval.cancel': { scope: 'admin.approvals', roles: anybody, others: leads },
+
   'sidecar.read': { scope: 'policies.read', roles: leads },
   // The authorities are not secret, so a sidecar's own key is sufficient.
   'authority.read': { scope: 'policies.read', or: 'sidecar.library', roles: anybody },

@@ -9,6 +9,7 @@ import { Registry } from 'prom-client';
 import { onTestFinished } from 'vitest';
 import { createGrpcMetrics } from '../../../control-plane/grpc/metrics.ts';
 import { startGrpcServer } from '../../../control-plane/grpc/server.ts';
+import { createApprovalLedger } from '../../../control-plane/approvals/operations/ledger.ts';
 import { createStreamSeats } from '../../../control-plane/grpc/stream-seats.ts';
 import { authenticate, stillStands } from '../../../control-plane/access/operations/authenticate.ts';
 import { createRoster } from '../../../control-plane/sidecars/operations/roster.ts';
@@ -111,6 +112,7 @@ async function startGrpc(rest: RunsRest): Promise<string> {
       stillStands: (actor) => stillStands(rest.deps, actor),
       ingest,
       ledger,
+      approvalLedger: createApprovalLedger({ ...rest.deps, watch: rest.approvalWatch, log }),
       seats: createStreamSeats({ ofWorkspace: 20, ofKey: 15 }),
     },
     { host: '127.0.0.1', port: 0 },

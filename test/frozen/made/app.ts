@@ -13,6 +13,7 @@ import { createNotary, newNotaryKey } from '../../../control-plane/audit/operati
 import { createStartRun } from '../../../control-plane/runs/operations/start-run.ts';
 import { createDiscover } from '../../../control-plane/tool-servers/operations/discover.ts';
 import { createReach } from '../../../control-plane/runs/mcp/reach.ts';
+import { noApprovals } from '../../support/no-approvals.ts';
 
 const unavailable = () => Promise.reject(new AppError({ code: 'unavailable', publicMessage: 'there is no database here' }));
 
@@ -37,6 +38,7 @@ export function createUnconnectedApp(registry = new Registry()): FastifyInstance
     authorities: unavailable,
     notary: createNotary(newNotaryKey(), 90),
     dailyCap: 0,
+    approvals: noApprovals,
     config: { publicUrl: null, operatorKey: 'operator-key-of-at-least-32-characters', patchPerMinute: 30, hookStatus: 'decision' },
     issuer: null,
     startRun: createStartRun({ start: unavailable }, { atOnce: 1 }),

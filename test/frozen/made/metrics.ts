@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { countDecisions } from '@tollgate/sidecar/telemetry';
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry, Summary } from 'prom-client';
+import { createApprovalMetrics } from '../../../control-plane/approvals/metrics.ts';
 import { createEnrolMetrics } from '../../../control-plane/certificates/enrol/metrics.ts';
 import { createGrpcMetrics, exportRoster } from '../../../control-plane/grpc/metrics.ts';
 import { readSettings } from '../../../deploy/inject/settings.ts';
@@ -53,6 +54,7 @@ async function fillControlPlane(): Promise<Registry> {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   createGrpcMetrics(registry);
+  createApprovalMetrics(registry, () => Promise.resolve({ pending: 0, oldestSeconds: 0 }));
   exportRoster(registry, () => new Map());
   exportExpiry(registry, { current: null });
   createEnrolMetrics(registry);

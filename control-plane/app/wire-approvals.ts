@@ -1,0 +1,34 @@
+// Builds the parts that ask persons about calls: the keys, the watch that tells who waits, and the ledger.
+import type { Registry } from 'prom-client';
+import type { Logger } from 'pino';
+import type { OperationDeps } from '../access/operation.ts';
+import { createApprovalMetrics } from '../approvals/metrics.ts';
+import { expireDue } from '../approvals/operations/expire.ts';
+import { type ApprovalLedger, createApprovalLedger } from '../approvals/operations/ledger.ts';
+import { countApprovals } from '../approvals/operations/list.ts';
+import type { ApprovalParts } from '../approvals/operations/parts.ts';
+import { createApprovalKeys } from '../approvals/operations/secrets.ts';
+import { type ApprovalWatch, createApprovalWatch } from '../approvals/operations/watch.ts';
+import { fatigueBounds } from '../approvals/rules/fatigue.ts';
+import type { Undo } from '../base/undo.ts';
+
+interface ApprovalWireDeps extends Pick<OperationDeps, 'pool' | 'random' | 'sealer'> {
+  readonly registry: Registry;
+  readonly log: Pick<Logger, 'warn'>;
+}
+
+export interface WiredApprovals {
+  readonly approvals: ApprovalParts;
+  /** Receives the notifications of `approvalChannel`. */
+  readonly approvalWatch: ApprovalWatch;
+  readonly approvalLedger: ApprovalLedger;
+}
+
+export function wireApprovals(deps: ApprovalWireDeps, undo: Undo, fatigue: ApprovalParts['fatigue'] = fatigueBounds): WiredApprovals {
+  const { pool, random, registry, log } = deps;
+  const metrics = createApprovalMetrics(registry, () => countApprovals(pool));
+  const approvalWatch = createApprovalWatch({ pool, log, expire: () => expireDue({ pool, approvals: { metrics } }) });
+  undo.push(() => approvalWatch.close());
+  const approvals: ApprovalParts = { keys: createApprovalKeys(deps), metrics, fatigue, changes: approvalWatch };
+  return { approvals, approvalWatch, approvalLedger: createApprovalLedger({ pool, random, approvals, watch: approvalWatch, log }) };
+}

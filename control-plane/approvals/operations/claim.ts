@@ -1,0 +1,108 @@
+// Claims uses of approvals, and returns them. Over any number of sidecars, repeats and crashes, an approval is used at
+// most as often as its rules say: each step locks the row of the approval.
+import type pg from 'pg';
+import type { AskedCall, ClaimResult } from '@tollgate/proto/contract';
+import { inTransaction } from '../../database/transaction.ts';
+import { type Approval, statusOf, unknownStatus } from '../rules/approval.ts';
+import { callProblem, isRequestId } from '../rules/ask-form.ts';
+import { countAnswers, isApproved } from '../rules/who-may-answer.ts';
+import { holdMembers, listAnswers } from '../store/answers.ts';
+import { byTime, lockApprovals, lockOpen, readTime, recordStep } from '../store/approvals.ts';
+import { countUses, findUse, insertUse, returnUse as storeReturn } from '../store/uses.ts';
+import { type Asker, mayAskFor } from './asker.ts';
+import { type ApprovalDeps, type ApprovalOutcome, askingSideOf, settleDue } from './parts.ts';
+
+/** The maximum number of claims and returns that are stored of one approval. Beyond it, no use is granted. */
+const usesStoredMax = 1_000;
+
+export interface Claim {
+  readonly approvalId: string;
+  /** Made by the sidecar. A second claim with it is the same use. */
+  readonly requestId: string;
+  readonly call: AskedCall;
+}
+
+interface Claimed {
+  readonly result: ClaimResult;
+  readonly outcome: ApprovalOutcome | null;
+}
+
+/** Claims a use. A use is granted only to exactly the call that was approved. */
+export async function claimUse(deps: ApprovalDeps, asker: Asker, { approvalId, requestId, call }: Claim): Promise<ClaimResult> {
+  const { keys, metrics } = deps.approvals;
+  const isWellFormed = isRequestId(requestId) && callProblem(call) === null && mayAskFor(asker, call) === null;
+  const callHmac = isWellFormed ? (await keys()).callHmac(call) : null;
+  const { result, outcome } = await inTransaction(deps.pool, async (client): Promise<Claimed> => {
+    const [approval] = callHmac === null ? [] : await lockApprovals(client, asker.workspaceId, [approvalId]);
+    // Of a call that is not exactly this one nothing is told.
+    if (approval === undefined || callHmac === null || !Buffer.from(approval.callHmac).equals(callHmac))
+      return { result: { granted: false, approval: unknownStatus(approvalId) }, outcome: null };
+    return grant(client, approval, requestId);
+  });
+  if (outcome !== null) metrics.decided(outcome, null);
+  metrics.claimed(result.granted);
+  return result;
+}
+
+async function grant(client: pg.PoolClient, locked: Approval, requestId: string): Promise<Claimed> {
+  const earlier = await findUse(client, locked, requestId);
+  const { approval, now, hasExpired } = await settleDue(client, locked);
+  const refused = (at: Approval, outcome: ApprovalOutcome | null): Claimed => ({
+    result: { granted: false, approval: statusOf(at, now) },
+    outcome,
+  });
+  // The answer to an earlier claim of this request may have been lost.
+  if (earlier === 'used') return { result: { granted: true, approval: statusOf(approval, now) }, outcome: hasExpired ? 'expired' : null };
+  if (hasExpired || earlier === 'returned' || approval.state !== 'approved') return refused(approval, hasExpired ? 'expired' : null);
+  if (!(await isStillApproved(client, approval))) {
+    const note = 'those who approved the call may no longer approve it';
+    return refused(await recordStep(client, approval, 'cancelled', byTime, { state: 'cancelled', note }, { why: note }), 'cancelled');
+  }
+  const { used, all } = await countUses(client, approval);
+  if (used >= approval.uses || all >= usesStoredMax) return refused(approval, null);
+  await insertUse(client, approval, requestId);
+  const isLast = used + 1 >= approval.uses;
+  const after = await recordStep(client, approval, 'claimed', byTime, isLast ? { state: 'used' } : {}, { requestId });
+  return { result: { granted: true, approval: statusOf(after, now) }, outcome: null };
+}
+
+/** Whether those who approved may still do so. They cannot be removed until the transaction ends. */
+async function isStillApproved(client: pg.PoolClient, approval: Approval): Promise<boolean> {
+  const answers = await listAnswers(client, approval);
+  const members = await holdMembers(
+    client,
+    approval.workspaceId,
+    answers.map(({ uid }) => uid),
+  );
+  const side = await askingSideOf(client, approval);
+  return isApproved(side, countAnswers(side, answers, members));
+}
+
+/** Gives a use back whose call was not made. A return that arrives before its claim makes the claim fail. */
+export async function returnUse(
+  deps: ApprovalDeps,
+  asker: Asker,
+  { approvalId, requestId }: Pick<Claim, 'approvalId' | 'requestId'>,
+): Promise<void> {
+  if (!isRequestId(requestId)) return;
+  await inTransaction(deps.pool, async (client) => {
+    const [approval] = await lockApprovals(client, asker.workspaceId, [approvalId]);
+    if (approval === undefined || mayAskFor(asker, approval.call) !== null) return;
+    const earlier = await findUse(client, approval, requestId);
+    if (earlier === 'returned') return;
+    if (earlier === null && (await countUses(client, approval)).all >= usesStoredMax) return;
+    await storeReturn(client, approval, requestId);
+    if (earlier === null) return;
+    await recordStep(client, approval, 'returned', byTime, { state: await stateAfterReturn(client, approval) }, { requestId });
+  });
+}
+
+/** A use that returns can be claimed again, if there is still time and no newer approval of the same call. */
+async function stateAfterReturn(
+  client: pg.PoolClient,
+  { state, usableUntil, workspaceId, callHmac }: Approval,
+): Promise<Approval['state']> {
+  if (state !== 'used') return state;
+  const isLate = usableUntil === null || usableUntil <= (await readTime(client));
+  return isLate || (await lockOpen(client, workspaceId, callHmac)) !== null ? 'expired' : 'approved';
+}

@@ -1,0 +1,65 @@
+// What the operations of approvals share: what they need, the step that time makes, and who stands behind a call.
+import type pg from 'pg';
+import type { RandomBytes } from '../../access/rules/key.ts';
+import { type Approval, isDue } from '../rules/approval.ts';
+import type { FatigueBounds } from '../rules/fatigue.ts';
+import type { AskingSide } from '../rules/who-may-answer.ts';
+import { findKeyPersons } from '../store/answers.ts';
+import { byTime, readTime, recordStep } from '../store/approvals.ts';
+import type { ReadApprovalKeys } from './secrets.ts';
+
+export type ApprovalOutcome = 'approved' | 'denied' | 'expired' | 'cancelled';
+
+export interface ApprovalMetrics {
+  /** An ask was answered: with a new approval, with an earlier one, or by a refusal. */
+  asked(result: 'new' | 'met' | 'refused'): void;
+  /** A question ended so. `waitedMs`: from the ask to the answer of a person; null: no person answered. */
+  decided(outcome: ApprovalOutcome, waitedMs: number | null): void;
+  /** A use was claimed. */
+  claimed(granted: boolean): void;
+}
+
+/** The part of the dependencies that only approvals use. */
+export interface ApprovalParts {
+  readonly keys: ReadApprovalKeys;
+  readonly metrics: ApprovalMetrics;
+  readonly fatigue: FatigueBounds;
+  readonly changes: ApprovalChanges;
+}
+
+/** Tells in this process that an approval of a workspace may have changed. A lost message delays only until the next look. */
+export interface ApprovalChanges {
+  /** Calls the function after each change, until the returned function is called. */
+  onChange(call: (workspaceId: number, id: string) => void): () => void;
+}
+
+export interface ApprovalDeps {
+  readonly pool: pg.Pool;
+  readonly random: RandomBytes;
+  readonly approvals: ApprovalParts;
+}
+
+export const noApprovalMetrics: ApprovalMetrics = { asked: () => undefined, decided: () => undefined, claimed: () => undefined };
+
+/** The approval after the step that time has made, if it is due. Its row must be locked. */
+export interface Settled {
+  readonly approval: Approval;
+  /** The time of the database, after the row was locked. */
+  readonly now: Date;
+  readonly hasExpired: boolean;
+}
+
+export async function settleDue(client: pg.PoolClient, approval: Approval): Promise<Settled> {
+  const now = await readTime(client);
+  if (!isDue(approval, now)) return { approval, now, hasExpired: false };
+  return { approval: await recordStep(client, approval, 'expired', byTime, { state: 'expired' }), now, hasExpired: true };
+}
+
+/** Returns what decides who may answer the approval. */
+export async function askingSideOf(
+  client: Pick<pg.PoolClient, 'query'>,
+  { workspaceId, call, rules }: Pick<Approval, 'workspaceId' | 'call' | 'rules'>,
+): Promise<AskingSide> {
+  const key = await findKeyPersons(client, workspaceId, call.keyId);
+  return { rules, originSub: call.originSub, keyId: call.keyId, keyPersons: key === null ? [] : [...new Set([key.madeBy, key.secretBy])] };
+}

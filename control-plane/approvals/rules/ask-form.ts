@@ -1,0 +1,83 @@
+// Checks the form of what a sidecar asks. This is the only place that does so. Sizes are in bytes unless the name says
+// otherwise. Pure.
+import { type ApprovalAsk, type AskedCall, bounds, isTier } from '@tollgate/proto/contract';
+import { isObject } from '@tollgate/proto/shape';
+import { isPlainText } from './plain-text.ts';
+import { rulesMax } from './terms.ts';
+
+/** The maxima of one ask. */
+export const askSizes = {
+  shownInput: bounds.payloadCharacters,
+  hidden: 262_144,
+  hiddenValues: 1_000,
+  findings: 200,
+} as const;
+
+const agentsMax = 64;
+const wordLength = 100;
+const agentTypeLength = 3 * bounds.nameLength + 4;
+const placeLength = 2_000;
+const requestIdLength = 100;
+const sha256 = /^[0-9a-f]{64}$/;
+
+const isName = (text: string, max: number = bounds.nameLength, min = 1): boolean =>
+  text.length >= min && text.length <= max && isPlainText(text);
+
+const isCount = (value: number): boolean => Number.isSafeInteger(value) && value >= 0;
+
+/** Returns what is wrong with the call; null: nothing is wrong with its form. The rules were read before. */
+export function callProblem({ keyId, originSub, sessionId, agents, agentType, tier, tool, inputSha256, rules }: AskedCall): string | null {
+  const names = { key_id: keyId, origin_sub: originSub, session_id: sessionId, tool };
+  for (const [name, text] of Object.entries(names))
+    if (!isName(text)) return `call.${name} must be 1 to ${bounds.nameLength} characters without NUL`;
+  if (agents.length > agentsMax || !agents.every((agent) => isName(agent, bounds.nameLength, 0)))
+    return `call.agents must be at most ${agentsMax} names`;
+  if (!isName(agentType, agentTypeLength, 0)) return `call.agent_type must be at most ${agentTypeLength} characters`;
+  if (!isTier(tier)) return 'call.tier must be a tier';
+  if (!sha256.test(inputSha256)) return 'call.input_sha256 must be 32 bytes';
+  if (rules.length === 0 || rules.length > rulesMax) return `call.rules must be 1 to ${rulesMax}`;
+  return new Set(rules.map(({ digest }) => digest)).size === rules.length ? null : 'call.rules must name each rule only once';
+}
+
+/** Returns what is wrong with the ask; null: nothing is wrong with its form. */
+export function askProblem({ call, shownInput, findings, hidden, claimedClient, revision, roundId }: ApprovalAsk): string | null {
+  const problem = callProblem(call);
+  if (problem !== null) return problem;
+  if (Buffer.byteLength(shownInput) > askSizes.shownInput || !isJsonObject(shownInput))
+    return `shown_input must be an object as JSON text of at most ${askSizes.shownInput} bytes`;
+  if (findings.length > askSizes.findings || !findings.every(({ kind, count }) => isName(kind, wordLength) && isCount(count)))
+    return `findings must be at most ${askSizes.findings} kinds with a count`;
+  const areHidden = hidden.every(
+    ({ path, kind, length, value }) => isName(path, placeLength, 0) && isName(kind, wordLength) && isCount(length) && isJson(value),
+  );
+  if (hidden.length > askSizes.hiddenValues || !areHidden || hiddenBytes(hidden) > askSizes.hidden)
+    return `hidden must be at most ${askSizes.hiddenValues} values with a path, a kind and a length, of ${askSizes.hidden} bytes together`;
+  if (!isName(claimedClient, bounds.nameLength, 0)) return `claimed_client must be at most ${bounds.nameLength} characters`;
+  if (!isName(roundId, bounds.nameLength, 0)) return `round_id must be at most ${bounds.nameLength} characters`;
+  return isName(revision.epoch, wordLength) && isCount(revision.number) ? null : 'revision must be an epoch and a number';
+}
+
+const hiddenBytes = (hidden: ApprovalAsk['hidden']): number =>
+  hidden.reduce((sum, { path, kind, value }) => sum + Buffer.byteLength(path) + kind.length + Buffer.byteLength(value), 0);
+
+/** Returns the number of bytes that an approval of this ask keeps in the database, roughly. */
+export const keptBytes = ({ call, shownInput, hidden }: ApprovalAsk): number =>
+  1_024 +
+  Buffer.byteLength(shownInput) +
+  hiddenBytes(hidden) +
+  call.rules.reduce((sum, { document, path, terms }) => sum + document.length + path.length + JSON.stringify(terms).length, 0);
+
+export const isRequestId = (text: string): boolean => isName(text, requestIdLength);
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return isPlainText(text);
+  } catch {
+    return false;
+  }
+}
+
+function isJsonObject(text: string): boolean {
+  return isJson(text) && isObject(JSON.parse(text));
+}
