@@ -12,6 +12,7 @@ import { logRefusal, sendRefusal } from './refuse.ts';
 import { createOpenStreams } from './streams.ts';
 import { shownKeyword } from './shapes.ts';
 import { addAgentRoutes } from '../agents/routes/agents.ts';
+import { addApprovalRoutes } from '../approvals/routes.ts';
 import { addAuditRoutes } from '../audit/routes/audit.ts';
 import { addAuthorityRoutes } from '../certificates/routes.ts';
 import { addExplainRoute } from '../policies/routes/explain.ts';
@@ -104,6 +105,7 @@ export function createApp(deps: AppDeps): FastifyInstance {
     addSimulateRoute(api, streaming);
     addUsageRoute(api, deps);
     addAuditRoutes(api, streaming);
+    addApprovalRoutes(api, streaming);
     addMemberRoutes(api, deps);
     addKeyRoutes(api, deps);
     addSessionRoutes(api, deps);

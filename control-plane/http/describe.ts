@@ -10,6 +10,7 @@ export const tags = {
   Runs: 'Executions of agents: rounds of a model and its tools. Every tool call is governed, and caps halt the run.',
   Policies: 'The four layers that govern every tool call: workspace, role, agent type, user.',
   Hooks: 'The protocol of hook clients: a decision before a tool call, and a decision on its output after it.',
+  Approvals: 'Calls that a rule asks a person about: what is asked, by whom it may be answered, and the answers.',
   Audit: 'Every governed tool call, and every change of the administration.',
   Access: 'Keys, members and sessions.',
   Sidecars: 'The processes and libraries that enforce the policies: how far they are behind, and their state.',
