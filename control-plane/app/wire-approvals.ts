@@ -2,7 +2,7 @@
 import type { Registry } from 'prom-client';
 import type { Logger } from 'pino';
 import type { OperationDeps } from '../access/operation.ts';
-import { createApprovalMetrics } from '../approvals/metrics.ts';
+import { createApprovalMetrics } from '../approvals/operations/metrics.ts';
 import { expireDue } from '../approvals/operations/expire.ts';
 import { type ApprovalLedger, createApprovalLedger } from '../approvals/operations/ledger.ts';
 import { countApprovals } from '../approvals/operations/list.ts';

@@ -12,7 +12,7 @@ import { logRefusal, sendRefusal } from './refuse.ts';
 import { createOpenStreams } from './streams.ts';
 import { shownKeyword } from './shapes.ts';
 import { addAgentRoutes } from '../agents/routes/agents.ts';
-import { addApprovalRoutes } from '../approvals/routes.ts';
+import { addApprovalRoutes } from '../approvals/routes/approvals.ts';
 import { addAuditRoutes } from '../audit/routes/audit.ts';
 import { addAuthorityRoutes } from '../certificates/routes.ts';
 import { addExplainRoute } from '../policies/routes/explain.ts';

@@ -260,9 +260,13 @@ const entry = named('AuditEntry', {
           'cases whose conditions could not be evaluated, at most 16: why, and at which part of the condition; the strictest of what their rules may say applied',
       },
       shadow: object(
-        { decision: word(['allow', 'deny']), code: text, reason: text, transform: word(['log', 'redact']) },
+        { decision: word(['allow', 'ask', 'deny']), code: text, reason: text, transform: word(['log', 'redact']) },
         { approximate: { const: true } },
       ),
+      approval: {
+        ...object({ id: text }, { by: text, at: dateTime }),
+        description: 'the approval that the call waited for, was answered by or was made with; `by` and `at`: who answered it, and when',
+      },
       transform: word(['log', 'redact']),
       findings: listOf(object({ kind: text, count: integer })),
       inputDigest: text,
@@ -343,7 +347,8 @@ const wholeApproval = named(
     questionIds: { ...texts, description: 'the approvals of the same question, the oldest first' },
     steps: {
       ...listOf(object({ at: dateTime, action: text, sub: text, keyId: text, detail: { type: 'object', additionalProperties: true } })),
-      description: 'the steps of the approval, the oldest first; `sub` and `keyId` are empty if time or a sidecar made the step',
+      description:
+        'the steps of the approval, the oldest first, at most 200; `detail.state` is the state after the step; `sub` and `keyId` are empty if time or a sidecar made it',
     },
     session: object({
       calls: {

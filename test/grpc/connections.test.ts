@@ -62,7 +62,7 @@ async function serve(bounds: Partial<ConnectionBounds>, tls: Tls | null = null) 
       stillStands: async () => actor,
       ingest: notCalled,
       ledger: { open: notCalled },
-      approvalLedger: { open: notCalled },
+      approvalLedger: { open: notCalled, openLocal: notCalled },
       seats: createStreamSeats({ ofWorkspace: 10, ofKey: 10 }),
     },
     {

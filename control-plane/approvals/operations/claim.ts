@@ -103,6 +103,7 @@ async function stateAfterReturn(
   { state, usableUntil, workspaceId, callHmac }: Approval,
 ): Promise<Approval['state']> {
   if (state !== 'used') return state;
-  const isLate = usableUntil === null || usableUntil <= (await readTime(client));
-  return isLate || (await lockOpen(client, workspaceId, callHmac)) !== null ? 'expired' : 'approved';
+  if (usableUntil === null || usableUntil <= (await readTime(client))) return 'expired';
+  const newer = await lockOpen(client, workspaceId, callHmac);
+  return newer === null || (await settleDue(client, newer)).hasExpired ? 'approved' : 'expired';
 }

@@ -7,7 +7,7 @@ import { loggable } from '../../base/loggable.ts';
 import { inTurns, inTurnsByKey } from '../../base/turns.ts';
 import { keptBytes } from '../rules/ask-form.ts';
 import { askApproval } from './ask.ts';
-import { type Asker, mayAskFor } from './asker.ts';
+import { type Asker, localAsker, mayAskFor } from './asker.ts';
 import { claimUse, returnUse } from './claim.ts';
 import type { ApprovalDeps } from './parts.ts';
 import { readStatus } from './read-status.ts';
@@ -21,6 +21,8 @@ interface LedgerDeps extends ApprovalDeps {
 export interface ApprovalLedger {
   /** Opens a link for one asker. `onDecided` is called for each watched approval, once. */
   open(asker: Asker, onDecided: OnDecided): LedgerLink;
+  /** Opens a link for the control plane's own runs of one workspace. */
+  openLocal(workspaceId: number, onDecided: OnDecided): LedgerLink;
 }
 
 export interface LedgerLink extends ApprovalLink {
@@ -53,7 +55,8 @@ export function createApprovalLedger(deps: LedgerDeps, memoryBytes: number = sta
       memory.give(owner, bytes);
     }
   };
-  return { open: (asker, onDecided) => new Link(deps, asker, onDecided, run) };
+  const open: ApprovalLedger['open'] = (asker, onDecided) => new Link(deps, asker, onDecided, run);
+  return { open, openLocal: (workspaceId, onDecided) => open(localAsker(workspaceId), onDecided) };
 }
 
 const tooMany = (): AppError =>

@@ -65,7 +65,7 @@ async function readShown(db: pg.Pool, ref: ApprovalRef): Promise<ShownApproval |
 export const listApprovals = readOperation('approval.read', async ({ readingPool }, actor, { filters, mine, limit, before }: ListInput) => {
   const { workspaceId } = actor;
   const sub = mine ? actor.sub : filters.sub;
-  // Whoever filters for the calls of another sees none of them as `mine`.
+  // A caller that filters for the calls of another sees none of them as `mine`.
   const isNothing = mine && filters.sub !== undefined && filters.sub !== actor.sub;
   const wanted = { filters: { ...filters, sub }, sight: sightOf(actor), before, limit: limit + 1 };
   const places = isNothing ? [] : await listIds(readingPool, workspaceId, wanted);

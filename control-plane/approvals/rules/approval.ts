@@ -14,7 +14,7 @@ export interface ApprovalRef {
 export const isApprovalState = (value: unknown): value is ApprovalState => approvalStates.some((one) => one === value);
 
 /** The states that time or a person can still end. */
-export const openStates = ['pending', 'approved'] as const satisfies readonly ApprovalState[];
+const openStates = ['pending', 'approved'] as const satisfies readonly ApprovalState[];
 export const isOpen = (state: ApprovalState): boolean => openStates.some((one) => one === state);
 
 export interface HiddenPlace {

@@ -6,7 +6,7 @@ import { isPlainText } from './plain-text.ts';
 import { rulesMax } from './terms.ts';
 
 /** The maxima of one ask. */
-export const askSizes = {
+const askSizes = {
   shownInput: bounds.payloadCharacters,
   hidden: 262_144,
   hiddenValues: 1_000,

@@ -4,9 +4,10 @@ import { askBounds, askDigest, type AskingRule, type CompiledAsk, isRole, uidPro
 import { isObject } from '@tollgate/proto/shape';
 import { isPlainText } from './plain-text.ts';
 
-/** The maximum number of rules that ask about one call, and the maximum of the terms of one rule, as JSON. */
+/** The maximum number of rules that ask about one call. */
 export const rulesMax = 64;
-export const termsBytes = 16_384;
+/** The maximum of the terms of one rule, as JSON text. */
+const termsBytes = 16_384;
 const documentLength = 1_000;
 const pathLength = 2_000;
 const channelsMax = 20;
@@ -39,7 +40,7 @@ const known = new Set([
 ]);
 
 /** Returns what is wrong with the terms; null: they are `CompiledAsk`. */
-export function termsProblem(terms: unknown): string | null {
+function termsProblem(terms: unknown): string | null {
   if (!isObject(terms)) return 'must be an object';
   const unknown = Object.keys(terms).find((name) => !known.has(name));
   if (unknown !== undefined) return `holds the unknown field ${JSON.stringify(unknown.slice(0, 40))}`;

@@ -356,7 +356,7 @@ export async function recordStep(
        from clock where workspace_id = $1 and id = $2 returning ${columns}
      ), event as (
        insert into approval_event (workspace_id, approval_id, version, at, action, sub, key_id, detail)
-       select workspace_id, id, version, changed_at, $10, $11, $12, $13 from changed
+       select workspace_id, id, version, changed_at, $10, $11, $12, $13::jsonb || jsonb_build_object('state', state) from changed
      )
      select changed.*, pg_notify($14, workspace_id || ':' || id) from changed`,
     [
@@ -386,7 +386,7 @@ export async function recordAsked(client: pg.PoolClient, { workspaceId, id }: Ap
   await client.query(
     `with event as (
        insert into approval_event (workspace_id, approval_id, version, at, action, sub, key_id, detail)
-       select workspace_id, id, version, created_at, 'asked', $3, $4, '{}' from approval where workspace_id = $1 and id = $2
+       select workspace_id, id, version, created_at, 'asked', $3, $4, '{"state": "pending"}' from approval where workspace_id = $1 and id = $2
      ) select pg_notify($5, $1::text || ':' || $2)`,
     [workspaceId, id, by.sub, by.keyId, approvalChannel],
   );
@@ -408,6 +408,7 @@ export interface ApprovalStep {
   readonly action: string;
   readonly sub: string;
   readonly keyId: string;
+  /** The state after the step as `state`, and what the step has more. */
   readonly detail: unknown;
 }
 

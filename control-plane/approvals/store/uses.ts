@@ -1,4 +1,4 @@
-// Stores the uses of approvals. Whoever writes here has locked the row of the approval.
+// Stores the uses of approvals. The caller has locked the row of the approval.
 import type { Queryable } from '../../database/transaction.ts';
 import type { ApprovalRef } from '../rules/approval.ts';
 

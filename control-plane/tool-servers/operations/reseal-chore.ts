@@ -17,12 +17,16 @@ export function createResealChore({ pool, sealer, log }: Pick<OperationDeps, 'po
   /** The items that no key can decrypt. Null: no check has run yet. */
   let unopened: readonly string[] | null = null;
 
-  const say = ({ toolServers, authorities }: ResealCounts, keys: number): void => {
-    const counts = { toolServers: toolServers.resealed, authorities: authorities.resealed };
-    const resealed = counts.toolServers + counts.authorities > 0;
+  const say = ({ toolServers, authorities, approvalSecrets }: ResealCounts, keys: number): void => {
+    const counts = {
+      toolServers: toolServers.resealed,
+      authorities: authorities.resealed,
+      approvalSecrets: approvalSecrets.resealed,
+    };
+    const resealed = counts.toolServers + counts.authorities + counts.approvalSecrets > 0;
     if (resealed) log.info(counts, 'secrets were encrypted again with the first key of TOLLGATE_SECRET_KEY');
     const before = unopened?.join('\n');
-    unopened = [...authorities.unopened, ...toolServers.unopened];
+    unopened = [...authorities.unopened, ...toolServers.unopened, ...approvalSecrets.unopened];
     if (!resealed && before === unopened.join('\n')) return;
     if (unopened.length > 0)
       log.warn(

@@ -1,6 +1,8 @@
 // Encrypts all sealed data in the database again with the first key of TOLLGATE_SECRET_KEY. Two processes may run it at
 // the same time: the second one finds nothing to do. A row that another process has written in the meantime is not
 // overwritten.
+import { secretPlace } from '../../approvals/operations/secrets.ts';
+import { readSecret, replaceSecret } from '../../approvals/store/secret.ts';
 import { listAuthorities, lockAuthorities, updateSealedKey } from '../../certificates/store.ts';
 import type { Sealer } from '../store/sealed.ts';
 import { listSealedServers, type SealedServer, updateSealedServers } from '../store/sealed-servers.ts';
@@ -21,12 +23,18 @@ interface Kind {
 export interface ResealCounts {
   readonly toolServers: Kind;
   readonly authorities: Kind;
+  /** The secret of approvals: one, or none before the first approval. */
+  readonly approvalSecrets: Kind;
 }
 
 const pageRows = 200;
 
 export async function reseal(deps: ResealDeps): Promise<ResealCounts> {
-  return { authorities: await resealAuthorities(deps), toolServers: await resealToolServers(deps) };
+  return {
+    authorities: await resealAuthorities(deps),
+    toolServers: await resealToolServers(deps),
+    approvalSecrets: await resealApprovalSecret(deps),
+  };
 }
 
 /** Uses one transaction for each page of servers. */
@@ -66,4 +74,15 @@ function resealAuthorities({ pool, sealer }: ResealDeps): Promise<Kind> {
     }
     return { resealed, unopened };
   });
+}
+
+/** A secret that is not encrypted yet is encrypted when it is used next. */
+async function resealApprovalSecret({ pool, sealer }: ResealDeps): Promise<Kind> {
+  const stored = await readSecret(pool);
+  if (stored === null || !stored.isSealed) return { resealed: 0, unopened: [] };
+  const resealedBytes = sealer.reseal(stored.secret, secretPlace);
+  if (resealedBytes === null) return { resealed: 0, unopened: ['the secret of approvals'] };
+  if (resealedBytes === stored.secret) return { resealed: 0, unopened: [] };
+  const isReplaced = await replaceSecret(pool, stored.secret, { secret: resealedBytes, isSealed: true });
+  return { resealed: isReplaced ? 1 : 0, unopened: [] };
 }

@@ -141,7 +141,7 @@ test('a malformed ask is refused with its place, and the stream continues', asyn
     [{ call: { ...message, tier: 'root' } }, /call\.tier/],
     [{ call: { ...message, inputSha256: Buffer.alloc(31) } }, /call\.input_sha256/],
     [{ call: { ...message, keyId: 'x'.repeat(20) } }, /call\.key_id must be a key of this workspace/],
-    [{ call: { ...message, originSub: 'stranger' } }, /call\.origin_sub must be a member/],
+    [{ call: { ...message, originSub: 'unknown' } }, /call\.origin_sub must be a member/],
     [{ call: null }, /call must be there/],
     [{ shownInput: '{"a":' }, /shown_input/],
     [{ shownInput: '[1]' }, /shown_input/],

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { countDecisions } from '@tollgate/sidecar/telemetry';
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry, Summary } from 'prom-client';
-import { createApprovalMetrics } from '../../../control-plane/approvals/metrics.ts';
+import { createApprovalMetrics } from '../../../control-plane/approvals/operations/metrics.ts';
 import { createEnrolMetrics } from '../../../control-plane/certificates/enrol/metrics.ts';
 import { createGrpcMetrics, exportRoster } from '../../../control-plane/grpc/metrics.ts';
 import { readSettings } from '../../../deploy/inject/settings.ts';

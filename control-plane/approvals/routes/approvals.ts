@@ -2,10 +2,10 @@
 import { approvalStates } from '@tollgate/proto/contract';
 import type { FastifyInstance } from 'fastify';
 import Type from 'typebox';
-import { badRequest } from '../base/refusal.ts';
-import type { StreamDeps } from '../http/deps.ts';
-import { limitOf } from '../http/page-limit.ts';
-import { addRoute, ok } from '../http/route.ts';
+import { badRequest } from '../../base/refusal.ts';
+import type { StreamDeps } from '../../http/deps.ts';
+import { limitOf } from '../../http/page-limit.ts';
+import { addRoute, ok } from '../../http/route.ts';
 import {
   approvalRef,
   inWorkspace,
@@ -20,13 +20,13 @@ import {
   word,
   workspaceAnd,
   written,
-} from '../http/shapes.ts';
-import { addStream } from '../http/stream-route.ts';
-import { approve, deny } from './operations/answer.ts';
-import { cancel } from './operations/cancel.ts';
-import { type ApprovalItem, createFollowApprovals, listApprovals, type ListPlace, showApproval } from './operations/list.ts';
-import { reveal } from './operations/reveal.ts';
-import { isPlainText } from './rules/plain-text.ts';
+} from '../../http/shapes.ts';
+import { addStream } from '../../http/stream-route.ts';
+import { approve, deny } from '../operations/answer.ts';
+import { cancel } from '../operations/cancel.ts';
+import { type ApprovalItem, createFollowApprovals, listApprovals, type ListPlace, showApproval } from '../operations/list.ts';
+import { reveal } from '../operations/reveal.ts';
+import { isPlainText } from '../rules/plain-text.ts';
 import { shownApproval, shownWhole } from './shown.ts';
 
 const list = '/:workspace/admin/approvals';

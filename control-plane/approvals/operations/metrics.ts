@@ -1,6 +1,6 @@
 // Exports how many approvals wait, for how long, and how they end.
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
-import type { ApprovalMetrics } from './operations/parts.ts';
+import type { ApprovalMetrics } from './parts.ts';
 
 type CountPending = () => Promise<{ readonly pending: number; readonly oldestSeconds: number }>;
 

@@ -1,6 +1,6 @@
 // The forms of an approval over REST.
-import type { ShownApproval, WholeApproval } from './operations/list.ts';
-import { prettyJson } from './rules/plain-text.ts';
+import type { ShownApproval, WholeApproval } from '../operations/list.ts';
+import { prettyJson } from '../rules/plain-text.ts';
 
 const iso = (at: Date | null): string | null => at?.toISOString() ?? null;
 
