@@ -17,7 +17,7 @@ interface Row {
 
 const all: readonly Role[] = ['owner', 'admin', 'member'];
 const leads: readonly Role[] = ['owner', 'admin'];
-const ofMembers: readonly Scope[] = ['agents.read', 'agents.write', 'policies.read', 'policies.write'];
+const ofMembers: readonly Scope[] = ['agents.read', 'agents.write', 'policies.read', 'policies.write', 'admin.approvals'];
 const admin = '/acme/admin';
 const type = `${admin}/agentTypePolicies/${encodeURIComponent('claude-code::api::')}`;
 const question = { role: 'member', agentType: 'claude-code::api::', tier: 'api', tool: 'github.create_issue' };
@@ -62,6 +62,12 @@ const rows: readonly Row[] = [
   { method: 'POST', path: `${admin}/redact/preview`, scope: 'policies.read', who: leads, body: { value: 'x' } },
   { method: 'POST', path: `${admin}/freeze`, scope: 'policies.write', who: leads },
   { method: 'POST', path: `${admin}/unfreeze`, scope: 'policies.write', who: leads },
+  { method: 'GET', path: `${admin}/approvals`, scope: 'admin.approvals', who: all },
+  { method: 'GET', path: `${admin}/approvals/absent`, scope: 'admin.approvals', who: all },
+  { method: 'POST', path: `${admin}/approvals/absent/reveal`, scope: 'admin.approvals', who: all },
+  { method: 'POST', path: `${admin}/approvals/absent/approve`, scope: 'admin.approvals', who: all, body: {} },
+  { method: 'POST', path: `${admin}/approvals/absent/deny`, scope: 'admin.approvals', who: all, body: {} },
+  { method: 'POST', path: `${admin}/approvals/absent/cancel`, scope: 'admin.approvals', who: all },
   { method: 'GET', path: `${admin}/audit`, scope: 'admin.audit.read', who: all },
   { method: 'GET', path: `${admin}/usage`, scope: 'admin.audit.read', who: all },
   { method: 'GET', path: `${admin}/events`, scope: 'admin.audit.read', who: leads },
@@ -117,6 +123,7 @@ describe.each(rows)('$method $path', (row) => {
       [
         'agents.read',
         'agents.write',
+        'admin.approvals',
         'admin.audit.read',
         'policies.read',
         'policies.write',

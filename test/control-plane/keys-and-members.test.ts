@@ -320,7 +320,7 @@ describe('members', () => {
   });
 
   test('no one gives what they lack: a member, a role or an e-mail requires all that a session of the member may do', async () => {
-    const ofMember = ['agents.read', 'agents.write', 'policies.read', 'policies.write', 'members.write'] as const;
+    const ofMember = ['agents.read', 'agents.write', 'policies.read', 'policies.write', 'admin.approvals', 'members.write'] as const;
     await rest.keyOf('member', ['*'], 'target');
     const make = (key: string, role: string) =>
       rest.ask('POST', members, { key, body: { uid: `new-${role}`, email: `${role}@new.test`, role } });

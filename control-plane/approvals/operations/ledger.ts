@@ -5,7 +5,7 @@ import { AppError, type ApprovalAsk, type ApprovalLink, FairMemory, type OnDecid
 import { isId } from '../../access/rules/key.ts';
 import { loggable } from '../../base/loggable.ts';
 import { inTurns, inTurnsByKey } from '../../base/turns.ts';
-import { keptBytes } from '../rules/ask-form.ts';
+import { callBytes, keptBytes } from '../rules/ask-form.ts';
 import { askApproval } from './ask.ts';
 import { type Asker, localAsker, mayAskFor } from './asker.ts';
 import { claimUse, returnUse } from './claim.ts';
@@ -87,7 +87,7 @@ class Link implements LedgerLink {
   }
 
   claim(approvalId: string, requestId: string, call: ApprovalAsk['call']): ReturnType<ApprovalLink['claim']> {
-    return this.#run(this.#asker, smallBytes, () => claimUse(this.#deps, this.#asker, { approvalId, requestId, call }));
+    return this.#run(this.#asker, smallBytes + callBytes(call), () => claimUse(this.#deps, this.#asker, { approvalId, requestId, call }));
   }
 
   returnUse(approvalId: string, requestId: string): void {

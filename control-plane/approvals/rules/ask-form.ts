@@ -60,12 +60,13 @@ export function askProblem({ call, shownInput, findings, hidden, claimedClient, 
 const hiddenBytes = (hidden: ApprovalAsk['hidden']): number =>
   hidden.reduce((sum, { path, kind, value }) => sum + Buffer.byteLength(path) + kind.length + Buffer.byteLength(value), 0);
 
+/** Returns the number of bytes that a call takes, roughly. */
+export const callBytes = ({ rules }: Pick<AskedCall, 'rules'>): number =>
+  1_024 + rules.reduce((sum, { document, path, terms }) => sum + document.length + path.length + JSON.stringify(terms).length, 0);
+
 /** Returns the number of bytes that an approval of this ask keeps in the database, roughly. */
 export const keptBytes = ({ call, shownInput, hidden }: ApprovalAsk): number =>
-  1_024 +
-  Buffer.byteLength(shownInput) +
-  hiddenBytes(hidden) +
-  call.rules.reduce((sum, { document, path, terms }) => sum + document.length + path.length + JSON.stringify(terms).length, 0);
+  callBytes(call) + Buffer.byteLength(shownInput) + hiddenBytes(hidden);
 
 export const isRequestId = (text: string): boolean => isName(text, requestIdLength);
 

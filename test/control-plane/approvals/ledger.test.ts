@@ -13,6 +13,7 @@ import { reseal } from '../../../control-plane/tool-servers/operations/reseal.ts
 import { createSealer } from '../../../control-plane/tool-servers/store/sealed.ts';
 import { askOf, digestOf, ruleOf } from '../../support/approvals.ts';
 import { eventually } from '../../support/programs.ts';
+import { field } from '../rest.ts';
 import { type ApprovalPlane, createApprovalPlane } from './plane.ts';
 
 let plane: ApprovalPlane;
@@ -204,7 +205,7 @@ test('a thousand pending of one workspace, and asks that wait for a lock there, 
     [plane.workspaceId],
   );
   const made = await plane.ask('POST', '/other/admin/keys', { key: plane.other, body: { name: 'sidecar', scopes: ['sidecar.sync'] } });
-  const keyId = String((made.body as { readonly id: string }).id);
+  const keyId = field(made, 'id');
   const theirs = plane.openLink({ workspaceId: other, owner: 'other' });
   const blocker = await plane.pool.connect();
   await blocker.query('begin');
