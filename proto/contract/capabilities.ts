@@ -12,6 +12,8 @@ export interface Needs {
   readonly rule: Readonly<Record<string, string | null>>;
   /** Keys: the fields of a case. */
   readonly case: Readonly<Record<string, string | null>>;
+  /** Keys: the values of `permission`, in a rule or a case. */
+  readonly permission: Readonly<Record<string, string | null>>;
   /** Keys: the text before the `/` in an entry's key. */
   readonly entry: Readonly<Record<string, string | null>>;
   /**
@@ -28,13 +30,18 @@ export interface Needs {
 export const policyNeeds: Needs = {
   rule: { permission: null, ask: 'approvals', rateLimit: null, transform: null, override: null, cases: 'conditions' },
   case: { name: null, when: null, permission: null, ask: 'approvals', rateLimit: null, transform: null, reason: null },
+  permission: { allow: null, ask: 'approvals', deny: null },
   entry: { settings: null, document: null, agent: null, member: null, key: null, server: null },
   setting: { 'outage.caps': 'outage-caps' },
 };
 
 /** Returns all capabilities that policy may need. */
 export const needable = (needs: Needs): readonly string[] => [
-  ...new Set([needs.rule, needs.case, needs.entry, needs.setting].flatMap((table) => Object.values(table)).filter((need) => need !== null)),
+  ...new Set(
+    [needs.rule, needs.case, needs.permission, needs.entry, needs.setting]
+      .flatMap((table) => Object.values(table))
+      .filter((need) => need !== null),
+  ),
 ];
 
 /**
@@ -45,7 +52,11 @@ const needOf = (table: Needs['rule'], name: string): string | null => (Object.ha
 
 /** Returns the capabilities that are needed to understand a rule and its cases, as it is stored or compiled. */
 export function needsOfRule(rule: object, needs: Needs): readonly string[] {
-  const ofFields = (of: object, table: Needs['rule']): readonly string[] => Object.keys(of).flatMap((field) => needOf(table, field) ?? []);
+  const ofFields = (of: object, table: Needs['rule']): readonly string[] =>
+    Object.entries(of).flatMap(([field, value]) => [
+      ...listed(needOf(table, field)),
+      ...(field === 'permission' ? listed(needOf(needs.permission, String(value))) : []),
+    ]);
   const cases: unknown = Object.hasOwn(rule, 'cases') ? Object(rule).cases : undefined;
   const ofCases = Array.isArray(cases) ? cases.flatMap((one: unknown) => ofFields(Object(one), needs.case)) : [];
   return [...ofFields(rule, needs.rule), ...ofCases];
@@ -58,9 +69,12 @@ export const needsOfSettings = (document: object, { setting }: Needs): readonly 
     return said === undefined || need === null ? [] : [need];
   });
 
-type PlainRule = Omit<Rule, 'cases'> & { readonly cases?: never };
+const listed = (need: string | null): readonly string[] => (need === null ? [] : [need]);
 
-interface LowerableRule extends Omit<Rule, 'cases'> {
+type PlainRule = Omit<Rule, 'cases' | 'ask'> & { readonly cases?: never; readonly ask?: never };
+
+interface LowerableRule extends Omit<Rule, 'cases' | 'ask'> {
+  readonly ask?: unknown;
   readonly cases?: readonly Pick<CompiledCase, 'name' | 'rateLimit' | 'transform'>[];
 }
 

@@ -200,7 +200,7 @@ describe('a sidecar that does not know cases', () => {
   property('never decides looser', 0.06, anyScene, ({ world, calls: made }) => {
     const calls = distinct(made);
     const loose = subject.decideAlone(world, calls);
-    for (const [i, outcome] of subject.decideAlone(world, calls, subject.loweredMessageOf(world)).entries()) {
+    for (const [i, outcome] of subject.decideAlone(world, calls, subject.loweredMessageOf(world, 'conditions')).entries()) {
       const problem = loose[i] === undefined ? null : looserThan(outcome, loose[i]);
       if (problem !== null) throw new Error(`call ${i}: ${problem}`);
     }

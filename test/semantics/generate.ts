@@ -113,11 +113,13 @@ export interface Weights {
   readonly audit: number;
   /** That a rule has cases. */
   readonly cases: number;
+  /** That a rule or case asks a person. */
+  readonly ask: number;
 }
 
-const organisation: Weights = { deny: 27, limit: 30, override: 16, audit: 25, cases: 0 };
-const own: Weights = { deny: 22, limit: 20, override: 0, audit: 20, cases: 0 };
-const selfOf = kept((weights: Weights): Weights => ({ ...weights, ...own }));
+const organisation: Weights = { deny: 27, limit: 30, override: 16, audit: 25, cases: 0, ask: 0 };
+const own: Weights = { deny: 22, limit: 20, override: 0, audit: 20, cases: 0, ask: 0 };
+const selfOf = kept((weights: Weights): Weights => ({ ...weights, ...own, ask: weights.ask }));
 
 /** Fields of inputs. Conditions read them. */
 const inputFields: readonly string[] = ['f0', 'f1', 'f2', 'constructor', '__proto__'];
@@ -159,19 +161,33 @@ export const conditionArb: fc.Arbitrary<string> = fc.oneof(
   { weight: 2, arbitrary: fc.tuple(fc.constantFrom(...tests), fc.constantFrom(...tests)).map((either) => either.join(' || ')) },
 );
 
-const caseOf = ({ deny, limit }: Weights): fc.Arbitrary<Omit<Case, 'name'>> =>
+/** `permission`, and sometimes the terms of one that asks. */
+const permissionOf = ({ deny, ask }: Weights): fc.Arbitrary<Pick<Rule, 'permission' | 'ask'>> =>
+  fc.oneof(
+    { weight: 60 - deny, arbitrary: fc.constant({}) },
+    { weight: 40, arbitrary: fc.constant({ permission: 'allow' as const }) },
+    { weight: deny, arbitrary: fc.constant({ permission: 'deny' as const }) },
+    ...(ask === 0
+      ? []
+      : [
+          {
+            weight: ask,
+            arbitrary: fc
+              .constantFrom<Rule['ask']>(undefined, 'confirm', {}, { need: 2 }, { need: 2, uses: 3 })
+              .map((terms) => ({ permission: 'ask' as const, ...(terms !== undefined && { ask: terms }) })),
+          },
+        ]),
+  );
+
+const caseOf = (weights: Weights): fc.Arbitrary<Omit<Case, 'name'>> =>
   fc
     .record({
       when: conditionArb,
-      permission: fc.oneof(
-        { weight: 60 - deny, arbitrary: fc.constant(undefined) },
-        { weight: 40, arbitrary: fc.constant('allow' as const) },
-        { weight: deny, arbitrary: fc.constant('deny' as const) },
-      ),
-      rateLimit: sometimes(limit, fc.integer({ min: 0, max: 3 })),
+      permission: permissionOf(weights),
+      rateLimit: sometimes(weights.limit, fc.integer({ min: 0, max: 3 })),
       transform: sometimes(25, fc.constantFrom('log' as const, 'redact' as const)),
     })
-    .map((fields) => defined<Omit<Case, 'name'>>(fields));
+    .map(({ permission, ...fields }) => ({ ...defined<Omit<Case, 'name'>>(fields), ...permission }));
 
 const caseNames: readonly string[] = ['large', '__proto__', 'constructor', '🔥'];
 
@@ -187,16 +203,12 @@ const ruleOf = (weights: Weights): fc.Arbitrary<Rule> => {
   return cases === 0 ? plain : fc.oneof({ weight: 100 - cases, arbitrary: plain }, { weight: cases, arbitrary: cased });
 };
 
-const plainRuleOf = ({ deny, limit, override }: Weights): fc.Arbitrary<Rule> =>
+const plainRuleOf = (weights: Weights): fc.Arbitrary<Rule> =>
   fc
     .record({
-      permission: fc.oneof(
-        { weight: 60 - deny, arbitrary: fc.constant(undefined) },
-        { weight: 40, arbitrary: fc.constant('allow' as const) },
-        { weight: deny, arbitrary: fc.constant('deny' as const) },
-      ),
+      permission: permissionOf(weights),
       rateLimit: sometimes(
-        limit,
+        weights.limit,
         fc.oneof({ weight: 9, arbitrary: fc.integer({ min: 1, max: 3 }) }, { weight: 1, arbitrary: fc.constantFrom(0, 2_147_483_647) }),
       ),
       transform: fc.oneof(
@@ -204,9 +216,9 @@ const plainRuleOf = ({ deny, limit, override }: Weights): fc.Arbitrary<Rule> =>
         { weight: 10, arbitrary: fc.constant('log' as const) },
         { weight: 15, arbitrary: fc.constant('redact' as const) },
       ),
-      override: sometimes(override, fc.constant(true as const)),
+      override: sometimes(weights.override, fc.constant(true as const)),
     })
-    .map((fields) => defined<Rule>(fields));
+    .map(({ permission, ...fields }) => ({ ...defined<Rule>(fields), ...permission }));
 
 /** Most of these tiers have an effect; `batch` and `toString` have none. */
 const tierRulesOf = kept((weights: Weights): fc.Arbitrary<TierRules> => {
@@ -361,7 +373,7 @@ const worldOf = (focus: Focus, weights: Weights): fc.Arbitrary<World> =>
       focus.uids,
       fc.record({
         organisation: fc.option(userDocumentOf(focus, weights), { freq: 4 }),
-        self: fc.option(userDocumentOf(focus, selfOf(weights)), { freq: 3 }),
+         self: fc.option(userDocumentOf(focus, selfOf(weights)), { freq: 3 }),
       }),
     ).map((users) => users.map(([uid, parts]) => ({ uid, ...parts }))),
     agents: agentsOf(focus),
@@ -410,16 +422,18 @@ const toolOf = (focus: Focus): fc.Arbitrary<string> =>
   fc.oneof({ weight: 40, arbitrary: fc.constantFrom(...focus.tools) }, { weight: 1, arbitrary: fc.constantFrom(...rareTools) });
 
 /** What happens with a call, and before it. */
-type Happening = Pick<Call, 'rounds' | 'spendCents' | 'silentForMs' | 'input'>;
+type Happening = Pick<Call, 'rounds' | 'spendCents' | 'silentForMs' | 'input' | 'approved'>;
 
-const eventsArb = fc
-  .record({
-    rounds: sometimes(10, fc.integer({ min: 1, max: 3 })),
-    spendCents: sometimes(6, fc.constantFrom(0, 0.5, 1, 3)),
-    silentForMs: sometimes(2, fc.constantFrom(500, 3000, 3001, 3_600_001)),
-    input: sometimes(80, inputArb),
-  })
-  .map((fields) => defined<Happening>(fields));
+const eventsOf = (ask: number): fc.Arbitrary<Happening> =>
+  fc
+    .record({
+      rounds: sometimes(10, fc.integer({ min: 1, max: 3 })),
+      spendCents: sometimes(6, fc.constantFrom(0, 0.5, 1, 3)),
+      silentForMs: sometimes(2, fc.constantFrom(500, 3000, 3001, 3_600_001)),
+      input: sometimes(80, inputArb),
+      approved: sometimes(ask === 0 ? 0 : 30, fc.constantFrom('all' as const, 'all' as const, 'all but one' as const)),
+    })
+    .map((fields) => defined<Happening>(fields));
 
 interface Step {
   readonly run: number;
@@ -428,7 +442,7 @@ interface Step {
 }
 
 /** Up to three runs, each with its own caller, and bursts of calls of a few tools. */
-const callsOf = (focus: Focus): fc.Arbitrary<readonly Call[]> =>
+const callsOf = (focus: Focus, { ask }: Weights): fc.Arbitrary<readonly Call[]> =>
   fc
     .record({
       startAt: fc.integer({ min: 0, max: 5000 }),
@@ -444,7 +458,7 @@ const callsOf = (focus: Focus): fc.Arbitrary<readonly Call[]> =>
               { weight: 1, arbitrary: fc.constantFrom(2000, 3000, 6000, 61_000) },
             ),
           }),
-          eventsArb,
+          eventsOf(ask),
         ),
         { minLength: 1, maxLength: 8 },
       ),
@@ -471,7 +485,7 @@ const focusArb: fc.Arbitrary<Focus> = fc.record({
 /** Without weights, the rules of a scene have no cases. */
 export const sceneOf = (weights: Partial<Weights> = {}): fc.Arbitrary<Scene> => {
   const all = { ...organisation, ...weights };
-  return focusArb.chain((focus) => fc.record({ world: worldOf(focus, all), calls: callsOf(focus) }));
+  return focusArb.chain((focus) => fc.record({ world: worldOf(focus, all), calls: callsOf(focus, all) }));
 };
 
 /** A document about everything that a scene can contain. */

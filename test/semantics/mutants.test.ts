@@ -32,7 +32,8 @@ const withOwnOverrides = (world: World): World => ({
 const tables = loadCases().map(({ world, calls }): Scene => ({ world, calls: calls.map(({ call }) => call) }));
 const plain = fc.sample(sceneOf(), { numRuns: 600, seed: 20_261_120 });
 const withCases = fc.sample(sceneOf({ cases: 60, audit: 10 }), { numRuns: 800, seed: 20_261_126 });
-const scenes = [...plain.flatMap((scene) => [scene, { ...scene, world: withOwnOverrides(scene.world) }]), ...withCases];
+const asking = fc.sample(sceneOf({ cases: 40, ask: 25, deny: 8, audit: 15 }), { numRuns: 800, seed: 20_261_127 });
+const scenes = [...plain.flatMap((scene) => [scene, { ...scene, world: withOwnOverrides(scene.world) }]), ...withCases, ...asking];
 
 const judged = [...tables, ...scenes].map(({ world, calls }) => ({
   world,

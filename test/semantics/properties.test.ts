@@ -39,9 +39,9 @@ import type { Call, Outcome, Rule, UserDocument, World } from './world.ts';
 
 const { property, planned } = createProperties();
 
-/** In half of the scenes, rules have cases. */
+/** In some of the scenes, rules have cases, and in some they ask a person too. */
 const scenesOf = (...[weights]: Parameters<typeof sceneOf>): fc.Arbitrary<Scene> =>
-  fc.oneof(sceneOf(weights), sceneOf({ ...weights, cases: 30 }));
+  fc.oneof(sceneOf(weights), sceneOf({ ...weights, cases: 30 }), sceneOf({ ...weights, cases: 20, ask: 20 }));
 
 const anyScene = scenesOf();
 const withoutOverrides = scenesOf({ override: 0 });
@@ -93,7 +93,7 @@ describe('1 a denial holds, and nothing loosens it without override', () => {
     },
   );
 
-  const added = fc.record({ scene: anyScene, place: fc.nat(100), document: anyDocumentOf({ override: 0, cases: 30 }) });
+  const added = fc.record({ scene: anyScene, place: fc.nat(100), document: anyDocumentOf({ override: 0, cases: 30, ask: 15 }) });
   property('adding a layer loosens nothing, removing it tightens nothing', 0.06, added, ({ scene, place: placeAt, document }) => {
     const place = placeFor(scene, placeAt);
     if (place === undefined) return;
@@ -110,9 +110,10 @@ describe('1 a denial holds, and nothing loosens it without override', () => {
     if (place === undefined || found === null) return;
     const document = withoutOverride(found);
     const stricter = mapRules(document, (rule, at) => {
-      const tightened = <F extends Pick<Rule, 'permission' | 'transform' | 'rateLimit'>>(fields: F, of: string): F => ({
+      const tightened = <F extends Pick<Rule, 'permission' | 'ask' | 'transform' | 'rateLimit'>>(fields: F, of: string): F => ({
         ...fields,
-        ...(fields.permission === 'allow' && tighten('permission', at, of) && { permission: 'deny' as const }),
+        ...(fields.permission === 'allow' &&
+          tighten('permission', at, of) && { permission: tighten('ask', at, of) ? ('ask' as const) : ('deny' as const) }),
         ...(fields.transform === 'log' && tighten('transform', at, of) && { transform: 'redact' as const }),
         ...(fields.rateLimit !== undefined && tighten('rateLimit', at, of) && { rateLimit: Math.max(0, fields.rateLimit - 1) }),
       });
@@ -128,7 +129,7 @@ describe('1 a denial holds, and nothing loosens it without override', () => {
 });
 
 describe('2 a member cannot loosen anything', () => {
-  const written = fc.record({ scene: anyScene, self: selfDocumentOf({ override: 30 }) });
+  const written = fc.record({ scene: anyScene, self: selfDocumentOf({ override: 30, ask: 15 }) });
   property(
     'whatever they write about themselves, also an override that was not refused',
     0.06,
@@ -352,26 +353,34 @@ function limitsIn(spots: readonly rules.Spot[]): readonly rules.Saying<unknown>[
 
 const isSelf = (place: { readonly layer: string; readonly part?: string }): boolean => place.part === 'self';
 
-function checkWinner(world: World, call: Call, { code, decision, rule }: Outcome): void {
+/** What the rules say, of which an outcome is the consequence. */
+const saidIn = ({ code, decision }: Outcome, { approved }: Call): readonly rules.Saying<unknown>['value'][] =>
+  code === 'approval_pending' ? ['ask'] : decision === 'allow' && approved !== undefined ? ['ask', 'allow'] : [decision];
+
+function checkWinner(world: World, call: Call, outcome: Outcome): void {
+  const { code, rule } = outcome;
   const field = code === 'rate_limited' ? 'rateLimit' : 'permission';
   const hops = call.hops.map((_, hop) => holdersOf(world, call, hop, field));
   const named = JSON.stringify([rule?.layer, rule?.part ?? null, rule?.path]);
   const where = ({ place, path }: Pick<Holder, 'place' | 'path'>): string =>
     JSON.stringify([place.layer, 'part' in place ? place.part : null, path]);
   if (!hops.every((holders) => holders !== null)) {
-    if (rule?.layer !== 'default') expect(mayHold(world, call, field, decision).map(where)).toContain(named);
+    if (rule?.layer !== 'default') expect(mayHold(world, call, field, saidIn(outcome, call)).map(where)).toContain(named);
     return;
   }
-  const matching = hops.map((holders) => holders.filter(({ value }) => code === 'rate_limited' || value === decision));
+  const deniesAlone = (holders: readonly Holder[]): boolean =>
+    world.defaultPermission === 'deny' && !holders.some(({ value, place }) => value !== 'deny' && !isSelf(place));
+  const saidAt = (holders: readonly Holder[]): unknown =>
+    rules.strictestPermission([...holders.map(({ value }) => value), deniesAlone(holders) ? 'deny' : 'allow']);
+  const said = rules.strictestPermission(hops.map(saidAt));
+  if (code !== 'rate_limited') expect(saidIn(outcome, call)).toContain(said);
+  const matching = hops.map((holders) => holders.filter(({ value }) => code === 'rate_limited' || value === said));
   if (code === 'rate_limited') {
     if (!matching.flat().some((holder) => where(holder) === named)) throw new Error(`no limit at ${named}`);
     return;
   }
   // The last hop that holds the value. A hop without any rule holds the built-in default.
-  const denies = (holders: readonly Holder[]): boolean =>
-    holders.some(({ value }) => value === 'deny') ||
-    (world.defaultPermission === 'deny' && !holders.some(({ value, place }) => value === 'allow' && !isSelf(place)));
-  const at = hops.findLastIndex((holders) => denies(holders) === (decision === 'deny'));
+  const at = hops.findLastIndex((holders) => saidAt(holders) === said);
   const winner = matching[at]?.at(-1);
   const wanted = winner === undefined ? JSON.stringify(['default', null, '']) : where(winner);
   deepStrictEqual(named, wanted);
@@ -382,13 +391,13 @@ const mayHold = (
   world: World,
   call: Call,
   field: 'permission' | 'rateLimit',
-  decision: string,
+  values: readonly unknown[],
 ): readonly Pick<Holder, 'place' | 'path'>[] =>
   call.hops.flatMap((_, hop) =>
     spotsAt(world, call, hop).flatMap(({ place, spots }) =>
       [spots.ofKeys, spots.ofType].flatMap((of) => {
         const said = field === 'rateLimit' ? limitsIn(of) : of.flatMap((spot) => rules.sayingsOf(spot, 'permission'));
-        return said.filter(({ value }) => field === 'rateLimit' || value === decision).map(({ path }) => ({ place, path }));
+        return said.filter(({ value }) => field === 'rateLimit' || values.includes(value)).map(({ path }) => ({ place, path }));
       }),
     ),
   );

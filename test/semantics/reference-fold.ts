@@ -1,7 +1,17 @@
 // The part of the reference evaluator that reads rules: which of them match a call, what they may be if they have cases,
 // and what follows from all layers. It is docs/design/semantics.md, line by line: every combination is made and decided. It
 // imports nothing from this repository.
-import { type Case, hidden, type Permission, type Rule, type Tier, type Transform, type UserDocument, type Winner } from './world.ts';
+import {
+  type Case,
+  hidden,
+  type Permission,
+  type Rule,
+  type RulePermission,
+  type Tier,
+  type Transform,
+  type UserDocument,
+  type Winner,
+} from './world.ts';
 
 // === Names
 
@@ -107,48 +117,60 @@ export interface Saying<T> {
   readonly value: T;
   readonly path: string;
   readonly override: boolean;
+  /** The places of all that ask, if the value is `ask`. */
+  readonly asks?: readonly string[];
 }
 
 type Choice = 'permission' | 'transform';
 
-/** Returns what a rule says about a field in each way, each different value once. Undefined: it does not set the field. */
-export function sayingsOf(spot: Spot, field: Choice): readonly Saying<Permission | Transform | undefined>[] {
+/**
+ * Returns what a rule says about a field in each way, each different value once. Undefined: it does not set the field. If it
+ * asks in several ways, all that ask count.
+ */
+export function sayingsOf(spot: Spot, field: Choice): readonly Saying<RulePermission | Transform | undefined>[] {
   const all = mayBe(spot).map((one) => ({
     value: one?.[field] ?? spot.rule[field],
     path: one?.[field] === undefined ? spot.path : casePath(spot.path, one),
     override: spot.rule.override === true,
   }));
-  return all.filter(({ value }, i) => all.findIndex((other) => other.value === value) === i);
+  const asks = [...new Set(all.filter(({ value }) => value === 'ask').map(({ path }) => path))];
+  return all
+    .filter(({ value }, i) => all.findIndex((other) => other.value === value) === i)
+    .map((saying) => (saying.value === 'ask' ? { ...saying, asks } : saying));
 }
 
 // === Folding the layers
 
 /** One value of one document, with its place. */
-export interface Standing extends Saying<Permission | Transform | number> {
+export interface Standing extends Saying<RulePermission | Transform | number> {
   readonly layer: 'workspace' | 'role' | 'agent-type' | 'user';
   readonly part?: 'organisation' | 'self';
   /** The id of the document and the place in it. */
   readonly id: string;
+  /** The name of the document in reasons: `role:member`. */
+  readonly document: string;
 }
 
 export interface Layer extends Spots {
   readonly audit: boolean;
   readonly isSelf: boolean;
   /** Names a saying of this layer. */
-  readonly stand: (saying: Saying<Permission | Transform | number>) => Standing;
+  readonly stand: (saying: Saying<RulePermission | Transform | number>) => Standing;
 }
 
 export interface FoldedRules {
-  readonly permission: Permission;
+  readonly permission: RulePermission;
+  /** Every rule that asks, as `<document> <path>`, if the permission is `ask`. */
+  readonly asks: readonly string[];
   readonly transform: Transform;
   readonly winner: Winner;
   readonly limits: readonly Standing[];
-  /** Whether the call is allowed in some way that the undecided cases may turn out. */
+  /** Whether the call is allowed, or asked for, in some way that the undecided cases may turn out. */
   readonly mayAllow: boolean;
 }
 
-const strictestPermission = (values: readonly unknown[]): Permission | null =>
-  values.includes('deny') ? 'deny' : values.includes('allow') ? 'allow' : null;
+export const strictestPermission = (values: readonly unknown[]): RulePermission | null =>
+  values.includes('deny') ? 'deny' : values.includes('ask') ? 'ask' : values.includes('allow') ? 'allow' : null;
 const strictestTransform = (values: readonly unknown[]): Transform | null =>
   values.includes('redact') ? 'redact' : values.includes('log') ? 'log' : null;
 
@@ -173,13 +195,15 @@ interface Result<T> {
   readonly layer: number;
   /** Where the rules of that layer speak, in the order of look-up. */
   readonly place: readonly number[];
+  /** Every rule that asks. */
+  readonly asks: readonly string[];
 }
 
 /**
  * Decides one field in every combination of what the rules may be. Each rule with undecided cases is one of the rules that
  * it may be, whatever the others are.
  */
-function resultsOf<T extends Permission | Transform>(
+function resultsOf<T extends RulePermission | Transform>(
   layers: readonly Layer[],
   field: Choice,
   strictest: (values: readonly unknown[]) => T | null,
@@ -198,7 +222,7 @@ function resultsOf<T extends Permission | Transform>(
   return combinations(rules).map((said) => resultOf(layers, said, strictest, builtIn));
 }
 
-function resultOf<T extends Permission | Transform>(
+function resultOf<T extends RulePermission | Transform>(
   layers: readonly Layer[],
   said: readonly Said[],
   strictest: (values: readonly unknown[]) => T | null,
@@ -223,15 +247,16 @@ function resultOf<T extends Permission | Transform>(
   const self = layers.flatMap(({ isSelf }, layer) => (isSelf ? speaking(layer) : []));
   const value = strictest([organisation, ...self.map(({ standing }) => standing?.value)]) ?? builtIn;
   const last = [...acc, ...self].findLast(({ standing }) => standing?.value === value);
-  if (last === undefined) return { value, holder: null, layer: -1, place: [] };
+  const asks = [...acc, ...self].flatMap(({ standing }) => (standing?.asks ?? []).map((path) => `${standing?.document} ${path}`));
+  if (last === undefined) return { value, holder: null, layer: -1, place: [], asks };
   const never = [Infinity, Infinity];
   const place = [false, true].flatMap((isOfType) => speaking(last.layer).find((one) => one.isOfType === isOfType)?.at ?? never);
-  return { value, holder: last.standing, layer: last.layer, place };
+  return { value, holder: last.standing, layer: last.layer, place, asks };
 }
 
 /** Returns the strictest result. Of several with its value, that of the most specific layer, and there the first by look-up. */
-function strictestResult<T>(results: readonly Result<T>[], strict: T): Result<T> {
-  const value = results.some((result) => result.value === strict) ? strict : results[0]?.value;
+function strictestResult<T>(results: readonly Result<T>[], strictest: (values: readonly unknown[]) => T | null): Result<T> {
+  const value = strictest(results.map((result) => result.value));
   const [first] = results
     .filter((result) => result.value === value)
     .toSorted(
@@ -261,8 +286,8 @@ function limitsOf({ ofKeys, ofType, stand }: Layer): readonly Standing[] {
 
 export function fold(layers: readonly Layer[], defaultPermission: Permission): FoldedRules {
   const permissions = resultsOf(layers, 'permission', strictestPermission, defaultPermission);
-  const permission = strictestResult(permissions, 'deny');
-  const transform = strictestResult(resultsOf(layers, 'transform', strictestTransform, 'log'), 'redact');
+  const permission = strictestResult(permissions, strictestPermission);
+  const transform = strictestResult(resultsOf(layers, 'transform', strictestTransform, 'log'), strictestTransform);
   let limits: Standing[] = [];
   for (const layer of [...layers.filter(({ isSelf }) => !isSelf), ...layers.filter(({ isSelf }) => isSelf)]) {
     const said = limitsOf(layer);
@@ -279,10 +304,12 @@ export function fold(layers: readonly Layer[], defaultPermission: Permission): F
   );
   return {
     permission: permission.value,
+    // In whatever way the undecided cases turn out, all that may ask count.
+    asks: permission.value === 'ask' ? permissions.flatMap(({ asks }) => asks) : [],
     transform: transform.value,
     winner: permission.holder === null ? { layer: 'default', path: '' } : winnerFrom(permission.holder),
     limits,
-    mayAllow: permissions.some(({ value }) => value === 'allow') && limits.every(({ value, id }) => value !== 0 || uncertain.includes(id)),
+    mayAllow: permissions.some(({ value }) => value !== 'deny') && limits.every(({ value, id }) => value !== 0 || uncertain.includes(id)),
   };
 }
 
@@ -299,6 +326,7 @@ export function foldChain(hops: readonly FoldedRules[]): FoldedRules {
   const winner = hops.findLast((hop) => hop.permission === permission)?.winner;
   return {
     permission,
+    asks: permission === 'ask' ? hops.flatMap(({ asks }) => asks) : [],
     transform: strictestTransform(hops.map((hop) => hop.transform)) ?? 'log',
     mayAllow: hops.every((hop) => hop.mayAllow),
     winner: winner ?? { layer: 'default', path: '' },

@@ -59,13 +59,14 @@ function layersOf(world: World, subject: Subject, hop: ResolvedHop, call: Call):
           layer,
           ...(part && { part }),
           id: JSON.stringify([layer, key, part, saying.path]),
+          document: layer === 'workspace' ? layer : `${layer}:${key}${part === undefined ? '' : `:${part}`}`,
         }),
       },
     ];
   });
 }
 
-/** Returns whether the call is allowed in some way that its undecided cases may turn out, if no counter is used up. */
+/** Returns whether the call is allowed, or asked for, in some way that its undecided cases may turn out, if no counter is used up. */
 export function mayAllow(world: World, call: Call): boolean {
   const subject = identify(world, call);
   if (typeof subject === 'string') return false;
@@ -189,26 +190,32 @@ function decideCall(world: World, past: Past, call: Call): Outcome {
     stop: null,
     retryAfterMs: null,
     limits: [],
+    asks: [],
   } as const;
   const outage = stale !== 'fresh' && !isHalted(world, hops);
   if (refusal !== null) return { ...refused, code: refusal, outage, attempt: false };
 
-  const cap = capReached(hops.at(-1)?.profile ?? null, run, call.at);
+  const cap = capReached(hops.at(-1)?.profile ?? null, run, call);
   run.attempts += 1;
   if (cap !== null) return { ...refused, code: cap.code, stop: cap.stop, outage, attempt: true };
 
   // A call without a subject was refused above.
   const originSub = typeof subject === 'string' ? '' : subject.sub;
   const now = { at: call.at, windowSeconds: world.windowSeconds, originSub };
-  const acted = permitAndCount(enforced, past.enforced, now);
+  const claimed = approvedBy(call, enforced.asks);
+  const acted = permitAndCount(enforced, past.enforced, now, claimed);
+  // A full limit is met before anybody is asked, so there is no approval then.
+  const covers = acted.code === 'rate_limited' ? [] : claimed;
   const audited = layers.some((hop) => hop.some(({ audit }) => audit));
-  const would = audited ? permitAndCount(shadow, past.shadow, now) : acted;
+  const would = audited ? permitAndCount(shadow, past.shadow, now, covers) : acted;
   // For a denied call, a different transform of the payload makes no difference.
   const differs = would.code !== acted.code || (would.decision === 'allow' && would.transform !== acted.transform);
   return {
     ...acted,
     storedTransform: acted.transform === 'redact' || would.transform === 'redact' ? 'redact' : 'log',
-    shadow: differs ? { decision: would.decision, code: would.code, transform: would.transform } : null,
+    shadow: differs
+      ? { decision: would.code === 'approval_pending' ? 'ask' : would.decision, code: would.code, transform: would.transform }
+      : null,
     stop: null,
     outage,
     attempt: true,
@@ -296,12 +303,13 @@ function withinBounds(agent: Agent): Agent {
 }
 
 /** Step 4 of the decision. */
-function capReached(agent: Agent | null, run: Run, at: number): { readonly code: string; readonly stop: string } | null {
+function capReached(agent: Agent | null, run: Run, { at, approved }: Call): { readonly code: string; readonly stop: string } | null {
   if (agent === null) return null;
   const profile = withinBounds(agent);
   if (at - run.startedAt >= profile.maxDurationMs) return { code: 'cap_duration', stop: 'max_duration' };
   if (run.rounds > profile.maxToolRounds) return { code: 'cap_tool_rounds', stop: 'max_rounds' };
-  if (run.attempts >= profile.maxToolCalls) return { code: 'cap_tool_calls', stop: 'max_tool_calls' };
+  // An approved call was counted when it was asked for.
+  if (approved === undefined && run.attempts >= profile.maxToolCalls) return { code: 'cap_tool_calls', stop: 'max_tool_calls' };
   const overspent = profile.maxBudgetCents > 0 ? run.spentCents >= profile.maxBudgetCents : run.spentCents > 0;
   return overspent ? { code: 'cap_budget', stop: 'max_budget' } : null;
 }
@@ -316,26 +324,37 @@ interface PermissionVerdict extends Verdict {
   readonly rule: Winner;
   readonly retryAfterMs: number | null;
   readonly limits: readonly LimitSeen[];
+  readonly asks: readonly string[];
 }
 
-/** Steps 5, 6 and 7. An allowed call counts once in each limit that its fold collected. */
-function permitAndCount({ permission, transform, winner, limits }: FoldedRules, charges: Charge[], now: Now): PermissionVerdict {
-  if (permission === 'deny') return { decision: 'deny', code: 'policy_denied', transform, rule: winner, retryAfterMs: null, limits: [] };
+/** The rules that a claimed approval of the call covers, of those that ask. */
+function approvedBy({ approved }: Call, asks: readonly string[]): readonly string[] {
+  const sorted = [...new Set(asks)].toSorted();
+  return approved === undefined ? [] : approved === 'all' ? sorted : sorted.slice(0, -1);
+}
+
+/**
+ * Steps 5, 6 and 7. An allowed call counts once in each limit that its fold collected. A person is asked after the limits
+ * were met; the call goes on if every rule that asks is covered by an approval.
+ */
+function permitAndCount(
+  { permission, transform, winner, limits, asks }: FoldedRules,
+  charges: Charge[],
+  now: Now,
+  covered: readonly string[],
+): PermissionVerdict {
+  const denied = { decision: 'deny', transform, rule: winner, retryAfterMs: null, limits: [], asks: [] } as const;
+  if (permission === 'deny') return { ...denied, code: 'policy_denied' };
   const full = limits.findLast((limit) => !hasCapacity(limit, charges, now));
   if (full !== undefined) {
-    return {
-      decision: 'deny',
-      code: 'rate_limited',
-      transform,
-      rule: winnerFrom(full),
-      retryAfterMs: retryAfterMs(full, charges, now),
-      limits: [],
-    };
+    return { ...denied, code: 'rate_limited', rule: winnerFrom(full), retryAfterMs: retryAfterMs(full, charges, now) };
   }
+  if (permission === 'ask' && !asks.every((one) => covered.includes(one)))
+    return { ...denied, code: 'approval_pending', asks: [...new Set(asks)].toSorted() };
   const step = Math.floor(now.at / 1000);
   const once = limits.filter(({ id }, i) => !limits.slice(i + 1).some((later) => later.id === id));
   for (const { id } of once) charges.push({ id, originSub: now.originSub, step });
-  return { decision: 'allow', code: 'allowed', transform, rule: winner, retryAfterMs: null, limits: once.map(seen) };
+  return { decision: 'allow', code: 'allowed', transform, rule: winner, retryAfterMs: null, limits: once.map(seen), asks: [] };
 }
 
 const seen = ({ layer, part, path, value }: Standing): LimitSeen => ({ layer, ...(part && { part }), path, max: Number(value) });

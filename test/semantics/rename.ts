@@ -44,8 +44,19 @@ const renamePath = (path: string): string =>
     (_, section: string, key: string) => `${section}[${JSON.stringify(rename(JSON.parse(key)))}]`,
   );
 
+/** Renames a text `<document> <path>`. */
+function renameAsk(ask: string): string {
+  const at = ask.indexOf(' ');
+  return `${ask
+    .slice(0, at)
+    .split(/(?<!:):(?!:)/)
+    .map(renameText)
+    .join(':')} ${renamePath(ask.slice(at + 1))}`;
+}
+
 export const renameOutcome = (outcome: Outcome): Outcome => ({
   ...outcome,
   rule: outcome.rule === null ? null : { ...outcome.rule, path: renamePath(outcome.rule.path) },
+  asks: outcome.asks.map(renameAsk).toSorted(),
   limits: outcome.limits.map((limit) => ({ ...limit, path: renamePath(limit.path) })),
 });

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { policyService } from '@tollgate/proto';
 import {
+  type AskingRule,
   type CompiledDocument,
   type DocumentId,
   hashKey,
@@ -113,13 +114,13 @@ export function libraryMessageOf(world: World, keyId: string): SnapshotMessage {
   return messageFrom(viewPartsOf(holding, { form: 'library', keyId }).entries(), 1);
 }
 
-/** Returns what a sidecar receives that does not know cases. */
-export const loweredMessageOf = (world: World): SnapshotMessage =>
+/** Returns what a sidecar receives that lacks these capabilities. */
+export const loweredMessageOf = (world: World, ...lacks: readonly string[]): SnapshotMessage =>
   messageFrom(
     entriesOf(world).map(({ key, value }) => {
       if (!key.startsWith('document/')) return { key, value };
       const document: CompiledDocument = JSON.parse(value.toString());
-      return { key, value: Buffer.from(JSON.stringify(loweredDocument(document, new Set(['conditions']), policyNeeds))) };
+      return { key, value: Buffer.from(JSON.stringify(loweredDocument(document, new Set(lacks), policyNeeds))) };
     }),
     1,
   );
@@ -232,18 +233,30 @@ function decideAll(index: Index, world: World, calls: readonly Call[], from: Cor
     if (call.spendCents !== undefined) usage.addCost(call.spendCents);
     const caller = from.bindCaller(index, { identity: { sub: call.sub, keyId: call.keyId }, hops: call.hops });
     const freshness = { connected: call.silentForMs === undefined, heardAt: call.at - (call.silentForMs ?? 0) };
-    const decision = from.decide(caller, call.tool, usage, freshness, call.at, undefined, factsOf(call, from));
+    const facts = factsOf(call, from);
+    const decideIt = (): Decision => from.decide(caller, call.tool, usage, freshness, call.at, undefined, facts);
+    if (call.approved !== undefined) facts.approved = approvedBy(call, decideIt());
+    const decision = decideIt();
     usage.record(decision, call.at);
     return { call, caller, decision };
   });
 }
 
-function factsOf({ input = {}, at }: Call, from: Core): CallFacts {
+function factsOf(call: Call, from: Core): CallFacts {
+  const { input = {}, at } = call;
   const shown = Object.entries(input).map(([name, value]) => [
     name,
     value === hidden ? new from.Undecided('hidden', `args.${name}`) : value,
   ]);
-  return { args: Object.fromEntries(shown), wallTime: at, answered: null };
+  return { args: Object.fromEntries(shown), wallTime: at, answered: null, approved: call.approved === undefined ? null : [] };
+}
+
+const placeOfAsk = ({ document, path }: Pick<AskingRule, 'document' | 'path'>): string => `${document} ${path}`;
+
+/** Returns what a claimed approval covers: the rules that ask now, or all of them but one. */
+function approvedBy({ approved }: Call, { asks }: Decision): readonly string[] {
+  const sorted = (asks ?? []).toSorted((a, b) => (placeOfAsk(a) < placeOfAsk(b) ? -1 : 1)).map(({ digest }) => digest);
+  return approved === 'all' ? sorted : sorted.slice(0, -1);
 }
 
 /** Returns whether a list of tools shows the tool of each call to its caller. */
@@ -264,6 +277,7 @@ function outcomeOf({
   outage,
   attempt,
   limits,
+  asks,
 }: Decision): Outcome {
   return {
     decision,
@@ -280,6 +294,7 @@ function outcomeOf({
     outage,
     attempt,
     limits: limits.limits.map(({ layer, part, path, max }): LimitSeen => ({ layer, ...(part && { part }), path, max })),
+    asks: (asks ?? []).map(placeOfAsk).toSorted(),
   };
 }
 

@@ -1,12 +1,18 @@
 // The inputs and outputs of the reference. These types are separate: the file imports nothing from this repository.
 
 export type Permission = 'allow' | 'deny';
+/** What a rule may say. */
+export type RulePermission = Permission | 'ask';
 export type Transform = 'log' | 'redact';
 export type Tier = 'interactive' | 'subagent' | 'background' | 'api';
 export type Role = 'owner' | 'admin' | 'member';
 
+/** The terms of a rule that asks. The reference does not read them. */
+export type Ask = 'confirm' | { readonly need?: number; readonly uses?: number };
+
 export interface Rule {
-  readonly permission?: Permission;
+  readonly permission?: RulePermission;
+  readonly ask?: Ask;
   readonly rateLimit?: number;
   readonly transform?: Transform;
   readonly override?: true;
@@ -17,7 +23,8 @@ export interface Case {
   readonly name: string;
   /** One of the conditions that the reference understands: see `truthOf`. */
   readonly when: string;
-  readonly permission?: Permission;
+  readonly permission?: RulePermission;
+  readonly ask?: Ask;
   readonly rateLimit?: number;
   readonly transform?: Transform;
   readonly reason?: string;
@@ -121,6 +128,11 @@ export interface Call {
   readonly spendCents?: number;
   /** Time without contact with the control plane, in ms. Absent: connected. */
   readonly silentForMs?: number;
+  /**
+   * A claimed approval of the call. `all`: of every rule by which it is asked for at that moment. `all but one`: of all of
+   * them except the last by name. Absent: nothing was approved.
+   */
+  readonly approved?: 'all' | 'all but one';
 }
 
 export interface Winner {
@@ -132,7 +144,7 @@ export interface Winner {
 
 export interface Verdict {
   /** `ask`: only in the shadow. A call that policy asks for is denied, with the code `approval_pending`. */
-  readonly decision: Permission | 'ask';
+  readonly decision: RulePermission;
   readonly code: string;
   readonly transform: Transform;
 }
@@ -148,6 +160,8 @@ export interface Outcome extends Verdict {
   readonly attempt: boolean;
   /** The limits in which an allowed call counts. */
   readonly limits: readonly LimitSeen[];
+  /** The rules by which a person is asked, each as `<document> <path>`, sorted. Empty: nobody is asked. */
+  readonly asks: readonly string[];
 }
 
 export interface LimitSeen {

@@ -27,6 +27,7 @@ import {
   type TierRules,
   tiers,
 } from '@tollgate/proto/contract';
+import { type Author, compileAsk } from './ask.ts';
 import { readCondition } from './condition.ts';
 import type { CaseDocument, PolicyDocument, RuleDocument, TierRulesDocument } from './policy-document.ts';
 import type { RedactionDocument } from './redaction.ts';
@@ -137,26 +138,27 @@ const byName = ([a]: readonly [string, unknown], [b]: readonly [string, unknown]
 
 /** Returns the document in the order that the contract defines, without parts that have no effect. */
 export function compileDocument(id: DocumentId, document: PolicyDocument): CompiledDocument {
+  const author = id.layer === 'user' && id.part === 'self' ? id.uid : null;
   return {
     id,
     mode: document.mode === 'audit' || document.mode === 'audit-only' ? 'audit' : 'enforce',
-    defaults: compileTiers(document.defaults ?? {}),
-    tools: compilePlaces(document.tools),
-    agentTypes: compilePlaces(document.agentTypes),
+    defaults: compileTiers(document.defaults ?? {}, author),
+    tools: compilePlaces(document.tools, author),
+    agentTypes: compilePlaces(document.agentTypes, author),
   };
 }
 
-function compilePlaces(places: Readonly<Record<string, TierRulesDocument>> | undefined): CompiledDocument['tools'] {
+function compilePlaces(places: Readonly<Record<string, TierRulesDocument>> | undefined, author: Author): CompiledDocument['tools'] {
   return Object.entries(places ?? {})
-    .map(([key, rules]) => ({ key, rules: compileTiers(rules) }))
+    .map(([key, rules]) => ({ key, rules: compileTiers(rules, author) }))
     .filter(({ rules }) => rules.length > 0)
     .sort(byKey)
     .map(({ key, rules }) => [key, rules]);
 }
 
-function compileTiers(rules: TierRulesDocument): TierRules {
+function compileTiers(rules: TierRulesDocument, author: Author): TierRules {
   return tiers.flatMap((tier) => {
-    const rule = compileRule(Object.hasOwn(rules, tier) ? rules[tier] : undefined);
+    const rule = compileRule(Object.hasOwn(rules, tier) ? rules[tier] : undefined, author);
     return rule === null ? [] : [[tier, rule] as const];
   });
 }
@@ -165,27 +167,32 @@ function compileTiers(rules: TierRulesDocument): TierRules {
  * Returns null if the rule sets no field. An `override` alone has no effect, because it covers only fields that its
  * rule sets.
  */
-function compileRule(stored: RuleDocument | undefined): Rule | null {
+function compileRule(stored: RuleDocument | undefined, author: Author): Rule | null {
   // Removes what a later version has written and this version does not know.
   const rule = stored === undefined ? {} : loweredRule<RuleDocument>(stored, (need) => !capabilities.includes(need), policyNeeds);
   const { permission, rateLimit, transform, override, cases = [] } = rule;
   if (permission === undefined && rateLimit === undefined && transform === undefined && cases.length === 0) return null;
+  const ask = compileAsk(rule, author);
   return {
     ...(permission === undefined ? {} : { permission }),
+    ...(ask === null ? {} : { ask }),
     ...(rateLimit === undefined ? {} : { rateLimit }),
     ...(transform === undefined ? {} : { transform }),
     ...(override === true ? { override } : {}),
-    ...(cases.length === 0 ? {} : { cases: cases.map(compileCase) }),
+    ...(cases.length === 0 ? {} : { cases: cases.map((one) => compileCase(one, author)) }),
   };
 }
 
-function compileCase({ name, when, permission, rateLimit, transform, reason }: CaseDocument): CompiledCase {
+function compileCase(written: CaseDocument, author: Author): CompiledCase {
+  const { name, when, permission, rateLimit, transform, reason } = written;
   const read = readCondition(when);
+  const ask = compileAsk(written, author);
   return {
     name,
     // A condition that this version does not understand was written by another version. It is undecided.
     when: 'problem' in read ? notUnderstood : read.expression,
     ...(permission === undefined ? {} : { permission }),
+    ...(ask === null ? {} : { ask }),
     ...(rateLimit === undefined ? {} : { rateLimit }),
     ...(transform === undefined ? {} : { transform }),
     ...(reason === undefined ? {} : { reason }),

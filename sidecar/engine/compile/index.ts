@@ -29,6 +29,7 @@ export {
   type StoredDocument,
   type TierRulesDocument,
 } from './policy-document.ts';
+export type { AskDocument, AskTerms } from './ask.ts';
 export { type CaseCount, caseCountProblem, countCases, readingConditions } from './document-cases.ts';
 export { checkDocuments, documentsIn, isOfSet, parsePolicySet, type PolicySet, policySetOf, type WantedDocuments } from './policy-set.ts';
 export { type RedactionDocument, redactionSection } from './redaction.ts';
@@ -73,6 +74,10 @@ export { createRunUsage } from '../limits/usage.ts';
 // Explains why a call gets its decision, without counting the call. Null: the subject does not exist.
 export { explainCall, type ExplainQuestion } from './explain.ts';
 export type { Explanation } from '../decide/explain.ts';
+
+// The members who may answer what a rule asks.
+export { eligibleApprovers } from './approvers.ts';
+export { compileAsk } from './ask.ts';
 export { anyCase } from '../decide/document.ts';
 export { type Fold, foldDocuments } from '../decide/fold.ts';
 export { type Kept, keptKinds } from '../decide/kept-kinds.ts';

@@ -12,6 +12,7 @@ import {
   type Rule,
   tiers,
 } from '@tollgate/proto/contract';
+import { type AskDocument, askShape, selfAskShape, strayAsk, unshownReason } from './ask.ts';
 import { checkConditions } from './document-cases.ts';
 import { type RedactionDocument, redactionSection } from './redaction.ts';
 import { type ToolNamesDocument, toolNamesSection } from './tool-names.ts';
@@ -31,12 +32,16 @@ import {
 } from '@tollgate/proto/shape';
 
 /** A rule as it is written. */
-export interface RuleDocument extends Omit<Rule, 'cases'> {
+export interface RuleDocument extends Omit<Rule, 'cases' | 'ask'> {
+  /** Only with `permission: "ask"`. Absent: the defaults. */
+  readonly ask?: AskDocument;
   readonly cases?: readonly CaseDocument[];
 }
 
 /** A case as it is written: the condition is a text. */
-export interface CaseDocument extends Omit<CompiledCase, 'when'> {
+export interface CaseDocument extends Omit<CompiledCase, 'when' | 'ask'> {
+  /** Only with `permission: "ask"`. Absent: the defaults. */
+  readonly ask?: AskDocument;
   readonly when: string;
 }
 
@@ -87,15 +92,20 @@ export type DocumentKind = 'workspace' | 'role' | 'agent-type' | 'user';
 
 const rateLimit = described('calls in any window; 0 allows none', integer(0, 2_147_483_647));
 const transform = oneOf('log', 'redact');
-const permission: Shape = {
-  ...oneOf('allow', 'deny'),
-  check: (value, path) =>
-    value === 'ask' ? problem(path, 'approvals are not in this version') : oneOf('allow', 'deny').check(value, path),
-};
+const permission = described('`ask`: a person decides', oneOf('allow', 'deny', 'ask'));
 
-const rule = (part: Part): Shape =>
+/** Returns the shape of a rule or case, in which `ask` needs `permission: "ask"`. */
+const asking = ({ check, schema }: Shape): Shape => ({
+  check: (value, path) => [...check(value, path), ...strayAsk(value, path)],
+  schema,
+});
+
+const rule = (part: Part): Shape => asking(ruleFields(part));
+
+const ruleFields = (part: Part): Shape =>
   fields({
     permission,
+    ask: part === 'self' ? selfAskShape : askShape,
     rateLimit,
     transform,
     // Members cannot make exceptions for themselves.
@@ -124,20 +134,21 @@ const caseName: Shape = {
   ...text(conditionBounds.nameLength, nameProblem),
   schema: { type: 'string', minLength: 1, maxLength: conditionBounds.nameLength },
 };
-const reason = text(conditionBounds.reasonLength, (words) =>
-  /[\p{Cc}\p{Cf}\p{Cs}]/u.test(words) ? 'must hold no control, format or unpaired surrogate character' : null,
-);
+const reason = text(conditionBounds.reasonLength, unshownReason);
 
-const oneCase = record(
-  {
-    name: caseName,
-    when: described('a condition in CEL (docs/reference/conditions.md)', when),
-    permission,
-    rateLimit: described('counted in addition to that of the rule', rateLimit),
-    transform,
-    reason: described('told to the agent if the case denies', reason),
-  },
-  ['name', 'when'],
+const oneCase = asking(
+  record(
+    {
+      name: caseName,
+      when: described('a condition in CEL (docs/reference/conditions.md)', when),
+      permission,
+      ask: askShape,
+      rateLimit: described('counted in addition to that of the rule', rateLimit),
+      transform,
+      reason: described('told to the agent if the case denies or asks', reason),
+    },
+    ['name', 'when'],
+  ),
 );
 /** The schema of a case. The schemas of `documentSchema` contain this same object. */
 export const caseSchema: JsonSchema = oneCase.schema;

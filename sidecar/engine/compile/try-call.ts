@@ -1,6 +1,15 @@
 // Tries single calls by a policy, for tests of policies. Each call is decided as if it were the first one: nothing is
 // counted between calls. No clock is read: the caller says at which time a call is made.
-import type { CompiledAgent, CompiledMember, CompiledServer, ReasonCode, Role, Tier, Transform } from '@tollgate/proto/contract';
+import type {
+  CompiledAgent,
+  CompiledMember,
+  CompiledServer,
+  ReasonCode,
+  Role,
+  RulePermission,
+  Tier,
+  Transform,
+} from '@tollgate/proto/contract';
 import { roles } from '@tollgate/proto/contract';
 import { bindCaller } from '../decide/bind.ts';
 import type { Index } from '../decide/build-index.ts';
@@ -54,14 +63,15 @@ export interface TriedCase {
 }
 
 export interface TriedDecision {
-  readonly decision: 'allow' | 'deny';
+  /** `ask`: the call is denied until a person has approved it. */
+  readonly decision: RulePermission;
   readonly code: ReasonCode;
   /** As the agent reads it. */
   readonly reason: string;
   readonly transform: Transform;
   /** The cases that were looked at. Those after the first that holds in their rule are not. */
   readonly cases: readonly TriedCase[];
-  /** The limits that count the call, in calls per window. A denied call counts in none. */
+  /** The limits that count the call, in calls per window. A denied call counts in none, one that is asked for when it goes on. */
   readonly limits: readonly number[];
   /** True: a condition has read the time, and the call has none. Then the decision means nothing. */
   readonly needsTime: boolean;
@@ -108,6 +118,7 @@ function tryCall(
   const facts: TriedFacts = {
     args: input ?? {},
     answered: null,
+    approved: null,
     readsTime: false,
     get wallTime() {
       facts.readsTime = true;
@@ -115,14 +126,16 @@ function tryCall(
     },
   };
   const usage = createRunUsage(createCounters(windowSeconds), { originSub: identity.sub, startedAt: 0 });
-  const decision = decide(caller, tool, usage, { connected: true, heardAt: 0 }, 0, undefined, facts);
+  const decideIt = (): Decision => decide(caller, tool, usage, { connected: true, heardAt: 0 }, 0, undefined, facts);
+  const decision = decideIt();
+  if (decision.asks !== null) facts.approved = decision.asks.map(({ digest }) => digest);
   return {
-    decision: decision.decision,
+    decision: decision.asks === null ? decision.decision : 'ask',
     code: decision.code,
     reason: decision.reason,
     transform: decision.transform,
     cases: casesOf(caller, tool, facts, decision),
-    limits: decision.limits.limits.map(({ max }) => max),
+    limits: (decision.asks === null ? decision : decideIt()).limits.limits.map(({ max }) => max),
     needsTime: facts.readsTime && wallTime === null,
   };
 }
@@ -152,8 +165,8 @@ function casesOf(caller: Caller, tool: string, { answered }: TriedFacts, { rule,
 }
 
 /** Returns the places that a fold takes its values from, each as `<document> <path>`. */
-const placesIn = ({ permissionBy, transformBy, limits }: Fold): ReadonlySet<string> =>
-  new Set([...[permissionBy, transformBy].map(({ document, path }) => `${document} ${path}`), ...limits.map(({ id }) => id)]);
+const placesIn = ({ permissionBy, transformBy, asks, limits }: Fold): ReadonlySet<string> =>
+  new Set([...[permissionBy, transformBy, ...asks].map(({ document, path }) => `${document} ${path}`), ...limits.map(({ id }) => id)]);
 
 /** Returns the name of a case: its path is that of its rule, then `.cases["<name>"]`. */
 const nameIn = (path: string, rulePath: string): string => String(JSON.parse(path.slice(`${rulePath}.cases[`.length, -1)));

@@ -1,6 +1,6 @@
 // Defines a caller under one snapshot, and the plans that were computed for the tools that it called. `bind.ts` and
 // `plan.ts` create them.
-import type { CompiledAgent, CompiledKey, Role, Tier } from '@tollgate/proto/contract';
+import type { AskingRule, CompiledAgent, CompiledKey, Role, Tier } from '@tollgate/proto/contract';
 import type { Undecided } from '../conditions/values.ts';
 import type { Index } from './build-index.ts';
 import type { Claim, Hop, Subject } from './call.ts';
@@ -56,7 +56,7 @@ export interface Caller {
 export interface Plan extends PlannedOutcome {
   /** Step 3: the denial that depends on the tool. Null: there is none. */
   readonly refused: Decision | null;
-  /** Whether the enforced fold allows the call in some way that its cases may turn out: see `Fold.mayAllow`. */
+  /** Whether the enforced fold allows the call, or asks for it, in some way that its cases may turn out: see `Fold.mayAllow`. */
   readonly mayAllow: boolean;
   /**
    * The cases that the outcome depends on. Then `outcome` and `shadow` are those of a call of which nothing is known:
@@ -68,8 +68,17 @@ export interface Plan extends PlannedOutcome {
 export interface PlannedOutcome {
   /** The decision by the enforced fold, if all limits of this fold have calls left. */
   readonly outcome: Decision;
+  /** Present if `outcome` is that a person is asked. Null: no rule asks, or one denies. */
+  readonly asked: PlannedAsk | null;
   /** Null: no layer that can apply is in audit mode. Then the shadow result equals the enforced result. */
   readonly shadow: ShadowPlan | null;
+}
+
+export interface PlannedAsk {
+  /** The rules that ask. The decision is `approved` if an approval covers all of them. */
+  readonly rules: readonly AskingRule[];
+  /** The decision about the approved call, if all limits have calls left. */
+  readonly approved: Decision;
 }
 
 export interface ShadowPlan {

@@ -18,6 +18,11 @@ export interface CallFacts {
   readonly wallTime: number;
   /** The answers of this call. They stay the same if the call waits and is decided again by the same policy. */
   answered: AnsweredCases | null;
+  /**
+   * The digests (`askDigest`) of the rules that a claimed approval of this call covers. If it is not null, the call was
+   * counted as an attempt when it was asked for, so `maxToolCalls` is not tested again. Null: nothing was claimed.
+   */
+  approved: readonly string[] | null;
 }
 
 export interface AnsweredCases {

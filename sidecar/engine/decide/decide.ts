@@ -1,6 +1,14 @@
 // Makes the decision about one tool call: docs/design/semantics.md, "The order". It is pure: it reads the caller's
 // snapshot and the given usage and changes neither. Afterwards `limits/` counts the call as the decision says.
-import { bounds, nameProblem, reasons, type ShadowMark, type UndecidedCase } from '@tollgate/proto/contract';
+import {
+  type AskingRule,
+  bounds,
+  nameProblem,
+  reasons,
+  type RulePermission,
+  type ShadowMark,
+  type UndecidedCase,
+} from '@tollgate/proto/contract';
 import type { Index } from './build-index.ts';
 import type { Caller, PlannedOutcome, ShadowPlan } from './caller.ts';
 import { answerCases, type CallFacts } from './cases.ts';
@@ -16,7 +24,7 @@ import {
   type Usage,
 } from './decision.ts';
 import type { Fold } from './fold.ts';
-import { malformedTool, outcomeByCases, planFor, planKey } from './plan.ts';
+import { codes, malformedTool, outcomeByCases, planFor, planKey, verbs } from './plan.ts';
 import { refuse } from './refusal.ts';
 import { limitWords, notKnownWords, ruleWords } from './words.ts';
 
@@ -57,11 +65,13 @@ function decideFresh(
   if (caller.refused !== null) return caller.refused;
   const plan = known ?? planFor(caller, tool, also);
   if (plan.refused !== null) return plan.refused;
-  const capped = capDenial(caller, usage, now);
+  const approved = facts?.approved ?? null;
+  const capped = capDenial(caller, usage, now, approved !== null);
   if (capped !== null && capped.awaits === null) return capped;
-  if (plan.cases === null || facts === undefined) return decideOutcome(caller, tool, plan, capped, usage, now);
+  if (plan.cases === null || facts === undefined) return decideOutcome(caller, tool, plan, capped, usage, now, approved);
   const answered = answerCases(caller.index, plan.cases, facts);
-  const decision = decideOutcome(caller, tool, outcomeByCases(caller, tool, also, plan.cases, answered), capped, usage, now);
+  const outcome = outcomeByCases(caller, tool, also, plan.cases, answered);
+  const decision = decideOutcome(caller, tool, outcome, capped, usage, now, approved);
   return answered.undecided.length === 0 ? decision : withUndecided(decision, answered.undecided);
 }
 
@@ -84,7 +94,7 @@ function withUndecided(decision: Decision, undecided: readonly UndecidedCase[]):
 
 /** A denial by a case that may not hold says so: otherwise the agent reads the reason of a case that it has not met. */
 function undecidedWords({ code, rule }: Decision, undecided: readonly UndecidedCase[]): string {
-  if (code !== 'policy_denied' || rule === null) return '';
+  if ((code !== 'policy_denied' && code !== 'approval_pending') || rule === null) return '';
   const cause = undecided.find(({ document, path }) => path === rule.path && document.startsWith(rule.layer));
   return cause === undefined ? '' : notKnownWords(cause);
 }
@@ -96,21 +106,30 @@ const areSame = (a: readonly UndecidedCase[], b: readonly UndecidedCase[]): bool
     return other?.at === one.at && other.reason === one.reason && other.path === one.path && other.document === one.document;
   });
 
-/** Steps 5 to 7. `capped`: the call waits for its cap. */
+/** Steps 5 to 7. `capped`: the call waits for its cap. `approved`: see `CallFacts`. */
 function decideOutcome(
   caller: Caller,
   tool: string,
-  { outcome, shadow }: PlannedOutcome,
+  planned: PlannedOutcome,
   capped: Decision | null,
   usage: Usage,
   now: number,
+  approved: readonly string[] | null,
 ): Decision {
+  const { asked, shadow } = planned;
+  // A person is asked only if the call could go on, so the limits of the approved call are tested first.
+  const outcome = asked === null ? planned.outcome : asked.approved;
   const full = outcome.limits === noLimits ? null : usage.firstFull(outcome.limits, now);
   // A call that waits for its cap waits for its limits at the same time, so that one message asks for both.
   if (capped !== null) return { ...capped, awaits: [...(capped.awaits ?? []), ...(full?.awaits ?? [])] };
-  const decision = full === null ? outcome : throttled(caller, outcome, full);
-  return shadow === null ? decision : withShadow(caller, tool, decision, shadow, usage, now);
+  const isWaiting = asked !== null && full === null && !isCovered(asked.rules, approved);
+  const decision = isWaiting ? planned.outcome : full === null ? outcome : throttled(caller, outcome, full);
+  return shadow === null ? decision : withShadow(caller, tool, decision, shadow, usage, now, approved);
 }
+
+/** Whether a claimed approval covers every rule that asks. A call without such a rule is not decided by an approval. */
+const isCovered = (asks: readonly AskingRule[], approved: readonly string[] | null): boolean =>
+  approved !== null && asks.length > 0 && asks.every(({ digest }) => approved.includes(digest));
 
 const isCountedAlone = ({ profile }: Caller, { shared }: Usage): boolean => shared !== null && profile !== null && shared.isAlone;
 
@@ -130,7 +149,8 @@ function outageDenial(caller: Caller, { heardAt }: Freshness, now: number): Deci
   return { ...refuse('outage', words), outage: true };
 }
 
-function capDenial({ profile, index }: Caller, usage: Usage, now: number): Decision | null {
+/** `isCounted`: the call was counted as an attempt before. */
+function capDenial({ profile, index }: Caller, usage: Usage, now: number, isCounted: boolean): Decision | null {
   if (profile === null) return null;
   const { shared } = usage;
   const startedAt = shared === null ? usage.startedAt : Math.min(usage.startedAt, shared.beganAt);
@@ -138,8 +158,8 @@ function capDenial({ profile, index }: Caller, usage: Usage, now: number): Decis
     return cap('cap_duration', 'max_duration', `the run has lasted its ${profile.maxDurationMs} ms (maxDurationMs)`);
   if (usage.toolRounds > profile.maxToolRounds)
     return cap('cap_tool_rounds', 'max_rounds', `the run has had its ${profile.maxToolRounds} rounds (maxToolRounds)`);
-  if (usage.toolCalls >= profile.maxToolCalls) return callsCap(profile.maxToolCalls);
-  if (shared !== null && !shared.hasCapacity(profile.maxToolCalls, now, index.settings.outage.caps !== 'deny'))
+  if (!isCounted && usage.toolCalls >= profile.maxToolCalls) return callsCap(profile.maxToolCalls);
+  if (!isCounted && shared !== null && !shared.hasCapacity(profile.maxToolCalls, now, index.settings.outage.caps !== 'deny'))
     return sharedCap(profile.maxToolCalls, shared, now);
   if (usage.spentCents > 0 && usage.spentCents >= profile.maxBudgetCents) {
     return cap('cap_budget', 'max_budget', `the run has spent its ${profile.maxBudgetCents} cents (maxBudgetCents)`);
@@ -201,10 +221,19 @@ const retryWords = (retryAfterMs: number | null): string =>
  * Returns the decision with its shadow: what the decision would be if all layers were enforced. The shadow is added
  * only if it differs from the decision.
  */
-function withShadow(caller: Caller, tool: string, decision: Decision, { fold, limits }: ShadowPlan, usage: Usage, now: number): Decision {
+function withShadow(
+  caller: Caller,
+  tool: string,
+  decision: Decision,
+  { fold, limits }: ShadowPlan,
+  usage: Usage,
+  now: number,
+  approved: readonly string[] | null,
+): Decision {
   const full = fold.permission === 'deny' || limits === noLimits ? null : usage.firstFullShadow(limits, now);
-  const shadowLimits = fold.permission === 'deny' || full !== null ? noLimits : limits;
-  const shadow = shadowOf(caller, tool, fold, full);
+  const would = fold.permission === 'ask' && isCovered(fold.asks, approved) ? 'allow' : fold.permission;
+  const shadowLimits = would !== 'allow' || full !== null ? noLimits : limits;
+  const shadow = shadowOf(caller, tool, fold, full, would);
   const mark = shadowMark(decision, shadow);
   if (mark === null) return { ...decision, shadowLimits };
   const verb = mark === 'would_redact' ? 'redacts' : mark === 'would_log' ? 'logs' : null;
@@ -212,29 +241,21 @@ function withShadow(caller: Caller, tool: string, decision: Decision, { fold, li
   return { ...decision, shadow, shadowLimits, reason: `${mark}: ${words}; ${decision.reason}` };
 }
 
-function shadowOf(caller: Caller, tool: string, fold: Fold, full: Full | null): Shadow {
+function shadowOf(caller: Caller, tool: string, fold: Fold, full: Full | null, would: RulePermission): Shadow {
   const { transform } = fold;
   if (full !== null) {
     const reason = `rate_limited: ${limitWords(full.limit, caller.index.settings.windowSeconds)}`;
     return { decision: 'deny', code: 'rate_limited', reason, transform, approximate: true };
   }
-  if (fold.permission === 'deny') {
-    return {
-      decision: 'deny',
-      code: 'policy_denied',
-      reason: `policy_denied: ${ruleWords('denies', fold.permissionBy, tool, caller.tier)}`,
-      transform,
-      approximate: false,
-    };
-  }
-  const reason = `allowed: ${ruleWords('allows', fold.permissionBy, tool, caller.tier)}`;
-  return { decision: 'allow', code: 'allowed', reason, transform, approximate: fold.limits.length > 0 };
+  const code = codes[would];
+  const words = ruleWords(verbs[fold.permission], fold.permissionBy, tool, caller.tier);
+  return { decision: would, code, reason: `${code}: ${words}`, transform, approximate: would !== 'deny' && fold.limits.length > 0 };
 }
 
 function shadowMark(decision: Decision, shadow: Shadow): ShadowMark | null {
   if (shadow.code !== decision.code) {
     if (shadow.code === 'rate_limited') return 'would_throttle';
-    return shadow.decision === 'deny' ? 'would_deny' : 'would_allow';
+    return shadow.decision === 'ask' ? 'would_ask' : shadow.decision === 'deny' ? 'would_deny' : 'would_allow';
   }
   if (decision.decision === 'deny' || shadow.transform === decision.transform) return null;
   return shadow.transform === 'redact' ? 'would_redact' : 'would_log';

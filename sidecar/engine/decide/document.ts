@@ -1,14 +1,17 @@
 // Indexes one document. A few lookups find what it says about a tool and a tier, even if it has many rules.
 import {
+  askDigest,
+  type AskingRule,
   childPath,
+  type CompiledAsk,
   type CompiledCase,
   type CompiledDocument,
   documentKey,
   keyedPath,
   type Layer,
   type Part,
-  type Permission,
   type Rule,
+  type RulePermission,
   rulePath,
   type Tier,
   type TierRules,
@@ -43,6 +46,8 @@ type PlacedRules = ReadonlyMap<Tier, PlacedRule>;
 export interface PlacedRule {
   readonly rule: Rule;
   readonly path: string;
+  /** What a person is asked by. Null: the rule itself does not ask. */
+  readonly ask: AskingRule | null;
   /** Null: the rule has no cases. */
   readonly cases: readonly PlacedCase[] | null;
 }
@@ -54,6 +59,8 @@ export interface PlacedCase {
   readonly condition: Condition;
   /** Whether the condition reads `agent`, which differs between the hops of a chain. */
   readonly readsAgent: boolean;
+  /** What a person is asked by. Null: the case does not ask. */
+  readonly ask: AskingRule | null;
   readonly fields: Omit<CompiledCase, 'name' | 'when'>;
 }
 
@@ -81,6 +88,8 @@ export interface Saying<T> {
   readonly reason?: string;
   /** Present if it is the limit of a case that may not be the case of the call. */
   readonly uncertain?: true;
+  /** Present if the value is `ask`: what a person is asked by. Several only if cases are undecided. */
+  readonly asks?: readonly AskingRule[];
 }
 
 /**
@@ -91,13 +100,16 @@ export type Ways<T> = readonly (readonly Saying<T>[])[];
 
 /** What a document says about a call. */
 export interface Opinion {
-  readonly permission: Ways<Permission>;
+  readonly permission: Ways<RulePermission>;
   readonly transform: Ways<Transform>;
   /** The limits of all ways, from broad to specific. All of them count the call. */
   readonly limits: readonly Saying<number>[];
 }
 
 export function indexDocument(document: CompiledDocument): IndexedDocument {
+  const documentName = documentKey(document.id);
+  const placeRules = (section: Section, key: string | null, rules: TierRules): PlacedRules =>
+    new Map(rules.map(([tier, rule]) => [tier, placeRule(documentName, rule, rulePath(section, key, tier))]));
   const exact = new Map<string, PlacedRules>();
   const wildcards = new Map<string, PlacedRules>();
   for (const [key, rules] of document.tools) {
@@ -110,7 +122,7 @@ export function indexDocument(document: CompiledDocument): IndexedDocument {
   const agentTypes = new Map(document.agentTypes.map(([key, rules]) => [key, placeRules('agentTypes', key, rules)]));
   const hasCases = haveCases([defaults]) || haveCases(exact.values()) || haveCases(agentTypes.values());
   return {
-    key: documentKey(document.id),
+    key: documentName,
     layer: document.id.layer,
     part: document.id.layer === 'user' ? document.id.part : null,
     enforces: document.mode === 'enforce',
@@ -124,20 +136,26 @@ export function indexDocument(document: CompiledDocument): IndexedDocument {
   };
 }
 
-function placeRules(section: 'defaults' | 'tools' | 'agentTypes', key: string | null, rules: TierRules): PlacedRules {
-  return new Map(rules.map(([tier, rule]) => [tier, placeRule(rule, rulePath(section, key, tier))]));
+type Section = 'defaults' | 'tools' | 'agentTypes';
+
+function placeRule(document: string, rule: Rule, path: string): PlacedRule {
+  const ask = askAt(document, path, rule.ask);
+  if (rule.cases === undefined) return { rule, path, ask, cases: null };
+  const placeCase = ({ name, when, ...fields }: CompiledCase): PlacedCase => {
+    const place = keyedPath(childPath(path, 'cases'), name);
+    return {
+      path: place,
+      condition: compileCondition(when),
+      readsAgent: readsAgent(when),
+      ask: askAt(document, place, fields.ask),
+      fields,
+    };
+  };
+  return { rule, path, ask, cases: rule.cases.map(placeCase) };
 }
 
-function placeRule(rule: Rule, path: string): PlacedRule {
-  if (rule.cases === undefined) return { rule, path, cases: null };
-  const placeCase = ({ name, when, ...fields }: CompiledCase): PlacedCase => ({
-    path: keyedPath(childPath(path, 'cases'), name),
-    condition: compileCondition(when),
-    readsAgent: readsAgent(when),
-    fields,
-  });
-  return { rule, path, cases: rule.cases.map(placeCase) };
-}
+const askAt = (document: string, path: string, terms: CompiledAsk | undefined): AskingRule | null =>
+  terms === undefined ? null : Object.freeze({ document, path, digest: askDigest(document, path, terms), terms });
 
 const noHeaders: readonly string[] = [];
 
@@ -192,7 +210,7 @@ export function readOpinion(document: IndexedDocument, tool: string, tier: Tier,
 
 /** Every saying of a document about a call, also if several ways have the same effect. */
 export interface Sayings {
-  readonly permission: readonly Saying<Permission>[];
+  readonly permission: readonly Saying<RulePermission>[];
   readonly transform: readonly Saying<Transform>[];
 }
 
@@ -208,7 +226,11 @@ export function everySaying(document: IndexedDocument, tool: string, tier: Tier,
 }
 
 /** As `lookUp`, but also with ways of the same effect. */
-function everyIn<T>(rules: readonly PlacedRule[], field: Field<T>, { part, answers }: Reading): readonly Saying<T>[] {
+function everyIn<T extends RulePermission | Transform>(
+  rules: readonly PlacedRule[],
+  field: Field<T>,
+  { part, answers }: Reading,
+): readonly Saying<T>[] {
   const sayings: Saying<T>[] = [];
   for (const placed of rules) {
     const found = mayApply(placed, answers).map((one) => sayingOf(placed, one, field, part));
@@ -242,13 +264,13 @@ interface Reading {
 }
 
 /** One field of a rule or of a case. */
-interface Field<T> {
+interface Field<T extends RulePermission | Transform> {
   read(fields: Pick<Rule, 'permission' | 'transform'>): T | undefined;
   /** Whether the reason of a case is a reason for this field. */
   readonly hasReason: boolean;
 }
 
-const permissionField: Field<Permission> = { read: ({ permission }) => (permission === 'ask' ? 'deny' : permission), hasReason: true };
+const permissionField: Field<RulePermission> = { read: ({ permission }) => permission, hasReason: true };
 const transformField: Field<Transform> = { read: ({ transform }) => transform, hasReason: false };
 
 const asItIs: readonly null[] = [null];
@@ -265,14 +287,25 @@ function mayApply(placed: PlacedRule, answers: CaseAnswers): readonly (PlacedCas
  * Returns what the rules may say about one field: the first rule that sets it. A rule that sets it only in some ways
  * leaves it to the next rule in the other ways. Null: no rule sets it. Of ways with the same effect, the first is returned.
  */
-function lookUp<T>(rules: readonly PlacedRule[], field: Field<T>, { part, answers }: Reading): readonly (Saying<T> | null)[] {
+function lookUp<T extends RulePermission | Transform>(
+  rules: readonly PlacedRule[],
+  field: Field<T>,
+  { part, answers }: Reading,
+): readonly (Saying<T> | null)[] {
   const ways: Saying<T>[] = [];
   for (const placed of rules) {
     let isSet = true;
     for (const one of mayApply(placed, answers)) {
       const saying = sayingOf(placed, one, field, part);
-      if (saying === null) isSet = false;
-      else if (!ways.some(({ value, override }) => value === saying.value && override === saying.override)) ways.push(saying);
+      if (saying === null) {
+        isSet = false;
+        continue;
+      }
+      const same = ways.findIndex(({ value, override }) => value === saying.value && override === saying.override);
+      const way = ways[same];
+      if (way === undefined) ways.push(saying);
+      // All that may ask count, although the first is returned.
+      else if (saying.asks !== undefined) ways[same] = { ...way, asks: joinAsks(way.asks, saying.asks) };
     }
     if (isSet) return ways;
   }
@@ -280,19 +313,35 @@ function lookUp<T>(rules: readonly PlacedRule[], field: Field<T>, { part, answer
 }
 
 /** Returns what a rule says about one field if `one` is the case of the call. */
-function sayingOf<T>({ rule, path }: PlacedRule, one: PlacedCase | null, field: Field<T>, part: Part | null): Saying<T> | null {
+function sayingOf<T extends RulePermission | Transform>(
+  { rule, path, ask }: PlacedRule,
+  one: PlacedCase | null,
+  field: Field<T>,
+  part: Part | null,
+): Saying<T> | null {
   const ofCase = one === null ? undefined : field.read(one.fields);
   const value = ofCase ?? field.read(rule);
   if (value === undefined) return null;
-  const saying = { value, path: one === null || ofCase === undefined ? path : one.path, override: overrides(rule, part) };
+  const speaks = one === null || ofCase === undefined ? { path, ask } : one;
+  const place = { value, path: speaks.path, override: overrides(rule, part) };
+  const saying = value === 'ask' && speaks.ask !== null ? { ...place, asks: [speaks.ask] } : place;
   return one?.fields.reason === undefined || !field.hasReason ? saying : { ...saying, reason: one.fields.reason };
 }
+
+/** Returns the rules of both lists, each once. */
+export const joinAsks = (a: readonly AskingRule[] = [], b: readonly AskingRule[] = []): readonly AskingRule[] =>
+  a.length === 0 ? b : [...a, ...b.filter((one) => !a.some(({ digest }) => digest === one.digest))];
 
 // `override` in a member's own part was already rejected when it was written. It is ignored here too.
 const overrides = ({ override }: Rule, part: Part | null): boolean => override === true && part !== 'self';
 
 /** Returns each way of the rules that are looked up, together with each way of the rule for the agent type. */
-function waysOf<T>(rules: readonly PlacedRule[], further: readonly PlacedRule[], field: Field<T>, reading: Reading): Ways<T> {
+function waysOf<T extends RulePermission | Transform>(
+  rules: readonly PlacedRule[],
+  further: readonly PlacedRule[],
+  field: Field<T>,
+  reading: Reading,
+): Ways<T> {
   const ways = lookUp(rules, field, reading).map((one) => (one === null ? [] : [one]));
   if (further.length === 0) return ways;
   const more = lookUp(further, field, reading).map((one) => (one === null ? [] : [one]));

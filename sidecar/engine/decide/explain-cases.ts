@@ -49,7 +49,8 @@ export function lookAtCases(
 ): LookedCases {
   const plan = conditionalPlan({ ...caller, hops: [hop] }, tool, undefined);
   if (plan === null) return { answers: anyCase, byDocument: new Map(), remedies: () => [] };
-  const facts: CallFacts | null = call === undefined ? null : { args: argsOf(call.input), wallTime: call.wallTime, answered: null };
+  const facts: CallFacts | null =
+    call === undefined ? null : { args: argsOf(call.input), wallTime: call.wallTime, answered: null, approved: null };
   const byDocument = new Map<string, readonly ExplainedCase[]>();
   let evaluated = 0;
   for (const question of plan.questions) {
@@ -96,9 +97,10 @@ function readable(value: unknown, path: string): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, field]) => [key, readable(field, childPath(path, key))]));
 }
 
-/** Returns why a denial depends on the input. Null: the call is denied with every input. */
-export function dependsOn(cases: LookedCases['byDocument'], enforced: Fold, denial: string): string | null {
-  if (!enforced.mayAllow || !/^(?:policy_denied|rate_limited):/.test(denial)) return null;
+/** Returns why a denial, or that a person is asked, depends on the input. Null: it is so with every input. */
+export function dependsOn(cases: LookedCases['byDocument'], enforced: Fold, reason: string): string | null {
+  const mayDiffer = reason.startsWith('approval_pending:') ? enforced.mayAllowUnasked : enforced.mayAllow;
+  if (!mayDiffer || !/^(?:policy_denied|rate_limited|approval_pending):/.test(reason)) return null;
   const places = [...cases].flatMap(([document, ofDocument]) => ofDocument.map(({ path }) => `${document} ${path}`));
   return `depends on the input, which these cases read: ${places.slice(0, 5).join(', ')}${places.length > 5 ? ', …' : ''}`;
 }

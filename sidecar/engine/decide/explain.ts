@@ -11,9 +11,10 @@ import {
   keyedPath,
   type Layer,
   parseAgentType,
+  type AskingRule,
   type Part,
-  type Permission,
   type RedactionKind,
+  type RulePermission,
   type Tier,
   type Transform,
   wildcardPrefix,
@@ -27,6 +28,7 @@ import { type CaseAnswers, everySaying, readOpinion, type Saying } from './docum
 import { dependsOn, type ExplainedCase, type ExplainedInput, lookAtCases } from './explain-cases.ts';
 import { type Fold, foldDocuments, type Winner } from './fold.ts';
 import { keptKinds } from './kept-kinds.ts';
+import { verbs } from './plan.ts';
 import type { Remedy } from './remedies.ts';
 import { type Change, obstaclesOf, partOf, type Speaker, waysToAllow } from './ways-to-allow.ts';
 import { limitWords, ruleWords } from './words.ts';
@@ -41,7 +43,7 @@ export interface Question {
 }
 
 interface Outcome {
-  readonly permission: Permission;
+  readonly permission: RulePermission;
   /** The smallest of all limits. All limits apply and must have calls left. Null: there is no limit. */
   readonly rateLimit: number | null;
   readonly limits: readonly { readonly layer: Layer; readonly part?: Part; readonly path: string; readonly rateLimit: number }[];
@@ -90,6 +92,9 @@ interface ExplainedRedaction {
   readonly exception: { readonly path: string; readonly kinds: readonly string[] } | null;
 }
 
+/** A rule or case that asks a person about the call. */
+export type ExplainedAsk = Place & AskingRule['terms'] & { readonly document: string };
+
 export interface Explanation {
   readonly enforced: Outcome;
   readonly shadow: Outcome;
@@ -99,13 +104,15 @@ export interface Explanation {
   readonly toolNames?: readonly HostsName[];
   /**
    * The decision about a call by an agent of this type, if the agent has not used any of its limits and caps yet.
-   * `depends`: the cases decide, and no input was given.
+   * `ask`: a person is asked. `depends`: the cases decide, and no input was given.
    */
-  readonly decision: Permission | 'depends';
+  readonly decision: RulePermission | 'depends';
   readonly reason: string;
+  /** Every rule that asks a person. Present if the call is asked for, or may be. */
+  readonly asks?: readonly ExplainedAsk[];
   /** Every layer that can apply to the caller, from broad to specific. */
   readonly layers: readonly ExplainedLayer[];
-  /** The ways to get the call allowed. Each is a list of changes to make together. Empty: the call is allowed. */
+  /** The ways to get the call allowed without asking. Each is a list of changes to make together. Empty: it is allowed. */
   readonly wouldAllow: readonly (readonly Change[])[];
   /** What would be allowed in place of the call, without a change of the policy. */
   readonly remedies: readonly Remedy[];
@@ -131,24 +138,35 @@ export function explain(index: Index, question: Question): Explanation {
   });
   const denialBy = (one: Fold): string | null => denialOf(index, question, { profiles, enforced: one });
   const denial = denialBy(enforced);
-  const depends = denial === null || question.call !== undefined ? null : dependsOn(looked.byDocument, enforced, denial);
+  const words = ruleWords(verbs[enforced.permission], enforced.permissionBy, tool, tier);
+  const unless = denial ?? (enforced.permission === 'ask' ? `approval_pending: ${words}` : null);
+  const depends = unless === null || question.call !== undefined ? null : dependsOn(looked.byDocument, enforced, unless);
   const obstacles = obstaclesOf(index, { name, profiles, enforced }, { tier, tool });
   const toolNames = namesInHosts(index.settings.toolNames, tool);
-  const ways = enforced.permission === 'deny' ? waysToAllow(index, speakers, { tier, tool }) : [[]];
+  const ways = enforced.permission !== 'allow' ? waysToAllow(index, speakers, { tier, tool }) : [[]];
   return {
     enforced: outcomeOf(enforced),
     shadow: outcomeOf(shadow),
     ...(enforced.transform === 'redact' || shadow.transform === 'redact' ? { redaction: redactionOf(index, tool) } : {}),
     ...(toolNames.length === 0 ? {} : { toolNames }),
-    decision: denial === null ? 'allow' : depends === null ? 'deny' : 'depends',
-    reason: depends ?? denial ?? `allowed: ${ruleWords('allows', enforced.permissionBy, tool, tier)}`,
+    decision: depends !== null ? 'depends' : denial !== null ? 'deny' : enforced.permission,
+    reason: depends ?? unless ?? `allowed: ${words}`,
+    ...(enforced.asks.length === 0 ? {} : { asks: enforced.asks.map((asking) => explainAsk(asking, speakers)) }),
     layers: speakers.map((speaker) => explainLayer(speaker, looked.byDocument.get(documentKey(speaker.id)) ?? [])),
-    wouldAllow: denial === null ? [] : ways.map((way) => [...obstacles, ...way]),
-    remedies: denial === null ? [] : looked.remedies((answers) => allowedFold(fold(answers, false), denialBy)),
+    wouldAllow: unless === null ? [] : ways.map((way) => [...obstacles, ...way]),
+    remedies: unless === null ? [] : looked.remedies((answers) => betterFold(fold(answers, false), denialBy, denial !== null)),
   };
 }
 
-const allowedFold = (fold: Fold, denialBy: (fold: Fold) => string | null): Fold | null => (denialBy(fold) === null ? fold : null);
+/** In place of a denial, a call that is asked for is better too. */
+const betterFold = (fold: Fold, denialBy: (fold: Fold) => string | null, isDenied: boolean): Fold | null =>
+  denialBy(fold) === null && (isDenied || fold.permission === 'allow') ? fold : null;
+
+function explainAsk({ document, path, terms }: AskingRule, speakers: readonly Speaker[]): ExplainedAsk {
+  const id = speakers.find((one) => documentKey(one.id) === document)?.id ?? { layer: 'workspace' as const };
+  const part = partOf(id);
+  return { layer: id.layer, ...(part === null ? {} : { part }), document, path, ...terms };
+}
 
 /** The agent of a direct call, with one of the profiles that have its name. */
 function hopOf({ agentType, tier }: Question, profile: CompiledAgent | null): Omit<BoundHop, 'documents'> {
@@ -239,7 +257,12 @@ function ruleOf(fields: readonly ExplainedField[]): ExplainedLayer['rule'] {
   const rule = new Map<string, string | number | true>();
   for (const { field, value, override } of fields) {
     const held = rule.get(field);
-    const stricter = held === undefined || value === 'deny' || value === 'redact' || (typeof held === 'number' && Number(value) < held);
+    const stricter =
+      held === undefined ||
+      value === 'deny' ||
+      value === 'redact' ||
+      (value === 'ask' && held === 'allow') ||
+      (typeof held === 'number' && Number(value) < held);
     if (stricter) rule.set(field, value);
     if (override === true) rule.set('override', true);
   }

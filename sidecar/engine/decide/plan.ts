@@ -1,6 +1,6 @@
 // Computes once everything about one caller and one tool that does not depend on counters: the refusal if there is one,
 // both folds, and the decisions that result from them.
-import { type EntryRule, reasons } from '@tollgate/proto/contract';
+import { type EntryRule, type ReasonCode, reasons, type RulePermission } from '@tollgate/proto/contract';
 import type { Index } from './build-index.ts';
 import type { Subject } from './call.ts';
 import type { AgentFacts, Caller, CaseQuestion, ConditionalPlan, Plan, PlannedOutcome, ToolFacts } from './caller.ts';
@@ -75,31 +75,56 @@ function makePlan(caller: Caller, tool: string, also: string | undefined): Plan 
   };
 }
 
+export const codes = { allow: 'allowed', ask: 'approval_pending', deny: 'policy_denied' } as const satisfies Record<
+  RulePermission,
+  ReasonCode
+>;
+export const verbs = { allow: 'allows', ask: 'asks a person about', deny: 'denies' } as const;
+const waitingWords = '; the call waits for the answer: make the same call again later, and do not try another way';
+
 function outcomeOf(caller: Caller, tool: string, { enforced, shadow }: Folds): PlannedOutcome {
   const storedTransform = enforced.transform === 'redact' || shadow?.transform === 'redact' ? 'redact' : 'log';
-  const code = enforced.permission === 'allow' ? 'allowed' : 'policy_denied';
-  const verb = enforced.permission === 'allow' ? 'allows' : 'denies';
-  const outcome: Decision = Object.freeze({
-    decision: enforced.permission,
+  const { permission, permissionBy, asks } = enforced;
+  const words = ruleWords(verbs[permission], permissionBy, tool, caller.tier);
+  const decided = (code: 'allowed' | 'approval_pending' | 'policy_denied', reason: string): Decision =>
+    decisionOf(caller, enforced, { code, reason: `${code}: ${reason}`, storedTransform, asks: code === 'approval_pending' ? asks : null });
+  const asked = permission === 'ask' ? { rules: asks, approved: decided('allowed', `${words}, and the call was approved`) } : null;
+  return {
+    outcome: decided(codes[permission], asked === null ? words : `${words}${waitingWords}`),
+    asked,
+    shadow: shadow === null ? null : { fold: shadow, limits: limitSet(shadow) },
+  };
+}
+
+function decisionOf(
+  caller: Caller,
+  enforced: Fold,
+  {
     code,
-    reason: `${code}: ${ruleWords(verb, enforced.permissionBy, tool, caller.tier)}`,
+    ...said
+  }: Pick<Decision, 'reason' | 'storedTransform' | 'asks'> & { readonly code: 'allowed' | 'approval_pending' | 'policy_denied' },
+): Decision {
+  const isAllowed = code === 'allowed';
+  return Object.freeze({
+    decision: isAllowed ? 'allow' : 'deny',
+    code,
+    reason: said.reason,
     kind: reasons[code],
     retryAfterMs: null,
     rule: entryRule(enforced.permissionBy, caller.index.revision),
     transform: enforced.transform,
-    storedTransform,
+    storedTransform: said.storedTransform,
     shadow: null,
     outage: false,
     stop: null,
     attempt: true,
-    limits: enforced.permission === 'allow' ? limitSet(enforced) : noLimits,
+    limits: isAllowed ? limitSet(enforced) : noLimits,
     shadowLimits: noLimits,
     awaits: null,
-    asks: null,
+    asks: said.asks,
     approval: null,
     undecided: null,
   });
-  return { outcome, shadow: shadow === null ? null : { fold: shadow, limits: limitSet(shadow) } };
 }
 
 /** What of a caller conditions read. */

@@ -13,12 +13,16 @@ import { variableIn } from './words.ts';
 /**
  * Something that would be allowed. `case`: a call of the case at `path`. `no_case`: a call of none of the cases of the
  * rule at `path`, nor of the rules in `and`. `input`: the same call, if the case at `path` could be evaluated and did
- * not hold.
+ * not hold. `approval`: the same call, if a person approves what the rule or case at `path` asks; with several of them, all
+ * are needed.
  */
 export type Remedy = RemedyPlace & {
   /** The smallest limit that such a call counts in. Absent: there is no limit. */
   readonly rateLimit?: number;
+  /** Present if such a call is asked for: a person must approve it. */
+  readonly asks?: true;
 } & (
+    | { readonly kind: 'approval' }
     | { readonly kind: 'case' }
     | { readonly kind: 'no_case'; readonly and?: readonly RemedyPlace[] }
     | { readonly kind: 'input'; readonly reason: string; readonly at: string }
@@ -49,9 +53,14 @@ const none: readonly Remedy[] = [];
  * Returns the remedies of a call. `allowed`: the fold with other answers, or null if a call with these answers would be
  * denied. One rule at a time is answered differently. If that is never enough, all rules are answered with no case.
  */
-export function findRemedies(asked: AskedCases, allowed: (answers: AnswersOfHop) => Fold | null): readonly Remedy[] {
+export function findRemedies(
+  asked: AskedCases,
+  allowed: (answers: AnswersOfHop) => Fold | null,
+  first: readonly Remedy[] = none,
+): readonly Remedy[] {
   const { questions, answers, undecided } = asked;
   const found = new BoundedList();
+  for (const remedy of first) found.add(remedy);
   let attempts = 0;
   const tryWith = (changed: readonly CaseAnswer[]): Fold | null => {
     attempts += 1;
@@ -74,12 +83,12 @@ export function findRemedies(asked: AskedCases, allowed: (answers: AnswersOfHop)
       found.add({ kind: held < 0 ? 'no_case' : 'case', ...place, ...limitIn(fold) });
     }
   }
-  if (found.list.length > 0 || rules.size < 2) return found.list;
+  if (found.list.length > first.length || rules.size < 2) return found.list;
   const fold = tryWith(answers.map(() => ({ held: -1, undecided: [] })));
-  const [first, ...others] = [...rules]
+  const [one, ...others] = [...rules]
     .filter(([rule]) => !isAnswered(asked, rule, -1))
     .map(([{ path }, document]) => placeIn(asked, document, path));
-  if (fold !== null && first !== undefined) found.add({ kind: 'no_case', ...first, and: others, ...limitIn(fold) });
+  if (fold !== null && one !== undefined) found.add({ kind: 'no_case', ...one, and: others, ...limitIn(fold) });
   return found.list;
 }
 
@@ -90,14 +99,16 @@ const isAnswered = ({ questions, answers }: AskedCases, rule: CaseQuestion['rule
     return question.rule !== rule || (answer?.held === held && answer.undecided.length === 0);
   });
 
-function placeIn({ hops }: AskedCases, document: string, path: string): RemedyPlace {
+function placeIn({ hops }: Pick<AskedCases, 'hops'>, document: string, path: string): RemedyPlace {
   const found = hops.flatMap(({ documents }) => documents).find(({ key }) => key === document);
   const { layer, part } = found ?? ({ layer: 'workspace', part: null } as const);
   return { layer, ...(part === null ? {} : { part }), path };
 }
 
-const limitIn = ({ limits }: Fold): Pick<Remedy, 'rateLimit'> =>
-  limits.length === 0 ? {} : { rateLimit: Math.min(...limits.map((limit) => limit.max)) };
+const limitIn = ({ limits, permission }: Fold): Pick<Remedy, 'rateLimit' | 'asks'> => ({
+  ...(limits.length === 0 ? {} : { rateLimit: Math.min(...limits.map((limit) => limit.max)) }),
+  ...(permission === 'ask' ? { asks: true as const } : {}),
+});
 
 /** Keeps the first remedies, as far as their number and their bytes allow. */
 class BoundedList {
@@ -122,24 +133,32 @@ const knownMax = 4;
 
 /**
  * Returns what would be allowed in place of a denied call. Empty: nothing, or the denial is not by a rule or a limit, or
- * no rule that applies has cases. `answered`: the answers that led to the decision.
+ * no rule that applies asks or has cases. `answered`: the answers that led to the decision. Null: no rule has cases.
  */
 export function remediesFor(
   caller: Caller,
   { tool, also }: { readonly tool: string; readonly also?: string },
-  answered: AnsweredCases,
-  { code, rule }: Pick<Decision, 'code' | 'rule'>,
+  answered: AnsweredCases | null,
+  { code, rule, asks }: Pick<Decision, 'code' | 'rule' | 'asks'>,
 ): readonly Remedy[] {
-  if (answered.index !== caller.index || (code !== 'policy_denied' && code !== 'rate_limited')) return none;
+  const approvals = (asks ?? []).map(({ document, path }): Remedy => ({ kind: 'approval', ...placeIn(caller, document, path) }));
+  if (answered === null) return approvals.slice(0, max.remedies);
+  if (answered.index !== caller.index || (code !== 'policy_denied' && code !== 'rate_limited' && asks === null)) return none;
   const { cases } = caller.plans.get(planKey(tool, also)) ?? planFor(caller, tool, also);
   if (cases === null) return none;
   const reached = code === 'rate_limited' && rule !== null ? limitName(rule) : '';
+  // In place of a call that is asked for, only a call without a question is worth naming.
+  const isBetter = ({ permission }: Fold): boolean => permission === 'allow' || (permission === 'ask' && asks === null);
   const find = (): readonly Remedy[] =>
-    findRemedies({ hops: caller.hops, questions: cases.questions, ...answered }, (answers) => {
-      const { enforced } = foldsOf(caller, tool, also, answers);
-      const isClosed = enforced.limits.some((limit) => limit.max === 0 || limitName(limit) === reached);
-      return enforced.permission === 'allow' && !isClosed ? enforced : null;
-    });
+    findRemedies(
+      { hops: caller.hops, questions: cases.questions, ...answered },
+      (answers) => {
+        const { enforced } = foldsOf(caller, tool, also, answers);
+        const isClosed = enforced.limits.some((limit) => limit.max === 0 || limitName(limit) === reached);
+        return isBetter(enforced) && !isClosed ? enforced : null;
+      },
+      approvals,
+    );
   const outcome = cases.outcomes.get(answered.signature);
   // The reasons of undecided cases differ from call to call.
   if (outcome === undefined || answered.undecided.length > 0) return find();

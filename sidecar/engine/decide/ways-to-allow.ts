@@ -74,7 +74,7 @@ export function obstaclesOf(
 
 const leastOf = (ways: readonly (readonly Change[])[]): readonly Change[] => ways.toSorted((a, b) => a.length - b.length)[0] ?? [];
 
-/** Returns the ways to allow a call that policy denies. Each is a list of changes to make together. */
+/** Returns the ways to allow a call that policy denies or asks for. Each is a list of changes to make together. */
 export function waysToAllow(index: Index, speakers: readonly Speaker[], { tier, tool }: ExplainedCall): readonly (readonly Change[])[] {
   const holding = holdingSpeakers(speakers);
   const denials = holding.flatMap(denialsOf);
@@ -122,10 +122,10 @@ function holdingSpeakers(speakers: readonly Speaker[]): readonly Speaker[] {
   return enforcing.slice(Math.max(0, last));
 }
 
-// The change sets an allow instead of removing the denial. If the denial were only removed, another denial could apply,
-// for example that of a wildcard or of a broader layer.
+// The change sets an allow instead of removing the denial, or the question to a person. If it were only removed, another
+// could apply, for example that of a wildcard or of a broader layer.
 const denialsOf = ({ id, sayings }: Speaker): readonly Change[] => {
-  const denials = (sayings?.permission ?? []).filter(({ value }) => value === 'deny');
+  const denials = (sayings?.permission ?? []).filter(({ value }) => value !== 'allow');
   // A rule may say the same whichever of its cases holds.
   return [...new Set(denials.map(({ path }) => path))].map((path) => changeAt(id, path, 'set permission "allow"'));
 };

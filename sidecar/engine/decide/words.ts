@@ -24,7 +24,12 @@ function layerWords(by: Pick<Winner, 'layer' | 'part'> & { readonly document: st
   }
 }
 
-export function ruleWords(verb: 'allows' | 'denies' | 'redacts' | 'logs', by: Winner, tool: string, tier: Tier): string {
+export function ruleWords(
+  verb: 'allows' | 'denies' | 'asks a person about' | 'redacts' | 'logs',
+  by: Winner,
+  tool: string,
+  tier: Tier,
+): string {
   const place = by.path === '' ? '' : ` (${by.path}${by.override ? ', override' : ''})`;
   const reason = by.reason === undefined ? '' : `: ${by.reason}`;
   return `${layerWords(by)} ${verb} ${tier} calls of ${quote(tool)}${place}${reason}`;

@@ -26,6 +26,7 @@ type Copy = { readonly value: unknown } | { readonly problem: string };
 /** What conditions read of a call, and the input that the call continues with. */
 export class CallInput implements CallFacts {
   answered: CallFacts['answered'] = null;
+  approved: CallFacts['approved'] = null;
   readonly #deps: Pick<GovernDeps, 'cell' | 'clock'>;
   readonly #called: CalledWith;
   #copy: Copy | null = null;

@@ -341,7 +341,7 @@ function verdictOf(
   const { tool, trace = null } = call;
   const { decision, input, digest, findings } = weighed;
   if (decision.decision === 'deny') {
-    const remedies = answered === null ? [] : remediesFor(callerOf(run), call, answered, decision);
+    const remedies = answered === null && decision.asks === null ? [] : remediesFor(callerOf(run), call, answered, decision);
     return denialOf(tool, requestId, decision, findings, remedies);
   }
   const permit: Permit = { allowed: true, requestId, tool, decision, findings, input, ...decided, inputDigest: digest, trace };

@@ -13,7 +13,7 @@ export const offers = (deps: GovernDeps, run: GovernedRun, tool: string): boolea
 const offersBound = (bound: ReturnType<typeof rebind>, tool: string): boolean => 'caller' in bound && offersTo(bound.caller, tool);
 
 /**
- * Returns whether the tool is shown to the caller: whether its calls are allowed with some input. Uses the snapshot that
+ * Returns whether the tool is shown to the caller: whether its calls are allowed, or asked for, with some input. Uses the snapshot that
  * the caller is bound to, which may be older than the current one.
  */
 export function offersTo(caller: Caller, tool: string): boolean {
@@ -23,7 +23,7 @@ export function offersTo(caller: Caller, tool: string): boolean {
 }
 
 /**
- * Returns whether the tool may be called with this input. Nothing is counted, and nothing is recorded. `input`: JSON that
+ * Returns whether the tool may be called with this input, also if a person is asked first. Nothing is counted, and nothing is recorded. `input`: JSON that
  * the door has parsed.
  */
 export function offersWith(
@@ -37,7 +37,8 @@ export function offersWith(
   const { cases } = caller.plans.get(tool) ?? planFor(caller, tool);
   if (cases === null) return true;
   const answered = answerCases(caller.index, cases, new CallInput(deps, { input, isOwnInput: true }));
-  const { outcome } = outcomeByCases(caller, tool, undefined, cases, answered);
+  const planned = outcomeByCases(caller, tool, undefined, cases, answered);
+  const outcome = planned.asked?.approved ?? planned.outcome;
   return outcome.decision === 'allow' && outcome.limits.limits.every(({ max }) => max > 0);
 }
 

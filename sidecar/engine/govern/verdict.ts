@@ -84,7 +84,11 @@ export function denialText(denial: Denial): string {
 }
 
 function adviceOn({ kind, retryAfterMs, remedies }: Denial): string {
-  const others = remedies.slice(0, toldMax).map(remedyWords);
+  // The reason says already that the call waits for a person.
+  const others = remedies
+    .filter(({ kind: of }) => of !== 'approval')
+    .slice(0, toldMax)
+    .map(remedyWords);
   if (kind === 'terminal')
     return others.length === 0
       ? 'Trying again will not help; continue without it or tell the user.'
@@ -99,9 +103,13 @@ const toldMax = 3;
 function remedyWords(remedy: Remedy): string {
   switch (remedy.kind) {
     case 'case':
-      return `A call of ${remedy.path} would be allowed.`;
-    case 'no_case':
-      return `A call of no case of ${[remedy, ...(remedy.and ?? [])].map(({ path }) => path).join(' and ')} would be allowed.`;
+      return `A call of ${remedy.path} would be ${remedy.asks === true ? 'asked for' : 'allowed'}.`;
+    case 'no_case': {
+      const places = [remedy, ...(remedy.and ?? [])].map(({ path }) => path).join(' and ');
+      return `A call of no case of ${places} would be ${remedy.asks === true ? 'asked for' : 'allowed'}.`;
+    }
+    case 'approval':
+      return `A person must approve what ${remedy.path} asks.`;
     case 'input':
       return `${remedy.at} could not be evaluated (${remedy.reason}).`;
   }

@@ -44,6 +44,7 @@ import {
   type Reader,
   string,
 } from './read.ts';
+import { readAsking } from './read-ask.ts';
 import { condition } from './read-condition.ts';
 import { readRedaction } from './read-redaction.ts';
 
@@ -182,14 +183,14 @@ function readTiers(value: unknown, path: string): TierRules {
 
 function readRule(value: unknown, path: string): Rule {
   const rule = object(value, path);
-  rule.only('permission', 'rateLimit', 'transform', 'override', 'cases');
-  const permissionSaid = rule.optional('permission', permission);
+  rule.only('permission', 'ask', 'rateLimit', 'transform', 'override', 'cases');
+  const permissionSaid = readAsking(rule, path);
   const rateLimit = rule.optional('rateLimit', integer(0, 2_147_483_647));
   const transform = rule.optional('transform', oneOf('log', 'redact'));
   const override = rule.optional('override', boolean);
   const cases = rule.optional('cases', readCases);
   return {
-    ...(permissionSaid === undefined ? {} : { permission: permissionSaid }),
+    ...permissionSaid,
     ...(rateLimit === undefined ? {} : { rateLimit }),
     ...(transform === undefined ? {} : { transform }),
     ...(override === true ? { override } : {}),
@@ -207,15 +208,15 @@ function readCases(value: unknown, path: string): readonly CompiledCase[] {
 
 function readCase(value: unknown, path: string): CompiledCase {
   const one = object(value, path);
-  one.only('name', 'when', 'permission', 'rateLimit', 'transform', 'reason');
-  const permissionSaid = one.optional('permission', permission);
+  one.only('name', 'when', 'permission', 'ask', 'rateLimit', 'transform', 'reason');
+  const permissionSaid = readAsking(one, path);
   const rateLimit = one.optional('rateLimit', integer(0, 2_147_483_647));
   const transform = one.optional('transform', oneOf('log', 'redact'));
   const reason = one.optional('reason', string);
   return {
     name: one.read('name', string),
     when: one.read('when', condition),
-    ...(permissionSaid === undefined ? {} : { permission: permissionSaid }),
+    ...permissionSaid,
     ...(rateLimit === undefined ? {} : { rateLimit }),
     ...(transform === undefined ? {} : { transform }),
     ...(reason === undefined ? {} : { reason }),

@@ -1,0 +1,155 @@
+// The terms of rules that ask a person: `ask` of a rule or case with `permission: "ask"`, as it is written, and what it
+// compiles to.
+import { askBounds, askDefaults, childPath, type CompiledAsk, nameProblem, type RulePermission, roles } from '@tollgate/proto/contract';
+import { described, either, fields, integer, isObject, list, oneOf, problem, type Problem, type Shape, text } from '@tollgate/proto/shape';
+
+/** The terms as they are written. A field that is absent has its default. */
+export interface AskTerms {
+  readonly approvers?: readonly string[];
+  readonly need?: number;
+  readonly waitSeconds?: number;
+  readonly pendingSeconds?: number;
+  readonly validSeconds?: number;
+  readonly uses?: number;
+  readonly self?: boolean;
+  readonly independent?: boolean;
+  readonly via?: 'session';
+  readonly reason?: string;
+}
+
+/** `confirm`: the person that the call is made for answers. */
+export type AskDocument = 'confirm' | AskTerms;
+
+/** A rule or a case, as far as it asks. */
+export interface Asking {
+  readonly permission?: RulePermission;
+  readonly ask?: AskDocument;
+}
+
+const approverForm = `must be "subject", "role:<role>" with a role of ${roles.join(', ')}, or "user:<uid>"`;
+
+function approverProblem(name: string): string | null {
+  if (name === 'subject' || roles.some((role) => name === `role:${role}`)) return null;
+  const uid = name.startsWith('user:') ? name.slice('user:'.length) : '';
+  return uid === '' || uid.includes(':') || nameProblem(uid) !== null ? approverForm : null;
+}
+
+const approverLength = 'user:'.length + 200;
+const approver: Shape = {
+  ...text(approverLength, approverProblem),
+  schema: { type: 'string', pattern: `^(?:subject|role:(?:${roles.join('|')})|user:[^:]+)$`, maxLength: approverLength },
+};
+const approverList = list(askBounds.approvers, approver);
+const approvers: Shape = {
+  check: (value, path) => {
+    const wrong = approverList.check(value, path);
+    if (wrong.length > 0 || !Array.isArray(value)) return wrong;
+    if (value.length === 0) return problem(path, 'must name at least one approver; without the field, owners and admins may answer');
+    return new Set(value).size < value.length ? problem(path, 'must not name an approver twice') : [];
+  },
+  schema: { ...approverList.schema, minItems: 1, uniqueItems: true },
+};
+
+/** The same rules for the reason of a case and that of a question: they are shown to people and agents. */
+export const unshownReason = (words: string): string | null =>
+  /[\p{Cc}\p{Cf}\p{Cs}]/u.test(words) ? 'must hold no control, format or unpaired surrogate character' : null;
+
+const bounded = ({ min, max }: { readonly min: number; readonly max: number }): Shape => integer(min, max);
+
+const terms = {
+  need: described(`how many persons must approve; default: ${askDefaults.need}`, bounded(askBounds.need)),
+  waitSeconds: described(
+    `how long a caller is held, if its door can wait; default: ${askDefaults.waitSeconds}`,
+    bounded(askBounds.waitSeconds),
+  ),
+  pendingSeconds: described(
+    `how long the question may be answered; default: ${askDefaults.pendingSeconds}`,
+    bounded(askBounds.pendingSeconds),
+  ),
+  validSeconds: described(`from the answer to the last use; default: ${askDefaults.validSeconds}`, bounded(askBounds.validSeconds)),
+  uses: described(`how often the approved call may be made; default: ${askDefaults.uses}`, bounded(askBounds.uses)),
+  independent: described('the member who made or rotated the key that asks may not answer', oneOf(true, false)),
+  via: described('`session`: only the answer of a signed-in session counts', oneOf('session')),
+  reason: described('why it is asked, for the person who answers', text(askBounds.reasonLength, unshownReason)),
+};
+
+const organisationTerms = fields({
+  approvers: described(
+    'who may answer: `role:<role>` (this role or above), `user:<uid>`, or `subject`, the person that the call is made for; default: owners and admins',
+    approvers,
+  ),
+  ...terms,
+  self: described('the person that the call is made for may answer', oneOf(true, false)),
+});
+
+const byMember = (): Shape => ({
+  check: (_value, path) =>
+    problem(path, 'may only be set by owners and admins; what a member asks about, that member, owners and admins answer'),
+  schema: { not: {} },
+});
+const selfTerms = fields({ ...terms, approvers: byMember(), self: byMember() });
+
+const preset = oneOf('confirm');
+
+const shapeOf = (terms: Shape): Shape => {
+  const chosen = either((value) => (isObject(value) ? terms : presetOnly), preset, terms);
+  return described('with `permission: "ask"`: who answers, and for how long; `confirm`: the person that the call is made for answers', {
+    check: (value, path) => {
+      const wrong = chosen.check(value, path);
+      return wrong.length > 0 || !isObject(value) ? wrong : crossProblems(value, path);
+    },
+    schema: chosen.schema,
+  });
+};
+
+const presetOnly: Shape = {
+  ...preset,
+  check: (value, path) => (value === 'confirm' ? [] : problem(path, 'must be "confirm", or an object with the terms')),
+};
+
+/** The shapes of `ask` in documents of the organisation, and in the part that a member writes. */
+export const askShape = shapeOf(organisationTerms);
+export const selfAskShape = shapeOf(selfTerms);
+
+/** Returns what is wrong with terms of which each field alone is right. */
+function crossProblems({ approvers: named, need = askDefaults.need, self }: AskTerms, path: string): readonly Problem[] {
+  if (named === undefined) return [];
+  if (named.includes('subject') && self !== true)
+    return problem(childPath(path, 'self'), 'must be true if "subject" is an approver: otherwise this person may not answer');
+  const persons = named.filter((name) => !name.startsWith('role:')).length;
+  return persons === named.length && persons < need
+    ? problem(childPath(path, 'need'), `must be at most ${persons}, the number of the approvers`)
+    : [];
+}
+
+/** Returns the problem of `ask` in a rule or case without `permission: "ask"`. */
+export const strayAsk = (value: unknown, path: string): readonly Problem[] =>
+  isObject(value) && Object.hasOwn(value, 'ask') && value['permission'] !== 'ask'
+    ? problem(childPath(path, 'ask'), 'is only for a rule or case with its own permission "ask"; remove it with null')
+    : [];
+
+/** The uid of the member who wrote the document for themselves. Null: the organisation wrote it. */
+export type Author = string | null;
+
+/**
+ * Returns the terms with all defaults. The order of approvers and fields does not depend on how they were written, so
+ * that equal terms have equal bytes. Null: the rule or case does not ask.
+ */
+export function compileAsk({ permission, ask = {} }: Asking, author: Author): CompiledAsk | null {
+  if (permission !== 'ask') return null;
+  const written: AskTerms = ask === 'confirm' ? { approvers: ['subject'], self: true } : ask;
+  const { approvers: named = ['role:admin'], self, independent, via, reason } = written;
+  const number = (field: keyof typeof askDefaults): number => written[field] ?? askDefaults[field];
+  return {
+    approvers: author === null ? [...new Set(named)].toSorted() : ['role:admin', `user:${author}`],
+    need: number('need'),
+    waitSeconds: number('waitSeconds'),
+    pendingSeconds: number('pendingSeconds'),
+    validSeconds: number('validSeconds'),
+    uses: number('uses'),
+    ...(self === true || author !== null ? { self: true as const } : {}),
+    ...(independent === true ? { independent } : {}),
+    ...(via === undefined ? {} : { via }),
+    ...(reason === undefined ? {} : { reason }),
+  };
+}
