@@ -63,12 +63,13 @@ function parsedInput(text: string | undefined): unknown {
 function explanationLines(answer: Row, paint: Paint): readonly string[] {
   const { decision, reason } = answer;
   const isAllowed = decision === 'allow';
-  const colour = isAllowed ? paint.green : decision === 'depends' ? paint.yellow : paint.red;
+  const colour = isAllowed ? paint.green : decision === 'depends' || decision === 'ask' ? paint.yellow : paint.red;
   const others = (answer['remedies'] === undefined ? [] : rowsIn(answer, 'remedies')).map(remedyLine);
   return [
     `${colour(shown(decision))}  ${shown(reason)}`,
     `enforced  ${foldLine(rowIn(answer, 'enforced'))}`,
     `shadow    ${foldLine(rowIn(answer, 'shadow'))}`,
+    ...(answer['asks'] === undefined ? [] : rowsIn(answer, 'asks')).map(askLine),
     ...(answer['redaction'] === undefined ? [] : [`redaction ${redactionLine(rowIn(answer, 'redaction'))}`]),
     ...(answer['toolNames'] === undefined ? [] : rowsIn(answer, 'toolNames')).map(
       ({ host, name, path }) => `name      ${shown(name)} in ${shown(host)}, by ${shown(path)}`,
@@ -79,7 +80,9 @@ function explanationLines(answer: Row, paint: Paint): readonly string[] {
         .filter(speaks)
         .flatMap((layer) => [layerLine(layer), ...caseLines(layer)]),
     ),
-    ...(isAllowed ? [] : [paint.bold('would be allowed with'), ...orNone(waysOf(answer))]),
+    ...(isAllowed
+      ? []
+      : [paint.bold(decision === 'ask' ? 'would be allowed without a question with' : 'would be allowed with'), ...orNone(waysOf(answer))]),
     ...(others.length === 0 ? [] : [paint.bold('would be allowed without a change'), ...others]),
   ];
 }
@@ -129,12 +132,27 @@ function waysOf(answer: Row): readonly string[] {
   );
 }
 
+/** Returns a rule that asks a person, and who may answer. */
+function askLine(ask: Row): string {
+  const { approvers, need, mayAnswer, mayAnswerCount, self, independent, via } = ask;
+  const shownCount = Array.isArray(mayAnswer) ? mayAnswer.length : 0;
+  const more = typeof mayAnswerCount === 'number' && mayAnswerCount > shownCount ? ` and ${mayAnswerCount - shownCount} more` : '';
+  const choices = [
+    self === true ? 'also the person that the call is made for' : '',
+    independent === true ? 'not who made the key' : '',
+    via === undefined ? '' : `by ${shown(via)} only`,
+  ].filter((words) => words !== '');
+  return `asks      ${shown(need)} of ${namesOf(approvers)}${choices.length === 0 ? '' : ` (${choices.join('; ')})`}; may answer: ${namesOf(mayAnswer)}${more}; by ${placeOf(ask)}`;
+}
+
 /** Returns a call that would be allowed in place of this one. */
 function remedyLine(remedy: Row): string {
   const { kind, at, reason, and, rateLimit } = remedy;
   const places = [remedy, ...(Array.isArray(and) ? and.filter(isRow) : [])].map(placeOf).join(', ');
-  const limit = rateLimit === undefined ? '' : `, at most ${shown(rateLimit)} in a window`;
+  const limit = `${rateLimit === undefined ? '' : `, at most ${shown(rateLimit)} in a window`}${remedy['asks'] === true ? ', if a person approves it' : ''}`;
   switch (kind) {
+    case 'approval':
+      return `  this call, if a person approves what ${places} asks${limit}`;
     case 'case':
       return `  a call of ${places}${limit}`;
     case 'no_case':

@@ -87,7 +87,9 @@ function summaryOf(result: Row, newly: Row): string {
     result['uncertain'] === 0 || result['uncertain'] === undefined
       ? ''
       : `; ${shown(result['uncertain'])} uncertain: conditions read what their entries do not show`;
-  return `${numberIn(result, 'entries')} calls from ${shown(result['since'])} to ${shown(result['until'])}${cut}; newly: ${counts.join(', ')}${unsure}`;
+  const { asked } = result;
+  const questions = typeof asked !== 'number' || asked === 0 ? '' : `; would have asked ${asked} ${asked === 1 ? 'time' : 'times'}`;
+  return `${numberIn(result, 'entries')} calls from ${shown(result['since'])} to ${shown(result['until'])}${cut}; newly: ${counts.join(', ')}${questions}${unsure}`;
 }
 
 function exampleOf({ examples }: Row): unknown {

@@ -4,6 +4,7 @@ import {
   conditionBounds,
   nameProblem,
   type Role,
+  type RulePermission,
   roles,
   type Tier,
   tiers,
@@ -27,7 +28,7 @@ import {
 
 /** What a test may say of the decision. A field that is absent is not checked. */
 export interface Expected {
-  readonly decision: 'allow' | 'deny';
+  readonly decision: RulePermission;
   /** The path or name of a case that must give the permission, the transform or a limit. Null: no case may. */
   readonly case?: string | null;
   readonly transform?: Transform;
@@ -80,7 +81,7 @@ export interface WrittenFile {
   readonly calls: readonly (WrittenCall & {
     readonly name: string;
     readonly input?: unknown;
-    readonly expect: Expected | 'allow' | 'deny';
+    readonly expect: Expected | RulePermission;
   })[];
 }
 
@@ -102,7 +103,8 @@ const now = described(
   ),
 );
 const anything: Shape = { check: () => [], schema: {} };
-const decision = oneOf('allow', 'deny');
+const decision = oneOf('allow', 'ask', 'deny');
+const granted = oneOf('allow', 'deny');
 const caseName = text(conditionBounds.nameLength + 2 * bounds.nameLength + 100, (value) => (value === '' ? 'must not be empty' : null));
 const nothing: Shape = { check: () => [], schema: { type: 'null' } };
 
@@ -157,7 +159,7 @@ export const testFileShape = record(
   {
     version: described('of this format', oneOf(1)),
     policies: described('files or folders of policies, from the folder of this file', list(namesMax, policyFile)),
-    defaultPermission: described('of a call that no rule names, as TOLLGATE_DEFAULT_PERMISSION; default: allow', decision),
+    defaultPermission: described('of a call that no rule names, as TOLLGATE_DEFAULT_PERMISSION; default: allow', granted),
     world: fields({
       members: described('the role of each member, by uid', entries({ ...names200, problem: uidProblem }, oneOf(...roles))),
       agents: described('by name', entries({ ...names200, problem: nameProblem }, agent)),

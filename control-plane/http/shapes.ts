@@ -85,10 +85,11 @@ const placePart = { part: word(parts) };
 export const remedies: JsonSchema = {
   ...listOf(
     object(
-      { kind: word(['case', 'no_case', 'input']), ...place },
+      { kind: word(['approval', 'case', 'no_case', 'input']), ...place },
       {
         ...placePart,
         rateLimit: { ...integer, description: 'the smallest limit that such a call counts in' },
+        asks: { const: true, description: 'a person must approve such a call' },
         and: listOf(object(place, placePart)),
         reason: text,
         at: text,
@@ -96,7 +97,7 @@ export const remedies: JsonSchema = {
     ),
   ),
   description:
-    'what would be allowed instead, at most 5. `case`: a call of the case at `path`; `no_case`: a call of none of the cases of the rule at `path`, nor of those in `and`; `input`: this call, if `at` could be evaluated and the case at `path` did not hold',
+    'what would be allowed instead, at most 5. `approval`: this call, if a person approves what the rule or case at `path` asks; `case`: a call of the case at `path`; `no_case`: a call of none of the cases of the rule at `path`, nor of those in `and`; `input`: this call, if `at` could be evaluated and the case at `path` did not hold',
 };
 
 const revision: JsonSchema = { ...integer, description: "the workspace's revision that this write made" };

@@ -16,6 +16,16 @@ export type Part = (typeof parts)[number];
 export type Permission = 'allow' | 'deny';
 /** What a rule may say. From strict to loose: `deny`, `ask` (a person decides), `allow`. */
 export type RulePermission = Permission | 'ask';
+/** From strict to loose. */
+export const rulePermissions = ['deny', 'ask', 'allow'] as const satisfies readonly RulePermission[];
+
+/** Returns the strictest of several permissions. Undefined: none of them is given. */
+export const strictestPermission = (...said: readonly (RulePermission | undefined)[]): RulePermission | undefined =>
+  rulePermissions.find((one) => said.includes(one));
+
+/** Whether `a` is stricter than `b`. */
+export const isStricterPermission = (a: RulePermission, b: RulePermission): boolean =>
+  rulePermissions.indexOf(a) < rulePermissions.indexOf(b);
 export type Transform = 'log' | 'redact';
 
 export const scopes = [

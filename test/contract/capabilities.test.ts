@@ -78,9 +78,27 @@ test('a rule that is lowered for another reason keeps no case that could allow',
 });
 
 test('a field of a case that is in no table needs a capability that no version has', () => {
-  const rule = { permission: 'allow', cases: [{ name: 'a', when: condition, permission: 'allow', ask: {} }] } as const;
-  expect(needsOfRule(rule, policyNeeds)).toEqual(['conditions', 'ask']);
+  const rule = { permission: 'allow', cases: [{ name: 'a', when: condition, permission: 'allow', marks: {} }] } as const;
+  expect(needsOfRule(rule, policyNeeds)).toEqual(['conditions', 'marks']);
   expect(loweredRule(rule, (need) => !capabilities.includes(need), policyNeeds)).toEqual({ permission: 'deny' });
+});
+
+test('a rule that asks needs approvals, also without terms; without them it is a denial that keeps its other fields', () => {
+  const lowered = (rule: object): unknown => loweredRule(rule, lacks('approvals'), policyNeeds);
+  const denied = { permission: 'deny', rateLimit: 3, transform: 'redact' };
+  const asks = { permission: 'ask', rateLimit: 3, transform: 'redact', override: true } as const;
+  expect(needsOfRule({ permission: 'ask' }, policyNeeds)).toEqual(['approvals']);
+  expect(lowered(asks)).toEqual(denied);
+  expect(lowered({ ...asks, ask: { approvers: ['role:admin'] } })).toEqual(denied);
+  const ofCase = { permission: 'allow', cases: [{ name: 'a', when: condition, permission: 'ask', rateLimit: 5 }] } as const;
+  expect(needsOfRule(ofCase, policyNeeds)).toEqual(['conditions', 'approvals']);
+  expect(lowered(ofCase)).toEqual({ permission: 'deny', rateLimit: 0 });
+  expect(loweredRule(asks, lacks('conditions'), policyNeeds)).toBe(asks);
+});
+
+test('a permission that is in no table needs a capability that no version has', () => {
+  expect(needsOfRule({ permission: 'escalate' }, policyNeeds)).toEqual(['escalate']);
+  expect(needsOfRule({ permission: '__proto__' }, policyNeeds)).toEqual(['__proto__']);
 });
 
 test('a field that is in no table needs a capability that no version has', () => {

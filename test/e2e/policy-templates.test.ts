@@ -314,7 +314,8 @@ describe.each(all)('$name', (template) => {
   test('passes its own tests, with at least eight calls, some allowed and some denied', async () => {
     expect(await run(['policy', 'test', `${templates}${name}.test.yaml`])).toMatchObject({ code: 0, err: '' });
     expect(written.calls.length).toBeGreaterThanOrEqual(8);
-    expect(new Set(written.calls.map(({ expected }) => expected.decision))).toEqual(new Set(['allow', 'deny']));
+    const decided = new Set(written.calls.map(({ expected }) => expected.decision));
+    for (const decision of ['allow', 'deny'] as const) expect(decided).toContain(decision);
   });
 
   test('is decided at every door as policy test says, and the tool runs only for what is allowed', async () => {
@@ -345,7 +346,8 @@ describe.each(all)('$name', (template) => {
       const wanted = [before[form].get(call), after[form].get(call)];
       const of = `${call}, at the door ${door}`;
       expect(
-        wanted.map((one) => one?.decision),
+        // Nobody answers here, so a call that is asked for is denied.
+        wanted.map((one) => (one?.decision === 'ask' ? 'deny' : one?.decision)),
         of,
       ).toContain(answer.decision);
       if (answer.reason !== null)

@@ -22,6 +22,7 @@ const explained = [
   'agent_tools',
   'scope_missing',
   'policy_denied',
+  'approval_pending',
   'rate_limited',
 ];
 
@@ -100,7 +101,7 @@ function edited(world: World, { layer, part, document, path, change }: Change, t
 
 it('an explanation decides as the reference does, and every way that it names leads to an allow', { timeout: 300_000 }, () => {
   const seen = new Map<string, number>();
-  const holds = fc.property(sceneOf(), fc.boolean(), ({ world, calls }, denies) => {
+  const holds = fc.property(fc.oneof(sceneOf(), sceneOf({ ask: 20 })), fc.boolean(), ({ world, calls }, denies) => {
     const scene: World = denies ? { ...world, defaultPermission: 'deny' } : world;
     for (const { at, run, keyId, sub, hops, tool } of calls) {
       const call: Call = { at, run, keyId, sub, hops, tool };
@@ -108,9 +109,11 @@ it('an explanation decides as the reference does, and every way that it names le
       if (outcome === undefined || !explained.includes(outcome.code)) continue;
       const explanation = explanationOf(scene, call);
       if (explanation === null) continue;
-      const { decision, reason, wouldAllow } = explanation;
-      deepStrictEqual([decision, reason.split(':', 1)[0]], [outcome.decision, outcome.code]);
-      deepStrictEqual(wouldAllow.length > 0, decision === 'deny');
+      const { decision, reason, wouldAllow, asks = [] } = explanation;
+      const isAsked = outcome.code === 'approval_pending';
+      deepStrictEqual([decision, reason.split(':', 1)[0]], [isAsked ? 'ask' : outcome.decision, outcome.code]);
+      deepStrictEqual(wouldAllow.length > 0, decision !== 'allow');
+      if (isAsked) deepStrictEqual(asks.map(({ document, path }) => `${document} ${path}`).toSorted(), outcome.asks);
       seen.set(outcome.code, (seen.get(outcome.code) ?? 0) + 1);
       for (const way of wouldAllow) {
         const after = way.reduce((made, change) => edited(made, change, tool), scene);

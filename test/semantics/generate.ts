@@ -431,7 +431,7 @@ const eventsOf = (ask: number): fc.Arbitrary<Happening> =>
       spendCents: sometimes(6, fc.constantFrom(0, 0.5, 1, 3)),
       silentForMs: sometimes(2, fc.constantFrom(500, 3000, 3001, 3_600_001)),
       input: sometimes(80, inputArb),
-      approved: sometimes(ask === 0 ? 0 : 30, fc.constantFrom('all' as const, 'all' as const, 'all but one' as const)),
+      approved: sometimes(ask === 0 ? 0 : 45, fc.constantFrom('all' as const, 'all but one' as const)),
     })
     .map((fields) => defined<Happening>(fields));
 

@@ -159,8 +159,8 @@ export const mutants: readonly Mutant[] = [
     '=> permission, hasReason',
     "=> (permission === 'ask' ? 'deny' : permission), hasReason",
   ),
-  mutant('an allow is stricter than a question', 'decide/fold.ts', "['deny', 'ask', 'allow']", "['deny', 'allow', 'ask']"),
-  mutant('a question is stricter than a denial', 'decide/fold.ts', "['deny', 'ask', 'allow']", "['ask', 'deny', 'allow']"),
+  mutant('an allow is stricter than a question', 'decide/fold.ts', '= rulePermissions;', "= ['deny', 'allow', 'ask'];"),
+  mutant('a question is stricter than a denial', 'decide/fold.ts', '= rulePermissions;', "= ['ask', 'deny', 'allow'];"),
   mutant('only the most specific layer asks', 'decide/fold.ts', 'joinAsks(result?.asks, saying.asks)', 'saying.asks'),
   mutant(
     'an override leaves what broader layers ask',

@@ -16,7 +16,7 @@ const ids: readonly DocumentId[] = [
 ];
 const rule: fc.Arbitrary<RuleDocument> = fc.record(
   {
-    permission: fc.constantFrom('allow', 'deny'),
+    permission: fc.constantFrom('allow', 'ask', 'deny'),
     rateLimit: fc.constantFrom(1, 2, 3),
     transform: fc.constantFrom('log', 'redact'),
     override: fc.constant(true as const),
@@ -91,7 +91,7 @@ const fieldNames: readonly Field[] = ['permission', 'rateLimit', 'transform'];
 
 const stricter = (field: Field, a: RuleDocument, b: RuleDocument): boolean =>
   field === 'permission'
-    ? a.permission === 'deny' && b.permission === 'allow'
+    ? ['deny-ask', 'deny-allow', 'ask-allow'].includes(`${a.permission}-${b.permission}`)
     : field === 'transform'
       ? a.transform === 'redact' && b.transform === 'log'
       : (a.rateLimit ?? Infinity) < (b.rateLimit ?? -Infinity);
@@ -144,7 +144,8 @@ function byComparing(all: readonly DocumentWithId[], changes: readonly Change[])
       return (
         now.tier === tier &&
         shared(tool, now.tool).length > 0 &&
-        ((permission === 'deny' && was.permission !== 'deny' && exception.permission === 'allow') ||
+        ((permission === 'deny' && was.permission !== 'deny' && ['ask', 'allow'].includes(exception.permission ?? '')) ||
+          (permission === 'ask' && [undefined, 'allow'].includes(was.permission) && exception.permission === 'allow') ||
           (transform === 'redact' && was.transform !== 'redact' && exception.transform === 'log') ||
           (rateLimit < (was.rateLimit ?? Infinity) && (exception.rateLimit ?? -1) > rateLimit))
       );

@@ -43,6 +43,9 @@ const redrafted = (world: World, other: World): World => {
 const without = <T>(value: T, field: string): T =>
   JSON.parse(JSON.stringify(value, (key, inner) => (key === field ? undefined : inner))) as T;
 
+/** In half of the scenes, rules ask a person. */
+const anyScenes = (): fc.Arbitrary<Scene> => fc.oneof({ weight: 2, arbitrary: scenes() }, { weight: 1, arbitrary: scenes({ ask: 25 }) });
+
 /** Only a connected caller, its agents and its tool: no caps and no outage. */
 const bare = ({ at, run, keyId, sub, hops, tool }: Call): Call => ({ at, run, keyId, sub, hops, tool });
 
@@ -83,7 +86,7 @@ const scenes = (...shape: Parameters<typeof sceneOf>): fc.Arbitrary<Scene> => sc
 
 it('a draft equal to the stored documents changes nothing, limits included', { timeout }, async () => {
   await fc.assert(
-    fc.asyncProperty(scenes(), async (scene) => {
+    fc.asyncProperty(anyScenes(), async (scene) => {
       const { newly, groups, entries } = await simulated(scene.world, recordsOf(scene), draftOf(scene.world));
       deepStrictEqual({ newly, groups, entries }, { newly: nothing, groups: [], entries: scene.calls.length });
     }),
@@ -94,7 +97,7 @@ it('a draft equal to the stored documents changes nothing, limits included', { t
 it('recorded sequences under fewer rules show no drift from the current documents, throttled calls included', { timeout }, async () => {
   let throttled = 0;
   await fc.assert(
-    fc.asyncProperty(scenes({ limit: 55, audit: 0 }), async (made) => {
+    fc.asyncProperty(fc.oneof(scenes({ limit: 55, audit: 0 }), scenes({ limit: 55, audit: 0, ask: 20 })), async (made) => {
       const scene = { ...made, calls: made.calls.map(bare).filter(({ hops }) => hops.length === 1) };
       const recorded = recordsOf(scene);
       throttled += recorded.filter(({ entry }) => entry['code'] === 'rate_limited').length;
@@ -108,13 +111,13 @@ it('recorded sequences under fewer rules show no drift from the current document
 it('without limits, the changes are those that the reference finds for each recorded call', { timeout }, async () => {
   const seen = { ...nothing };
   await fc.assert(
-    fc.asyncProperty(scenes(), scenes(), async (made, other) => {
+    fc.asyncProperty(anyScenes(), anyScenes(), async (made, other) => {
       const world = without(made.world, 'rateLimit');
       const draft = redrafted(world, without(other.world, 'rateLimit'));
       const recorded = recordsOf({ world, calls: made.calls.map(bare) });
       // Each call is simulated alone, so that every field that is reported only in part can be left out.
       for (const one of recorded) {
-        const { newly, approximate, notPolicy, drift } = await simulated(world, [one], draftOf(draft));
+        const { newly, approximate, notPolicy, drift, asked } = await simulated(world, [one], draftOf(draft));
         if (approximate > 0) continue;
         const [was] = reference.decideCalls(world, [one.call]);
         const [is] = reference.decideCalls(draft, [one.call]);
@@ -125,13 +128,16 @@ it('without limits, the changes are those that the reference finds for each reco
         }
         const wanted = { ...nothing };
         const add = (change: string): void => void (wanted[change] = 1);
-        if (was.decision !== is.decision) add(is.decision === 'allow' ? 'allowed' : 'denied');
-        else if (is.decision === 'allow' && was.transform !== is.transform) add(is.transform === 'redact' ? 'redacted' : 'unredacted');
-        deepStrictEqual({ newly, drift }, { newly: wanted, drift: 0 });
+        const effectOf = ({ code, decision }: typeof was): string => (code === 'approval_pending' ? 'ask' : decision);
+        const [from, to] = [effectOf(was), effectOf(is)];
+        if (from !== to) add(to === 'allow' ? 'allowed' : to === 'ask' ? 'asked' : 'denied');
+        else if (to !== 'deny' && was.transform !== is.transform) add(is.transform === 'redact' ? 'redacted' : 'unredacted');
+        deepStrictEqual({ newly, drift, asked }, { newly: wanted, drift: 0, asked: to === 'ask' ? 1 : 0 });
         for (const change of changes) seen[change] = (seen[change] ?? 0) + newly[change];
       }
     }),
     options,
   );
-  for (const change of ['denied', 'allowed', 'redacted', 'unredacted']) expect([change, (seen[change] ?? 0) > 0]).toEqual([change, true]);
+  for (const change of ['denied', 'asked', 'allowed', 'redacted', 'unredacted'])
+    expect([change, (seen[change] ?? 0) > 0]).toEqual([change, true]);
 });

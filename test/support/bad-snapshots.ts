@@ -53,6 +53,8 @@ export const without = (value: object, name: string): object =>
   Object.fromEntries(Object.entries(value).filter(([field]) => field !== name));
 const inDocument = (fields: object): SnapshotMessage => withEntry('document/workspace', change(document(), fields));
 const inRule = (rule: unknown): SnapshotMessage => inDocument({ defaults: [['api', rule]] });
+const terms = { approvers: ['role:admin'], need: 1, waitSeconds: 300, pendingSeconds: 86_400, validSeconds: 900, uses: 1 };
+const inAsk = (fields: object): SnapshotMessage => inRule({ permission: 'ask', ask: { ...terms, ...fields } });
 const inUser = (fields: object): SnapshotMessage =>
   withEntry('document/user:ann:self', change(document({ id: { layer: 'user', uid: 'ann', part: 'self' } }), fields));
 const inAgent = (fields: object): SnapshotMessage => withEntry('agent/agent-1', change(agent(), fields));
@@ -275,7 +277,27 @@ export const badSnapshots: readonly (readonly [string, SnapshotMessage, NackCode
   ['agent types in a workspace document', inDocument({ agentTypes: [['c::api::', []]] }), 'entry_invalid', 'agentTypes'],
   ['a rule that is a list', inRule([]), 'entry_invalid', 'an object'],
   ['an unknown field of a rule', inRule({ permision: 'deny' }), 'entry_invalid', 'permision'],
-  ['an unknown permission', inRule({ permission: 'ask' }), 'entry_invalid', 'permission'],
+  ['an unknown permission', inRule({ permission: 'escalate' }), 'entry_invalid', 'permission'],
+  ['a question without terms', inRule({ permission: 'ask' }), 'entry_invalid', 'ask'],
+  ['terms of a rule that denies', inRule({ permission: 'deny', ask: terms }), 'entry_invalid', 'ask'],
+  ['terms of a rule without permission', inRule({ ask: terms }), 'entry_invalid', 'ask'],
+  ['terms that are a text', inRule({ permission: 'ask', ask: 'confirm' }), 'entry_invalid', 'ask'],
+  ['an unknown term', inAsk({ escalate: true }), 'entry_invalid', 'ask.escalate'],
+  ['terms without approvers', inRule({ permission: 'ask', ask: without(terms, 'approvers') }), 'entry_invalid', 'ask.approvers'],
+  ['no approver', inAsk({ approvers: [] }), 'entry_invalid', 'ask.approvers'],
+  ['too many approvers', inAsk({ approvers: Array.from({ length: 21 }, (_, i) => `user:u${i}`) }), 'entry_invalid', 'ask.approvers'],
+  ['an approver twice', inAsk({ approvers: ['user:ann', 'user:ann'] }), 'entry_invalid', 'ask.approvers'],
+  ['an approver of no role', inAsk({ approvers: ['role:visitor'] }), 'entry_invalid', 'ask.approvers[0]'],
+  ['an approver of no kind', inAsk({ approvers: ['ann'] }), 'entry_invalid', 'ask.approvers[0]'],
+  ['an approver without a uid', inAsk({ approvers: ['user:'] }), 'entry_invalid', 'ask.approvers[0]'],
+  ['a need of 0', inAsk({ need: 0 }), 'entry_invalid', 'ask.need'],
+  ['a wait that is too long', inAsk({ waitSeconds: 3_601 }), 'entry_invalid', 'ask.waitSeconds'],
+  ['a question that stands too long', inAsk({ pendingSeconds: 30 * 86_400 + 1 }), 'entry_invalid', 'ask.pendingSeconds'],
+  ['an approval that is valid for no time', inAsk({ validSeconds: 0 }), 'entry_invalid', 'ask.validSeconds'],
+  ['a use of a fraction', inAsk({ uses: 1.5 }), 'entry_invalid', 'ask.uses'],
+  ['self of false', inAsk({ self: false }), 'entry_invalid', 'ask.self'],
+  ['an unknown way to answer', inAsk({ via: 'mail' }), 'entry_invalid', 'ask.via'],
+  ['a reason that is too long', inAsk({ reason: 'r'.repeat(301) }), 'entry_invalid', 'ask.reason'],
   ['a permission of null', inRule({ permission: null }), 'entry_invalid', 'permission'],
   ['an unknown transform', inRule({ transform: 'drop' }), 'entry_invalid', 'transform'],
   ['a negative limit', inRule({ rateLimit: -1 }), 'entry_invalid', 'rateLimit'],

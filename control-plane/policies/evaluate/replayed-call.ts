@@ -31,6 +31,8 @@ export interface ReplayedCall {
   /** The subject as in the entry: `agent:<id>` for a delegated call. */
   readonly sub: string;
   readonly code: ReasonCode | null;
+  /** Whether policy asked a person about the call, whatever the answer was. */
+  readonly wasAsked: boolean;
   /** Null if the entry does not name the caller. */
   readonly caller: ReplayedCaller | null;
   /** Whether a part of the call was guessed. */
@@ -73,6 +75,7 @@ export function replayedCall(entry: ReplayedEntry, known: KnownCallers, readsInp
     tier: tierOf(fields),
     sub,
     code: isReasonCode(code) ? code : decision === 'allow' ? 'allowed' : null,
+    wasAsked: isObject(fields['approval']) || code.startsWith('approval'),
     caller,
     // With these two codes, the call was decided before the later checks. The entry does not contain their results.
     approximate: approximate || code === 'agent_unknown' || code === 'outage',

@@ -6,9 +6,10 @@
 // has counted. `groups` collects the differences, and `totals` counts them. The numbers of callers and groups are
 // bounded. Callers above the bound are forgotten and bound again later. Groups above the bound are counted in the
 // totals only, and the result says that groups were cut.
-import type { ReasonCode, Tier } from '@tollgate/proto/contract';
+import type { ReasonCode, RulePermission, Tier } from '@tollgate/proto/contract';
 import {
   type Caller,
+  type CallFacts,
   createCounters,
   createReplayedBinder,
   createRunUsage,
@@ -23,7 +24,7 @@ import {
 import { createKept } from './kept.ts';
 import type { ReplayedCall } from './replayed-call.ts';
 
-export const changes = ['denied', 'allowed', 'throttled', 'redacted', 'unredacted'] as const;
+export const changes = ['denied', 'asked', 'allowed', 'throttled', 'redacted', 'unredacted'] as const;
 type Change = (typeof changes)[number];
 
 interface Example {
@@ -60,6 +61,8 @@ export interface Comparison {
    * decided as strictly as they may turn out.
    */
   readonly uncertain: number;
+  /** Calls that the draft asks a person about, whether the present documents ask or not. */
+  readonly asked: number;
   /** Calls whose recorded decision differs from that of the present documents, if that one is certain. */
   readonly drift: number;
   readonly newly: Readonly<Record<Change, number>>;
@@ -91,6 +94,12 @@ const byDocuments: readonly (ReasonCode | null)[] = [
   'redaction_unsupported',
   'agent_unknown',
   'outage',
+  'approval_pending',
+  'approval_denied',
+  'approval_expired',
+  'approvals_full',
+  'approval_unanswerable',
+  'approval_unavailable',
 ];
 
 interface OpenGroup extends Omit<Group, 'sub' | 'count' | 'examples'> {
@@ -105,8 +114,8 @@ export function createSimulation(today: ReplayedPolicy, draft: ReplayedPolicy): 
   const after = createSide(draft);
   const groups = new Map<string, OpenGroup>();
   let groupCharacters = 0;
-  const totals = { entries: 0, notPolicy: 0, approximate: 0, uncertain: 0, drift: 0, groupsCut: false };
-  const newly: Record<Change, number> = { denied: 0, allowed: 0, throttled: 0, redacted: 0, unredacted: 0 };
+  const totals = { entries: 0, notPolicy: 0, approximate: 0, uncertain: 0, asked: 0, drift: 0, groupsCut: false };
+  const newly: Record<Change, number> = { denied: 0, asked: 0, allowed: 0, throttled: 0, redacted: 0, unredacted: 0 };
 
   const add = (change: Change, call: ReplayedCall, was: ReplayResult, is: ReplayResult): void => {
     newly[change] += 1;
@@ -151,7 +160,9 @@ export function createSimulation(today: ReplayedPolicy, draft: ReplayedPolicy): 
       const was = before.weigh(call, caller);
       const is = after.weigh(call, caller);
       if (isUncertain(call, was) || isUncertain(call, is)) totals.uncertain += 1;
-      if (was.decision.decision !== call.decision && !isUncertain(call, was)) totals.drift += 1;
+      if (effectOf(is.decision) === 'ask') totals.asked += 1;
+      const isSame = effectOf(was.decision) === (call.wasAsked ? 'ask' : call.decision);
+      if (!isSame && !isUncertain(call, was)) totals.drift += 1;
       const change = changeOf(was.decision, is.decision);
       if (change !== null) add(change, call, was, is);
     },
@@ -177,12 +188,16 @@ function isUncertain({ facts }: ReplayedCall, { decision: { undecided } }: Repla
 /** The undecided cases that a decision names at most. */
 const namedMax = 16;
 
+/** What policy does with a call. */
+const effectOf = ({ decision, asks }: Decision): RulePermission => (asks === null ? decision : 'ask');
+
 function changeOf(was: Decision, is: Decision): Change | null {
-  if (was.decision !== is.decision) {
+  if (effectOf(was) !== effectOf(is)) {
     if (is.decision === 'allow') return 'allowed';
+    if (is.asks !== null) return 'asked';
     return is.code === 'rate_limited' ? 'throttled' : 'denied';
   }
-  if (is.decision === 'deny' || was.transform === is.transform) return null;
+  if (effectOf(is) === 'deny' || was.transform === is.transform) return null;
   return is.transform === 'redact' ? 'redacted' : 'unredacted';
 }
 
@@ -202,12 +217,19 @@ function createSide(policy: ReplayedPolicy): Side {
   const callers = createKept<Caller>(callersMax);
   let weighed = 0;
   return {
-    weigh: ({ tool, at, code, policyAgeMs, outage, facts }, replayed) => {
+    weigh: ({ tool, at, code, decision: recorded, policyAgeMs, outage, facts }, replayed) => {
       const caller = callers.getOr(JSON.stringify(replayed), () => bind(replayed));
       const usage = createRunUsage(counters, { originSub: replayed.sub, startedAt: at });
-      const decided = decide(caller, tool, usage, { connected: !outage, heardAt: at - policyAgeMs }, at, undefined, facts ?? undefined);
+      const decideBy = (known: CallFacts | undefined): Decision =>
+        decide(caller, tool, usage, { connected: !outage, heardAt: at - policyAgeMs }, at, undefined, known);
+      const decided = decideBy(facts ?? undefined);
       const decision = code === 'redaction_unsupported' ? unredactable(decided) : decided;
-      usage.record(decision, at);
+      // A call that was made, and that these documents ask about, counts as one that a person would have approved.
+      const counted =
+        decision.asks === null || recorded === 'deny'
+          ? decision
+          : decideBy({ ...(facts ?? noFacts), approved: decision.asks.map(({ digest }) => digest) });
+      usage.record(counted, at);
       if (++weighed % sweepEvery === 0) counters.sweep(at);
       return { caller, tool, facts, decision };
     },
@@ -228,6 +250,9 @@ function unredactable(decision: Decision): Decision {
     shadowLimits: noneOf(decision.shadowLimits),
   };
 }
+
+/** Of a call whose input was not read, because no rule has cases. */
+const noFacts: CallFacts = { args: {}, wallTime: 0, answered: null, approved: null };
 
 const noneOf = (set: Decision['limits']): Decision['limits'] => ({ ...set, limits: [], found: null });
 

@@ -2,11 +2,13 @@ import { hasScope } from '@tollgate/proto/contract';
 import type { JsonSchema } from '@tollgate/proto/shape';
 import type { Write } from '../../access/operation.ts';
 import { listStandingKeys } from '../../access/store/keys.ts';
+import { listMembers } from '../../access/store/members.ts';
 import { listInputSchemas } from '../../tool-servers/store/tool-servers.ts';
 import { conditionWarnings, type ConditionWarning, dependsOnPins, toolKeysOf, writtenCases } from '../rules/condition-warnings.ts';
+import { askWarnings, writtenAsks } from '../rules/ask-warnings.ts';
 import type { DocumentChange } from '../rules/policy-diff.ts';
 
-/** For the answer to a write: warnings about the cases that it wrote. */
+/** For the answer to a write: warnings about the cases and the questions that it wrote. */
 export async function warningsOf(
   { client, workspaceId, now }: Pick<Write, 'client' | 'workspaceId' | 'now'>,
   changes: readonly DocumentChange[],
@@ -16,7 +18,9 @@ export async function warningsOf(
   const known = keys.length === 0 ? noSchemas : await listInputSchemas(client, workspaceId, keys);
   const standing = dependsOnPins(cases) ? await listStandingKeys(client, workspaceId) : [];
   const callers = standing.filter(({ scopes, expiresAt }) => hasScope(scopes, 'govern') && (expiresAt === null || expiresAt > now));
-  const warnings = conditionWarnings(cases, { ...known, pins: callers.map(({ pins }) => pins) });
+  const asks = writtenAsks(changes);
+  const members = asks.length === 0 ? [] : await listMembers(client, workspaceId);
+  const warnings = [...conditionWarnings(cases, { ...known, pins: callers.map(({ pins }) => pins) }), ...askWarnings(asks, members)];
   return warnings.length > 0 ? { warnings } : {};
 }
 

@@ -1,5 +1,5 @@
 // Explains how a call would be decided and why, without making the call.
-import { hosts, isTier, layers, nameProblem, parseAgentType, parts, redactionKinds } from '@tollgate/proto/contract';
+import { hosts, isTier, layers, nameProblem, parseAgentType, parts, redactionKinds, rulePermissions } from '@tollgate/proto/contract';
 import type { FastifyInstance } from 'fastify';
 import Type from 'typebox';
 import { undecidedReasons } from '@tollgate/sidecar/engine/compile';
@@ -24,8 +24,9 @@ const question = Type.Object(
 
 const place = { layer: word([...layers, 'default']), path: text };
 const marks = { part: word(parts), override: { const: true } };
+const permission = word(rulePermissions);
 const outcome = object({
-  permission: word(['allow', 'deny']),
+  permission,
   rateLimit: { ...orNull(integer), description: 'the smallest of `limits`; null: none' },
   limits: listOf(object({ layer: word(layers), path: text, rateLimit: integer }, { part: word(parts) })),
   transform: word(['log', 'redact']),
@@ -37,12 +38,36 @@ const redaction = object({
   allow: { ...integer, description: 'number of values that are not redacted' },
   exception: { ...orNull(object({ path: text, kinds: texts })), description: 'kinds that are not redacted in calls of this tool' },
 });
+const terms = {
+  approvers: {
+    ...texts,
+    description: '`role:<role>` (this role or above), `user:<uid>`, or `subject`, the person that the call is made for',
+  },
+  need: integer,
+  waitSeconds: integer,
+  pendingSeconds: integer,
+  validSeconds: integer,
+  uses: integer,
+};
+const choices = { self: { const: true }, independent: { const: true }, via: word(['session']), reason: text, channels: texts };
+const compiledAsk = object(terms, choices);
+const explainedAsk = object(
+  {
+    layer: word(layers),
+    document: text,
+    path: text,
+    ...terms,
+    mayAnswer: { ...texts, description: 'members who may answer, at most 20' },
+    mayAnswerCount: integer,
+  },
+  { part: word(parts), ...choices },
+);
 const explainedCase = object(
   {
     path: text,
     result: { ...word(['holds', 'does not hold', 'undecided', 'depends']), description: '`depends`: no `input` was given' },
     sets: {
-      ...object({}, { permission: word(['allow', 'deny']), rateLimit: integer, transform: word(['log', 'redact']), reason: text }),
+      ...object({}, { permission, ask: compiledAsk, rateLimit: integer, transform: word(['log', 'redact']), reason: text }),
       description: 'the fields of the rule that the case replaces; `rateLimit` counts in addition',
     },
   },
@@ -56,7 +81,10 @@ const explanation = object(
   {
     enforced: outcome,
     shadow: { ...outcome, description: 'as if documents in audit mode were enforced' },
-    decision: { ...word(['allow', 'deny', 'depends']), description: '`depends`: cases decide, and no `input` was given' },
+    decision: {
+      ...word(['allow', 'ask', 'deny', 'depends']),
+      description: '`ask`: a person decides; `depends`: cases decide, and no `input` was given',
+    },
     reason: text,
     layers: listOf(
       object(
@@ -74,11 +102,15 @@ const explanation = object(
     wouldAllow: {
       ...listOf(listOf(object({ layer: word([...layers, 'agent']), document: text, path: text, change: text }, { part: word(parts) }))),
       description:
-        'ways to allow the call, each a list of changes of the policy to make together; `agent` is the profile of the calling agent',
+        'ways to allow the call without a question, each a list of changes of the policy to make together; `agent` is the profile of the calling agent',
     },
     remedies,
   },
   {
+    asks: {
+      ...listOf(explainedAsk),
+      description: 'every rule or case that asks a person about the call, or may ask; all of them must be approved',
+    },
     redaction: { ...redaction, description: 'only if the call is redacted before it is forwarded or stored' },
     toolNames: {
       ...listOf(object({ host: word(hosts), name: text, path: text })),

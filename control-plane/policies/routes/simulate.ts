@@ -44,6 +44,7 @@ const result = object({
   notPolicy: integer,
   approximate: integer,
   uncertain: integer,
+  asked: integer,
   drift: integer,
   newly: object(Object.fromEntries(changes.map((change) => [change, integer]))),
   groups: listOf(group),
@@ -67,14 +68,15 @@ export function addSimulateRoute(app: FastifyInstance, deps: StreamDeps): void {
     url: '/:workspace/admin/simulate',
     id: 'simulatePolicies',
     tag: 'Policies',
-    summary: 'Decides recorded calls again with a draft, and lists what would be denied, allowed, throttled or redacted',
+    summary: 'Decides recorded calls again with a draft, and lists what would be denied, asked for, allowed, throttled or redacted',
     description: `The draft has the sections of \`policies/apply\`: a section that is present is complete, an absent one stays as stored. It also needs the
 scope \`admin.audit.read\`. Each line is \`{progress: {entries, until}}\`, at last one \`{result}\` or \`{error}\`. Differences come from
 the draft alone: recorded calls are decided by the documents of today and by the draft, limits counted over the recorded times in both, one
 window before \`since\` included. \`notPolicy\`: refused before any document was read, so the draft changes nothing. \`approximate\`: the entry does not name
 every hop of its chain, or not who called. \`uncertain\`: a condition of a case read what the entry does not show, because it was redacted, cut or
 not recorded (also the scopes of a delegated task); the strictest of what its rule may say is taken. Inputs are read only if the documents of today or the
-draft have cases; scopes of agents are those of now. \`drift\`: recorded with another result than today's documents give, uncertain ones left out. An entry of a group names the
+draft have cases; scopes of agents are those of now. \`asked\`: calls that the draft asks a person about; one that was made is
+counted in limits as if it were approved. \`drift\`: recorded with another result than today's documents give, uncertain ones left out. An entry of a group names the
 rule of the draft, in \`allowed\` the rule of today. \`truncated\`: there were more entries than \`limit\`, or than 30 s were enough for. At most two of a workspace run at once.`,
     answers: { mediaType: 'application/x-ndjson', text: 'JSON objects, one a line: {progress}, …, then {result} or {error}' },
     operation: createSimulatePolicies(),

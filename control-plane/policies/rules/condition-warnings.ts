@@ -1,7 +1,7 @@
 // Finds cases that are valid but probably not what their writer meant: they read a part of the input that the tool's
 // schema does not have, or they loosen the rule by something that the caller only claims.
 import { isDeepStrictEqual } from 'node:util';
-import { childPath, documentKey, keyedPath, rulePath, wildcardPrefix } from '@tollgate/proto/contract';
+import { childPath, documentKey, isStricterPermission, keyedPath, rulePath, wildcardPrefix } from '@tollgate/proto/contract';
 import type { JsonSchema } from '@tollgate/proto/shape';
 import {
   type CaseDocument,
@@ -150,16 +150,16 @@ function claimed(one: WrittenCase, { pins }: WarningFacts): readonly string[] {
 }
 
 /**
- * Whether a case allows, or shows, what the rule does not. A rule that does not set the field leaves it to a broader key;
- * and the case may come before others that are stricter.
+ * Whether a case allows, asks, or shows what the rule does not. A rule that does not set the field leaves it to a broader
+ * key; and the case may come before others that are stricter.
  */
 function isLoosening({ rule, written }: WrittenCase): boolean {
   const { cases = [] } = rule;
-  const later = cases.slice(cases.findIndex(({ name }) => name === written.name) + 1);
-  const isInOthers = (strict: (of: Partial<Pick<CaseDocument, 'permission' | 'transform'>>) => boolean): boolean =>
-    [rule, ...later].some(strict);
+  const others = [rule, ...cases.slice(cases.findIndex(({ name }) => name === written.name) + 1)];
+  const { permission: says } = written;
   return (
-    (written.permission === 'allow' && (rule.permission === undefined || isInOthers(({ permission }) => permission === 'deny'))) ||
-    (written.transform === 'log' && (rule.transform === undefined || isInOthers(({ transform }) => transform === 'redact')))
+    (says === 'allow' && rule.permission === undefined) ||
+    others.some(({ permission }) => says !== undefined && permission !== undefined && isStricterPermission(permission, says)) ||
+    (written.transform === 'log' && (rule.transform === undefined || others.some(({ transform }) => transform === 'redact')))
   );
 }

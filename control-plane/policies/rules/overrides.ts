@@ -1,6 +1,6 @@
 // Finds the explicit exceptions that weaken a document which was just made stricter. The writer of the document is
 // notified of them.
-import { type DocumentId, documentKey, wildcardPrefix } from '@tollgate/proto/contract';
+import { type DocumentId, documentKey, isStricterPermission, wildcardPrefix } from '@tollgate/proto/contract';
 import type { RuleDocument, StoredDocument } from '@tollgate/sidecar/engine/compile';
 import { enforcedOf, type Field, fields, loosestOf, pathOf, placesOf, rulesByPath, saysSame, strictestOf } from './places.ts';
 import type { DocumentChange } from './policy-diff.ts';
@@ -63,7 +63,11 @@ function tightenedFields(old: RuleDocument, now: RuleDocument): RuleDocument {
   const mayHoldMore = (field: Field): boolean =>
     [old, now].some(({ cases = [] }) => cases.some((one) => one[field] !== undefined)) && !saysSame(old, now, field);
   return {
-    ...(is.permission === 'deny' && (was.permission !== 'deny' || mayHoldMore('permission')) ? { permission: is.permission } : {}),
+    ...(is.permission !== undefined &&
+    is.permission !== 'allow' &&
+    (isStricterPermission(is.permission, was.permission ?? 'allow') || mayHoldMore('permission'))
+      ? { permission: is.permission }
+      : {}),
     ...(is.rateLimit !== undefined && (is.rateLimit < (was.rateLimit ?? Number.POSITIVE_INFINITY) || mayHoldMore('rateLimit'))
       ? { rateLimit: is.rateLimit }
       : {}),

@@ -1,7 +1,7 @@
 // Lists the places of a document that have a rule, so that two documents can be compared place by place. A rule with
 // cases says one of several things about a call. For comparisons, it is reduced to the strictest or the loosest of them.
 import { isDeepStrictEqual } from 'node:util';
-import { isTier, rulePath, type Tier } from '@tollgate/proto/contract';
+import { isTier, rulePath, strictestPermission, type Tier } from '@tollgate/proto/contract';
 import type { PolicyDocument, RuleDocument, TierRulesDocument } from '@tollgate/sidecar/engine/compile';
 
 export interface Place {
@@ -37,13 +37,13 @@ export const pathOf = ({ section, key, tier }: Place): string => rulePath(sectio
 export const rulesByPath = (document: PolicyDocument): ReadonlyMap<string, RuleDocument> =>
   new Map(placesOf(document).map((place) => [pathOf(place), place.rule]));
 
-/** Returns a rule without cases that is as strict, in each field, as the strictest of what the rule may say. */
+/** Returns a rule without cases and terms that is as strict, in each field, as the strictest of what the rule may say. */
 export function strictestOf(rule: RuleDocument): RuleDocument {
   if (rule.cases === undefined) return rule;
-  const { cases, ...own } = rule;
+  const { cases, ask: _terms, ...own } = rule;
   const ways = [own, ...cases];
   const limits = ways.flatMap(({ rateLimit }) => rateLimit ?? []);
-  const permission = ways.some((way) => way.permission === 'deny') ? 'deny' : ways.find((way) => way.permission)?.permission;
+  const permission = strictestPermission(...ways.map((way) => way.permission));
   const transform = ways.some((way) => way.transform === 'redact') ? 'redact' : ways.find((way) => way.transform)?.transform;
   return {
     ...own,
@@ -60,12 +60,20 @@ export function strictestOf(rule: RuleDocument): RuleDocument {
  */
 export function loosestOf(rule: RuleDocument): RuleDocument {
   if (rule.cases === undefined) return rule;
-  const { cases, ...own } = rule;
+  const { cases, ask, ...own } = rule;
+  const permission = loosestPermission(own.permission, cases);
   return {
     ...own,
-    ...(cases.some(({ permission }) => permission === 'allow') ? { permission: 'allow' } : {}),
+    ...(permission === undefined ? {} : { permission }),
+    ...(permission === 'ask' && own.permission === 'ask' && ask !== undefined ? { ask } : {}),
     ...(cases.some(({ transform }) => transform === 'log') ? { transform: 'log' } : {}),
   };
+}
+
+/** A rule without a permission of its own says a strict one only in its cases, and nothing in the others. */
+function loosestPermission(own: RuleDocument['permission'], cases: NonNullable<RuleDocument['cases']>): RuleDocument['permission'] {
+  if (cases.some(({ permission }) => permission === 'allow')) return 'allow';
+  return own === 'deny' && cases.some(({ permission }) => permission === 'ask') ? 'ask' : own;
 }
 
 /** Returns the document with `loosestOf` of each of its rules. */
@@ -86,4 +94,8 @@ const mapValues = <V>(of: Readonly<Record<string, V>>, change: (value: V) => V):
 export const saysSame = (a: RuleDocument, b: RuleDocument, field: Field): boolean =>
   a === b || isDeepStrictEqual(sayings(a, field), sayings(b, field));
 
-const sayings = (rule: RuleDocument, field: Field): unknown => [rule[field], rule.cases?.map((one) => [one.when, one[field]])];
+const sayings = (rule: RuleDocument, field: Field): unknown => [said(rule, field), rule.cases?.map((one) => [one.when, said(one, field)])];
+
+/** Of a permission that asks, the terms are a part. */
+const said = (of: Pick<RuleDocument, Field | 'ask'>, field: Field): unknown =>
+  field === 'permission' ? [of.permission, of.ask] : of[field];

@@ -1,7 +1,7 @@
 // Finds rules that became stricter because a write removed something. When a looser rule is removed, another rule
 // applies in its place: a rule of the same document, or, if an explicit exception has ended, a rule of a broader
 // document.
-import { type DocumentId, layers, rulePath, type Tier } from '@tollgate/proto/contract';
+import { type DocumentId, isStricterPermission, layers, rulePath, type Tier } from '@tollgate/proto/contract';
 import type { RuleDocument, StoredDocument } from '@tollgate/sidecar/engine/compile';
 import { enforcedOf, type Field, fields, loosestOf, type Place, pathOf, placesOf, rulesByPath, saysSame, strictestOf } from './places.ts';
 import type { DocumentChange } from './policy-diff.ts';
@@ -11,7 +11,7 @@ import { type PlaceOf, prefixesOf } from './tightened.ts';
 export function isStricter(field: Field, a: RuleDocument, b: RuleDocument): boolean {
   switch (field) {
     case 'permission':
-      return a.permission === 'deny' && b.permission === 'allow';
+      return a.permission !== undefined && b.permission !== undefined && isStricterPermission(a.permission, b.permission);
     case 'rateLimit':
       return a.rateLimit !== undefined && b.rateLimit !== undefined && a.rateLimit < b.rateLimit;
     case 'transform':

@@ -1,7 +1,7 @@
 // Checks whether a member's own part is looser, in any place, than what the organisation sets there. It is checked
 // field by field when the member writes it. It is not checked again when rules of the organisation change later. This
 // is harmless, because `self` only makes rules stricter. A rule of the organisation with cases is taken as loose as it may be.
-import { childPath, wildcardPrefix } from '@tollgate/proto/contract';
+import { childPath, isStricterPermission, wildcardPrefix } from '@tollgate/proto/contract';
 import {
   anyCase,
   documentsFor,
@@ -56,8 +56,8 @@ function looserFields(place: Place, old: RuleDocument | undefined, fold: Fold): 
     {
       field: 'permission',
       sets: rule.permission !== old?.permission,
-      looser: rule.permission === 'allow' && fold.permission === 'deny',
-      holds: '"deny"',
+      looser: rule.permission !== undefined && isStricterPermission(fold.permission, rule.permission),
+      holds: JSON.stringify(fold.permission),
     },
     {
       field: 'rateLimit',

@@ -1,6 +1,6 @@
 // Builds an index of the rules that a write made stricter, to find quickly those that overlap with a rule of a more
 // specific document. Two rules overlap if there is a tool to which both apply.
-import { type DocumentId, documentKey, type Layer, layers, wildcardPrefix } from '@tollgate/proto/contract';
+import { type DocumentId, documentKey, type Layer, layers, strictestPermission, wildcardPrefix } from '@tollgate/proto/contract';
 import type { RuleDocument } from '@tollgate/sidecar/engine/compile';
 import type { Place } from './places.ts';
 
@@ -78,12 +78,15 @@ export function tightenedFor(index: TightenedIndex, { id, section, key, tier }: 
 }
 
 const strictest = (a: RuleDocument, b: RuleDocument): RuleDocument => ({
-  ...(a.permission === 'deny' || b.permission === 'deny' ? { permission: 'deny' } : {}),
+  ...strictPermission(strictestPermission(a.permission, b.permission)),
   ...(a.rateLimit === undefined && b.rateLimit === undefined
     ? {}
     : { rateLimit: Math.min(a.rateLimit ?? Infinity, b.rateLimit ?? Infinity) }),
   ...(a.transform === 'redact' || b.transform === 'redact' ? { transform: 'redact' } : {}),
 });
+
+const strictPermission = (permission: RuleDocument['permission']): Pick<RuleDocument, 'permission'> =>
+  permission === undefined || permission === 'allow' ? {} : { permission };
 
 /** Returns the prefixes of the wildcards that can match the key. */
 export const prefixesOf = (key: string): readonly string[] => [...key.matchAll(/[._/:-]/g)].map(({ index }) => key.slice(0, index + 1));

@@ -1,6 +1,7 @@
 // Combines the two parts of the user layer: the part that the member writes (`self`) and the part that the organisation
 // writes. This module defines what each author sees of the other author's part.
 import { isDeepStrictEqual } from 'node:util';
+import { strictestPermission } from '@tollgate/proto/contract';
 import type { PolicyDocument, RuleDocument, TierRulesDocument } from '@tollgate/sidecar/engine/compile';
 import { invalid } from '../../base/refusal.ts';
 import { isObject } from '@tollgate/proto/shape';
@@ -45,8 +46,11 @@ export function stripParts(view: unknown, patch: PolicyDocument): PolicyDocument
  */
 export function stripUnchanged(view: unknown, own: unknown, patch: unknown): unknown {
   if (!isObject(patch) || !isObject(view)) return patch;
+  // The terms belong to their permission: if they differ, both are kept as they were sent.
+  const keepsAsk = isObject(patch['ask']) && patch['permission'] === 'ask' && !isDeepStrictEqual(patch['ask'], view['ask']);
   return Object.fromEntries(
     Object.entries(patch).flatMap(([key, value]) => {
+      if (keepsAsk && (key === 'ask' || key === 'permission')) return [[key, value]];
       const shown = Object.hasOwn(view, key) ? view[key] : undefined;
       const held = isObject(own) && Object.hasOwn(own, key) ? own[key] : undefined;
       if (!isObject(value))
@@ -87,11 +91,14 @@ const stricterTiers = (a: TierRulesDocument, b: TierRulesDocument): TierRulesDoc
 /** Only the organisation writes cases. They are shown at the place of their rule, as they were written. */
 function stricterRule(a: RuleDocument, b: RuleDocument): RuleDocument {
   const limits = [a.rateLimit, b.rateLimit].filter((limit) => limit !== undefined);
-  const permission = a.permission === 'deny' || b.permission === 'deny' ? 'deny' : (a.permission ?? b.permission);
+  const permission = strictestPermission(a.permission, b.permission);
+  // If both ask, both count. Here the terms of the organisation are shown; `parts` has both.
+  const ask = permission !== 'ask' ? undefined : a.permission === 'ask' ? a.ask : b.ask;
   const cases = a.cases ?? b.cases;
   const transform = a.transform === 'redact' || b.transform === 'redact' ? 'redact' : (a.transform ?? b.transform);
   return {
     ...(permission === undefined ? {} : { permission }),
+    ...(ask === undefined ? {} : { ask }),
     ...(limits.length === 0 ? {} : { rateLimit: Math.min(...limits) }),
     ...(transform === undefined ? {} : { transform }),
     ...(a.override === true || b.override === true ? { override: true as const } : {}),

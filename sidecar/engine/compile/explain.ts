@@ -30,9 +30,12 @@ export function explainCall(state: PolicySource, defaults: PolicyDefaults, quest
   // Keeps only the documents that apply to the subject. A workspace may have ten thousand users with documents.
   const speaking = new Set(documentIdsFor(subject, agentType).map(documentKey));
   const documents = state.documents.filter(({ id }) => speaking.has(documentKey(id)));
-  const index = indexOf({ ...state, documents, members: [], keys: [] }, defaults);
+  const index = indexOf({ ...state, documents, members: documents.some(mayAsk) ? state.members : [], keys: [] }, defaults);
   return withConditions(explain(index, { subject, agentType, tier, tool, ...(call === undefined ? {} : { call }) }), documents, tier);
 }
+
+/** Whether a rule of the document may ask a person. Then the members are needed, to name those who may answer. */
+const mayAsk = ({ document }: StoredDocument): boolean => JSON.stringify(document).includes('"ask"');
 
 function subjectOf(state: PolicySource, { sub, role }: ExplainQuestion): { readonly role: Role; readonly uid: string | null } | null {
   if (sub === undefined) return role === undefined ? null : { role, uid: null };

@@ -76,7 +76,7 @@ export { explainCall, type ExplainQuestion } from './explain.ts';
 export type { Explanation } from '../decide/explain.ts';
 
 // The members who may answer what a rule asks.
-export { eligibleApprovers } from './approvers.ts';
+export { eligibleApprovers } from '../decide/approvers.ts';
 export { compileAsk } from './ask.ts';
 export { anyCase } from '../decide/document.ts';
 export { type Fold, foldDocuments } from '../decide/fold.ts';

@@ -27,6 +27,7 @@ import { registrationRefusal, toolRefusal } from './chain.ts';
 import { type CaseAnswers, everySaying, readOpinion, type Saying } from './document.ts';
 import { dependsOn, type ExplainedCase, type ExplainedInput, lookAtCases } from './explain-cases.ts';
 import { type Fold, foldDocuments, type Winner } from './fold.ts';
+import { eligibleApprovers } from './approvers.ts';
 import { keptKinds } from './kept-kinds.ts';
 import { verbs } from './plan.ts';
 import type { Remedy } from './remedies.ts';
@@ -93,7 +94,13 @@ interface ExplainedRedaction {
 }
 
 /** A rule or case that asks a person about the call. */
-export type ExplainedAsk = Place & AskingRule['terms'] & { readonly document: string };
+export type ExplainedAsk = Place &
+  AskingRule['terms'] & {
+    readonly document: string;
+    /** The uids of members who may answer, at most 20. */
+    readonly mayAnswer: readonly string[];
+    readonly mayAnswerCount: number;
+  };
 
 export interface Explanation {
   readonly enforced: Outcome;
@@ -151,7 +158,9 @@ export function explain(index: Index, question: Question): Explanation {
     ...(toolNames.length === 0 ? {} : { toolNames }),
     decision: depends !== null ? 'depends' : denial !== null ? 'deny' : enforced.permission,
     reason: depends ?? unless ?? `allowed: ${words}`,
-    ...(enforced.asks.length === 0 ? {} : { asks: enforced.asks.map((asking) => explainAsk(asking, speakers)) }),
+    ...(enforced.asks.length === 0
+      ? {}
+      : { asks: enforced.asks.map((asking) => explainAsk(asking, speakers, { index, uid: subject.uid })) }),
     layers: speakers.map((speaker) => explainLayer(speaker, looked.byDocument.get(documentKey(speaker.id)) ?? [])),
     wouldAllow: unless === null ? [] : ways.map((way) => [...obstacles, ...way]),
     remedies: unless === null ? [] : looked.remedies((answers) => betterFold(fold(answers, false), denialBy, denial !== null)),
@@ -162,11 +171,19 @@ export function explain(index: Index, question: Question): Explanation {
 const betterFold = (fold: Fold, denialBy: (fold: Fold) => string | null, isDenied: boolean): Fold | null =>
   denialBy(fold) === null && (isDenied || fold.permission === 'allow') ? fold : null;
 
-function explainAsk({ document, path, terms }: AskingRule, speakers: readonly Speaker[]): ExplainedAsk {
+function explainAsk(
+  { document, path, terms }: AskingRule,
+  speakers: readonly Speaker[],
+  { index: { members }, uid }: { readonly index: Pick<Index, 'members'>; readonly uid: string | null },
+): ExplainedAsk {
   const id = speakers.find((one) => documentKey(one.id) === document)?.id ?? { layer: 'workspace' as const };
   const part = partOf(id);
-  return { layer: id.layer, ...(part === null ? {} : { part }), document, path, ...terms };
+  const place = { layer: id.layer, ...(part === null ? {} : { part }), document, path };
+  const may = eligibleApprovers(terms, [...members.values()], uid);
+  return { ...place, ...terms, mayAnswer: may.slice(0, shownApprovers).map((member) => member.uid), mayAnswerCount: may.length };
 }
+
+const shownApprovers = 20;
 
 /** The agent of a direct call, with one of the profiles that have its name. */
 function hopOf({ agentType, tier }: Question, profile: CompiledAgent | null): Omit<BoundHop, 'documents'> {

@@ -1,7 +1,15 @@
 // Implements the fold of docs/design/semantics.md. Layers are read from broad to specific. The strictest value wins,
 // but an explicit override replaces the values before it. A member's own settings come last and can only make the
 // result stricter. If cases are undecided, every way in which the documents may speak is folded, field by field.
-import type { AskingRule, Part, Permission, RulePermission, Tier, Transform } from '@tollgate/proto/contract';
+import {
+  type AskingRule,
+  type Part,
+  type Permission,
+  type RulePermission,
+  rulePermissions,
+  type Tier,
+  type Transform,
+} from '@tollgate/proto/contract';
 import type { Limit } from './decision.ts';
 import { type CaseAnswers, type IndexedDocument, joinAsks, readOpinion, type Saying, type Ways } from './document.ts';
 
@@ -43,7 +51,7 @@ interface Ruling<T> {
 
 /** The values of a field, from strict to loose. */
 type Order<T> = readonly T[];
-const permissionOrder: Order<RulePermission> = ['deny', 'ask', 'allow'];
+const permissionOrder: Order<RulePermission> = rulePermissions;
 const transformOrder: Order<Transform> = ['redact', 'log'];
 const noAsks: readonly AskingRule[] = [];
 

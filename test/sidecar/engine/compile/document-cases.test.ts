@@ -39,7 +39,11 @@ describe('refused, with the place and what would be right', () => {
     ['another field', [{ ...large, override: true }], /\.cases\[0\]\.override is not a field here; the fields are name, when, /],
     ['a long reason', [{ ...large, reason: 'r'.repeat(201) }], /\.cases\[0\]\.reason must be at most 200 characters, is 201$/],
     ['a bidirectional mark in a reason', [{ ...large, reason: 'a\u202eb' }], /\.cases\[0\]\.reason must hold no control, format/],
-    ['"ask"', [{ ...large, permission: 'ask' }], /\.cases\[0\]\.permission approvals are not in this version$/],
+    [
+      'terms without "ask"',
+      [{ ...large, ask: 'confirm' }],
+      /\.cases\[0\]\.ask is only for a rule or case with its own permission "ask"; remove it with null$/,
+    ],
     ['a limit below 0', [{ ...large, rateLimit: -1 }], /\.cases\[0\]\.rateLimit must be an integer from 0 to/],
     ['a condition that is no text', [{ ...large, when: true }], /\.cases\[0\]\.when must be a text: a condition in CEL$/],
     ['an empty condition', [{ ...large, when: ' ' }], /\.cases\[0\]\.when line 1, column 1: must not be empty$/],
@@ -74,10 +78,6 @@ describe('refused, with the place and what would be right', () => {
     expect(lines).toHaveLength(1);
     expect(lines[0]).toMatch(words);
     expect(lines[0]?.startsWith(place)).toBe(true);
-  });
-
-  test('"ask" in a rule itself', () => {
-    expect(linesOf({ defaults: { api: { permission: 'ask' } } })).toEqual(['defaults.api.permission approvals are not in this version']);
   });
 
   test("cases in a member's own part, whatever they hold", () => {
