@@ -44,7 +44,7 @@ const meanings: Readonly<Record<ReasonCode, readonly [step: string, meaning: str
   policy_denied: ['5', 'a rule denies the call; the reason names its layer and place'],
   approval_pending: ['after 6', 'a rule asks a person, who has not answered; the same call made again meets the answer'],
   approval_denied: ['after 6', 'the person denied the call; the reason has their note'],
-  approval_expired: ['after 6', 'nobody answered in time, the question was cancelled, or the approval was not used in time'],
+  approval_expired: ['after 6', 'no one answered in time, the question was cancelled, or the approval was not used in time'],
   approvals_full: ['after 6', 'too many questions of the session or the subject are open'],
   approval_unanswerable: ['after 6', 'no member may answer the question'],
   approval_unavailable: ['after 6', 'the control plane, which keeps the approvals, cannot be reached'],

@@ -1,4 +1,4 @@
-// Warnings about rules that ask although nobody, or too few, may answer.
+// Warnings about rules that ask although no one, or too few, may answer.
 import type { DocumentId } from '@tollgate/proto/contract';
 import { expect, test } from 'vitest';
 import { askWarnings, writtenAsks } from '../../control-plane/policies/rules/ask-warnings.ts';
@@ -30,7 +30,7 @@ test('enough members may answer: nothing is said', () => {
   expect(warned({ permission: 'allow' }, [])).toEqual([]);
 });
 
-test('nobody may answer', () => {
+test('no one may answer', () => {
   expect(warned({ permission: 'ask', ask: { approvers: ['user:gone'] } }, all)).toEqual([
     ['workspace', path, `asks, but no member may answer: its calls are denied ${denied}`],
   ]);

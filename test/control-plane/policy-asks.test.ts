@@ -69,8 +69,8 @@ describe('documents', () => {
     expect(await read('workspacePolicy')).toEqual(set.workspacePolicy);
   });
 
-  test('a write that nobody may answer is warned about', async () => {
-    const { warnings } = Object((await put('workspacePolicy', rule({ permission: 'ask', ask: { approvers: ['user:nobody'] } }))).body);
+  test('a write that no one may answer is warned about', async () => {
+    const { warnings } = Object((await put('workspacePolicy', rule({ permission: 'ask', ask: { approvers: ['user:absent'] } }))).body);
     expect(warnings).toEqual([
       { document: 'workspace', path: place, message: 'asks, but no member may answer: its calls are denied (approval_unanswerable)' },
     ]);

@@ -346,7 +346,7 @@ describe.each(all)('$name', (template) => {
       const wanted = [before[form].get(call), after[form].get(call)];
       const of = `${call}, at the door ${door}`;
       expect(
-        // Nobody answers here, so a call that is asked for is denied.
+        // No one answers here, so a call that is asked for is denied.
         wanted.map((one) => (one?.decision === 'ask' ? 'deny' : one?.decision)),
         of,
       ).toContain(answer.decision);

@@ -22,7 +22,7 @@ const anyScene = fc.oneof(
 const isAsked = ({ code }: Outcome): boolean => code === 'approval_pending';
 const askedBy = (outcome: Outcome, document: RegExp): boolean => outcome.asks.some((one) => document.test(one));
 /** The outcome is attributed to a rule that asks, whether it was approved or not. */
-const wentOn = ({ decision }: Outcome, { approved }: Call): boolean => decision === 'allow' && approved !== undefined;
+const wasApproved = ({ decision }: Outcome, { approved }: Call): boolean => decision === 'allow' && approved !== undefined;
 
 /** Whether an undecided case of some rule that matches the call asks. */
 const hasUndecidedAsk = (world: World, call: Call): boolean =>
@@ -50,7 +50,7 @@ const tally = createTally({
   'asked by a case': (outcome) => askedBy(outcome, /\.cases\[/),
   'asked in audit mode': ({ shadow }) => shadow?.decision === 'ask',
   'asked in a chain': (outcome, { hops }) => isAsked(outcome) && hops.length > 1,
-  approved: (outcome, call, world) => wentOn(outcome, call) && hasAsk(world, call),
+  approved: (outcome, call, world) => wasApproved(outcome, call) && hasAsk(world, call),
   'approved in part': (outcome, { approved }) => isAsked(outcome) && approved === 'all but one' && outcome.asks.length > 1,
   'throttled before it is asked': ({ code }, call, world) => code === 'rate_limited' && hasAsk(world, call),
 });
@@ -125,7 +125,7 @@ describe('a question', () => {
           if (problem !== null) throw new Error(`${name}, call ${i}: ${problem}`);
         }
       }
-      // With every question taken as an allow, whoever approves it all decides alike.
+      // With every question taken as an allow, a call that is approved in all of them is decided alike.
       const agreed = scene.calls.map((call) => ({ ...call, approved: 'all' as const }));
       const plain = change('allow', true);
       const seen = ({ decision, code, transform, limits }: Outcome): unknown => ({ decision, code, transform, limits });
@@ -158,7 +158,7 @@ describe('a question', () => {
     },
   );
 
-  property('in audit mode is asked of nobody, and its call is made', 0.05, anyScene, ({ world, calls }) => {
+  property('in audit mode is asked of no one, and its call is made', 0.05, anyScene, ({ world, calls }) => {
     const audited = mapDocuments(world, (document) => ({ ...document, mode: 'audit' }));
     for (const { code, asks, shadow } of subject.decideAlone(audited, unapproved(calls))) {
       expect(code).not.toBe('approval_pending');
@@ -170,7 +170,7 @@ describe('a question', () => {
 
 describe('a sidecar that does not know approvals', () => {
   const lowered = (...lacks: readonly string[]) =>
-    property(`and lacks ${lacks.join(' and ')} never decides looser, and asks nobody`, 0.05, anyScene, ({ world, calls: made }: Scene) => {
+    property(`and lacks ${lacks.join(' and ')} never decides looser, and asks no one`, 0.05, anyScene, ({ world, calls: made }: Scene) => {
       const calls = unapproved(made);
       const loose = subject.decideAlone(world, calls);
       for (const [i, outcome] of subject.decideAlone(world, calls, subject.loweredMessageOf(world, ...lacks)).entries()) {

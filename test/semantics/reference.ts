@@ -335,7 +335,7 @@ function approvedBy({ approved }: Call, asks: readonly string[]): readonly strin
 
 /**
  * Steps 5, 6 and 7. An allowed call counts once in each limit that its fold collected. A person is asked after the limits
- * were met; the call goes on if every rule that asks is covered by an approval.
+ * were met; the call continues if every rule that asks is covered by an approval.
  */
 function permitAndCount(
   { permission, transform, winner, limits, asks }: FoldedRules,

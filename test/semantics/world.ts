@@ -8,7 +8,7 @@ export type Tier = 'interactive' | 'subagent' | 'background' | 'api';
 export type Role = 'owner' | 'admin' | 'member';
 
 /** The terms of a rule that asks. The reference does not read them. */
-export type Ask = 'confirm' | { readonly need?: number; readonly uses?: number };
+type Ask = 'confirm' | { readonly need?: number; readonly uses?: number };
 
 export interface Rule {
   readonly permission?: RulePermission;
@@ -160,7 +160,7 @@ export interface Outcome extends Verdict {
   readonly attempt: boolean;
   /** The limits in which an allowed call counts. */
   readonly limits: readonly LimitSeen[];
-  /** The rules by which a person is asked, each as `<document> <path>`, sorted. Empty: nobody is asked. */
+  /** The rules by which a person is asked, each as `<document> <path>`, sorted. Empty: no one is asked. */
   readonly asks: readonly string[];
 }
 

@@ -69,7 +69,7 @@ function unanswerable(id: DocumentId, asking: WrittenAsk['asking'], members: rea
   const subjects = membersOf(id, members);
   const { need } = terms;
   const tooFew = (count: number): string => (count === 0 ? 'no member may answer' : `${count} of ${need} needed members may answer`);
-  // A call can also be made for nobody: by a service key.
+  // A call can also be made for no one: by a service key.
   const others = eligibleApprovers(terms, members, null).length;
   const isBySubject = terms.approvers.includes('subject');
   if (others < need && !isBySubject && subjects.every(({ uid }) => eligibleApprovers(terms, members, uid).length < need))

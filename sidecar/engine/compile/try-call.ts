@@ -71,7 +71,7 @@ export interface TriedDecision {
   readonly transform: Transform;
   /** The cases that were looked at. Those after the first that holds in their rule are not. */
   readonly cases: readonly TriedCase[];
-  /** The limits that count the call, in calls per window. A denied call counts in none, one that is asked for when it goes on. */
+  /** The limits that count the call, in calls per window. A denied call counts in none, one that is asked for when it continues. */
   readonly limits: readonly number[];
   /** True: a condition has read the time, and the call has none. Then the decision means nothing. */
   readonly needsTime: boolean;

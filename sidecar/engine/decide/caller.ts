@@ -74,7 +74,7 @@ export interface PlannedOutcome {
   readonly shadow: ShadowPlan | null;
 }
 
-export interface PlannedAsk {
+interface PlannedAsk {
   /** The rules that ask. The decision is `approved` if an approval covers all of them. */
   readonly rules: readonly AskingRule[];
   /** The decision about the approved call, if all limits have calls left. */

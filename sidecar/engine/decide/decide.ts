@@ -117,7 +117,7 @@ function decideOutcome(
   approved: readonly string[] | null,
 ): Decision {
   const { asked, shadow } = planned;
-  // A person is asked only if the call could go on, so the limits of the approved call are tested first.
+  // A person is asked only if the call could continue, so the limits of the approved call are tested first.
   const outcome = asked === null ? planned.outcome : asked.approved;
   const full = outcome.limits === noLimits ? null : usage.firstFull(outcome.limits, now);
   // A call that waits for its cap waits for its limits at the same time, so that one message asks for both.

@@ -94,7 +94,7 @@ interface ExplainedRedaction {
 }
 
 /** A rule or case that asks a person about the call. */
-export type ExplainedAsk = Place &
+type ExplainedAsk = Place &
   AskingRule['terms'] & {
     readonly document: string;
     /** The uids of members who may answer, at most 20. */

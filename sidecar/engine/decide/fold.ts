@@ -53,7 +53,6 @@ interface Ruling<T> {
 type Order<T> = readonly T[];
 const permissionOrder: Order<RulePermission> = rulePermissions;
 const transformOrder: Order<Transform> = ['redact', 'log'];
-const noAsks: readonly AskingRule[] = [];
 
 /** One ruling for each value that may be in force. There are several only if cases are undecided. Null: nothing was said so far. */
 type Rulings<T> = readonly (Ruling<T> | null)[];
@@ -90,7 +89,7 @@ export function foldDocuments(
   return {
     permission: permission.value,
     permissionBy: permission.by,
-    asks: permission.asks ?? noAsks,
+    asks: permission.asks ?? [],
     mayAllow:
       permissions.some((ruling) => ruling?.value !== 'deny') && !limits.some(({ max, uncertain }) => max === 0 && uncertain !== true),
     mayAllowUnasked: permissions.some((ruling) => ruling?.value === 'allow'),

@@ -173,8 +173,8 @@ describe('who may answer', () => {
     ['that person too, if the rule says so and names them', ['role:admin'], 'adam', true, ['olga', 'adam']],
     ['that person only if they are named', ['role:admin'], 'ann', true, ['olga', 'adam']],
     ['that person alone, by the preset', ['subject'], 'ann', true, ['ann']],
-    ['nobody for a service key, by the preset', ['subject'], null, true, []],
-    ['nobody who is no member', ['user:gone'], 'ann', false, []],
+    ['no one for a service key, by the preset', ['subject'], null, true, []],
+    ['no one who is no member', ['user:gone'], 'ann', false, []],
   ])('%s', (_, approvers, subject, self, wanted) => {
     expect(uids(approvers, subject, self)).toEqual(wanted);
   });
