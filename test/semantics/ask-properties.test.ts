@@ -15,8 +15,8 @@ const { property } = createProperties();
 
 /** Rules ask often, and deny seldom, so that most questions are reached. */
 const anyScene = fc.oneof(
-  sceneOf({ ask: 60, deny: 2, override: 10, limit: 15, audit: 15 }),
-  sceneOf({ ask: 60, deny: 2, override: 30, limit: 15, audit: 15, cases: 50 }),
+  sceneOf({ ask: 60, deny: 2, override: 25, limit: 15, audit: 15 }),
+  sceneOf({ ask: 60, deny: 2, override: 45, limit: 15, audit: 15, cases: 50 }),
 );
 
 const isAsked = ({ code }: Outcome): boolean => code === 'approval_pending';
