@@ -161,6 +161,8 @@ async function serve({ telemetry, registry, ...config }: Serving, file: GatewayF
     idleHeap?.close();
     // After `drainMs`, connections that are still open are closed, with or without a request.
     const timer = setTimeout(() => app.server.closeAllConnections(), drainMs);
+    // Held calls are answered now: they wait for people, and may wait for hours.
+    sidecar.approvals?.drain();
     await Promise.all([app.close(), mesh?.close(drainMs)]);
     clearTimeout(timer);
     await entrance.close();

@@ -13,6 +13,7 @@ import { holdsKey } from '../engine/snapshot/holds-key.ts';
 import { keepOnDisk } from '../engine/snapshot/keep.ts';
 import type { SnapshotMessage } from '../engine/snapshot/verify.ts';
 import type { Durability } from '../engine/spool/append.ts';
+import { openApprovalStream } from '../engine/link/approval-stream.ts';
 import { type Channel, createChannel, hostOf } from '../engine/link/channel.ts';
 import { followPolicy } from '../engine/link/follow.ts';
 import { endTogether, ownConnection } from '../engine/link/own-connection.ts';
@@ -148,6 +149,7 @@ function engineOptions(options: SidecarOptions, { workspace, sidecarId, folder, 
     newId: randomUUID,
     policy: cell,
     quota: (holderSecret) => openQuotaStream(channel, { sidecarId, holderSecret }),
+    approvals: openApprovalStream(channel, { sidecarId }),
     audit: () => {
       const client = createAuditClient(channel.address, channel.credentials(), ownConnection(channel));
       return endTogether(client, client.ship(channel.metadata()));
@@ -181,6 +183,7 @@ function sidecarOf({ cell, engine, readiness, linkCredentials, close }: SidecarP
     unconfirmed: 0,
     shipping: () => engine.shipping(),
     leasing: engine.leasing,
+    approvals: engine.approvals,
     linkCredentials,
     get outageDecisions() {
       return engine.outageDecisions;

@@ -18,6 +18,8 @@ import type { Durability } from './spool/append.ts';
 import type { Backlog } from './spool/backlog.ts';
 import { openSpool, randomSpoolId, type Spool } from './spool/spool.ts';
 import { diskFs } from './spool/spool-fs.ts';
+import { type ApprovalKeeper, keepApprovals } from './approvals/approval-keeper.ts';
+import type { OpenApprovals } from './approvals/asked-link.ts';
 import { LeftUsesReporter } from './link/left-uses.ts';
 import { keepLeases, type LeaseKeeper, type OpenQuota } from './link/lease-keeper.ts';
 
@@ -32,6 +34,8 @@ export interface EngineOptions {
   readonly seen?: GovernDeps['cell'];
   /** Returns how to open a link to the ledger of limits, as the holder with this secret of 32 bytes. */
   readonly quota: (holderSecret: Buffer) => OpenQuota;
+  /** Opens a link to the ledger of approvals. Absent: no one can be asked, so calls that policy asks for are denied. */
+  readonly approvals?: OpenApprovals;
   /** Opens a stream to the audit log. */
   readonly audit: () => ShipStream;
   /** The folder of the spool. */
@@ -54,6 +58,8 @@ export interface EngineOptions {
 export interface Engine extends Pick<Governing, 'counters' | 'govern' | 'durability' | 'owed'> {
   readonly spool: Pick<Spool, 'append' | 'appendAsync' | 'failure'>;
   readonly leasing: Pick<LeaseKeeper, 'status' | 'onWaited' | 'onOpened'>;
+  /** Null: no one can be asked. */
+  readonly approvals: Pick<ApprovalKeeper, 'status' | 'drain'> | null;
   /** The number of decisions by a policy that is older than the outage rule of the workspace allows. */
   readonly outageDecisions: number;
   shipping(): ShipperStatus;
@@ -122,13 +128,17 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
     outageDecisions += 1;
   };
   const owed = createOwedEntries();
+  const approvals = options.approvals === undefined ? null : keepApprovals({ clock, random, log, open: options.approvals });
+  const { newId, keepInput } = options;
+  const cell = options.seen ?? policy;
   return {
     counters,
-    govern: { cell: options.seen ?? policy, clock, newId: options.newId, keepInput: options.keepInput, onOutage },
+    govern: { cell, clock, newId, keepInput, onOutage, ...(approvals === null ? {} : { approvals }) },
     spool,
     durability,
     owed,
     leasing: leaseKeeper,
+    approvals,
     get outageDecisions() {
       return outageDecisions;
     },
@@ -141,9 +151,11 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
       shipper.retryNow();
       leftUses.retryNow();
       leaseKeeper.retryNow();
+      approvals?.retryNow();
     },
     close: async (deadlineMs) => {
       leftUses.close();
+      approvals?.close();
       await leaseKeeper.close(Math.min(deadlineMs, leaseDeadlineMs));
       await owed.close();
       await shipper.close({ deadlineMs });

@@ -10,6 +10,8 @@ import { createEntrance } from '../../sidecar/doors/entrance/entrance.ts';
 import { buildServer } from '../../sidecar/doors/server.ts';
 import { logSerializers } from '../../sidecar/app/log-serializers.ts';
 import { type Counters, createCounters } from '../../sidecar/engine/limits/counters.ts';
+import type { ApprovalKeeper } from '../../sidecar/engine/approvals/approval-keeper.ts';
+import type { Clock } from '../../sidecar/base/clock.ts';
 import type { Sidecar } from '../../sidecar/doors/sidecar.ts';
 import { createPolicyCell } from '../../sidecar/engine/snapshot/cell.ts';
 import type { Durability } from '../../sidecar/engine/spool/append.ts';
@@ -24,6 +26,10 @@ interface Options {
   readonly keepInput?: boolean;
   /** Absent: its own windows, without a ledger. */
   readonly counters?: Counters;
+  /** Absent: the clock of `time`. */
+  readonly clock?: Pick<Clock, 'now' | 'wallTime'>;
+  /** Absent: no one can be asked. */
+  readonly approvals?: ApprovalKeeper;
 }
 
 export interface TestSidecar extends Sidecar {
@@ -44,9 +50,11 @@ export async function createTestSidecar({
   durability = 'kernel',
   keepInput = true,
   counters = createCounters(60),
+  clock: ownClock,
+  approvals,
 }: Options = {}): Promise<TestSidecar> {
   const time = { now: 1_000_000, wallTime: Date.UTC(2026, 5, 25, 12) };
-  const clock = { now: () => time.now, wallTime: () => time.wallTime };
+  const clock = ownClock ?? { now: () => time.now, wallTime: () => time.wallTime };
   const cell = createPolicyCell(clock, 'acme');
   cell.onSwap(({ settings }) => counters.setWindow(settings.windowSeconds));
   const spool = await openTestSpool({ folder: temporaryFolder(), durability: durability === 'remote' ? 'kernel' : durability });
@@ -70,6 +78,7 @@ export async function createTestSidecar({
       onOutage: () => {
         outageDecisions += 1;
       },
+      ...(approvals === undefined ? {} : { approvals }),
     },
     spool: {
       append: (json) => {
@@ -106,6 +115,7 @@ export async function createTestSidecar({
         'entry' in record ? parseEntry(record.entry.toString()) : lost(record.lost.reason),
       );
     },
+    approvals: approvals ?? null,
     linkCredentials: null,
     leasing: {
       status: () => ({ link: 'open', problem: null, counters: 0, waiting: 0, waits: 0, dryDenials: 0, granted: 0, used: 0 }),

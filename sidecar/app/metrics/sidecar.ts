@@ -36,6 +36,7 @@ export function exportSidecar(registry: Registry, sidecar: Sidecar): DecisionMet
     () => sidecar.leasing.status().dryDenials,
   );
   exportCertificate(registry, sidecar);
+  exportApprovals(registry, sidecar);
   total(
     'tollgate_lease_calls_granted_total',
     'Calls of limits and runs that leases granted to this process',
@@ -65,6 +66,29 @@ export function exportSidecar(registry: Registry, sidecar: Sidecar): DecisionMet
     unauthenticated: () => unauthenticated.inc(),
     throttled: () => throttled.inc(),
   };
+}
+
+function exportApprovals(registry: Registry, { approvals }: Pick<Sidecar, 'approvals'>): Counter<'answer'> | null {
+  if (approvals === null) return null;
+  const gauge = gaugesIn(registry);
+  const total = totalsIn(registry);
+  gauge('tollgate_approval_link', '1 while people can be asked; 0 also before the first question', () =>
+    Number(approvals.status().link === 'open'),
+  );
+  gauge('tollgate_approval_held_calls', 'Calls that wait for a person now', () => approvals.status().held);
+  gauge('tollgate_approval_held_bytes', 'Bytes of the calls that wait for a person now', () => approvals.status().heldBytes);
+  total('tollgate_approvals_asked_total', 'Questions about calls that were sent to the control plane', () => approvals.status().asked);
+  return new Counter({
+    name: 'tollgate_approval_answers_total',
+    help: 'Calls that policy asks a person for, by the answer that they met',
+    labelNames: ['answer'],
+    registers: [registry],
+    collect() {
+      const status = approvals.status();
+      this.reset();
+      for (const answer of ['approved', 'denied', 'expired', 'unavailable'] as const) this.inc({ answer }, status[answer]);
+    },
+  });
 }
 
 // Exports the time at which the sidecar's certificate for its control plane expires. The metric is absent if the

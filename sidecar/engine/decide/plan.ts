@@ -80,7 +80,8 @@ export const codes = { allow: 'allowed', ask: 'approval_pending', deny: 'policy_
   ReasonCode
 >;
 export const verbs = { allow: 'allows', ask: 'asks a person about', deny: 'denies' } as const;
-const waitingWords = '; the call waits for the answer: make the same call again later, and do not try another way';
+/** Ends the reason of a call that waits. */
+export const waitingWords = '; the call waits for the answer: make the same call again later, and do not try another way';
 
 function outcomeOf(caller: Caller, tool: string, { enforced, shadow }: Folds): PlannedOutcome {
   const storedTransform = enforced.transform === 'redact' || shadow?.transform === 'redact' ? 'redact' : 'log';

@@ -68,6 +68,7 @@ function decisionText(decision: Decision): string {
     ...(decision.undecided === null ? {} : { undecided: decision.undecided }),
     ...(decision.shadow === null ? {} : { shadow: shadowFields(decision.shadow) }),
     ...(decision.outage ? { outage: true as const } : {}),
+    ...(decision.approval === null ? {} : { approval: approvalFields(decision.approval) }),
   });
   decisionTexts.set(decision, text);
   return text;
@@ -144,6 +145,12 @@ const shadowFields = ({ decision, code, reason, transform, approximate }: Shadow
   reason,
   transform,
   ...(approximate ? { approximate: true as const } : {}),
+});
+
+const approvalFields = ({ approvalId, by, at }: NonNullable<Decision['approval']>): NonNullable<AuditEntry['approval']> => ({
+  id: approvalId,
+  ...(by === null ? {} : { by }),
+  ...(at === null ? {} : { at }),
 });
 
 let second = { at: Number.NaN, text: '' };

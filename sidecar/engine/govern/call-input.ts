@@ -1,11 +1,11 @@
 // Holds the input of one call as conditions, entry and tool see it: one copy. It is made when a condition reads the
 // input, so a call without conditions costs nothing. What the caller changes in its own object afterwards changes
 // nothing, and what has no JSON (bytes, a Map, a stream) is in the copy as it is.
-import { NotJson } from '@tollgate/proto/contract';
+import { canonicalJson, NotJson } from '@tollgate/proto/contract';
 import { Undecided } from '../conditions/values.ts';
 import type { CallFacts } from '../decide/cases.ts';
 import type { GovernDeps } from './governing.ts';
-import { plainCopy } from './plain-data.ts';
+import { exactProblem, plainCopy } from './plain-data.ts';
 
 /** The input of a call, and what a door knows about it. */
 export interface CalledWith {
@@ -58,6 +58,25 @@ export class CallInput implements CallFacts {
   /** The input of the call: the copy, if conditions have read one. */
   get input(): unknown {
     return this.#copy === null || 'problem' in this.#copy ? this.#called.input : this.#copy.value;
+  }
+
+  /**
+   * From now on the input is exactly what its canonical JSON says: people are asked for this, and the tool receives it.
+   * Returns why that is not possible. Null: it is.
+   */
+  becomeJson(): string | null {
+    const copy = (this.#copy ??= copyOf(this.#called));
+    if ('problem' in copy) return copy.problem;
+    const problem = exactProblem(copy.value);
+    if (problem !== null) return problem;
+    try {
+      this.#copy = { value: JSON.parse(canonicalJson(copy.value)) };
+    } catch (error) {
+      return error instanceof NotJson ? error.message : 'cannot be read';
+    }
+    // Conditions have read the earlier form.
+    this.answered = null;
+    return null;
   }
 
   /** Why the input could not be copied. Null: it was copied, or no condition has read it. */

@@ -14,6 +14,7 @@ import { decide } from '../decide/decide.ts';
 import type { Decision, Undo } from '../decide/decision.ts';
 import { refuse } from '../decide/refusal.ts';
 import { remediesFor } from '../decide/remedies.ts';
+import { type AskedSteps, type ClaimedUse, judgeAsked } from './asked.ts';
 import { entryText } from './audit-entry.ts';
 import { type CalledWith, CallInput } from './call-input.ts';
 import type { GovernDeps } from './governing.ts';
@@ -73,6 +74,8 @@ export interface JudgedCall extends JudgedResult<Verdict> {
   notMade?(why: Decision): NotMade;
   /** JSON text of the input in the form that policy allows to be stored. Null: the input has no such text. */
   readonly kept: string | null;
+  /** Present if the call waits for its approval: the id of the approval, and the call with the copy that was asked for. */
+  readonly pending?: { readonly id: string; readonly call: ToolCall };
 }
 
 export interface NotMade {
@@ -94,6 +97,7 @@ export interface DisconnectSignal {
   readonly aborted: boolean;
   /** `listener` is called when the caller disconnects. It may be called more than once. */
   addEventListener(type: 'abort', listener: () => void, options?: { readonly once: true }): void;
+  removeEventListener?(type: 'abort', listener: () => void): void;
 }
 
 /** The conditions under which a door requests a decision. */
@@ -110,6 +114,16 @@ export interface Asking {
    * call is made in either case.
    */
   readonly gone?: DisconnectSignal;
+  /**
+   * How long the caller waits for the answer of a person, in ms from the start of the call. Absent or 0: the call is not
+   * held. A rule that asks may hold it for a shorter time.
+   */
+  readonly holdMs?: number;
+  /**
+   * Signals that the caller no longer waits for a person, although the call may be made without an answer. The call is
+   * not held any longer, and it claims no approval. Absent: `gone` is used.
+   */
+  readonly waiter?: DisconnectSignal;
 }
 
 /** The call that is judged, and the circumstances of it. */
@@ -118,6 +132,8 @@ class Judging extends CallInput {
   readonly call: ToolCall;
   readonly asking: Asking;
   readonly startedAt: number;
+  /** The use of an approval that the call is made with. */
+  claimed: ClaimedUse | null = null;
 
   constructor(deps: GovernDeps, run: GovernedRun, call: ToolCall, asking: Asking) {
     super(deps, call);
@@ -130,13 +146,60 @@ class Judging extends CallInput {
 
 /**
  * Decides and counts one call, at once if possible. If a wait for calls of a limit may help, it returns a promise. The
- * promise resolves within the time that calls wait for limits, and before `until`.
+ * promise resolves within the time that calls wait for limits, and before `until`. If policy asks a person for the call,
+ * the promise resolves after `holdMs` at the latest, and after the control plane has answered.
  */
 export function judge(deps: GovernDeps, run: GovernedRun, call: ToolCall, asking: Asking): JudgedCall | Promise<JudgedCall> {
   const judging = new Judging(deps, run, call, asking);
   const weighed = weighInTime(deps, judging, judging.startedAt, false);
   const { awaits } = weighed.decision;
-  return awaits === null ? conclude(deps, judging, weighed, judging.startedAt) : judgeLater(deps, judging, awaits);
+  if (awaits === null) return concludeOrAsk(deps, judging, weighed, judging.startedAt);
+  return judgeLater(deps, judging, awaits, (settled, now) => concludeOrAsk(deps, judging, settled, now));
+}
+
+function concludeOrAsk(deps: GovernDeps, judging: Judging, weighed: WeighedCall, now: number): JudgedCall | Promise<JudgedCall> {
+  const { asks, stop } = weighed.decision;
+  if (asks === null && (stop !== 'max_tool_calls' || !isAskedBesidesItsCap(deps, judging, now)))
+    return conclude(deps, judging, weighed, now);
+  return judgeAsked(judging, askedSteps(deps, judging), asks === null);
+}
+
+/**
+ * Whether a call of a run that has made its calls is asked for. It may be the call that was counted when it was asked for,
+ * which now continues.
+ */
+function isAskedBesidesItsCap(deps: GovernDeps, judging: Judging, now: number): boolean {
+  if (deps.approvals === undefined) return false;
+  judging.approved = [];
+  const { asks } = weighInTime(deps, judging, now).decision;
+  judging.approved = null;
+  return asks !== null;
+}
+
+const attempted = refuse('approval_pending', 'a person is asked', { attempt: true });
+
+function askedSteps(deps: GovernDeps, judging: Judging): AskedSteps<WeighedCall, JudgedCall> {
+  const { approvals, clock, newId } = deps;
+  return {
+    unkept,
+    // The same call with the same copy, for a caller that waits on its own.
+    pending: (judged, id) => ({ ...judged, pending: { id, call: { ...judging.call, input: judging.input, isOwnInput: true } } }),
+    newId,
+    approvals,
+    weigh: () => weighInTime(deps, judging, clock.now()),
+    conclude: (weighed) => conclude(deps, judging, weighed, clock.now()),
+    countAttempt: () => {
+      const now = clock.now();
+      judging.run.usage.record(attempted, now);
+      const undo = judging.run.usage.undoOf(attempted, now);
+      return () => undo(clock.now());
+    },
+    weighUntilSettled: async (end) => {
+      const weighed = weighInTime(deps, judging, clock.now());
+      const { awaits } = weighed.decision;
+      return awaits === null ? end(weighed) : judgeLater(deps, judging, awaits, end);
+    },
+  };
 }
 
 /** `isLast`: the call does not wait any more, so the result is final. */
@@ -148,9 +211,18 @@ function weighInTime(deps: GovernDeps, judging: Judging, now: number, isLast: bo
   return asking.until === undefined || deps.clock.now() < asking.until ? weighed : unkept(late);
 }
 
-/** Tries to decide the call again whenever the limits that it waits for may have calls available. */
-function judgeLater(deps: GovernDeps, judging: Judging, awaits: NonNullable<Decision['awaits']>): Promise<JudgedCall> {
-  const { run, asking, startedAt } = judging;
+/**
+ * Tries to decide the call again whenever the limits that it waits for may have calls available. `end` gets the last
+ * decision, in the step that made it.
+ */
+function judgeLater<T>(
+  deps: GovernDeps,
+  judging: Judging,
+  awaits: NonNullable<Decision['awaits']>,
+  end: (weighed: WeighedCall, now: number) => T | Promise<T>,
+): Promise<T> {
+  const { run, asking } = judging;
+  const startedAt = deps.clock.now();
   return new Promise((done, fail) => {
     let isDecided = false;
     const tryAt = (isLast: boolean, now: number): Decision['awaits'] => {
@@ -158,7 +230,7 @@ function judgeLater(deps: GovernDeps, judging: Judging, awaits: NonNullable<Deci
       try {
         const weighed = weighInTime(deps, judging, now, isLast);
         isDecided = isLast || weighed.decision.awaits === null;
-        if (isDecided) done(conclude(deps, judging, weighed, now));
+        if (isDecided) done(end(weighed, now));
         return weighed.decision.awaits;
       } catch (error) {
         isDecided = true;
@@ -180,7 +252,7 @@ const late = refuse('internal_error', 'the call could not be decided before the 
  */
 function conclude(deps: GovernDeps, judging: Judging, weighed: WeighedCall, decidedAt: number): JudgedCall {
   const { run, call, startedAt } = judging;
-  const requestId = deps.newId();
+  const requestId = judging.claimed?.requestId ?? deps.newId();
   const { decision, digest, kept, findings } = weighed;
   const { trace = null } = call;
   const { decidedBy } = run;
@@ -203,8 +275,18 @@ function conclude(deps: GovernDeps, judging: Judging, weighed: WeighedCall, deci
   if (decision.outage) deps.onOutage?.();
   const judged = { entry, kept };
   return verdict.allowed
-    ? new PermittedCall(deps, verdict, judged, run.usage.undoOf(decision, decidedAt))
+    ? new PermittedCall(deps, verdict, judged, undoOf(judging, decision, decidedAt))
     : { result: verdict, ...judged, unrecorded: (why) => (decidedBy.mayGoUnrecorded ? verdict : denialFor(verdict, why)) };
+}
+
+/** Gives back what the call has counted, and the use of its approval. */
+function undoOf({ run, claimed }: Judging, decision: Decision, decidedAt: number): Undo {
+  const undo = run.usage.undoOf(decision, decidedAt);
+  if (claimed === null) return undo;
+  return (now) => {
+    undo(now);
+    claimed.approvals.returnUse(claimed.approvalId, claimed.requestId);
+  };
 }
 
 const denialFor = ({ tool, requestId }: Verdict, why: Decision): Denial => denialOf(tool, requestId, why, []);

@@ -1,6 +1,7 @@
 // Defines what deciding and recording need from the process that governs: a sidecar, or a control plane for its own
 // runs.
 import type { Clock } from '../../base/clock.ts';
+import type { Approvals } from '../approvals/approval-keeper.ts';
 import type { Counters } from '../limits/counters.ts';
 import type { PolicyCell } from '../snapshot/cell.ts';
 import type { Durability } from '../spool/append.ts';
@@ -15,6 +16,8 @@ export interface GovernDeps {
   readonly keepInput: boolean;
   /** Called when a decision was made by a policy that is older than the outage rule allows. */
   readonly onOutage?: () => void;
+  /** Absent: no one can be asked here, so a call that policy asks for is denied. */
+  readonly approvals?: Approvals;
 }
 
 export interface Governing {

@@ -31,6 +31,24 @@ export function plainData(value: unknown, { nodes }: Pick<JsonSize, 'nodes'> = p
 export const plainCopy = (value: unknown, { nodes }: Pick<JsonSize, 'nodes'> = payloadSize): unknown =>
   read(value, 0, { nodes: 0, max: nodes, isItself: true, keepsOthers: true });
 
+/**
+ * Returns why the JSON of a copy would not say exactly what the copy is. Null: it does. A field without a value is
+ * missing in the JSON, which is the same.
+ */
+export function exactProblem(copy: unknown): string | null {
+  if (typeof copy === 'number') return Number.isFinite(copy) ? null : 'contains a number that JSON cannot represent';
+  if (typeof copy === 'function' || typeof copy === 'symbol' || typeof copy === 'bigint') return `contains a ${typeof copy}`;
+  if (typeof copy !== 'object' || copy === null) return null;
+  if (copy instanceof InexactNumber) return 'contains a number that would be rounded';
+  if (copy instanceof Undecided) return 'contains a part that is not shown here';
+  if (!isReadable(copy, Object.prototype.toString.call(copy))) return 'contains an object that JSON cannot represent';
+  for (const value of Object.values(copy)) {
+    const problem = exactProblem(value);
+    if (problem !== null) return problem;
+  }
+  return null;
+}
+
 interface Reading {
   nodes: number;
   readonly max: number;

@@ -56,6 +56,19 @@ export interface Denial extends Judgement {
   readonly retryAfterMs: number | null;
   /** What would be allowed instead: at most 5 remedies, and 1 kB as JSON. Empty: nothing, or it is not known. */
   readonly remedies: readonly Remedy[];
+  /** Present if the call waits for a person, and the program may wait for the answer: see `AskedQuestion`. */
+  readonly asked?: AskedQuestion;
+}
+
+/** The question to a person about a call that was not held. */
+export interface AskedQuestion {
+  /** The id of the approval. */
+  readonly id: string;
+  /**
+   * Resolves with the verdict after the person has answered, or after the time for which the rule holds a call. The call
+   * continues with a copy of its input as it was asked for. Reading the property begins to wait, and each read returns the same promise.
+   */
+  readonly decided: Promise<Verdict>;
 }
 
 export type Verdict = Permit | Denial;
@@ -80,8 +93,26 @@ export function denialText(denial: Denial): string {
   const { tool, code, reason } = denial;
   const name = JSON.stringify(tool);
   if (code === 'call_malformed') return `The call of ${name} was not made: ${reason}. Correct that and call again, or continue without it.`;
+  const asked = askedAdvice.get(code);
+  if (asked !== undefined) return `The call of ${name} was not made: ${reason}. ${asked}`;
   return `The call of ${name} was not permitted: ${reason}. ${adviceOn(denial)}`;
 }
+
+/** What a model does with a call that a person is asked for. It must not look for another way to the same effect. */
+const askedAdvice: ReadonlyMap<ReasonCode, string> = new Map([
+  [
+    'approval_pending',
+    'A person must approve this call first. Do not try another way to the same effect. When the person has answered, make exactly the same call again.',
+  ],
+  ['approval_denied', 'Do not make the call again, and do not try another way to the same effect; continue without it or tell the user.'],
+  [
+    'approval_expired',
+    'Do not try another way to the same effect. If the call is still needed, tell the user; exactly the same call asks a person again.',
+  ],
+  ['approvals_full', 'Too many calls wait for a person. Do not try another way to the same effect; wait, or tell the user.'],
+  ['approval_unanswerable', 'No one may approve it. Trying again will not help; continue without it or tell the user.'],
+  ['approval_unavailable', 'A person must approve this call, and could not be asked. Do not try another way; try the same call later.'],
+]);
 
 function adviceOn({ kind, retryAfterMs, remedies }: Denial): string {
   // The reason says already that the call waits for a person.

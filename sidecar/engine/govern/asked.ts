@@ -1,0 +1,261 @@
+// Handles a call that policy asks a person for. The call is decided, asked for and made with one plain-JSON copy of its
+// input, so what the caller changes in its object meanwhile changes nothing.
+//
+// Steps: the question is asked → the call is held until it is answered, or until its time is over → a use of the approval
+// is claimed → the call is decided again and counted, in one synchronous step. Approved is not allowed: policy, limits and
+// caps of that moment decide, and a rule that asks for more asks again. A use whose call is not made is given back.
+import { type ApprovalAsk, type ApprovalStatus, type DenyCode, reasons } from '@tollgate/proto/contract';
+import type { Approvals, AskedAnswer, Holding } from '../approvals/approval-keeper.ts';
+import { askFor } from '../approvals/ask-for.ts';
+import type { Decision } from '../decide/decision.ts';
+import { waitingWords } from '../decide/plan.ts';
+import { refuse } from '../decide/refusal.ts';
+import type { CallInput } from './call-input.ts';
+import { payloadOf, redactPayload, withRedactedWords } from './payload.ts';
+import { callerOf, type GovernedRun } from './run.ts';
+
+/** A call that was decided, and may be answered or asked for. */
+interface Weighed {
+  readonly decision: Decision;
+}
+
+/** The call that is asked for. */
+export interface AskedJudging extends Pick<CallInput, 'input' | 'approved' | 'becomeJson'> {
+  readonly run: GovernedRun;
+  readonly call: { readonly tool: string };
+  readonly asking: {
+    readonly until?: number;
+    readonly holdMs?: number;
+    readonly gone?: Holding['gone'];
+    readonly waiter?: Holding['gone'];
+  };
+  readonly startedAt: number;
+  claimed: ClaimedUse | null;
+}
+
+/** What `judge` does with a call that is asked for. `Judged`: a call with its answer and its entry. */
+export interface AskedSteps<WeighedCall extends Weighed, JudgedCall> {
+  newId(): string;
+  readonly approvals: Approvals | undefined;
+  /** Returns a denial of which nothing is stored. */
+  unkept(decision: Decision): WeighedCall;
+  /** Adds to the answer that the call waits for this approval. */
+  pending(judged: JudgedCall, approvalId: string): JudgedCall;
+  /** Decides the call with the policy and the counts of this moment. */
+  weigh(): WeighedCall;
+  /** Answers and counts the call as it was weighed in this step. */
+  conclude(weighed: WeighedCall): JudgedCall;
+  /** Counts an attempt of the run. Returns a function that removes it. */
+  countAttempt(): () => void;
+  /** Weighs the call, again if a limit may have calls soon. `end` gets the result in the step that weighed it. */
+  weighUntilSettled<T>(end: (weighed: WeighedCall) => T): Promise<T>;
+}
+
+/** The use of an approval that a call was made with. */
+export interface ClaimedUse {
+  readonly approvalId: string;
+  readonly requestId: string;
+  readonly approvals: Pick<Approvals, 'returnUse'>;
+}
+
+/** One call asks again if its approval is used up, or if policy changes. This is how often it asks at most. */
+const roundsMax = 4;
+/** When a caller may ask again for the answer, in ms. */
+const askAgainMs = 5_000;
+
+/**
+ * Asks for the call, and continues with it. `isCapped`: its run has made its calls, so that only an approval that the run has
+ * asked for before lets it continue.
+ */
+export async function judgeAsked<W extends Weighed, J>(judging: AskedJudging, steps: AskedSteps<W, J>, isCapped: boolean): Promise<J> {
+  const problem = judging.becomeJson();
+  if (problem !== null) return steps.conclude(steps.unkept(malformed(problem)));
+  const call = new AskedCallFlow(judging, steps, isCapped);
+  for (let round = 0; round < roundsMax; round++) {
+    const judged = await call.round();
+    if (judged !== null) return judged;
+  }
+  return call.answer('approval_pending', 'the call was asked for several times, and each time something had changed', null);
+}
+
+const malformed = (problem: string): Decision => refuse('call_malformed', `the input ${problem}, so the call cannot be asked for`);
+
+class AskedCallFlow<W extends Weighed, J> {
+  readonly #judging: AskedJudging;
+  readonly #steps: AskedSteps<W, J>;
+  readonly #isCapped: boolean;
+  /** True: this call was counted as an attempt, because it made an approval, or an earlier call that made it was. */
+  #isCounted: boolean;
+
+  constructor(judging: AskedJudging, steps: AskedSteps<W, J>, isCapped: boolean) {
+    this.#judging = judging;
+    this.#steps = steps;
+    this.#isCapped = isCapped;
+    this.#isCounted = isCapped;
+  }
+
+  /** Asks, waits and continues. Null: something has changed, and the call must be asked for again. */
+  async round(): Promise<J | null> {
+    const { approvals } = this.#steps;
+    const weighed = this.#weigh([]);
+    const { asks } = weighed.decision;
+    if (asks === null) return this.#conclude(weighed, null);
+    if (approvals === undefined) return this.answer('approval_unavailable', 'no one can be asked by this process', null);
+    const rules = asks.map(({ digest }) => digest);
+    // What would deny the approved call denies it now, so that no one is asked for nothing.
+    const approved = this.#weigh(rules);
+    if (approved.decision.decision === 'deny') return this.#conclude(approved, null);
+    const ask = { ...askOf(this.#judging, asks, approved.decision.transform === 'redact'), mayCreate: !this.#isCapped };
+    const answer = await this.#asked(approvals, ask, this.#holding(asks));
+    if (answer.kind !== 'approval' || answer.approval.state !== 'approved') return this.#answered(answer);
+    return this.#goOn(approvals, { ask, rules, approval: answer.approval });
+  }
+
+  /** Asking is an attempt, if it makes the approval. It is counted before, because other calls are decided meanwhile. */
+  async #asked(approvals: Approvals, ask: ApprovalAsk, holding: Holding): Promise<AskedAnswer> {
+    if (this.#isCounted) return approvals.ask(ask, holding);
+    const uncount = this.#steps.countAttempt();
+    return approvals.ask(ask, {
+      ...holding,
+      onAsked: (isNew) => {
+        this.#isCounted = isNew;
+        if (!isNew) uncount();
+      },
+    });
+  }
+
+  async #goOn(approvals: Approvals, { ask, rules, approval }: Approved): Promise<J | null> {
+    const { approvalId } = approval;
+    if (this.#waiter?.aborted === true)
+      return this.answer('approval_pending', `the caller no longer waited when approval ${approvalId} was answered`, approval);
+    const requestId = this.#steps.newId();
+    const claim = await approvals.claim(approvalId, requestId, ask.call);
+    if (claim === null) {
+      // The use may be claimed, but the call is not made.
+      approvals.returnUse(approvalId, requestId);
+      return this.answer('approval_unavailable', 'the control plane did not answer, so the approval could not be used', approval);
+    }
+    if (!claim.granted)
+      return claim.approval.state === 'approved' || claim.approval.state === 'used' ? null : this.#notGranted(claim.approval);
+    this.#judging.approved = rules;
+    return this.#steps.weighUntilSettled((weighed) => {
+      this.#judging.approved = null;
+      const isAllowed = weighed.decision.decision === 'allow';
+      if (isAllowed) this.#judging.claimed = { approvalId, requestId, approvals };
+      else approvals.returnUse(approvalId, requestId);
+      return weighed.decision.asks === null ? this.#conclude(weighed, claim.approval) : null;
+    });
+  }
+
+  #notGranted(approval: ApprovalStatus): J {
+    return this.#answered({ kind: 'approval', approval, isNew: false });
+  }
+
+  #answered(answer: AskedAnswer): J {
+    switch (answer.kind) {
+      case 'unavailable':
+        return this.answer('approval_unavailable', 'the control plane did not answer, so no one could be asked', null);
+      case 'crowded':
+        return this.answer('approval_pending', 'this process asks for too many calls at this time, so no one was asked', null);
+      case 'refused':
+        // There is no approval of this call, so its cap denies it.
+        if (answer.code === null && this.#isCapped) return this.#steps.conclude(this.#steps.weigh());
+        return this.answer(answer.code ?? 'approval_unavailable', answer.words, null, answer.retryAfterMs);
+      case 'approval':
+        return this.#answeredBy(answer.approval);
+    }
+  }
+
+  #answeredBy(approval: ApprovalStatus): J {
+    const { approvalId, state, note, remainingMs } = approval;
+    switch (state) {
+      case 'denied':
+        return this.answer('approval_denied', `a person has denied this call${note === null ? '' : `: ${note}`}`, approval);
+      case 'expired':
+        return this.answer('approval_expired', `approval ${approvalId} was not answered or not used in time`, approval);
+      case 'cancelled':
+        return this.answer('approval_expired', `approval ${approvalId} was cancelled`, approval);
+      default:
+        return this.answer('approval_pending', `approval ${approvalId} has no answer yet`, approval, Math.min(askAgainMs, remainingMs));
+    }
+  }
+
+  /** Denies the call because of its approval, unless policy no longer asks for the call. */
+  answer(code: DenyCode, words: string, approval: ApprovalStatus | null, retryAfterMs: number | null = null): J {
+    const weighed = this.#weigh([]);
+    if (weighed.decision.asks === null) return this.#conclude(weighed, approval);
+    const decision: Decision = {
+      ...weighed.decision,
+      code,
+      kind: reasons[code],
+      reason: reasonOf(weighed.decision, code, words),
+      retryAfterMs: retryAfterMs ?? (reasons[code] === 'retry' ? askAgainMs : null),
+      asks: code === 'approval_pending' ? weighed.decision.asks : null,
+      attempt: false,
+      approval: approval === null ? null : whoAnswered(approval),
+    };
+    const { run, call } = this.#judging;
+    const judged = this.#steps.conclude({ ...weighed, decision: withRedactedWords(run, call.tool, decision) });
+    return code === 'approval_pending' && approval !== null ? this.#steps.pending(judged, approval.approvalId) : judged;
+  }
+
+  #conclude(weighed: W, approval: ApprovalStatus | null): J {
+    // The call was weighed without its cap, and is allowed only with an approval.
+    if (this.#isCapped && this.#judging.claimed === null) return this.#steps.conclude(this.#steps.weigh());
+    if (approval === null && !this.#isCounted) return this.#steps.conclude(weighed);
+    const decision = { ...weighed.decision, attempt: false, approval: approval === null ? null : whoAnswered(approval) };
+    return this.#steps.conclude({ ...weighed, decision });
+  }
+
+  /**
+   * Decides the call as if an approval covered these rules. A call that was counted as an attempt is not tested again for
+   * `maxToolCalls`: then the list is never null.
+   */
+  #weigh(rules: readonly string[]): W {
+    this.#judging.approved = rules.length > 0 || this.#isCounted ? rules : null;
+    try {
+      return this.#steps.weigh();
+    } finally {
+      this.#judging.approved = null;
+    }
+  }
+
+  #holding(asks: NonNullable<Decision['asks']>): Holding {
+    const { asking, startedAt } = this.#judging;
+    const waitMs = Math.min(...asks.map(({ terms }) => terms.waitSeconds * 1_000));
+    const answeredBy = asking.until ?? Number.POSITIVE_INFINITY;
+    return { until: Math.min(startedAt + Math.min(waitMs, asking.holdMs ?? 0), answeredBy), answeredBy, gone: this.#waiter };
+  }
+
+  get #waiter(): Holding['gone'] {
+    const { waiter, gone } = this.#judging.asking;
+    return waiter ?? gone;
+  }
+}
+
+const whoAnswered = ({ approvalId, by, at }: ApprovalStatus): NonNullable<Decision['approval']> => ({ approvalId, by, at });
+
+interface Approved {
+  readonly ask: ApprovalAsk;
+  /** The digests of the rules that the approval covers. */
+  readonly rules: readonly string[];
+  readonly approval: ApprovalStatus;
+}
+
+/** Returns the reason with another code and with more words. What audit mode says stays before it. */
+function reasonOf({ code: before, reason }: Decision, code: DenyCode, words: string): string {
+  const at = reason.indexOf(`${before}: `);
+  if (at < 0) return `${code}: ${words}`;
+  const ofRule = reason.slice(at + before.length + 2);
+  // The words of this answer say more exactly how it stands.
+  return `${reason.slice(0, at)}${code}: ${words}; ${ofRule.replace(waitingWords, '')}`;
+}
+
+function askOf({ run, call, input }: AskedJudging, rules: NonNullable<Decision['asks']>, isRedacted: boolean): ApprovalAsk {
+  const payload = payloadOf(input, false);
+  if ('problem' in payload) throw new Error(`the input was copied as JSON before, but now it ${payload.problem}`);
+  const { text } = payload;
+  const { json = text, findings } = redactPayload(run, call.tool, { ...payload, json: text });
+  const { sessionId, client } = run.facts;
+  return askFor(callerOf(run), { sessionId, client, tool: call.tool, rules, text, shown: json, findings, isRedacted });
+}
