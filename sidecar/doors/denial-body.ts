@@ -33,12 +33,14 @@ export function denialAnswer(denial: Denial): DenialAnswer {
 /** Returns the decision of a denial, as every HTTP answer of it contains it. */
 export function decisionBody(denial: Denial): Readonly<Record<string, unknown>> {
   const { reason, kind, retryAfterMs, requestId } = denial;
+  const { approval } = denial.decision;
   return {
     decision: 'deny',
     reason,
     kind,
     ...(retryAfterMs === null ? {} : { retryAfterMs: Math.ceil(retryAfterMs) }),
     ...remediesField(denial),
+    ...(approval === null ? {} : { approval_id: approval.approvalId }),
     request_id: requestId,
   };
 }
@@ -66,7 +68,8 @@ export const denialKey = 'tollgate/denial';
 /** Returns the `_meta` of an MCP result that is a denial. */
 export function denialMeta(denial: Denial): object {
   const { code, reason, kind, retryAfterMs, requestId } = denial;
-  return {
-    [denialKey]: { code, reason, kind, ...(retryAfterMs === null ? {} : { retryAfterMs }), ...remediesField(denial), requestId },
-  };
+  const { approval } = denial.decision;
+  const retry = retryAfterMs === null ? {} : { retryAfterMs };
+  const asked = approval === null ? {} : { approvalId: approval.approvalId };
+  return { [denialKey]: { code, reason, kind, ...retry, ...remediesField(denial), ...asked, requestId } };
 }

@@ -5,9 +5,19 @@ import type { ToolCall } from '../../engine/govern/govern.ts';
 import { denialOf, type Permit, ToolDenied, type Verdict } from '../../engine/govern/verdict.ts';
 import { errorFrom, messageOf, thrownData } from './thrown.ts';
 
+export interface DecideOptions {
+  /**
+   * How long to wait for the answer if policy asks a person for the call, in ms. The rule may set a shorter time. Absent
+   * or 0: the verdict is a denial with `asked`.
+   */
+  readonly waitMs?: number;
+  /** Aborted: the call will not be made. A wait ends, and a use of an approval is given back. */
+  readonly signal?: AbortSignal | undefined;
+}
+
 /** The interface that governs a call: a run and its clock. */
 export interface Guard {
-  decide(call: ToolCall): Verdict | Promise<Verdict>;
+  decide(call: ToolCall, options?: DecideOptions): Verdict | Promise<Verdict>;
   report(permit: Permit, outcome: Outcome): Delivery | Promise<Delivery>;
   now(): number;
 }
@@ -18,9 +28,15 @@ export interface Guard {
  */
 export type Tell = (output: unknown, isError: boolean) => Promise<unknown>;
 
+/** Returns the options of a caller that waits for a person as long as the rule says. `signal`: anything. */
+export const waiting = (signal: unknown): DecideOptions =>
+  signal instanceof AbortSignal ? { waitMs: Number.POSITIVE_INFINITY, signal } : patient;
+
+const patient: DecideOptions = Object.freeze({ waitMs: Number.POSITIVE_INFINITY });
+
 /** Decides the call, runs `work` with the permitted input and returns its output. Throws `ToolDenied`. */
-export async function guarded(guard: Guard, call: ToolCall, work: (input: unknown) => unknown): Promise<unknown> {
-  const verdict = await guard.decide(call);
+export async function guarded(guard: Guard, call: ToolCall, work: (input: unknown) => unknown, signal?: unknown): Promise<unknown> {
+  const verdict = await guard.decide(call, waiting(signal));
   if (!verdict.allowed) throw new ToolDenied(verdict);
   const tell = tellOf(guard, verdict);
   return settled(verdict, begun(work, verdict.input), tell);

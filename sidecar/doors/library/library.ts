@@ -5,15 +5,15 @@ import { AppError, type Tier } from '@tollgate/proto/contract';
 import type { Claim, Hop } from '../../engine/decide/call.ts';
 import type { StopReason } from '../../engine/decide/decision.ts';
 import { type Delivery, deliver, type Outcome } from '../../engine/govern/deliver.ts';
-import { judge, type ToolCall } from '../../engine/govern/govern.ts';
+import { type JudgedCall, judge, type ToolCall } from '../../engine/govern/govern.ts';
 import type { Governing } from '../../engine/govern/governing.ts';
 import { offers } from '../../engine/govern/offers.ts';
-import { recorded } from '../../engine/govern/recorded.ts';
-import { callerOf, childOf, openRun, stopOf } from '../../engine/govern/run.ts';
+import { recorded, recordedForCaller } from '../../engine/govern/recorded.ts';
+import { callerOf, childOf, type GovernedRun, openRun, stopOf } from '../../engine/govern/run.ts';
 import type { Permit, Verdict } from '../../engine/govern/verdict.ts';
 import { createNumbers, type Numbers } from '../../engine/redact/index.ts';
 import { type CostReservation, type CostVerdict, createCosts, type Purse } from './costs.ts';
-import { guarded } from './guarded.ts';
+import { type DecideOptions, guarded } from './guarded.ts';
 import { type GuardMcpOptions, guardMcpClient, isMcpClient, type McpClient, type McpGuard } from './mcp-client.ts';
 import { type GuardToolSetOptions, guardToolSet, type ToolSet } from './tool-set.ts';
 
@@ -46,15 +46,24 @@ export interface Run {
    * Decides one call and records the decision. Returns the verdict directly if the spool's durability is `kernel`,
    * otherwise a promise. Also returns a promise if a limit has no calls left in this process: then the control plane is
    * asked for more. Call the tool only with `permit.input`.
+   *
+   * If policy asks a person for the call, the promise resolves after `waitMs` at the latest. If there is no answer by
+   * then, the verdict is a denial with `asked`: the id of the approval, and a promise of the verdict after the answer.
    */
-  decide(call: ToolCall): Verdict | Promise<Verdict>;
+  decide(call: ToolCall, options?: DecideOptions): Verdict | Promise<Verdict>;
   /** Records the outcome of a permitted call, and returns the part of its output that may reach the model. */
   report(permit: Permit, outcome: Outcome): Delivery | Promise<Delivery>;
   /**
    * Returns a governed form of the tool. It decides and records the call, redacts the input, calls the tool, redacts
-   * the output and records the outcome. It throws `ToolDenied`.
+   * the output and records the outcome. It throws `ToolDenied`. If policy asks a person for the call, it waits for the
+   * answer as long as the rule says, and the tool receives a copy of the input as it was asked for. After `signal` is
+   * aborted, it does not wait and makes no call.
    */
-  guard<I, O>(tool: string, call: (input: I) => O | Promise<O>): (input: I) => Promise<Awaited<O>>;
+  guard<I, O>(
+    tool: string,
+    call: (input: I) => O | Promise<O>,
+    options?: { readonly signal?: AbortSignal },
+  ): (input: I) => Promise<Awaited<O>>;
   /** Counts a round of the model. More rounds than `maxToolRounds` end the run. */
   round(): void;
   /** The cap that ended the run. Null: the run may continue. */
@@ -124,7 +133,7 @@ function createRun(sidecar: Governing, { claim, client, id, runChain, numbers, a
   const costs = createCosts(purse, () => stopOf(govern, run));
   // Calls the methods of `self`, so code that wraps these methods sees every call.
   const guard: McpGuard = {
-    decide: (call) => self.decide(call),
+    decide: (call, options) => self.decide(call, options),
     report: (permit, outcome) => self.report(permit, outcome),
     now: () => govern.clock.now(),
     offers: (tool) => offers(govern, run, tool),
@@ -132,12 +141,12 @@ function createRun(sidecar: Governing, { claim, client, id, runChain, numbers, a
 
   const self: Run = {
     id,
-    decide: (call) => recorded(sidecar, judge(govern, run, call, { forwards: true })),
+    decide: (call, options) => decideCall(sidecar, run, call, options),
     report: (permit, outcome) => recorded(sidecar, deliver(govern, run, permit, outcome)),
-    guard: <I, O>(tool: string, call: (input: I) => O | Promise<O>) => {
+    guard: <I, O>(tool: string, call: (input: I) => O | Promise<O>, { signal }: { readonly signal?: AbortSignal } = {}) => {
       // The type is still `I`, because redaction, and the copy that conditions read, keep the shape of the value.
       const work = (input: unknown): unknown => call(input as I);
-      return (input: I) => guarded(guard, { tool, input }, work) as Promise<Awaited<O>>;
+      return (input: I) => guarded(guard, { tool, input }, work, signal) as Promise<Awaited<O>>;
     },
     guardTools: <T extends ToolSet | McpClient>(tools: T, options: GuardToolSetOptions & Partial<GuardMcpOptions> = {}): T =>
       guardEither(guard, tools, options),
@@ -154,6 +163,33 @@ function createRun(sidecar: Governing, { claim, client, id, runChain, numbers, a
     },
   };
   return self;
+}
+
+function decideCall(
+  sidecar: Governing,
+  run: GovernedRun,
+  call: ToolCall,
+  { waitMs: holdMs = 0, signal }: DecideOptions = {},
+): Verdict | Promise<Verdict> {
+  const judged = judge(sidecar.govern, run, call, { forwards: true, holdMs, ...(signal === undefined ? {} : { gone: signal }) });
+  if (!(judged instanceof Promise)) return recorded(sidecar, judged);
+  const waitable = judged.then((settled) => withQuestion(sidecar, run, settled));
+  return signal === undefined ? recorded(sidecar, waitable) : recordedForCaller(sidecar, waitable, signal);
+}
+
+/** Adds the question to the denial of a call that waits for a person. */
+function withQuestion(sidecar: Governing, run: GovernedRun, judged: JudgedCall): JudgedCall {
+  const { result, pending } = judged;
+  if (pending === undefined || result.allowed) return judged;
+  let deciding: Promise<Verdict> | null = null;
+  const asked = {
+    id: pending.id,
+    get decided(): Promise<Verdict> {
+      deciding ??= Promise.resolve(decideCall(sidecar, run, pending.call, { waitMs: Number.POSITIVE_INFINITY }));
+      return deciding;
+    },
+  };
+  return { ...judged, result: { ...result, asked } };
 }
 
 function guardEither<T extends ToolSet | McpClient>(guard: McpGuard, tools: T, options: GuardToolSetOptions): T {

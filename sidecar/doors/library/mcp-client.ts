@@ -71,13 +71,19 @@ interface GuardedToolCall {
 async function callTool(guard: Guard, client: McpClient, { tool, params, rest }: GuardedToolCall): Promise<unknown> {
   const { name, arguments: given } = params;
   try {
-    return await guarded(guard, { tool, input: given ?? {} }, (input) =>
-      client.callTool({ ...params, name, ...(given === undefined ? {} : { arguments: input as Record<string, unknown> }) }, ...rest),
-    );
+    const work = (input: unknown): unknown =>
+      client.callTool({ ...params, name, ...(given === undefined ? {} : { arguments: input as Record<string, unknown> }) }, ...rest);
+    return await guarded(guard, { tool, input: given ?? {} }, work, signalIn(rest));
   } catch (error) {
     if (error instanceof ToolDenied && error.denial.tool === tool) return deniedResult(error.denial);
     throw error;
   }
+}
+
+/** Returns the signal in the options of the client's `callTool`. */
+function signalIn(rest: readonly unknown[]): unknown {
+  for (const given of rest) if (typeof given === 'object' && given !== null && 'signal' in given) return given.signal;
+  return undefined;
 }
 
 const deniedResult = (denial: Denial): object => ({

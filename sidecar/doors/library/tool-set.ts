@@ -4,7 +4,7 @@
 import { AppError } from '@tollgate/proto/contract';
 import type { ToolCall } from '../../engine/govern/govern.ts';
 import { type Permit, ToolDenied, type Verdict } from '../../engine/govern/verdict.ts';
-import { begun, type Guard, settled, type Tell, tellOf, tellThrown } from './guarded.ts';
+import { begun, type Guard, settled, type Tell, tellOf, tellThrown, waiting } from './guarded.ts';
 
 /** A set of the AI SDK's tools, or of tools with the same form. */
 export type ToolSet = Readonly<Record<string, object>>;
@@ -75,16 +75,26 @@ function governed(guard: Guard, tool: string, execute: Execute): Execute {
   const isStream = Object.prototype.toString.call(execute) === '[object AsyncGeneratorFunction]';
   return function call(input, ...rest) {
     const work: Work = (permitted) => execute.call(this, permitted, ...rest);
-    if (isStream) return streamedCall(guard, { tool, input }, work);
-    const verdict = guard.decide({ tool, input });
+    const signal = signalIn(rest[0]);
+    if (isStream) return streamedCall(guard, { call: { tool, input }, signal }, work);
+    const verdict = guard.decide({ tool, input }, waiting(signal));
     return verdict instanceof Promise ? awaitedCall(guard, verdict, work) : decidedCall(guard, verdict, work);
   };
 }
 
 type Work = (input: unknown) => unknown;
 
-async function* streamedCall(guard: Guard, call: ToolCall, work: Work): AsyncGenerator<unknown, void> {
-  const verdict = await guard.decide(call);
+/** Returns the signal in the options that the AI SDK passes to `execute`. */
+const signalIn = (options: unknown): unknown =>
+  typeof options === 'object' && options !== null && 'abortSignal' in options ? options.abortSignal : undefined;
+
+interface StreamedCall {
+  readonly call: ToolCall;
+  readonly signal: unknown;
+}
+
+async function* streamedCall(guard: Guard, { call, signal }: StreamedCall, work: Work): AsyncGenerator<unknown, void> {
+  const verdict = await guard.decide(call, waiting(signal));
   if (!verdict.allowed) throw new ToolDenied(verdict);
   const tell = tellOf(guard, verdict);
   yield* streamed(verdict, work(verdict.input) as AsyncIterable<unknown>, tell);
