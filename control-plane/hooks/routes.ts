@@ -1,9 +1,10 @@
 // Routes for hooks. Hook clients call them before and after a tool call, with a key of scope `govern`. A sidecar
 // process serves the same protocol; the code of the sidecar documents what each answer means.
-import { bounds, reasons } from '@tollgate/proto/contract';
-import { type HookRoutes, registerHooks } from '@tollgate/sidecar/hooks';
+import { approvalStates, bounds, reasons } from '@tollgate/proto/contract';
+import { type HookRoutes, registerHooks, waitMsMax } from '@tollgate/sidecar/hooks';
 import type { FastifyInstance, FastifySchema } from 'fastify';
 import { isObject, type JsonSchema } from '@tollgate/proto/shape';
+import Type from 'typebox';
 import { httpStatus, refusalOf } from '../base/errors.ts';
 import type { AppDeps } from '../http/deps.ts';
 import { describe } from '../http/describe.ts';
@@ -19,6 +20,7 @@ export function addHookRoutes(app: FastifyInstance, { hooks, config }: Pick<AppD
       return { status: httpStatus(code), message: publicMessage };
     },
     schemaOf,
+    approvalSchemaOf,
   });
 }
 
@@ -45,8 +47,17 @@ const asks: Readonly<Record<string, JsonSchema>> = {
   accepts: { ...texts, description: '`modified_input`: the client can replace the input' },
 };
 
+const waits: Readonly<Record<string, JsonSchema>> = {
+  wait_ms: {
+    type: 'integer',
+    minimum: 0,
+    maximum: waitMsMax,
+    description: 'how long the client waits if policy asks a person for the call; absent: it is answered at once, `approval_pending`',
+  },
+};
+
 const bodies: Readonly<Record<Hook, JsonSchema>> = {
-  'tool-use': object({ tool_name: text }, asks),
+  'tool-use': object({ tool_name: text }, { ...asks, ...waits }),
   'tool-output': object(
     { tool_name: text, tool_output: { description: `redacted up to ${bounds.toolOutputBytes} bytes of JSON, withheld beyond` } },
     { ...asks, is_error: flag, model_usage: anything },
@@ -61,6 +72,7 @@ const answers: Readonly<Record<Hook, JsonSchema>> = {
       kind,
       retryAfterMs: integer,
       remedies,
+      approval_id: { ...text, description: 'the approval that the call waits for, or that a person denied' },
       modified_input: anything,
       findings,
     },
@@ -89,6 +101,29 @@ const words = {
     description: '`redact`: use `modified_output`; `block`: no part of it may reach the model. Statuses are the same as before the call.',
   },
 } as const;
+
+const approvalPath = Type.Object({ id: Type.String({ minLength: 1 }) });
+const approvalInWorkspace = Type.Object({ ...inWorkspacePath.properties, ...approvalPath.properties });
+
+/** Returns the description of the route that tells what has become of an approval. */
+function approvalSchemaOf(inWorkspace: boolean): FastifySchema {
+  const route = {
+    id: inWorkspace ? 'governApprovalInWorkspace' : 'governApproval',
+    tag: 'Hooks',
+    summary: 'Tells what has become of an approval',
+    description: 'Only the key that asked for the approval may read it. It changes nothing: the same call asked again meets the answer.',
+    method: 'GET',
+    answers: object(
+      { approval_id: text, state: word(approvalStates) },
+      {
+        answered_at: text,
+        note: { ...text, description: 'what the person who answered wrote' },
+        remainingMs: { ...integer, description: 'how long it may still be answered (pending) or used (approved)' },
+      },
+    ),
+  } as const;
+  return describe(route, { params: inWorkspace ? approvalInWorkspace : approvalPath }, [{ key: [] }]);
+}
 
 /** Returns a schema for the document only. The code that decides the call validates the request. */
 function schemaOf(hook: Hook, inWorkspace: boolean): FastifySchema {

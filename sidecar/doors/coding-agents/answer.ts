@@ -1,10 +1,11 @@
 // Decides one event of a host in the same way as every other endpoint does, and answers in the host's format.
 import { nameProblem } from '@tollgate/proto/contract';
 import { deliver, unannounced } from '../../engine/govern/deliver.ts';
-import { judge, type ToolCall } from '../../engine/govern/govern.ts';
-import { recordedInTurn } from '../../engine/govern/recorded.ts';
+import { refuse } from '../../engine/decide/refusal.ts';
+import { type DisconnectSignal, type JudgedCall, judge, type ToolCall } from '../../engine/govern/govern.ts';
+import { recordedInTurn, takenBack } from '../../engine/govern/recorded.ts';
 import { callerOf, heldBy } from '../../engine/govern/run.ts';
-import { type DecidedCall, denialText } from '../../engine/govern/verdict.ts';
+import { type DecidedCall, denialText, type Verdict } from '../../engine/govern/verdict.ts';
 import type { Log } from '../../base/log.ts';
 import type { Sidecar } from '../sidecar.ts';
 import type { Headers } from '../entrance/caller-headers.ts';
@@ -32,6 +33,9 @@ interface Caller extends LetIn {
   readonly agent: string;
   /** Deadline of the answer, by the sidecar's clock. */
   readonly until: number;
+  /** How long the hook waits for the answer of a person, in ms, and whether it still does. */
+  readonly waitMs: number;
+  readonly waiter: DisconnectSignal;
 }
 
 export async function answerBefore(door: Door, asked: Caller & { readonly event: BeforeEvent }): Promise<Answered> {
@@ -41,11 +45,14 @@ export async function answerBefore(door: Door, asked: Caller & { readonly event:
   const { session, call } = calling(door, asked, event.call);
   const forwards = (changed: unknown): boolean => event.replacesInput && host.before.takes(event, changed);
   const span = tracing?.begin(call.tool, asked.headers);
-  const verdict = await recordedInTurn(
-    sidecar,
-    judge(sidecar.govern, session.run, { ...call, trace: traceOfCall(span, asked.headers) }, { forwards, until: asked.until }),
-    asked.until + recordMs,
+  const { until, waitMs: holdMs, waiter } = asked;
+  const judging = judge(
+    sidecar.govern,
+    session.run,
+    { ...call, trace: traceOfCall(span, asked.headers) },
+    { forwards, until, holdMs, waiter },
   );
+  const verdict = await stillWaiting(sidecar, judging, waiter, await recordedInTurn(sidecar, judging, until + recordMs));
   metrics.decided(verdict.decision, sidecar.govern.clock.now() - startedAt);
   span?.decided(verdict, session.run);
   span?.end();
@@ -54,6 +61,20 @@ export async function answerBefore(door: Door, asked: Caller & { readonly event:
   const changed = verdict.decision.transform === 'redact' && verdict.findings.length > 0;
   return changed ? { kind: 'change', text: host.before.change(event, verdict.input) } : { kind: 'allow', text: host.before.allow() };
 }
+
+/** A use of an approval is given back if its hook has ended before it was answered. */
+async function stillWaiting(
+  sidecar: Sidecar,
+  judging: JudgedCall | Promise<JudgedCall>,
+  waiter: DisconnectSignal,
+  verdict: Verdict,
+): Promise<Verdict> {
+  if (!verdict.allowed || verdict.decision.approval === null || !waiter.aborted) return verdict;
+  const ended = (await judging).notMade?.(hookEnded);
+  return ended === undefined ? verdict : takenBack(sidecar, ended);
+}
+
+const hookEnded = refuse('caller_gone', 'the hook ended before it received the answer, so the approval was not used');
 
 interface AfterEventCall extends Caller {
   readonly event: AfterEvent;

@@ -4,7 +4,9 @@
 // the deadline of the hook is denied and does not count.
 import { bounds, type DenyCode } from '@tollgate/proto/contract';
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { DisconnectSignal } from '../../engine/govern/govern.ts';
 import { answerUnread, isTooLarge } from '../entrance/answer-unread.ts';
+import { callerGone } from '../entrance/caller-gone.ts';
 import { readCallerHeaders } from '../entrance/caller-headers.ts';
 import { type Entrance, type LetIn, workspaceIn } from '../entrance/entrance.ts';
 import { publicError } from '../errors.ts';
@@ -45,7 +47,7 @@ export function registerHostHooks(app: FastifyInstance, entrance: Entrance, budg
         onRequest: async (request, reply) => {
           const host = hostNamed(request.params.host);
           if (host === null) return reply.code(404).send({ error: unknownHost(request.params.host) });
-          const until = clock.now() + budgetMs;
+          const until = clock.now() + budgetMs + installedWait(request);
           const entered = door.enter({ authorization: request.headers.authorization, workspace: workspaceIn(request.params) });
           known.set(request, { entered, until });
           if ('status' in entered) refuseInTime(door, host, entered, reply);
@@ -66,7 +68,7 @@ export function registerHostHooks(app: FastifyInstance, entrance: Entrance, budg
             throw new Error(
               'the onRequest hook must check the host and the key before the handler runs, but nothing is stored for this request',
             );
-          return send(reply, await answer(door, host, { request, ...asked }));
+          return send(reply, await answer(door, host, { request, reply, ...asked }));
         },
       });
   });
@@ -119,11 +121,12 @@ function refuseInTime({ budgetMs }: Door, host: Host, { code, error }: EntranceR
 
 interface HostHookState {
   readonly request: FastifyRequest;
+  readonly reply: FastifyReply;
   readonly entered: LetIn | EntranceRefusal;
   readonly until: number;
 }
 
-async function answer(door: Door, host: Host, { request, entered, until }: HostHookState): Promise<Answered> {
+async function answer(door: Door, host: Host, { request, reply, entered, until }: HostHookState): Promise<Answered> {
   const event = eventOf(host, request);
   if ('status' in entered) {
     request.log.warn({ host: host.name, code: entered.code }, 'a hook request of a host was refused');
@@ -133,12 +136,17 @@ async function answer(door: Door, host: Host, { request, entered, until }: HostH
     request.log.warn({ host: host.name, problem: event.problem }, 'a hook request of a host could not be read');
     return refusal(host, event, 'call_malformed', `the hook's input ${event.problem}`);
   }
+  const waitMs = waitHeader(request);
+  if (typeof waitMs !== 'number') {
+    request.log.warn({ host: host.name, problem: waitMs.problem }, 'a hook request of a host could not be read');
+    return refusal(host, event, 'call_malformed', waitMs.problem);
+  }
   const agent = agentHeader(request);
   if (typeof agent !== 'string') {
     request.log.warn({ host: host.name, problem: agent.problem }, 'a hook request of a host could not be read');
     return refusal(host, event, 'call_malformed', agent.problem);
   }
-  return decide(door, { host, event, ...entered, request, agent, until });
+  return decide(door, { host, event, ...entered, request, agent, until, waiter: callerGone(request, reply), waitMs });
 }
 
 interface HostHookCall extends LetIn {
@@ -147,10 +155,12 @@ interface HostHookCall extends LetIn {
   readonly request: FastifyRequest;
   readonly agent: string;
   readonly until: number;
+  readonly waiter: DisconnectSignal;
+  readonly waitMs: number;
 }
 
-async function decide(door: Door, { host, event, identity, request, agent, until }: HostHookCall): Promise<Answered> {
-  const caller = { host, identity, tier: tierHeader(request), agent, headers: request.headers, until };
+async function decide(door: Door, { host, event, identity, request, agent, ...waiting }: HostHookCall): Promise<Answered> {
+  const caller = { host, identity, tier: tierHeader(request), agent, headers: request.headers, ...waiting };
   switch (event.phase) {
     case 'before':
       return answerBefore(door, { ...caller, event });
@@ -164,6 +174,27 @@ async function decide(door: Door, { host, event, identity, request, agent, until
 /** Returns the tier in the header that `tollgate hook` sends in CI. Null: the header is missing. */
 const tierHeader = ({ headers }: FastifyRequest): 'background' | null =>
   headers['x-tollgate-tier'] === 'background' ? 'background' : null;
+
+/** How long a call is held for a person without the header: less than any installed hook waits. */
+const standardWaitMs = 2_000;
+const longestWaitMs = 3_600_000;
+
+/**
+ * Returns how long the hook may wait for a person, in ms. `tollgate hooks install` writes it into the hook: the host's own
+ * limit less 5 s. `problem`: the header is invalid.
+ */
+function waitHeader({ headers }: FastifyRequest): number | { readonly problem: string } {
+  const said = headers['x-tollgate-wait-ms'];
+  if (said === undefined) return standardWaitMs;
+  const waitMs = typeof said === 'string' && /^\d{1,7}$/.test(said) ? Number(said) : Number.NaN;
+  return waitMs <= longestWaitMs ? waitMs : { problem: `X-Tollgate-Wait-Ms must be a whole number from 0 to ${longestWaitMs}` };
+}
+
+/** Returns by how much the header lengthens the time in which the hook must be answered. */
+function installedWait(request: FastifyRequest): number {
+  const waitMs = request.headers['x-tollgate-wait-ms'] === undefined ? 0 : waitHeader(request);
+  return typeof waitMs === 'number' ? waitMs : 0;
+}
 
 /**
  * Returns the host's version at the time when its hooks were installed. `tollgate hook --host-version` sends it in this

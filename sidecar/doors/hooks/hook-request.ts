@@ -14,6 +14,8 @@ export interface HookRequest extends CallerClaim, ClaimedCall {
   readonly impersonate: string | null;
   /** True: the client can replace the input with a redacted one, and the numbers keep their precision. */
   readonly takesModifiedInput: boolean;
+  /** How long the client waits for the answer of a person, in ms. 0: it does not wait. */
+  readonly waitMs: number;
   readonly flaw: Flaw | null;
 }
 
@@ -78,6 +80,7 @@ function requestOf(reading: Reading, body: HookBody, clientHeader: string | unde
   // An empty user is an error. If it were ignored, the call would be decided for the key's own identity.
   const impersonate = fields['impersonate_uid'] == null ? null : nameIn(reading, 'impersonate_uid', fields['impersonate_uid']);
   const accepts = fields['accepts'] == null ? [] : names(reading, 'accepts', 20);
+  const waitMs = waitIn(reading);
   const { flaw } = reading;
   return {
     tool,
@@ -93,8 +96,19 @@ function requestOf(reading: Reading, body: HookBody, clientHeader: string | unde
     impersonate: flaw === null ? impersonate : null,
     // The JSON of a number that a double would round is a string, and the tool expects a number.
     takesModifiedInput: accepts.includes('modified_input') && !body.hasInexactNumbers,
+    waitMs: flaw === null ? waitMs : 0,
     flaw,
   };
+}
+
+/** The longest time that a client of this endpoint may wait. Many proxies end a request after a minute. */
+export const waitMsMax = 50_000;
+
+function waitIn(reading: Reading): number {
+  const value = reading.fields['wait_ms'] ?? 0;
+  if (typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= waitMsMax) return value;
+  fail(reading, 'wait_ms', `must be a whole number from 0 to ${waitMsMax}`);
+  return 0;
 }
 
 /** Returns a name. If it is invalid, notes the flaw and returns the part of it that can be shown. */

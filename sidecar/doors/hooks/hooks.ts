@@ -7,16 +7,19 @@ import { bounds, NotJson } from '@tollgate/proto/contract';
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest, FastifySchema, HookHandlerDoneFunction } from 'fastify';
 import type { Identity } from '../../engine/decide/call.ts';
 import { deliver, unannounced } from '../../engine/govern/deliver.ts';
-import { type Flaw, judge } from '../../engine/govern/govern.ts';
-import { recordedInTurn } from '../../engine/govern/recorded.ts';
-import type { AwaitedCall } from '../../engine/govern/verdict.ts';
+import { type Asking, type DisconnectSignal, type Flaw, judge, type ToolCall } from '../../engine/govern/govern.ts';
+import type { Governing } from '../../engine/govern/governing.ts';
+import { recordedForCaller, recordedInTurn } from '../../engine/govern/recorded.ts';
+import type { AwaitedCall, Verdict } from '../../engine/govern/verdict.ts';
 import { retryHeader } from '../denial-body.ts';
 import type { EntranceRefusal } from '../entrance/key.ts';
 import { answerUnread, isTooLarge } from '../entrance/answer-unread.ts';
+import { callerGone } from '../entrance/caller-gone.ts';
 import { type LetIn, workspaceIn } from '../entrance/entrance.ts';
 import { recognised } from '../entrance/share-fairly.ts';
 import type { Session } from '../sessions/sessions.ts';
 import { traceNamedBy, traceOfCall } from '../traced-call.ts';
+import { type ApprovalRouteOptions, registerApprovalRoute } from './approval-route.ts';
 import {
   type Answer,
   deliveryBody,
@@ -46,7 +49,7 @@ type PublicError = (error: FastifyError) => { readonly status: number; readonly 
  */
 export type HookStatus = 'decision' | 'http';
 
-export interface HookRoutes {
+export interface HookRoutes extends ApprovalRouteOptions {
   readonly publicError: PublicError;
   readonly status: HookStatus;
   /** Returns the description of a route for an API document. */
@@ -67,7 +70,8 @@ const hooks: Readonly<Record<HookName, Hook>> = {
 
 const hookPath = /^\/(?:[^/?]*\/)?govern\/tool-(?:use|output)(?:\?|$)/;
 
-export function registerHooks(app: FastifyInstance, host: HookHost, { schemaOf, ...how }: HookRoutes): void {
+export function registerHooks(app: FastifyInstance, host: HookHost, { schemaOf, approvalSchemaOf, ...how }: HookRoutes): void {
+  registerApprovalRoute(app, host, approvalSchemaOf === undefined ? {} : { approvalSchemaOf });
   // By default Node answers a request with an unknown `Expect` header with 417. Hook requests are handled as usual
   // instead.
   app.server.on('checkExpectation', (request, response) => {
@@ -99,8 +103,8 @@ function answering(host: HookHost, { publicError, status: statuses, hook }: Answ
       .code(status)
       .send(body);
   };
-  const handle = async (request: FastifyRequest, entered: AdmittedCaller, body: HookBody): Promise<Answer> => {
-    return asSent(await hook.handle({ request, host, body, ...entered }));
+  const handle = async (request: FastifyRequest, reply: FastifyReply, entered: AdmittedCaller, body: HookBody): Promise<Answer> => {
+    return asSent(await hook.handle({ request, reply, host, body, ...entered }));
   };
   const enter = (request: FastifyRequest, reply: FastifyReply, letIn: (entered: AdmittedCaller) => void): void => {
     if (hasEntered(request.letIn)) return letIn(request.letIn);
@@ -130,7 +134,7 @@ function answering(host: HookHost, { publicError, status: statuses, hook }: Answ
       const entered = request.letIn;
       if (status >= 500 || !hasEntered(entered)) return refuseError(request, refuse, reply, { error, status, message });
       try {
-        const answer = await handle(request, entered, unreadBody(flawOf(error, { status, message }, hook), status));
+        const answer = await handle(request, reply, entered, unreadBody(flawOf(error, { status, message }, hook), status));
         return isTooLarge(error)
           ? answerUnread(request, reply, { status: answer.status, text: JSON.stringify(answer.body) })
           : reply.code(answer.status).send(answer.body);
@@ -142,7 +146,12 @@ function answering(host: HookHost, { publicError, status: statuses, hook }: Answ
       const entered = request.letIn;
       if (!hasEntered(entered))
         throw new Error('the onRequest hook must check the key before the handler runs, but no caller is stored for this request');
-      const { status, body } = await handle(request, entered, readHookBody(request.body, request.headers['content-type'], hook.nodes));
+      const { status, body } = await handle(
+        request,
+        reply,
+        entered,
+        readHookBody(request.body, request.headers['content-type'], hook.nodes),
+      );
       void reply.code(status);
       return body;
     },
@@ -181,6 +190,7 @@ function refuseError(
 
 interface HookCall extends AdmittedCaller {
   readonly request: FastifyRequest;
+  readonly reply: FastifyReply;
   readonly host: HookHost;
   readonly body: HookBody;
 }
@@ -199,7 +209,7 @@ const flawIn = ({ flaw }: HookRequest): { readonly flaw?: Flaw } => (flaw === nu
 const formerStatusOf = ({ flaw }: HookRequest, { formerStatus }: HookBody): Pick<Answer, 'formerStatus'> =>
   flaw === null ? {} : { formerStatus };
 
-async function toolUse({ request, body, governing, sessions, identity, host }: HookCall): Promise<Answer> {
+async function toolUse({ request, reply, body, governing, sessions, identity, host }: HookCall): Promise<Answer> {
   const { govern } = governing;
   const startedAt = govern.clock.now();
   const hook = readHookRequest(body, clientHeader(request), identity.keyId);
@@ -207,13 +217,28 @@ async function toolUse({ request, body, governing, sessions, identity, host }: H
   // The client makes the call itself. It reports the result in another request, or never.
   const span = host.tracing?.begin(hook.tool, request.headers);
   const call = { tool: hook.tool, input: hook.input, isOwnInput: true, ...flawIn(hook), trace: traceOfCall(span, request.headers) };
-  const verdict = await recordedInTurn(governing, judge(govern, session.run, call, { forwards: hook.takesModifiedInput }));
+  const forwards = hook.takesModifiedInput;
+  const verdict =
+    hook.waitMs === 0
+      ? await recordedInTurn(governing, judge(govern, session.run, call, { forwards }))
+      : await decideHeld(governing, session, call, { forwards, holdMs: hook.waitMs, gone: callerGone(request, reply) });
   host.decided(verdict.decision, govern.clock.now() - startedAt);
   span?.decided(verdict, session.run);
   span?.end();
   if (verdict.allowed) session.pending.add(hook, verdict);
   return { status: 200, ...formerStatusOf(hook, body), body: verdictBody(verdict) };
 }
+
+/**
+ * Decides a call whose client waits for a person. A client that closes its connection before the answer does not make the
+ * call.
+ */
+const decideHeld = (
+  governing: Governing,
+  { run }: Session,
+  call: ToolCall,
+  asking: Asking & { readonly gone: DisconnectSignal },
+): Promise<Verdict> => recordedForCaller(governing, judge(governing.govern, run, call, asking), asking.gone);
 
 async function toolOutput({ request, body, governing, sessions, identity }: HookCall): Promise<Answer> {
   const { govern } = governing;
