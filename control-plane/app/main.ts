@@ -173,6 +173,7 @@ async function start({ config, env, undo, log, telemetry, registry, signal }: St
       ...deps,
       ...policy,
       ingest: intake.ingest,
+      approvalLedger: asking.approvalLedger,
       registry,
       hears: () => policy.watch.problem === null,
       models: await modelsOf(deps.catalogue, { config, env }, undo),

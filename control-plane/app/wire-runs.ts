@@ -8,6 +8,8 @@ import { type HookHost, type LostRefusals, refusalsLost } from '@tollgate/sideca
 import { type CallTracing, countDecisions, type Tracing } from '@tollgate/sidecar/telemetry';
 import type { Registry } from 'prom-client';
 import { makeId } from '../access/rules/key.ts';
+import { localAsker } from '../approvals/operations/asker.ts';
+import type { ApprovalLedger } from '../approvals/operations/ledger.ts';
 import type { ModelCatalogue } from '../agents/rules/catalogue.ts';
 import { loggable } from '../base/loggable.ts';
 import { createHookHost } from '../hooks/operations/hook-host.ts';
@@ -43,6 +45,8 @@ export interface RunsDeps extends OperationDeps {
   readonly ingest: GovernorDeps['ingest'];
   /** The ledger of leases of this process. */
   readonly ledger: Ledger;
+  /** Absent: no one can be asked about the calls of runs and hooks. */
+  readonly approvalLedger?: ApprovalLedger;
   readonly registry: Registry;
   readonly models: Models;
   readonly tracing: Tracing;
@@ -84,7 +88,7 @@ export async function wireRuns(
   { spoolFolder: root, atOnce, requestsPerSecond, ...waiting }: RunsConfig,
   undo: Undo,
 ): Promise<Runs> {
-  const { pool, publisher, hears, log, catalogue, clock, random, models, tracing, ingest, registry, ledger } = deps;
+  const { pool, publisher, hears, log, catalogue, clock, random, models, tracing, ingest, registry, ledger, approvalLedger } = deps;
   const deployment = await readDeployment(pool);
   if (deployment === null) throw new Error('the table "deployment" of the database must have a row with the epoch, but it has no row');
   const spoolFolder = join(root, deployment.firstEpoch);
@@ -109,6 +113,9 @@ export async function wireRuns(
       random: Math.random,
       newId: randomUUID,
       openLedger: (holder, onRecall) => ledger.open(holder, onRecall),
+      ...(approvalLedger === undefined
+        ? {}
+        : { openApprovals: (workspaceId, onDecided) => approvalLedger.open(localAsker(workspaceId), onDecided) }),
       log,
       findWorkspace: (slug) => findWorkspaceId(pool, slug),
     },

@@ -2,7 +2,7 @@
 // its limits from the ledger of this process. It writes entries to its own spool, which is shipped to the audit log of
 // this process. The governor opens it for the first run, and closes it when no counts and no entries would be lost.
 import { hash } from 'node:crypto';
-import type { OnRecall, QuotaLink } from '@tollgate/proto/contract';
+import type { ApprovalLink, OnDecided, OnRecall, QuotaLink } from '@tollgate/proto/contract';
 import {
   createPolicyCell,
   type DirectBatch,
@@ -22,6 +22,8 @@ export interface WorkspaceSidecarDeps extends HeldPolicyDeps {
   readonly random: () => number;
   readonly newId: () => string;
   readonly openLedger: (holder: OwnHolder, onRecall: OnRecall) => QuotaLink;
+  /** Absent: no one can be asked, so calls that policy asks for are denied. */
+  readonly openApprovals?: (workspaceId: number, onDecided: OnDecided) => ApprovalLink;
 }
 
 /** Identifies this process to the ledger. */
@@ -63,7 +65,7 @@ export async function openWorkspaceSidecar(
   { workspaceId, slug }: WorkspaceRef,
   { spoolFolder: folder, spoolBytesMax, leaseWaitMs }: WorkspaceSidecarConfig,
 ): Promise<WorkspaceSidecar> {
-  const { clock, log } = deps;
+  const { clock, log, openApprovals } = deps;
   const cell = createPolicyCell(clock, slug);
   const engine = await openEngine({
     clock,
@@ -79,6 +81,14 @@ export async function openWorkspaceSidecar(
         queueMicrotask(opened);
         return deps.openLedger({ workspaceId, holder: hash('sha256', holderSecret), ...ourselves }, recalled);
       },
+    ...(openApprovals === undefined
+      ? {}
+      : {
+          approvals: ({ opened, decided }) => {
+            queueMicrotask(opened);
+            return openApprovals(workspaceId, decided);
+          },
+        }),
     audit: () => openDirectStream((batch) => deps.ingest(batchOf(batch, workspaceId))),
     folder,
     workspace: slug,
