@@ -11,6 +11,7 @@ export { AppError } from '@tollgate/proto/contract';
 export type { StopReason } from './engine/decide/decision.ts';
 export type { Remedy } from './engine/decide/remedies.ts';
 export type { CostDenial, CostReservation, CostVerdict } from './doors/library/costs.ts';
+export type { DecideOptions } from './doors/library/guarded.ts';
 export type { DelegateOptions, Run, RunOptions } from './doors/library/library.ts';
 export { denialKey } from './doors/denial-body.ts';
 export type { GuardMcpOptions, McpClient } from './doors/library/mcp-client.ts';
@@ -18,7 +19,7 @@ export type { GuardToolSetOptions, ToolSet } from './doors/library/tool-set.ts';
 export type { Delivery, Outcome } from './engine/govern/deliver.ts';
 export type { ToolCall } from './engine/govern/govern.ts';
 export type { TlsOptions } from './engine/link/tls/options.ts';
-export { type Denial, denialText, type Permit, ToolDenied, type Verdict } from './engine/govern/verdict.ts';
+export { type AskedQuestion, type Denial, denialText, type Permit, ToolDenied, type Verdict } from './engine/govern/verdict.ts';
 
 export interface ConnectOptions {
   /** The gRPC address of the control plane, as `host:port`. */

@@ -168,7 +168,7 @@ async function start({ config, env, undo, log, telemetry, registry, signal }: St
     createIngest({ ...deps, committed: (records) => metrics.ingested(records), isWatched: (id) => deps.heads.isWatched(id) }),
     () => performance.now(),
   );
-  const { startRun, hooks, runner } = await wireRuns(
+  const { startRun, hooks, runner, answerHeld } = await wireRuns(
     {
       ...deps,
       ...policy,
@@ -209,6 +209,7 @@ async function start({ config, env, undo, log, telemetry, registry, signal }: St
     },
     undo,
   );
+  undo.push(answerHeld);
   const enrol = tls.enrolPort === null ? null : `${config.host}:${tls.enrolPort}`;
   announce({ rest, grpc: `${config.host}:${grpc.port}`, enrol }, seeded.kind === 'created' ? seeded.key : null);
   return null;

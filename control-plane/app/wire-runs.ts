@@ -77,6 +77,8 @@ export interface Runs {
   readonly hooks: HookHost;
   /** Must be closed before the parts that it uses. */
   readonly runner: Runner;
+  /** Answers the hooks that wait for a person. Call it before requests are drained. */
+  readonly answerHeld: () => void;
 }
 
 const abandonedCheckMs = 10_000;
@@ -163,7 +165,7 @@ export async function wireRuns(
   };
   const hooks = createHookHost({ ...deps, governor, requestsPerSecond, decided, lost });
   undo.push(() => hooks.close());
-  return { startRun: createStartRun(runner, { atOnce }), hooks, runner };
+  return { startRun: createStartRun(runner, { atOnce }), hooks, runner, answerHeld: () => governor.drain() };
 }
 
 function countedModel(catalogue: Pick<ModelCatalogue, 'find'>, name: string): CountedModel | null {

@@ -119,6 +119,14 @@ test('two sidecars, one of them killed, and the endpoint of the control plane ra
   expect(await listed(plane, 'used')).toMatchObject([{ id, used: 1 }]);
 });
 
+test('a control plane that stops answers the calls that its endpoint holds', async () => {
+  const { plane, agentKey } = await start();
+  const paying = pay(plane.rest, agentKey, { wait_ms: 50_000 });
+  const id = await waiting(plane);
+  expect(await plane.end('SIGTERM')).toBe(0);
+  expect(await paying).toMatchObject({ status: 200, body: { decision: 'deny', kind: 'retry', approval_id: id } });
+});
+
 test('a sidecar that stops answers the calls that it holds', async () => {
   const { plane, agentKey, sidecar } = await start();
   const at = await sidecar();

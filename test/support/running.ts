@@ -346,6 +346,7 @@ export async function startRunning(options: Options = {}): Promise<Running> {
             return () => undefined;
           },
           sweep: () => undefined,
+          drain: () => undefined,
           isSettled: () => true,
           shipping: () => ({
             link: 'connected',

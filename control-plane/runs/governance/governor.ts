@@ -48,6 +48,8 @@ export interface Governor {
    * sidecars that are closed now.
    */
   readonly dryDenials: number;
+  /** Answers the calls that are held until a person has answered, because the process ends. */
+  drain(): void;
   close(deadlineMs: number): Promise<void>;
 }
 
@@ -136,6 +138,10 @@ class SeatGovernor implements Governor {
 
   get dryDenials(): number {
     return this.#openSidecars().reduce((sum, sidecar) => sum + sidecar.leasing().dryDenials, this.#before.dryDenials);
+  }
+
+  drain(): void {
+    for (const sidecar of this.#openSidecars()) sidecar.drain();
   }
 
   async close(deadlineMs: number): Promise<void> {

@@ -53,6 +53,8 @@ export interface WorkspaceSidecar extends Pick<HeldPolicy, 'state' | 'reached' |
   isSettled(): boolean;
   shipping(): ShipperStatus;
   leasing(): LeaseStatus;
+  /** From now on, no call is held until a person has answered. Those that are held now are answered. */
+  drain(): void;
   /** Ships entries until the deadline. The rest stays on disk for the next start. */
   close(deadlineMs: number): Promise<void>;
 }
@@ -112,6 +114,7 @@ export async function openWorkspaceSidecar(
     isSettled: () => engine.isSettled,
     shipping: () => engine.shipping(),
     leasing: () => engine.leasing.status(),
+    drain: () => engine.approvals?.drain(),
     close: async (deadlineMs) => {
       held.release();
       await engine.close(deadlineMs);

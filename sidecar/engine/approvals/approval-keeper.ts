@@ -40,7 +40,7 @@ export type AskedAnswer =
   | { readonly kind: 'crowded' }
   | AskResult;
 
-export interface ApprovalsStatus {
+interface ApprovalsStatus {
   /** `idle`: nothing was asked for so far. */
   readonly link: 'open' | 'lost' | 'idle';
   readonly problem: string | null;
