@@ -1,6 +1,7 @@
 // Builds and runs the whole command line: its tree of commands and its options.
 import type { Command } from 'commander';
 import type { Cli, ExitCode } from './command.ts';
+import { addApprovalCommands } from './commands/approvals.ts';
 import { addAuditCommands } from './commands/audit.ts';
 import { addCaCommand } from './commands/ca.ts';
 import { addCompletionCommand } from './commands/completion.ts';
@@ -61,6 +62,7 @@ export function createProgram(cli: Cli): Command {
   addSimulateCommand(program, cli);
   addRunCommand(program, cli);
   addRunCommands(program, cli);
+  addApprovalCommands(program, cli);
   addAuditCommands(program, cli);
   addSidecarCommands(program, cli);
   addCaCommand(program, cli);

@@ -1,84 +1,10 @@
-// Follows the audit log. States: connecting; following (stores the id of each entry, to resume after it); waiting
-// (after a loss of the connection, longer each time up to a maximum), then connecting again with the last id. A failure
-// of the first connection is thrown. Later, only an error that a retry cannot correct is thrown. The signal ends the
-// function without an error.
-import type { Row } from './answer.ts';
+// Follows the audit log.
 import type { Client } from './client.ts';
-import { Outage } from '../failure.ts';
-import { eventsOf } from './streams.ts';
+import { type Followed, followEvents, type Following } from './follow.ts';
 import type { World } from '../world.ts';
 
-interface Following {
-  readonly filters: Row;
-  /** The id of the last known entry; null: only new entries. */
-  readonly from: string | null;
-  readonly signal: AbortSignal;
-  readonly note: (text: string) => void;
-}
-
-const firstWaitMs = 250;
-const waitMsMax = 15_000;
-/**
- * The server sends something every 15 s. If no data arrives for three times as long, the connection is considered lost.
- */
-const silenceMsMax = 45_000;
-
-/** An entry's JSON, and the id with which to resume after it. */
-export interface TailedEntry {
-  readonly data: string;
-  readonly id: string | null;
-}
-
-export async function* tailEntries(
+export const tailEntries = (
   world: Pick<World, 'wait' | 'random'>,
   client: Client,
-  following: Following,
-): AsyncGenerator<TailedEntry> {
-  const { filters, signal, note } = following;
-  let last = following.from;
-  let waitMs = firstWaitMs;
-  let connected = false;
-  while (!signal.aborted) {
-    try {
-      const silence = new AbortController();
-      const pieces = await client.stream('GET', '/{workspace}/admin/audit/stream', {
-        query: filters,
-        headers: { accept: 'text/event-stream', ...(last === null ? {} : { 'last-event-id': last }) },
-        signal: AbortSignal.any([signal, silence.signal]),
-      });
-      connected = true;
-      for await (const { event, id, data, comment } of eventsOf(heard(pieces, silence))) {
-        // Notes have ids too. The id of a note is after the entries that the filters exclude. If the client resumes
-        // after a note, those entries are not read again.
-        last = id ?? last;
-        // The greeting `listening` alone does not prove that the stream works. The wait is reset only after something
-        // else arrives.
-        if (comment !== 'listening') waitMs = firstWaitMs;
-        if (comment?.startsWith('ended: ') === true) note(comment);
-        if (event === 'entry' && data !== null) yield { data, id: last };
-      }
-      note('the stream ended; connecting again');
-    } catch (error) {
-      if (signal.aborted) return;
-      if (!(error instanceof Outage) || !connected) throw error;
-      note(`${error.message}; connecting again`);
-    }
-    // The wait is random ("full jitter"). If many clients lose the same control plane, they do not all reconnect at the
-    // same instant.
-    await world.wait(world.random() * waitMs, signal);
-    waitMs = Math.min(waitMs * 2, waitMsMax);
-  }
-}
-
-/** Yields the pieces. Aborts `silence` if no data arrives for `silenceMsMax`. */
-async function* heard(pieces: AsyncIterable<string>, silence: AbortController): AsyncGenerator<string> {
-  const timer = setTimeout(() => silence.abort(), silenceMsMax);
-  try {
-    for await (const piece of pieces) {
-      timer.refresh();
-      yield piece;
-    }
-  } finally {
-    clearTimeout(timer);
-  }
-}
+  following: Pick<Following, 'filters' | 'from' | 'signal' | 'note'>,
+): AsyncGenerator<Followed> => followEvents(world, client, { ...following, path: '/{workspace}/admin/audit/stream', event: 'entry' });

@@ -14,5 +14,17 @@ export const escapeText = (text: string): string => text.replaceAll(unsafe, (cha
 export const safeJson = (value: unknown, indent?: number): string =>
   (JSON.stringify(value, null, indent) ?? 'null').replaceAll(unsafeInJson, escapeUnits);
 
+/**
+ * What a terminal may show as nothing, as a space, or in another order: all that `unsafeInJson` has, characters that fonts
+ * do not draw (fillers, variation selectors), unassigned and private ones, and every space except U+0020.
+ */
+const unseen = /[\u007f-\u009f\u2800\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]|(?! )\p{Zs}/gu;
+
+/** As `safeJson`, for what a person must see before deciding: every character that could not be seen is escaped too. */
+export const visibleJson = (value: unknown): string => (JSON.stringify(value) ?? 'null').replaceAll(unseen, escapeUnits);
+
+/** As `escapeText`, with every character that could not be seen. */
+export const visibleText = (text: string): string => escapeText(text).replaceAll(unseen, escapeUnits);
+
 const escapeUnits = (character: string): string =>
   Array.from({ length: character.length }, (_, at) => `\\u${character.charCodeAt(at).toString(16).padStart(4, '0')}`).join('');

@@ -1,0 +1,329 @@
+// `tollgate approvals`: what a person sees of a call before they decide it, and that nothing is sent before.
+import { describe, expect, test } from 'vitest';
+import { jsonOf } from './cli.ts';
+import { type Approval, approval, serveApprovals } from './approvals-server.ts';
+
+const yes = { confirm: async () => true };
+const terminal = (over = {}) => ({ columns: 80, prompts: { ...yes, ...over } });
+const withInput = (input: unknown, over: Approval = {}): Approval => approval('a1', { shownInput: JSON.stringify(input), ...over });
+const shownOf = async (one: Approval, columns?: number): Promise<string> => {
+  const { cli } = await serveApprovals({ approvals: [one] });
+  const { code, out, err } = await cli(['approvals', 'show', 'a1'], columns === undefined ? {} : { columns });
+  expect({ code, err }).toMatchObject({ code: 0 });
+  return out;
+};
+
+describe('list', () => {
+  test('shows the pending ones with their question, and passes filters on', async () => {
+    const { cli, asked } = await serveApprovals({ approvals: [approval('a1'), approval('a2', { state: 'denied', by: 'bob' })] });
+    const { out } = await cli(['approvals', 'list', '--tool', 'payments.send', '--mine']);
+    expect(out).toMatch(/a1 +pending +payments\.send +billing +ana .* q1/);
+    expect(out).not.toContain('a2');
+    expect(asked[0]?.what).toBe('GET ?tool=payments.send&mine=true&state=pending');
+    expect((await cli(['approvals', 'list', '--state', 'all'])).out).toContain('denied by bob');
+    expect(await cli(['approvals', 'list', '--state', 'expired'])).toMatchObject({ out: '', err: 'no approval is expired\n' });
+  });
+
+  test('refuses a state that does not exist', async () => {
+    const { cli, asked } = await serveApprovals({ approvals: [] });
+    expect(await cli(['approvals', 'list', '--state', 'open'])).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('pending, approved'),
+    });
+    expect(asked).toEqual([]);
+  });
+});
+
+describe('show', () => {
+  test('prints for whom, why, by which rule, the whole input, and what else is asked', async () => {
+    const over = { why: 'more than 100', need: 2, approvals: [{ by: 'eve', at: '2026-11-26T10:00:30.000Z', via: 'key' }] };
+    const { cli } = await serveApprovals({
+      approvals: [approval('a1', over, { claimedClient: 'Claude Code 2' }), approval('a2'), approval('a3', { question: 'q2' })],
+    });
+    const { out, err } = await cli(['approvals', 'show', 'a1']);
+    expect(out).toBe(`approval  a1  pending (1 of 2 approved)
+tool      payments.send
+for       ana, session s1, key key1
+agent     billing, billing::interactive::billing, tier interactive
+claimed   Claude Code 2 (the agent says so; it is not proved)
+asked     2026-11-26 10:00:00Z, by policy of revision 4
+until     2026-11-27 10:00:00Z; if it is approved, for 1 call
+why       more than 100
+approved  by eve at 2026-11-26 10:00:30Z
+rule      workspace tools["payments.send"].interactive: 1 of role:admin
+together  a2  payments.send
+input, whole:
+| {
+|   "amount": 250,
+|   "to": "DE89"
+| }
+`);
+    expect(err).toContain('tollgate approvals approve a1');
+  });
+
+  test('with --json prints the answer', async () => {
+    const { cli } = await serveApprovals({ approvals: [approval('a1')] });
+    expect(jsonOf(await cli(['approvals', 'show', 'a1', '--json']))).toMatchObject({ id: 'a1', shownInput: '{"amount":250,"to":"DE89"}' });
+  });
+
+  test('an approval that does not exist, and an id that is none', async () => {
+    const { cli } = await serveApprovals({ approvals: [] });
+    expect(await cli(['approvals', 'show', 'a9'])).toMatchObject({ code: 1, err: expect.stringContaining('there is no approval a9') });
+    expect(await cli(['approvals', 'show', '..'])).toMatchObject({ code: 1, err: expect.stringContaining('is not valid') });
+  });
+});
+
+describe('hostile content', () => {
+  test.each([
+    ['a control sequence', '\u001b[2J\u001b[H\u0007\u009b'],
+    ['a line end', 'x\r\n| "amount": 1'],
+    ['another direction', '\u202etxt.exe\u2066'],
+    ['no width', 'a\u200bb\u2060\ufeff\u00ad'],
+    ['a filler that no font draws', 'a\u3164\u115f\u17b4\u034f\u180b'],
+    ['a variation selector', 'a\ufe0f\u{e0100}'],
+    ['a tag', '\u{e0041}\u{e0042}'],
+    ['a blank of another kind', 'rm\u00a0-rf\u2003/\u3000\u2800'],
+    ['a private character', '\ue000\u{f0000}'],
+    ['a line separator', 'a\u2028b\u2029'],
+    ['half a character', 'a\ud800b'],
+  ])('%s is written as its escape, wherever it is', async (_, text) => {
+    const named = { note: text, by: text, rules: [{ document: text, path: text, approvers: [text], need: 1, reason: text }] };
+    const call = { tool: text, agent: text, agentType: text, sub: text, sessionId: text, keyId: text, claimedClient: text };
+    const session = { calls: [{ ts: text, hookEvent: text, decision: text, tool: text, decisionReason: text }] };
+    const one = approval('a1', { ...named, shownInput: JSON.stringify({ [text]: text }), session, why: text, findings: [] }, call);
+    for (const columns of [undefined, 60]) {
+      const out = (await shownOf(one, columns)).replaceAll(/\u001b\[(?:1|22|33|39)m/g, '');
+      expect(out).toMatch(/^[\x20-\x7e\n]+$/);
+      expect(out.split('\n').filter((line) => line.startsWith('| "amount"'))).toEqual([]);
+    }
+    const { cli } = await serveApprovals({ approvals: [one] });
+    expect((await cli(['approvals', 'list'])).out).toMatch(/^[\x20-\x7e\n]+$/);
+  });
+
+  test('a text that is written as an escape is told apart from the character', async () => {
+    expect(await shownOf(withInput({ a: '\\u202e', b: '\u202e' }))).toContain('|   "a": "\\\\u202e",\n|   "b": "\\u202e"\n');
+  });
+
+  test('no text of the agent begins a line, however long it is', async () => {
+    const filler = 'x'.repeat(200);
+    const forged = 'rule      workspace: 0 of role:member';
+    const one = approval('a1', { shownInput: JSON.stringify({ a: `${filler}${forged.repeat(8)}` }) }, { claimedClient: forged.repeat(8) });
+    const lines = (await shownOf(one, 60)).replaceAll(/\u001b\[\d+m/g, '').split('\n');
+    expect(lines.filter((line) => line.startsWith('rule'))).toHaveLength(1);
+    expect(lines.filter((line) => line.length > 60)).toEqual([]);
+  });
+
+  test('letters that look like others are named', async () => {
+    const out = await shownOf(withInput({ to: 'p\u0430ypal', shell: '\uff52\uff4d' }));
+    expect(out).toContain('careful   a word mixes letters that look alike: p\u0430ypal (p\\u{430}ypal)');
+    expect(out).toContain('careful   a word has other forms of plain letters');
+    expect(await shownOf(withInput({ to: 'Привет', name: 'Ελένη', food: 'crème brûlée 漢字' }))).not.toContain('careful');
+  });
+});
+
+describe('marks', () => {
+  const mark = '[redacted:secret#1]';
+  const hidden = [{ path: 'headers.authorization', kind: 'secret', length: 24 }];
+
+  test.each(['[secret:1]', '[redacted]', '[redacted: secret]', '<hidden>', '[REDACTED:secret#1]', mark])(
+    'the text %s of a caller is not taken for a mark of redaction',
+    async (text) => {
+      expect(await shownOf(withInput({ note: text }))).toContain(
+        `|   "note": "${text}"\n    ^ NOT a mark of redaction: text of the caller, and the tool receives it as it is\n`,
+      );
+    },
+  );
+
+  test('a real mark and a copy of it are told apart by their places', async () => {
+    const input = { headers: { authorization: mark }, note: mark };
+    const out = await shownOf(withInput(input, { hidden, findings: [{ kind: 'secret', count: 1 }] }));
+    expect(out).toContain(`"authorization": "${mark}"\n    ^ hidden value 1 (secret): the tool receives what is not shown\n`);
+    expect(out).toContain(`"note": "${mark}"\n    ^ NOT a mark of redaction`);
+    expect(out).toContain('hidden    value 1: secret at "headers.authorization", 24 characters; the tool receives it\n');
+  });
+
+  test('where two places have the path of a hidden value, neither is trusted', async () => {
+    const input = { 'headers.authorization': mark, headers: { authorization: mark } };
+    const out = await shownOf(withInput(input, { hidden, findings: [{ kind: 'secret', count: 1 }] }));
+    expect(out.match(/or text of the caller in the form of a mark: reveal it/g)).toHaveLength(2);
+  });
+
+  test('where the tool receives the mark, it says so; where one of two is a copy, neither is trusted', async () => {
+    const findings = [{ kind: 'email', count: 1 }];
+    expect(await shownOf(withInput({ to: '[redacted:email#1]' }, { findings }))).toContain('^ a mark of redaction: the tool receives this');
+    const two = await shownOf(withInput({ to: '[redacted:email#1]', cc: '[redacted:email#2]' }, { findings }));
+    expect(two.match(/\^ perhaps not a mark/g)).toHaveLength(2);
+  });
+});
+
+describe('approve', () => {
+  test('on a terminal shows the call, asks, and only then sends', async () => {
+    const { cli, writes } = await serveApprovals({ approvals: [approval('a1')] });
+    let sawBefore = -1;
+    let question = '';
+    const confirm = async (words: string) => {
+      [question, sawBefore] = [words, writes().length];
+      return true;
+    };
+    const { out, err, code } = await cli(['approvals', 'approve', 'a1', '--note', 'ok'], terminal({ confirm }));
+    expect({ code, question, sawBefore }).toEqual({ code: 0, question: 'Approve this call of payments.send for ana?', sawBefore: 0 });
+    expect(out).toContain('"amount": 250');
+    expect(err).toContain('a1 is approved by bob');
+    expect(writes()).toEqual([{ what: 'POST /a1/approve', body: { note: 'ok' } }]);
+  });
+
+  test('a no sends nothing', async () => {
+    const { cli, writes } = await serveApprovals({ approvals: [approval('a1')] });
+    const { err } = await cli(['approvals', 'approve', 'a1'], terminal({ confirm: async () => false }));
+    expect({ err, writes: writes() }).toEqual({ err: 'nothing was answered\n', writes: [] });
+  });
+
+  test.each([
+    ['without a terminal', [], {}],
+    ['with --json', ['--json'], terminal()],
+  ])('%s it needs --yes', async (_, words, circumstances) => {
+    const { cli, asked } = await serveApprovals({ approvals: [approval('a1')] });
+    const refused = await cli(['approvals', 'approve', 'a1', ...words], circumstances);
+    expect(refused).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('see the call first: tollgate approvals show a1; then add --yes'),
+    });
+    expect(asked).toEqual([]);
+    expect(await cli(['approvals', 'approve', 'a1', '--yes'])).toMatchObject({ code: 0, out: '' });
+  });
+
+  test.each([
+    ['is cut', { inputCut: true }, 'does not show its whole input'],
+    ['does not say whether it is whole', { inputCut: undefined }, 'does not show its whole input'],
+    ['was answered', { state: 'denied', by: 'eve', answeredAt: '2026-11-26T10:00:30.000Z' }, 'a1 is denied by eve at 2026-11-26 10:00:30Z'],
+    ['is not JSON', { shownInput: '{"amount":' }, 'is not JSON, so it cannot be shown'],
+  ])('refuses an approval whose input %s', async (_, over, words) => {
+    const { cli, writes } = await serveApprovals({ approvals: [approval('a1', over)] });
+    expect(await cli(['approvals', 'approve', 'a1'], terminal())).toMatchObject({ code: 1, err: expect.stringContaining(words) });
+    if (!('shownInput' in over)) expect((await cli(['approvals', 'approve', 'a1', '--yes'])).err).toContain(words);
+    expect(writes()).toEqual([]);
+  });
+
+  const secret = { hidden: [{ path: 'token', kind: 'secret', length: 7, value: '"hu\u202enter"' }] };
+
+  test('what is hidden must be revealed first, and that is asked for', async () => {
+    const { cli, writes } = await serveApprovals({ approvals: [approval('a1', secret)] });
+    const without = await cli(['approvals', 'approve', 'a1', '--yes']);
+    expect(without).toMatchObject({ code: 1, err: expect.stringContaining('read them first: tollgate approvals reveal a1') });
+    expect(writes()).toEqual([]);
+    const answers = [false];
+    const refused = await cli(['approvals', 'approve', 'a1'], terminal({ confirm: async () => answers.pop() ?? true }));
+    expect(refused).toMatchObject({ code: 1, err: expect.stringContaining('nothing was answered') });
+    expect(writes()).toEqual([]);
+    const { out } = await cli(['approvals', 'approve', 'a1'], terminal());
+    expect(out).toContain('hidden value 1 at "token": "\\"hu\\u202enter\\""');
+    expect(writes().map(({ what }) => what)).toEqual(['POST /a1/reveal', 'POST /a1/approve']);
+  });
+
+  test('several of one question are shown and answered as a whole, those of two are refused', async () => {
+    const approvals = [approval('a1'), approval('a2', { shownInput: '{"amount":9}' }), approval('a3', { question: 'q2' })];
+    const { cli, writes } = await serveApprovals({ approvals });
+    const two = await cli(['approvals', 'approve', 'a1', 'a3'], terminal());
+    expect(two).toMatchObject({ code: 1, err: expect.stringContaining('different questions') });
+    const { out, err } = await cli(['approvals', 'approve', 'a1', 'a2', 'a1'], terminal());
+    expect(out).toContain('"amount": 250');
+    expect(out).toContain('"amount": 9');
+    expect(err).toContain('a1, and 1 more is approved');
+    expect(writes()).toEqual([{ what: 'POST /a1/approve', body: { with: ['a2'] } }]);
+  });
+
+  test('why a person may not answer, and who was first, are printed', async () => {
+    const { cli } = await serveApprovals({
+      approvals: [approval('a1')],
+      instead: (what, response) => {
+        if (!what.startsWith('POST')) return false;
+        response
+          .writeHead(403, { 'content-type': 'application/json' })
+          .end('{"error":"the call is made for you: another person must answer"}');
+        return true;
+      },
+    });
+    expect(await cli(['approvals', 'approve', 'a1', '--yes'])).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('the call is made for you'),
+    });
+  });
+});
+
+describe('reveal, deny and cancel', () => {
+  test('reveal prints the values escaped', async () => {
+    const { cli } = await serveApprovals({
+      approvals: [approval('a1', { hidden: [{ path: 'token', kind: 'secret', length: 3, value: 'a\u001b[2J' }] })],
+    });
+    expect(await cli(['approvals', 'reveal', 'a1'])).toMatchObject({ code: 0, out: 'hidden value 1 at "token": "a\\u001b[2J"\n' });
+  });
+
+  test('deny sends the note, the others of the question, and the session', async () => {
+    const { cli, writes } = await serveApprovals({ approvals: [approval('a1'), approval('a2')] });
+    const { err } = await cli(['approvals', 'deny', 'a1', 'a2', '--note', 'use the test account', '--session']);
+    expect(err).toContain('a1, and 1 more is denied, and what the same rules ask for later in this session too');
+    expect(writes()).toEqual([{ what: 'POST /a1/deny', body: { note: 'use the test account', session: true, with: ['a2'] } }]);
+    expect(await cli(['approvals', 'deny', 'a1', '--note', 'x'.repeat(1_001)])).toMatchObject({ code: 1 });
+    expect(writes()).toHaveLength(1);
+  });
+
+  test('cancel ends each', async () => {
+    const { cli, writes } = await serveApprovals({ approvals: [approval('a1'), approval('a2')] });
+    expect(await cli(['approvals', 'cancel', 'a1', 'a2'])).toMatchObject({ code: 0, out: 'a1 is cancelled\na2 is cancelled\n' });
+    expect(writes().map(({ what }) => what)).toEqual(['POST /a1/cancel', 'POST /a2/cancel']);
+  });
+});
+
+describe('watch', () => {
+  test('prints what waits, each change once, and what changed while the connection was lost', async () => {
+    const stop = new AbortController();
+    const server = await serveApprovals({
+      approvals: [approval('a1')],
+      instead: (what, response) => {
+        if (!what.startsWith('GET /stream')) return false;
+        streams += 1;
+        response.writeHead(200, { 'content-type': 'text/event-stream' });
+        if (streams === 1) {
+          const second = approval('a2');
+          server.current.set('a2', second);
+          response.write(`event: approval\ndata: ${JSON.stringify(second)}\n\nevent: approval\ndata: ${JSON.stringify(second)}\n\n`);
+          response.end();
+        } else {
+          // What happened while no one listened.
+          server.current.set('a1', approval('a1', { state: 'denied', by: 'bob', note: 'no', answeredAt: '2026-11-26T10:01:00.000Z' }));
+          server.current.set('a3', approval('a3', {}, { tool: '\u001b[2J' }));
+          response.write(': listening\n\n');
+        }
+        return true;
+      },
+    });
+    let streams = 0;
+    let seenSoFar = '';
+    const heard = (text: string): void => {
+      seenSoFar += text;
+      if (seenSoFar.includes('a3')) stop.abort();
+    };
+    const { code, out, err } = await server.cli(['approvals', 'watch'], { signal: stop.signal, heard });
+    expect({ code, streams }).toEqual({ code: 0, streams: 2 });
+    expect(out.split('\n').map((line) => line.split(/ {2,}/).slice(1, 5))).toEqual([
+      ['pending', 'a1', 'payments.send', 'billing'],
+      ['pending', 'a2', 'payments.send', 'billing'],
+      ['denied', 'a1', 'payments.send', 'billing'],
+      ['pending', 'a3', '\\u001b[2J', 'billing'],
+      [],
+    ]);
+    expect(out).toContain('by bob: no');
+    expect(err).toContain('connecting again');
+  });
+
+  test('a key that may not see approvals is told so at once', async () => {
+    const { cli } = await serveApprovals({
+      approvals: [],
+      instead: (_, response) => {
+        response.writeHead(403, { 'content-type': 'application/json' }).end('{"error":"the scope admin.approvals is needed"}');
+        return true;
+      },
+    });
+    expect(await cli(['approvals', 'watch'])).toMatchObject({ code: 1, err: expect.stringContaining('admin.approvals') });
+  });
+});
