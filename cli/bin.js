@@ -11,7 +11,7 @@ const isHook =
   host !== undefined &&
   !host.startsWith('-') &&
   rest.length % 2 === 0 &&
-  rest.every((word, at) => at % 2 === 1 || word === '--host-version' || word === '--agent');
+  rest.every((word, at) => at % 2 === 1 || word === '--host-version' || word === '--agent' || word === '--wait-ms');
 const main = new URL(isHook ? './dist/hook-main.js' : './dist/main.js', import.meta.url);
 if (!existsSync(main)) {
   process.stderr.write('tollgate is not built yet; run: npm run build\n');

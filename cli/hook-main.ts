@@ -12,7 +12,7 @@ process.on('uncaughtException', (error) => {
 /** Reads the options about the caller. `bin.js` passes only these options, each with its value. */
 function saidIn(words: readonly string[]): HookSaid {
   const after = (name: string): string | undefined => (words.includes(name) ? words[words.indexOf(name) + 1] : undefined);
-  return { hostVersion: after('--host-version') ?? null, agent: after('--agent') ?? '' };
+  return { hostVersion: after('--host-version') ?? null, agent: after('--agent') ?? '', wait: after('--wait-ms') ?? null };
 }
 
 process.exitCode = await runHook(

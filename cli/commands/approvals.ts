@@ -54,7 +54,7 @@ export function addApprovalCommands(program: Command, cli: Cli): void {
     .action(act(cli, revealApproval));
   group
     .command('approve')
-    .description('let the call go on; on a terminal it is shown first, then you are asked; elsewhere --yes is required')
+    .description('permit the call; on a terminal it is shown first, then you are asked; elsewhere --yes is required')
     .argument('<id...>', 'the approval, or several of the same question')
     .option('--note <text>', 'for the record')
     .option('-y, --yes', 'do not show and do not ask: you have seen the call')

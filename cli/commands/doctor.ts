@@ -10,6 +10,7 @@ import { act, type Asked, type Cli, type ExitCode } from '../command.ts';
 import { escapeText } from '../print/escape.ts';
 import { Failure } from '../failure.ts';
 import { asCanary, canaryOf, type Proof, prove, proveGone, proveHere } from '../hooks/canary.ts';
+import { heldWords, type HeldProof, isDenied, proveHeld } from '../hooks/held-canary.ts';
 import { whyCodexSkips } from '../hooks/codex-runs.ts';
 import { readHookLine } from '../hooks/command-line.ts';
 import type { Scope, Way } from '../hooks/host.ts';
@@ -23,6 +24,7 @@ import type { World } from '../world.ts';
 
 interface Options {
   readonly recorded?: string;
+  readonly held?: true;
 }
 
 export function addDoctorCommand(program: Command, cli: Cli): void {
@@ -33,6 +35,7 @@ export function addDoctorCommand(program: Command, cli: Cli): void {
       '--recorded <path>',
       'also send recorded hook inputs, from a folder with a subfolder for each host; the hosts need not be installed',
     )
+    .option('--held', 'also check what happens while a call waits for a person: takes as long as the hooks wait, up to a minute')
     .action(act<Options>(cli, examine));
 }
 
@@ -49,6 +52,8 @@ interface HooksSeen {
    * because the hook starts no program.
    */
   readonly deniesWithoutProgram: boolean | null;
+  /** What happens while a call waits for a person; null: it was not asked for, or the hook starts no program. */
+  readonly held: HeldProof | null;
   /** A remark about the host's version, in words; null: no remark. */
   readonly version: string | null;
 }
@@ -63,7 +68,7 @@ interface HostSeen {
 }
 
 async function examine({ world, options, print, client }: Asked<Options>): Promise<ExitCode> {
-  const seen = await Promise.all(hosts.map((host) => examineHost(world, host)));
+  const seen = await Promise.all(hosts.map((host) => examineHost(world, host, options.held === true)));
   const here = seen.filter(({ found, hooks }) => found !== null || hooks.length > 0);
   const ungoverned = await findUngoverned(world);
   const recorded = options.recorded === undefined ? [] : await proveRecorded(world, options.recorded);
@@ -87,7 +92,7 @@ async function examine({ world, options, print, client }: Asked<Options>): Promi
 const titles = [...hosts.map((host) => hostSettings[host].title), ...ungovernedTitles];
 const noneHere = `none of ${titles.join(', ')} was found on this machine`;
 
-async function examineHost(world: World, host: HostName): Promise<HostSeen> {
+async function examineHost(world: World, host: HostName, isHeld: boolean): Promise<HostSeen> {
   const hooks: HooksSeen[] = [];
   const problems: string[] = [];
   for (const scope of ['user', 'project'] as const) {
@@ -105,6 +110,7 @@ async function examineHost(world: World, host: HostName): Promise<HostSeen> {
         proof: await prove(world, host, way, canaryOf(host)),
         off: [...gaps, ...(await offSwitches(world, host)), ...skips, ...version.filter(({ isOff }) => isOff).map((one) => one.words)],
         deniesWithoutProgram: (await proveGone(world, host, way))?.blocks ?? null,
+        held: isHeld ? await proveHeld(world, host, installed) : null,
         version: version.find(({ isOff }) => !isOff)?.words ?? null,
       });
     } catch (error) {
@@ -187,7 +193,10 @@ interface Seen {
 function codeOf({ here, recorded, ungoverned, sidecar }: Seen): ExitCode {
   const proofs = [...here.flatMap(({ hooks }) => hooks.map(({ proof }) => proof)), ...recorded.map(({ proof }) => proof)];
   const isOff = ({ hooks, problems }: HostSeen): boolean =>
-    problems.length > 0 || hooks.some(({ off, deniesWithoutProgram }) => off.length > 0 || deniesWithoutProgram === false);
+    problems.length > 0 ||
+    hooks.some(
+      ({ off, deniesWithoutProgram, held }) => off.length > 0 || deniesWithoutProgram === false || (held !== null && !isDenied(held)),
+    );
   const broken = proofs.some(({ decided }) => !decided) || here.some(isOff);
   if (broken || (sidecar !== null && sidecar.problem !== null)) return 1;
   return here.some(({ hooks }) => hooks.length === 0) || ungoverned.length > 0 ? 2 : 0;
@@ -203,11 +212,12 @@ function hostLines({ host, found, hooks, problems }: HostSeen): readonly string[
   const head = `${title}: ${found === null ? 'not found, but it has hooks' : `found by ${found}`}`;
   return [
     head,
-    ...hooks.flatMap(({ scope, path, way, version, deniesWithoutProgram, ...seen }) => [
+    ...hooks.flatMap(({ scope, path, way, version, deniesWithoutProgram, held, ...seen }) => [
       `  hooks of the ${scope}, by ${way}, in ${path}: ${hookWords(seen)}`,
       ...(deniesWithoutProgram === false
         ? [`  CALLS WOULD RUN WITHOUT A DECISION if the program of the hook is missing: run tollgate hooks install ${host} again`]
         : []),
+      ...(held === null ? [] : [`  ${heldWords(held)}`]),
       ...(version === null ? [] : [`  ${version}`]),
     ]),
     ...(hooks.length === 0 && problems.length === 0 ? [`  no hooks: its calls are not governed; run: tollgate hooks install ${host}`] : []),

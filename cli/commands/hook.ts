@@ -12,10 +12,19 @@ export interface HookWorld extends Surroundings {
 }
 
 /**
- * Time limit for the sidecar's answer. It is longer than the sidecar's own time limit, and shorter than the 10 s in the
- * hosts' settings.
+ * Time limit for the sidecar's answer to a call that waits for no person. It is longer than the sidecar's own time limit,
+ * and shorter than the limit in the hosts' settings.
  */
 export const timeoutMs = 4_000;
+
+/** The longest wait for a person that a sidecar accepts from a hook. */
+export const waitMsMax = 3_600_000;
+
+/** Returns the wait in a text, in ms; null: the text is no whole number up to the maximum. */
+export const readWait = (text: string): number | null => (/^\d{1,7}$/.test(text) && Number(text) <= waitMsMax ? Number(text) : null);
+
+/** Time limit for the sidecar's answer if the call may wait so long for a person. 6 s less than in the hosts' settings. */
+export const limitMsFor = (waitMs: number | null): number => timeoutMs + (waitMs ?? 0);
 /** The largest input that a sidecar accepts. */
 const inputBytesMax = 1024 * 1024;
 const answerBytesMax = 16 * 1024 * 1024;
@@ -31,9 +40,11 @@ export interface HookSaid {
   readonly hostVersion: string | null;
   /** The name of the agent; empty: not given. */
   readonly agent: string;
+  /** How long a call may wait for a person, in ms, as text; null: not given. */
+  readonly wait: string | null;
 }
 
-const nothingSaid: HookSaid = { hostVersion: null, agent: '' };
+const nothingSaid: HookSaid = { hostVersion: null, agent: '', wait: null };
 
 /** Asks the sidecar and prints its answer. Returns the exit code. If `name` is not a known host, the call is denied. */
 export async function runHook(name: string, world: HookWorld, said: HookSaid = nothingSaid): Promise<number> {
@@ -63,6 +74,9 @@ async function askSidecar(host: string, input: Buffer, { env, home }: HookWorld,
   // For an invalid character in a header, Node throws an error that quotes the value. The key must not be shown, so it
   // is checked here.
   if (!/^[\x21-\x7e]+$/.test(key)) throw new Error(`${connection.keyFrom} is not a valid key`);
+  const waitMs = said.wait === null ? null : readWait(said.wait);
+  if (said.wait !== null && waitMs === null) throw new Error(`--wait-ms must be a whole number from 0 to ${waitMsMax}`);
+  const limitMs = limitMsFor(waitMs);
   const headers = {
     authorization: `Bearer ${key}`,
     'content-type': 'application/json',
@@ -70,11 +84,16 @@ async function askSidecar(host: string, input: Buffer, { env, home }: HookWorld,
     ...(env['CI'] === 'true' ? { 'x-tollgate-tier': 'background' } : {}),
     ...(said.hostVersion === null ? {} : { 'x-tollgate-host-version': headerText(said.hostVersion) }),
     ...(said.agent === '' ? {} : { 'x-tollgate-agent': headerText(said.agent) }),
+    ...(waitMs === null ? {} : { 'x-tollgate-wait-ms': waitMs }),
   };
   const request = sidecar.startsWith('https:') ? (await import('node:https')).request : httpRequest;
   const { kind, text } = await new Promise<Answer>((done, fail) => {
-    const signal = AbortSignal.timeout(timeoutMs);
-    const failed = (error: Error): void => fail(new Error(`the sidecar at ${sidecar} ${wordsOf(error, signal.aborted)}`));
+    const limit = AbortSignal.timeout(limitMs);
+    const { signal, end } = limitMs > timeoutMs ? whileAlive(request, sidecar, limit) : { signal: limit, end: () => undefined };
+    const failed = (error: Error): void => {
+      end();
+      fail(new Error(`the sidecar at ${sidecar} ${wordsOf(error, limit.aborted ? limitMs : signal.aborted ? timeoutMs : null)}`));
+    };
     const sent = request(`${sidecar}/hooks/${encodeURIComponent(host)}`, { method: 'POST', headers, signal }, (response) => {
       const pieces: Buffer[] = [];
       let bytes = 0;
@@ -85,6 +104,7 @@ async function askSidecar(host: string, input: Buffer, { env, home }: HookWorld,
       });
       response.on('error', failed);
       response.on('end', () => {
+        end();
         const kind = response.headers[answerHeader];
         if (response.statusCode !== 200 || kind === undefined)
           fail(new Error(`the program at ${sidecar} (status ${response.statusCode ?? 0}) is not a sidecar that supports ${host}`));
@@ -98,6 +118,26 @@ async function askSidecar(host: string, input: Buffer, { env, home }: HookWorld,
   const problem = await problemIn(host, kind, text);
   if (problem !== null) throw new Error(`the sidecar at ${sidecar} answered ${problem}`);
   return text;
+}
+
+/**
+ * Returns a signal for a question that may wait for a person. It is aborted at the limit, and as soon as the sidecar does
+ * not answer another request either: a sidecar that hangs must not hold a call as long as a person may. `end` must be
+ * called when the question is answered.
+ */
+function whileAlive(
+  request: typeof httpRequest,
+  sidecar: string,
+  limit: AbortSignal,
+): { readonly signal: AbortSignal; readonly end: () => void } {
+  const gone = new AbortController();
+  const timer = setInterval(() => {
+    // Any answer shows that the sidecar lives.
+    const sent = request(`${sidecar}/healthz`, { signal: AbortSignal.timeout(timeoutMs) }, (response) => void response.destroy());
+    sent.on('error', () => gone.abort());
+    sent.end();
+  }, timeoutMs);
+  return { signal: AbortSignal.any([limit, gone.signal]), end: () => clearInterval(timer) };
 }
 
 /** Returns the text if a header can contain it; throws otherwise. A header would transmit other characters wrongly. */
@@ -142,8 +182,9 @@ function saysSomething(text: string): boolean | null {
   }
 }
 
-function wordsOf(error: Error, late: boolean): string {
-  if (late) return `did not answer within ${timeoutMs / 1_000} s`;
+/** `lateMs`: the time limit that has passed; null: none has. */
+function wordsOf(error: Error, lateMs: number | null): string {
+  if (lateMs !== null) return `did not answer within ${lateMs / 1_000} s`;
   return 'code' in error ? `cannot be reached (${String(error.code)})` : error.message;
 }
 

@@ -7,25 +7,27 @@ import { act, type Asked, type Cli, type ExitCode } from '../command.ts';
 import { Failure } from '../failure.ts';
 import { checkAddress, connectionPath, readConnection, standardSidecar } from '../hooks/connection.ts';
 import { hookLine, isQuotable, readHookLine } from '../hooks/command-line.ts';
-import { commandOf, type Scope, type Way } from '../hooks/host.ts';
+import { commandOf, type Scope, standardWaitMs, type Way } from '../hooks/host.ts';
 import { hostSettings } from '../hooks/host-settings.ts';
 import { isThere, versionOf } from '../hooks/host-version.ts';
 import { type Done, dropUnusedConnection, findHooks, installHooks, uninstallHooks } from '../hooks/installation.ts';
 import { platformOf } from '../hooks/paths.ts';
 import { keepConnection } from '../hooks/records.ts';
 import { offSwitches } from '../hooks/off-switches.ts';
-import { runHook } from './hook.ts';
+import { runHook, waitMsMax } from './hook.ts';
 
 interface Options {
   readonly project?: true;
   readonly http?: true;
   readonly sidecar?: string;
   readonly agent?: string;
+  readonly wait?: string;
 }
 
 interface HookOptions {
   readonly hostVersion?: string;
   readonly agent?: string;
+  readonly waitMs?: string;
 }
 
 const hostArgument = (): Argument => new Argument('<host>', 'the coding agent').choices(hosts);
@@ -37,6 +39,7 @@ export function addHookCommands(program: Command, cli: Cli): void {
     .addArgument(hostArgument())
     .option('--host-version <version>', 'the version of the coding agent, as install found it')
     .option('--agent <name>', 'name of the caller, if the coding agent names no sub-agent')
+    .option('--wait-ms <ms>', 'how long a call may wait for a person; the time limit of the hook must be 10 s longer')
     .action(act<HookOptions>(cli, pass));
   const group = program.command('hooks').description('connect the coding agents of this machine to their sidecar');
   group
@@ -46,6 +49,7 @@ export function addHookCommands(program: Command, cli: Cli): void {
     .option('--project', 'change the settings of the current folder, for all its users')
     .option('--http', 'Claude Code sends HTTP requests itself: faster, but it runs calls while the sidecar is unreachable')
     .option('--agent <name>', 'name of the agent in policy and audit log; default: the name in the installed hooks, or <host>')
+    .option('--wait <seconds>', 'how long a call may wait for a person, 3600 at most; default: 50, for Cline 0')
     .option('--sidecar <url>', `address of the sidecar; default: TOLLGATE_SIDECAR or ${standardSidecar}`)
     .action(act<Options>(cli, install));
   group
@@ -57,7 +61,7 @@ export function addHookCommands(program: Command, cli: Cli): void {
 }
 
 async function pass({ world, words, options }: Asked<HookOptions>): Promise<ExitCode> {
-  const { hostVersion = null, agent = '' } = options;
+  const { hostVersion = null, agent = '', waitMs: wait = null } = options;
   const code = await runHook(
     words[0] ?? '',
     {
@@ -65,7 +69,7 @@ async function pass({ world, words, options }: Asked<HookOptions>): Promise<Exit
       out: (text) => void world.stdout.write(text),
       err: (text) => void world.stderr.write(text),
     },
-    { hostVersion, agent },
+    { hostVersion, agent, wait },
   );
   return code === 0 || code === 2 ? code : 1;
 }
@@ -104,7 +108,7 @@ async function install({ world, words, options, print }: Asked<Options>): Promis
 
 type Line = Parameters<typeof hookLine>[1];
 
-async function lineFor(world: Asked<Options>['world'], host: HostName, scope: Scope, { agent }: Options): Promise<Line> {
+async function lineFor(world: Asked<Options>['world'], host: HostName, scope: Scope, { agent, wait }: Options): Promise<Line> {
   const problem =
     agent === undefined ? null : (nameProblem(agent) ?? (isQuotable(agent) ? null : 'must be ASCII without the characters " $ ` \\ % !'));
   if (problem !== null) throw new Failure(`the agent's name ${problem}`);
@@ -113,7 +117,17 @@ async function lineFor(world: Asked<Options>['world'], host: HostName, scope: Sc
     // The users of a project may have different versions of the host, so no version is stored for a project.
     hostVersion: scope === 'project' ? null : await versionOf(world, hostSettings[host].programs),
     agent: agent ?? (await agentThere(world, host, scope)) ?? host,
+    waitMs: waitFor(host, wait),
   };
+}
+
+/** Returns how long a call waits for a person in the hooks, in ms. */
+function waitFor(host: HostName, wait: string | undefined): number {
+  if (wait === undefined) return standardWaitMs(host);
+  const waitMs = /^\d{1,4}$/.test(wait) ? Number(wait) * 1_000 : Number.NaN;
+  if (!(waitMs <= waitMsMax)) throw new Failure(`--wait must be a whole number of seconds from 0 to ${waitMsMax / 1_000}`);
+  if (host === 'cline' && waitMs > 0) throw new Failure('Cline ends a run if a hook takes 3 s, so its calls cannot wait; remove --wait');
+  return waitMs;
 }
 
 /**
@@ -128,11 +142,14 @@ async function agentThere(world: Asked<Options>['world'], host: HostName, scope:
 }
 
 function wayFor(host: HostName, { http }: Options, env: Asked<Options>['world']['env'], line: Line): Way {
-  if (http !== true) return { kind: 'command', command: hookLine(host, line), shell: platformOf({}) === 'win32' ? 'powershell' : 'sh' };
+  if (http !== true) {
+    const shell = platformOf({}) === 'win32' ? 'powershell' : 'sh';
+    return { kind: 'command', command: hookLine(host, line), shell, waitMs: line.waitMs };
+  }
   if (host !== 'claude-code') throw new Failure(`${hostSettings[host].title} supports only hooks that start a program; remove --http`);
   const sidecar = checkAddress(env['TOLLGATE_SIDECAR'] || standardSidecar, env);
   if (typeof sidecar !== 'string') throw new Failure(sidecar.problem);
-  return { kind: 'http', url: `${sidecar}/hooks/claude-code`, agent: line.agent, hostVersion: line.hostVersion };
+  return { kind: 'http', url: `${sidecar}/hooks/claude-code`, agent: line.agent, hostVersion: line.hostVersion, waitMs: line.waitMs };
 }
 
 /**

@@ -50,10 +50,9 @@ export const asCanary = (input: Readonly<Record<string, unknown>>): string =>
 export async function prove(world: World, host: HostName, way: Way, input: string): Promise<Proof> {
   try {
     if (way.kind === 'http') return await proveByHttp(world, host, way, input);
-    const starter = await starterOf(world, host, way.shell);
-    if (starter === null) return { denied: false, decided: false, words: noPowershell, unproven: true };
-    const { out, err, code } = await start(world, starter(way.command), input);
-    return proofOf(host, out, err, code);
+    const ended = await runLine(world, host, way, { input });
+    if (ended === null) return { denied: false, decided: false, words: noPowershell, unproven: true };
+    return proofOf(host, ended.out, ended.err, ended.code);
   } catch (error) {
     return { denied: false, decided: false, words: error instanceof Error ? error.message : 'unknown' };
   }
@@ -103,10 +102,8 @@ export async function proveGone(world: World, host: HostName, way: Way): Promise
   const line = way.kind === 'command' ? withoutProgram(host, way.command) : null;
   if (way.kind !== 'command' || line === null || hostSettings[host].deniesByItself === true) return null;
   try {
-    const starter = await starterOf(world, host, way.shell);
-    if (starter === null) return null;
-    const ended = await start(world, starter(line), canaryOf(host));
-    return { blocks: blocks(host, ended), code: ended.code };
+    const ended = await runLine(world, host, { ...way, command: line }, { input: canaryOf(host) });
+    return ended === null ? null : { blocks: blocks(host, ended), code: ended.code };
   } catch {
     return { blocks: false, code: 1 };
   }
@@ -122,7 +119,7 @@ interface GoneProof {
  * Whether a host would block the call. There are two cases. After exit code 2, the host blocks if standard error
  * contains a reason (except Copilot CLI). After exit code 0, the host blocks if the answer is a denial.
  */
-function blocks(host: HostName, { out, err, code }: Ended): boolean {
+export function blocks(host: HostName, { out, err, code }: Ended): boolean {
   if (code === 0) return hostNamed(host)?.before.denies(out) === true;
   return code === 2 && host !== 'copilot-cli' && err.trim() !== '';
 }
@@ -133,6 +130,23 @@ interface Ended {
   readonly code: number;
 }
 
+interface LineRun {
+  readonly input: string;
+  /** The program is ended after this time. */
+  readonly limitMs?: number;
+}
+
+/** Runs the line of a hook as the host does. Null: the shell of the host is not on this machine. */
+export async function runLine(
+  world: Pick<World, 'env'>,
+  host: HostName,
+  { command, shell }: Extract<Way, { kind: 'command' }>,
+  { input, limitMs = timeoutMs }: LineRun,
+): Promise<Ended | null> {
+  const starter = await starterOf(world, host, shell);
+  return starter === null ? null : start(world, starter(command), input, limitMs);
+}
+
 interface Started {
   readonly file: string;
   /** The arguments of the program `file`. Null: `file` is a line for the shell of this machine. */
@@ -140,7 +154,7 @@ interface Started {
 }
 
 /** Returns a function that tells how the host starts a line. Null: the host's shell is not on this machine. */
-async function starterOf(world: World, host: HostName, shell: Shell = 'sh'): Promise<((line: string) => Started) | null> {
+async function starterOf(world: Pick<World, 'env'>, host: HostName, shell: Shell = 'sh'): Promise<((line: string) => Started) | null> {
   if (shell !== 'powershell') return (line) => ({ file: line, words: null });
   const program = await findProgram(world, ['pwsh', 'powershell']);
   if (program === null) return null;
@@ -149,9 +163,9 @@ async function starterOf(world: World, host: HostName, shell: Shell = 'sh'): Pro
   return (line) => ({ file: program, words: ['-NoProfile', '-NonInteractive', '-Command', line + more] });
 }
 
-function start(world: World, { file, words }: Started, input: string): Promise<Ended> {
+function start(world: Pick<World, 'env'>, { file, words }: Started, input: string, limitMs: number): Promise<Ended> {
   return new Promise((done, fail) => {
-    const child = spawn(file, words ?? [], { shell: words === null, env: { ...world.env }, timeout: timeoutMs });
+    const child = spawn(file, words ?? [], { shell: words === null, env: { ...world.env }, timeout: limitMs });
     let [out, err] = ['', ''];
     child.stdout.setEncoding('utf8').on('data', (text: string) => (out += text));
     child.stderr.setEncoding('utf8').on('data', (text: string) => (err += text));

@@ -1,9 +1,10 @@
 // Builds and reads the line that a host runs before and after each call: `<program> hook <host> [--host-version V]
-// [--agent NAME]`. If the program cannot be started, the line ends with exit code 127 or 1, and no host denies a call
+// [--agent NAME] [--wait-ms MS]`. If the program cannot be started, the line ends with exit code 127 or 1, and no host denies a call
 // after these codes. Therefore a part of the line denies the call in this case. This file reads such a line in every
 // form that any version installed, also after changes by a user. It also tells whether a line blocks a call correctly:
 // with some lines that start tollgate, the host runs the call whatever tollgate answers.
 import type { HostName } from '@tollgate/proto/contract';
+import { readWait } from '../commands/hook.ts';
 import { parseShellLine, type Shell, type ShellCommand, type ShellLine } from './shell-line.ts';
 
 export interface HookLine {
@@ -12,11 +13,14 @@ export interface HookLine {
   readonly hostVersion: string | null;
   /** Empty: no name. */
   readonly agent: string;
+  /** How long a call waits for a person. Null: the line does not say it. */
+  readonly waitMs: number | null;
 }
 
-export function hookLine(host: HostName, { program, hostVersion, agent }: HookLine): string {
+export function hookLine(host: HostName, { program, hostVersion, agent, waitMs }: HookLine): string {
   const version = hostVersion === null ? '' : ` --host-version ${hostVersion}`;
-  return `${program} hook ${host}${version}${agent === '' ? '' : ` --agent ${quoted(agent)}`}`;
+  const wait = waitMs === null ? '' : ` --wait-ms ${waitMs}`;
+  return `${program} hook ${host}${version}${agent === '' ? '' : ` --agent ${quoted(agent)}`}${wait}`;
 }
 
 const quoted = (text: string): string => (/^[\w.-]+$/.test(text) ? text : `"${text}"`);
@@ -41,7 +45,7 @@ export const orSay = (line: string, answer: string, shell: Shell = 'sh'): string
 
 const powershellGuard = /\s*;\s*if \(\$LASTEXITCODE -ne 0\) \{ (?:exit (?:2|\$LASTEXITCODE)|('[^']*'); exit 0) \}\s*$/;
 
-const option = String.raw`(?: --(?:host-version|agent) (?:"[^"]*"|[^\s"]+))*`;
+const option = String.raw`(?: --(?:host-version|agent|wait-ms) (?:"[^"]*"|[^\s"]+))*`;
 const guard = String.raw`(?:\s*\|\|.*|; if \(\$LASTEXITCODE -ne 0\) .*)?`;
 const form = new RegExp(String.raw`^((?:.*[\s"'/\\&(])?(?:tollgate|bin\.js)["']?) hook ([\w-]+)(${option})${guard}$`, 's');
 
@@ -77,6 +81,7 @@ function readForm(host: HostName, text: string): HookLine | null {
     program: program.replace(/^& /, ''),
     hostVersion: optionIn(options, 'host-version'),
     agent: optionIn(options, 'agent') ?? '',
+    waitMs: waitIn(optionIn(options, 'wait-ms')),
   };
 }
 
@@ -147,25 +152,33 @@ function programIn(
   const name = fileName(program.text);
   // Node can also start `node_modules/.bin/tollgate`, the file that npx starts in a checkout.
   if (byNode ? name !== 'bin.js' && name !== 'tollgate' : !tollgate.test(name) && !(byNpx && ofPackage.test(program.text))) return null;
-  const { agent = '', hostVersion = null, unknown } = optionsIn(more.map(({ text }) => text));
+  const { agent = '', hostVersion = null, waitMs = null, unknown } = optionsIn(more.map(({ text }) => text));
   const from = words[first]?.from ?? 0;
-  return { line: { program: line.slice(from, program.to), agent, hostVersion }, at: from, unknown };
+  return { line: { program: line.slice(from, program.to), agent, hostVersion, waitMs }, at: from, unknown };
 }
 
 interface Options {
   readonly agent?: string;
   readonly hostVersion?: string;
+  readonly waitMs?: number;
   readonly unknown: readonly string[];
 }
 
 function optionsIn(words: readonly string[]): Options {
   const [word, next, ...rest] = words;
   if (word === undefined) return { unknown: [] };
-  const [, name, value] = /^--(agent|host-version)(?:=(.*))?$/s.exec(word) ?? [];
-  if (name === undefined || (value ?? next) === undefined) return { unknown: words };
+  const [, name, value] = /^--(agent|host-version|wait-ms)(?:=(.*))?$/s.exec(word) ?? [];
+  const given = value ?? next;
+  if (name === undefined || given === undefined) return { unknown: words };
   const others = optionsIn(value === undefined ? rest : words.slice(1));
-  return { ...(name === 'agent' ? { agent: value ?? next ?? '' } : { hostVersion: value ?? next ?? '' }), ...others };
+  if (name === 'agent') return { agent: given, ...others };
+  if (name === 'host-version') return { hostVersion: given, ...others };
+  const waitMs = waitIn(given);
+  return waitMs === null ? { unknown: words } : { waitMs, ...others };
 }
+
+/** Returns the wait in a text, in ms; null: it is none. `tollgate hook` has the same form and maximum. */
+const waitIn = (text: string | null): number | null => readWait(text ?? '');
 
 /**
  * Returns the same line with a program that does not exist. Null: the line starts no program. The program is replaced

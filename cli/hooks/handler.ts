@@ -2,9 +2,9 @@
 // before every call or would not block a call.
 import type { HostName } from '@tollgate/proto/contract';
 import { isRow, type Row } from '../api/answer.ts';
-import { timeoutMs } from '../commands/hook.ts';
+import { limitMsFor, readWait } from '../commands/hook.ts';
 import { isOurLine, lineProblem, readHookLine } from './command-line.ts';
-import { type Installed, timeoutSeconds, type Way } from './host.ts';
+import { type Installed, limitSecondsFor, type Way } from './host.ts';
 import { type OnPlatform, platformOf } from './paths.ts';
 import type { Shell } from './shell-line.ts';
 
@@ -59,6 +59,7 @@ function httpWay(url: string, handler: Row): Way {
     url,
     agent: said.get('x-tollgate-agent') ?? '',
     hostVersion: said.get('x-tollgate-host-version') ?? null,
+    waitMs: readWait(said.get('x-tollgate-wait-ms') ?? ''),
     headers,
     allowedEnvVars: Array.isArray(allowed) ? allowed.filter((name) => typeof name === 'string') : [],
   };
@@ -81,9 +82,9 @@ export function installedIn(host: HostName, found: readonly Found[], on: OnPlatf
     const way = wayOf(host, handler, on);
     if (way === null || !isRow(handler)) return [];
     const line = way.kind === 'command' ? lineGap(host, way) : null;
-    const gaps = [...gapsIn(group), ...gapsIn(handler), ...timeGaps(host, handler), ...(line === null ? [] : [line])];
+    const gaps = [...gapsIn(group), ...gapsIn(handler), ...timeGaps(host, handler, waitMsOf(host, way)), ...(line === null ? [] : [line])];
     const open = host === 'cursor' && handler['failClosed'] !== true ? [failsOpen] : [];
-    return [{ way, gaps: [...new Set([...gaps, ...open])] }];
+    return [{ way, gaps: [...new Set([...gaps, ...open])], ...limitIn(host, handler) }];
   });
   return ours.find(({ gaps }) => gaps.length === 0) ?? ours[0] ?? null;
 }
@@ -122,15 +123,32 @@ const timeLimits: Readonly<Partial<Record<HostName, { readonly names: readonly s
   'copilot-cli': { names: ['timeoutSec', 'timeout'], perSecond: 1 },
 };
 
+/** Every host waits this long for a hook without a time limit, in seconds. */
+const shortLimit = 10;
+
+/** How long a call waits for a person in this hook, in ms; null: the hook does not say it. */
+export const waitMsOf = (host: HostName, way: Way): number | null =>
+  way.kind === 'http' ? (way.waitMs ?? null) : (readHookLine(host, way.command)?.waitMs ?? null);
+
+/** Returns the time limit of a hook: the shortest, if two names are set. */
+function limitIn(host: HostName, handler: Row): Pick<Installed, 'limitSeconds'> {
+  const { names, perSecond } = timeLimits[host] ?? { names: [], perSecond: 1 };
+  const limits = names.map((name) => handler[name]).filter((limit) => typeof limit === 'number');
+  return limits.length === 0 ? {} : { limitSeconds: Math.min(...limits) / perSecond };
+}
+
 /**
  * Returns, in words, what is wrong with the time limit of a hook. A host runs the call if a hook takes too long. The
  * host must therefore wait longer than `tollgate hook`, which sends a denial at its own time limit. If two names are
  * set, both are checked.
  */
-function timeGaps(host: HostName, handler: Row): readonly string[] {
+function timeGaps(host: HostName, handler: Row, waitMs: number | null): readonly string[] {
   const { names, perSecond } = timeLimits[host] ?? { names: [], perSecond: 1 };
-  const right = `correct is ${timeoutSeconds * perSecond}`;
-  const needed = timeoutMs / 1_000;
+  const right = `correct is ${limitSecondsFor(waitMs) * perSecond}`;
+  const needed = limitMsFor(waitMs) / 1_000;
+  // Hosts have different limits of their own, some of them shorter than this wait.
+  if (waitMs !== null && needed > shortLimit && names.length > 0 && names.every((name) => handler[name] === undefined))
+    return [`the hook may take ${needed} s, and its "${names[0] ?? ''}" is not set; ${right}`];
   return names.flatMap((name) => {
     const limit = handler[name];
     if (limit === undefined) return [];

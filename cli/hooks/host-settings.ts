@@ -2,7 +2,7 @@
 import type { HostName } from '@tollgate/proto/contract';
 import type { Surroundings } from './connection.ts';
 import { orExit, orSay } from './command-line.ts';
-import { commandOf, type HostSettings, timeoutSeconds, type Way } from './host.ts';
+import { commandOf, type HostSettings, limitSecondsFor, type Way } from './host.ts';
 import { inJson, type Wanted } from './settings-json.ts';
 import { inToml } from './settings-toml.ts';
 import { inOwnFile, pluginTexts } from './plugin-file.ts';
@@ -41,8 +41,8 @@ export const hostSettings: Readonly<Record<HostName, HostSettings>> = {
     head: { version: 1 },
     before: 'preToolUse',
     entries: (way) => [
-      ['preToolUse', { command: cursorCommand(way), timeout: timeoutSeconds, failClosed: true }],
-      ...events(['postToolUse', 'postToolUseFailure'], { command: cursorCommand(way), timeout: timeoutSeconds }),
+      ['preToolUse', { command: cursorCommand(way), timeout: limitOf(way), failClosed: true }],
+      ...events(['postToolUse', 'postToolUseFailure'], { command: cursorCommand(way), timeout: limitOf(way) }),
     ],
     notes: [
       'Cursor shows its model the output of its own tools and the error of a failed tool, whatever a hook answers; only outputs of MCP tools are redacted or withheld',
@@ -58,7 +58,7 @@ export const hostSettings: Readonly<Record<HostName, HostSettings>> = {
     before: 'BeforeTool',
     entries: (way) =>
       events(['BeforeTool', 'AfterTool'], {
-        hooks: [{ name: 'tollgate', type: 'command', command: orExit(commandOf(way), shellOf(way)), timeout: timeoutSeconds * 1_000 }],
+        hooks: [{ name: 'tollgate', type: 'command', command: orExit(commandOf(way), shellOf(way)), timeout: limitOf(way) * 1_000 }],
       }),
     notes: [
       `some versions of Gemini CLI send only mcp_<server>_<tool>. It becomes <server>.<tool> ${whereKnown('begins that name')}; otherwise the name stays`,
@@ -122,6 +122,8 @@ function clineHome({ env, home }: Surroundings): string {
 /** The reason that is shown to the model when tollgate could not be started. */
 const programGone = 'outage: the program tollgate could not be started; run tollgate hooks install again';
 
+const limitOf = (way: Way): number => limitSecondsFor(way.waitMs ?? null);
+
 const shellOf = (way: Way): Shell => (way.kind === 'command' ? (way.shell ?? 'sh') : 'sh');
 
 /**
@@ -140,14 +142,14 @@ function copilotHandler(way: Way, answer: object): object {
     type: 'command',
     bash: orSay(commandOf(way), said),
     powershell: orSay(commandOf(way), said, 'powershell'),
-    timeoutSec: timeoutSeconds,
+    timeoutSec: limitOf(way),
   };
 }
 
 function claudeHandler(way: Way): object {
   // Claude Code starts sh on every machine. On Windows it starts the sh of Git.
-  if (way.kind === 'command') return { type: 'command', command: orExit(way.command), timeout: timeoutSeconds };
-  const { agent = '', hostVersion = null } = way;
+  if (way.kind === 'command') return { type: 'command', command: orExit(way.command), timeout: limitOf(way) };
+  const { agent = '', hostVersion = null, waitMs = null } = way;
   return {
     type: 'http',
     url: way.url,
@@ -155,9 +157,10 @@ function claudeHandler(way: Way): object {
       Authorization: 'Bearer $TOLLGATE_KEY',
       ...(agent === '' ? {} : { 'X-Tollgate-Agent': agent }),
       ...(hostVersion === null ? {} : { 'X-Tollgate-Host-Version': hostVersion }),
+      ...(waitMs === null ? {} : { 'X-Tollgate-Wait-Ms': String(waitMs) }),
     },
     allowedEnvVars: ['TOLLGATE_KEY'],
-    timeout: timeoutSeconds,
+    timeout: limitOf(way),
   };
 }
 

@@ -1,5 +1,6 @@
 // Describes a host whose settings contain our hooks: where its settings are, and how our hooks are added, removed and
 // found.
+import type { HostName } from '@tollgate/proto/contract';
 import type { Surroundings } from './connection.ts';
 import { type OnPlatform, pathsOf } from './paths.ts';
 import type { Shell } from './shell-line.ts';
@@ -10,15 +11,18 @@ export type Scope = 'user' | 'project';
 export type Way =
   /**
    * `shell`: the shell of the machine. A command that is to be installed does not yet include the part that denies if
-   * the program is missing. A command that was found in settings includes it.
+   * the program is missing. A command that was found in settings includes it. `waitMs`: how long a call waits for a
+   * person, in ms, for a command that is to be installed.
    */
-  { readonly kind: 'command'; readonly command: string; readonly shell?: Shell } | HttpWay;
+  { readonly kind: 'command'; readonly command: string; readonly shell?: Shell; readonly waitMs?: number | null } | HttpWay;
 
 export interface HttpWay {
   readonly kind: 'http';
   readonly url: string;
   readonly agent?: string;
   readonly hostVersion?: string | null;
+  /** How long a call waits for a person, in ms; null or absent: the hook does not say it. */
+  readonly waitMs?: number | null;
   /**
    * The headers as written in the settings, with variables in them. `allowedEnvVars`: the variables that the host
    * replaces.
@@ -32,6 +36,8 @@ export interface Installed {
   readonly way: Way;
   /** Reasons, in words, why the host does not ask the hook before every call, or why the hook does not block a call. */
   readonly gaps: readonly string[];
+  /** How long the host waits for the hook, in seconds. Absent: the settings do not say it. */
+  readonly limitSeconds?: number;
 }
 
 interface Edit {
@@ -87,8 +93,18 @@ export interface HostSettings {
   readonly notes: readonly string[];
 }
 
-/** The time limit of a hook, in seconds. It is longer than the time limit of `tollgate hook`. */
-export const timeoutSeconds = 10;
+/**
+ * How long a call waits for a person in a hook that is installed without `--wait`, in ms. Cline ends a run if the plugin
+ * does not answer within 3 s, so there a call does not wait.
+ */
+export const standardWaitMs = (host: HostName): number => (host === 'cline' ? 0 : 50_000);
+
+/**
+ * Returns the time limit of a hook for the settings of its host, in seconds. It is 6 s longer than the time limit of
+ * `tollgate hook`, because many hosts run the call if the hook is late, and a busy machine starts programs slowly. Null:
+ * the hook names no wait.
+ */
+export const limitSecondsFor = (waitMs: number | null): number => 10 + (waitMs ?? 0) / 1_000;
 
 /** Facts about a host that do not depend on the format of its settings. */
 export interface HostFacts extends Pick<HostSettings, 'title' | 'programs' | 'notes'> {

@@ -3,7 +3,7 @@
 // starts `tollgate hook` for each call, and denies the call if `tollgate hook` does not answer. The text depends only
 // on the command, so that an edited file can be recognised.
 import type { HostName } from '@tollgate/proto/contract';
-import { commandOf, type HostFacts, type HostSettings } from './host.ts';
+import { commandOf, type HostFacts, type HostSettings, limitSecondsFor } from './host.ts';
 import { BadSettings } from './settings-file.ts';
 import { lineProblem, readHookLine } from './command-line.ts';
 import { pathsOf, platformOf } from './paths.ts';
@@ -228,11 +228,11 @@ export default plugin;
 `;
 
 /** More than the time limit of `tollgate hook`. */
-const opencodeWaitMs = 10_000;
+const opencodeWaitMs = (command: string): number => limitSecondsFor(readHookLine('opencode', command)?.waitMs ?? null) * 1_000;
 /** Shorter than 3 s: if a hook takes 3 s, Cline ends the whole run without informing the model. */
 const clineWaitMs = 2_500;
 
 export const pluginTexts = {
-  opencode: (command: string): string => asking(command, opencodeWaitMs) + opencodeHooks,
+  opencode: (command: string): string => asking(command, opencodeWaitMs(command)) + opencodeHooks,
   cline: (command: string): string => asking(command, clineWaitMs) + clineHooks,
 } as const;

@@ -6,7 +6,7 @@
 import type { HostName } from '@tollgate/proto/contract';
 import { followDeparture, hookHash } from './codex-trust.ts';
 import { installedIn, isOurs as isOurHandler } from './handler.ts';
-import { type HostFacts, type HostSettings, placesOf, timeoutSeconds, type Way } from './host.ts';
+import { type HostFacts, type HostSettings, limitSecondsFor, placesOf, type Way } from './host.ts';
 import {
   isAlone,
   type IsOurs,
@@ -65,7 +65,7 @@ export function inToml(host: HostName, { events, command, ...facts }: InToml): H
     notes,
     ...placesOf(facts),
     add: (text, way, { names = [] } = {}) => {
-      const handler: Handler = { type: 'command', command: command(way), timeout: timeoutSeconds };
+      const handler: Handler = { type: 'command', command: command(way), timeout: limitSecondsFor(way.waitMs ?? null) };
       const tables: Tables = events.map((event) => [event, handler]);
       return {
         text: behindMark(text, (bare) => putTables(follow(bare, { names, text, made: [], isReplaced: true }), tables, isOurs)),

@@ -63,9 +63,9 @@ export function approvalLines(approval: Row, { paint, width, together }: Showing
 
 /** Returns a fact, broken where the terminal would break it: the text of an agent then begins no line. */
 function factLines(name: string, words: string, { paint, width }: Pick<Showing, 'paint' | 'width'>): readonly string[] {
-  const room = width === null ? null : Math.max(20, width - nameWidth);
+  const columns = width === null ? null : Math.max(20, width - nameWidth);
   const colour = name === 'hidden' || name === 'careful' ? paint.yellow : paint.bold;
-  return brokenAt(words, room).map((part, at) => `${colour((at === 0 ? name : '').padEnd(nameWidth))}${part}`);
+  return brokenAt(words, columns).map((part, at) => `${colour((at === 0 ? name : '').padEnd(nameWidth))}${part}`);
 }
 
 const nameWidth = 10;

@@ -45,11 +45,11 @@ const noKind = '';
 export function payloadOf({ input, hidden, found, width }: Shown): Payload {
   const lines = linesOf(input, '', '', '');
   const notes = notesOf(lines, hidden, found);
-  const room = width === null ? null : Math.max(20, width - prefix.length);
+  const columns = width === null ? null : Math.max(20, width - prefix.length);
   return {
     lines: lines.flatMap((line, at) => {
       const note = notes[at];
-      const broken = brokenAt(line.text, room).map((text) => `${prefix}${text}`);
+      const broken = brokenAt(line.text, columns).map((text) => `${prefix}${text}`);
       return note === undefined || note === null ? broken : [...broken, `    ^ ${note}`];
     }),
     warnings: [...new Set(textsIn(input).flatMap(lookalikesIn))].slice(0, warningsMax),
@@ -159,14 +159,14 @@ const spelled = (word: string): string =>
     .map((one) => (isAscii(one) ? one : `\\u{${one.codePointAt(0)?.toString(16) ?? ''}}`))
     .join('')})`;
 
-/** Breaks a text into parts of at most `room` columns, so that each can get a prefix. Null: it stays one part. */
-export function brokenAt(text: string, room: number | null): readonly string[] {
-  if (room === null) return [text];
+/** Breaks a text into parts of at most `columns` columns, so that each can get a prefix. Null: it stays one part. */
+export function brokenAt(text: string, columns: number | null): readonly string[] {
+  if (columns === null) return [text];
   const lines: string[] = [];
   let [line, used] = ['', 0];
   for (const one of text) {
     const cells = one > '\u10ff' ? 2 : 1;
-    if (used + cells > room) {
+    if (used + cells > columns) {
       lines.push(line);
       [line, used] = ['', 0];
     }

@@ -120,6 +120,42 @@ test('hooks that let calls through, because a program or a key over HTTP is miss
   });
 });
 
+describe('a held call', () => {
+  const agents = ['claude-code', 'copilot-cli', 'opencode'] as const;
+
+  test('is denied by each host at the end of the wait, and if no answer comes', async () => {
+    const { cli } = await machine();
+    for (const host of agents) expect(await cli(['hooks', 'install', host, '--wait', '1'])).toMatchObject({ code: 0 });
+    await cli(['hooks', 'install', 'cline']);
+    const { out, code } = await cli(['doctor', '--held']);
+    expect(out.match(/a call waits 1 s for a person; a held call was denied at the end of the wait/g)).toHaveLength(agents.length);
+    expect(out.match(/and was denied when no answer came; the host waits 11 s for the hook/g)).toHaveLength(2);
+    expect(out).toContain('a call waits 0 s for a person');
+    expect(code).toBe(0);
+  });
+
+  test('whose host does not wait so long is reported as one that would run', async () => {
+    const { cli, home } = await machine();
+    await cli(['hooks', 'install', 'claude-code', '--wait', '30']);
+    const path = join(home, '.claude/settings.json');
+    writeFileSync(path, readFileSync(path, 'utf8').replaceAll('"timeout": 40', '"timeout": 1'));
+    // The line would end after 30 s. The program of the hook is replaced, so that the test does not wait for it.
+    writeFileSync(join(home, 'tollgate'), '#!/bin/sh\nexec sleep 2\n');
+    expect(await cli(['doctor', '--held', '--json'])).toMatchObject({ code: 1 });
+    const { out } = await cli(['doctor', '--held']);
+    expect(out).toContain('A CALL WOULD RUN if a person denies it at the end of the wait: the host waits 1 s for the hook');
+    expect(out).toContain('the host waits 1 s for the hook ("timeout": 1), which may take 34 s; correct is 40');
+  });
+
+  test('of a hook without a wait is held for 2 s', async () => {
+    const { cli, home } = await machine();
+    await cli(['hooks', 'install', 'claude-code']);
+    const path = join(home, '.claude/settings.json');
+    writeFileSync(path, readFileSync(path, 'utf8').replaceAll(' --wait-ms 50000', '').replaceAll('"timeout": 60', '"timeout": 10'));
+    expect(await cli(['doctor', '--held'])).toMatchObject({ code: 0, out: expect.stringContaining('the hook names no wait') });
+  });
+});
+
 describe('hooks that their host would not run before every call are not confirmed', () => {
   const edited = (from: string, to: string) => (text: string) => {
     expect(text).toContain(from);
@@ -134,15 +170,15 @@ describe('hooks that their host would not run before every call are not confirme
     ['claude-code', '.claude/settings.json', edited('"type": "command"', '"async": true, "type": "command"'), '"async"'],
     ['claude-code', '.claude/settings.json', edited('"type": "command"', '"if": "Bash(rm:*)", "type": "command"'), 'Bash(rm:*)'],
     ['claude-code', '.claude/settings.json', edited('"type": "command"', '"asyncRewake": true, "type": "command"'), '"asyncRewake"'],
-    ['claude-code', '.claude/settings.json', edited('"timeout": 10', '"timeout": 2'), '2 s for the hook'],
+    ['claude-code', '.claude/settings.json', edited('"timeout": 60', '"timeout": 2'), '2 s for the hook'],
     ['claude-code', '.claude/settings.json', edited('|| exit 2', '|| true'), 'does not end with the exit code of tollgate: "|| true"'],
     ['claude-code', '.claude/settings.json', edited('|| exit 2', '; true'), 'does not end with the exit code of tollgate: "; true"'],
     ['claude-code', '.claude/settings.json', edited('|| exit 2', '| tee /dev/null'), '"| tee /dev/null"'],
     ['claude-code', '.claude/settings.json', edited('"command": "', '"command": "true || '), 'runs "true" before tollgate'],
-    ['gemini-cli', '.gemini/settings.json', edited('"timeout": 10000', '"timeout": 10'), 'correct is 10000'],
-    ['copilot-cli', '.copilot/hooks/tollgate.json', edited('"timeoutSec": 10', '"timeoutSec": 1'), '"timeoutSec": 1'],
+    ['gemini-cli', '.gemini/settings.json', edited('"timeout": 60000', '"timeout": 10'), 'correct is 60000'],
+    ['copilot-cli', '.copilot/hooks/tollgate.json', edited('"timeoutSec": 60', '"timeoutSec": 1'), '"timeoutSec": 1'],
     ['copilot-cli', '.copilot/hooks/tollgate.json', edited('"bash": "', '"bash": "true #'), 'does not only start tollgate'],
-    ['codex', '.codex/config.toml', edited('timeout = 10', 'timeout = 3'), '3 s for the hook'],
+    ['codex', '.codex/config.toml', edited('timeout = 60', 'timeout = 3'), '3 s for the hook'],
     ['cursor', '.cursor/hooks.json', edited('"failClosed": true', '"failClosed": false'), '"failClosed" is not true'],
     ['cline', '.cline/plugins/tollgate.js', edited('hook cline', 'hook cline | cat; true #'), '"| cat ; true"'],
     ['gemini-cli', '.gemini/settings.json', edited('{', '{"tools": {"enableHooks": false},'), '"tools.enableHooks": false'],
@@ -157,7 +193,12 @@ describe('hooks that their host would not run before every call are not confirme
     ['cursor', '.cursor/hooks.json', edited('"timeout"', '"matcher": "NeverTool", "timeout"'), '"NeverTool"'],
     ['copilot-cli', '.copilot/hooks/tollgate.json', edited('{', '{"disableAllHooks": true,'), '"disableAllHooks": true'],
     ['copilot-cli', 'project/.github/copilot/settings.json', () => '{"disableAllHooks": true}', '"disableAllHooks": true'],
-    ['opencode', '.config/opencode/plugins/tollgate.js', edited('10000', '9999'), 'the file differs from what this tollgate writes'],
+    [
+      'opencode',
+      '.config/opencode/plugins/tollgate.js',
+      edited('waitMs = 60000', 'waitMs = 59999'),
+      'the file differs from what this tollgate writes',
+    ],
     ['opencode', 'project/.opencode/plugins/tollgate.js', (text) => text, 'OPENCODE_PURE'],
     ['cline', '.cline/plugins/tollgate.js', edited('skip: true', 'skip: false'), 'the file differs from what this tollgate writes'],
     [

@@ -73,6 +73,30 @@ describe('a time limit that ends before tollgate answers', () => {
   });
 });
 
+describe('a time limit that ends before a person could answer', () => {
+  const waiting = (host: HostName, more: object) => gapsOf(host, { command: `tollgate hook ${host} --wait-ms 50000`, ...more });
+  test.each([
+    ['claude-code', 'timeout', 54, 60],
+    ['codex', 'timeout', 10, 60],
+    ['cursor', 'timeout', 30, 60],
+    ['gemini-cli', 'timeout', 54_000, 60_000],
+    ['copilot-cli', 'timeoutSec', 30, 60],
+  ] as const)('of %s, "%s": %d, is reported, and so is none', (host, name, limit, right) => {
+    const seconds = host === 'gemini-cli' ? limit / 1_000 : limit;
+    expect(waiting(host, { [name]: limit })).toEqual([
+      `the host waits ${seconds} s for the hook ("${name}": ${limit}), which may take 54 s; correct is ${right}`,
+    ]);
+    expect(waiting(host, {})).toEqual([`the hook may take 54 s, and its "${name}" is not set; correct is ${right}`]);
+    expect(waiting(host, { [name]: right })).toEqual([]);
+  });
+
+  test('a hook over HTTP names its wait in a header', () => {
+    const hook = { type: 'http', url: 'http://127.0.0.1:9090/hooks/claude-code', headers: { 'x-tollgate-wait-ms': '50000' } };
+    expect(gapsOf('claude-code', { ...hook, command: undefined, timeout: 30 })).toEqual([expect.stringContaining('correct is 60')]);
+    expect(gapsOf('claude-code', { ...hook, command: undefined, timeout: 60 })).toEqual([]);
+  });
+});
+
 test.each(['async', 'asyncRewake'])('a hook that is "%s" does not block', (name) => {
   expect(gapsOf('claude-code', { [name]: true })).toEqual([`the call does not wait for the hook, which is "${name}"; remove that`]);
   expect(gapsOf('claude-code', { [name]: false })).toEqual([]);

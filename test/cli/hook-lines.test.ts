@@ -12,7 +12,7 @@ import { folder } from './cli.ts';
 const deny = '{"permissionDecision":"deny"}';
 
 describe('the lines that install writes', () => {
-  const line = { program: '"/opt/node" "/opt/bin.js"', hostVersion: '0.169.0', agent: 'ann laptop' };
+  const line = { program: '"/opt/node" "/opt/bin.js"', hostVersion: '0.169.0', agent: 'ann laptop', waitMs: 50_000 };
   test.each([
     ['claude-code', 'sh'],
     ['codex', 'sh'],
@@ -44,6 +44,8 @@ describe('lines that block', () => {
     ['claude-code', 'sh', '"/usr/bin/node" "/srv/node_modules/.bin/tollgate" hook claude-code --agent claude-code || exit 2'],
     ['claude-code', 'sh', 'toll\\\ngate hook claude-code \\\n  || exit 2'],
     ['claude-code', 'sh', 'npx --yes tollgate hook claude-code --agent=ann || exit 2'],
+    ['claude-code', 'sh', 'tollgate hook claude-code --wait-ms=0 --agent ann || exit 2'],
+    ['codex', 'sh', 'tollgate hook codex --wait-ms 3600000'],
     ['claude-code', 'sh', 'npx -y -p @tollgate/control-plane tollgate hook claude-code'],
     ['claude-code', 'sh', 'npx @tollgate/control-plane@0.1.0 hook claude-code'],
     ['claude-code', 'sh', 'npx -y -p @tollgate/cli tollgate hook claude-code'],
@@ -78,6 +80,8 @@ describe('lines that start tollgate and do not block are ours, and are reported 
     ['tollgate hook claude-code 2>&1', '(2>&)'],
     ['tollgate hook claude-code --more', 'gives tollgate "--more", which are not known arguments'],
     ['timeout 1 tollgate hook claude-code', 'does not only start tollgate'],
+    ['tollgate hook claude-code --wait-ms soon', 'gives tollgate "--wait-ms soon", which are not known arguments'],
+    ['tollgate hook claude-code --wait-ms 3600001', 'which are not known arguments'],
     ['! tollgate hook claude-code', 'does not only start tollgate'],
     ['(true && tollgate hook claude-code || exit 2', 'does not only start tollgate'],
     ['# tollgate hook claude-code', 'does not only start tollgate'],

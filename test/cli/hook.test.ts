@@ -159,3 +159,44 @@ test('in CI the call counts as a background call', async () => {
   await hook('claude-code', asked('claude-code', 'before'), { TOLLGATE_SIDECAR: url, TOLLGATE_KEY: key, CI: 'true' });
   expect((await started.entries()).map(({ agentTier }) => agentTier)).toEqual(['background']);
 });
+
+describe('a call that may wait for a person', () => {
+  const waiting = (url: string, wait: string) =>
+    run(['hook', 'codex', '--wait-ms', wait], { stdin: asked('codex', 'before'), env: { TOLLGATE_SIDECAR: url, TOLLGATE_KEY: key } });
+  const denied = hostNamed('codex')?.before.deny('no', 'no') ?? '';
+
+  test('is answered after the time of other calls, as long as the sidecar lives; one that hangs is not waited for', async () => {
+    let said: unknown;
+    let answer = (): void => undefined;
+    // It answers the call after the program has looked whether it lives, which is after the time of other calls.
+    const slow = await listening((request, response) => {
+      if (request.url === '/healthz') {
+        response.end('{}');
+        return answer();
+      }
+      said = request.headers['x-tollgate-wait-ms'];
+      answer = () => void response.writeHead(200, { [answerHeader]: 'deny' }).end(denied);
+    });
+    const hung = await listening(() => undefined);
+    const [held, lost] = await Promise.all([waiting(slow, '3600000'), waiting(hung, '3600000')]);
+    expect({ ...held, said }).toEqual({ code: 0, out: denied, err: '', said: '3600000' });
+    expect(lost).toMatchObject({ code: 2, err: expect.stringContaining('did not answer within 4 s; the call is denied') });
+  });
+
+  test.each(['soon', '-1', '1.5', '3600001', ''])('is denied if its wait is %j', async (wait) => {
+    const { url } = await sidecar();
+    const { code, out, err } = await waiting(url, wait);
+    expect([code, hostNamed('codex')?.before.denies(out)]).toEqual([2, true]);
+    expect(err).toContain('--wait-ms must be a whole number from 0 to 3600000');
+  });
+
+  test('without a wait the sidecar is told of none', async () => {
+    let said: unknown = 'nothing';
+    const url = await listening((request, response) => {
+      said = request.headers['x-tollgate-wait-ms'];
+      response.writeHead(200, { [answerHeader]: 'deny' }).end(denied);
+    });
+    await hook('codex', asked('codex', 'before'), { TOLLGATE_SIDECAR: url, TOLLGATE_KEY: key });
+    expect(said).toBeUndefined();
+  });
+});

@@ -323,14 +323,14 @@ describe('the name of the agent', () => {
     const { hooks, read, write } = machine();
     const path = '.codex/config.toml';
     await hooks('install', 'codex');
-    expect(command(read(path))).toBe('hook codex --agent codex || exit 2');
+    expect(command(read(path))).toBe('hook codex --agent codex --wait-ms 50000 || exit 2');
     await hooks('install', 'codex', '--agent', 'ann laptop');
     await hooks('install', 'codex');
-    expect(command(read(path))).toBe('hook codex --agent "ann laptop" || exit 2');
+    expect(command(read(path))).toBe('hook codex --agent "ann laptop" --wait-ms 50000 || exit 2');
     await hooks('uninstall', 'codex');
     write(path, "[[hooks.PreToolUse]]\n[[hooks.PreToolUse.hooks]]\ntype = 'command'\ncommand = 'tollgate hook codex'\n");
     await hooks('install', 'codex');
-    expect(command(read(path))).toBe('hook codex || exit 2');
+    expect(command(read(path))).toBe('hook codex --wait-ms 50000 || exit 2');
   });
 
   test.each(['', ' a', 'a"b', '$HOME', '`id`', 'ä', 'a\nb', 'x'.repeat(201)])('%j is not a valid name', async (name) => {
@@ -341,6 +341,50 @@ describe('the name of the agent', () => {
   });
 });
 
+describe('the wait for a person', () => {
+  const written: Readonly<Record<string, readonly [path: string, limit: string]>> = {
+    'claude-code': ['.claude/settings.json', '"timeout": 130'],
+    codex: ['.codex/config.toml', 'timeout = 130'],
+    cursor: ['.cursor/hooks.json', '"timeout": 130'],
+    'gemini-cli': ['.gemini/settings.json', '"timeout": 130000'],
+    'copilot-cli': ['.copilot/hooks/tollgate.json', '"timeoutSec": 130'],
+    opencode: ['.config/opencode/plugins/tollgate.js', 'const waitMs = 130000;'],
+  };
+  test.each(Object.entries(written))('is in the line of %s, and the host waits 10 s longer', async (host, [path, limit]) => {
+    const { hooks, read } = machine();
+    await hooks('install', host, '--wait', '120');
+    expect(read(path)).toContain(' --wait-ms 120000');
+    expect(read(path)).toContain(limit);
+    const standard = machine();
+    await standard.hooks('install', host);
+    expect(standard.read(path)).toContain(' --wait-ms 50000');
+    expect(standard.read(path)).toContain(limit.replace('130', '60'));
+  });
+
+  test('is a header over HTTP', async () => {
+    const { hooks, read } = machine();
+    await hooks('install', 'claude-code', '--http', '--wait', '0');
+    expect(read('.claude/settings.json')).toContain('"X-Tollgate-Wait-Ms": "0"');
+    expect(read('.claude/settings.json')).toContain('"timeout": 10');
+  });
+
+  test.each([
+    ['codex', '3601', 'a whole number of seconds from 0 to 3600'],
+    ['codex', '-1', 'a whole number of seconds from 0 to 3600'],
+    ['codex', '1.5', 'a whole number of seconds from 0 to 3600'],
+    ['codex', '', 'a whole number of seconds from 0 to 3600'],
+    ['cline', '1', 'Cline ends a run if a hook takes 3 s'],
+  ])('%s --wait %s is refused', async (host, wait, words) => {
+    expect(await machine().hooks('install', host, '--wait', wait)).toMatchObject({ code: 1, err: expect.stringContaining(words) });
+  });
+
+  test('Cline does not wait', async () => {
+    const { hooks, read } = machine();
+    await hooks('install', 'cline');
+    expect(read('.cline/plugins/tollgate.js')).toContain(' --wait-ms 0');
+  });
+});
+
 test("the version of the host is read where its program is on PATH, and only for the user's own hooks", async () => {
   const { home, cwd, read } = machine();
   const bin = folder();
@@ -348,7 +392,7 @@ test("the version of the host is read where its program is on PATH, and only for
   const install = (...more: readonly string[]) =>
     run(['hooks', 'install', 'codex', ...more], { env: { ...env, PATH: `${bin}:/usr/bin:/bin` }, home, cwd, self });
   await install();
-  expect(read('.codex/config.toml')).toContain('hook codex --host-version 0.169.0 --agent codex || exit 2');
+  expect(read('.codex/config.toml')).toContain('hook codex --host-version 0.169.0 --agent codex --wait-ms 50000 || exit 2');
   await install('--project');
   expect(readFileSync(join(cwd, '.codex/config.toml'), 'utf8')).not.toContain('0.169.0');
 });
