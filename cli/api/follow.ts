@@ -10,8 +10,8 @@ import type { World } from '../world.ts';
 
 export interface Following {
   readonly path: string;
-  /** The name of the events that are yielded; null: all that have data. */
-  readonly event: string | null;
+  /** The name of the events that are yielded. */
+  readonly event: string;
   readonly filters: Row;
   /** The id of the last known event; null: only new events. */
   readonly from: string | null;
@@ -60,7 +60,7 @@ export async function* followEvents(world: Pick<World, 'wait' | 'random'>, clien
         // else arrives.
         if (comment !== 'listening') waitMs = firstWaitMs;
         if (comment?.startsWith('ended: ') === true) note(comment);
-        if ((wanted === null || event === wanted) && data !== null) yield { data, id: last };
+        if (event === wanted && data !== null) yield { data, id: last };
       }
       note('the stream ended; connecting again');
     } catch (error) {

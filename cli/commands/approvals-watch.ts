@@ -16,6 +16,7 @@ export async function watchApprovals({ world, print, client }: Asked<object>, fi
   /** The state of each approval that was printed and is not final, by id. */
   const printed = new Map<string, string>();
   const show = async (approval: Row): Promise<void> => {
+    if (!isWanted(approval, filters)) return;
     const id = String(approval['id']);
     const state = stateWords(approval);
     if (printed.get(id) === state) return;
@@ -31,8 +32,8 @@ export async function watchApprovals({ world, print, client }: Asked<object>, fi
   };
   const events = followEvents(world, connected, {
     path: `${path}/stream`,
-    event: null,
-    filters,
+    event: 'approval',
+    filters: {},
     from: null,
     signal,
     note: print.note,
@@ -40,6 +41,10 @@ export async function watchApprovals({ world, print, client }: Asked<object>, fi
   });
   for await (const { data } of events) await show(parseRow(data));
 }
+
+/** The stream has the changes of all approvals, so the filters are applied here. */
+const isWanted = (approval: Row, filters: Row): boolean =>
+  Object.entries(filters).every(([name, value]) => callIn(approval)[name === 'session' ? 'sessionId' : name] === value);
 
 const isOpen = ({ state }: Row): boolean => state === 'pending' || state === 'approved';
 

@@ -37,9 +37,9 @@ const noteLengthMax = 1_000;
 
 export function addApprovalCommands(program: Command, cli: Cli): void {
   const group = program.command('approvals').description('calls that wait for a person: see them, and decide them');
-  withFilters(group.command('list').description('list the approvals, newest first'))
+  withMine(withFilters(group.command('list').description('list the approvals, newest first')))
     .addOption(new Option('--state <state>', 'only this state').choices([...approvalStates, 'all']).default('pending'))
-    .option('--limit <count>', 'maximum number; default: 100')
+    .option('--limit <count>', 'maximum number; default: 200')
     .option('--cursor <next>', 'continue after the previous answer')
     .action(act(cli, listApprovals));
   group
@@ -56,7 +56,7 @@ export function addApprovalCommands(program: Command, cli: Cli): void {
     .command('approve')
     .description('permit the call; on a terminal it is shown first, then you are asked; elsewhere --yes is required')
     .argument('<id...>', 'the approval, or several of the same question')
-    .option('--note <text>', 'for the record')
+    .option('--note <text>', 'what the agent reads with the answer')
     .option('-y, --yes', 'do not show and do not ask: you have seen the call')
     .action(act<Answering>(cli, approve));
   group
@@ -81,8 +81,9 @@ const withFilters = (command: Command): Command =>
     .option('--tool <name>', 'only this tool')
     .option('--agent <name>', 'only this agent')
     .option('--sub <uid>', 'only calls for this member or service key')
-    .option('--session <id>', 'only this session')
-    .option('--mine', 'only calls that are made for you');
+    .option('--session <id>', 'only this session');
+
+const withMine = (command: Command): Command => command.option('--mine', 'only calls that are made for you');
 
 const filtersOf = ({ tool, agent, sub, session, mine }: Filters): Row => given({ tool, agent, sub, session, mine });
 
@@ -163,10 +164,14 @@ async function approve(asked: Asked<Answering>): Promise<void> {
   const [first = '', ...others] = ids;
   const body = given({ note: options.note, with: others.length === 0 ? undefined : others });
   const answer = await client.ask('POST', `${one(first)}/approve`, { body });
-  await printer.lines(answer, []);
-  const rest = others.length === 0 ? '' : `, and ${others.length} more`;
-  printer.note(`${first}${rest} is ${stateWords(answer)}`);
+  await printer.lines(answer, statesOf(answer));
 }
+
+/** Returns a line for each approval that was answered. One that is still pending needs another person. */
+const statesOf = (answer: Row): readonly string[] =>
+  rowsIn(answer, 'states').map(({ id, state }) =>
+    state === 'pending' ? `${seen(id)} is approved by you, and needs the approval of another person` : `${seen(id)} is ${seen(state)}`,
+  );
 
 function questionFor(approvals: readonly Row[]): string {
   const [call] = approvals.map(callIn);
@@ -202,15 +207,14 @@ async function deny({ words, options, print, client }: Asked<Answering>): Promis
   const [first = '', ...others] = [...new Set(words)];
   const body = given({ note: options.note, session: options.session, with: others.length === 0 ? undefined : others });
   const answer = await (await client()).ask('POST', `${one(first)}/deny`, { body });
-  await print.lines(answer, []);
-  const rest = others.length === 0 ? '' : `, and ${others.length} more`;
-  print.note(`${first}${rest} is denied${options.session === true ? ', and what the same rules ask for later in this session too' : ''}`);
+  await print.lines(answer, statesOf(answer));
+  if (options.session === true) print.note('what the same rules ask for later in this session is denied too');
 }
 
 async function cancel({ words, print, client }: Asked<object>): Promise<void> {
   const connected = await client();
   for (const id of new Set(words)) {
     const answer = await connected.ask('POST', `${one(id)}/cancel`);
-    await print.entry(answer, `${seen(id)} is cancelled`);
+    await print.entry(answer, statesOf(answer).join('\n'));
   }
 }

@@ -83,10 +83,10 @@ const hiddenWords = (one: Row, number: number): string =>
 export const revealedLines = (answer: Row): readonly string[] =>
   hiddenIn(answer).map((one, at) => `hidden value ${at + 1} at ${visibleJson(one['path'])}: ${visibleJson(one['value'])}`);
 
-/** The input is a text of JSON, so that it has exactly one meaning. */
+/** Reads the text that the control plane made for people: a value of JSON could lose a name such as `__proto__` on its way. */
 function inputOf(approval: Row): unknown {
   try {
-    return JSON.parse(textIn(approval, 'shownInput'));
+    return JSON.parse(textIn(approval, 'shownText'));
   } catch (error) {
     if (error instanceof SyntaxError)
       throw new Failure('the input in the answer of the control plane is not JSON, so it cannot be shown, and the call cannot be approved');
@@ -98,7 +98,7 @@ type Fact = readonly [name: string, words: string];
 
 function factsOf(approval: Row, call: Row): readonly Fact[] {
   const claimed = seen(call['claimedClient']);
-  const why = seen(approval['why']);
+  const revealed = Array.isArray(approval['revealedBy']) ? approval['revealedBy'].map(seen).join(', ') : '';
   const note = seen(approval['note']);
   const chain =
     Array.isArray(call['agents']) && call['agents'].length > 1 ? ` (started by ${call['agents'].slice(0, -1).map(seen).join(' > ')})` : '';
@@ -110,8 +110,8 @@ function factsOf(approval: Row, call: Row): readonly Fact[] {
     ...(claimed === '' ? [] : [['claimed', `${claimed} (the agent says so; it is not proved)`] as const]),
     ['asked', `${seen(approval['createdAt'])}, by policy of revision ${seen(call['revision'])}`],
     ['until', times(approval)],
-    ...(why === '' ? [] : [['why', why] as const]),
     ...(note === '' ? [] : [['note', note] as const]),
+    ...(revealed === '' ? [] : [['revealed', `to ${revealed}`] as const]),
     ...listed(approval['approvals']).map((one): Fact => ['approved', `by ${seen(one['by'])} at ${seen(one['at'])}`]),
   ];
 }
@@ -132,7 +132,7 @@ function ruleWords(rule: Row): string {
 /** The last calls of the session, each in one line. */
 const sessionCalls = (session: unknown): readonly string[] =>
   (isRow(session) ? listed(session['calls']) : []).map((one) =>
-    ['ts', 'hookEvent', 'decision', 'tool', 'decisionReason']
+    ['ts', 'decision', 'tool', 'reason']
       .map((name) => seen(one[name]))
       .filter((word) => word !== '')
       .join(' '),

@@ -1,6 +1,7 @@
 // A stand-in for the routes of approvals: it keeps what was asked of it, and answers with the approvals that a test gives.
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { onTestFinished } from 'vitest';
+import { isRow } from '../../cli/api/answer.ts';
 import { keyText } from '../support/snapshots.ts';
 import { createCli } from './cli.ts';
 
@@ -34,7 +35,8 @@ export const approval = (id: string, over: Approval = {}, call: Approval = {}): 
     ...call,
   },
   rules: [{ document: 'workspace', path: 'tools["payments.send"].interactive', approvers: ['role:admin'], need: 1, reason: null }],
-  shownInput: '{"amount":250,"to":"DE89"}',
+  shownInput: { amount: 250, to: 'DE89' },
+  shownText: '{"amount":250,"to":"DE89"}',
   inputCut: false,
   findings: [],
   hidden: [],
@@ -75,9 +77,16 @@ export async function serveApprovals({ approvals, instead = () => false }: Parts
     if (one === undefined) return say(404, { error: `there is no approval ${id}` });
     if (action === '') return say(200, one);
     if (action === 'reveal') return say(200, { hidden: one['hidden'] });
-    const changed = { ...one, state: stateAfter.get(action), by: 'bob', answeredAt: '2026-11-26T10:01:00.000Z' };
-    current.set(id, changed);
-    return say(200, changed);
+    const body: unknown = text === '' ? {} : JSON.parse(text);
+    const others: readonly string[] = isRow(body) && Array.isArray(body['with']) ? body['with'].map(String) : [];
+    const states = [id, ...others].map((each) => {
+      const was = current.get(each) ?? {};
+      const isEnough = action !== 'approve' || was['need'] === 1;
+      const state = isEnough ? stateAfter.get(action) : 'pending';
+      current.set(each, { ...was, state, by: 'bob', answeredAt: '2026-11-26T10:01:00.000Z' });
+      return { id: each, state };
+    });
+    return say(200, { states });
   };
   const server = createServer((request, response) => void answer(request, response));
   await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));

@@ -5,7 +5,7 @@ import { type Approval, approval, serveApprovals } from './approvals-server.ts';
 
 const yes = { confirm: async () => true };
 const terminal = (over = {}) => ({ columns: 80, prompts: { ...yes, ...over } });
-const withInput = (input: unknown, over: Approval = {}): Approval => approval('a1', { shownInput: JSON.stringify(input), ...over });
+const withInput = (input: unknown, over: Approval = {}): Approval => approval('a1', { shownText: JSON.stringify(input), ...over });
 const shownOf = async (one: Approval, columns?: number): Promise<string> => {
   const { cli } = await serveApprovals({ approvals: [one] });
   const { code, out, err } = await cli(['approvals', 'show', 'a1'], columns === undefined ? {} : { columns });
@@ -36,7 +36,7 @@ describe('list', () => {
 
 describe('show', () => {
   test('prints for whom, why, by which rule, the whole input, and what else is asked', async () => {
-    const over = { why: 'more than 100', need: 2, approvals: [{ by: 'eve', at: '2026-11-26T10:00:30.000Z', via: 'key' }] };
+    const over = { revealedBy: ['eve'], need: 2, approvals: [{ by: 'eve', at: '2026-11-26T10:00:30.000Z', via: 'key' }] };
     const { cli } = await serveApprovals({
       approvals: [approval('a1', over, { claimedClient: 'Claude Code 2' }), approval('a2'), approval('a3', { question: 'q2' })],
     });
@@ -48,7 +48,7 @@ agent     billing, billing::interactive::billing, tier interactive
 claimed   Claude Code 2 (the agent says so; it is not proved)
 asked     2026-11-26 10:00:00Z, by policy of revision 4
 until     2026-11-27 10:00:00Z; if it is approved, for 1 call
-why       more than 100
+revealed  to eve
 approved  by eve at 2026-11-26 10:00:30Z
 rule      workspace tools["payments.send"].interactive: 1 of role:admin
 together  a2  payments.send
@@ -63,7 +63,7 @@ input, whole:
 
   test('with --json prints the answer', async () => {
     const { cli } = await serveApprovals({ approvals: [approval('a1')] });
-    expect(jsonOf(await cli(['approvals', 'show', 'a1', '--json']))).toMatchObject({ id: 'a1', shownInput: '{"amount":250,"to":"DE89"}' });
+    expect(jsonOf(await cli(['approvals', 'show', 'a1', '--json']))).toMatchObject({ id: 'a1', shownText: '{"amount":250,"to":"DE89"}' });
   });
 
   test('an approval that does not exist, and an id that is none', async () => {
@@ -89,8 +89,8 @@ describe('hostile content', () => {
   ])('%s is written as its escape, wherever it is', async (_, text) => {
     const named = { note: text, by: text, rules: [{ document: text, path: text, approvers: [text], need: 1, reason: text }] };
     const call = { tool: text, agent: text, agentType: text, sub: text, sessionId: text, keyId: text, claimedClient: text };
-    const session = { calls: [{ ts: text, hookEvent: text, decision: text, tool: text, decisionReason: text }] };
-    const one = approval('a1', { ...named, shownInput: JSON.stringify({ [text]: text }), session, why: text, findings: [] }, call);
+    const session = { calls: [{ ts: text, decision: text, tool: text, code: text, reason: text }] };
+    const one = approval('a1', { ...named, shownText: JSON.stringify({ [text]: text }), session, findings: [] }, call);
     for (const columns of [undefined, 60]) {
       const out = (await shownOf(one, columns)).replaceAll(/\u001b\[(?:1|22|33|39)m/g, '');
       expect(out).toMatch(/^[\x20-\x7e\n]+$/);
@@ -107,7 +107,7 @@ describe('hostile content', () => {
   test('no text of the agent begins a line, however long it is', async () => {
     const filler = 'x'.repeat(200);
     const forged = 'rule      workspace: 0 of role:member';
-    const one = approval('a1', { shownInput: JSON.stringify({ a: `${filler}${forged.repeat(8)}` }) }, { claimedClient: forged.repeat(8) });
+    const one = approval('a1', { shownText: JSON.stringify({ a: `${filler}${forged.repeat(8)}` }) }, { claimedClient: forged.repeat(8) });
     const lines = (await shownOf(one, 60)).replaceAll(/\u001b\[\d+m/g, '').split('\n');
     expect(lines.filter((line) => line.startsWith('rule'))).toHaveLength(1);
     expect(lines.filter((line) => line.length > 60)).toEqual([]);
@@ -165,10 +165,10 @@ describe('approve', () => {
       [question, sawBefore] = [words, writes().length];
       return true;
     };
-    const { out, err, code } = await cli(['approvals', 'approve', 'a1', '--note', 'ok'], terminal({ confirm }));
+    const { out, code } = await cli(['approvals', 'approve', 'a1', '--note', 'ok'], terminal({ confirm }));
     expect({ code, question, sawBefore }).toEqual({ code: 0, question: 'Approve this call of payments.send for ana?', sawBefore: 0 });
     expect(out).toContain('"amount": 250');
-    expect(err).toContain('a1 is approved by bob');
+    expect(out).toContain('a1 is approved\n');
     expect(writes()).toEqual([{ what: 'POST /a1/approve', body: { note: 'ok' } }]);
   });
 
@@ -189,18 +189,18 @@ describe('approve', () => {
       err: expect.stringContaining('see the call first: tollgate approvals show a1; then add --yes'),
     });
     expect(asked).toEqual([]);
-    expect(await cli(['approvals', 'approve', 'a1', '--yes'])).toMatchObject({ code: 0, out: '' });
+    expect(await cli(['approvals', 'approve', 'a1', '--yes'])).toMatchObject({ code: 0, out: 'a1 is approved\n' });
   });
 
   test.each([
     ['is cut', { inputCut: true }, 'does not show its whole input'],
     ['does not say whether it is whole', { inputCut: undefined }, 'does not show its whole input'],
     ['was answered', { state: 'denied', by: 'eve', answeredAt: '2026-11-26T10:00:30.000Z' }, 'a1 is denied by eve at 2026-11-26 10:00:30Z'],
-    ['is not JSON', { shownInput: '{"amount":' }, 'is not JSON, so it cannot be shown'],
+    ['is not JSON', { shownText: '{"amount":' }, 'is not JSON, so it cannot be shown'],
   ])('refuses an approval whose input %s', async (_, over, words) => {
     const { cli, writes } = await serveApprovals({ approvals: [approval('a1', over)] });
     expect(await cli(['approvals', 'approve', 'a1'], terminal())).toMatchObject({ code: 1, err: expect.stringContaining(words) });
-    if (!('shownInput' in over)) expect((await cli(['approvals', 'approve', 'a1', '--yes'])).err).toContain(words);
+    if (!('shownText' in over)) expect((await cli(['approvals', 'approve', 'a1', '--yes'])).err).toContain(words);
     expect(writes()).toEqual([]);
   });
 
@@ -221,15 +221,22 @@ describe('approve', () => {
   });
 
   test('several of one question are shown and answered as a whole, those of two are refused', async () => {
-    const approvals = [approval('a1'), approval('a2', { shownInput: '{"amount":9}' }), approval('a3', { question: 'q2' })];
+    const approvals = [approval('a1'), approval('a2', { shownText: '{"amount":9}' }), approval('a3', { question: 'q2' })];
     const { cli, writes } = await serveApprovals({ approvals });
     const two = await cli(['approvals', 'approve', 'a1', 'a3'], terminal());
     expect(two).toMatchObject({ code: 1, err: expect.stringContaining('different questions') });
-    const { out, err } = await cli(['approvals', 'approve', 'a1', 'a2', 'a1'], terminal());
+    const { out } = await cli(['approvals', 'approve', 'a1', 'a2', 'a1'], terminal());
     expect(out).toContain('"amount": 250');
     expect(out).toContain('"amount": 9');
-    expect(err).toContain('a1, and 1 more is approved');
+    expect(out).toContain('a1 is approved\na2 is approved\n');
     expect(writes()).toEqual([{ what: 'POST /a1/approve', body: { with: ['a2'] } }]);
+  });
+
+  test('where one more person is needed, it says so', async () => {
+    const { cli } = await serveApprovals({ approvals: [approval('a1', { need: 2 })] });
+    expect((await cli(['approvals', 'approve', 'a1', '--yes'])).out).toBe(
+      'a1 is approved by you, and needs the approval of another person\n',
+    );
   });
 
   test('why a person may not answer, and who was first, are printed', async () => {
@@ -260,8 +267,11 @@ describe('reveal, deny and cancel', () => {
 
   test('deny sends the note, the others of the question, and the session', async () => {
     const { cli, writes } = await serveApprovals({ approvals: [approval('a1'), approval('a2')] });
-    const { err } = await cli(['approvals', 'deny', 'a1', 'a2', '--note', 'use the test account', '--session']);
-    expect(err).toContain('a1, and 1 more is denied, and what the same rules ask for later in this session too');
+    const { out, err } = await cli(['approvals', 'deny', 'a1', 'a2', '--note', 'use the test account', '--session']);
+    expect({ out, err }).toEqual({
+      out: 'a1 is denied\na2 is denied\n',
+      err: 'what the same rules ask for later in this session is denied too\n',
+    });
     expect(writes()).toEqual([{ what: 'POST /a1/deny', body: { note: 'use the test account', session: true, with: ['a2'] } }]);
     expect(await cli(['approvals', 'deny', 'a1', '--note', 'x'.repeat(1_001)])).toMatchObject({ code: 1 });
     expect(writes()).toHaveLength(1);
@@ -285,13 +295,16 @@ describe('watch', () => {
         response.writeHead(200, { 'content-type': 'text/event-stream' });
         if (streams === 1) {
           const second = approval('a2');
+          const other = approval('a4', {}, { tool: 'files.read' });
           server.current.set('a2', second);
-          response.write(`event: approval\ndata: ${JSON.stringify(second)}\n\nevent: approval\ndata: ${JSON.stringify(second)}\n\n`);
+          response.write(
+            `event: approval\ndata: ${JSON.stringify(other)}\n\nevent: approval\ndata: ${JSON.stringify(second)}\n\nevent: approval\ndata: ${JSON.stringify(second)}\n\n`,
+          );
           response.end();
         } else {
           // What happened while no one listened.
           server.current.set('a1', approval('a1', { state: 'denied', by: 'bob', note: 'no', answeredAt: '2026-11-26T10:01:00.000Z' }));
-          server.current.set('a3', approval('a3', {}, { tool: '\u001b[2J' }));
+          server.current.set('a3', approval('a3', {}, { agent: '\u001b[2J' }));
           response.write(': listening\n\n');
         }
         return true;
@@ -303,13 +316,13 @@ describe('watch', () => {
       seenSoFar += text;
       if (seenSoFar.includes('a3')) stop.abort();
     };
-    const { code, out, err } = await server.cli(['approvals', 'watch'], { signal: stop.signal, heard });
+    const { code, out, err } = await server.cli(['approvals', 'watch', '--tool', 'payments.send'], { signal: stop.signal, heard });
     expect({ code, streams }).toEqual({ code: 0, streams: 2 });
     expect(out.split('\n').map((line) => line.split(/ {2,}/).slice(1, 5))).toEqual([
       ['pending', 'a1', 'payments.send', 'billing'],
       ['pending', 'a2', 'payments.send', 'billing'],
       ['denied', 'a1', 'payments.send', 'billing'],
-      ['pending', 'a3', '\\u001b[2J', 'billing'],
+      ['pending', 'a3', 'payments.send', '\\u001b[2J'],
       [],
     ]);
     expect(out).toContain('by bob: no');
