@@ -1,13 +1,12 @@
 // `tollgate approvals` against a real control plane: asked by the stream of a sidecar, decided by the command line.
-import type { Socket } from 'node:net';
 import type { ApprovalRequest, ApprovalResponse__Output } from '@tollgate/proto';
 import type { ApprovalAsk, AskedCall } from '@tollgate/proto/contract';
+import { Agent, getGlobalDispatcher, setGlobalDispatcher } from 'undici';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { askMessage, askOf, callOf, hello, ruleOf } from '../support/approvals.ts';
 import { openApprove, type Plane, startPlane, type Wire } from '../support/plane.ts';
 import { createCli, jsonOf } from './cli.ts';
 
-const sockets = new Set<Socket>();
 let plane: Plane;
 let origin = '';
 let admin = '';
@@ -18,7 +17,6 @@ let stream: Wire<ApprovalRequest, ApprovalResponse__Output>;
 beforeAll(async () => {
   plane = await startPlane();
   ({ origin } = plane);
-  plane.app.server.on('connection', (socket: Socket) => void sockets.add(socket));
   admin = await plane.keyOf('admin', ['admin.approvals']);
   ann = await plane.keyOf('member', ['admin.approvals'], 'ann');
   sidecar = await plane.issueKey(['sidecar.sync', 'govern']);
@@ -27,8 +25,9 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   stream.close();
-  // The HTTP client opens a new connection after a stream that it left, and sends nothing on it. The server waits for it.
-  for (const socket of sockets) socket.destroy();
+  // After a stream that it left, the HTTP client connects again and sends nothing. The server would wait for that.
+  await getGlobalDispatcher().destroy();
+  setGlobalDispatcher(new Agent());
   await plane.close();
 });
 
