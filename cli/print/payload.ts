@@ -6,7 +6,7 @@ import { isRow } from '../api/answer.ts';
 import { visibleJson, visibleText } from './escape.ts';
 
 /** A value that the tool receives although the input does not show it. */
-export interface Hidden {
+interface Hidden {
   readonly path: string;
   readonly kind: string;
 }
