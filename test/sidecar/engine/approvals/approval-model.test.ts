@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { createApprovalNetwork, type Step } from './approval-network.ts';
 
-const numRuns = Math.max(100, Math.floor(Number(process.env['TOLLGATE_TEST_CASES'] ?? 0) / 100));
+const numRuns = Math.max(200, Math.floor(Number(process.env['TOLLGATE_TEST_CASES'] ?? 0) / 100));
 const seed = process.env['TOLLGATE_TEST_SEED'];
 const parameters = { numRuns, ...(seed === undefined ? {} : { seed: Number(seed) }) };
 
@@ -15,8 +15,8 @@ const step = fc.oneof(
   { weight: 40, arbitrary: of('call') },
   { weight: 30, arbitrary: of('approve') },
   { weight: 30, arbitrary: of('wait', fc.oneof(fc.nat({ max: 400 }), fc.nat({ max: 5_000 }))) },
-  { weight: 8, arbitrary: of('cut') },
-  { weight: 3, arbitrary: of('kill') },
+  { weight: 20, arbitrary: of('cut') },
+  { weight: 1, arbitrary: of('kill') },
   { weight: 3, arbitrary: of('deny') },
   { weight: 2, arbitrary: of('cancel') },
   { weight: 2, arbitrary: of('deny in policy') },

@@ -89,7 +89,7 @@ export function createApprovalNetwork({ uses, random, doubles }: NetworkConfig) 
         isCut = true;
         links.delete(cut);
         link.close();
-        hearing.lost('cut', random() < 0.1);
+        hearing.lost('cut', random() < 0.4);
       };
       links.add(cut);
       later(() => void (isCut || hearing.opened()));
