@@ -122,7 +122,20 @@ test('the test finds the imports', () => {
 });
 
 /** The folders of the control plane that each have rules, store, operations and routes. */
-const nouns = ['access', 'agents', 'approvals', 'audit', 'certificates', 'hooks', 'policies', 'quota', 'runs', 'sidecars', 'tool-servers', 'workspaces'];
+const nouns = [
+  'access',
+  'agents',
+  'approvals',
+  'audit',
+  'certificates',
+  'hooks',
+  'policies',
+  'quota',
+  'runs',
+  'sidecars',
+  'tool-servers',
+  'workspaces',
+];
 
 const pureFolders = [
   'sidecar/engine/compile',
@@ -132,7 +145,9 @@ const pureFolders = [
   'sidecar/engine/redact',
   'sidecar/upstream/wire',
   'control-plane/policies/evaluate',
-  ...['access', 'agents', 'approvals', 'audit', 'policies', 'quota', 'runs', 'sidecars', 'tool-servers'].map((noun) => `control-plane/${noun}/rules`),
+  ...['access', 'agents', 'approvals', 'audit', 'policies', 'quota', 'runs', 'sidecars', 'tool-servers'].map(
+    (noun) => `control-plane/${noun}/rules`,
+  ),
   'proto/chain',
   'proto/hosts',
   'deploy/inject',

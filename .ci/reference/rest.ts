@@ -25,6 +25,7 @@ const needs: Readonly<Record<string, readonly Action[] | Credential>> = {
   listWorkspaces: 'operator',
   createWorkspace: 'operator',
   deleteWorkspace: 'operator',
+  governApproval: 'govern',
   governToolOutput: 'govern',
   governToolUse: 'govern',
   readHealth: 'none',
@@ -90,6 +91,7 @@ const needs: Readonly<Record<string, readonly Action[] | Credential>> = {
   deleteWorkspacePolicy: ['workspace-policy.delete'],
   readWorkspacePolicy: ['workspace-policy.read'],
   writeWorkspacePolicy: ['workspace-policy.write'],
+  governApprovalInWorkspace: 'govern',
   governToolOutputInWorkspace: 'govern',
   governToolUseInWorkspace: 'govern',
 };

@@ -302,6 +302,64 @@ const event = named(
   object({ id: text, at: dateTime, sub: text, keyId: text, action: text, target: text, revision: integer, detail: { type: 'object' } }),
 );
 
+const approvalFields = {
+  id: text,
+  question: { ...text, description: 'calls of one round that meet the same rules have the same question' },
+  state: word(approvalStates),
+  createdAt: dateTime,
+  expiresAt: { ...dateTime, description: 'until then a person may answer' },
+  usableUntil: { ...orNull(dateTime), description: 'until then the approved call may begin; null: it is not approved' },
+  answeredAt: orNull(dateTime),
+  by: { ...orNull(text), description: 'the uid of the member who answered last' },
+  note: orNull(text),
+  uses: { ...integer, description: 'how often the approved call may be made' },
+  used: { ...integer, description: 'how many uses were claimed and not returned' },
+  need: { ...integer, description: 'how many persons must approve; of several rules, the largest number' },
+  approvals: listOf(object({ by: text, at: dateTime, via: word(['key', 'session']) })),
+  call: object({
+    tool: text,
+    agent: { ...text, description: 'the calling agent, by id, or by name if none of that name is registered' },
+    agentType: text,
+    agents: { ...texts, description: 'from the root to the caller' },
+    tier: word(tiers),
+    sub: { ...text, description: 'the person that the call is made for' },
+    sessionId: text,
+    keyId: { ...text, description: 'the key that asked' },
+    revision: { ...integer, description: "the workspace's revision by which it was asked" },
+    claimedClient: { ...text, description: 'what the agent says of itself; it is not proved' },
+  }),
+  rules: listOf(object({ document: text, path: text, approvers: texts, need: integer, reason: orNull(text) })),
+  shownInput: { description: 'the input as redaction leaves it: any JSON' },
+  shownText: { ...text, description: 'the same as JSON text for people: invisible and bidirectional characters are escaped' },
+  inputCut: { const: false },
+  findings: listOf(object({ kind: text, count: integer })),
+  hidden: {
+    ...listOf(object({ path: text, kind: text, length: { ...integer, description: 'in UTF-16 code units' } })),
+    description: 'what the tool receives although it is not shown',
+  },
+  revealedBy: { ...texts, description: 'the uids of the members who have seen the hidden values' },
+  why: { ...text, description: 'which rules ask, and their reasons' },
+};
+const approval = named('Approval', object(approvalFields));
+const wholeApproval = named(
+  'WholeApproval',
+  object({
+    ...approvalFields,
+    questionIds: { ...texts, description: 'the approvals of the same question, the oldest first' },
+    steps: {
+      ...listOf(object({ at: dateTime, action: text, sub: text, keyId: text, detail: { type: 'object', additionalProperties: true } })),
+      description:
+        'the steps of the approval, the oldest first, at most 200; `detail.state` is the state after the step; `sub` and `keyId` are empty if time or a sidecar made it',
+    },
+    session: object({
+      calls: {
+        ...listOf(object({ ts: dateTime, tool: text, decision: word(['allow', 'deny']), code: text, reason: text })),
+        description: 'the last governed calls of the session, newest first, at most 10',
+      },
+    }),
+  }),
+);
+
 const usageCounts = {
   promptTokens: integer,
   completionTokens: integer,
@@ -417,6 +475,8 @@ export const components = [
   key,
   entry,
   event,
+  approval,
+  wholeApproval,
   runResult,
   runSummary,
   run,
@@ -444,6 +504,8 @@ export const memberRef = refOf(member);
 export const keyRef = refOf(key);
 export const entryRef = refOf(entry);
 export const eventRef = refOf(event);
+export const approvalRef = refOf(approval);
+export const wholeApprovalRef = refOf(wholeApproval);
 export const runResultRef = refOf(runResult);
 export const runSummaryRef = refOf(runSummary);
 export const runRef = refOf(run);

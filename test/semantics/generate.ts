@@ -373,7 +373,7 @@ const worldOf = (focus: Focus, weights: Weights): fc.Arbitrary<World> =>
       focus.uids,
       fc.record({
         organisation: fc.option(userDocumentOf(focus, weights), { freq: 4 }),
-         self: fc.option(userDocumentOf(focus, selfOf(weights)), { freq: 3 }),
+        self: fc.option(userDocumentOf(focus, selfOf(weights)), { freq: 3 }),
       }),
     ).map((users) => users.map(([uid, parts]) => ({ uid, ...parts }))),
     agents: agentsOf(focus),

@@ -1,7 +1,6 @@
 // Checks the form of what a sidecar asks. This is the only place that does so. Sizes are in bytes unless the name says
 // otherwise. Pure.
 import { type ApprovalAsk, type AskedCall, bounds, isTier } from '@tollgate/proto/contract';
-import { isObject } from '@tollgate/proto/shape';
 import { isPlainText } from './plain-text.ts';
 import { rulesMax } from './terms.ts';
 
@@ -43,8 +42,8 @@ export function callProblem({ keyId, originSub, sessionId, agents, agentType, ti
 export function askProblem({ call, shownInput, findings, hidden, claimedClient, revision, roundId }: ApprovalAsk): string | null {
   const problem = callProblem(call);
   if (problem !== null) return problem;
-  if (Buffer.byteLength(shownInput) > askSizes.shownInput || !isJsonObject(shownInput))
-    return `shown_input must be an object as JSON text of at most ${askSizes.shownInput} bytes`;
+  if (Buffer.byteLength(shownInput) > askSizes.shownInput || !isJson(shownInput))
+    return `shown_input must be JSON text of at most ${askSizes.shownInput} bytes`;
   if (findings.length > askSizes.findings || !findings.every(({ kind, count }) => isName(kind, wordLength) && isCount(count)))
     return `findings must be at most ${askSizes.findings} kinds with a count`;
   const areHidden = hidden.every(
@@ -77,8 +76,4 @@ function isJson(text: string): boolean {
   } catch {
     return false;
   }
-}
-
-function isJsonObject(text: string): boolean {
-  return isJson(text) && isObject(JSON.parse(text));
 }

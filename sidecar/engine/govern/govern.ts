@@ -171,7 +171,7 @@ function concludeOrAsk(deps: GovernDeps, judging: Judging, weighed: WeighedCall,
 function isAskedBesidesItsCap(deps: GovernDeps, judging: Judging, now: number): boolean {
   if (deps.approvals === undefined) return false;
   judging.approved = [];
-  const { asks } = weighInTime(deps, judging, now).decision;
+  const { asks } = weighInTime(deps, judging, now, false).decision;
   judging.approved = null;
   return asks !== null;
 }
@@ -186,7 +186,7 @@ function askedSteps(deps: GovernDeps, judging: Judging): AskedSteps<WeighedCall,
     pending: (judged, id) => ({ ...judged, pending: { id, call: { ...judging.call, input: judging.input, isOwnInput: true } } }),
     newId,
     approvals,
-    weigh: () => weighInTime(deps, judging, clock.now()),
+    weigh: () => weighInTime(deps, judging, clock.now(), true),
     conclude: (weighed) => conclude(deps, judging, weighed, clock.now()),
     countAttempt: () => {
       const now = clock.now();
@@ -195,7 +195,7 @@ function askedSteps(deps: GovernDeps, judging: Judging): AskedSteps<WeighedCall,
       return () => undo(clock.now());
     },
     weighUntilSettled: async (end) => {
-      const weighed = weighInTime(deps, judging, clock.now());
+      const weighed = weighInTime(deps, judging, clock.now(), false);
       const { awaits } = weighed.decision;
       return awaits === null ? end(weighed) : judgeLater(deps, judging, awaits, end);
     },

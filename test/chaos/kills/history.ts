@@ -5,7 +5,7 @@ import type { HistoryRow } from './evidence.ts';
 import { documentOf, markTool, type Patch, type ToolRule } from './rules.ts';
 import type { Write } from './writes.ts';
 
-export interface Rules {
+interface Rules {
   /** Null where no write made that revision. */
   at(revision: number, tool: string): ToolRule;
 }
