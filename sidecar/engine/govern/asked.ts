@@ -108,7 +108,7 @@ class AskedCallFlow<W extends Weighed, J> {
     const ask = { ...askOf(this.#judging, asks, approved.decision.transform === 'redact'), mayCreate: !this.#isCapped };
     const answer = await this.#asked(approvals, ask, this.#holding(asks));
     if (answer.kind !== 'approval' || answer.approval.state !== 'approved') return this.#answered(answer);
-    return this.#goOn(approvals, { ask, rules, approval: answer.approval });
+    return this.#continueApproved(approvals, { ask, rules, approval: answer.approval });
   }
 
   /** Asking is an attempt, if it makes the approval. It is counted before, because other calls are decided meanwhile. */
@@ -124,7 +124,7 @@ class AskedCallFlow<W extends Weighed, J> {
     });
   }
 
-  async #goOn(approvals: Approvals, { ask, rules, approval }: Approved): Promise<J | null> {
+  async #continueApproved(approvals: Approvals, { ask, rules, approval }: Approved): Promise<J | null> {
     const { approvalId } = approval;
     if (this.#waiter?.aborted === true)
       return this.answer('approval_pending', `the caller no longer waited when approval ${approvalId} was answered`, approval);

@@ -237,7 +237,7 @@ const capped = (maxToolCalls: number): World => ({
   agents: [agent({ name: 'someone', maxToolCalls, enabledTools: ['pay', 'free'] })],
 });
 
-test('asking is one attempt of the cap; to meet the approval and to go on count none', async () => {
+test('asking is one attempt of the cap; to meet the approval and to continue count none', async () => {
   const { ledger, run } = await start(capped(2));
   for (let time = 0; time < 3; time++) expect(denied(await run.decide({ tool: 'pay', input: {} })).code).toBe('approval_pending');
   expect(await run.decide({ tool: 'free', input: {} })).toMatchObject({ allowed: true });
