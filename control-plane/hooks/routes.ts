@@ -112,6 +112,7 @@ function approvalSchemaOf(inWorkspace: boolean): FastifySchema {
     tag: 'Hooks',
     summary: 'Tells what has become of an approval',
     description: 'Only the key that asked for the approval may read it. It changes nothing: the same call asked again meets the answer.',
+    refusals: ['not_found'],
     method: 'GET',
     answers: object(
       { approval_id: text, state: word(approvalStates) },

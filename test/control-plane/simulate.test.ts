@@ -110,6 +110,7 @@ describe('a draft', () => {
           notPolicy: 0,
           approximate: 0,
           uncertain: 0,
+          asked: 0,
           drift: 0,
           newly: none,
           groups: [],

@@ -4,11 +4,13 @@
 // not recorded, fails here.
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { askApproval } from '../../control-plane/approvals/operations/ask.ts';
 import { hasToolServer, insertToolServer } from '../../control-plane/tool-servers/store/tool-servers.ts';
 import { holdWorkspace } from '../../control-plane/publish/holding.ts';
 import { viewPartsOf } from '../../control-plane/publish/view-parts.ts';
 import { readWorkspace } from '../../control-plane/workspaces/store/workspace-state.ts';
 import { findWorkspaceId } from '../../control-plane/workspaces/store/workspaces.ts';
+import { askOf, callOf } from '../support/approvals.ts';
 import { awkwardUrlsOf, type GeneratedRequest, requestOf } from '../support/generated-requests.ts';
 import { field, operatorKey } from './rest.ts';
 import { createRunsRest, type RunsRest } from './runs.ts';
@@ -25,19 +27,23 @@ beforeAll(async () => {
 afterAll(() => rest.close());
 
 /** Existing names, fresh for each operation: the previous operation may have removed them. */
-async function makeNames(): Promise<Parameters<typeof requestOf>[1]> {
+async function makeNames(operationId: string): Promise<Parameters<typeof requestOf>[1]> {
   const key = await rest.ask('POST', '/acme/admin/keys', { body: { name: 'walked', scopes: ['govern'] } });
   const agent = await rest.createAgent();
   // A previous operation may have frozen it.
   await rest.ask('POST', '/acme/admin/unfreeze');
   await rest.ask('POST', '/acme/admin/members', { body: { uid: 'mia', email: 'mia@acme.test', role: 'member' } });
   await putToolServer();
+  const ofApproval = operationId.includes('Approval');
+  const ids = ofApproval
+    ? [await askFor(field(key, 'id'))]
+    : [agent, field(key, 'id'), field(await rest.run(agent, { input: 'walk' }), 'id')];
   return {
     components: rest.document.components,
     path: {
       workspace: ['acme'],
       slug: ['walked', 'other', 'Not A Slug'],
-      id: [agent, field(key, 'id'), field(await rest.run(agent, { input: 'walk' }), 'id'), 'A'.repeat(20)],
+      id: [...ids, 'A'.repeat(20)],
       role: ['owner', 'admin', 'member', 'visitor'],
       key: ['hook::api::triage', 'hook::api::', 'a/b::interactive::c', 'none'],
       // Not the owner, whose key the walk uses.
@@ -58,6 +64,16 @@ async function makeNames(): Promise<Parameters<typeof requestOf>[1]> {
       scopes: [['govern'], ['agents.read']],
     },
   };
+}
+
+/** Returns the id of a new approval, of a call that a sidecar asked for with this key. */
+async function askFor(keyId: string): Promise<string> {
+  const workspaceId = await findWorkspaceId(rest.pool, 'acme');
+  if (workspaceId === null) throw new Error('the workspace is gone');
+  const call = callOf({ keyId, originSub: 'mia', sessionId: keyId });
+  const asked = await askApproval(rest.deps, { workspaceId, onlyKey: null, onlySub: null, isLocal: false, owner: keyId }, askOf(call));
+  if (asked.kind !== 'approval') throw new Error(asked.words);
+  return asked.approval.approvalId;
 }
 
 /** As if it had been registered and had answered: the walk has no server that does. */
@@ -87,7 +103,7 @@ test('every operation, with generated input, answers as the document states and 
   for (const operation of rest.document.operations) {
     const statuses = new Set<number>();
     seen.set(operation.operationId, statuses);
-    const names = await makeNames();
+    const names = await makeNames(operation.operationId);
     await expectHeldAsRead(operation.operationId);
     let written = 0;
     await fc.assert(
@@ -129,7 +145,7 @@ const reads = new Set<string>();
 
 test('no text in any variable of a path is more than a 4xx', async () => {
   for (const operation of rest.document.operations) {
-    const names = await makeNames();
+    const names = await makeNames(operation.operationId);
     const key = operation.security.some((one) => 'operator' in one) ? operatorKey : rest.owner;
     const headers: Readonly<Record<string, string>> = operation.body === null ? {} : { 'content-type': 'application/json' };
     for (const url of awkwardUrlsOf(operation, names)) {
@@ -145,6 +161,8 @@ test('the walk had full coverage: every operation accepted some request, and eve
   const needsMore = new Set(['registerToolServer', 'refreshToolServer', 'endSession', 'beginSignIn', 'finishSignIn', 'rollbackPolicies']);
   // There is no TLS here, so there are no authorities.
   needsMore.add('readAuthorities');
+  // Only the key that asked reads an approval there, and that key is not the one of the walk.
+  needsMore.add('governApproval').add('governApprovalInWorkspace');
   for (const { operationId, body } of rest.document.operations) {
     const statuses = [...(seen.get(operationId) ?? [])];
     if (!needsMore.has(operationId)) expect(statuses, operationId).toContain(200);
