@@ -13,6 +13,8 @@ export interface DecideOptions {
   readonly waitMs?: number;
   /** Aborted: the call will not be made. A wait ends, and a use of an approval is given back. */
   readonly signal?: AbortSignal | undefined;
+  /** Called when the call begins to wait for a person, with the id of the approval. */
+  readonly onAsked?: (approvalId: string) => void;
 }
 
 /** The interface that governs a call: a run and its clock. */
@@ -34,9 +36,15 @@ export const waiting = (signal: unknown): DecideOptions =>
 
 const patient: DecideOptions = Object.freeze({ waitMs: Number.POSITIVE_INFINITY });
 
-/** Decides the call, runs `work` with the permitted input and returns its output. Throws `ToolDenied`. */
-export async function guarded(guard: Guard, call: ToolCall, work: (input: unknown) => unknown, signal?: unknown): Promise<unknown> {
-  const verdict = await guard.decide(call, waiting(signal));
+/** Decides the call, runs `work` with the permitted input and returns its output. Throws `ToolDenied`. `options`: in place of how long the rule says. */
+export async function guarded(
+  guard: Guard,
+  call: ToolCall,
+  work: (input: unknown) => unknown,
+  signal?: unknown,
+  options: DecideOptions = {},
+): Promise<unknown> {
+  const verdict = await guard.decide(call, { ...waiting(signal), ...options });
   if (!verdict.allowed) throw new ToolDenied(verdict);
   const tell = tellOf(guard, verdict);
   return settled(verdict, begun(work, verdict.input), tell);

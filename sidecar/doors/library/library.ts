@@ -169,9 +169,15 @@ function decideCall(
   sidecar: Governing,
   run: GovernedRun,
   call: ToolCall,
-  { waitMs: holdMs = 0, signal }: DecideOptions = {},
+  { waitMs: holdMs = 0, signal, onAsked }: DecideOptions = {},
 ): Verdict | Promise<Verdict> {
-  const judged = judge(sidecar.govern, run, call, { forwards: true, holdMs, ...(signal === undefined ? {} : { gone: signal }) });
+  const judged = judge(sidecar.govern, run, call, {
+    forwards: true,
+    holdMs,
+    ...(signal === undefined ? {} : { gone: signal }),
+    // An error of the program must not end the hold.
+    ...(onAsked === undefined ? {} : { onHeld: (id: string) => queueMicrotask(() => onAsked(id)) }),
+  });
   if (!(judged instanceof Promise)) return recorded(sidecar, judged);
   const waitable = judged.then((settled) => withQuestion(sidecar, run, settled));
   return signal === undefined ? recorded(sidecar, waitable) : recordedForCaller(sidecar, waitable, signal);

@@ -31,6 +31,8 @@ export interface Holding {
   readonly gone?: Gone | undefined;
   /** Called once before the call is held: whether the question made an approval. Not called if `ask` rejects. */
   readonly onAsked?: (isNew: boolean) => void;
+  /** Called when the call begins to be held. */
+  readonly onHeld?: ((approvalId: string) => void) | undefined;
 }
 
 export type AskedAnswer =
@@ -167,7 +169,10 @@ class LinkedApprovals implements ApprovalKeeper {
     return asking.finally(() => this.#questions.delete(id));
   }
 
-  #hold(approval: ApprovalStatus, { until, gone, keyId, bytes }: Holding & { keyId: string; bytes: number }): Promise<ApprovalStatus> {
+  #hold(
+    approval: ApprovalStatus,
+    { until, gone, keyId, bytes, onHeld }: Holding & { keyId: string; bytes: number },
+  ): Promise<ApprovalStatus> {
     const holdMs = until - this.#clock.now();
     if (holdMs <= 0 || this.#isDraining || gone?.aborted === true) return Promise.resolve(approval);
     const giveBack = this.#held.take(keyId, bytes);
@@ -191,6 +196,7 @@ class LinkedApprovals implements ApprovalKeeper {
       timer = this.#clock.after(Math.min(holdMs, longestMs), release);
       timer.unref();
       gone?.addEventListener('abort', release, { once: true });
+      onHeld?.(approval.approvalId);
     });
   }
 

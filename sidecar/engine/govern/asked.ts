@@ -22,12 +22,13 @@ interface Weighed {
 /** The call that is asked for. */
 export interface AskedJudging extends Pick<CallInput, 'input' | 'approved' | 'becomeJson'> {
   readonly run: GovernedRun;
-  readonly call: { readonly tool: string };
+  readonly call: { readonly tool: string; readonly alsoForwarded?: unknown; readonly besides?: Readonly<Record<string, unknown>> };
   readonly asking: {
     readonly until?: number;
     readonly holdMs?: number;
     readonly gone?: Holding['gone'];
     readonly waiter?: Holding['gone'];
+    readonly onHeld?: (approvalId: string) => void;
   };
   readonly startedAt: number;
   claimed: ClaimedUse | null;
@@ -68,7 +69,7 @@ const askAgainMs = 5_000;
  * asked for before lets it continue.
  */
 export async function judgeAsked<W extends Weighed, J>(judging: AskedJudging, steps: AskedSteps<W, J>, isCapped: boolean): Promise<J> {
-  const problem = judging.becomeJson();
+  const problem = judging.becomeJson() ?? unshownProblem(judging);
   if (problem !== null) return steps.conclude(steps.unkept(malformed(problem)));
   const call = new AskedCallFlow(judging, steps, isCapped);
   for (let round = 0; round < roundsMax; round++) {
@@ -79,6 +80,13 @@ export async function judgeAsked<W extends Weighed, J>(judging: AskedJudging, st
 }
 
 const malformed = (problem: string): Decision => refuse('call_malformed', `the input ${problem}, so the call cannot be asked for`);
+
+/** Why the tool would receive what the person is not shown. Null: it would not. */
+function unshownProblem({ call, input }: AskedJudging): string | null {
+  if (call.besides === undefined) return call.alsoForwarded === undefined ? null : 'is forwarded together with data that is not shown';
+  const payload = payloadOf(shownInput(call, input), false);
+  return 'problem' in payload ? `${payload.problem}, together with what is forwarded besides it` : null;
+}
 
 class AskedCallFlow<W extends Weighed, J> {
   readonly #judging: AskedJudging;
@@ -224,7 +232,8 @@ class AskedCallFlow<W extends Weighed, J> {
     const { asking, startedAt } = this.#judging;
     const waitMs = Math.min(...asks.map(({ terms }) => terms.waitSeconds * 1_000));
     const answeredBy = asking.until ?? Number.POSITIVE_INFINITY;
-    return { until: Math.min(startedAt + Math.min(waitMs, asking.holdMs ?? 0), answeredBy), answeredBy, gone: this.#waiter };
+    const until = Math.min(startedAt + Math.min(waitMs, asking.holdMs ?? 0), answeredBy);
+    return { until, answeredBy, gone: this.#waiter, onHeld: asking.onHeld };
   }
 
   get #waiter(): Holding['gone'] {
@@ -251,8 +260,12 @@ function reasonOf({ code: before, reason }: Decision, code: DenyCode, words: str
   return `${reason.slice(0, at)}${code}: ${words}; ${ofRule.replace(waitingWords, '')}`;
 }
 
+/** The input of the call as people are asked for it: with the data that the tool receives besides it. */
+const shownInput = ({ besides }: AskedJudging['call'], input: unknown): unknown =>
+  besides === undefined || Object.keys(besides).length === 0 ? input : { input, alsoForwarded: besides };
+
 function askOf({ run, call, input }: AskedJudging, rules: NonNullable<Decision['asks']>, isRedacted: boolean): ApprovalAsk {
-  const payload = payloadOf(input, false);
+  const payload = payloadOf(shownInput(call, input), false);
   if ('problem' in payload) throw new Error(`the input was copied as JSON before, but now it ${payload.problem}`);
   const { text } = payload;
   const { json = text, findings } = redactPayload(run, call.tool, { ...payload, json: text });

@@ -45,6 +45,12 @@ export interface ToolCall extends CalledWith {
    * in this data, the call is denied. The data is not stored.
    */
   readonly alsoForwarded?: unknown;
+  /**
+   * Data that the tool receives besides the input, as JSON that the door has parsed. If policy asks a person, the person is
+   * shown this data together with the input, and the approval is for both. A call with `alsoForwarded` and without
+   * `besides` cannot be asked for. Absent or empty: the tool receives only the input.
+   */
+  readonly besides?: Readonly<Record<string, unknown>>;
   /** The trace that the call is part of. The entries of the call contain the ids of this trace. */
   readonly trace?: TraceIds | null;
 }
@@ -124,6 +130,8 @@ export interface Asking {
    * not held any longer, and it claims no approval. Absent: `gone` is used.
    */
   readonly waiter?: DisconnectSignal;
+  /** Called once when the call begins to wait for the answer of a person. `approvalId`: the approval that it waits for. */
+  readonly onHeld?: (approvalId: string) => void;
 }
 
 /** The call that is judged, and the circumstances of it. */

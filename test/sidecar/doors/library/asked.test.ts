@@ -256,3 +256,30 @@ test('without anyone who can be asked the call is denied', async () => {
   const run = startRun(sidecar, { agent: 'someone', tier: 'interactive' });
   expect(denied(await run.decide({ tool: 'pay', input: {} }))).toMatchObject({ code: 'approval_unavailable', kind: 'retry' });
 });
+
+test('what is forwarded besides the input is shown and bound, or the call cannot be asked for', async () => {
+  const { ledger, run } = await start();
+  const call = (note: string) => ({ tool: 'pay', input: { amount: 1 }, alsoForwarded: { note, id: 7 }, besides: { note } });
+  expect(denied(await run.decide({ tool: 'pay', input: {}, alsoForwarded: { note: 'to eve' } })).reason).toMatch(
+    /^call_malformed: .*not shown, so the call cannot be asked for/,
+  );
+  const large = { text: 'x'.repeat(2_000_000) };
+  expect(denied(await run.decide({ tool: 'pay', input: {}, besides: large })).code).toBe('call_malformed');
+  expect(ledger.rows).toEqual([]);
+  await run.decide(call('to bob'));
+  expect(JSON.parse(ledger.rows[0]?.ask.shownInput ?? '')).toEqual({ input: { amount: 1 }, alsoForwarded: { note: 'to bob' } });
+  ledger.approve('ap-1');
+  expect(denied(await run.decide(call('to eve'))).asked?.id).toBe('ap-2');
+  expect(await run.decide(call('to bob'))).toMatchObject({ allowed: true, input: { amount: 1 } });
+});
+
+test('the program is told when its call begins to wait', async () => {
+  const { ledger, run } = await start();
+  const told: string[] = [];
+  const deciding = run.decide({ tool: 'pay', input: {} }, { waitMs: 1_000, onAsked: (id) => void told.push(id) });
+  await settled();
+  expect(told).toEqual(['ap-1']);
+  ledger.approve('ap-1');
+  expect(await deciding).toMatchObject({ allowed: true });
+  expect(told).toHaveLength(1);
+});
