@@ -1,5 +1,5 @@
 // Builds the HTTP answer of a denial: 403, or 429 if a limit of the policy was reached.
-import type { DenyCode } from '@tollgate/proto/contract';
+import type { DenyCode, ReasonCode } from '@tollgate/proto/contract';
 import { reasons } from '@tollgate/proto/contract';
 import type { Decision } from '../engine/decide/decision.ts';
 import { type Denial, denialText, remediesField } from '../engine/govern/verdict.ts';
@@ -14,17 +14,37 @@ export interface DenialAnswer {
 export const retryHeader = (ms: number | null | undefined): Readonly<Record<string, string>> =>
   ms == null ? {} : { 'retry-after': String(Math.max(1, Math.ceil(ms / 1000))) };
 
+/** The codes of denials after which the same call may pass when a person has answered, or can be asked. */
+const waitsForPerson: ReadonlySet<ReasonCode> = new Set(['approval_pending', 'approval_expired', 'approvals_full', 'approval_unavailable']);
+
+const commandFor = (approvalId: string): string => `The command for the person: tollgate approvals show ${approvalId}`;
+
+/** Returns the text of a progress message about a call that waits for a person. */
+export const heldWords = (approvalId: string): string => `A person is asked about this call. ${commandFor(approvalId)}`;
+
+/** The time between two progress messages, in ms. Many clients end a request about which they hear nothing for 60 s. */
+export const heldProgressMs = 15_000;
+
+/** Returns the text that tells a model about a denial. It has the command that shows a person the call that waits. */
+export function toldDenial(denial: Denial): string {
+  const { approval } = denial.decision;
+  const text = denialText(denial);
+  if (denial.code !== 'approval_pending' || approval === null) return text;
+  return `${text} ${commandFor(approval.approvalId)}`;
+}
+
 export function denialAnswer(denial: Denial): DenialAnswer {
   const { code, retryAfterMs, requestId } = denial;
   const limited = code === 'rate_limited';
+  const retry = limited ? (retryAfterMs ?? 1_000) : waitsForPerson.has(code) ? retryAfterMs : null;
   return {
     status: limited ? 429 : 403,
     headers: {
       'x-tollgate-request-id': requestId,
-      ...(limited ? retryHeader(retryAfterMs ?? 1_000) : {}),
+      ...retryHeader(retry),
     },
     body: {
-      error: denialText(denial),
+      error: toldDenial(denial),
       decision: decisionBody(denial),
     },
   };

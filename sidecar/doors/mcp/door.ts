@@ -13,11 +13,12 @@ import { isFields } from '../../upstream/wire/message.ts';
 import { errorText, RpcRefusal, rpcErrors } from '../../upstream/wire/rpc.ts';
 import type { Client, McpSession, McpSessions } from './session/sessions.ts';
 import type { OpenStreams } from './list/changes.ts';
-import type { ToolServer } from '../../upstream/upstream.ts';
+import type { ToolServer, ToolServers } from '../../upstream/upstream.ts';
 
 export interface Door extends Entrance {
   readonly mcpSessions: McpSessions;
   readonly streams: OpenStreams;
+  readonly servers: ToolServers;
   readonly sendTo: (server: ToolServer, keyId: string) => Send;
 }
 

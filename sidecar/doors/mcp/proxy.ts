@@ -48,6 +48,7 @@ export function registerMcp(app: FastifyInstance, { servers, ...entrance }: McpP
   const door: Door = {
     ...entrance,
     mcpSessions,
+    servers,
     streams,
     sendTo: boundExchanges((server, keyId) => {
       const { reach } = server;

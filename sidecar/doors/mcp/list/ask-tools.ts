@@ -4,8 +4,8 @@ import { type BodyMemory, MemoryIsFull } from '../../entrance/body-memory.ts';
 import type { Answer, Exchange, Send } from '../../../upstream/exchange.ts';
 import { type McpHeaders, requestHeaders } from '../../../upstream/wire/headers.ts';
 import { type ClientMessage, isFields } from '../../../upstream/wire/message.ts';
+import { protocolMeta } from '../../../upstream/wire/meta.ts';
 import type { Era } from '../../../upstream/wire/methods.ts';
-import { protocolMeta } from '../request/redaction.ts';
 import { messageNodes, parseServerMessage } from '../../../upstream/wire/server-message.ts';
 import { UpstreamDown } from '../../../upstream/upstream.ts';
 

@@ -3,15 +3,18 @@
 // method. The tool server receives the trace of a call in headers over HTTP, and always in `_meta`, with the protocol's
 // names. A tool server that is a program can receive the trace only in `_meta`.
 import { bounds } from '@tollgate/proto/contract';
-import { recordedInTurn } from '../../../engine/govern/recorded.ts';
+import { recordedForCaller, recordedInTurn, takenBack } from '../../../engine/govern/recorded.ts';
 import { deliver } from '../../../engine/govern/deliver.ts';
-import { judge, type ToolCall } from '../../../engine/govern/govern.ts';
+import { type JudgedCall, judge, type ToolCall } from '../../../engine/govern/govern.ts';
+import type { Decision } from '../../../engine/decide/decision.ts';
+import { refuse } from '../../../engine/decide/refusal.ts';
 import { offers } from '../../../engine/govern/offers.ts';
-import { type AwaitedCall, awaitedCall, type Denial, denialOf, denialText, type Permit } from '../../../engine/govern/verdict.ts';
+import { type AwaitedCall, awaitedCall, type Denial, denialOf, type Permit } from '../../../engine/govern/verdict.ts';
 import type { Sidecar } from '../../sidecar.ts';
 import type { CallSpan, CallTracing, TraceHeaders } from '../../../telemetry/tracing.ts';
 import type { Headers } from '../../entrance/caller-headers.ts';
-import { denialMeta } from '../../denial-body.ts';
+import { besidesIn, paramsBesides } from '../../besides.ts';
+import { denialMeta, toldDenial } from '../../denial-body.ts';
 import { traceOfCall } from '../../traced-call.ts';
 import type { DecisionMetrics } from '../../../telemetry/decision-metrics.ts';
 import { isAdmitted } from '../list/catalog.ts';
@@ -20,6 +23,7 @@ import { memberAt, withMember } from '../../../upstream/wire/json-text.ts';
 import { policyName, type Viewer } from '../list/list.ts';
 import { type ClientRequest, isFields } from '../../../upstream/wire/message.ts';
 import type { Era } from '../../../upstream/wire/methods.ts';
+import type { HeldRequest } from './held.ts';
 import type { Pending, PreparedRequest, ServerResponse } from './pending.ts';
 import { passingOf, redactedParams, restored } from './redaction.ts';
 import { errorText, type RpcId, RpcRefusal, refusedResultText, rpcErrors } from '../../../upstream/wire/rpc.ts';
@@ -32,6 +36,8 @@ export interface Judging extends Viewer {
   /** The HTTP headers of the client's request. They may contain a trace. */
   readonly requestHeaders: Headers;
   readonly era: Era;
+  /** The request of the client, which waits while a person is asked about its call. */
+  readonly held: HeldRequest;
 }
 
 /** Returns the text that answers a refused request of this kind. */
@@ -39,42 +45,87 @@ type Refusal = (id: RpcId, era: Era, denial: Denial) => string;
 
 /** A refused call is answered with a tool result, which the model reads. */
 const refusedCall: Refusal = (id, era, denial) =>
-  refusedResultText(id, era, denialText(denial), denial.remedies.length === 0 ? undefined : denialMeta(denial));
-const refusedRead: Refusal = (id, _era, denial) => errorText(id, rpcErrors.params, denialText(denial));
+  refusedResultText(id, era, toldDenial(denial), hasMeta(denial) ? denialMeta(denial) : undefined);
+const hasMeta = ({ remedies, decision }: Denial): boolean => remedies.length > 0 || decision.approval !== null;
+const refusedRead: Refusal = (id, _era, denial) => errorText(id, rpcErrors.params, toldDenial(denial));
 
 /**
  * Decides a call and prepares it for the tool server. Throws `RpcRefusal` if it must not be forwarded. `declared`:
- * arguments that are repeated in headers.
+ * arguments that are repeated in headers. `definition`: how the tool is defined now.
  */
 export async function prepareCall(
   judging: Judging,
   message: ClientRequest,
   name: string,
   declared: readonly ParamHeader[],
+  definition: Definition,
 ): Promise<PreparedRequest> {
   const { id, params } = message;
   const args = params['arguments'] ?? {};
   const tool = policyName(judging.server, name);
-  const { verdict, span } = await decided(
-    judging,
-    { tool, input: args, isOwnInput: true, ...definitionFlaw(judging, name, tool) },
-    params['_meta'],
-  );
+  const call = { tool, input: args, isOwnInput: true, ...definitionFlaw(judging, name, tool) };
+  const judged = await decided(judging, call, params, (param) => calledParams.has(param));
+  const { verdict, span } = await stillDefined(judging, judged, definition, () => definitionFlaw(judging, name, tool).flaw);
   if (!verdict.allowed) {
     const text = isAbsent(judging, verdict, name)
       ? errorText(id, rpcErrors.params, `Unknown tool: ${name.slice(0, bounds.nameLength)}`)
       : refusedCall(id, judging.era, verdict);
     throw new RpcRefusal(200, text);
   }
+  const isChanged = verdict.decision.transform === 'redact' || verdict.decision.approval !== null || span !== undefined;
   return {
-    message: verdict.decision.transform === 'redact' || span !== undefined ? changedCall(judging, message, verdict, span) : message,
+    message: isChanged ? changedCall(judging, message, verdict, span) : message,
     declared,
     ...traceOf(verdict, span),
     pending: outcomeOf(judging, { call: awaitedCall(verdict), span }, message, refusedCall),
   };
 }
 
-/** Returns the call as the tool server receives it: redacted if the policy says so, and with the trace of our span. */
+/** The params of a call that policy knows: as the name of the tool, and as the input. */
+const calledParams = new Set(['name', 'arguments']);
+
+interface Definition {
+  /** Requests the list of tools of the server, if it may have changed. */
+  readonly refresh: () => Promise<void>;
+  /** Whether the server is still defined as it was when the call came. */
+  readonly isSame: () => boolean;
+}
+
+/**
+ * Looks again at the definition of a tool whose call a person has approved, because it may have changed while the call
+ * waited. A call of a changed tool is not made.
+ */
+async function stillDefined(
+  { sidecar }: Judging,
+  judged: JudgedMcpCall,
+  { refresh, isSame }: Definition,
+  flawOf: () => ToolCall['flaw'],
+): Promise<JudgedMcpCall> {
+  const { verdict, notMade } = judged;
+  if (!verdict.allowed || verdict.decision.approval === null || notMade === undefined) return judged;
+  const takeBack = (why: Decision): Promise<Denial> => {
+    judged.span?.end();
+    return takenBack(sidecar, notMade(why));
+  };
+  try {
+    if (isSame()) await refresh();
+  } catch (error) {
+    await takeBack(refuse('internal_error', 'the definition of the tool could not be read'));
+    throw error;
+  }
+  const flaw = isSame() ? flawOf() : otherServer;
+  return flaw === undefined ? judged : { ...judged, verdict: await takeBack(refuse(flaw.code, flaw.words)) };
+}
+
+const otherServer: ToolCall['flaw'] = {
+  code: 'tool_definition_changed',
+  words: 'its tool server was changed or removed while the call waited for a person',
+};
+
+/**
+ * Returns the call as the tool server receives it: redacted if the policy says so, and with the trace of our span. A call
+ * that a person has approved has nothing that the person was not shown.
+ */
 function changedCall({ run }: Judging, message: ClientRequest, permit: Permit, span: CallSpan | undefined): ClientRequest {
   const { params } = message;
   const others = redactedParams(run, permit, params, ['name', 'arguments', 'requestState']);
@@ -82,7 +133,7 @@ function changedCall({ run }: Judging, message: ClientRequest, permit: Permit, s
     ...message,
     params: {
       ...others,
-      ...(span === undefined ? {} : { _meta: tracedMeta(others['_meta'], permit, span) }),
+      ...metaFor(others['_meta'], permit, span),
       name: params['name'],
       ...('arguments' in params ? { arguments: permit.input } : {}),
       ...stateOf(params),
@@ -102,11 +153,12 @@ export function readCall({ server }: Pick<Judging, 'server'>, { method, params }
  */
 export async function prepareRead(judging: Judging, message: ClientRequest): Promise<PreparedRequest> {
   const { _meta: meta } = message.params;
-  const { verdict, span } = await decided(judging, { ...readCall(judging, message), isOwnInput: true }, meta);
+  const call = { ...readCall(judging, message), isOwnInput: true };
+  const { verdict, span } = await decided(judging, call, message.params, (param) => param !== 'requestState');
   if (!verdict.allowed) throw new RpcRefusal(200, refusedRead(message.id, judging.era, verdict));
   const others = redactedParams(judging.run, verdict, meta === undefined ? {} : { _meta: meta }, []);
-  const traced = span === undefined ? {} : { _meta: tracedMeta(others['_meta'], verdict, span) };
-  const params = { ...(isFields(verdict.input) ? verdict.input : {}), ...others, ...traced, ...stateOf(message.params) };
+  const given = metaFor(others['_meta'], verdict, span);
+  const params = { ...(isFields(verdict.input) ? verdict.input : {}), ...others, ...given, ...stateOf(message.params) };
   const pending = outcomeOf(judging, { call: awaitedCall(verdict), span }, message, refusedRead);
   return { message: { ...message, params }, declared: [], ...traceOf(verdict, span), pending };
 }
@@ -120,43 +172,64 @@ const stateOf = ({ requestState }: Readonly<Record<string, unknown>>): object =>
 interface JudgedMcpCall {
   readonly verdict: Permit | Denial;
   readonly span: CallSpan | undefined;
+  /** Gives back what the permitted call has counted. Undefined: nothing was counted. */
+  readonly notMade: JudgedCall['notMade'];
 }
 
 /**
- * Decides and records one call. `meta` is the `_meta` of the request. A trace named in it has priority over a trace in
- * the headers.
+ * Decides and records one call. A trace that the `_meta` of the params names has priority over a trace in the headers.
+ * `inInput`: the names of the params that the input has.
  */
-async function decided({ sidecar, run, metrics, tracing, requestHeaders }: Judging, call: ToolCall, meta: unknown): Promise<JudgedMcpCall> {
+async function decided(
+  { sidecar, run, metrics, tracing, requestHeaders, held }: Judging,
+  call: ToolCall,
+  params: ClientRequest['params'],
+  inInput: (name: string) => boolean,
+): Promise<JudgedMcpCall> {
   const startedAt = sidecar.govern.clock.now();
+  const meta = params['_meta'];
   const named = isFields(meta) && typeof meta['traceparent'] === 'string' ? meta : requestHeaders;
   const span = tracing?.begin(call.tool, named);
-  const verdict = await recordedInTurn(
-    sidecar,
-    judge(sidecar.govern, run, { ...call, trace: traceOfCall(span, named) }, { forwards: true }),
-  );
+  const asked: ToolCall = {
+    ...call,
+    trace: traceOfCall(span, named),
+    // Most calls are not asked for.
+    get besides() {
+      return besidesIn({ params: paramsBesides(params, inInput, true) });
+    },
+  };
+  const onHeld = (approvalId: string): void => held.begin(approvalId);
+  const judging = judge(sidecar.govern, run, asked, { forwards: true, holdMs: held.holdMs, waiter: held, onHeld });
+  const judged = judging instanceof Promise ? await judging : judging;
+  const isAsked = judged.result.decision.approval !== null;
+  // A call that was asked for may have waited for minutes, so its client may have left.
+  const verdict = await (isAsked ? recordedForCaller(sidecar, judged, held) : recordedInTurn(sidecar, judged));
+  held.release();
   metrics.decided(verdict.decision, sidecar.govern.clock.now() - startedAt);
   span?.decided(verdict, run);
-  return { verdict, span };
+  return { verdict, span, notMade: judged.notMade?.bind(judged) };
 }
 
-type Redacting = { readonly decision: Pick<Permit['decision'], 'transform'> };
+type ForTool = { readonly decision: Pick<Permit['decision'], 'transform' | 'approval'> };
 
-const traceOf = (permit: Redacting, span: CallSpan | undefined): Pick<PreparedRequest, 'trace'> =>
+const traceOf = (permit: ForTool, span: CallSpan | undefined): Pick<PreparedRequest, 'trace'> =>
   span === undefined ? {} : { trace: traceHeaders(permit, span) };
 
-/** Returns `meta` with the trace of our span in place of the client's trace. */
-function tracedMeta(meta: unknown, permit: Redacting, span: CallSpan): object {
-  const { traceparent: _, tracestate: _state, ...others } = isFields(meta) ? meta : {};
-  return { ...others, ...traceHeaders(permit, span) };
+/** Callers can put any text into a trace state, so it is left out if the policy redacts, or if a person has approved the call. */
+const dropsState = ({ decision }: ForTool): boolean => decision.transform === 'redact' || decision.approval !== null;
+
+/** Returns the `_meta` for the tool server, with the trace of our span in place of the client's trace. Empty: there is none. */
+function metaFor(meta: unknown, permit: ForTool, span: CallSpan | undefined): { readonly _meta?: object } {
+  const { traceparent, tracestate: _state, ...others } = isFields(meta) ? meta : {};
+  if (span !== undefined) return { _meta: { ...others, ...traceHeaders(permit, span) } };
+  if (!isFields(meta)) return {};
+  return { _meta: permit.decision.approval === null ? meta : { ...others, ...(traceparent === undefined ? {} : { traceparent }) } };
 }
 
-/**
- * Returns the headers with the trace. If the policy redacts, the trace state is left out, because callers can put any
- * text into it.
- */
-function traceHeaders({ decision }: Redacting, span: CallSpan): TraceHeaders {
+/** Returns the headers with the trace. */
+function traceHeaders(permit: ForTool, span: CallSpan): TraceHeaders {
   const { traceparent, ...state } = span.headers();
-  return { ...(decision.transform === 'redact' ? {} : state), ...(traceparent === undefined ? {} : { traceparent }) };
+  return { ...(dropsState(permit) ? {} : state), ...(traceparent === undefined ? {} : { traceparent }) };
 }
 
 /**

@@ -66,7 +66,9 @@ function refuseUnasked({ session }: DoorRequest, message: Exclude<ClientMessage,
 
 async function abandonCancelled({ session }: DoorRequest, params: Readonly<Record<string, unknown>>): Promise<void> {
   const id = params['requestId'];
-  if (isId(id)) await session?.waiting.get(waitingKey(id))?.abandon('the caller cancelled the call');
+  if (!isId(id)) return;
+  session?.holding.get(waitingKey(id))?.cancel();
+  await session?.waiting.get(waitingKey(id))?.abandon('the caller cancelled the call');
 }
 
 type Response = ClientMessage & { readonly kind: 'response' };

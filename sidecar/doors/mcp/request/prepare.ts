@@ -1,6 +1,6 @@
 // Prepares a request before a tool server receives it, depending on the kind of request (`treatmentOf`). To support a
 // new kind of request, begin here.
-import type { GovernedRun } from '../../../engine/govern/run.ts';
+import { type GovernedRun, heldBy } from '../../../engine/govern/run.ts';
 import { offers, offersWith } from '../../../engine/govern/offers.ts';
 import { askTools, ListRefused } from '../list/ask-tools.ts';
 import { catalogOf } from '../list/catalog.ts';
@@ -12,6 +12,7 @@ import { listPending, policyName } from '../list/list.ts';
 import { listenPending } from '../list/changes.ts';
 import { type ClientRequest, isFields } from '../../../upstream/wire/message.ts';
 import { type Era, listedBy, treatmentOf } from '../../../upstream/wire/methods.ts';
+import type { HeldRequest } from './held.ts';
 import { type Pending, type PreparedRequest, plainPending } from './pending.ts';
 import { passingBy, redactedAnswer, redactedParams, sideline } from './redaction.ts';
 import { errorText, type RpcId, RpcRefusal, rpcErrors } from '../../../upstream/wire/rpc.ts';
@@ -21,11 +22,12 @@ interface Preparing {
   readonly era: Era;
   readonly message: ClientRequest;
   readonly run: GovernedRun;
+  readonly held: HeldRequest;
 }
 
 /** Returns the request to forward, and the handling of its answer. Throws `RpcRefusal` if it must not be forwarded. */
 export async function prepare(door: Door, asked: DoorRequest, preparing: Preparing): Promise<PreparedRequest> {
-  const { era, message, run } = preparing;
+  const { era, message, run, held } = preparing;
   const treatment = treatmentOf(era, message.method);
   if (treatment === null) throw new RpcRefusal(era === 'modern' ? 404 : 200, errorText(message.id, rpcErrors.method, 'Method not found'));
   const mismatch = era === 'modern' ? headerProblem(message, asked.headers) : null;
@@ -35,7 +37,7 @@ export async function prepare(door: Door, asked: DoorRequest, preparing: Prepari
   const { sidecar, metrics, tracing } = door;
   const { govern } = sidecar;
   const requestHeaders = asked.request.headers;
-  const judging: Judging = { govern, run, server, catalog: catalogOf(server), sidecar, metrics, tracing, requestHeaders, era };
+  const judging: Judging = { govern, run, server, catalog: catalogOf(server), sidecar, metrics, tracing, requestHeaders, era, held };
   const plain = (pending: Pending): PreparedRequest => ({ message, declared: [], pending });
   switch (treatment) {
     case 'call':
@@ -80,7 +82,8 @@ async function prepareToolCall(calling: ToolCalling): Promise<PreparedRequest> {
   const declared = era === 'modern' ? (catalog.tools.get(name)?.headers ?? []) : [];
   const mismatch = paramHeaderProblem(declared, args, headers);
   if (mismatch !== null) throw new RpcRefusal(400, errorText(message.id, rpcErrors.headers, mismatch));
-  return prepareCall(judging, message, name, declared);
+  const isSame = (): boolean => calling.door.servers.find(heldBy(calling.door.sidecar.cell), server.name) === server;
+  return prepareCall(judging, message, name, declared, { refresh: () => refreshCatalog(calling, name), isSame });
 }
 
 async function refreshCatalog({ door, asked, message, judging }: ToolCalling, name: string): Promise<void> {

@@ -9,6 +9,7 @@ import type { Permit } from '../../../engine/govern/verdict.ts';
 import type { ToolServer } from '../../../upstream/upstream.ts';
 import { memberAt, withMember, withMembersOf } from '../../../upstream/wire/json-text.ts';
 import { isFields } from '../../../upstream/wire/message.ts';
+import { otherMeta, protocolMeta } from '../../../upstream/wire/meta.ts';
 import { errorText, rpcErrors } from '../../../upstream/wire/rpc.ts';
 import { policyName } from '../list/list.ts';
 import type { McpSession } from '../session/sessions.ts';
@@ -87,19 +88,6 @@ const passingMembers: readonly (readonly string[])[] = [
   ['params', '_meta', 'io.modelcontextprotocol/related-task'],
 ];
 
-const metaKeys: ReadonlySet<string> = new Set([
-  'progressToken',
-  'io.modelcontextprotocol/protocolVersion',
-  'io.modelcontextprotocol/clientInfo',
-  'io.modelcontextprotocol/clientCapabilities',
-  'io.modelcontextprotocol/logLevel',
-  'io.modelcontextprotocol/subscriptionId',
-  'io.modelcontextprotocol/related-task',
-]);
-
-/** Returns the members of `_meta` that the protocol uses. */
-export const protocolMeta = (meta: Fields): Fields => Object.fromEntries(Object.entries(meta).filter(([key]) => metaKeys.has(key)));
-
 /**
  * Returns the redacted params of a request. Params named in `own` are left out: they are handled elsewhere or must stay
  * unchanged. Params over our limits are dropped.
@@ -111,7 +99,7 @@ export function redactedParams(run: GovernedRun, by: By, params: Fields, own: re
 }
 
 function redactedMeta(run: GovernedRun, by: By, meta: Fields): Fields {
-  const others = Object.fromEntries(Object.entries(meta).filter(([key]) => !metaKeys.has(key)));
+  const others = otherMeta(meta);
   return { ...fieldsOf(redactedPart(run, by, others)), ...protocolMeta(meta) };
 }
 

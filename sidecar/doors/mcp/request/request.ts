@@ -8,6 +8,7 @@ import { endHeaders, requestHeaders } from '../../../upstream/wire/headers.ts';
 import { type ClientRequest, isFields, messageText } from '../../../upstream/wire/message.ts';
 import type { Era } from '../../../upstream/wire/methods.ts';
 import { passingInSession } from './redaction.ts';
+import { HeldRequest } from './held.ts';
 import type { Pending } from './pending.ts';
 import { prepare } from './prepare.ts';
 import { type Relaying, relayEvents, relayedText } from './relay.ts';
@@ -18,10 +19,21 @@ import { UpstreamDown } from '../../../upstream/upstream.ts';
 import { openWriter } from '../http/writer.ts';
 
 export async function handleRequest(door: Door, asked: DoorRequest, era: Era, message: ClientRequest): Promise<void> {
+  const held = new HeldRequest(asked, message);
+  try {
+    await answerRequest(door, asked, era, message, held);
+  } catch (error) {
+    if (!(await held.answerError(error))) throw error;
+  } finally {
+    held.end();
+  }
+}
+
+async function answerRequest(door: Door, asked: DoorRequest, era: Era, message: ClientRequest, held: HeldRequest): Promise<void> {
   const { session, headers, reply, signal } = asked;
   refuseKnownId(session, message.id);
   const run = runFor(door, asked, clientFrom(clientInfoOf(era, message)));
-  const prepared = await prepare(door, asked, { era, message, run });
+  const prepared = await prepare(door, asked, { era, message, run, held });
   if (session?.waiting.has(waitingKey(message.id)) === true) {
     await prepared.pending.abandon('its id is already in use');
     refuseKnownId(session, message.id);
@@ -39,7 +51,7 @@ export async function handleRequest(door: Door, asked: DoorRequest, era: Era, me
       fromClient: true,
     });
     await noteSession(door, asked, message, answer);
-    await relay(door, asked, { relaying, answer, pending, run });
+    await relay(door, asked, { relaying, answer, pending, run, held });
   } catch (error) {
     if (relaying.take(message.id) !== null)
       await pending.abandon(error instanceof UpstreamDown ? error.message : 'the call was interrupted');
@@ -58,8 +70,10 @@ export async function handleRequest(door: Door, asked: DoorRequest, era: Era, me
  */
 function refuseKnownId(session: McpSession | null, id: RpcId): void {
   const refused = (problem: string): RpcRefusal => new RpcRefusal(400, errorText(id, rpcErrors.request, problem));
-  if (session?.waiting.has(waitingKey(id)) === true) throw refused('a request with this id is in progress in the session');
-  if (session?.abandoned.has(waitingKey(id)) === true) throw refused('a request with this id was abandoned in the session; use another id');
+  const key = waitingKey(id);
+  if (session?.waiting.has(key) === true || session?.holding.has(key) === true)
+    throw refused('a request with this id is in progress in the session');
+  if (session?.abandoned.has(key) === true) throw refused('a request with this id was abandoned in the session; use another id');
 }
 
 interface UnderWay extends Relaying {
@@ -168,13 +182,14 @@ interface RelayedAnswer {
   readonly answer: Answer;
   readonly pending: Pending;
   readonly run: GovernedRun;
+  readonly held: HeldRequest;
 }
 
-async function relay(door: Door, asked: DoorRequest, { relaying, answer, pending, run }: RelayedAnswer): Promise<void> {
+async function relay(door: Door, asked: DoorRequest, { relaying, answer, pending, run, held }: RelayedAnswer): Promise<void> {
   const { reply, signal } = asked;
   const { status, headers, body } = answer;
   if (body.kind === 'events') {
-    const writer = openWriter(reply, status, headers, signal);
+    const writer = held.writer ?? openWriter(reply, status, headers, signal);
     const listening = pending.listening?.(writer);
     const added = listening === undefined ? null : door.streams.add({ viewer: viewerOf(door, asked, run), ...listening });
     try {
@@ -186,10 +201,12 @@ async function relay(door: Door, asked: DoorRequest, { relaying, answer, pending
     return;
   }
   const text = body.kind === 'json' ? await relayedText(relaying, body.bytes) : null;
+  if (text !== null && held.writer !== null) return held.writer.send(text);
   if (text !== null) await reply.code(status).headers(headers).type('application/json').send(text);
   else if (status < 400) throw new UpstreamDown('the tool server did not answer the request');
   else {
     if (relaying.id !== null) await relaying.take(relaying.id)?.abandon('the tool server refused the request');
+    if (held.writer !== null) throw new UpstreamDown('the tool server refused the request');
     await reply.code(status).headers(headers).send();
   }
 }

@@ -27,6 +27,8 @@ export interface McpSession {
   readonly owner: Identity;
   readonly client: Client;
   readonly waiting: Map<string, Pending>;
+  /** The requests that are held for a person. The engine holds at most 20 calls of a key. */
+  readonly holding: Map<string, { cancel(): void }>;
   /** The ids of requests that were abandoned. */
   readonly abandoned: Set<string>;
   /**
@@ -105,6 +107,7 @@ class ServerSessions implements McpSessions {
       owner,
       client,
       waiting: new Map(),
+      holding: new Map(),
       abandoned: new Set(),
       redacting: new Map(),
       answered: this.#answeredOf(),
@@ -180,6 +183,7 @@ class ServerSessions implements McpSessions {
       this.#shares.delete(keyId);
       this.#budget.remove(share);
     }
+    for (const held of kept.session.holding.values()) held.cancel();
     const left = [...kept.session.waiting.values()];
     kept.session.waiting.clear();
     for (const pending of left) this.#abandon(pending, 'the session ended before the answer');

@@ -8,6 +8,7 @@ import { onTestFinished } from 'vitest';
 import type { BodyMemory } from '../../../../sidecar/doors/entrance/body-memory.ts';
 import type { ToolServer, ToolServers } from '../../../../sidecar/upstream/upstream.ts';
 import type { CallTracing } from '../../../../sidecar/telemetry/tracing.ts';
+import type { Asked } from '../../../support/asked.ts';
 import { createTestServer, createTestSidecar, type TestSidecar } from '../../../support/governing.ts';
 import { keyText, type World } from '../../../support/snapshots.ts';
 
@@ -112,8 +113,8 @@ export interface TestProxy {
   codes(): Promise<readonly string[]>;
 }
 
-export async function startProxied(servers: ToolServers, world: World = {}, tracing?: CallTracing): Promise<TestProxy> {
-  const sidecar = await createTestSidecar({ world });
+export async function startProxied(servers: ToolServers, world: World = {}, tracing?: CallTracing, asked?: Asked): Promise<TestProxy> {
+  const sidecar = await createTestSidecar({ world, ...asked });
   const { app, entrance, lines } = createTestServer(sidecar, { toolServers: servers, ...(tracing === undefined ? {} : { tracing }) });
   const origin = await app.listen({ host: '127.0.0.1', port: 0 });
   // Clients open connections and send no request on them yet. Such a connection does not count as idle.
@@ -140,13 +141,14 @@ export interface Behind {
 }
 
 interface Around extends World {
+  readonly asked?: Asked;
   readonly answer?: RecordingServer['answer'];
   readonly admitted?: TestServer['admitted'];
 }
 
-export async function behind({ answer, admitted = null, ...world }: Around = {}): Promise<Behind> {
+export async function behind({ answer, admitted = null, asked, ...world }: Around = {}): Promise<Behind> {
   const up = await record(answer);
-  return { up, proxied: await startProxied(serversOf(overHttp('s', { url: up.url, admitted })), world) };
+  return { up, proxied: await startProxied(serversOf(overHttp('s', { url: up.url, admitted })), world, undefined, asked) };
 }
 
 export interface ProxyRequest {
