@@ -28,6 +28,8 @@ export interface Forwarding {
   readonly departure: Departure;
   /** Undefined: the call is not traced. */
   readonly span: CallSpan | undefined;
+  /** The preference of the caller that was applied. Null: none. */
+  readonly applied: string | null;
 }
 
 /**
@@ -73,6 +75,7 @@ export function forwardTo(forwarding: Forwarding, request: FastifyRequest, reply
           host: host ?? '',
           reads: look.redactor !== null,
           redact: redactionOf(run, look),
+          isApproved: permit.decision.approval !== null,
           requestId: permit.requestId,
           method: request.method,
         }),
@@ -83,6 +86,11 @@ export function forwardTo(forwarding: Forwarding, request: FastifyRequest, reply
   } finally {
     departure.signal = null;
   }
+}
+
+/** Returns the header that names the applied preference, after those that the tool's server has applied. */
+export function appliedHeader(applied: string | null, before: string | readonly string[] = []): Readonly<Record<string, string>> {
+  return applied === null ? {} : { 'preference-applied': [before, applied].flat().join(', ') };
 }
 
 /** Returns the headers with the trace of our span in place of the caller's trace. */
@@ -122,16 +130,17 @@ function actionOf({ decision }: Permit, findings: AnswerOutcome['findings'], blo
 }
 
 async function answer(forwarding: Forwarding, from: Answer, request: FastifyRequest, reply: FastifyReply): Promise<void> {
-  const { run, permit } = forwarding;
+  const { run, permit, applied } = forwarding;
   const look = lookOf(run, permit);
   const tell = tellOf(forwarding, from.statusCode);
   const length = textOf(from.headers['content-length']);
   const hasBody = request.method !== 'HEAD' && ![204, 205, 304].includes(from.statusCode) && length !== '0';
   const head = { contentType: textOf(from.headers['content-type']), contentEncoding: textOf(from.headers['content-encoding']), hasBody };
   const treatment = treatmentOf(look, run.numbers, head);
+  const passed = responseHeaders(from.headers, redactionOf(run, look));
   reply
     .code(from.statusCode)
-    .headers(responseHeaders(from.headers, redactionOf(run, look)))
+    .headers({ ...passed, ...appliedHeader(applied, passed['preference-applied']) })
     .header('x-tollgate-request-id', permit.requestId);
   switch (treatment.kind) {
     case 'block':

@@ -2,8 +2,10 @@
 // are not part of the input that was decided. Answers use a list of excluded headers.
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Numbers, Redactor } from '../../engine/redact/index.ts';
+import { besidesIn, headersBesides, unboundName } from '../besides.ts';
 import type { Headers } from '../entrance/caller-headers.ts';
 import type { HttpTool } from '../../upstream/http-tool-definition.ts';
+import type { HttpAsked } from './input.ts';
 
 // Headers for content negotiation and tracing. A value with a fixed format may be forwarded unchanged. Other values are
 // redacted if the policy redacts the input.
@@ -32,6 +34,8 @@ interface HeadersToForward {
   readonly requestId: string;
   readonly method: string;
   readonly redact: RedactHeader | null;
+  /** True: a person has approved the call. */
+  readonly isApproved: boolean;
 }
 
 /** Returns the redacted value. It is unchanged if nothing is found. */
@@ -57,6 +61,7 @@ export function requestHeaders({
   requestId,
   method,
   redact,
+  isApproved,
 }: HeadersToForward): Record<string, string> {
   const hasBody = bytes > 0 || !bodyless.has(method);
   const picked = redacted(pick({}, caller, negotiated), redact);
@@ -64,6 +69,7 @@ export function requestHeaders({
   // contain half of a secret.
   if (reads) picked['accept-encoding'] = 'identity';
   else pick(picked, caller, partial);
+  if (isApproved) delete picked[unboundName];
   const headers: Record<string, string> = { ...picked, ...decided };
   if (contentType !== '') headers['content-type'] = contentType;
   Object.assign(headers, tool.headers);
@@ -74,6 +80,15 @@ export function requestHeaders({
 }
 
 const partial = ['accept-encoding', 'range', 'if-range'];
+
+/** Returns what a tool receives of a request besides its input, as people are shown it. */
+export function besidesOf(caller: Headers, { body, forwarded }: HttpAsked): Readonly<Record<string, unknown>> {
+  const picked = pick(pick({}, caller, negotiated), caller, partial);
+  for (const name of forwarded) delete picked[name];
+  // The same JSON may be a document or a change of one.
+  if (body.contentType !== '' && body.contentType !== 'application/json') picked['content-type'] = body.contentType;
+  return besidesIn({ headers: headersBesides(picked) });
+}
 const bodyless = new Set(['GET', 'HEAD', 'DELETE', 'OPTIONS']);
 
 /** Returns the headers without those that concern only the caller's connection. */

@@ -15,10 +15,11 @@ import type { Entrance, LetIn } from '../entrance/entrance.ts';
 import { traceOfCall } from '../traced-call.ts';
 import { publicError } from '../errors.ts';
 import type { HttpTool } from '../../upstream/http-tool-definition.ts';
-import { type Departure, forwardTo } from './forward.ts';
+import { appliedHeader, type Departure, forwardTo } from './forward.ts';
 import { headProblem } from './head.ts';
-import { endToEnd } from './headers.ts';
+import { besidesOf, endToEnd } from './headers.ts';
 import { forwardOf, type HttpAsked, namedHeaders, readHttpInput } from './input.ts';
+import { preferredWait, withoutWait } from './prefer.ts';
 
 interface HttpToolDoor extends Entrance {
   /** The HTTP tools, by name. */
@@ -148,22 +149,40 @@ async function call(
   const span = tracing?.begin(named, request.headers);
   const trace = traceOfCall(span, request.headers);
   const gone = callerGone(request, reply);
+  const waitSeconds = preferredWait(textOf(request.headers['prefer']));
+  const besides = (): Readonly<Record<string, unknown>> => besidesOf(endToEnd(request.headers), asked);
   const judged = judge(
     sidecar.govern,
     run,
-    { tool: named, input: asked.input, isOwnInput: true, shownHeaders, trace },
-    { forwards: (changed) => forwardOf(asked, changed) !== null, gone },
+    {
+      tool: named,
+      input: asked.input,
+      isOwnInput: true,
+      shownHeaders,
+      trace,
+      // Most calls are not asked for.
+      get besides() {
+        return besides();
+      },
+    },
+    { forwards: (changed) => forwardOf(asked, changed) !== null, gone, holdMs: waitSeconds * 1_000 },
   );
   const verdict = await recordedForCaller(sidecar, judged, gone);
   metrics.decided(verdict.decision, sidecar.govern.clock.now() - startedAt);
   span?.decided(verdict, run);
+  const { approval } = verdict.decision;
+  const applied = approval !== null && waitSeconds > 0 ? `wait=${waitSeconds}` : null;
   if (!verdict.allowed) {
     const answer = denialAnswer(verdict);
-    return void reply.code(answer.status).headers(answer.headers).send(answer.body);
+    const location = approval === null ? {} : { location: `/govern/approvals/${encodeURIComponent(approval.approvalId)}` };
+    return void reply
+      .code(answer.status)
+      .headers({ ...answer.headers, ...location, ...appliedHeader(applied) })
+      .send(answer.body);
   }
   const forward = forwardOf(asked, verdict.input);
   if (forward === null) throw new Error('a permitted input must have a form that can be sent as an HTTP request, but this input has none');
-  forwardTo({ sidecar, run, permit: verdict, tool, asked, forward, departure, span }, request, reply);
+  forwardTo({ sidecar, run, permit: verdict, tool, asked, forward, departure, span, applied }, request, reply);
 }
 
 interface AskedTool {
@@ -189,10 +208,17 @@ function askedOf(request: FastifyRequest, { name, tool, shownHeaders }: AskedToo
 
 function forwardedOf({ headers }: FastifyRequest, { forwardHeaders }: HttpTool): Headers {
   if (forwardHeaders.length === 0) return {};
-  return Object.fromEntries(Object.entries(endToEnd(headers)).filter(([header]) => forwardHeaders.includes(header)));
+  const forwarded = Object.entries(endToEnd(headers)).filter(([header]) => forwardHeaders.includes(header));
+  return Object.fromEntries(forwarded.map(([header, value]) => [header, header === 'prefer' ? withoutWait(textOf(value) ?? '') : value]));
 }
 
-/** Returns the names and values of raw headers. Node joins or drops repeated headers elsewhere. */
+/** Returns the names and values of raw headers, without the wait. Node joins or drops repeated headers elsewhere. */
 function* pairsOf(rawHeaders: readonly string[]): Generator<readonly [string, string]> {
-  for (let at = 0; at < rawHeaders.length; at += 2) yield [rawHeaders[at] ?? '', rawHeaders[at + 1] ?? ''];
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const [name = '', value = ''] = rawHeaders.slice(at, at + 2);
+    const kept = name.toLowerCase() === 'prefer' ? withoutWait(value) : value;
+    if (kept !== undefined) yield [name, kept];
+  }
 }
+
+const textOf = (value: Headers[string]): string | undefined => (typeof value === 'object' ? value.join(', ') : value);

@@ -5,6 +5,7 @@ import { type AddressInfo, connect } from 'node:net';
 import { onTestFinished } from 'vitest';
 import type { HttpTool } from '../../../../sidecar/upstream/http-tool-definition.ts';
 import type { CallTracing } from '../../../../sidecar/telemetry/tracing.ts';
+import type { Asked } from '../../../support/asked.ts';
 import { createTestServer, createTestSidecar } from '../../../support/governing.ts';
 import { keyText, type World } from '../../../support/snapshots.ts';
 
@@ -59,11 +60,12 @@ export interface Options {
   readonly tool?: Partial<HttpTool>;
   readonly keepInput?: boolean;
   readonly tracing?: CallTracing;
+  readonly asked?: Asked;
 }
 
-export async function startTool({ world = {}, answer, tool = {}, keepInput = true, tracing }: Options = {}) {
+export async function startTool({ world = {}, answer, tool = {}, keepInput = true, tracing, asked }: Options = {}) {
   const upstream = await startUpstream(answer);
-  const sidecar = await createTestSidecar({ world, keepInput });
+  const sidecar = await createTestSidecar({ world, keepInput, ...asked });
   const billing: HttpTool = {
     origin: upstream.origin,
     basePath: '/api',
