@@ -10,7 +10,9 @@ import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
 import { createLeasedCounters } from '../../sidecar/engine/limits/leased-counters.ts';
 import { Leases } from '../../sidecar/engine/limits/leases.ts';
+import { BodyMemory } from '../../sidecar/doors/entrance/body-memory.ts';
 import { own, startTestMesh } from '../sidecar/doors/mesh/asked-by-a-gateway.ts';
+import { asking as askingFor, createAsked } from '../support/asked.ts';
 import { envoyPath, needs } from '../support/installed.ts';
 import { ruleFor } from '../support/snapshots.ts';
 import { listening } from './listening.ts';
@@ -164,3 +166,25 @@ test('where the sidecar is away no call passes', needs('envoy'), async () => {
   expect((await asking(url)).status).toBe(503);
   expect(upstream.reached).toEqual([]);
 });
+
+test(
+  'a request that a person must approve is denied with the approval, and reaches the tool once after the answer',
+  needs('envoy'),
+  async () => {
+    const upstream = await startUpstream();
+    const asked = createAsked();
+    const { address, failures } = await startTestMesh(askingFor('billing.POST'), 1_000, undefined, new BodyMemory(), asked);
+    const url = await startEnvoy(documented, { 9191: portOf(address), 8080: upstream.port });
+    const denied = await asking(url, 'POST', '{"n":1}');
+    expect([denied.status, denied.headers.get('retry-after')]).toEqual([403, '5']);
+    expect(await denied.json()).toMatchObject({ decision: { kind: 'retry', approval_id: 'ap-1' } });
+    asked.ledger.approve('ap-1');
+    expect((await asking(url, 'POST', '{"n":2}')).status).toBe(403);
+    expect(upstream.reached).toEqual([]);
+    // The headers that Envoy adds to each request are no part of the call.
+    expect((await asking(url, 'POST', '{"n":1}')).status).toBe(200);
+    expect((await asking(url, 'POST', '{"n":1}')).status).toBe(403);
+    expect(upstream.reached).toHaveLength(1);
+    expect(failures).toEqual([]);
+  },
+);

@@ -5,6 +5,7 @@ import { type JudgedCall, judge, type Takes, type ToolCall } from '../../engine/
 import { recordedForCaller } from '../../engine/govern/recorded.ts';
 import type { GovernedRun } from '../../engine/govern/run.ts';
 import type { Verdict } from '../../engine/govern/verdict.ts';
+import { unboundName } from '../besides.ts';
 import { claimedBy, type Headers, readCallerHeaders } from '../entrance/caller-headers.ts';
 import type { Entrance } from '../entrance/entrance.ts';
 import type { EntranceRefusal } from '../entrance/key.ts';
@@ -83,6 +84,8 @@ const textOf = (value: Headers[string]): string | undefined => (typeof value ===
 interface Deciding {
   readonly run: GovernedRun;
   readonly call: ToolCall;
+  /** Returns what the tool receives besides the input of the call, as people are shown it. */
+  readonly besides: () => NonNullable<ToolCall['besides']>;
   /**
    * Aborted when the other gateway no longer waits for the answer. In that case the other gateway does not make the
    * call.
@@ -102,11 +105,20 @@ export const decided = async (deps: MeshDeps, deciding: Deciding): Promise<Verdi
  */
 export async function decidedFirst(
   { sidecar, metrics, tracing }: MeshDeps,
-  { run, call, gone, forwards, headers }: Deciding,
+  { run, call, besides, gone, forwards, headers }: Deciding,
 ): Promise<{ readonly verdict: Verdict; readonly judged: JudgedCall }> {
   const startedAt = sidecar.govern.clock.now();
   const span = tracing?.begin(call.tool, headers);
-  const judged = await judge(sidecar.govern, run, { ...call, trace: traceOfCall(span, headers) }, { forwards, gone });
+  const asked: ToolCall = {
+    ...call,
+    trace: traceOfCall(span, headers),
+    // Most calls are not asked for.
+    get besides() {
+      return besides();
+    },
+  };
+  // No call is held: a gateway waits a few seconds at most.
+  const judged = await judge(sidecar.govern, run, asked, { forwards, gone });
   const verdict = await recordedForCaller(sidecar, judged, gone);
   metrics.decided(verdict.decision, sidecar.govern.clock.now() - startedAt);
   span?.decided(verdict, run);
@@ -153,9 +165,9 @@ async function answerCall<T>(
 // The caller's key, and what the caller states about itself, are only for Tollgate. They are not forwarded.
 const ours = /^(?:authorization|x-tollgate-.*)$/;
 
-/** Returns the names of the headers of a request that must not be forwarded. */
-export const headersToRemove = (headers: Headers): readonly string[] =>
-  Object.keys(headers).filter((name) => ours.test(name) && name !== 'x-tollgate-request-id');
+/** Returns the names of the headers that must not be forwarded. `isApproved`: a person has approved the call. */
+export const headersToRemove = (headers: Headers, isApproved = false): readonly string[] =>
+  Object.keys(headers).filter((name) => (ours.test(name) && name !== 'x-tollgate-request-id') || (isApproved && name === unboundName));
 
 /**
  * Returns the headers that the tool receives. The path, method and scheme are left out. The input already contains the

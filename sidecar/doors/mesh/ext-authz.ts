@@ -7,6 +7,8 @@ import { bounds } from '@tollgate/proto/contract';
 import type { AuthorizationHandlers, CheckRequest__Output, CheckResponse } from '@tollgate/proto/mesh';
 import type { ToolCall } from '../../engine/govern/govern.ts';
 import { type GovernedRun, heldBy } from '../../engine/govern/run.ts';
+import type { Permit } from '../../engine/govern/verdict.ts';
+import { besidesIn, headersBesides } from '../besides.ts';
 import { type DenialAnswer, denialAnswer, refusalBody, retryHeader } from '../denial-body.ts';
 import { Unseen } from '../../engine/govern/call-input.ts';
 import { type Body, parseContentType } from '../http/body.ts';
@@ -27,7 +29,7 @@ import {
   withMemory,
 } from './asking.ts';
 import { type CheckedRequest, readChecked, toolOfPath } from './checked-request.ts';
-import { calledBy, mcpAsk } from './mcp-ask.ts';
+import { besidesOf, calledBy, mcpAsk } from './mcp-ask.ts';
 
 export interface ExtAuthzDeps extends MeshDeps {
   /** The tools that a path may name, by name. */
@@ -47,7 +49,9 @@ async function check(deps: ExtAuthzDeps, { attributes }: CheckRequest__Output, g
   const answer = (): CheckResponse | Promise<CheckResponse> => {
     const asked = callOf(checked, deps.httpTools, heldBy(deps.sidecar.govern.cell).shownHeaders);
     if ('refusal' in asked) return refused(asked.refusal);
-    return asked.call === null ? passed(checked, null) : answered(deps, checked, { run, call: asked.call, gone });
+    return asked.call === null
+      ? passed(checked, null)
+      : answered(deps, checked, { run, gone, call: asked.call, params: asked.params ?? {} });
   };
   const type = String(checked.headers['content-type'] ?? '');
   return withMemory(deps, { run, text: checked.body ?? Buffer.alloc(0), type, most: bounds.jsonNodes, gone }, answer, refused);
@@ -56,23 +60,27 @@ async function check(deps: ExtAuthzDeps, { attributes }: CheckRequest__Output, g
 interface Asking {
   readonly run: GovernedRun;
   readonly call: ToolCall;
+  /** What of the params of an MCP message is not in the input. */
+  readonly params: Params;
   readonly gone: AbortSignal;
 }
 
-async function answered(deps: ExtAuthzDeps, checked: CheckedRequest, { run, call, gone }: Asking): Promise<CheckResponse> {
+async function answered(deps: ExtAuthzDeps, checked: CheckedRequest, { run, call, params, gone }: Asking): Promise<CheckResponse> {
   const hidesOutput = !checked.route.outputsElsewhere;
   const { headers } = checked;
   const verdict = await decided(deps, {
     run,
     call: { ...call, hidesOutput, alsoForwarded: forwardedHeaders(headers) },
+    besides: () => besidesIn({ headers: headersBesides(forwardedHeaders(headers)), params }),
     gone,
     forwards: false,
     headers,
   });
-  return verdict.allowed ? passed(checked, verdict.requestId) : denied(denialAnswer(verdict));
+  return verdict.allowed ? passed(checked, verdict) : denied(denialAnswer(verdict));
 }
 
-type AuthzCall = { readonly call: ToolCall | null } | { readonly refusal: Refusal };
+type AuthzCall = { readonly call: ToolCall | null; readonly params?: Params } | { readonly refusal: Refusal };
+type Params = Readonly<Record<string, unknown>>;
 
 /** Returns the call that a request makes. Null in `call`: the request makes no call and passes. */
 function callOf(checked: CheckedRequest, httpTools: ReadonlyMap<string, HttpTool>, shownHeaders: ReadonlySet<string>): AuthzCall {
@@ -155,7 +163,8 @@ function mcpCallOf({ method, headers, body }: CheckedRequest, server: string): A
   const differing = message.kind === 'response' ? null : differingHeader(headers, message.method, message.params);
   if (differing !== null) return malformed(`${differing} and the body differ`);
   if (ask.kind === 'unknown') return malformed(ask.problem);
-  return { call: ask.kind === 'call' || ask.kind === 'read' ? calledBy(ask) : null };
+  if ((ask.kind !== 'call' && ask.kind !== 'read') || message.kind === 'response') return { call: null };
+  return { call: calledBy(ask), params: besidesOf(ask, message.params) };
 }
 
 /**
@@ -171,11 +180,11 @@ function differingHeader(headers: CheckedRequest['headers'], method: string, par
 
 const header = (key: string, value: string) => ({ header: { key, value }, appendAction: 'OVERWRITE_IF_EXISTS_OR_ADD' as const });
 
-const passed = ({ headers }: CheckedRequest, requestId: string | null): CheckResponse => ({
+const passed = ({ headers }: CheckedRequest, permit: Permit | null): CheckResponse => ({
   status: { code: grpc.OK },
   okResponse: {
-    headers: requestId === null ? [] : [header('x-tollgate-request-id', requestId)],
-    headersToRemove: [...headersToRemove(headers)],
+    headers: permit === null ? [] : [header('x-tollgate-request-id', permit.requestId)],
+    headersToRemove: [...headersToRemove(headers, permit !== null && permit.decision.approval !== null)],
   },
 });
 

@@ -81,7 +81,8 @@ async function checkOf(deps: MeshDeps, pending: PendingResults, { request, run, 
       if ('denial' in decided) return denied(decided.denial);
       const { permits, requestId, changed } = decided;
       pending.put(requestId, { run, permits });
-      return { ...forwardedWith(headers, requestId), ...(changed === null ? { pass: {} } : mutated(JSON.stringify(changed))) };
+      const isApproved = [...permits.values()].some(({ decision }) => decision.approval !== null);
+      return { ...forwardedWith(headers, requestId, isApproved), ...(changed === null ? { pass: {} } : mutated(JSON.stringify(changed))) };
     }
   }
 }

@@ -3,6 +3,7 @@
 import { type ClientMessage, isFields } from '../../upstream/wire/message.ts';
 import type { ToolCall } from '../../engine/govern/govern.ts';
 import { isClientNotification, listedBy, treatmentOf } from '../../upstream/wire/methods.ts';
+import { paramsBesides } from '../besides.ts';
 
 export interface GovernedAsk {
   /** The input of a read is all of `params` except `_meta`, because `params` names what is read. */
@@ -20,6 +21,12 @@ export const calledBy = ({ tool, input, argumentsIn }: GovernedAsk): ToolCall =>
   isOwnInput: true,
   ...(argumentsIn === undefined ? {} : { argumentsIn }),
 });
+
+/** Returns what the server receives of the params of a request besides the input that is decided. */
+export const besidesOf = ({ kind }: GovernedAsk, params: Params): Params =>
+  paramsBesides(params, (name) => kind === 'read' || inInput.has(name), false);
+
+const inInput = new Set(['name', 'arguments', 'inputResponses']);
 
 export type McpAsk = GovernedAsk | { readonly kind: 'tools' | 'pass' } | { readonly kind: 'unknown'; readonly problem: string };
 

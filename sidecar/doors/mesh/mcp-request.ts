@@ -9,8 +9,9 @@ import { refuse } from '../../engine/decide/refusal.ts';
 import { takenBack } from '../../engine/govern/recorded.ts';
 import type { GovernedRun } from '../../engine/govern/run.ts';
 import { type AwaitedCall, awaitedCall, type Denial, type Permit } from '../../engine/govern/verdict.ts';
-import { decidedFirst, type MeshDeps } from './asking.ts';
-import { calledBy, type GovernedAsk, withInput } from './mcp-ask.ts';
+import { besidesIn, headersBesides } from '../besides.ts';
+import { decidedFirst, forwardedHeaders, type MeshDeps } from './asking.ts';
+import { besidesOf, calledBy, type GovernedAsk, withInput } from './mcp-ask.ts';
 
 export interface McpDeciding {
   readonly run: GovernedRun;
@@ -46,6 +47,8 @@ export async function decideForServers(
   }
 }
 
+type Fields = Readonly<Record<string, unknown>>;
+
 interface PermittedServer {
   readonly server: string;
   readonly permit: Permit;
@@ -63,7 +66,9 @@ async function decideEach(
   const isList = message.kind === 'request' && listedBy(message.method) !== null;
   for (const [server, ask] of asks) {
     const call = { ...calledBy(ask), hidesOutput };
-    const { verdict, judged } = await decidedFirst(deps, { run, call, gone, forwards: isFields, headers });
+    const params = (): Fields => (message.kind === 'response' ? {} : besidesOf(ask, message.params));
+    const besides = (): Fields => besidesIn({ headers: headersBesides(forwardedHeaders(headers)), params: params() });
+    const { verdict, judged } = await decidedFirst(deps, { run, call, besides, gone, forwards: isFields, headers });
     if (verdict.allowed)
       permitted.push({
         server,

@@ -18,6 +18,7 @@ import type { HttpTool } from '../../../../sidecar/upstream/http-tool-definition
 import { startMesh } from '../../../../sidecar/doors/mesh/mesh.ts';
 import type { Counters } from '../../../../sidecar/engine/limits/counters.ts';
 import { exportSidecar } from '../../../../sidecar/app/metrics/sidecar.ts';
+import type { Asked } from '../../../support/asked.ts';
 import { createTestSidecar } from '../../../support/governing.ts';
 import { keyText, type World } from '../../../support/snapshots.ts';
 import { silentLog } from '../../../support/silent-log.ts';
@@ -34,8 +35,14 @@ const billing: HttpTool = {
   timeoutMs: 1_000,
 };
 
-export async function startTestMesh(world: World | null = {}, requestsPerSecond = 1_000, counters?: Counters, bodies = new BodyMemory()) {
-  const sidecar = await createTestSidecar({ world, ...(counters === undefined ? {} : { counters }) });
+export async function startTestMesh(
+  world: World | null = {},
+  requestsPerSecond = 1_000,
+  counters?: Counters,
+  bodies = new BodyMemory(),
+  asked?: Asked,
+) {
+  const sidecar = await createTestSidecar({ world, ...(counters === undefined ? {} : { counters }), ...asked });
   const failures: unknown[] = [];
   const mesh = await startMesh(
     {
