@@ -3,9 +3,10 @@
 // call a tool through this client are blocked, so they are not used by mistake. A program that keeps the original
 // client can bypass this, as it can bypass any library in its own process.
 import { AppError } from '@tollgate/proto/contract';
-import { type Denial, denialText, ToolDenied } from '../../engine/govern/verdict.ts';
-import { denialMeta } from '../denial-body.ts';
-import { type Guard, guarded } from './guarded.ts';
+import { type Denial, ToolDenied } from '../../engine/govern/verdict.ts';
+import { besidesIn, paramsBesides } from '../besides.ts';
+import { denialMeta, heldProgressMs, heldWords, toldDenial } from '../denial-body.ts';
+import { type DecideOptions, type Guard, guarded } from './guarded.ts';
 
 /** The governed parts of an MCP client. */
 export interface McpClient {
@@ -69,26 +70,85 @@ interface GuardedToolCall {
  * model.
  */
 async function callTool(guard: Guard, client: McpClient, { tool, params, rest }: GuardedToolCall): Promise<unknown> {
-  const { name, arguments: given } = params;
+  const { name, arguments: given, ...others } = params;
+  const options = optionsIn(rest);
+  const waiting = new ToldWait(options);
   try {
-    const work = (input: unknown): unknown =>
-      client.callTool({ ...params, name, ...(given === undefined ? {} : { arguments: input as Record<string, unknown> }) }, ...rest);
-    return await guarded(guard, { tool, input: given ?? {} }, work, signalIn(rest));
+    // A copy, so that the caller cannot change it while a person is asked.
+    const besides: Readonly<Record<string, unknown>> = structuredClone(others);
+    const work = (input: unknown): unknown => {
+      waiting.end();
+      const called = { ...besides, name, ...(given === undefined ? {} : { arguments: input as Record<string, unknown> }) };
+      return client.callTool(called, ...rest);
+    };
+    const shown = besidesIn({ params: paramsBesides(besides, () => false, false) });
+    const call = { tool, input: given ?? {}, besides: shown };
+    return await guarded(guard, call, work, options.signal, waiting.decideOptions);
   } catch (error) {
     if (error instanceof ToolDenied && error.denial.tool === tool) return deniedResult(error.denial);
     throw error;
+  } finally {
+    waiting.end();
   }
 }
 
-/** Returns the signal in the options of the client's `callTool`. */
-function signalIn(rest: readonly unknown[]): unknown {
-  for (const given of rest) if (typeof given === 'object' && given !== null && 'signal' in given) return given.signal;
-  return undefined;
+type OnProgress = (progress: { readonly progress: number; readonly message: string }) => unknown;
+
+/** The options of the client's `callTool` that concern a wait. */
+interface CallOptions {
+  readonly signal?: unknown;
+  readonly timeout?: unknown;
+  readonly resetTimeoutOnProgress?: unknown;
+  readonly maxTotalTimeout?: unknown;
+  readonly onprogress?: OnProgress;
+}
+
+const optionNames = ['signal', 'timeout', 'resetTimeoutOnProgress', 'maxTotalTimeout', 'onprogress'];
+
+/** Returns the options among the further arguments of the client's `callTool`. One package has a schema before them. */
+function optionsIn(rest: readonly unknown[]): CallOptions {
+  for (const given of rest) if (typeof given === 'object' && given !== null && optionNames.some((name) => name in given)) return given;
+  return {};
+}
+
+/** The wait of a call for a person: as long as the options of the client let it take, with its progress. */
+class ToldWait {
+  readonly #options: CallOptions;
+  #timer: NodeJS.Timeout | undefined;
+  #told = 0;
+
+  constructor(options: CallOptions) {
+    this.#options = options;
+  }
+
+  get decideOptions(): DecideOptions {
+    const { timeout, resetTimeoutOnProgress, maxTotalTimeout, onprogress } = this.#options;
+    const waitMs = resetTimeoutOnProgress === true ? maxTotalTimeout : timeout;
+    return {
+      ...(typeof waitMs === 'number' ? { waitMs } : {}),
+      ...(typeof onprogress === 'function' ? { onAsked: (approvalId) => this.#begin(approvalId, onprogress) } : {}),
+    };
+  }
+
+  end(): void {
+    clearInterval(this.#timer);
+  }
+
+  #begin(approvalId: string, onprogress: OnProgress): void {
+    const tell = (): void => {
+      // Progress must grow, and that of the server comes after it.
+      onprogress({ progress: this.#told / 1_000, message: heldWords(approvalId) });
+      this.#told += 1;
+    };
+    this.end();
+    this.#timer = setInterval(tell, heldProgressMs).unref();
+    tell();
+  }
 }
 
 const deniedResult = (denial: Denial): object => ({
   isError: true,
-  content: [{ type: 'text', text: denialText(denial) }],
+  content: [{ type: 'text', text: toldDenial(denial) }],
   _meta: denialMeta(denial),
 });
 
