@@ -3,7 +3,7 @@
 // meets the same approval.
 
 /** A longer wait counts as this one, in seconds. A rule may hold its calls for a shorter time. */
-export const waitSecondsMax = 300;
+const waitSecondsMax = 300;
 
 /** A longer header is not read. */
 const lengthMax = 1_000;
