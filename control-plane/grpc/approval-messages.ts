@@ -63,8 +63,8 @@ export function askedMessage(number: number, result: AskResult): ApprovalRespons
   return { asked: { number, refused: { code: code ?? '', words, retryAfterMs: retryAfterMs ?? 0 } } };
 }
 
-export const claimedMessage = (number: number, { granted, approval }: ClaimResult): ApprovalResponse => ({
-  claimed: { number, granted, approval: statusMessage(approval) },
+export const claimedMessage = (number: number, { granted, isFirstUse, approval }: ClaimResult): ApprovalResponse => ({
+  claimed: { number, granted, isFirstUse, approval: statusMessage(approval) },
 });
 
 export const readMessage = (number: number, approval: ApprovalStatus | null): ApprovalResponse => ({

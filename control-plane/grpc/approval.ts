@@ -108,7 +108,8 @@ class ApprovalServerStream {
     if (claim != null) {
       const call = callFrom(claim.call);
       const { number, approvalId, requestId } = claim;
-      if ('problem' in call) return Promise.resolve(claimedMessage(number, { granted: false, approval: unknownStatus(approvalId) }));
+      if ('problem' in call)
+        return Promise.resolve(claimedMessage(number, { granted: false, isFirstUse: false, approval: unknownStatus(approvalId) }));
       return link.claim(approvalId, requestId, call).then((result) => claimedMessage(number, result));
     }
     if (returned != null) return link.returned(returned.approvalId, returned.requestId).then(() => null);

@@ -70,7 +70,10 @@ export interface AskedCall {
   readonly agentType: string;
   readonly tier: Tier;
   readonly tool: string;
-  /** SHA-256 of the canonical JSON of the input, before redaction: 64 hex digits. */
+  /**
+   * SHA-256 of the canonical JSON of the input, before redaction: 64 hex digits. If the tool receives the redacted input, of both
+   * forms.
+   */
   readonly inputSha256: string;
   readonly rules: readonly AskingRule[];
 }
@@ -125,6 +128,8 @@ export type ApprovalRefusal = (typeof approvalRefusals)[number];
 
 export interface ClaimResult {
   readonly granted: boolean;
+  /** No other request has an earlier use: the call was counted as an attempt when it was asked for. */
+  readonly isFirstUse: boolean;
   readonly approval: ApprovalStatus;
 }
 

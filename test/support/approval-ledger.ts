@@ -113,7 +113,8 @@ export class ApprovalLedger {
       claimed === 'claimed' ||
       (claimed === undefined && this.#stateOf(row) === 'approved' && row.call === canonicalJson(call) && this.usesOf(row) < row.uses);
     if (isGranted) row.claims.set(requestId, 'claimed');
-    return { granted: isGranted, approval: this.statusOf(row) };
+    const [first] = [...row.claims].find(([, claim]) => claim === 'claimed') ?? [];
+    return { granted: isGranted, isFirstUse: isGranted && first === requestId, approval: this.statusOf(row) };
   }
 
   /** A claim that arrives after its return is not granted. */

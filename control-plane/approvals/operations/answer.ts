@@ -13,8 +13,16 @@ import {
   type StandingMember,
   type StoredAnswer,
 } from '../rules/who-may-answer.ts';
-import { findKeyPersons, holdMembers, listAnswers, putAnswer } from '../store/answers.ts';
-import { insertSessionDenials, lockApprovals, lockPendingOfSession, recordStep, type StepBy } from '../store/approvals.ts';
+import { findKeyPersons, hasRevealed, holdMembers, listAnswers, putAnswer } from '../store/answers.ts';
+import {
+  findApproval,
+  insertSessionDenials,
+  lockApprovals,
+  lockPendingOfSession,
+  lockSubject,
+  recordStep,
+  type StepBy,
+} from '../store/approvals.ts';
 import { askingSideOf, settleDue } from './parts.ts';
 import { isSeenBy } from './sight.ts';
 
@@ -94,14 +102,14 @@ const statesOf = (approvals: readonly Approval[]) => approvals.map(({ id, state 
 async function approveOne({ write, answerer, note }: Answering, approval: Approval, side: AskingSide): Promise<Approval> {
   const { client, actor, workspaceId } = write;
   const { uid } = answerer;
-  if (approval.hidden.length > 0 && !approval.revealedBy.includes(uid))
-    throw conflict(
-      `${approval.hidden.length} values of the call are hidden; POST …/${approval.id}/reveal shows them, and only then can the call be approved`,
-    );
   const before = await listAnswers(client, approval);
   const members = await holdMembers(client, workspaceId, [uid, ...before.map((answer) => answer.uid)]);
   const member: StandingMember | undefined = members.get(uid);
   if (member === undefined) throw forbidden(`${uid} is no member of this workspace`);
+  if (approval.hidden.length > 0 && !(await hasRevealed(client, approval, { uid, memberSince: member.createdAt })))
+    throw conflict(
+      `${approval.hidden.length} values of the call are hidden; POST …/${approval.id}/reveal shows them, and only then can the call be approved`,
+    );
   const answer: StoredAnswer = {
     uid,
     persons: answerer.persons,
@@ -150,6 +158,7 @@ export const deny = writeOperation('approval.deny', async (write, { id, note, se
     const changes = { state: 'denied', answeredBy: uid, note, answered: true } as const;
     denied.push(await recordStep(client, approval, 'denied', by, changes, { session }));
   };
+  if (session) await lockAsksLike(write, id);
   for (const locked of await lockQuestion(write, [id, ...others])) {
     const { approval } = await requirePending(client, locked);
     const side = await askingSideOf(client, approval);
@@ -164,6 +173,12 @@ export const deny = writeOperation('approval.deny', async (write, { id, note, se
     deps.approvals.metrics.decided('denied', answeredAt === null ? null : answeredAt.getTime() - createdAt.getTime());
   return { result: { states: statesOf(denied) }, target: targetsOf(denied), detail: { note, session } };
 });
+
+/** From now on no approval of the same subject is made, so that none is made between the denial of its session and its commit. */
+async function lockAsksLike({ client, workspaceId }: Write, id: string): Promise<void> {
+  const found = await findApproval(client, { workspaceId, id });
+  if (found !== null) await lockSubject(client, workspaceId, found.call.originSub);
+}
 
 /** Denies what the same session already waits for, as far as the caller may answer it. */
 async function denyRestOfSession(

@@ -7,8 +7,8 @@ import { type Approval, statusOf } from '../rules/approval.ts';
 import { askProblem, keptBytes } from '../rules/ask-form.ts';
 import { fatigueProblem } from '../rules/fatigue.ts';
 import { combineTerms } from '../rules/terms.ts';
-import { approversOf } from '../rules/who-may-answer.ts';
-import { countMembers, findKeyPersons, hasSubject } from '../store/answers.ts';
+import { approversOf, askersOf } from '../rules/who-may-answer.ts';
+import { countMembers } from '../store/answers.ts';
 import {
   countForFatigue,
   findDenial,
@@ -21,7 +21,7 @@ import {
   recordAsked,
 } from '../store/approvals.ts';
 import { type Asker, mayAskFor } from './asker.ts';
-import { type ApprovalDeps, askingSideOf, settleDue } from './parts.ts';
+import { type ApprovalDeps, askingSideOf, settleDue, standingProblem } from './parts.ts';
 import type { ApprovalKeys } from './secrets.ts';
 
 /** When to ask again if too much is waiting. */
@@ -87,13 +87,10 @@ const digestsOf = (rules: readonly AskingRule[]): readonly string[] => rules.map
 
 /** Returns why no one is asked; null: someone is. */
 async function refusalOf({ deps, client, asker, ask }: Asking): Promise<AskResult | null> {
-  const { workspaceId, isLocal } = asker;
+  const { workspaceId } = asker;
   const { call } = ask;
-  const key = await findKeyPersons(client, workspaceId, call.keyId);
-  const isOfSession = isLocal && call.keyId.startsWith('session:');
-  if (!isOfSession && (key === null || key.isRevoked)) return refused('call_malformed', 'call.key_id must be a key of this workspace');
-  if (!(await hasSubject(client, workspaceId, call.originSub)))
-    return refused('call_malformed', 'call.origin_sub must be a member or a service key of this workspace');
+  const problem = await standingProblem(client, asker, call);
+  if (problem !== null) return refused('call_malformed', problem);
   const tired = fatigueProblem(await countForFatigue(client, workspaceId, call), deps.approvals.fatigue, keptBytes(ask));
   if (tired !== null) return refused('approvals_full', tired, fullRetryMs);
   const unanswerable = await unanswerableRule(client, workspaceId, ask);
@@ -108,8 +105,8 @@ async function refusalOf({ deps, client, asker, ask }: Asking): Promise<AskResul
 /** Returns a rule that too few members may answer; null: there is none. */
 async function unanswerableRule(client: pg.PoolClient, workspaceId: number, { call }: ApprovalAsk): Promise<AskingRule | null> {
   const { self, independent } = combineTerms(call.rules);
-  const { keyPersons } = await askingSideOf(client, { workspaceId, call, rules: call.rules });
-  const excluded = [...(self ? [] : [call.originSub]), ...(independent ? keyPersons : [])];
+  const side = await askingSideOf(client, { workspaceId, call, rules: call.rules });
+  const excluded = [...(self ? [] : askersOf(side)), ...(independent ? side.keyPersons : [])];
   for (const rule of call.rules) {
     const { approvers, need } = rule.terms;
     const named = approvers.flatMap((one) => (one.startsWith('role:') ? one.slice('role:'.length) : []));

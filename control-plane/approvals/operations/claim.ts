@@ -7,10 +7,10 @@ import { type Approval, statusOf, unknownStatus } from '../rules/approval.ts';
 import { callProblem, isRequestId } from '../rules/ask-form.ts';
 import { countAnswers, isApproved } from '../rules/who-may-answer.ts';
 import { holdMembers, listAnswers } from '../store/answers.ts';
-import { byTime, lockApprovals, lockOpen, readTime, recordStep } from '../store/approvals.ts';
-import { countUses, findUse, insertUse, returnUse as storeReturn } from '../store/uses.ts';
+import { byTime, findApproval, lockApprovals, lockOpen, lockSubject, readTime, recordStep } from '../store/approvals.ts';
+import { countUses, findUse, insertUse, isFirstUse, returnUse as storeReturn } from '../store/uses.ts';
 import { type Asker, mayAskFor } from './asker.ts';
-import { type ApprovalDeps, type ApprovalOutcome, askingSideOf, settleDue } from './parts.ts';
+import { type ApprovalDeps, type ApprovalOutcome, askingSideOf, settleDue, standingProblem } from './parts.ts';
 
 /** The maximum number of claims and returns that are stored of one approval. Beyond it, no use is granted. */
 const usesStoredMax = 1_000;
@@ -36,34 +36,43 @@ export async function claimUse(deps: ApprovalDeps, asker: Asker, { approvalId, r
     const [approval] = callHmac === null ? [] : await lockApprovals(client, asker.workspaceId, [approvalId]);
     // Of a call that is not exactly this one nothing is told.
     if (approval === undefined || callHmac === null || !Buffer.from(approval.callHmac).equals(callHmac))
-      return { result: { granted: false, approval: unknownStatus(approvalId) }, outcome: null };
-    return grant(client, approval, requestId);
+      return { result: { granted: false, isFirstUse: false, approval: unknownStatus(approvalId) }, outcome: null };
+    return grant(client, asker, approval, requestId);
   });
   if (outcome !== null) metrics.decided(outcome, null);
   metrics.claimed(result.granted);
   return result;
 }
 
-async function grant(client: pg.PoolClient, locked: Approval, requestId: string): Promise<Claimed> {
+async function grant(client: pg.PoolClient, asker: Asker, locked: Approval, requestId: string): Promise<Claimed> {
   const earlier = await findUse(client, locked, requestId);
   const { approval, now, hasExpired } = await settleDue(client, locked);
   const refused = (at: Approval, outcome: ApprovalOutcome | null): Claimed => ({
-    result: { granted: false, approval: statusOf(at, now) },
+    result: { granted: false, isFirstUse: false, approval: statusOf(at, now) },
+    outcome,
+  });
+  const granted = async (at: Approval, outcome: ApprovalOutcome | null): Promise<Claimed> => ({
+    result: { granted: true, isFirstUse: await isFirstUse(client, at, requestId), approval: statusOf(at, now) },
     outcome,
   });
   // The answer to an earlier claim of this request may have been lost.
-  if (earlier === 'used') return { result: { granted: true, approval: statusOf(approval, now) }, outcome: hasExpired ? 'expired' : null };
+  if (earlier === 'used') return granted(approval, hasExpired ? 'expired' : null);
   if (hasExpired || earlier === 'returned' || approval.state !== 'approved') return refused(approval, hasExpired ? 'expired' : null);
-  if (!(await isStillApproved(client, approval))) {
-    const note = 'those who approved the call may no longer approve it';
+  const note = await endedBy(client, asker, approval);
+  if (note !== null)
     return refused(await recordStep(client, approval, 'cancelled', byTime, { state: 'cancelled', note }, { why: note }), 'cancelled');
-  }
   const { used, all } = await countUses(client, approval);
   if (used >= approval.uses || all >= usesStoredMax) return refused(approval, null);
   await insertUse(client, approval, requestId);
   const isLast = used + 1 >= approval.uses;
-  const after = await recordStep(client, approval, 'claimed', byTime, isLast ? { state: 'used' } : {}, { requestId });
-  return { result: { granted: true, approval: statusOf(after, now) }, outcome: null };
+  return granted(await recordStep(client, approval, 'claimed', byTime, isLast ? { state: 'used' } : {}, { requestId }), null);
+}
+
+/** Returns why the approval holds no more, although its time is not over; null: it holds. */
+async function endedBy(client: pg.PoolClient, asker: Asker, approval: Approval): Promise<string | null> {
+  if ((await standingProblem(client, asker, approval.call)) !== null)
+    return 'the key that asked was revoked, or the person that the call is made for was removed';
+  return (await isStillApproved(client, approval)) ? null : 'those who approved the call may no longer approve it';
 }
 
 /** Whether those who approved may still do so. They cannot be removed until the transaction ends. */
@@ -86,8 +95,13 @@ export async function returnUse(
 ): Promise<void> {
   if (!isRequestId(requestId)) return;
   await inTransaction(deps.pool, async (client) => {
-    const [approval] = await lockApprovals(client, asker.workspaceId, [approvalId]);
-    if (approval === undefined || mayAskFor(asker, approval.call) !== null) return;
+    const { workspaceId } = asker;
+    const found = await findApproval(client, { workspaceId, id: approvalId });
+    if (found === null || mayAskFor(asker, found.call) !== null) return;
+    // No ask of the same call makes a newer approval meanwhile: only one of them may be open.
+    await lockSubject(client, workspaceId, found.call.originSub);
+    const [approval] = await lockApprovals(client, workspaceId, [approvalId]);
+    if (approval === undefined) return;
     const earlier = await findUse(client, approval, requestId);
     if (earlier === 'returned') return;
     if (earlier === null && (await countUses(client, approval)).all >= usesStoredMax) return;

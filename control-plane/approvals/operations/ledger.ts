@@ -35,7 +35,10 @@ const atOnce = 4;
 const standardMemoryBytes = 64 * 1_048_576;
 /** What a message takes that is no ask. */
 const smallBytes = 4_096;
-/** The maximum number of approvals that one link watches. A sidecar holds at most 1,000 calls. The oldest watch is dropped. */
+/**
+ * The maximum number of approvals that one link watches. A sidecar holds at most 1,000 calls. The oldest watch is dropped; a sidecar
+ * that still holds its call sends it again.
+ */
 const watchedMax = 2_000;
 
 export function createApprovalLedger(deps: LedgerDeps, memoryBytes: number = standardMemoryBytes): ApprovalLedger {
@@ -105,7 +108,14 @@ class Link implements LedgerLink {
   }
 
   watch(approvalId: string): void {
-    if (this.#isClosed || this.#watched.has(approvalId) || !isId(approvalId)) return;
+    if (this.#isClosed || !isId(approvalId)) return;
+    const known = this.#watched.get(approvalId);
+    if (known !== undefined) {
+      // It is the newest again.
+      this.#watched.delete(approvalId);
+      this.#watched.set(approvalId, known);
+      return;
+    }
     if (this.#watched.size >= watchedMax) this.#forget(this.#watched.keys().next().value ?? '');
     const ref = { workspaceId: this.#asker.workspaceId, id: approvalId };
     const leave = this.#deps.watch.watch(ref, (status, call) => {

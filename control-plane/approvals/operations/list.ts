@@ -10,6 +10,8 @@ import type { Actor } from '../../access/rules/actor.ts';
 import { notFound, unauthenticated } from '../../base/refusal.ts';
 import { type Approval, type ApprovalRef, isDue } from '../rules/approval.ts';
 import type { StoredAnswer } from '../rules/who-may-answer.ts';
+import { callBytes } from '../rules/ask-form.ts';
+import { prettyJson } from '../rules/plain-text.ts';
 import { listAnswers } from '../store/answers.ts';
 import { type ApprovalStep, findApproval, listSteps, readTime } from '../store/approvals.ts';
 import {
@@ -30,6 +32,8 @@ export type { ListPlace } from '../store/listed.ts';
 /** An approval with what belongs to it, as people see it. */
 export interface ShownApproval {
   readonly approval: Approval;
+  /** The input for people: `prettyJson`. */
+  readonly shownText: string;
   readonly used: number;
   readonly answers: readonly StoredAnswer[];
 }
@@ -51,7 +55,7 @@ export interface ListInput {
 
 const sessionCalls = 10;
 const stepsShown = 200;
-/** A page holds whole inputs, so it is cut at this many bytes of them. At least one approval is on each page. */
+/** A page holds whole inputs, so it is cut at this many bytes. At least one approval is on each page. */
 const pageBytes = 4 * 1_048_576;
 
 /** Reads one approval; null: there is none. What time has ended is shown as ended, also if no step has recorded it yet. */
@@ -59,7 +63,8 @@ async function readShown(db: pg.Pool, ref: ApprovalRef): Promise<ShownApproval |
   const found = await findApproval(db, ref);
   if (found === null) return null;
   const approval: Approval = isDue(found, await readTime(db)) ? { ...found, state: 'expired' } : found;
-  return { approval, used: (await countUses(db, ref)).used, answers: await listAnswers(db, ref) };
+  const { used } = await countUses(db, ref);
+  return { approval, shownText: prettyJson(approval.shownInput), used, answers: await listAnswers(db, ref) };
 }
 
 export const listApprovals = readOperation('approval.read', async ({ readingPool }, actor, { filters, mine, limit, before }: ListInput) => {
@@ -78,11 +83,15 @@ export const listApprovals = readOperation('approval.read', async ({ readingPool
     last = place;
     if (shown === null) continue;
     approvals.push(shown);
-    bytes += shown.approval.shownInput.length;
+    bytes += bytesOf(shown);
   }
   const isCut = last !== null && last.id !== places.at(-1)?.id;
   return { approvals, next: isCut ? last : null };
 });
+
+/** What an approval takes in an answer, roughly. */
+const bytesOf = ({ approval: { shownInput, hidden, rules }, shownText }: ShownApproval): number =>
+  shownInput.length + shownText.length + callBytes({ rules }) + hidden.reduce((sum, { path }) => sum + path.length, 0);
 
 export const showApproval = readOperation('approval.read', async ({ readingPool }, actor, id: string): Promise<WholeApproval> => {
   const ref = { workspaceId: actor.workspaceId, id };

@@ -4,8 +4,9 @@ import type { RandomBytes } from '../../access/rules/key.ts';
 import { type Approval, isDue } from '../rules/approval.ts';
 import type { FatigueBounds } from '../rules/fatigue.ts';
 import type { AskingSide } from '../rules/who-may-answer.ts';
-import { findKeyPersons } from '../store/answers.ts';
+import { findKeyPersons, hasSubject } from '../store/answers.ts';
 import { byTime, readTime, recordStep } from '../store/approvals.ts';
+import type { Asker } from './asker.ts';
 import type { ReadApprovalKeys } from './secrets.ts';
 
 export type ApprovalOutcome = 'approved' | 'denied' | 'expired' | 'cancelled';
@@ -61,5 +62,21 @@ export async function askingSideOf(
   { workspaceId, call, rules }: Pick<Approval, 'workspaceId' | 'call' | 'rules'>,
 ): Promise<AskingSide> {
   const key = await findKeyPersons(client, workspaceId, call.keyId);
-  return { rules, originSub: call.originSub, keyId: call.keyId, keyPersons: key === null ? [] : [...new Set([key.madeBy, key.secretBy])] };
+  const keyPersons = key === null ? [] : [...new Set([key.madeBy, key.secretBy])];
+  return { rules, originSub: call.originSub, keyId: call.keyId, keyPersons, keyUid: key?.uid ?? null };
+}
+
+/**
+ * Returns why no call may be asked for or made in this name; null: it may. A sidecar may not know yet that a key was revoked or
+ * a member removed.
+ */
+export async function standingProblem(
+  client: Pick<pg.PoolClient, 'query'>,
+  { workspaceId, isLocal }: Pick<Asker, 'workspaceId' | 'isLocal'>,
+  { keyId, originSub }: Pick<Approval['call'], 'keyId' | 'originSub'>,
+): Promise<string | null> {
+  const isOfSession = isLocal && keyId.startsWith('session:');
+  const key = isOfSession ? null : await findKeyPersons(client, workspaceId, keyId);
+  if (!isOfSession && (key === null || key.isRevoked)) return 'call.key_id must be a key of this workspace';
+  return (await hasSubject(client, workspaceId, originSub)) ? null : 'call.origin_sub must be a member or a service key of this workspace';
 }

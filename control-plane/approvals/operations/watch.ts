@@ -45,6 +45,7 @@ class SharedWatch implements ApprovalWatch {
   /** Keys to look at now. */
   #due = new Set<string>();
   #isLooking = false;
+  #isExpiring = false;
   #timer: NodeJS.Timeout | null = null;
   #isClosed = false;
 
@@ -93,7 +94,11 @@ class SharedWatch implements ApprovalWatch {
   }
 
   async #lookAtAll(): Promise<void> {
+    // A database that is slow gets no second query of this kind.
+    if (this.#isExpiring) return;
+    this.#isExpiring = true;
     await this.#deps.expire().catch((error: unknown) => this.#warn(error));
+    this.#isExpiring = false;
     for (const key of this.#waiters.keys()) this.#due.add(key);
     await this.#look();
   }

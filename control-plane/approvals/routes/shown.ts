@@ -1,11 +1,10 @@
 // The forms of an approval over REST.
 import type { ShownApproval, WholeApproval } from '../operations/list.ts';
-import { prettyJson } from '../rules/plain-text.ts';
 
 const iso = (at: Date | null): string | null => at?.toISOString() ?? null;
 
 /** Returns an approval as the list shows it. */
-export function shownApproval({ approval, used, answers }: ShownApproval) {
+export function shownApproval({ approval, shownText, used, answers }: ShownApproval) {
   const { call, rules, hidden, revision } = approval;
   return {
     id: approval.id,
@@ -41,7 +40,7 @@ export function shownApproval({ approval, used, answers }: ShownApproval) {
       reason: terms.reason ?? null,
     })),
     shownInput: JSON.parse(approval.shownInput) as unknown,
-    shownText: prettyJson(approval.shownInput),
+    shownText,
     inputCut: false,
     findings: approval.findings,
     hidden,

@@ -1,12 +1,14 @@
 // Checks the form of what a sidecar asks. This is the only place that does so. Sizes are in bytes unless the name says
 // otherwise. Pure.
-import { type ApprovalAsk, type AskedCall, bounds, isTier } from '@tollgate/proto/contract';
-import { isPlainText } from './plain-text.ts';
+import { type ApprovalAsk, type AskedCall, bounds, canonicalJson, isTier, type JsonSize } from '@tollgate/proto/contract';
+import { isPlainText, prettyJson } from './plain-text.ts';
 import { rulesMax } from './terms.ts';
 
 /** The maxima of one ask. */
 const askSizes = {
   shownInput: bounds.payloadCharacters,
+  /** As people read it, in lines, in UTF-16 code units. A deep value has long lines. */
+  shownText: 8 * 1_048_576,
   hidden: 262_144,
   hiddenValues: 1_000,
   findings: 200,
@@ -44,6 +46,8 @@ export function askProblem({ call, shownInput, findings, hidden, claimedClient, 
   if (problem !== null) return problem;
   if (Buffer.byteLength(shownInput) > askSizes.shownInput || !isJson(shownInput))
     return `shown_input must be JSON text of at most ${askSizes.shownInput} bytes`;
+  if (prettyJson(shownInput).length > askSizes.shownText)
+    return `shown_input must have at most ${askSizes.shownText} characters when it is printed in lines`;
   if (findings.length > askSizes.findings || !findings.every(({ kind, count }) => isName(kind, wordLength) && isCount(count)))
     return `findings must be at most ${askSizes.findings} kinds with a count`;
   const areHidden = hidden.every(
@@ -69,9 +73,12 @@ export const keptBytes = ({ call, shownInput, hidden }: ApprovalAsk): number =>
 
 export const isRequestId = (text: string): boolean => isName(text, requestIdLength);
 
+/** Like an input, so that no sidecar can send what this process could not print. Marks of redaction may have made it longer. */
+const shownSize: JsonSize = { characters: Number.POSITIVE_INFINITY, nodes: bounds.jsonNodes };
+
 function isJson(text: string): boolean {
   try {
-    JSON.parse(text);
+    canonicalJson(JSON.parse(text), shownSize);
     return isPlainText(text);
   } catch {
     return false;

@@ -14,6 +14,8 @@ export interface AskingSide {
   readonly keyId: string;
   /** Who made that key and who rotated it. Empty: it is no key, but a session. */
   readonly keyPersons: readonly string[];
+  /** The member that the key acts as. It may ask for another person. Null: a service key, or no key. */
+  readonly keyUid: string | null;
 }
 
 export interface Answerer {
@@ -62,7 +64,12 @@ const names = (
     return approver === `user:${uid}`;
   });
 
-const scopesThatAsk = ['*', 'govern', 'govern.impersonate', 'sidecar.library', 'sidecar.sync'];
+/** `agents.write`: it starts runs, whose calls are asked for. */
+const scopesThatAsk = ['*', 'govern', 'govern.impersonate', 'agents.write', 'sidecar.library', 'sidecar.sync'];
+
+/** The persons who ask: the one that the call is made for, and the member whose key asks. */
+export const askersOf = ({ originSub, keyUid }: Pick<AskingSide, 'originSub' | 'keyUid'>): readonly string[] =>
+  keyUid === null ? [originSub] : [originSub, keyUid];
 
 /** Returns why this caller may answer none of the rules; null: it may answer some of them. */
 export function answerProblem(side: AskingSide, answerer: Answerer): string | null {
@@ -72,12 +79,13 @@ export function answerProblem(side: AskingSide, answerer: Answerer): string | nu
   if (!hasScope(scopes, 'admin.approvals')) return 'this credential lacks the scope admin.approvals';
   if (keyId === side.keyId) return 'the call was asked for with this key, and the key that asks cannot answer';
   if (viaSession && !isSignedIn) return 'the rule accepts only answers of a session that was signed in at the issuer, not of a key';
-  if (persons.includes(side.originSub)) {
-    if (!self)
-      return `the call is made for ${side.originSub}, who is one of the persons behind this credential and may not answer for themselves`;
+  const own = askersOf(side).find((one) => persons.includes(one));
+  if (own !== undefined) {
+    const why = own === side.originSub ? `the call is made for ${own}` : `the call was asked for with a key of ${own}`;
+    if (!self) return `${why}, who is one of the persons behind this credential and may not answer for themselves`;
     const asking = scopes.find((scope) => scopesThatAsk.includes(scope));
     if (!isSignedIn && asking !== undefined)
-      return `the call is made for ${side.originSub}, who may answer it only with a signed-in session or a key that cannot ask; this key has the scope ${asking}`;
+      return `${why}, who may answer it only with a signed-in session or a key that cannot ask; this key has the scope ${asking}`;
   }
   if (independent) {
     const behind = persons.find((person) => side.keyPersons.includes(person));
@@ -106,7 +114,7 @@ export function countAnswers(
     // A member that was removed and made again is another one.
     if (member === undefined || member.createdAt.getTime() !== answer.memberSince.getTime()) return [];
     if (answer.keyId === side.keyId || (viaSession && answer.via !== 'session')) return [];
-    if (!self && answer.persons.includes(side.originSub)) return [];
+    if (!self && askersOf(side).some((asker) => answer.persons.includes(asker))) return [];
     if (independent && answer.persons.some((person) => side.keyPersons.includes(person))) return [];
     return [{ uid: answer.uid, role: member.role, persons: answer.persons }];
   });

@@ -45,14 +45,18 @@ export async function holdMembers(
   return new Map(rows.map(({ uid, role, created_at: createdAt }) => [uid, { role: rowIs(isRole, role), createdAt }]));
 }
 
-/** Returns who acts as a key, who made it and who rotated it; null: there is no such key. A revoked key has them too. */
+/**
+ * Returns who acts as a key, who made it and who rotated it; null: there is no such key. A revoked key has them too. `isRevoked`:
+ * it was revoked, or has expired by the clock of the database.
+ */
 export async function findKeyPersons(
   db: Queryable,
   workspaceId: number,
   keyId: string,
 ): Promise<{ readonly uid: string | null; readonly madeBy: string; readonly secretBy: string; readonly isRevoked: boolean } | null> {
   const { rows } = await db.query<{ uid: string | null; made_by: string; secret_by: string; revoked: boolean }>(
-    'select uid, made_by, secret_by, revoked_at is not null as revoked from api_key where workspace_id = $1 and id = $2',
+    `select uid, made_by, secret_by, coalesce(revoked_at is not null or expires_at <= clock_timestamp(), false) as revoked
+     from api_key where workspace_id = $1 and id = $2`,
     [workspaceId, keyId],
   );
   const [row] = rows;
@@ -81,4 +85,18 @@ export async function countMembers(
     [workspaceId, roles, uids, excluded, enough],
   );
   return rows[0]?.count ?? 0;
+}
+
+/** Whether this member has revealed the hidden values. A later member of the same uid has not. */
+export async function hasRevealed(
+  db: Queryable,
+  { workspaceId, id }: ApprovalRef,
+  { uid, memberSince }: Pick<StoredAnswer, 'uid' | 'memberSince'>,
+): Promise<boolean> {
+  const { rows } = await db.query<{ there: boolean }>(
+    `select exists (select 1 from approval_event where workspace_id = $1 and approval_id = $2 and action = 'revealed'
+       and sub = $3 and detail->>'memberSince' = $4) as there`,
+    [workspaceId, id, uid, memberSince.toISOString()],
+  );
+  return rows[0]?.there === true;
 }

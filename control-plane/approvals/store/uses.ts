@@ -24,6 +24,19 @@ export async function countUses(db: Queryable, { workspaceId, id }: ApprovalRef)
   return rows[0] ?? { used: 0, all: 0 };
 }
 
+/** Whether no other request has an earlier use that was not returned. */
+export async function isFirstUse(db: Queryable, { workspaceId, id }: ApprovalRef, requestId: string): Promise<boolean> {
+  const { rows } = await db.query<{ first: boolean }>(
+    `select not exists (
+       select 1 from approval_use other where other.workspace_id = own.workspace_id and other.approval_id = own.approval_id
+         and other.request_id <> own.request_id and other.returned_at is null and other.claimed_at < own.claimed_at
+     ) as first
+     from approval_use own where own.workspace_id = $1 and own.approval_id = $2 and own.request_id = $3`,
+    [workspaceId, id, requestId],
+  );
+  return rows[0]?.first === true;
+}
+
 export async function insertUse(db: Queryable, { workspaceId, id }: ApprovalRef, requestId: string): Promise<void> {
   await db.query('insert into approval_use (workspace_id, approval_id, request_id, claimed_at) values ($1, $2, $3, clock_timestamp())', [
     workspaceId,

@@ -142,7 +142,7 @@ function askResultFrom({ asked }: ApprovalResponse__Output): AskResult {
 
 function claimResultFrom({ claimed }: ApprovalResponse__Output): ClaimResult {
   if (claimed?.approval == null) return unreadable();
-  return { granted: claimed.granted, approval: statusFrom(claimed.approval) ?? unreadable() };
+  return { granted: claimed.granted, isFirstUse: claimed.isFirstUse, approval: statusFrom(claimed.approval) ?? unreadable() };
 }
 
 function approvalFrom({ read }: ApprovalResponse__Output): ApprovalStatus | null {

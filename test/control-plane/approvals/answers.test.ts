@@ -303,3 +303,61 @@ test('changes are streamed, and only those that the caller may see', async () =>
   ofAdmin.close();
   ofMax.close();
 }, 60_000);
+
+test('the member whose key asks for another person may not answer either', async () => {
+  const asking = await issue('adam', ['govern', 'govern.impersonate']);
+  const { approvalId } = await plane.pend(plane.call({ keyId: asking.id }));
+  expect(errorOf(await plane.press(approvalId, 'approve', keys.adam))).toContain('asked for with a key of adam');
+  const session = { key: null, headers: await plane.signIn('adam'), body: {} };
+  expect(errorOf(await plane.ask('POST', `/acme/admin/approvals/${approvalId}/approve`, session))).toContain('with a key of adam');
+  expect(await plane.press(approvalId, 'approve', keys.ada)).toMatchObject({ status: 200 });
+  // Where only that member could answer, no one is asked.
+  const alone = plane.call({ keyId: asking.id, rules: [ruleOf({ approvers: ['user:adam'] })] });
+  expect(await plane.link.ask(askOf(alone))).toMatchObject({ code: 'approval_unanswerable' });
+});
+
+test('a key that starts runs can ask, so it does not confirm for its own person', async () => {
+  const { approvalId } = await plane.pend(plane.call({ rules: [ruleOf({ approvers: ['subject'], self: true })] }));
+  const starts = await issue('ann', ['admin.approvals', 'agents.write']);
+  expect(errorOf(await plane.press(approvalId, 'approve', starts.key))).toContain('this key has the scope agents.write');
+});
+
+test('what a removed member has revealed is not revealed to a later member of the same uid', async () => {
+  const first = await plane.keyOf('admin', ['admin.approvals'], 'eva');
+  const hidden = [{ path: 'token', kind: 'secret', length: 3, value: '"abc"' }];
+  const { approvalId } = await plane.pend(plane.call(), { hidden });
+  expect(await plane.press(approvalId, 'reveal', first)).toMatchObject({ status: 200 });
+  await plane.ask('DELETE', '/acme/admin/members/eva');
+  plane.clock.now = new Date(plane.clock.now.getTime() + 5);
+  const later = await plane.keyOf('admin', ['admin.approvals'], 'eva');
+  expect(errorOf(await plane.press(approvalId, 'approve', later))).toContain('1 values of the call are hidden');
+  expect(await plane.press(approvalId, 'reveal', later)).toMatchObject({ status: 200 });
+  expect(await plane.press(approvalId, 'approve', later)).toMatchObject({ status: 200 });
+});
+
+test('a call of a session that asks while the session is denied is denied too', async () => {
+  const { approvalId } = await plane.pend(plane.call());
+  // The transaction of an ask of the same session, which has found no denial and is not committed yet.
+  const asking = await plane.pool.connect();
+  await asking.query('begin');
+  await asking.query('select pg_advisory_xact_lock(7605533, hashtext($1))', [`${plane.workspaceId} ann`]);
+  await asking.query(
+    `insert into approval select (jsonb_populate_record(a, '{"id": "meanwhile", "call_hmac": "\\\\x00"}'::jsonb)).* from approval a where id = $1`,
+    [approvalId],
+  );
+  const denying = plane.press(approvalId, 'deny', keys.ada, { session: true });
+  let isAnswered = false;
+  void denying.then(() => (isAnswered = true));
+  await expect
+    .poll(async () => {
+      const { rows } = await plane.pool.query(
+        "select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and wait_event = 'advisory'",
+      );
+      return isAnswered || rows.length > 0;
+    })
+    .toBe(true);
+  await asking.query('commit');
+  asking.release();
+  expect(await denying).toMatchObject({ status: 200 });
+  expect(await plane.show('meanwhile')).toMatchObject({ state: 'denied' });
+});

@@ -359,3 +359,83 @@ test('the secret is made once by any number of control planes, is encrypted once
   });
   await plane.pool.query('update deployment set approval_secret = null, approval_secret_sealed = false');
 });
+
+test('a use is not granted once the key that asked was revoked or has expired, or its person was removed', async () => {
+  const issue = async () => {
+    const made = await plane.ask('POST', '/acme/admin/keys', { body: { name: 'agent', scopes: ['govern'] } });
+    return field(made, 'id');
+  };
+  const ended = { granted: false, approval: { state: 'cancelled' } };
+  const revoked = plane.call({ originSub: 'bob', keyId: await issue() });
+  const first = await approved(revoked);
+  await plane.ask('DELETE', `/acme/admin/keys/${revoked.keyId}`);
+  expect(await plane.link.claim(first, 'r', revoked)).toMatchObject(ended);
+  const expired = plane.call({ originSub: 'bob', keyId: await issue() });
+  const second = await approved(expired);
+  await plane.pool.query("update api_key set expires_at = now() - interval '1 second' where id = $1", [expired.keyId]);
+  expect(await plane.link.claim(second, 'r', expired)).toMatchObject(ended);
+  await plane.keyOf('member', ['govern'], 'gus');
+  const removed = plane.call({ originSub: 'gus' });
+  const third = await approved(removed);
+  await plane.ask('DELETE', '/acme/admin/members/gus');
+  expect(await plane.link.claim(third, 'r', removed)).toMatchObject(ended);
+});
+
+test('a claim says whether it is the first use, also when it is repeated', async () => {
+  const call = plane.call({ originSub: 'bob', rules: [ruleOf({ uses: 3 })] });
+  const id = await approved(call);
+  const claim = (request: string) => plane.link.claim(id, request, call);
+  expect(await claim('a')).toMatchObject({ granted: true, isFirstUse: true });
+  expect(await claim('b')).toMatchObject({ granted: true, isFirstUse: false });
+  expect(await claim('a')).toMatchObject({ granted: true, isFirstUse: true });
+  await plane.link.returned(id, 'a');
+  await plane.link.returned(id, 'b');
+  expect(await claim('c')).toMatchObject({ granted: true, isFirstUse: true });
+});
+
+test('a use that returns while the same call is asked for is not lost', async () => {
+  const call = plane.call({ originSub: 'bob' });
+  const id = await approved(call);
+  await plane.link.claim(id, 'a', call);
+  // The transaction of the ask, which is not committed yet.
+  const asking = await plane.pool.connect();
+  await asking.query('begin');
+  await asking.query('select pg_advisory_xact_lock(7605533, hashtext($1))', [`${plane.workspaceId} bob`]);
+  await asking.query(
+    `insert into approval select (jsonb_populate_record(a, jsonb_build_object('id', 'newer', 'state', 'pending', 'due_at', a.expires_at))).*
+     from approval a where id = $1`,
+    [id],
+  );
+  const returning = plane.link.returned(id, 'a');
+  const waiting = "select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
+  await expect.poll(async () => (await plane.pool.query(waiting)).rows.length).toBeGreaterThan(0);
+  await asking.query('commit');
+  asking.release();
+  await returning;
+  expect(await plane.show(id)).toMatchObject({ state: 'expired', used: 0 });
+  expect(await plane.show('newer')).toMatchObject({ state: 'pending' });
+});
+
+test('of very many watches the oldest is forgotten, and one that is sent again is none of the oldest', async () => {
+  const told: string[] = [];
+  const link = plane.openLink({}, ({ approvalId }) => told.push(approvalId));
+  const [forgotten, kept] = [await plane.pend(plane.call({ originSub: 'bob' })), await plane.pend(plane.call({ originSub: 'bob' }))];
+  link.watch(kept.approvalId);
+  link.watch(forgotten.approvalId);
+  for (let at = 0; at < 1_998; at += 1) link.watch(String(at).padStart(20, 'x'));
+  link.watch(kept.approvalId);
+  link.watch('y'.repeat(20));
+  for (const { approvalId } of [forgotten, kept]) await plane.press(approvalId, 'deny', admin);
+  await eventually(
+    async () => told.length,
+    (count) => count > 0,
+  );
+  expect(told).toEqual([kept.approvalId]);
+  link.watch(forgotten.approvalId);
+  await eventually(
+    async () => told.length,
+    (count) => count > 1,
+  );
+  expect(told).toEqual([kept.approvalId, forgotten.approvalId]);
+  link.close();
+}, 60_000);

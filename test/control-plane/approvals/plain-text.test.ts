@@ -6,7 +6,7 @@ import { escapeHidden, isPlainText, prettyJson } from '../../../control-plane/ap
 test('invisible and bidirectional characters are escaped, others stay', () => {
   expect(escapeHidden('a\u202eb\u2066c\u200bd\u00ade\ufefff')).toBe('a\\u202eb\\u2066c\\u200bd\\u00ade\\ufefff');
   expect(escapeHidden('tab\tnul\u0000esc\u001b[2J\r')).toBe('tab\\u0009nul\\u0000esc\\u001b[2J\\u000d');
-  expect(escapeHidden('\u00a0\u3000\u2028\u3164\u{e0041}')).toBe('\\u00a0\\u3000\\u2028\\u3164\\udb40\\udc41');
+  expect(escapeHidden('\u00a0\u3000\u2028\u2800\u3164\u{e0041}')).toBe('\\u00a0\\u3000\\u2028\\u2800\\u3164\\udb40\\udc41');
   expect(escapeHidden('Grüße, 안녕 👍 a\nb')).toBe('Grüße, 안녕 👍 a\nb');
 });
 

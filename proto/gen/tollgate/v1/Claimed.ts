@@ -7,10 +7,12 @@ export interface Claimed {
   'number'?: (number | string | Long);
   'granted'?: (boolean);
   'approval'?: (_tollgate_v1_ApprovalStatus | null);
+  'isFirstUse'?: (boolean);
 }
 
 export interface Claimed__Output {
   'number': (number);
   'granted': (boolean);
   'approval': (_tollgate_v1_ApprovalStatus__Output | null);
+  'isFirstUse': (boolean);
 }

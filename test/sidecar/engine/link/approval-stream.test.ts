@@ -65,7 +65,8 @@ test('each question has its own answer, whatever their order, with all that the 
       seen.push(message);
       const { ask, claim, read } = message;
       if (ask != null) return { asked: { number: ask.number, approval, isNew: true } };
-      if (claim != null) return { claimed: { number: claim.number, granted: true, approval: { ...approval, state: 'USED', by: 'ann' } } };
+      if (claim != null)
+        return { claimed: { number: claim.number, granted: true, isFirstUse: true, approval: { ...approval, state: 'USED', by: 'ann' } } };
       return read == null ? null : { read: { number: read.number } };
     }),
   );
@@ -74,7 +75,7 @@ test('each question has its own answer, whatever their order, with all that the 
   expect(await Promise.all([link.read('ap-1', 'k1'), link.ask(ask), link.claim('ap-1', 'r1', ask.call)])).toEqual([
     null,
     { kind: 'approval', approval: asStatus, isNew: true },
-    { granted: true, approval: { ...asStatus, state: 'used', by: 'ann' } },
+    { granted: true, isFirstUse: true, approval: { ...asStatus, state: 'used', by: 'ann' } },
   ]);
   const [, asked] = seen;
   expect(asked?.ask?.call?.inputSha256.toString('hex')).toBe(ask.call.inputSha256);
