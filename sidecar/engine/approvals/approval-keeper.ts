@@ -14,7 +14,7 @@ import {
 } from '@tollgate/proto/contract';
 import type { Clock, Timer } from '../../base/clock.ts';
 import { answerMs, AskedLink, type AskedLinkDeps } from './asked-link.ts';
-import { askingBounds, HeldCalls, heldBounds } from './held-calls.ts';
+import { askingBounds, HeldCalls, heldBounds, readingBounds } from './held-calls.ts';
 
 /** Whether a caller has disconnected. */
 interface Gone {
@@ -65,7 +65,7 @@ export interface Approvals {
   claim(approvalId: string, requestId: string, call: AskedCall): Promise<ClaimResult | null>;
   /** Gives the use of a request back: its call was not made. */
   returnUse(approvalId: string, requestId: string): void;
-  /** `unavailable`: the control plane cannot be reached. Null: this key asked for no such approval. */
+  /** `unavailable`: the control plane cannot be reached, or too many reads wait. Null: this key asked for no such approval. */
   read(approvalId: string, keyId: string): Promise<ApprovalStatus | null | 'unavailable'>;
 }
 
@@ -85,6 +85,7 @@ class LinkedApprovals implements ApprovalKeeper {
   readonly #link: AskedLink;
   readonly #asking = new HeldCalls(askingBounds);
   readonly #held = new HeldCalls(heldBounds);
+  readonly #reading = new HeldCalls(readingBounds);
   /** The questions without an answer, by call. */
   readonly #questions = new Map<string, Promise<AskResult | null>>();
   /** Each ends the hold of one call. */
@@ -126,7 +127,11 @@ class LinkedApprovals implements ApprovalKeeper {
   }
 
   async read(approvalId: string, keyId: string): Promise<ApprovalStatus | null | 'unavailable'> {
-    const answer = await this.#link.request(async (link) => ({ approval: await link.read(approvalId, keyId) }));
+    // One key that reads very often must not delay the questions of others.
+    const giveBack = this.#reading.take(keyId, 0);
+    if (giveBack === null) return 'unavailable';
+    const reading = this.#link.request(async (link) => ({ approval: await link.read(approvalId, keyId) }));
+    const answer = await reading.finally(giveBack);
     return answer === null ? 'unavailable' : answer.approval;
   }
 
@@ -183,18 +188,28 @@ class LinkedApprovals implements ApprovalKeeper {
         giveBack();
         unwatch?.();
         timer?.cancel();
+        again?.cancel();
         gone?.removeEventListener?.('abort', release);
         done(answered);
       };
       const release = (): void => end(approval);
       this.#releases.add(release);
       let timer: Timer | null = null;
+      let again: Timer | null = null;
+      const watchAgainLater = (): void => {
+        again = this.#clock.after(watchAgainMs, () => {
+          this.#link.watchAgain(approval.approvalId);
+          watchAgainLater();
+        });
+        again.unref();
+      };
       let unwatch: (() => void) | null = null;
       unwatch = this.#link.watch(approval.approvalId, end);
       // The answer may be known already.
       if (!this.#releases.has(release)) return unwatch();
       timer = this.#clock.after(Math.min(holdMs, longestMs), release);
       timer.unref();
+      watchAgainLater();
       gone?.addEventListener('abort', release, { once: true });
       onHeld?.(approval.approvalId);
     });
@@ -210,6 +225,8 @@ class LinkedApprovals implements ApprovalKeeper {
   }
 }
 
+/** A watch that the control plane has forgotten delays an answer by this time at most. */
+const watchAgainMs = 60_000;
 /** No rule holds a call longer. A timer of Node can be at most 2^31 ms. */
 const longestMs = 3_600_000;
 

@@ -1,6 +1,7 @@
 // Builds what people are asked for one call.
 import { type ApprovalAsk, type AskingRule, bounds, digestText, type Finding } from '@tollgate/proto/contract';
 import type { Caller } from '../decide/caller.ts';
+import { withoutNumbers } from '../redact/marks.ts';
 import { hiddenValues } from './hidden-values.ts';
 
 export interface AskedFor {
@@ -13,7 +14,10 @@ export interface AskedFor {
   /** The same after redaction, with its keys in the same order. */
   readonly shown: string;
   readonly findings: readonly Finding[];
-  /** True: the tool receives the redacted input, so nothing is hidden. */
+  /**
+   * True: the tool receives the redacted input, so nothing is hidden. The approval is then bound to both forms: if redaction
+   * changes while the call waits, the tool would receive what no one was shown.
+   */
   readonly isRedacted: boolean;
 }
 
@@ -29,7 +33,7 @@ export function askFor(caller: Caller, { sessionId, client, tool, rules, text, s
       agentType: last?.agentType ?? '',
       tier: last?.tier ?? 'api',
       tool,
-      inputSha256: digestText(text),
+      inputSha256: digestText(isRedacted && shown !== text ? `${digestText(text)} ${digestText(withoutNumbers(shown))}` : text),
       rules,
     },
     shownInput: shown,

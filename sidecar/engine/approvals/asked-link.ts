@@ -102,6 +102,11 @@ export class AskedLink {
     };
   }
 
+  /** Sends the watch again: the control plane forgets the oldest ones of a sidecar that watches very many. */
+  watchAgain(approvalId: string): void {
+    if (this.isOpen) this.#link?.watch(approvalId);
+  }
+
   returnUse(approvalId: string, requestId: string): void {
     const one: Return = { approvalId, requestId, sentAt: Number.POSITIVE_INFINITY };
     this.#returns = [...this.#stillReturned(), one].slice(-returnsMax);

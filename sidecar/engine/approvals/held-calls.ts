@@ -10,6 +10,8 @@ interface HeldBounds {
 export const heldBounds: HeldBounds = { calls: 1_000, bytes: 16 * 1_048_576, callsOfKey: 20 };
 /** The bounds of calls that wait for the control plane to note the question. They wait at most `answerMs`. */
 export const askingBounds: HeldBounds = { calls: 1_000, bytes: 16 * 1_048_576, callsOfKey: 100 };
+/** The bounds of reads that the control plane has not answered. They wait at most `answerMs`. */
+export const readingBounds: HeldBounds = { calls: 200, bytes: 0, callsOfKey: 20 };
 
 export class HeldCalls {
   calls = 0;

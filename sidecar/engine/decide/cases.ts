@@ -23,6 +23,8 @@ export interface CallFacts {
    * counted as an attempt when it was asked for, so `maxToolCalls` is not tested again. Null: nothing was claimed.
    */
   approved: readonly string[] | null;
+  /** True: another call has the use for which the asked call was counted, so `maxToolCalls` is tested for this one. */
+  readonly isFurtherUse?: boolean;
 }
 
 export interface AnsweredCases {

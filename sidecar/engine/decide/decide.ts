@@ -66,7 +66,7 @@ function decideFresh(
   const plan = known ?? planFor(caller, tool, also);
   if (plan.refused !== null) return plan.refused;
   const approved = facts?.approved ?? null;
-  const capped = capDenial(caller, usage, now, approved !== null);
+  const capped = capDenial(caller, usage, now, approved !== null && facts?.isFurtherUse !== true);
   if (capped !== null && capped.awaits === null) return capped;
   if (plan.cases === null || facts === undefined) return decideOutcome(caller, tool, plan, capped, usage, now, approved);
   const answered = answerCases(caller.index, plan.cases, facts);

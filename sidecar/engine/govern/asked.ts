@@ -20,7 +20,7 @@ interface Weighed {
 }
 
 /** The call that is asked for. */
-export interface AskedJudging extends Pick<CallInput, 'input' | 'approved' | 'becomeJson'> {
+export interface AskedJudging extends Pick<CallInput, 'input' | 'approved' | 'isFurtherUse' | 'becomeJson' | 'renew'> {
   readonly run: GovernedRun;
   readonly call: { readonly tool: string; readonly alsoForwarded?: unknown; readonly besides?: Readonly<Record<string, unknown>> };
   readonly asking: {
@@ -61,6 +61,8 @@ export interface ClaimedUse {
 
 /** One call asks again if its approval is used up, or if policy changes. This is how often it asks at most. */
 const roundsMax = 4;
+/** A call with such an answer is an attempt, unless it was counted when it was asked for: otherwise a run that repeats it never ends. */
+const countedCodes: ReadonlySet<DenyCode> = new Set(['approval_denied', 'approval_unanswerable', 'approvals_full']);
 /** When a caller may ask again for the answer, in ms. */
 const askAgainMs = 5_000;
 
@@ -115,6 +117,7 @@ class AskedCallFlow<W extends Weighed, J> {
     if (approved.decision.decision === 'deny') return this.#conclude(approved, null);
     const ask = { ...askOf(this.#judging, asks, approved.decision.transform === 'redact'), mayCreate: !this.#isCapped };
     const answer = await this.#asked(approvals, ask, this.#holding(asks));
+    this.#judging.renew();
     if (answer.kind !== 'approval' || answer.approval.state !== 'approved') return this.#answered(answer);
     return this.#continueApproved(approvals, { ask, rules, approval: answer.approval });
   }
@@ -133,11 +136,13 @@ class AskedCallFlow<W extends Weighed, J> {
   }
 
   async #continueApproved(approvals: Approvals, { ask, rules, approval }: Approved): Promise<J | null> {
+    const judging = this.#judging;
     const { approvalId } = approval;
     if (this.#waiter?.aborted === true)
       return this.answer('approval_pending', `the caller no longer waited when approval ${approvalId} was answered`, approval);
     const requestId = this.#steps.newId();
     const claim = await approvals.claim(approvalId, requestId, ask.call);
+    judging.renew();
     if (claim === null) {
       // The use may be claimed, but the call is not made.
       approvals.returnUse(approvalId, requestId);
@@ -145,13 +150,18 @@ class AskedCallFlow<W extends Weighed, J> {
     }
     if (!claim.granted)
       return claim.approval.state === 'approved' || claim.approval.state === 'used' ? null : this.#notGranted(claim.approval);
-    this.#judging.approved = rules;
+    const isFurtherUse = !claim.isFirstUse;
+    judging.approved = rules;
+    judging.isFurtherUse = isFurtherUse;
     return this.#steps.weighUntilSettled((weighed) => {
-      this.#judging.approved = null;
-      const isAllowed = weighed.decision.decision === 'allow';
-      if (isAllowed) this.#judging.claimed = { approvalId, requestId, approvals };
+      judging.approved = null;
+      judging.isFurtherUse = false;
+      const { decision } = weighed;
+      const isAllowed = decision.decision === 'allow';
+      const isChanged = isAllowed && !isAsShown(ask, judging, decision);
+      if (isAllowed && !isChanged) judging.claimed = { approvalId, requestId, approvals };
       else approvals.returnUse(approvalId, requestId);
-      return weighed.decision.asks === null ? this.#conclude(weighed, claim.approval) : null;
+      return decision.asks === null && !isChanged ? this.#conclude(weighed, claim.approval, isFurtherUse) : null;
     });
   }
 
@@ -199,7 +209,7 @@ class AskedCallFlow<W extends Weighed, J> {
       reason: reasonOf(weighed.decision, code, words),
       retryAfterMs: retryAfterMs ?? (reasons[code] === 'retry' ? askAgainMs : null),
       asks: code === 'approval_pending' ? weighed.decision.asks : null,
-      attempt: false,
+      attempt: !this.#isCounted && countedCodes.has(code),
       approval: approval === null ? null : whoAnswered(approval),
     };
     const { run, call } = this.#judging;
@@ -207,11 +217,13 @@ class AskedCallFlow<W extends Weighed, J> {
     return code === 'approval_pending' && approval !== null ? this.#steps.pending(judged, approval.approvalId) : judged;
   }
 
-  #conclude(weighed: W, approval: ApprovalStatus | null): J {
+  /** `isFurtherUse`: the asked call was counted for another use, so this one is an attempt of its own. */
+  #conclude(weighed: W, approval: ApprovalStatus | null, isFurtherUse = false): J {
     // The call was weighed without its cap, and is allowed only with an approval.
     if (this.#isCapped && this.#judging.claimed === null) return this.#steps.conclude(this.#steps.weigh());
     if (approval === null && !this.#isCounted) return this.#steps.conclude(weighed);
-    const decision = { ...weighed.decision, attempt: false, approval: approval === null ? null : whoAnswered(approval) };
+    const attempt = isFurtherUse && weighed.decision.attempt;
+    const decision = { ...weighed.decision, attempt, approval: approval === null ? null : whoAnswered(approval) };
     return this.#steps.conclude({ ...weighed, decision });
   }
 
@@ -263,6 +275,10 @@ function reasonOf({ code: before, reason }: Decision, code: DenyCode, words: str
 /** The input of the call as people are asked for it: with the data that the tool receives besides it. */
 const shownInput = ({ besides }: AskedJudging['call'], input: unknown): unknown =>
   besides === undefined || Object.keys(besides).length === 0 ? input : { input, alsoForwarded: besides };
+
+/** Whether the tool receives what the person was shown. Policy or redaction may have changed while the call waited. */
+const isAsShown = ({ call: { rules, inputSha256 } }: ApprovalAsk, judging: AskedJudging, { transform }: Decision): boolean =>
+  askOf(judging, rules, transform === 'redact').call.inputSha256 === inputSha256;
 
 function askOf({ run, call, input }: AskedJudging, rules: NonNullable<Decision['asks']>, isRedacted: boolean): ApprovalAsk {
   const payload = payloadOf(shownInput(call, input), false);

@@ -27,6 +27,7 @@ type Copy = { readonly value: unknown } | { readonly problem: string };
 export class CallInput implements CallFacts {
   answered: CallFacts['answered'] = null;
   approved: CallFacts['approved'] = null;
+  isFurtherUse = false;
   readonly #deps: Pick<GovernDeps, 'cell' | 'clock'>;
   readonly #called: CalledWith;
   #copy: Copy | null = null;
@@ -49,7 +50,7 @@ export class CallInput implements CallFacts {
     return this.#called.shownHeaders;
   }
 
-  /** The time of day by the control plane's clock, as far as it is known. All conditions of a call read the same time. */
+  /** The time of day by the control plane's clock, as far as it is known. All conditions of one decision read the same time. */
   get wallTime(): number {
     this.#wallTime ??= this.#deps.clock.wallTime() + (this.#deps.cell.freshness.aheadMs ?? 0);
     return this.#wallTime;
@@ -77,6 +78,12 @@ export class CallInput implements CallFacts {
     // Conditions have read the earlier form.
     this.answered = null;
     return null;
+  }
+
+  /** Time has passed: conditions are evaluated again, at the time of then. */
+  renew(): void {
+    this.answered = null;
+    this.#wallTime = null;
   }
 
   /** Why the input could not be copied. Null: it was copied, or no condition has read it. */

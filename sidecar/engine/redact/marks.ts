@@ -26,6 +26,10 @@ export function marksIn(text: string, kinds: ReadonlySet<string>): readonly Span
   );
 }
 
+/** Returns the text with its marks as they are without their numbers. Another process may give the same value another number. */
+export const withoutNumbers = (text: string): string =>
+  text.includes(markBegin) ? text.replaceAll(mark, (_mark, kind: string) => `${markBegin}${kind}]`) : text;
+
 /** Returns the text without its marks. */
 export function withoutMarks(text: string, kinds: ReadonlySet<string>): string {
   let result = '';

@@ -6,6 +6,7 @@ import { keepApprovals } from '../../../../sidecar/engine/approvals/approval-kee
 import type { Denial, Verdict } from '../../../../sidecar/engine/govern/verdict.ts';
 import { terms } from '../../../support/approval-asks.ts';
 import { ApprovalLedger } from '../../../support/approval-ledger.ts';
+import { caseOf } from '../../../support/cased-rules.ts';
 import { createTestSidecar } from '../../../support/governing.ts';
 import { createManualClock } from '../../../support/manual-clock.ts';
 import { agent, document, type World } from '../../../support/snapshots.ts';
@@ -166,6 +167,28 @@ test('a frozen workspace wins over an approval', async () => {
   expect(ledger.usesOf(ledger.rows[0] ?? expect.fail())).toBe(0);
 });
 
+test('a key that was revoked meanwhile wins over an approval', async () => {
+  const { ledger, sidecar, pay, made } = await start();
+  const paying = pay({ amount: 1 });
+  await settled();
+  sidecar.take({ ...asking(), keys: [] });
+  ledger.approve('ap-1');
+  await expect(paying).rejects.toThrow('key_revoked');
+  expect(made).toEqual([]);
+  expect(ledger.usesOf(ledger.rows[0] ?? expect.fail())).toBe(0);
+});
+
+test('conditions read the time when the call goes on, not when it was asked for', async () => {
+  const { clock, ledger, pay, made } = await start(asking({}, { cases: [caseOf('now.getMinutes() >= 2')] }));
+  const paying = pay({ amount: 1 });
+  await settled();
+  clock.advance(120_000);
+  ledger.approve('ap-1');
+  await expect(paying).rejects.toThrow('policy_denied');
+  expect(made).toEqual([]);
+  expect(ledger.usesOf(ledger.rows[0] ?? expect.fail())).toBe(0);
+});
+
 test('a rule that asks for more by then asks again', async () => {
   const { ledger, sidecar, pay, made } = await start();
   const paying = pay({ amount: 1 });
@@ -232,6 +255,38 @@ test('where policy redacts, the tool receives what the person has seen', async (
   expect(made).toEqual([JSON.parse(ledger.rows[0]?.ask.shownInput ?? '')]);
 });
 
+test.each([
+  ['a call that waits', true],
+  ['the same call made again', false],
+])('where policy no longer redacts by then, the person is asked again, with what is hidden: %s', async (_how, waits) => {
+  const { ledger, sidecar, run, pay, made } = await start(asking({}, { transform: 'redact' }));
+  const input = { to: 'ann.lee@hotmail.com' };
+  const paying = waits ? pay(input) : null;
+  if (!waits) await run.decide({ tool: 'pay', input });
+  await settled();
+  sidecar.take(asking());
+  ledger.approve('ap-1');
+  const later = paying ?? pay(input);
+  await settled();
+  // The approved call had a mark in place of the address.
+  expect(made).toEqual([]);
+  expect(ledger.usesOf(ledger.rows[0] ?? expect.fail())).toBe(0);
+  expect(ledger.rows[1]?.ask.hidden).toMatchObject([{ path: 'to', kind: 'email' }]);
+  ledger.approve('ap-2');
+  await later;
+  expect(made).toEqual([input]);
+});
+
+test('where policy redacts, the same call of another process meets its approval, whatever number a mark has there', async () => {
+  const { ledger, run, sidecar } = await start(asking({}, { transform: 'redact' }));
+  const input = { to: 'ann.lee@hotmail.com' };
+  await run.decide({ tool: 'pay', input });
+  const other = startRun(sidecar, { agent: 'someone', tier: 'interactive', sessionId: 's1' });
+  await other.decide({ tool: 'pay', input: { to: 'bob.day@hotmail.com' } });
+  expect(denied(await other.decide({ tool: 'pay', input })).asked?.id).toBe('ap-1');
+  expect(ledger.rows).toHaveLength(2);
+});
+
 const capped = (maxToolCalls: number): World => ({
   ...asking(),
   agents: [agent({ name: 'someone', maxToolCalls, enabledTools: ['pay', 'free'] })],
@@ -249,6 +304,25 @@ test('asking is one attempt of the cap; to meet the approval and to continue cou
   expect(denied(await run.decide({ tool: 'pay', input: { amount: 1 } })).code).toBe('cap_tool_calls');
   expect(denied(await run.decide({ tool: 'pay', input: {} })).code).toBe('cap_tool_calls');
   expect(ledger.rows).toHaveLength(1);
+});
+
+test('further uses of one approval are attempts of their own, and end at the cap', async () => {
+  const { ledger, run } = await start({ ...capped(2), ...asking({ uses: 5 }) });
+  await run.decide({ tool: 'pay', input: {} });
+  ledger.approve('ap-1');
+  for (let use = 0; use < 2; use++) expect(await run.decide({ tool: 'pay', input: {} })).toMatchObject({ allowed: true });
+  expect(denied(await run.decide({ tool: 'pay', input: {} })).code).toBe('cap_tool_calls');
+  expect(ledger.usesOf(ledger.rows[0] ?? expect.fail())).toBe(2);
+});
+
+test('a call that a person has denied is an attempt each time it is made again', async () => {
+  const { ledger, run } = await start(capped(3));
+  await run.decide({ tool: 'pay', input: {} });
+  ledger.deny('ap-1');
+  const codes = [];
+  for (let time = 0; time < 3; time++) codes.push(denied(await run.decide({ tool: 'pay', input: {} })).code);
+  expect(codes).toEqual(['approval_denied', 'approval_denied', 'approval_denied']);
+  expect(denied(await run.decide({ tool: 'free', input: {} })).code).toBe('cap_tool_calls');
 });
 
 test('without anyone who can be asked the call is denied', async () => {

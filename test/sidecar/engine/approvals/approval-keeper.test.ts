@@ -230,3 +230,33 @@ test('only the key that asked for an approval can read it', async () => {
   expect(await keeper.read('ap-1', 'k1')).toMatchObject({ approvalId: 'ap-1', state: 'pending' });
   expect(await keeper.read('ap-1', 'k2')).toBe(null);
 });
+
+test('a key that reads very often gets 20 reads at once, and the link stays for the questions of others', async () => {
+  const net = cuttable();
+  const { keeper, ledger, hold } = start(net.around);
+  await hold(askFor(), 0);
+  net.state.isSilent = true;
+  const reads = Array.from({ length: 1_000 }, () => keeper.read('ap-1', 'k1'));
+  await settled();
+  expect(net.connections[0]?.sent.filter((message) => message === 'read')).toHaveLength(20);
+  expect(new Set(await Promise.all(reads.slice(20)))).toEqual(new Set(['unavailable']));
+  net.state.isSilent = false;
+  expect(await keeper.read('ap-1', 'k2')).toBe(null);
+  const asking = hold(askFor({ amount: 2 }, { keyId: 'k2' }));
+  await settled();
+  ledger.approve('ap-2');
+  expect(await asking).toMatchObject({ approval: { state: 'approved' } });
+});
+
+test('a call that is held long watches its approval again each minute, and no longer than it is held', async () => {
+  const net = cuttable();
+  const { clock, ledger, hold } = start(net.around);
+  const asking = hold(askFor(), 3_600_000);
+  await settled();
+  clock.advance(120_000);
+  expect(net.connections[0]?.sent.filter((message) => message === 'watch ap-1')).toHaveLength(3);
+  ledger.approve('ap-1');
+  await asking;
+  clock.advance(120_000);
+  expect(net.connections[0]?.sent.filter((message) => message === 'watch ap-1')).toHaveLength(3);
+});
