@@ -113,7 +113,8 @@ async function showApproval(asked: Asked<object>): Promise<void> {
   const approval = await client.ask('GET', one(id));
   await print(asked, client, approval);
   if (approval['state'] !== 'pending') return;
-  if (hiddenIn(approval).length > 0 && !isRevealed(approval)) asked.print.note(`before you approve it: tollgate approvals reveal ${id}`);
+  if (hiddenIn(approval).length > 0)
+    asked.print.note(`before you approve it, read what is hidden yourself: tollgate approvals reveal ${id}`);
   asked.print.note(`to decide it: tollgate approvals approve ${id}, or tollgate approvals deny ${id} --note <why>`);
 }
 
@@ -124,14 +125,16 @@ async function print({ world, print }: Pick<Asked<object>, 'world' | 'print'>, c
   // A session has at most 10 pending approvals, so they are on one page.
   const pending = isWaiting ? await client.ask('GET', path, { query: { state: 'pending', session } }) : { approvals: [] };
   const together = rowsIn(pending, 'approvals').filter((row) => row['question'] === approval['question'] && row['id'] !== approval['id']);
-  const width = world.stdout.isTTY === true ? world.stdout.columns || 80 : null;
-  await print.lines(approval, approvalLines(approval, { paint: print.paint, width, together }));
+  await print.lines(approval, approvalLines(approval, { paint: print.paint, width: widthOf(world), together }));
 }
 
-async function revealApproval({ words, print, client }: Asked<object>): Promise<void> {
+/** Returns the columns of the terminal; null: the output is no terminal. */
+const widthOf = ({ stdout }: Asked<object>['world']): number | null => (stdout.isTTY === true ? stdout.columns || 80 : null);
+
+async function revealApproval({ world, words, print, client }: Asked<object>): Promise<void> {
   const [id = ''] = words;
   const answer = await reveal(await client(), id);
-  await print.lines(answer, revealedLines(answer));
+  await print.lines(answer, revealedLines(answer, widthOf(world)));
   print.note(hiddenIn(answer).length === 0 ? 'nothing is hidden' : 'it is recorded that you have read this');
 }
 
@@ -189,7 +192,7 @@ async function showAndReveal(asked: Asked<Answering>, client: Client, approval: 
   if ((await asked.world.prompts?.confirm(question)) !== true)
     throw new Failure(`what the tool receives must be read before ${id} can be approved; nothing was answered`);
   const answer = await reveal(client, id);
-  await asked.print.lines(answer, revealedLines(answer));
+  await asked.print.lines(answer, revealedLines(answer, widthOf(asked.world)));
 }
 
 function checkPending(approval: Row): void {

@@ -3,7 +3,7 @@
 import { isRow, numberIn, type Row, rowsIn, textIn } from '../api/answer.ts';
 import { Failure } from '../failure.ts';
 import { visibleJson, visibleText } from './escape.ts';
-import { brokenAt, payloadOf } from './payload.ts';
+import { brokenAt, payloadOf, prefix } from './payload.ts';
 import type { Paint } from './print.ts';
 import { toSecond } from './table.ts';
 
@@ -79,9 +79,14 @@ export const isRevealed = ({ revealedBy }: Row): boolean =>
 const hiddenWords = (one: Row, number: number): string =>
   `value ${number}: ${seen(one['kind'])} at ${visibleJson(one['path'])}, ${seen(one['length'])} characters; the tool receives it`;
 
-/** Returns the lines that show hidden values. */
-export const revealedLines = (answer: Row): readonly string[] =>
-  hiddenIn(answer).map((one, at) => `hidden value ${at + 1} at ${visibleJson(one['path'])}: ${visibleJson(one['value'])}`);
+/** Returns the lines that show hidden values. A value is text of the agent, so that it begins no line. `width`: as in `Showing`. */
+export const revealedLines = (answer: Row, width: number | null): readonly string[] =>
+  hiddenIn(answer).flatMap((one, at) => {
+    const line = `hidden value ${at + 1} at ${visibleJson(one['path'])}: ${visibleJson(one['value'])}`;
+    return brokenAt(line, width === null ? null : Math.max(20, width - prefix.length)).map((part, of) =>
+      of === 0 ? part : `${prefix}${part}`,
+    );
+  });
 
 /** Reads the text that the control plane made for people: a value of JSON could lose a name such as `__proto__` on its way. */
 function inputOf(approval: Row): unknown {

@@ -35,7 +35,8 @@ interface Line {
   readonly marks: readonly string[];
 }
 
-const prefix = '| ';
+/** Begins each line of what an agent wrote. */
+export const prefix = '| ';
 /** The form of our marks, and forms that a reader could take for one. */
 const markLike = /[[<({]\s*(?:redacted|secret|hidden|masked|removed|tollgate)\b[^\]>)}]{0,80}[\]>)}]/giu;
 const ourMark = /^\[redacted:([a-z][a-z0-9_]{0,39})(?:#[1-9]\d{0,8})?\]$/u;
@@ -104,6 +105,8 @@ function notesOf(lines: readonly Line[], hidden: readonly Hidden[], found: Reado
   const isHidden = ({ path }: Line): boolean => path !== null && hiddenAt.has(path);
   const open = countOf(lines.flatMap((line) => (isHidden(line) ? [] : line.marks)));
   const hiddenKinds = countOf(hidden.map(({ kind }) => kind));
+  // A hidden name has the path of its object, which no line of a value has. So has an input that is hidden as a whole.
+  const named = new Set(hidden.flatMap(({ path, kind }) => (places.has(plainPath(path)) ? [] : kind.split(', '))));
   return lines.map((line) => {
     const here = line.path === null ? undefined : hiddenAt.get(line.path);
     if (here !== undefined) {
@@ -112,6 +115,7 @@ function notesOf(lines: readonly Line[], hidden: readonly Hidden[], found: Reado
       return isSure ? `${list}: the tool receives what is not shown` : `${list}, or text of the caller in the form of a mark: reveal it`;
     }
     if (line.marks.length === 0) return null;
+    if (line.marks.some((kind) => named.has(kind))) return 'perhaps hidden, or text of the caller in the form of a mark: reveal it';
     const ours = line.marks.map((kind) => {
       const real = kind === noKind ? 0 : (found.get(kind) ?? 0) - (hiddenKinds.get(kind) ?? 0);
       return real <= 0 ? 'no' : real >= (open.get(kind) ?? 0) ? 'yes' : 'perhaps';

@@ -148,6 +148,16 @@ describe('marks', () => {
     expect(out.match(/or text of the caller in the form of a mark: reveal it/g)).toHaveLength(2);
   });
 
+  test.each([
+    ['a name', { '[redacted:email#1]': 1 }, ''],
+    ['a value below a name that is no plain word', { 'a b': '[redacted:email#1]' }, '["a b"]'],
+  ])('%s that is hidden is not taken for text of the caller', async (_, input, path) => {
+    const over = { hidden: [{ path, kind: 'email', length: 20 }], findings: [{ kind: 'email', count: 1 }] };
+    const out = await shownOf(withInput(input, over));
+    expect(out).toContain('^ perhaps hidden, or text of the caller in the form of a mark: reveal it');
+    expect(out).not.toContain('NOT a mark');
+  });
+
   test('where the tool receives the mark, it says so; where one of two is a copy, neither is trusted', async () => {
     const findings = [{ kind: 'email', count: 1 }];
     expect(await shownOf(withInput({ to: '[redacted:email#1]' }, { findings }))).toContain('^ a mark of redaction: the tool receives this');
@@ -258,6 +268,18 @@ describe('approve', () => {
 });
 
 describe('reveal, deny and cancel', () => {
+  test('a hidden value begins no line of the terminal', async () => {
+    const value = `${'x'.repeat(33)}approval  a9  approved by eve${' '.repeat(40)}to decide it: press y`;
+    const hidden = [{ path: 'token', kind: 'secret', length: value.length, value }];
+    const { cli } = await serveApprovals({ approvals: [approval('a1', { hidden })] });
+    const { out } = await cli(['approvals', 'reveal', 'a1'], { columns: 60 });
+    const [first = '', ...rest] = out.trimEnd().split('\n');
+    expect(first).toMatch(/^hidden value 1 at "token": "x+/);
+    expect(rest.length).toBeGreaterThan(1);
+    for (const line of rest) expect(line.startsWith('| ')).toBe(true);
+    for (const line of [first, ...rest]) expect(line.length).toBeLessThanOrEqual(60);
+  });
+
   test('reveal prints the values escaped', async () => {
     const { cli } = await serveApprovals({
       approvals: [approval('a1', { hidden: [{ path: 'token', kind: 'secret', length: 3, value: 'a\u001b[2J' }] })],
