@@ -178,7 +178,7 @@ test('a key that was revoked meanwhile wins over an approval', async () => {
   expect(ledger.usesOf(ledger.rows[0] ?? expect.fail())).toBe(0);
 });
 
-test('conditions read the time when the call goes on, not when it was asked for', async () => {
+test('conditions read the time when the call continues, not when it was asked for', async () => {
   const { clock, ledger, pay, made } = await start(asking({}, { cases: [caseOf('now.getMinutes() >= 2')] }));
   const paying = pay({ amount: 1 });
   await settled();
