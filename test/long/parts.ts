@@ -45,6 +45,12 @@ export const parts: readonly Part[] = [
     command: ['npm', 'run', '--silent', 'test:chaos', '--', '--kills', '200'],
   },
   {
+    name: 'approvals',
+    about: '300 kills of control planes, sidecars and PostgreSQL while two sidecars race for the use of an approval',
+    command: ['npx', '--no-install', 'vitest', 'run', '--project', 'chaos', 'test/chaos/approvals-killed.test.ts'],
+    env: { TOLLGATE_TEST_APPROVAL_KILLS: '300' },
+  },
+  {
     name: 'trust',
     about: 'attacks with stolen keys at dd0685b, where each succeeds, and what that version left, taken over by this tree',
     command: ['sh', '-c', 'node --import tsx test/trust/at.ts dd0685b && node --import tsx test/upgrade/take-over.ts dd0685b'],

@@ -6,6 +6,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /** Seconds on two cores, of files that take more than eight. A wrong order costs only time. */
 export const longFiles: Readonly<Record<string, number>> = {
+  'test/chaos/approvals-killed.test.ts': 50,
   'test/chaos/database.test.ts': 26,
   'test/chaos/runs-killed.test.ts': 26,
   'test/chaos/alerts.test.ts': 20,
