@@ -1,5 +1,6 @@
 // Who may answer an approval, and what an answer does: over REST, on a real database.
 import { randomUUID } from 'node:crypto';
+import { Agent, getGlobalDispatcher, setGlobalDispatcher } from 'undici';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { askOf, digestOf, ruleOf } from '../../support/approvals.ts';
 import { errorOf, field } from '../rest.ts';
@@ -19,7 +20,12 @@ beforeAll(async () => {
   ] as const)
     keys[uid] = await plane.keyOf(role, ['admin.approvals'], uid);
 });
-afterAll(() => plane.close());
+afterAll(async () => {
+  // After a stream that it left, the HTTP client connects again and sends nothing. The server would wait for that.
+  await getGlobalDispatcher().destroy();
+  setGlobalDispatcher(new Agent());
+  await plane.close();
+});
 
 /** A key of a member, made by the owner, with its id. */
 async function issue(uid: string | null, scopes: readonly string[], by?: string) {
