@@ -4,6 +4,7 @@ import type { Cli, ExitCode } from './command.ts';
 import { addApprovalCommands } from './commands/approvals.ts';
 import { addAuditCommands } from './commands/audit.ts';
 import { addCaCommand } from './commands/ca.ts';
+import { addChannelCommands } from './commands/channels.ts';
 import { addCompletionCommand } from './commands/completion.ts';
 import { addControlPlaneCommands } from './commands/control-plane.ts';
 import { addDoctorCommand } from './commands/doctor.ts';
@@ -63,6 +64,7 @@ export function createProgram(cli: Cli): Command {
   addRunCommand(program, cli);
   addRunCommands(program, cli);
   addApprovalCommands(program, cli);
+  addChannelCommands(program, cli);
   addAuditCommands(program, cli);
   addSidecarCommands(program, cli);
   addCaCommand(program, cli);

@@ -15,6 +15,7 @@ const documents = [
   'CHANGELOG.md',
   'SECURITY.md',
   'deploy/README.md',
+  'examples/approvals-chat/README.md',
   'examples/policies/README.md',
   ...readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.md'))

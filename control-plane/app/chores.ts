@@ -45,7 +45,8 @@ export async function startChores(deps: ChoreDeps, retentionDays: number, undo: 
     undo.push(() => clearInterval(timer));
   };
   await maintainPartitions(deps, retentionDays, isExporting);
-  await inTurn([oldRuns, sealed]);
+  const messages: Chore = [() => deps.approvals.deliveries.startIfNeeded(), 'messages about approvals are not sent'];
+  await inTurn([oldRuns, sealed, messages]);
   every(hourMs, [
     oldRuns,
     [() => maintainPartitions(deps, retentionDays, isExporting), 'partitions of the audit log were not created or removed'],
@@ -54,11 +55,13 @@ export async function startChores(deps: ChoreDeps, retentionDays: number, undo: 
     [() => removeOldChanges(deps), 'old changes of workspaces were not removed'],
     [() => removeUnusedCounters(deps), 'unused quota counters were not removed'],
     [() => removeOldApprovals(deps, retentionDays), 'old approvals were not removed'],
+    [() => deps.approvals.deliveries.removeOld(), 'old messages about approvals were not removed'],
   ]);
   every(minuteMs, [
     [() => makeDueCheckpoints(deps), 'checkpoints were not made'],
     [() => updateStatistics(deps), 'statistics of the audit log were not updated'],
     [() => expireDue(deps), 'approvals whose time is over were not ended'],
+    messages,
     [() => removeExcessCounters(deps), 'counters beyond the share of a key were not removed'],
     sealed,
   ]);

@@ -99,7 +99,7 @@ export const configSchema = {
   }),
   allowPrivateToolServers: choice({
     name: 'TOLLGATE_ALLOW_PRIVATE_TOOL_SERVERS',
-    describe: 'allow tool servers at loopback, private and link-local addresses, and over plain http',
+    describe: 'allow tool servers, and channels of approvals, at loopback, private and link-local addresses, and over plain http',
     fallback: 'false',
     choices: ['true', 'false'],
   }),

@@ -141,11 +141,12 @@ async function start({ config, env, undo, log, telemetry, registry, signal }: St
     { ...parts, sealer, config, env, authenticate: (header) => authenticate(parts, header), registry, log },
     undo,
   ).catch(explainTaken(config.host, Number(config.enrolPort), 'TOLLGATE_ENROL_PORT'));
-  const asking = wireApprovals({ ...parts, sealer, registry, log }, undo);
+  const toolServers = toolServersOf({ config, env });
+  const asking = wireApprovals({ ...parts, sealer, reach: toolServers.reach, registry, log }, undo);
   const deps: OperationDeps = {
     ...parts,
     approvals: asking.approvals,
-    ...toolServersOf({ config, env }),
+    ...toolServers,
     sealer,
     defaults: { defaultPermission: config.defaultPermission, windowSeconds: config.windowSeconds },
     needs: policyNeeds,

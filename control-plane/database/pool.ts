@@ -14,6 +14,8 @@ export const poolMax = {
   standard: 20,
   /** For reads that can be slow. It is a separate pool, so that slow reads do not block other work. */
   reading: 6,
+  /** For the jobs that send messages. One of them listens. It is opened when there is a channel. */
+  jobs: 3,
 } as const;
 
 /** `log` receives connections that broke while idle. */

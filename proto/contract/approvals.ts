@@ -14,6 +14,7 @@ export const askBounds = {
   validSeconds: { min: 1, max: 7 * 86_400 },
   uses: { min: 1, max: 100 },
   reasonLength: 300,
+  channels: 20,
 } as const;
 
 export const askDefaults = { need: 1, waitSeconds: 300, pendingSeconds: 86_400, validSeconds: 900, uses: 1 } as const;
@@ -44,7 +45,7 @@ export interface CompiledAsk {
   readonly via?: 'session';
   /** Why it is asked, for the person who answers. */
   readonly reason?: string;
-  /** The names of the channels that are told. Absent: the default channels of the workspace. */
+  /** The names of the channels that receive messages. Absent: the default channels of the workspace. */
   readonly channels?: readonly string[];
 }
 

@@ -8,6 +8,7 @@ import { pino } from 'pino';
 import { Registry } from 'prom-client';
 import { request } from 'undici';
 import { expireDue } from '../../control-plane/approvals/operations/expire.ts';
+import { createDeliveries } from '../../control-plane/approvals/operations/deliveries.ts';
 import { type ApprovalParts, noApprovalMetrics } from '../../control-plane/approvals/operations/parts.ts';
 import { createApprovalKeys } from '../../control-plane/approvals/operations/secrets.ts';
 import { createApprovalWatch } from '../../control-plane/approvals/operations/watch.ts';
@@ -79,13 +80,28 @@ export async function createRest(
     expire: () => expireDue({ pool: database.pool, approvals: { metrics: noApprovalMetrics } }),
   });
   const sealer = overrides.sealer ?? null;
+  const reach = overrides.reach ?? createReach({ allowPrivate: false, commands: [] }, {});
+  const keys = createApprovalKeys({ pool: database.pool, random: randomBytes, sealer });
+  const workerLog: string[] = [];
+  const logWorker = (fields: object, message: string): void => void workerLog.push(`${message} ${JSON.stringify(fields)}`);
+  const openDeliveries = () =>
+    createDeliveries({
+      pool: database.pool,
+      connection: database.connection,
+      keys,
+      rules: reach,
+      chance: () => 0,
+      ended: () => undefined,
+      log: { warn: logWorker, error: logWorker },
+    });
+  const deliveries = openDeliveries();
   const approvals: ApprovalParts = {
-    keys: createApprovalKeys({ pool: database.pool, random: randomBytes, sealer }),
+    keys,
     metrics: noApprovalMetrics,
     fatigue: fatigueBounds,
     changes: approvalWatch,
+    deliveries,
   };
-  const reach = overrides.reach ?? createReach({ allowPrivate: false, commands: [] }, {});
   const deps: AppDeps = {
     pool: database.pool,
     readingPool,
@@ -150,12 +166,31 @@ export async function createRest(
 
   const close = async (): Promise<void> => {
     await app.close();
+    await deliveries.close();
     approvalWatch.close();
     heads.close();
     await readingPool.end();
     await database.close();
   };
-  return { app, origin, document, deps, approvalWatch, pool: database.pool, clock, lines, owner, other, ask, keyOf, createAgent, close };
+  return {
+    app,
+    origin,
+    document,
+    deps,
+    approvalWatch,
+    deliveries,
+    openDeliveries,
+    workerLog,
+    pool: database.pool,
+    clock,
+    lines,
+    owner,
+    other,
+    ask,
+    keyOf,
+    createAgent,
+    close,
+  };
 }
 
 const documents = new Map<string, ApiDocument>();

@@ -79,6 +79,9 @@ const access = {
   'approval.deny': { scope: 'admin.approvals', roles: anybody },
   'approval.cancel': { scope: 'admin.approvals', roles: anybody, others: leads },
 
+  'approval-channel.read': { scope: 'policies.read', roles: leads },
+  'approval-channel.write': { scope: 'policies.write', roles: leads },
+
   'sidecar.read': { scope: 'policies.read', roles: leads },
   // The authorities are not secret, so a sidecar's own key is sufficient.
   'authority.read': { scope: 'policies.read', or: 'sidecar.library', roles: anybody },

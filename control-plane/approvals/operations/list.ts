@@ -24,6 +24,7 @@ import {
   listQuestion,
   type SessionCall,
 } from '../store/listed.ts';
+import { countMessages } from '../store/messages.ts';
 import { countUses } from '../store/uses.ts';
 import { isSeenBy, sightOf } from './sight.ts';
 
@@ -107,6 +108,9 @@ export const showApproval = readOperation('approval.read', async ({ readingPool 
 });
 
 /** Returns how many approvals wait in all workspaces, and for how long the oldest does. */
+/** Returns how many messages about approvals of all workspaces wait, and how many could not be sent. */
+export const countMessagesOf = (pool: pg.Pool): ReturnType<typeof countMessages> => countMessages(pool);
+
 export const countApprovals = (pool: pg.Pool): ReturnType<typeof countPending> => countPending(pool);
 
 export type ApprovalItem = { readonly kind: 'note'; readonly text: string } | { readonly kind: 'approval'; readonly shown: ShownApproval };

@@ -2,12 +2,14 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import type { ApprovalMetrics } from './parts.ts';
 
+type CountMessages = () => Promise<{ readonly waiting: number; readonly failed: number }>;
 type CountPending = () => Promise<{ readonly pending: number; readonly oldestSeconds: number }>;
 
 /** `count` is called when the metrics are read. If it rejects, the last values stay. */
-export function createApprovalMetrics(registry: Registry, count: CountPending): ApprovalMetrics {
+export function createApprovalMetrics(registry: Registry, count: CountPending, countMessages: CountMessages): ApprovalMetrics {
   const registers = [registry];
   exportPending(registers, count);
+  exportMessages(registers, countMessages);
   const asks = new Counter({
     name: 'tollgate_approval_asks_total',
     help: 'Asks of sidecars, by result: new, met, refused',
@@ -32,6 +34,12 @@ export function createApprovalMetrics(registry: Registry, count: CountPending): 
     labelNames: ['result'],
     registers,
   });
+  const messages = new Counter({
+    name: 'tollgate_approval_message_attempts_total',
+    help: 'Attempts to send a message about an approval, by result: sent, retried, failed',
+    labelNames: ['result'],
+    registers,
+  });
   return {
     asked: (result) => asks.inc({ result }),
     decided: (outcome, waitedMs) => {
@@ -39,7 +47,23 @@ export function createApprovalMetrics(registry: Registry, count: CountPending): 
       if (waitedMs !== null) waited.observe(waitedMs / 1_000);
     },
     claimed: (granted) => claims.inc({ result: granted ? 'granted' : 'refused' }),
+    messaged: (result) => messages.inc({ result }),
   };
+}
+
+function exportMessages(registers: Registry[], count: CountMessages): void {
+  const messages = new Gauge({
+    name: 'tollgate_approval_messages',
+    help: 'Messages about approvals in the whole database, by state: waiting to be sent, failed',
+    labelNames: ['state'],
+    registers,
+    async collect() {
+      const now = await count().catch(() => null);
+      if (now === null) return;
+      messages.set({ state: 'waiting' }, now.waiting);
+      messages.set({ state: 'failed' }, now.failed);
+    },
+  });
 }
 
 function exportPending(registers: Registry[], count: CountPending): void {

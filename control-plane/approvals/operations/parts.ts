@@ -18,6 +18,18 @@ export interface ApprovalMetrics {
   decided(outcome: ApprovalOutcome, waitedMs: number | null): void;
   /** A use was claimed. */
   claimed(granted: boolean): void;
+  /** An attempt to send a message ended so. */
+  messaged(result: 'sent' | 'retried' | 'failed'): void;
+}
+
+/** The work that sends messages to channels. */
+export interface ApprovalDeliveries {
+  /** Makes the schema of the jobs and begins to send, if that has not happened. Rejects with a refusal if it cannot. */
+  start(): Promise<void>;
+  /** Begins to send if there is a channel: another control plane may have added the first one. */
+  startIfNeeded(): Promise<void>;
+  /** Deletes old messages, and jobs that will not run again. */
+  removeOld(): Promise<void>;
 }
 
 /** The part of the dependencies that only approvals use. */
@@ -26,6 +38,7 @@ export interface ApprovalParts {
   readonly metrics: ApprovalMetrics;
   readonly fatigue: FatigueBounds;
   readonly changes: ApprovalChanges;
+  readonly deliveries: ApprovalDeliveries;
 }
 
 /** Tells in this process that an approval of a workspace may have changed. A lost message delays only until the next look. */
@@ -40,7 +53,12 @@ export interface ApprovalDeps {
   readonly approvals: ApprovalParts;
 }
 
-export const noApprovalMetrics: ApprovalMetrics = { asked: () => undefined, decided: () => undefined, claimed: () => undefined };
+export const noApprovalMetrics: ApprovalMetrics = {
+  asked: () => undefined,
+  decided: () => undefined,
+  claimed: () => undefined,
+  messaged: () => undefined,
+};
 
 /** The approval after the step that time has made, if it is due. Its row must be locked. */
 export interface Settled {

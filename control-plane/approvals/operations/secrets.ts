@@ -27,6 +27,10 @@ export interface ApprovalKeys {
   seal(ref: ApprovalRef, text: string): Uint8Array;
   /** Null: it was not sealed with this key or not for this approval, or was changed. */
   open(ref: ApprovalRef, sealed: Uint8Array): string | null;
+  /** Seals a text for another place than an approval. Its name must begin with another word than `approval`. */
+  sealAt(place: string, text: string): Uint8Array;
+  /** As `open`, for a place. */
+  openAt(place: string, sealed: Uint8Array): string | null;
 }
 
 /**
@@ -84,6 +88,8 @@ function derive(secret: Uint8Array, random: RandomBytes): ApprovalKeys {
         .digest(),
     seal: (ref, text) => sealer.seal(text, placeOf(ref)),
     open: (ref, sealed) => sealer.open(sealed, placeOf(ref)),
+    sealAt: (place, text) => sealer.seal(text, place),
+    openAt: (place, sealed) => sealer.open(sealed, place),
   };
 }
 

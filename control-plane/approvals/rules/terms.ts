@@ -10,7 +10,6 @@ export const rulesMax = 64;
 const termsBytes = 16_384;
 const documentLength = 1_000;
 const pathLength = 2_000;
-const channelsMax = 20;
 
 const isApprover = (value: unknown): value is string => {
   if (value === 'subject') return true;
@@ -54,8 +53,9 @@ function termsProblem(terms: unknown): string | null {
   if (reason !== undefined && !isText(reason, askBounds.reasonLength))
     return `.reason must be at most ${askBounds.reasonLength} characters`;
   const areChannels =
-    channels === undefined || (Array.isArray(channels) && channels.length <= channelsMax && channels.every((one) => isText(one, 200)));
-  return areChannels ? null : `.channels must be at most ${channelsMax} names`;
+    channels === undefined ||
+    (Array.isArray(channels) && channels.length <= askBounds.channels && channels.every((one) => isText(one, 200)));
+  return areChannels ? null : `.channels must be at most ${askBounds.channels} names`;
 }
 
 /** A rule as a message contains it: its terms are JSON text. */

@@ -6,6 +6,7 @@ import { rowIs } from '../../database/row.ts';
 import type { Queryable } from '../../database/transaction.ts';
 import { type Approval, type ApprovalRef, type HiddenPlace, isApprovalState } from '../rules/approval.ts';
 import type { FatigueCounts } from '../rules/fatigue.ts';
+import { queueAsked, queueEnded } from './messages.ts';
 
 /** The channel that announces changed approvals, as `<workspace id>:<approval id>`. A message is only a hint. */
 export const approvalChannel = 'tollgate_approval';
@@ -327,7 +328,7 @@ export const byTime: StepBy = { sub: '', keyId: '' };
 
 /**
  * Makes a step: changes the row, which the caller has locked, records an event, and notifies what waits. If the approval
- * becomes final, what was sealed is erased. Returns the approval after the step.
+ * becomes final, what was sealed is erased. If the question has ended, messages say so. Returns the approval after the step.
  */
 export async function recordStep(
   client: pg.PoolClient,
@@ -378,11 +379,27 @@ export async function recordStep(
   );
   const [row] = rows;
   if (row === undefined) throw new Error('a step must change the approval that its transaction has locked, but changed no row');
-  return approvalFromRow(row);
+  const after = approvalFromRow(row);
+  const ended = endedBy(after, state, usable === true);
+  if (ended !== null) await queueEnded(client, after, ended);
+  return after;
 }
 
-/** Records the first event of an approval, and notifies what follows the list. */
-export async function recordAsked(client: pg.PoolClient, { workspaceId, id }: ApprovalRef, by: StepBy): Promise<void> {
+/** How the step ended the question. Null: it did not, or the question had ended before. */
+function endedBy(
+  { usableUntil }: Approval,
+  state: Approval['state'] | undefined,
+  usable: boolean,
+): 'approved' | 'denied' | 'expired' | 'cancelled' | null {
+  if (usable) return 'approved';
+  if (usableUntil !== null) return null;
+  return state === 'denied' || state === 'expired' || state === 'cancelled' ? state : null;
+}
+
+/** Records the first event of an approval, stores the messages about it, and notifies what follows the list. */
+export async function recordAsked(client: pg.PoolClient, approval: Approval, by: StepBy): Promise<void> {
+  const { workspaceId, id } = approval;
+  await queueAsked(client, approval);
   await client.query(
     `with event as (
        insert into approval_event (workspace_id, approval_id, version, at, action, sub, key_id, detail)

@@ -2,10 +2,11 @@ import { hasScope } from '@tollgate/proto/contract';
 import type { JsonSchema } from '@tollgate/proto/shape';
 import type { Write } from '../../access/operation.ts';
 import { listStandingKeys } from '../../access/store/keys.ts';
+import { listChannelNames } from '../../approvals/store/channels.ts';
 import { listMembers } from '../../access/store/members.ts';
 import { listInputSchemas } from '../../tool-servers/store/tool-servers.ts';
 import { conditionWarnings, type ConditionWarning, dependsOnPins, toolKeysOf, writtenCases } from '../rules/condition-warnings.ts';
-import { askWarnings, writtenAsks } from '../rules/ask-warnings.ts';
+import { askWarnings, channelWarnings, writtenAsks } from '../rules/ask-warnings.ts';
 import type { DocumentChange } from '../rules/policy-diff.ts';
 
 /** For the answer to a write: warnings about the cases and the questions that it wrote. */
@@ -20,7 +21,12 @@ export async function warningsOf(
   const callers = standing.filter(({ scopes, expiresAt }) => hasScope(scopes, 'govern') && (expiresAt === null || expiresAt > now));
   const asks = writtenAsks(changes);
   const members = asks.length === 0 ? [] : await listMembers(client, workspaceId);
-  const warnings = [...conditionWarnings(cases, { ...known, pins: callers.map(({ pins }) => pins) }), ...askWarnings(asks, members)];
+  const channels = asks.length === 0 ? [] : await listChannelNames(client, workspaceId);
+  const warnings = [
+    ...conditionWarnings(cases, { ...known, pins: callers.map(({ pins }) => pins) }),
+    ...askWarnings(asks, members),
+    ...channelWarnings(asks, channels),
+  ];
   return warnings.length > 0 ? { warnings } : {};
 }
 

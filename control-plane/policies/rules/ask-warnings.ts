@@ -1,5 +1,5 @@
 // Finds rules that ask a person although no member, or too few, may answer. Their calls are denied (`approval_unanswerable`)
-// until there are such members. Pure.
+// until there are such members. Also finds rules that name channels that do not exist. Pure.
 import { isDeepStrictEqual } from 'node:util';
 import { childPath, type CompiledMember, type DocumentId, documentKey, keyedPath, rulePath } from '@tollgate/proto/contract';
 import {
@@ -59,6 +59,16 @@ export const askWarnings = (asks: readonly WrittenAsk[], members: readonly Membe
     .flatMap(({ id, path, asking }) => {
       const message = unanswerable(id, asking, members);
       return message === null ? [] : [{ document: documentKey(id), path, message }];
+    })
+    .slice(0, warningsMax);
+
+/** Returns the warnings about channels that do not exist, in the order of the asks. At most 50. `channels`: of the workspace. */
+export const channelWarnings = (asks: readonly WrittenAsk[], channels: readonly string[]): readonly ConditionWarning[] =>
+  asks
+    .flatMap(({ id, path, asking }) => {
+      const missing = (compileAsk(asking, null)?.channels ?? []).filter((name) => !channels.includes(name));
+      const message = `names the ${missing.length === 1 ? 'channel' : 'channels'} ${missing.join(', ')}, and there is no such channel: if none of its channels exists, the default channels receive the messages`;
+      return missing.length === 0 ? [] : [{ document: documentKey(id), path, message }];
     })
     .slice(0, warningsMax);
 

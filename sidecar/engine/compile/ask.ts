@@ -1,6 +1,16 @@
 // The terms of rules that ask a person: `ask` of a rule or case with `permission: "ask"`, as it is written, and what it
 // compiles to.
-import { askBounds, askDefaults, childPath, type CompiledAsk, nameProblem, type RulePermission, roles } from '@tollgate/proto/contract';
+import {
+  askBounds,
+  askDefaults,
+  childPath,
+  type CompiledAsk,
+  isServerName,
+  nameProblem,
+  type RulePermission,
+  roles,
+  serverNameWords,
+} from '@tollgate/proto/contract';
 import { described, either, fields, integer, isObject, list, oneOf, problem, type Problem, type Shape, text } from '@tollgate/proto/shape';
 
 /** The terms as they are written. A field that is absent has its default. */
@@ -15,6 +25,7 @@ export interface AskTerms {
   readonly independent?: boolean;
   readonly via?: 'session';
   readonly reason?: string;
+  readonly channels?: readonly string[];
 }
 
 /** `confirm`: the person that the call is made for answers. */
@@ -54,6 +65,23 @@ const approvers: Shape = {
 export const unshownReason = (words: string): string | null =>
   /[\p{Cc}\p{Cf}\p{Cs}]/u.test(words) ? 'must hold no control, format or unpaired surrogate character' : null;
 
+const channelLength = 63;
+const channel: Shape = {
+  ...text(channelLength, (name) => (isServerName(name) ? null : serverNameWords)),
+  schema: { type: 'string', pattern: '^[a-z0-9][a-z0-9-]{0,62}$', maxLength: channelLength },
+};
+const channelList = list(askBounds.channels, channel);
+const channels: Shape = {
+  check: (value, path) => {
+    const wrong = channelList.check(value, path);
+    if (wrong.length > 0 || !Array.isArray(value)) return wrong;
+    if (value.length === 0)
+      return problem(path, 'must name at least one channel; without the field, the default channels receive messages');
+    return new Set(value).size < value.length ? problem(path, 'must not name a channel twice') : [];
+  },
+  schema: { ...channelList.schema, minItems: 1, uniqueItems: true },
+};
+
 const bounded = ({ min, max }: { readonly min: number; readonly max: number }): Shape => integer(min, max);
 
 const terms = {
@@ -71,6 +99,7 @@ const terms = {
   independent: described('the member who made or rotated the key that asks may not answer', oneOf(true, false)),
   via: described('`session`: only the answer of a signed-in session counts', oneOf('session')),
   reason: described('why it is asked, for the person who answers', text(askBounds.reasonLength, unshownReason)),
+  channels: described('the channels that receive a message; default: the default channels of the workspace', channels),
 };
 
 const organisationTerms = fields({
@@ -138,7 +167,7 @@ export type Author = string | null;
 export function compileAsk({ permission, ask = {} }: Asking, author: Author): CompiledAsk | null {
   if (permission !== 'ask') return null;
   const written: AskTerms = ask === 'confirm' ? { approvers: ['subject'], self: true } : ask;
-  const { approvers: named = ['role:admin'], self, independent, via, reason } = written;
+  const { approvers: named = ['role:admin'], self, independent, via, reason, channels: told } = written;
   const number = (field: keyof typeof askDefaults): number => written[field] ?? askDefaults[field];
   return {
     approvers: author === null ? [...new Set(named)].toSorted() : ['role:admin', `user:${author}`],
@@ -151,5 +180,6 @@ export function compileAsk({ permission, ask = {} }: Asking, author: Author): Co
     ...(independent === true ? { independent } : {}),
     ...(via === undefined ? {} : { via }),
     ...(reason === undefined ? {} : { reason }),
+    ...(told === undefined ? {} : { channels: [...new Set(told)].toSorted() }),
   };
 }

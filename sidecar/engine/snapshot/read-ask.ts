@@ -22,15 +22,13 @@ const only =
     return words;
   };
 
-const channelsMax = 20;
-
 function readAsk(value: unknown, path: string): CompiledAsk {
   const ask = object(value, path);
   ask.only(...askFields);
   const [self, independent] = [ask.optional('self', yes), ask.optional('independent', yes)];
   const via = ask.optional('via', oneOf('session'));
   const reason = ask.optional('reason', only(askBounds.reasonLength));
-  const channels = ask.optional('channels', listOf(channelsMax, only(bounds.nameLength)));
+  const channels = ask.optional('channels', listOf(askBounds.channels, only(bounds.nameLength)));
   return {
     approvers: ask.read('approvers', listOf(askBounds.approvers, approver)),
     need: ask.read('need', bounded(askBounds.need)),

@@ -54,7 +54,11 @@ async function fillControlPlane(): Promise<Registry> {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   createGrpcMetrics(registry);
-  createApprovalMetrics(registry, () => Promise.resolve({ pending: 0, oldestSeconds: 0 }));
+  createApprovalMetrics(
+    registry,
+    () => Promise.resolve({ pending: 0, oldestSeconds: 0 }),
+    () => Promise.resolve({ waiting: 0, failed: 0 }),
+  );
   exportRoster(registry, () => new Map());
   exportExpiry(registry, { current: null });
   createEnrolMetrics(registry);
