@@ -10,7 +10,7 @@ import { type ChannelTarget, findTarget } from '../store/channels.ts';
 import { beginAttempt, countAttempts, endMessage, lockMessage, type MessageRef, postpone } from '../store/messages.ts';
 import { openChannelSecrets, unopenedWords } from './channel-secrets.ts';
 import type { ReadApprovalKeys } from './secrets.ts';
-import { sendMessage, type SendResult, sendMs } from './send.ts';
+import { sendMessage, type SendResult } from './send.ts';
 
 /** How long one process alone makes an attempt: longer than the attempt can take. */
 const leaseSeconds = 20;
@@ -80,6 +80,3 @@ async function record(deps: DeliverDeps, client: pg.PoolClient, ref: MessageRef,
   else await postpone(client, ref, delay, problem);
   deps.ended(delay === null ? 'failed' : 'retried');
 }
-
-/** The longest time that an attempt and its two transactions take, in ms. */
-export const attemptMs = sendMs + 5_000;

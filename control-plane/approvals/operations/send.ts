@@ -5,7 +5,7 @@ import type { AddressRules } from '@tollgate/sidecar/upstream';
 import { channelUrlProblem } from '../rules/channel.ts';
 
 /** The maximum time of one attempt, connecting included. */
-export const sendMs = 10_000;
+const sendMs = 10_000;
 
 export interface SignedMessage {
   /** The `webhook-id`. */
