@@ -13,8 +13,8 @@ import type { AuditServiceClient } from './gen/tollgate/v1/AuditService.ts';
 import type { PolicyServiceClient } from './gen/tollgate/v1/PolicyService.ts';
 import type { QuotaServiceClient } from './gen/tollgate/v1/QuotaService.ts';
 
-export type { ApprovalRequest, ApprovalRequest__Output } from './gen/tollgate/v1/ApprovalRequest.ts';
-export type { ApprovalResponse, ApprovalResponse__Output } from './gen/tollgate/v1/ApprovalResponse.ts';
+export type { ApproveRequest, ApproveRequest__Output } from './gen/tollgate/v1/ApproveRequest.ts';
+export type { ApproveResponse, ApproveResponse__Output } from './gen/tollgate/v1/ApproveResponse.ts';
 export type { ApprovalServiceClient, ApprovalServiceHandlers } from './gen/tollgate/v1/ApprovalService.ts';
 export type { AuditServiceClient, AuditServiceHandlers } from './gen/tollgate/v1/AuditService.ts';
 export type { Answer, Answer__Output } from './gen/tollgate/v1/Answer.ts';

@@ -1,5 +1,5 @@
 // Converts messages of `ApprovalService` to and from plain values.
-import type { ApprovalRequest__Output, ApprovalResponse } from '@tollgate/proto';
+import type { ApproveRequest__Output, ApproveResponse } from '@tollgate/proto';
 import type {
   ApprovalAsk,
   ApprovalState,
@@ -12,9 +12,9 @@ import type {
 } from '@tollgate/proto/contract';
 import { readRule } from '../approvals/rules/terms.ts';
 
-type AskMessage = NonNullable<ApprovalRequest__Output['ask']>;
+type AskMessage = NonNullable<ApproveRequest__Output['ask']>;
 type CallMessage = NonNullable<AskMessage['call']>;
-type StatusMessage = NonNullable<ApprovalResponse['decided']>;
+type StatusMessage = NonNullable<ApproveResponse['decided']>;
 
 /** Returns the call, or what is wrong with it. Its rules are checked here, its other fields by `callProblem`. */
 export function callFrom(message: CallMessage | null): AskedCall | { readonly problem: string } {
@@ -40,12 +40,12 @@ export function askFrom(message: AskMessage): ApprovalAsk | { readonly problem: 
 }
 
 const states = {
-  pending: 'PENDING',
-  approved: 'APPROVED',
-  denied: 'DENIED',
-  expired: 'EXPIRED',
-  cancelled: 'CANCELLED',
-  used: 'USED',
+  pending: 'APPROVAL_STATE_PENDING',
+  approved: 'APPROVAL_STATE_APPROVED',
+  denied: 'APPROVAL_STATE_DENIED',
+  expired: 'APPROVAL_STATE_EXPIRED',
+  cancelled: 'APPROVAL_STATE_CANCELLED',
+  used: 'APPROVAL_STATE_USED',
 } as const satisfies Record<ApprovalState, string>;
 
 export const statusMessage = ({ approvalId, state, by, at, note, remainingMs }: ApprovalStatus): StatusMessage => ({
@@ -57,16 +57,16 @@ export const statusMessage = ({ approvalId, state, by, at, note, remainingMs }: 
   remainingMs: Math.ceil(remainingMs),
 });
 
-export function askedMessage(number: number, result: AskResult): ApprovalResponse {
+export function askedMessage(number: number, result: AskResult): ApproveResponse {
   if (result.kind === 'approval') return { asked: { number, approval: statusMessage(result.approval), isNew: result.isNew } };
   const { code, words, retryAfterMs } = result;
   return { asked: { number, refused: { code: code ?? '', words, retryAfterMs: retryAfterMs ?? 0 } } };
 }
 
-export const claimedMessage = (number: number, { granted, isFirstUse, approval }: ClaimResult): ApprovalResponse => ({
+export const claimedMessage = (number: number, { granted, isFirstUse, approval }: ClaimResult): ApproveResponse => ({
   claimed: { number, granted, isFirstUse, approval: statusMessage(approval) },
 });
 
-export const readMessage = (number: number, approval: ApprovalStatus | null): ApprovalResponse => ({
+export const readMessage = (number: number, approval: ApprovalStatus | null): ApproveResponse => ({
   read: approval === null ? { number } : { number, approval: statusMessage(approval) },
 });

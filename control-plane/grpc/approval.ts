@@ -2,7 +2,7 @@
 // stream decides: for which key and subject it may ask. What a stream holds is limited: the messages that are read and not
 // answered, and the approvals that are watched. While a sidecar does not read its answers, its messages are not read.
 import { Metadata, type ServerDuplexStream, status } from '@grpc/grpc-js';
-import type { ApprovalRequest__Output, ApprovalResponse } from '@tollgate/proto';
+import type { ApproveRequest__Output, ApproveResponse } from '@tollgate/proto';
 import { capabilitiesProblem } from '@tollgate/proto/contract';
 import type { Actor } from '../access/rules/actor.ts';
 import { askerOf } from '../approvals/operations/asker.ts';
@@ -24,7 +24,7 @@ export interface ApprovalEdgeDeps extends KeyWatch {
 /** The maximum number of messages of a stream that are read and not answered. */
 const unansweredMax = 8;
 
-export type ApprovalStream = ServerDuplexStream<ApprovalRequest__Output, ApprovalResponse>;
+export type ApprovalStream = ServerDuplexStream<ApproveRequest__Output, ApproveResponse>;
 
 /** Serves one authenticated stream until either side ends it. */
 export function serveApproval(deps: ApprovalEdgeDeps, stream: ApprovalStream, actor: Actor): void {
@@ -59,7 +59,7 @@ class ApprovalServerStream {
   }
 
   listen(): void {
-    this.#stream.on('data', (message: ApprovalRequest__Output) => this.#receive(message));
+    this.#stream.on('data', (message: ApproveRequest__Output) => this.#receive(message));
     this.#stream.on('drain', () => {
       this.#isFull = false;
       this.#readOn();
@@ -72,7 +72,7 @@ class ApprovalServerStream {
     this.#stream.on('error', () => this.#stop());
   }
 
-  #receive(message: ApprovalRequest__Output): void {
+  #receive(message: ApproveRequest__Output): void {
     if (this.#isEnded) return;
     if (message.hello != null) return this.#greet(message.hello);
     const link = this.#link;
@@ -87,7 +87,7 @@ class ApprovalServerStream {
     void this.#writeWhen(answer);
   }
 
-  #greet({ capabilities }: NonNullable<ApprovalRequest__Output['hello']>): void {
+  #greet({ capabilities }: NonNullable<ApproveRequest__Output['hello']>): void {
     if (this.#link !== null) return this.#end(status.INVALID_ARGUMENT, 'hello must be sent only once');
     const problem = capabilitiesProblem(capabilities);
     if (problem !== null) return this.#end(status.INVALID_ARGUMENT, problem);
@@ -97,7 +97,7 @@ class ApprovalServerStream {
   }
 
   /** Null: the message is none of those that are answered. The promise resolves to null if there is no answer to send. */
-  #answerOf(link: LedgerLink, { ask, claim, return: returned, read }: ApprovalRequest__Output): Promise<ApprovalResponse | null> | null {
+  #answerOf(link: LedgerLink, { ask, claim, return: returned, read }: ApproveRequest__Output): Promise<ApproveResponse | null> | null {
     if (ask != null) {
       const asked = askFrom(ask);
       const { number } = ask;
@@ -117,7 +117,7 @@ class ApprovalServerStream {
     return null;
   }
 
-  async #writeWhen(answered: Promise<ApprovalResponse | null>): Promise<void> {
+  async #writeWhen(answered: Promise<ApproveResponse | null>): Promise<void> {
     try {
       const response = await answered;
       if (response !== null) this.#write(response);
@@ -132,7 +132,7 @@ class ApprovalServerStream {
     else this.#readOn();
   }
 
-  #write(response: ApprovalResponse): void {
+  #write(response: ApproveResponse): void {
     if (this.#isEnded || this.#stream.write(response)) return;
     this.#isFull = true;
     this.#stream.pause();

@@ -2,8 +2,8 @@
 // client's certificate.
 import { type handleBidiStreamingCall, logVerbosity, Server, ServerCredentials, setLogVerbosity, status } from '@grpc/grpc-js';
 import {
-  type ApprovalRequest__Output,
-  type ApprovalResponse,
+  type ApproveRequest__Output,
+  type ApproveResponse,
   approvalService,
   auditService,
   type LeaseRequest__Output,
@@ -114,7 +114,7 @@ export async function startGrpcServer(
   server.addService(
     { ...approvalService },
     {
-      Approve: authenticated<ApprovalRequest__Output, ApprovalResponse>(deps, (stream, actor) =>
+      Approve: authenticated<ApproveRequest__Output, ApproveResponse>(deps, (stream, actor) =>
         serveApproval({ ...deps, approvalSeats, stillStands, looks }, stream, actor),
       ),
     },

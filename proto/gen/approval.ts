@@ -3,10 +3,10 @@ import type { EnumTypeDefinition, MessageTypeDefinition } from '@grpc/proto-load
 
 import type { Ack as _tollgate_v1_Ack, Ack__Output as _tollgate_v1_Ack__Output } from './tollgate/v1/Ack.ts';
 import type { ApprovalHello as _tollgate_v1_ApprovalHello, ApprovalHello__Output as _tollgate_v1_ApprovalHello__Output } from './tollgate/v1/ApprovalHello.ts';
-import type { ApprovalRequest as _tollgate_v1_ApprovalRequest, ApprovalRequest__Output as _tollgate_v1_ApprovalRequest__Output } from './tollgate/v1/ApprovalRequest.ts';
-import type { ApprovalResponse as _tollgate_v1_ApprovalResponse, ApprovalResponse__Output as _tollgate_v1_ApprovalResponse__Output } from './tollgate/v1/ApprovalResponse.ts';
 import type { ApprovalServiceClient as _tollgate_v1_ApprovalServiceClient, ApprovalServiceDefinition as _tollgate_v1_ApprovalServiceDefinition } from './tollgate/v1/ApprovalService.ts';
 import type { ApprovalStatus as _tollgate_v1_ApprovalStatus, ApprovalStatus__Output as _tollgate_v1_ApprovalStatus__Output } from './tollgate/v1/ApprovalStatus.ts';
+import type { ApproveRequest as _tollgate_v1_ApproveRequest, ApproveRequest__Output as _tollgate_v1_ApproveRequest__Output } from './tollgate/v1/ApproveRequest.ts';
+import type { ApproveResponse as _tollgate_v1_ApproveResponse, ApproveResponse__Output as _tollgate_v1_ApproveResponse__Output } from './tollgate/v1/ApproveResponse.ts';
 import type { AskApproval as _tollgate_v1_AskApproval, AskApproval__Output as _tollgate_v1_AskApproval__Output } from './tollgate/v1/AskApproval.ts';
 import type { Asked as _tollgate_v1_Asked, Asked__Output as _tollgate_v1_Asked__Output } from './tollgate/v1/Asked.ts';
 import type { AskedCall as _tollgate_v1_AskedCall, AskedCall__Output as _tollgate_v1_AskedCall__Output } from './tollgate/v1/AskedCall.ts';
@@ -41,11 +41,11 @@ export interface ProtoGrpcType {
     v1: {
       Ack: MessageTypeDefinition<_tollgate_v1_Ack, _tollgate_v1_Ack__Output>
       ApprovalHello: MessageTypeDefinition<_tollgate_v1_ApprovalHello, _tollgate_v1_ApprovalHello__Output>
-      ApprovalRequest: MessageTypeDefinition<_tollgate_v1_ApprovalRequest, _tollgate_v1_ApprovalRequest__Output>
-      ApprovalResponse: MessageTypeDefinition<_tollgate_v1_ApprovalResponse, _tollgate_v1_ApprovalResponse__Output>
       ApprovalService: SubtypeConstructor<typeof grpc.Client, _tollgate_v1_ApprovalServiceClient> & { service: _tollgate_v1_ApprovalServiceDefinition }
       ApprovalState: EnumTypeDefinition
       ApprovalStatus: MessageTypeDefinition<_tollgate_v1_ApprovalStatus, _tollgate_v1_ApprovalStatus__Output>
+      ApproveRequest: MessageTypeDefinition<_tollgate_v1_ApproveRequest, _tollgate_v1_ApproveRequest__Output>
+      ApproveResponse: MessageTypeDefinition<_tollgate_v1_ApproveResponse, _tollgate_v1_ApproveResponse__Output>
       AskApproval: MessageTypeDefinition<_tollgate_v1_AskApproval, _tollgate_v1_AskApproval__Output>
       Asked: MessageTypeDefinition<_tollgate_v1_Asked, _tollgate_v1_Asked__Output>
       AskedCall: MessageTypeDefinition<_tollgate_v1_AskedCall, _tollgate_v1_AskedCall__Output>

@@ -1,5 +1,5 @@
 // `tollgate approvals` against a real control plane: asked by the stream of a sidecar, decided by the command line.
-import type { ApprovalRequest, ApprovalResponse__Output } from '@tollgate/proto';
+import type { ApproveRequest, ApproveResponse__Output } from '@tollgate/proto';
 import type { ApprovalAsk, AskedCall } from '@tollgate/proto/contract';
 import { Agent, getGlobalDispatcher, setGlobalDispatcher } from 'undici';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -12,7 +12,7 @@ let origin = '';
 let admin = '';
 let ann = '';
 let sidecar: { readonly key: string; readonly id: string };
-let stream: Wire<ApprovalRequest, ApprovalResponse__Output>;
+let stream: Wire<ApproveRequest, ApproveResponse__Output>;
 
 beforeAll(async () => {
   plane = await startPlane();

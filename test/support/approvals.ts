@@ -9,7 +9,7 @@ import {
   type AskingRule,
   type CompiledAsk,
 } from '@tollgate/proto/contract';
-import type { ApprovalRequest } from '@tollgate/proto';
+import type { ApproveRequest } from '@tollgate/proto';
 
 export const termsOf = (more: Partial<CompiledAsk> = {}): CompiledAsk => ({ approvers: ['role:admin'], ...askDefaults, ...more });
 
@@ -50,14 +50,14 @@ const callMessage = ({ inputSha256, rules, agents, ...call }: AskedCall) => ({
   rules: rules.map(({ terms, ...rule }) => ({ ...rule, terms: JSON.stringify(terms) })),
 });
 
-type Ask = NonNullable<ApprovalRequest['ask']>;
+type Ask = NonNullable<ApproveRequest['ask']>;
 
-export const hello: ApprovalRequest = { hello: { sidecarId: 'by-hand', capabilities: [] } };
+export const hello: ApproveRequest = { hello: { sidecarId: 'by-hand', capabilities: [] } };
 
-export const askMessage = (number: number, { call, findings, hidden, ...ask }: ApprovalAsk, more: Partial<Ask> = {}): ApprovalRequest => ({
+export const askMessage = (number: number, { call, findings, hidden, ...ask }: ApprovalAsk, more: Partial<Ask> = {}): ApproveRequest => ({
   ask: { number, call: callMessage(call), findings: [...findings], hidden: [...hidden], ...ask, ...more },
 });
 
-export const claimMessage = (number: number, approvalId: string, requestId: string, call: AskedCall): ApprovalRequest => ({
+export const claimMessage = (number: number, approvalId: string, requestId: string, call: AskedCall): ApproveRequest => ({
   claim: { number, approvalId, requestId, call: callMessage(call) },
 });

@@ -3,8 +3,8 @@
 import { policyNeeds } from '@tollgate/proto/contract';
 import { type ChannelCredentials, type ClientDuplexStream, credentials, Metadata, type ServiceError, status } from '@grpc/grpc-js';
 import {
-  type ApprovalRequest,
-  type ApprovalResponse__Output,
+  type ApproveRequest,
+  type ApproveResponse__Output,
   createApprovalClient,
   createAuditClient,
   createPolicyClient,
@@ -270,7 +270,7 @@ export function openApprove(
   plane: Pick<Plane, 'address'>,
   key: string | null,
   by = plainText,
-): Wire<ApprovalRequest, ApprovalResponse__Output> {
+): Wire<ApproveRequest, ApproveResponse__Output> {
   const client = createApprovalClient(plane.address(), by, {});
-  return wireOf<ApprovalRequest, ApprovalResponse__Output>(client.approve(metadataOf(key)), client, () => false);
+  return wireOf<ApproveRequest, ApproveResponse__Output>(client.approve(metadataOf(key)), client, () => false);
 }

@@ -1,7 +1,7 @@
 // Connects to the ledger of approvals over gRPC with one stream. The stream is open after the control plane has accepted
 // its `hello`. Answers may come in any order: each has the number of its request.
 import { type ServiceError, status } from '@grpc/grpc-js';
-import { type ApprovalRequest, type ApprovalResponse__Output, createApprovalClient } from '@tollgate/proto';
+import { type ApproveRequest, type ApproveResponse__Output, createApprovalClient } from '@tollgate/proto';
 import {
   type ApprovalAsk,
   approvalRefusals,
@@ -24,7 +24,7 @@ const unansweredMax = 10_000;
 const flushMs = 500;
 
 interface Unanswered {
-  readonly answer: (response: ApprovalResponse__Output) => void;
+  readonly answer: (response: ApproveResponse__Output) => void;
   readonly fail: (error: Error) => void;
 }
 
@@ -48,12 +48,12 @@ export const openApprovalStream =
       hearing.lost(problem, code !== null && !passing.includes(code));
     };
     /** `read`: converts the answer. An answer that cannot be read is an error, and the request is sent again. */
-    const request = <T>(message: (number: number) => ApprovalRequest, read: (response: ApprovalResponse__Output) => T): Promise<T> =>
+    const request = <T>(message: (number: number) => ApproveRequest, read: (response: ApproveResponse__Output) => T): Promise<T> =>
       new Promise((done, fail) => {
         if (isOver) return fail(new Error('the approval stream has ended'));
         if (unanswered.size >= unansweredMax) return fail(new Error('the control plane answers too few questions'));
         const number = (lastNumber += 1);
-        const answer = (response: ApprovalResponse__Output): void => {
+        const answer = (response: ApproveResponse__Output): void => {
           try {
             done(read(response));
           } catch (error) {
@@ -65,7 +65,7 @@ export const openApprovalStream =
       });
 
     stream.on('metadata', () => hearing.opened());
-    stream.on('data', (response: ApprovalResponse__Output) => {
+    stream.on('data', (response: ApproveResponse__Output) => {
       if (response.decided != null) {
         const approval = statusFrom(response.decided);
         if (approval !== null) hearing.decided(approval);
@@ -102,7 +102,7 @@ export const openApprovalStream =
 
 // Converts messages of `ApprovalService` from and to the plain values that the keeper uses.
 
-type Message = NonNullable<ApprovalRequest['ask']>;
+type Message = NonNullable<ApproveRequest['ask']>;
 
 const messageOf = ({ call, findings, hidden, revision, ...ask }: ApprovalAsk): Message => ({
   ...ask,
@@ -123,15 +123,15 @@ const unreadable = (): never => {
   throw new Error('the control plane sent an answer that this version cannot read');
 };
 
-type StatusMessage = NonNullable<ApprovalResponse__Output['decided']>;
+type StatusMessage = NonNullable<ApproveResponse__Output['decided']>;
 
 function statusFrom({ approvalId, state, by, at, note, remainingMs }: StatusMessage): ApprovalStatus | null {
-  const known = approvalStates.find((one) => one.toUpperCase() === state);
+  const known = approvalStates.find((one) => `APPROVAL_STATE_${one.toUpperCase()}` === state);
   if (known === undefined || approvalId === '') return null;
   return { approvalId, state: known, by: by || null, at: at || null, note: note || null, remainingMs };
 }
 
-function askResultFrom({ asked }: ApprovalResponse__Output): AskResult {
+function askResultFrom({ asked }: ApproveResponse__Output): AskResult {
   if (asked?.approval != null) return { kind: 'approval', approval: statusFrom(asked.approval) ?? unreadable(), isNew: asked.isNew };
   if (asked?.refused == null) return unreadable();
   const { code, words, retryAfterMs } = asked.refused;
@@ -140,12 +140,12 @@ function askResultFrom({ asked }: ApprovalResponse__Output): AskResult {
   return { kind: 'refused', code: known ?? null, words, retryAfterMs: retryAfterMs === 0 ? null : retryAfterMs };
 }
 
-function claimResultFrom({ claimed }: ApprovalResponse__Output): ClaimResult {
+function claimResultFrom({ claimed }: ApproveResponse__Output): ClaimResult {
   if (claimed?.approval == null) return unreadable();
   return { granted: claimed.granted, isFirstUse: claimed.isFirstUse, approval: statusFrom(claimed.approval) ?? unreadable() };
 }
 
-function approvalFrom({ read }: ApprovalResponse__Output): ApprovalStatus | null {
+function approvalFrom({ read }: ApproveResponse__Output): ApprovalStatus | null {
   if (read == null) return unreadable();
   return read.approval == null ? null : (statusFrom(read.approval) ?? unreadable());
 }

@@ -1,12 +1,12 @@
 // The approval stream of a real control plane: what a sidecar may send, what it is answered, and that nothing is taken
 // from a message that the credential of its stream decides.
-import type { ApprovalRequest, ApprovalResponse__Output } from '@tollgate/proto';
+import type { ApproveRequest, ApproveResponse__Output } from '@tollgate/proto';
 import type { AskedCall } from '@tollgate/proto/contract';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { askMessage, askOf, callOf, claimMessage, digestOf, hello, ruleOf } from '../../support/approvals.ts';
 import { openApprove, type Plane, startPlane, type Wire } from '../../support/plane.ts';
 
-type Stream = Wire<ApprovalRequest, ApprovalResponse__Output>;
+type Stream = Wire<ApproveRequest, ApproveResponse__Output>;
 
 let plane: Plane;
 let admin = '';
@@ -33,14 +33,14 @@ function open(key = process.key): Stream {
   return stream;
 }
 
-async function asked(stream: Stream, message: ApprovalRequest) {
+async function asked(stream: Stream, message: ApproveRequest) {
   stream.write(message);
   const { asked: answer } = await stream.next();
   if (answer == null) throw new Error('not answered');
   return answer;
 }
 
-async function claimed(stream: Stream, message: ApprovalRequest) {
+async function claimed(stream: Stream, message: ApproveRequest) {
   stream.write(message);
   const { claimed: answer } = await stream.next();
   if (answer == null) throw new Error('not answered');
@@ -54,19 +54,19 @@ test('a call is asked for, approved, told to the one who waits, claimed once and
   const stream = open();
   const one = call();
   const first = await asked(stream, askMessage(1, askOf(one)));
-  expect(first).toMatchObject({ number: 1, isNew: true, approval: { state: 'PENDING', by: '' } });
+  expect(first).toMatchObject({ number: 1, isNew: true, approval: { state: 'APPROVAL_STATE_PENDING', by: '' } });
   const id = first.approval?.approvalId ?? '';
   expect(first.approval?.remainingMs).toBeGreaterThan(86_000_000);
   expect(await asked(stream, askMessage(2, askOf(one)))).toMatchObject({ isNew: false, approval: { approvalId: id } });
   stream.write({ watch: { approvalId: id } });
   expect((await answer(id, 'approve', admin, { note: 'go' })).status).toBe(200);
   const { decided } = await stream.next();
-  expect(decided).toMatchObject({ approvalId: id, state: 'APPROVED', by: 'admin-1', note: 'go' });
-  expect(await claimed(stream, claimMessage(3, id, 'request-1', one))).toMatchObject({ granted: true, approval: { state: 'USED' } });
+  expect(decided).toMatchObject({ approvalId: id, state: 'APPROVAL_STATE_APPROVED', by: 'admin-1', note: 'go' });
+  expect(await claimed(stream, claimMessage(3, id, 'request-1', one))).toMatchObject({ granted: true, approval: { state: 'APPROVAL_STATE_USED' } });
   // A lost answer: the same claim on another stream is the same use; another request has none.
   const other = open();
-  expect(await claimed(other, claimMessage(4, id, 'request-1', one))).toMatchObject({ granted: true, approval: { state: 'USED' } });
-  expect(await claimed(other, claimMessage(5, id, 'request-2', one))).toMatchObject({ granted: false, approval: { state: 'USED' } });
+  expect(await claimed(other, claimMessage(4, id, 'request-1', one))).toMatchObject({ granted: true, approval: { state: 'APPROVAL_STATE_USED' } });
+  expect(await claimed(other, claimMessage(5, id, 'request-2', one))).toMatchObject({ granted: false, approval: { state: 'APPROVAL_STATE_USED' } });
 });
 
 test('a claim of another call is not granted, and is told nothing', async () => {
@@ -89,7 +89,7 @@ test('a claim of another call is not granted, and is told nothing', async () => 
   for (const [at, wrong] of others.entries())
     expect(await claimed(stream, claimMessage(at, id, 'request', wrong))).toMatchObject({
       granted: false,
-      approval: { approvalId: id, state: 'EXPIRED', by: '' },
+      approval: { approvalId: id, state: 'APPROVAL_STATE_EXPIRED', by: '' },
     });
   // The order of keys in the input means nothing.
   const same = { ...one, inputSha256: digestOf({ b: 'x', a: 1 }) };
@@ -115,7 +115,7 @@ test('a library asks, reads and claims only for its own key and subject', async 
   stream.write({ return: { approvalId: id, requestId: 'stolen' } });
   const mine = (await asked(stream, askMessage(5, askOf(own)))).approval?.approvalId ?? '';
   stream.write({ read: { number: 6, approvalId: mine, keyId: library.id } });
-  expect(await stream.next()).toMatchObject({ read: { number: 6, approval: { approvalId: mine, state: 'PENDING' } } });
+  expect(await stream.next()).toMatchObject({ read: { number: 6, approval: { approvalId: mine, state: 'APPROVAL_STATE_PENDING' } } });
   // It was not told of the other's approval.
   expect(stream.received.some(({ decided }) => decided != null)).toBe(false);
   expect(await claimed(open(), claimMessage(7, id, 'rightful', theirs))).toMatchObject({ granted: true });

@@ -2,22 +2,22 @@
 
 import type * as grpc from '@grpc/grpc-js'
 import type { MethodDefinition } from '@grpc/proto-loader'
-import type { ApprovalRequest as _tollgate_v1_ApprovalRequest, ApprovalRequest__Output as _tollgate_v1_ApprovalRequest__Output } from '../../tollgate/v1/ApprovalRequest.ts';
-import type { ApprovalResponse as _tollgate_v1_ApprovalResponse, ApprovalResponse__Output as _tollgate_v1_ApprovalResponse__Output } from '../../tollgate/v1/ApprovalResponse.ts';
+import type { ApproveRequest as _tollgate_v1_ApproveRequest, ApproveRequest__Output as _tollgate_v1_ApproveRequest__Output } from '../../tollgate/v1/ApproveRequest.ts';
+import type { ApproveResponse as _tollgate_v1_ApproveResponse, ApproveResponse__Output as _tollgate_v1_ApproveResponse__Output } from '../../tollgate/v1/ApproveResponse.ts';
 
 export interface ApprovalServiceClient extends grpc.Client {
-  Approve(metadata: grpc.Metadata, options?: grpc.CallOptions): grpc.ClientDuplexStream<_tollgate_v1_ApprovalRequest, _tollgate_v1_ApprovalResponse__Output>;
-  Approve(options?: grpc.CallOptions): grpc.ClientDuplexStream<_tollgate_v1_ApprovalRequest, _tollgate_v1_ApprovalResponse__Output>;
-  approve(metadata: grpc.Metadata, options?: grpc.CallOptions): grpc.ClientDuplexStream<_tollgate_v1_ApprovalRequest, _tollgate_v1_ApprovalResponse__Output>;
-  approve(options?: grpc.CallOptions): grpc.ClientDuplexStream<_tollgate_v1_ApprovalRequest, _tollgate_v1_ApprovalResponse__Output>;
+  Approve(metadata: grpc.Metadata, options?: grpc.CallOptions): grpc.ClientDuplexStream<_tollgate_v1_ApproveRequest, _tollgate_v1_ApproveResponse__Output>;
+  Approve(options?: grpc.CallOptions): grpc.ClientDuplexStream<_tollgate_v1_ApproveRequest, _tollgate_v1_ApproveResponse__Output>;
+  approve(metadata: grpc.Metadata, options?: grpc.CallOptions): grpc.ClientDuplexStream<_tollgate_v1_ApproveRequest, _tollgate_v1_ApproveResponse__Output>;
+  approve(options?: grpc.CallOptions): grpc.ClientDuplexStream<_tollgate_v1_ApproveRequest, _tollgate_v1_ApproveResponse__Output>;
   
 }
 
 export interface ApprovalServiceHandlers extends grpc.UntypedServiceImplementation {
-  Approve: grpc.handleBidiStreamingCall<_tollgate_v1_ApprovalRequest__Output, _tollgate_v1_ApprovalResponse>;
+  Approve: grpc.handleBidiStreamingCall<_tollgate_v1_ApproveRequest__Output, _tollgate_v1_ApproveResponse>;
   
 }
 
 export interface ApprovalServiceDefinition extends grpc.ServiceDefinition {
-  Approve: MethodDefinition<_tollgate_v1_ApprovalRequest, _tollgate_v1_ApprovalResponse, _tollgate_v1_ApprovalRequest__Output, _tollgate_v1_ApprovalResponse__Output>
+  Approve: MethodDefinition<_tollgate_v1_ApproveRequest, _tollgate_v1_ApproveResponse, _tollgate_v1_ApproveRequest__Output, _tollgate_v1_ApproveResponse__Output>
 }

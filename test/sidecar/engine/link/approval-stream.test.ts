@@ -1,13 +1,13 @@
 // The stream to the ledger of approvals: what is written and read, and how it ends.
 import { type handleBidiStreamingCall, Server, ServerCredentials, status } from '@grpc/grpc-js';
-import { approvalService, type ApprovalRequest__Output, type ApprovalResponse } from '@tollgate/proto';
+import { approvalService, type ApproveRequest__Output, type ApproveResponse } from '@tollgate/proto';
 import type { ApprovalLink, ApprovalStatus } from '@tollgate/proto/contract';
 import { expect, onTestFinished, test } from 'vitest';
 import { createChannel } from '../../../../sidecar/engine/link/channel.ts';
 import { openApprovalStream } from '../../../../sidecar/engine/link/approval-stream.ts';
 import { askFor } from '../../../support/approval-asks.ts';
 
-type Approve = handleBidiStreamingCall<ApprovalRequest__Output, ApprovalResponse>;
+type Approve = handleBidiStreamingCall<ApproveRequest__Output, ApproveResponse>;
 
 async function serve(Approve: Approve): Promise<number> {
   const server = new Server();
@@ -20,9 +20,9 @@ async function serve(Approve: Approve): Promise<number> {
 
 /** Answers each message by `answer`. */
 const answering =
-  (answer: (message: ApprovalRequest__Output) => ApprovalResponse | null): Approve =>
+  (answer: (message: ApproveRequest__Output) => ApproveResponse | null): Approve =>
   (stream) => {
-    stream.on('data', (message: ApprovalRequest__Output) => {
+    stream.on('data', (message: ApproveRequest__Output) => {
       if (message.hello != null) return stream.sendMetadata(stream.metadata);
       const response = answer(message);
       if (response !== null) stream.write(response);
@@ -55,18 +55,18 @@ function open(port: number) {
   );
 }
 
-const approval = { approvalId: 'ap-1', state: 'PENDING', by: '', at: '', note: '', remainingMs: 1_000 } as const;
+const approval = { approvalId: 'ap-1', state: 'APPROVAL_STATE_PENDING', by: '', at: '', note: '', remainingMs: 1_000 } as const;
 const asStatus = { approvalId: 'ap-1', state: 'pending', by: null, at: null, note: null, remainingMs: 1_000 };
 
 test('each question has its own answer, whatever their order, with all that the question says', async () => {
-  const seen: ApprovalRequest__Output[] = [];
+  const seen: ApproveRequest__Output[] = [];
   const port = await serve(
     answering((message) => {
       seen.push(message);
       const { ask, claim, read } = message;
       if (ask != null) return { asked: { number: ask.number, approval, isNew: true } };
       if (claim != null)
-        return { claimed: { number: claim.number, granted: true, isFirstUse: true, approval: { ...approval, state: 'USED', by: 'ann' } } };
+        return { claimed: { number: claim.number, granted: true, isFirstUse: true, approval: { ...approval, state: 'APPROVAL_STATE_USED', by: 'ann' } } };
       return read == null ? null : { read: { number: read.number } };
     }),
   );
@@ -112,7 +112,7 @@ test('what was written before the stream was closed arrives', async () => {
 test('a control plane that refuses causes a wait, and unanswered questions fail', async () => {
   const port = await serve((stream) => {
     stream.sendMetadata(stream.metadata);
-    stream.on('data', ({ ask }: ApprovalRequest__Output) => {
+    stream.on('data', ({ ask }: ApproveRequest__Output) => {
       if (ask != null) stream.emit('error', { code: status.UNAUTHENTICATED, details: 'no such key' });
     });
   });

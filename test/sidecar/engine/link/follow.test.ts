@@ -95,7 +95,7 @@ test('hello contains its identity, its key, and what it holds: nothing at first'
     schemaVersion: snapshotSchemaVersion,
     held: null,
     heldHash: Buffer.alloc(0),
-    capabilities: ['deltas', 'agent-ceiling', 'outage-caps', 'conditions'],
+    capabilities: ['deltas', 'agent-ceiling', 'outage-caps', 'conditions', 'approvals'],
   });
 });
 

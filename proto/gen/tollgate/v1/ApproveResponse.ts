@@ -5,7 +5,7 @@ import type { ApprovalStatus as _tollgate_v1_ApprovalStatus, ApprovalStatus__Out
 import type { Claimed as _tollgate_v1_Claimed, Claimed__Output as _tollgate_v1_Claimed__Output } from '../../tollgate/v1/Claimed.ts';
 import type { Read as _tollgate_v1_Read, Read__Output as _tollgate_v1_Read__Output } from '../../tollgate/v1/Read.ts';
 
-export interface ApprovalResponse {
+export interface ApproveResponse {
   'asked'?: (_tollgate_v1_Asked | null);
   'decided'?: (_tollgate_v1_ApprovalStatus | null);
   'claimed'?: (_tollgate_v1_Claimed | null);
@@ -13,7 +13,7 @@ export interface ApprovalResponse {
   'message'?: "asked"|"decided"|"claimed"|"read";
 }
 
-export interface ApprovalResponse__Output {
+export interface ApproveResponse__Output {
   'asked'?: (_tollgate_v1_Asked__Output | null);
   'decided'?: (_tollgate_v1_ApprovalStatus__Output | null);
   'claimed'?: (_tollgate_v1_Claimed__Output | null);

@@ -7,7 +7,7 @@ import type { ClaimUse as _tollgate_v1_ClaimUse, ClaimUse__Output as _tollgate_v
 import type { ReturnUse as _tollgate_v1_ReturnUse, ReturnUse__Output as _tollgate_v1_ReturnUse__Output } from '../../tollgate/v1/ReturnUse.ts';
 import type { ReadApproval as _tollgate_v1_ReadApproval, ReadApproval__Output as _tollgate_v1_ReadApproval__Output } from '../../tollgate/v1/ReadApproval.ts';
 
-export interface ApprovalRequest {
+export interface ApproveRequest {
   'hello'?: (_tollgate_v1_ApprovalHello | null);
   'ask'?: (_tollgate_v1_AskApproval | null);
   'watch'?: (_tollgate_v1_WatchApproval | null);
@@ -17,7 +17,7 @@ export interface ApprovalRequest {
   'message'?: "hello"|"ask"|"watch"|"claim"|"return"|"read";
 }
 
-export interface ApprovalRequest__Output {
+export interface ApproveRequest__Output {
   'hello'?: (_tollgate_v1_ApprovalHello__Output | null);
   'ask'?: (_tollgate_v1_AskApproval__Output | null);
   'watch'?: (_tollgate_v1_WatchApproval__Output | null);
