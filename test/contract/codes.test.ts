@@ -54,6 +54,10 @@ test('only a temporary refusal is marked as retryable', () => {
     .filter(([, kind]) => kind === 'retry')
     .map(([code]) => code);
   expect(retried.toSorted()).toEqual([
+    'approval_expired',
+    'approval_pending',
+    'approval_unavailable',
+    'approvals_full',
     'audit_unavailable',
     'caller_gone',
     'internal_error',
