@@ -192,7 +192,7 @@ describe('mistakes are reported with their place, and with what would be right; 
       /:12:43: calls\[0\]\.expect\.cases is not a field here; the fields are decision, case,/,
     ],
     ['no expectation', '  - { name: a }', /:12:5: calls\[0\]\.expect is required/],
-    ['a decision that does not exist', '  - { name: a, expect: ask }', /:12:16: calls\[0\]\.expect must be "allow" or "deny"/],
+    ['a decision that does not exist', '  - { name: a, expect: maybe }', /:12:16: calls\[0\]\.expect must be "allow" or "ask" or "deny"/],
     [
       'an unknown agent',
       '  - { name: a, agent: clark, expect: allow }',
