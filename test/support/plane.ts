@@ -17,7 +17,7 @@ import {
   type SyncResponse__Output,
 } from '@tollgate/proto';
 import { Registry } from 'prom-client';
-import { expect, onTestFinished } from 'vitest';
+import { onTestFinished } from 'vitest';
 import type { AuditBatch } from '../../control-plane/audit/rules/audit-batch.ts';
 import { createGrpcMetrics, exportRoster } from '../../control-plane/grpc/metrics.ts';
 import { type GrpcServer, type GrpcTls, startGrpcServer } from '../../control-plane/grpc/server.ts';
@@ -226,7 +226,11 @@ function wireOf<Request, Response>(
     stream.cancel();
     client.close();
   };
-  if (expect.getState().currentTestName !== undefined) onTestFinished(close);
+  try {
+    onTestFinished(close);
+  } catch {
+    // Opened outside of a test: the file closes it itself.
+  }
   return {
     write: (request) => void stream.write(request),
     next: () => {
