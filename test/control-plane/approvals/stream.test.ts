@@ -62,11 +62,20 @@ test('a call is asked for, approved, told to the one who waits, claimed once and
   expect((await answer(id, 'approve', admin, { note: 'go' })).status).toBe(200);
   const { decided } = await stream.next();
   expect(decided).toMatchObject({ approvalId: id, state: 'APPROVAL_STATE_APPROVED', by: 'admin-1', note: 'go' });
-  expect(await claimed(stream, claimMessage(3, id, 'request-1', one))).toMatchObject({ granted: true, approval: { state: 'APPROVAL_STATE_USED' } });
+  expect(await claimed(stream, claimMessage(3, id, 'request-1', one))).toMatchObject({
+    granted: true,
+    approval: { state: 'APPROVAL_STATE_USED' },
+  });
   // A lost answer: the same claim on another stream is the same use; another request has none.
   const other = open();
-  expect(await claimed(other, claimMessage(4, id, 'request-1', one))).toMatchObject({ granted: true, approval: { state: 'APPROVAL_STATE_USED' } });
-  expect(await claimed(other, claimMessage(5, id, 'request-2', one))).toMatchObject({ granted: false, approval: { state: 'APPROVAL_STATE_USED' } });
+  expect(await claimed(other, claimMessage(4, id, 'request-1', one))).toMatchObject({
+    granted: true,
+    approval: { state: 'APPROVAL_STATE_USED' },
+  });
+  expect(await claimed(other, claimMessage(5, id, 'request-2', one))).toMatchObject({
+    granted: false,
+    approval: { state: 'APPROVAL_STATE_USED' },
+  });
 });
 
 test('a claim of another call is not granted, and is told nothing', async () => {

@@ -66,7 +66,14 @@ test('each question has its own answer, whatever their order, with all that the 
       const { ask, claim, read } = message;
       if (ask != null) return { asked: { number: ask.number, approval, isNew: true } };
       if (claim != null)
-        return { claimed: { number: claim.number, granted: true, isFirstUse: true, approval: { ...approval, state: 'APPROVAL_STATE_USED', by: 'ann' } } };
+        return {
+          claimed: {
+            number: claim.number,
+            granted: true,
+            isFirstUse: true,
+            approval: { ...approval, state: 'APPROVAL_STATE_USED', by: 'ann' },
+          },
+        };
       return read == null ? null : { read: { number: read.number } };
     }),
   );
