@@ -189,12 +189,15 @@ test('while the control plane is away limits grant only what is held, and no cal
     reason: expect.stringMatching(/^cap_tool_calls: .*the control plane cannot be reached/),
   });
 
+  const { rows: known } = await plane.pool.query<{ key: string }>('select key from quota_counter');
   await plane.startGrpc();
   await Promise.all([isOpen(one.sidecar), isOpen(other.sidecar)]);
-  // Local counts are known to all once they were reported.
+  // Local counts are known to all once they were reported. Only the session that nobody shared is new to the ledger.
   const rows = async (): Promise<number> => {
     const { rows: found } = await plane.pool.query<{ charged: string }>(
-      "select coalesce(max((charge ->> 1)::int), 0) as charged from quota_counter, jsonb_array_elements(state -> 'charges') charge where (charge ->> 0)::int = 0",
+      `select coalesce(max((charge ->> 1)::int), 0) as charged from quota_counter, jsonb_array_elements(state -> 'charges') charge
+       where (charge ->> 0)::int = 0 and key <> all($1)`,
+      [known.map(({ key }) => key)],
     );
     return Number(found[0]?.charged);
   };
