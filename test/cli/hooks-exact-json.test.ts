@@ -5,6 +5,7 @@ import type { HostName } from '@tollgate/proto/contract';
 import fc from 'fast-check';
 import { applyEdits, findNodeAtLocation, type JSONPath, modify, type Node, parse, parseTree } from 'jsonc-parser';
 import { describe, expect, test } from 'vitest';
+import { casesOf } from '../support/case-count.ts';
 import { hostSettings } from '../../cli/hooks/host-settings.ts';
 
 interface Worlds {
@@ -203,7 +204,7 @@ describe.each(['claude-code', 'cursor', 'gemini-cli', 'copilot-cli'] as const)('
         byHand += Number(end.theirs.includes('by hand'));
         changed += Number(end.theirs !== text);
       }),
-      { numRuns: 1_000 },
+      { numRuns: casesOf(1_000) },
     );
     expect(Math.min(rewritten, byHand, changed)).toBeGreaterThan(10);
   });

@@ -7,6 +7,7 @@ import { hookHash, stateKey, type Trust, trustOf } from '../../cli/hooks/codex-t
 import { isOurs as isOurHandler } from '../../cli/hooks/handler.ts';
 import { hostSettings } from '../../cli/hooks/host-settings.ts';
 import { type Place, placesIn, statesIn } from '../../cli/hooks/hook-places.ts';
+import { casesOf } from '../support/case-count.ts';
 import { isToml, parseToml } from '../../cli/hooks/edit-toml.ts';
 
 const { codex } = hostSettings;
@@ -225,7 +226,7 @@ test('whatever was written in between, config.toml is at the end what it would b
       again += Number(end.made.length > 2);
       behind += Number(hasStates(end.theirs) && movesAnother(end.ours));
     }),
-    { numRuns: 1_500 },
+    { numRuns: casesOf(1_500) },
   );
   expect(Math.min(written, trusted, again, behind)).toBeGreaterThan(150);
 });
@@ -267,7 +268,7 @@ test('in a folder the same holds, with what Codex stores in the settings of the 
       expect(codex.follow?.(statesNow, { ...named, text: hooksNow, made, isReplaced: false })).toBe(settings(theirs));
       expect(codex.remove(hooksNow, made, { names: [folder] })).toBe(theirs);
     }),
-    { numRuns: 500 },
+    { numRuns: casesOf(500) },
   );
 });
 

@@ -7,6 +7,7 @@ import { agentSchemas, checkAgentPatch, checkAgentUpdate, checkNewAgent } from '
 import { isRecognisedModel } from '../../control-plane/agents/rules/models.ts';
 import { checkDocument, type DocumentKind, documentSchema } from '../../sidecar/engine/compile/policy-document.ts';
 import type { Problem } from '../../proto/contract/shape.ts';
+import { casesOf } from '../support/case-count.ts';
 import { valueOf } from '../support/generated-requests.ts';
 
 const ajv = new Ajv2020({ strict: false, validateFormats: false });
@@ -37,7 +38,7 @@ interface Count {
   wrong: number;
 }
 
-function agree(schema: object, accepts: (value: unknown) => boolean, numRuns = 3_000): void {
+function agree(schema: object, accepts: (value: unknown) => boolean, numRuns = casesOf(3_000)): void {
   const validate = ajv.compile(schema);
   const count: Count = { right: 0, wrong: 0 };
   fc.assert(

@@ -6,6 +6,7 @@ import { diff } from '../../deploy/inject/json-patch.ts';
 import { inject, type Injection } from '../../deploy/inject/inject.ts';
 import type { Pod } from '../../deploy/inject/pod.ts';
 import { type InjectSettings, readSettings } from '../../deploy/inject/settings.ts';
+import { casesOf } from '../support/case-count.ts';
 import { applyPatch } from './apply-patch.ts';
 
 function settingsWith(more: object): InjectSettings {
@@ -82,7 +83,7 @@ const settings = fc
   })
   .map(({ link, ...rest }) => settingsWith({ ...rest, ...link }));
 
-const numRuns = Number(process.env['TOLLGATE_TEST_CASES'] ?? 400);
+const numRuns = casesOf(4_000);
 
 describe('every pod', () => {
   test('is the same when it is injected twice, and then needs no patch', () => {

@@ -7,9 +7,10 @@ import { explainCall } from '../../sidecar/engine/compile/explain.ts';
 import { sceneOf } from './generate.ts';
 import * as reference from './reference.ts';
 import { stateOf } from './subject.ts';
+import { caseCount } from '../support/case-count.ts';
 import type { Call, Rule, UserDocument, World } from './world.ts';
 
-const cases = Math.ceil(Number(process.env['TOLLGATE_TEST_CASES'] ?? 5_000) * 0.2);
+const cases = Math.ceil(caseCount * 0.2);
 const seed = process.env['TOLLGATE_TEST_SEED'];
 const options = { numRuns: cases, ...(seed === undefined ? {} : { seed: Number(seed) }) };
 

@@ -2,6 +2,7 @@
 // cases. A failure prints its seed, and `TOLLGATE_TEST_SEED` repeats it.
 import fc from 'fast-check';
 import { it } from 'vitest';
+import { caseCount } from '../support/case-count.ts';
 import { type Place, placesOf, without } from './edit.ts';
 import type { Scene } from './generate.ts';
 import * as reference from './reference.ts';
@@ -9,7 +10,7 @@ import { looserThan } from './strictness.ts';
 import * as subject from './subject.ts';
 import type { Call, Outcome, World } from './world.ts';
 
-export const cases = Number(process.env['TOLLGATE_TEST_CASES'] ?? 5_000);
+export const cases = caseCount;
 const seed = process.env['TOLLGATE_TEST_SEED'];
 export const timeout = Math.max(300_000, cases * 20);
 

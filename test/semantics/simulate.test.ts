@@ -8,9 +8,10 @@ import { type SimulationResult, simulate } from '../../control-plane/policies/op
 import { type Scene, sceneOf } from './generate.ts';
 import * as reference from './reference.ts';
 import { auditEntriesOf, stateOf } from './subject.ts';
+import { caseCount } from '../support/case-count.ts';
 import type { Call, World } from './world.ts';
 
-const cases = Math.ceil(Number(process.env['TOLLGATE_TEST_CASES'] ?? 5_000) * 0.1);
+const cases = Math.ceil(caseCount * 0.1);
 const seed = process.env['TOLLGATE_TEST_SEED'];
 const options = { numRuns: cases, ...(seed === undefined ? {} : { seed: Number(seed) }) };
 const timeout = 300_000;

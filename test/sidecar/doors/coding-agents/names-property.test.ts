@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { document, server, settings, type World } from '../../../support/snapshots.ts';
 import { decidedOf, indexOf, outcomeOf } from './asked.ts';
+import { casesOf } from '../../../support/case-count.ts';
 import { spellingsOf } from './spelled.ts';
 
 // Few characters, so that names collide. They include all characters that hosts replace, and parts that are too long
@@ -73,7 +74,7 @@ test('where rules only deny, a call that one of them denies is denied under ever
       for (const { host, way, input } of spellingsOf(call.server, call.tool))
         expect([host, way, outcomeOf(index, host, input).decision]).toEqual([host, way, 'deny']);
     }),
-    { numRuns: 3_000 },
+    { numRuns: casesOf(3_000) },
   );
   expect(denied).toBeGreaterThan(1_500);
 });
@@ -111,7 +112,7 @@ test('for a registered tool, every spelling is decided as the tool is, or denied
         if (decision === 'deny') expect([host, way, outcome.decision]).toEqual([host, way, 'deny']);
       }
     }),
-    { numRuns: 2_000 },
+    { numRuns: casesOf(2_000) },
   );
   expect(resolved).toBeGreaterThan(all / 4);
 });
@@ -135,7 +136,7 @@ test('for an unregistered tool that is denied, a spelling is allowed only if a r
         if (outcome.decision === 'allow') expect([host, way, isNamedItself]).toEqual([host, way, true]);
       }
     }),
-    { numRuns: 3_000 },
+    { numRuns: casesOf(3_000) },
   );
   expect(denied).toBeGreaterThan(500);
 });

@@ -4,9 +4,10 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { stepOf, Window } from '../../../../sidecar/engine/limits/window.ts';
+import { caseCount } from '../../../support/case-count.ts';
 import { crowdedWindow, noFaults, playWorld, type WorldPlan } from './lease-world.ts';
 
-const cases = Math.ceil(Number(process.env['TOLLGATE_TEST_CASES'] ?? 5_000) * 0.04);
+const cases = Math.ceil(caseCount * 0.04);
 const seed = process.env['TOLLGATE_TEST_SEED'];
 const options = (share: number) => ({
   numRuns: Math.max(1, Math.ceil(cases * share)),
