@@ -20,6 +20,7 @@ export {
   type HiddenValue,
   type OnDecided,
 } from './approvals.ts';
+export { isApprover, readAskTerms } from './ask-terms.ts';
 export { bounds, capBounds } from './bounds.ts';
 export {
   capabilities,
@@ -49,6 +50,7 @@ export {
   nameProblem,
   namesTool,
   parseAgentType,
+  reasonProblem,
   uidProblem,
   wildcardPrefix,
 } from './names.ts';

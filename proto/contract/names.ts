@@ -22,10 +22,15 @@ const wildcardEnd = /[._/:-]\*$/;
 export function nameProblem(name: string): string | null {
   if (name.length === 0) return 'must not be empty';
   if (name.length > bounds.nameLength) return `must be at most ${bounds.nameLength} characters, is ${name.length}`;
-  if (refused.test(name)) return 'must hold no control, format or unpaired surrogate character';
+  const hidden = reasonProblem(name);
+  if (hidden !== null) return hidden;
   if (blankEnd.test(name)) return 'must not begin or end with a blank';
   return null;
 }
+
+/** Returns the problem with a reason, which people and agents read. Null: there is no problem. */
+export const reasonProblem = (words: string): string | null =>
+  refused.test(words) ? 'must hold no control, format or unpaired surrogate character' : null;
 
 export const isUid = (value: string): boolean => uid.test(value);
 

@@ -1,7 +1,5 @@
-// Reads the terms of rules that ask, and combines those of several rules. The terms come from a sidecar, so they are
-// checked like those of a document. Pure.
-import { askBounds, askDigest, type AskingRule, type CompiledAsk, isRole, uidProblem } from '@tollgate/proto/contract';
-import { isObject } from '@tollgate/proto/shape';
+// Reads rules that ask from the messages of sidecars, and combines the terms of several rules. Pure.
+import { askDigest, type AskingRule, readAskTerms } from '@tollgate/proto/contract';
 import { isPlainText } from './plain-text.ts';
 
 /** The maximum number of rules that ask about one call. */
@@ -11,52 +9,8 @@ const termsBytes = 16_384;
 const documentLength = 1_000;
 const pathLength = 2_000;
 
-const isApprover = (value: unknown): value is string => {
-  if (value === 'subject') return true;
-  if (typeof value !== 'string') return false;
-  if (value.startsWith('role:')) return isRole(value.slice('role:'.length));
-  return value.startsWith('user:') && uidProblem(value.slice('user:'.length)) === null;
-};
-
-const isWithin = (value: unknown, { min, max }: { readonly min: number; readonly max: number }): value is number =>
-  typeof value === 'number' && Number.isSafeInteger(value) && value >= min && value <= max;
-
 const isText = (value: unknown, length: number): value is string =>
   typeof value === 'string' && value.length <= length && isPlainText(value);
-
-const known = new Set([
-  'approvers',
-  'need',
-  'waitSeconds',
-  'pendingSeconds',
-  'validSeconds',
-  'uses',
-  'self',
-  'independent',
-  'via',
-  'reason',
-  'channels',
-]);
-
-/** Returns what is wrong with the terms; null: they are `CompiledAsk`. */
-function termsProblem(terms: unknown): string | null {
-  if (!isObject(terms)) return 'must be an object';
-  const unknown = Object.keys(terms).find((name) => !known.has(name));
-  if (unknown !== undefined) return `holds the unknown field ${JSON.stringify(unknown.slice(0, 40))}`;
-  const { approvers, self, independent, via, reason, channels } = terms;
-  if (!Array.isArray(approvers) || approvers.length === 0 || approvers.length > askBounds.approvers || !approvers.every(isApprover))
-    return `.approvers must be 1 to ${askBounds.approvers} of role:<role>, user:<uid> and subject`;
-  for (const name of ['need', 'waitSeconds', 'pendingSeconds', 'validSeconds', 'uses'] as const)
-    if (!isWithin(terms[name], askBounds[name])) return `.${name} must be an integer from ${askBounds[name].min} to ${askBounds[name].max}`;
-  if (![self, independent].every((flag) => flag === undefined || flag === true)) return '.self and .independent must be true or absent';
-  if (via !== undefined && via !== 'session') return '.via must be session or absent';
-  if (reason !== undefined && !isText(reason, askBounds.reasonLength))
-    return `.reason must be at most ${askBounds.reasonLength} characters`;
-  const areChannels =
-    channels === undefined ||
-    (Array.isArray(channels) && channels.length <= askBounds.channels && channels.every((one) => isText(one, 200)));
-  return areChannels ? null : `.channels must be at most ${askBounds.channels} names`;
-}
 
 /** A rule as a message contains it: its terms are JSON text. */
 export interface RuleMessage {
@@ -71,12 +25,10 @@ export function readRule({ document, path, digest, terms }: RuleMessage): Asking
   if (document === '' || !isText(document, documentLength)) return { problem: `.document must be 1 to ${documentLength} characters` };
   if (path === '' || !isText(path, pathLength)) return { problem: `.path must be 1 to ${pathLength} characters` };
   if (Buffer.byteLength(terms) > termsBytes) return { problem: `.terms must be at most ${termsBytes} bytes` };
-  const parsed = parsedOf(terms);
-  const problem = termsProblem(parsed);
-  if (problem !== null) return { problem: `.terms${problem.startsWith('.') ? '' : ' '}${problem}` };
-  const compiled = parsed as CompiledAsk;
-  if (askDigest(document, path, compiled) !== digest) return { problem: '.digest must be that of its document, path and terms' };
-  return { document, path, digest, terms: compiled };
+  const read = readAskTerms(parsedOf(terms), '.terms');
+  if ('problem' in read) return { problem: `${read.problem.path} ${read.problem.message}` };
+  if (askDigest(document, path, read) !== digest) return { problem: '.digest must be that of its document, path and terms' };
+  return { document, path, digest, terms: read };
 }
 
 function parsedOf(text: string): unknown {

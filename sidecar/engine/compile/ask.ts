@@ -5,8 +5,9 @@ import {
   askDefaults,
   childPath,
   type CompiledAsk,
+  isApprover,
   isServerName,
-  nameProblem,
+  reasonProblem,
   type RulePermission,
   roles,
   serverNameWords,
@@ -39,16 +40,14 @@ export interface Asking {
 
 const approverForm = `must be "subject", "role:<role>" with a role of ${roles.join(', ')}, or "user:<uid>"`;
 
-function approverProblem(name: string): string | null {
-  if (name === 'subject' || roles.some((role) => name === `role:${role}`)) return null;
-  const uid = name.startsWith('user:') ? name.slice('user:'.length) : '';
-  return uid === '' || uid.includes(':') || nameProblem(uid) !== null ? approverForm : null;
-}
-
-const approverLength = 'user:'.length + 200;
+const approverLength = 'user:'.length + 128;
 const approver: Shape = {
-  ...text(approverLength, approverProblem),
-  schema: { type: 'string', pattern: `^(?:subject|role:(?:${roles.join('|')})|user:[^:]+)$`, maxLength: approverLength },
+  ...text(approverLength, (name) => (isApprover(name) ? null : approverForm)),
+  schema: {
+    type: 'string',
+    pattern: `^(?:subject|role:(?:${roles.join('|')})|user:[A-Za-z0-9_.@|-]+)$`,
+    maxLength: approverLength,
+  },
 };
 const approverList = list(askBounds.approvers, approver);
 const approvers: Shape = {
@@ -60,10 +59,6 @@ const approvers: Shape = {
   },
   schema: { ...approverList.schema, minItems: 1, uniqueItems: true },
 };
-
-/** The same rules for the reason of a case and that of a question: they are shown to people and agents. */
-export const unshownReason = (words: string): string | null =>
-  /[\p{Cc}\p{Cf}\p{Cs}]/u.test(words) ? 'must hold no control, format or unpaired surrogate character' : null;
 
 const channelLength = 63;
 const channel: Shape = {
@@ -98,7 +93,7 @@ const terms = {
   uses: described(`how often the approved call may be made; default: ${askDefaults.uses}`, bounded(askBounds.uses)),
   independent: described('the member who made or rotated the key that asks may not answer', oneOf(true, false)),
   via: described('`session`: only the answer of a signed-in session counts', oneOf('session')),
-  reason: described('why it is asked, for the person who answers', text(askBounds.reasonLength, unshownReason)),
+  reason: described('why it is asked, for the person who answers', text(askBounds.reasonLength, reasonProblem)),
   channels: described('the channels that receive a message; default: the default channels of the workspace', channels),
 };
 

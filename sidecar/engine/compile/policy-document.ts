@@ -9,10 +9,11 @@ import {
   nameProblem,
   type Part,
   parseAgentType,
+  reasonProblem,
   type Rule,
   tiers,
 } from '@tollgate/proto/contract';
-import { type AskDocument, askShape, selfAskShape, strayAsk, unshownReason } from './ask.ts';
+import { type AskDocument, askShape, selfAskShape, strayAsk } from './ask.ts';
 import { checkConditions } from './document-cases.ts';
 import { type RedactionDocument, redactionSection } from './redaction.ts';
 import { type ToolNamesDocument, toolNamesSection } from './tool-names.ts';
@@ -134,7 +135,7 @@ const caseName: Shape = {
   ...text(conditionBounds.nameLength, nameProblem),
   schema: { type: 'string', minLength: 1, maxLength: conditionBounds.nameLength },
 };
-const reason = text(conditionBounds.reasonLength, unshownReason);
+const reason = text(conditionBounds.reasonLength, reasonProblem);
 
 const oneCase = asking(
   record(

@@ -4,6 +4,7 @@ import {
   bounds,
   broughtNameProblem,
   type CompiledAgent,
+  type CompiledAsk,
   type CompiledCase,
   type CompiledDocument,
   type CompiledKey,
@@ -21,7 +22,9 @@ import {
   nameProblem,
   plainRedaction,
   plainToolNames,
+  readAskTerms,
   type Rule,
+  rulePermissions,
   serverUrlProblem,
   type TierRules,
   type ToolHints,
@@ -44,7 +47,6 @@ import {
   type Reader,
   string,
 } from './read.ts';
-import { readAsking } from './read-ask.ts';
 import { condition } from './read-condition.ts';
 import { readRedaction } from './read-redaction.ts';
 
@@ -196,6 +198,22 @@ function readRule(value: unknown, path: string): Rule {
     ...(override === true ? { override } : {}),
     ...(cases === undefined ? {} : { cases }),
   };
+}
+
+const rulePermission = oneOf(...rulePermissions);
+
+const askTerms: Reader<CompiledAsk> = (value, path) => {
+  const terms = readAskTerms(value, path);
+  if ('problem' in terms) throw new InvalidEntry(`${terms.problem.path}: ${terms.problem.message}`);
+  return terms;
+};
+
+/** Returns `permission`, and `ask`, which is present exactly if the permission is `ask`. */
+function readAsking(of: Fields, path: string): Pick<Rule, 'permission' | 'ask'> {
+  const said = of.optional('permission', rulePermission);
+  const ask = of.optional('ask', askTerms);
+  if ((said === 'ask') !== (ask !== undefined)) throw new InvalidEntry(`${path}.ask: must be present exactly if permission is "ask"`);
+  return said === undefined ? {} : { permission: said, ...(ask === undefined ? {} : { ask }) };
 }
 
 function readCases(value: unknown, path: string): readonly CompiledCase[] {
