@@ -58,7 +58,7 @@ async function begin(client: pg.PoolClient, ref: MessageRef): Promise<Attempt | 
 
 async function send(deps: DeliverDeps, { workspaceId, id }: MessageRef, attempt: Attempt, stop: AbortSignal): Promise<SendResult> {
   const { channel, body, target } = attempt;
-  const failed = (problem: string): SendResult => ({ kind: 'failed', problem, isFinal: false, retryAfterSeconds: null });
+  const failed = (problem: string): SendResult => ({ kind: 'failed', problem, isFinal: false, askedMs: null });
   try {
     const secrets = await openChannelSecrets(deps.keys, workspaceId, channel, target);
     if (secrets === null) return failed(unopenedWords);
@@ -74,8 +74,8 @@ async function record(deps: DeliverDeps, client: pg.PoolClient, ref: MessageRef,
     await endMessage(client, ref, 'sent', null);
     return deps.ended('sent');
   }
-  const { problem, isFinal, retryAfterSeconds } = result;
-  const delay = isFinal ? null : nextDelay(attempts, retryAfterSeconds, deps.chance());
+  const { problem, isFinal, askedMs } = result;
+  const delay = isFinal ? null : nextDelay(attempts, askedMs, deps.chance());
   if (delay === null) await endMessage(client, ref, 'failed', problem);
   else await postpone(client, ref, delay, problem);
   deps.ended(delay === null ? 'failed' : 'retried');

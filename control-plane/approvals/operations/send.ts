@@ -2,6 +2,7 @@
 // as for tool servers. The answer is not read: only its status counts.
 import { createGuardedFetch } from '@tollgate/sidecar/upstream';
 import type { AddressRules } from '@tollgate/sidecar/upstream';
+import { retryAfterMs } from '../../base/retry-after.ts';
 import { channelUrlProblem } from '../rules/channel.ts';
 
 /** The maximum time of one attempt, connecting included. */
@@ -20,14 +21,14 @@ export interface SignedMessage {
 
 export type SendResult =
   | { readonly kind: 'sent' }
-  /** `isFinal`: another attempt cannot succeed. `retryAfterSeconds`: the receiver asked for this delay. */
-  | { readonly kind: 'failed'; readonly problem: string; readonly isFinal: boolean; readonly retryAfterSeconds: number | null };
+  /** `isFinal`: another attempt cannot succeed. `askedMs`: the receiver asked for this delay. */
+  | { readonly kind: 'failed'; readonly problem: string; readonly isFinal: boolean; readonly askedMs: number | null };
 
-const failed = (problem: string, isFinal = false, retryAfterSeconds: number | null = null): SendResult => ({
+const failed = (problem: string, isFinal = false, askedMs: number | null = null): SendResult => ({
   kind: 'failed',
   problem,
   isFinal,
-  retryAfterSeconds,
+  askedMs,
 });
 
 /** Makes one attempt. Never rejects. The problem of a failure quotes nothing of the answer except its status. */
@@ -45,7 +46,11 @@ export async function sendMessage(rules: AddressRules, message: SignedMessage, s
     if (response.ok) return { kind: 'sent' };
     // The receiver wants no more messages.
     const isGone = response.status === 410;
-    return failed(`it answered with status ${response.status}`, isGone, secondsOf(response.headers.get('retry-after')));
+    return failed(
+      `it answered with status ${response.status}`,
+      isGone,
+      retryAfterMs(response.headers.get('retry-after'), message.at.getTime()),
+    );
   } catch {
     const words = guarded.trouble()?.words;
     if (words !== undefined) return failed(`it ${words}`);
@@ -66,6 +71,3 @@ async function headersOf({ id, body, secrets, at }: SignedMessage): Promise<Reco
     'webhook-signature': secrets.map((secret) => new Webhook(secret).sign(id, at, body)).join(' '),
   };
 }
-
-/** Reads `Retry-After` in seconds. Null: it is absent, or a date. */
-const secondsOf = (text: string | null): number | null => (text !== null && /^\d{1,9}$/.test(text) ? Number(text) : null);

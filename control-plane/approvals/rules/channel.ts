@@ -56,11 +56,11 @@ export const retrySeconds: readonly number[] = [5, 30, 120, 600, 1_800, 3_600, 7
 const askedDelayMax = 3_600;
 
 /**
- * Returns the delay until the next attempt in seconds. Null: there is none. `attempts`: made so far. `askedSeconds`: what
- * the receiver asked for. `chance`: from 0 to 1, spreads the attempts of many messages.
+ * Returns the delay until the next attempt in seconds. Null: there is none. `attempts`: made so far. `askedMs`: what the
+ * receiver asked for. `chance`: from 0 to 1, spreads the attempts of many messages.
  */
-export function nextDelay(attempts: number, askedSeconds: number | null, chance: number): number | null {
+export function nextDelay(attempts: number, askedMs: number | null, chance: number): number | null {
   const delay = retrySeconds[attempts - 1];
   if (delay === undefined) return null;
-  return Math.max(delay * (1 + chance / 5), Math.min(askedSeconds ?? 0, askedDelayMax));
+  return Math.max(delay * (1 + chance / 5), Math.min((askedMs ?? 0) / 1_000, askedDelayMax));
 }

@@ -4,6 +4,7 @@
 // secrets.
 import { STATUS_CODES } from 'node:http';
 import { Agent, type Dispatcher, request } from 'undici';
+import { retryAfterMs } from '../../base/retry-after.ts';
 import type { ExportFailure } from '../rules/exported.ts';
 
 export interface CollectorSettings {
@@ -100,7 +101,7 @@ function answerFrom({ statusCode, headers }: CollectorAnswer, body: string | nul
       kind,
       reason: `the collector answered ${statusCode} ${STATUS_CODES[statusCode] ?? ''}`.trim() + more,
       words: wordsIn(body ?? ''),
-      retryAfterMs: kind === 'refused' ? null : retryAfterIn(headers['retry-after'], wallTime),
+      retryAfterMs: kind === 'refused' ? null : retryAfterMs(headers['retry-after'], wallTime()),
     },
   });
   if (statusCode >= 200 && statusCode < 300) {
@@ -144,12 +145,4 @@ function parse(body: string): Readonly<Record<string, unknown>> | null {
   } catch {
     return null;
   }
-}
-
-/** Returns the time to wait, in ms. The header is a number of seconds, or a date. Null: there is no valid header. */
-function retryAfterIn(header: string | string[] | undefined, wallTime: () => number): number | null {
-  if (typeof header !== 'string') return null;
-  if (/^\d{1,9}$/.test(header)) return Number(header) * 1000;
-  const at = Date.parse(header);
-  return Number.isFinite(at) ? Math.max(0, at - wallTime()) : null;
 }

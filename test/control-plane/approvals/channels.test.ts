@@ -2,9 +2,10 @@
 // jobs as in the program.
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { createReach } from '../../../control-plane/runs/mcp/reach.ts';
+import { deliver, type DeliverDeps } from '../../../control-plane/approvals/operations/deliver.ts';
 import { expireDue } from '../../../control-plane/approvals/operations/expire.ts';
 import { retrySeconds } from '../../../control-plane/approvals/rules/channel.ts';
-import { jobsSchema } from '../../../control-plane/approvals/store/messages.ts';
+import { jobsSchema, type MessageRef } from '../../../control-plane/approvals/store/messages.ts';
 import { ruleOf } from '../../support/approvals.ts';
 import { exitOf, startSource } from '../../support/source-process.ts';
 import { errorOf, field } from '../rest.ts';
@@ -145,6 +146,31 @@ test('a receiver that fails gets the same message again, with the same id and a 
   expect(await plane.ask('POST', '/acme/admin/approvalMessages/msg_none/retry')).toMatchObject({ status: 404 });
 }, 60_000);
 
+test.each([
+  ['longer than the planned delay', '90', 90, 90],
+  ['as a date', 'Thu, 01 Jan 2099 00:00:00 GMT', 3_600, 3_600],
+  ['longer than an hour', '999999999', 3_600, 3_600],
+  ['shorter than the planned delay', '1', 5, 5],
+  ['as a date that has passed', 'Thu, 01 Jan 2015 00:00:00 GMT', 5, 5],
+  ['as something else', 'soon', 5, 5],
+])(
+  'Retry-After %s: the next attempt is as late as it says, but not earlier than planned and at most an hour later',
+  async (_, value, least, most) => {
+    const channel = await open();
+    channel.receiver.replies.push({ status: 503, headers: { 'retry-after': value } });
+    await plane.pend(plane.call({ rules: channel.rules }));
+    await channel.next();
+    await eventually(() => attemptsOf(channel.name)).toEqual([{ attempts: 1, problem: 'it answered with status 503', ended: true }]);
+    // The attempt was recorded after the message was due, and before now.
+    const { rows } = await plane.pool.query(
+      `select next_at >= due_at + make_interval(secs => $2) as late_enough, next_at <= clock_timestamp() + make_interval(secs => $3) as soon_enough
+     from approval_message where channel = $1`,
+      [channel.name, least, most],
+    );
+    expect(rows).toEqual([{ late_enough: true, soon_enough: true }]);
+  },
+);
+
 test('a receiver that is gone (410) gets no further attempt', async () => {
   const channel = await open();
   channel.receiver.replies.push({ status: 410 });
@@ -259,6 +285,58 @@ test('a control plane that is killed between the commit and the delivery, or dur
   await eventually(async () => (await killed.pool.query(`select state from approval_message`)).rows).toEqual([{ state: 'sent' }]);
   await third.removeOld();
   await third.close();
+}, 60_000);
+
+test('two control planes that live send each message once: an attempt belongs to the one that began it', async () => {
+  const two = await createApprovalPlane({ reach: allowing });
+  onTestFinished(() => two.close());
+  await two.keyOf('member', ['admin.approvals'], 'ann');
+  const answering = await two.keyOf('admin', ['admin.approvals'], 'adam');
+  const channel = await open(two);
+  const ids = async (): Promise<readonly MessageRef[]> => {
+    const { rows } = await two.pool.query<{ id: string }>(`select id from approval_message where state = 'waiting' order by id`);
+    return rows.map(({ id }) => ({ workspaceId: two.workspaceId, id }));
+  };
+  const ended: string[] = [];
+  const sender: DeliverDeps = {
+    pool: two.pool,
+    keys: two.deps.approvals.keys,
+    rules: allowing,
+    chance: () => 0,
+    ended: (result) => void ended.push(result),
+  };
+  const attempt = (ref: MessageRef) => deliver(sender, ref, new AbortController().signal);
+
+  // No worker runs, so that the senders meet at the same message: several begin at the same time, and one comes while the
+  // receiver has not answered yet.
+  await two.deliveries.close();
+  const asked = [];
+  for (let one = 0; one < 3; one += 1) asked.push(await two.pend(two.call({ rules: channel.rules })));
+  for (const ref of await ids()) {
+    let answer: (reply: { readonly status: number }) => void = () => undefined;
+    channel.receiver.replies.push(
+      new Promise((resolve) => {
+        answer = resolve;
+      }),
+    );
+    const racing = Promise.all([attempt(ref), attempt(ref), attempt(ref)]);
+    expect(idOf(await channel.next())).toBe(ref.id);
+    await attempt(ref);
+    answer({ status: 204 });
+    await racing;
+    await attempt(ref);
+  }
+  expect(channel.deliveries).toHaveLength(asked.length);
+  expect(ended).toEqual(asked.map(() => 'sent'));
+
+  // The workers of two control planes take the jobs of the answers.
+  const replicas = [two.openDeliveries(), two.openDeliveries()];
+  await Promise.all(replicas.map((replica) => replica.start()));
+  await Promise.all(asked.map(({ approvalId }) => two.press(approvalId, 'deny', answering)));
+  await expect.poll(ids, { timeout: 20_000, interval: 20 }).toEqual([]);
+  await Promise.all(replicas.map((replica) => replica.close()));
+  expect(channel.deliveries).toHaveLength(2 * asked.length);
+  expect(new Set(channel.deliveries.map(idOf)).size).toBe(2 * asked.length);
 }, 60_000);
 
 test('addresses that are not public are refused: as a URL, as a name, and if the operator allows them no longer', async () => {

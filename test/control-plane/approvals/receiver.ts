@@ -9,7 +9,7 @@ export interface Delivery {
   readonly body: string;
 }
 
-/** An answer: a status with headers. Null: none is given. */
+/** An answer: a status with headers. Null: none is given. A promise: the sender waits for it. */
 type Reply = { readonly status: number; readonly headers?: Readonly<Record<string, string>> } | null;
 
 export async function startReceiver() {
@@ -21,7 +21,7 @@ export async function startReceiver() {
     /** All that arrived. */
     deliveries,
     /** Given to the next deliveries, one each. After them 204. */
-    replies: [] as Reply[],
+    replies: [] as (Reply | Promise<Reply>)[],
     /** Resolves to the next delivery that was not returned yet. */
     next: async (): Promise<Delivery> => {
       for (;;) {
@@ -43,10 +43,13 @@ export async function startReceiver() {
   const server = createServer((request, response) => {
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    const answer = async (): Promise<void> => {
+      const reply = receiver.replies.length === 0 ? { status: 204 } : ((await receiver.replies.shift()) ?? null);
+      if (reply !== null) response.writeHead(reply.status, reply.headers).end();
+    };
     request.on('end', () => {
       deliveries.push({ headers: request.headers, body: Buffer.concat(chunks).toString() });
-      const reply = receiver.replies.length === 0 ? { status: 204 } : (receiver.replies.shift() ?? null);
-      if (reply !== null) response.writeHead(reply.status, reply.headers).end();
+      void answer();
       wake?.();
     });
   });
