@@ -1,12 +1,13 @@
 // Tests docs/operate/back-up.md and restore.md: pg_dump of a control plane under load, pg_restore into a new
 // database, `tollgate-control-plane restore`. The sidecar continues, every entry is there once or is reported as a gap, and a kept
-// checkpoint shows what no gap can report.
+// checkpoint shows what no gap can report. Messages to channels that wait are in the dump, with their jobs.
 import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, expect, test } from 'vitest';
+import { dataOf, idOf, isSignedWith, startReceiver } from '../control-plane/approvals/receiver.ts';
 import { withClient } from '../support/database.ts';
 import { type DebianPostgres, startDebianPostgres } from '../support/debian-postgres.ts';
 import { environment } from '../support/environment.ts';
@@ -193,4 +194,79 @@ test('after a dump under load is restored into a new database, the sidecar conti
   process.stdout.write(
     `backup: ${during.length} calls during the dump and after it, ${missing.length} of them newer than it and told as a gap, ${away.length} of the time without a control plane kept\n`,
   );
+});
+
+test('messages to channels that wait when a dump is made are sent after the restore, with the same id and text; those that were sent are not', {
+  ...needs('pg_dump'),
+  timeout: 120_000,
+}, async () => {
+  const postgres = await startDebianPostgres();
+  cleanups.push(() => postgres.close());
+  const receiver = await startReceiver();
+  cleanups.push(() => receiver.close());
+  const dump = join(postgres.folder, 'tollgate.dump');
+  await postgres.program('createdb', '-h', postgres.folder, '-U', 'postgres', 'tollgate');
+  const env = { TOLLGATE_DATA_DIR: folder(), TOLLGATE_OWNER_KEY: ownerKey, TOLLGATE_ALLOW_PRIVATE_TOOL_SERVERS: 'true' };
+  const plane = keep(await startControlPlane({ ...env, DATABASE_URL: postgres.url('tollgate') }));
+  const admin = `${plane.rest}/default/admin`;
+  const channel = await ask(`${admin}/approvalChannels/chat`, ownerKey, { method: 'PUT', body: { url: receiver.origin, default: true } });
+  const secret = String(channel.body['secret']);
+  const policy = { tools: { pay: { api: { permission: 'ask' } } } };
+  expect((await ask(`${admin}/workspacePolicy`, ownerKey, { method: 'PUT', body: policy })).status).toBe(200);
+  const { body: made } = await ask(`${admin}/keys`, ownerKey, { body: { name: 'agent', scopes: ['govern'] } });
+  const pend = async (amount: number): Promise<string> => {
+    const call = { tool_name: 'pay', tool_input: { amount }, session_id: 'backup', agent_tier: 'api' };
+    return String((await ask(`${plane.rest}/govern/tool-use`, String(made['key']), { body: call })).body['approval_id']);
+  };
+  /** Waits for a message of which an attempt has ended so. */
+  const messageWith = (wanted: object) =>
+    eventually(
+      () => ask(`${admin}/approvalMessages`, ownerKey),
+      ({ body }) => {
+        const { messages } = body;
+        return Array.isArray(messages) && messages.some((one) => Object.entries(wanted).every(([name, value]) => one[name] === value));
+      },
+    );
+
+  await pend(1);
+  const sent = await receiver.next();
+  await messageWith({ state: 'sent' });
+  // The receiver refuses for as long as the first control plane lives.
+  receiver.replies.push(...Array.from({ length: 20 }, () => ({ status: 503 })));
+  const waiting = await pend(2);
+  const refused = await receiver.next();
+  await messageWith({ state: 'waiting', problem: 'it answered with status 503' });
+  await postgres.program('pg_dump', '-h', postgres.folder, '-U', 'postgres', '--format=custom', `--file=${dump}`, 'tollgate');
+  expect(await plane.end()).toBe(0);
+  receiver.replies.length = 0;
+  const before = receiver.deliveries.length;
+
+  await postgres.program('createdb', '-h', postgres.folder, '-U', 'postgres', 'restored');
+  await postgres.program('pg_restore', '-h', postgres.folder, '-U', 'postgres', '--exit-on-error', '--dbname=restored', dump);
+  const jobs = await withClient(postgres.address('restored'), (client) =>
+    client.query('select key from tollgate_jobs.jobs where key is not null'),
+  );
+  expect(jobs.rows).toContainEqual({ key: expect.stringContaining(idOf(refused)) });
+  expect((await runProgram('control-plane/bin.js', { DATABASE_URL: postgres.url('restored') }, ['restore'])).code).toBe(0);
+  const again = keep(await startControlPlane({ ...env, DATABASE_URL: postgres.url('restored') }));
+  await eventually(
+    async () => receiver.deliveries.length,
+    (count) => count > before,
+    60_000,
+  );
+  const [resent] = receiver.deliveries.slice(before);
+  if (resent === undefined) throw new Error('a message must have been sent again');
+  expect({ id: idOf(resent), body: resent.body }).toEqual({ id: idOf(refused), body: refused.body });
+  expect(isSignedWith(secret, resent)).toBe(true);
+
+  // The restored outbox takes new messages.
+  const deny = await ask(`${again.rest}/default/admin/approvals/${waiting}/deny`, ownerKey, { body: {} });
+  expect(deny.status).toBe(200);
+  await eventually(
+    async () => receiver.deliveries.length,
+    (count) => count > before + 1,
+  );
+  const ended = receiver.deliveries.slice(before + 1).map(dataOf);
+  expect(ended).toMatchObject([{ type: 'approval.denied', data: { approval: waiting } }]);
+  expect(receiver.deliveries.filter((delivery) => idOf(delivery) === idOf(sent))).toHaveLength(1);
 });
