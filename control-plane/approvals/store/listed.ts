@@ -145,7 +145,7 @@ export interface SessionCall {
   readonly reason: string;
 }
 
-/** Returns the last governed calls of a session, newest first. What they contained is not among it. */
+/** Returns the last governed calls of a session, newest first, each once. What they contained is not among it. */
 export async function listLastCalls(
   db: Queryable,
   workspaceId: number,
@@ -153,7 +153,7 @@ export async function listLastCalls(
 ): Promise<readonly SessionCall[]> {
   const { rows } = await db.query<{ ts: Date; tool: string; decision: string; code: string | null; reason: string | null }>(
     `select ts, tool, decision, entry->>'code' as code, entry->>'decisionReason' as reason from audit_entry
-     where workspace_id = $1 and session_id = $2 and sub = $3 order by ts desc limit $4`,
+     where workspace_id = $1 and session_id = $2 and sub = $3 and entry->>'hookEvent' = 'PreToolUse' order by ts desc limit $4`,
     [workspaceId, sessionId, originSub, limit],
   );
   return rows.map(({ ts, tool, decision, code, reason }) => ({

@@ -4,6 +4,7 @@ import { Agent, getGlobalDispatcher, setGlobalDispatcher } from 'undici';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { askOf, digestOf, ruleOf } from '../../support/approvals.ts';
 import { errorOf, field } from '../rest.ts';
+import { entry, records, ship, spool } from '../spool.ts';
 import { type ApprovalPlane, createApprovalPlane } from './plane.ts';
 
 let plane: ApprovalPlane;
@@ -33,6 +34,18 @@ async function issue(uid: string | null, scopes: readonly string[], by?: string)
   const made = await plane.ask('POST', '/acme/admin/keys', { body, ...(by === undefined ? {} : { key: by }) });
   return { id: field(made, 'id'), key: field(made, 'key') };
 }
+
+test('the last calls of the session are shown, each once, although a permitted one has an entry of its output too', async () => {
+  const call = plane.call();
+  const of = { sessionId: call.sessionId, sub: call.originSub, ts: plane.clock.now.toISOString(), tool: 'look' };
+  await ship(
+    plane,
+    spool('a'),
+    records(1, 2, (n) => entry({ ...of, hookEvent: n === 1 ? 'PreToolUse' : 'PostToolUse' })),
+  );
+  const { approvalId } = await plane.pend(call);
+  expect(await plane.show(approvalId, keys.adam)).toMatchObject({ session: { calls: [{ tool: 'look', decision: 'allow' }] } });
+});
 
 test('two approvers press at once: one decision, and the other is told by whom and when', async () => {
   for (let round = 0; round < 5; round += 1) {
