@@ -50,7 +50,9 @@ const denied = (code: AuditEntry['code']): Partial<AuditEntry> => ({ decision: '
 
 test('without entries', async () => {
   const spend = { day: '2026-06-25', resetsAt: '2026-06-26T00:00:00.000Z', capCents: 5_000, users: [] };
-  expect(await usage()).toEqual({ now: at(0), asOf: null, windowSeconds: 60, limits: [], uncertain: 0, caps: [], spend, truncated: false });
+  const approvals = { day: spend.day, resetsAt: spend.resetsAt, users: [] };
+  const nothing = { asOf: null, limits: [], uncertain: 0, caps: [], spend, approvals, truncated: false };
+  expect(await usage()).toEqual({ now: at(0), windowSeconds: 60, ...nothing });
 });
 
 describe('limits', () => {

@@ -1,6 +1,8 @@
 // Reads several approvals: pages of the list, what has changed, what is watched, and what is counted.
 import type { ApprovalState } from '@tollgate/proto/contract';
 import { isApprovalState, type StatusParts } from '../rules/approval.ts';
+import type pg from 'pg';
+import { queryPatiently } from '../../database/patience.ts';
 import { rowIs } from '../../database/row.ts';
 import type { Queryable } from '../../database/transaction.ts';
 
@@ -126,6 +128,51 @@ export async function countPending(db: Queryable): Promise<{ readonly pending: n
      from approval where due_at > clock_timestamp() and state = 'pending'`,
   );
   return { pending: rows[0]?.pending ?? 0, oldestSeconds: rows[0]?.oldest ?? 0 };
+}
+
+/** What became of the approvals of a subject since a time. */
+export interface CountedSteps {
+  readonly sub: string;
+  readonly asked: number;
+  /** The call may be made: as many persons have approved as its rules need. */
+  readonly approved: number;
+  readonly denied: number;
+  /** No one answered in time, or an approved call was not made in time. */
+  readonly expired: number;
+  /** Uses that were claimed, and not returned. */
+  readonly used: number;
+}
+
+/**
+ * Counts the steps since `since` for each subject, the one with the most asks first, at most `limit` subjects. Fails after
+ * `timeoutMs`.
+ */
+export function countSteps(
+  pool: pg.Pool,
+  workspaceId: number,
+  { since, sub, limit }: { readonly since: Date; readonly sub: string | null; readonly limit: number },
+  timeoutMs: number,
+): Promise<readonly CountedSteps[]> {
+  // Each step changes its approval, so that earlier approvals without a step since then are not read.
+  const text = `with changed as (
+       select id, origin_sub from approval where workspace_id = $1 and changed_at >= $2 and ($3::text is null or origin_sub = $3)
+     ), step as (
+       select origin_sub, action from changed join approval_event event on event.workspace_id = $1 and event.approval_id = changed.id
+       where event.at >= $2
+       union all
+       select origin_sub, 'used' from changed join approval_use on approval_use.workspace_id = $1 and approval_id = changed.id
+       where claimed_at >= $2 and returned_at is null
+     )
+     select origin_sub as sub, count(*) filter (where action = 'asked')::int as asked, count(*) filter (where action = 'approved')::int as approved,
+       count(*) filter (where action = 'denied')::int as denied, count(*) filter (where action = 'expired')::int as expired,
+       count(*) filter (where action = 'used')::int as used
+     from step where action in ('asked', 'approved', 'denied', 'expired', 'used')
+     group by origin_sub order by asked desc, sub limit $4`;
+  return queryPatiently<{ [K in keyof CountedSteps]: CountedSteps[K] }>(
+    pool,
+    { text, values: [workspaceId, since, sub, limit] },
+    timeoutMs,
+  );
 }
 
 /** Returns the ids of a question's approvals, the oldest first. */

@@ -1,6 +1,6 @@
 // Reports what is left of limits and caps, as far as sidecars have sent their entries. For limits, the evaluator's own
 // functions count the calls of the last window. For caps, the attempts of each run are counted if the run was active
-// within the last hour. The cost of runs in this process comes from the ledger and is exact.
+// within the last hour. The cost of runs and the steps of approvals come from their own tables, and are exact.
 import { performance } from 'node:perf_hooks';
 import { compileAgent, replayedPolicyOf } from '@tollgate/sidecar/engine/compile';
 import type { WorkspaceState } from '../../workspaces/rules.ts';
@@ -11,6 +11,7 @@ import { type ReplayedRuns, readNewestReceived, readReplay, readRuns } from '../
 import { isUnavailable } from '../../base/unavailable.ts';
 import { readWorkspaceState } from '../../workspaces/store/workspace-state.ts';
 import { type OperationDeps, readOperation } from '../../access/operation.ts';
+import { countAnswers } from '../../approvals/operations/count-answers.ts';
 import { readSpend } from '../../runs/operations/books/read-spend.ts';
 import { type ReplayDeps, replayTurns, takeTurn } from './replay.ts';
 
@@ -69,6 +70,8 @@ export const readUsage = readOperation('usage.read', async (deps, actor, filters
   const limits: readonly UsedLimit[] = count.usedAt(now.getTime());
   const runs = await withinTime(question, () => runsOf(deps, question, { sub, agent }), { runs: [], cut: true });
   const spend = await readSpend(deps, { workspaceId: actor.workspaceId, now, sub, limit: max.users });
+  const day = { workspaceId: actor.workspaceId, since: new Date(`${spend.day}T00:00:00Z`), sub, limit: max.users };
+  const answers = await withinTime(question, () => countAnswers(deps, day, Math.max(1, question.leftMs())), { users: [], isCut: true });
   const asOf = await readNewestReceived(readingPool, actor.workspaceId);
   return {
     now: now.toISOString(),
@@ -78,7 +81,8 @@ export const readUsage = readOperation('usage.read', async (deps, actor, filters
     uncertain: count.uncertain(),
     caps: capsOf(state, runs),
     spend,
-    truncated: truncated || count.cut() || limits.length > max.limits || runs.cut,
+    approvals: { day: spend.day, resetsAt: spend.resetsAt, users: answers.users },
+    truncated: truncated || count.cut() || limits.length > max.limits || runs.cut || answers.isCut,
   };
 });
 
