@@ -69,7 +69,7 @@ function processes() {
 const rowsOf = (text: string): readonly string[] =>
   text.split('\n').flatMap((line) => {
     const [, agent, tool, decision, layer] =
-      /^\d\d:\d\d:\d\d\.\d{3} (\S+) +everything\.(\S+) +(\S+(?: [a-z_]+)?) +(\S.*?) +\d+$/.exec(line) ?? [];
+      /^\d\d:\d\d:\d\d\.\d{3} (\S+) +(?:everything\.)?(\S+) +(\S+(?: [a-z_]+)?) +(\S.*?) +\d+$/.exec(line) ?? [];
     return agent === undefined ? [] : [`${agent} ${tool} ${decision} | ${layer}`];
   });
 
@@ -80,7 +80,7 @@ test('the demo shows every layer decide, a change that takes effect immediately,
   expect(ended).toMatchObject({ code: 0, problems: '', filesLeft: [] });
   expect(ended.processes).toBeGreaterThan(4);
 
-  const [live = '', audit = ''] = ended.output.split('6  Read it back');
+  const [live = '', audit = ''] = ended.output.split('7  Read it back');
   // How many of the courier's lines are printed before the change reaches its sidecar depends on the machine.
   const shown = rowsOf(live).filter((row, at, rows) => !row.startsWith('courier echo allow') || rows[at - 1] !== row);
   expect(shown).toEqual([
@@ -92,6 +92,8 @@ test('the demo shows every layer decide, a change that takes effect immediately,
     'scout gzip-file-as-resource allow would_deny | workspace · defaults.api',
     'scout get-tiny-image DENY agent_tools | agent profile',
     'scout get-sum DENY cap_tool_calls | agent profile',
+    'clerk payments.transfer allow | workspace · case "small"',
+    'clerk payments.transfer allow | workspace · tools["…"].api',
     'nightly echo allow | (HTTP: see below)',
     'courier echo allow | workspace · defaults.api',
     'courier echo DENY policy_denied | workspace · tools["…"].api',
@@ -102,6 +104,16 @@ test('the demo shows every layer decide, a change that takes effect immediately,
   expect(live).toMatch(/the tool got {"message":"Weather for \[redacted:email#1\]: cloudy"}/);
   expect(live).toMatch(/measured +denied \d+\.\d ms after the PUT was answered/);
   expect(live).toMatch(/its run ended +max_tool_calls/);
+  // The terminal of the person who answers: what, for whom, why, and how much.
+  const [, terminal = ''] = /\$ tollgate approvals show <id>\n([\s\S]*?)\n\n/.exec(live) ?? [];
+  expect(terminal).toMatch(/^ {2}approval +\S+ +pending$/m);
+  expect(terminal).toMatch(/^ {2}tool +payments\.transfer$/m);
+  expect(terminal).toMatch(/^ {2}for +mia, session /m);
+  expect(terminal).toMatch(/^ {2}rule +workspace tools\["payments\.transfer"\]\.api: 1 of role:admin; reason: look at the recipient$/m);
+  expect(terminal).toMatch(/^ {2}\| +"amount": 500,$/m);
+  expect(terminal).toMatch(/\$ tollgate approvals approve <id> --yes\n {2}\S+ is approved$/m);
+  expect(live).toMatch(/the tool said +paid 500 to Harbour Print/);
+  expect(audit.match(/approved by bob: approval \S+/g)).toHaveLength(1);
   expect(audit).toMatch(/(\d+) decisions shown, \1 recorded, each exactly once/);
   expect(ended.output).not.toContain('ada@acme-mail.eu');
   expect(ended.output).not.toContain('\x1b');
@@ -110,7 +122,7 @@ test('the demo shows every layer decide, a change that takes effect immediately,
 test('the demo stops the programs that it started when it is interrupted', async () => {
   let interrupted = false;
   const ended = await runDemo((output, demo) => {
-    if (!interrupted && output.includes('5  Change policy')) interrupted = demo.kill('SIGINT');
+    if (!interrupted && output.includes('6  Change policy')) interrupted = demo.kill('SIGINT');
   });
   expect(ended).toMatchObject({ code: 130, filesLeft: [] });
   expect(ended.problems.trim()).toBe('The demo ended early: interrupted by SIGINT');

@@ -69,14 +69,23 @@ export interface ShownDecision {
 
 /**
  * Shows each verdict as its caller received it, and how long the caller waited for it. During this time the call was
- * decided and its entry was written to the spool. `guard` calls `run.decide`, so every call is seen here.
+ * decided and its entry was written to the spool. `guard` calls `run.decide`, so every call is seen here. `onAsked` is
+ * called when a call begins to wait for a person; its verdict is shown after `onAsked` has ended.
  */
-export function watch(run: Run, show: (seen: ShownDecision) => void): Run {
+export function watch(run: Run, show: (seen: ShownDecision) => void, onAsked: (approvalId: string) => Promise<void>): Run {
   const decide = run.decide.bind(run);
-  run.decide = async (call) => {
+  run.decide = async (call, options) => {
+    let asking: Promise<void> = Promise.resolve();
     const startedAt = performance.now();
-    const verdict = await decide(call);
-    show({ at: performance.timeOrigin + startedAt, waitedUs: (performance.now() - startedAt) * 1000, verdict });
+    const verdict = await decide(call, {
+      ...options,
+      onAsked: (approvalId) => {
+        asking = onAsked(approvalId);
+      },
+    });
+    const waitedUs = (performance.now() - startedAt) * 1000;
+    await asking;
+    show({ at: performance.timeOrigin + startedAt, waitedUs, verdict });
     return verdict;
   };
   return run;

@@ -7,9 +7,10 @@ import { runAgent, type ShownDecision, startMcpServer, watch } from './agent.ts'
 import { compareDecisions, readAudit } from './audit.ts';
 import { askSidecar, untilReady } from './hook.ts';
 import { courier, scout } from './model.ts';
+import { approve, createTransfer } from './payment.ts';
 import { denyEcho, loosenOwn, makeMembersAndKeys, registerScout, workspace, writePolicies } from './policy.ts';
 import { bold, fact, green, heading, note, print } from './print.ts';
-import { startControlPlane, startSidecar } from './programs.ts';
+import { runTollgate, startControlPlane, startSidecar } from './programs.ts';
 import { createRest } from './rest.ts';
 import { runOnStage } from './run-on-stage.ts';
 import type { Stage } from './stage.ts';
@@ -41,7 +42,7 @@ async function play(stage: Stage): Promise<void> {
   );
   await writePolicies(owner, mia);
   await registerScout(owner);
-  fact('workspace', 'personal data is redacted in every call');
+  fact('workspace', 'personal data is redacted in every call; a payment above 100 asks an admin');
   fact('role member', 'two weather look-ups a minute');
   fact('agent type', 'scouts may not pack files; audit only, to see first what that would break');
   fact('user mia', 'none of my agents reads the environment (written by Mia herself)');
@@ -63,11 +64,15 @@ async function play(stage: Stage): Promise<void> {
     shown.push(row);
     printRow(row);
   };
-  const runOf = (agent: string, onSeen: (seen: ShownDecision) => void = () => undefined): Run =>
-    watch(gate.run({ agent, tier: 'api', user: 'mia', client: { name: 'ai-sdk' } }), (seen) => {
+  const asBob = (words: readonly string[]): Promise<string> => runTollgate(stage, { rest, key: keys.bob }, words);
+  const onAsked = (approvalId: string): Promise<void> => approve(asBob, approvalId).catch((error: unknown) => stage.fail(error));
+  const runOf = (agent: string, onSeen: (seen: ShownDecision) => void = () => undefined): Run => {
+    const seenBy = (seen: ShownDecision): void => {
       show(rowOfVerdict(agent, seen));
       onSeen(seen);
-    });
+    };
+    return watch(gate.run({ agent, tier: 'api', user: 'mia', client: { name: 'ai-sdk' } }), seenBy, onAsked);
+  };
   printHeader('µs');
   const scoutRun = runOf('scout');
   const said = await runAgent(scoutRun, mcp, { name: 'scout', script: scout, task: 'Look up the weather and send it to Ada.' });
@@ -76,7 +81,17 @@ async function play(stage: Stage): Promise<void> {
   fact('its run ended', scoutRun.stopped ?? 'by itself');
 
   heading(
-    '4  The same policy behind another door',
+    '4  A person decides a call',
+    'A clerk pays for Mia. The payment above 100 waits in run.guard() until an admin answers: Bob, with a key of his own.',
+  );
+  printHeader('µs');
+  await createTransfer(runOf('clerk'))({ amount: 40, to: 'Copy Shop' });
+  const receipt = await createTransfer(runOf('clerk'))({ amount: 500, to: 'Harbour Print' });
+  print();
+  fact('the tool said', receipt);
+
+  heading(
+    '5  The same policy behind another door',
     'A nightly job asks the sidecar process: POST /govern/tool-use. µs: the HTTP round trip.',
   );
   const asNightly = async (message: string): Promise<void> => {
@@ -87,7 +102,7 @@ async function play(stage: Stage): Promise<void> {
   await asNightly('Report for ada@acme-mail.eu');
 
   heading(
-    '5  Change policy while an agent runs',
+    '6  Change policy while an agent runs',
     'A courier sends line after line. After the second, the owner denies the tool for the workspace.',
   );
   printHeader('µs');
@@ -115,7 +130,7 @@ async function play(stage: Stage): Promise<void> {
   );
 
   heading(
-    '6  Read it back',
+    '7  Read it back',
     `GET /${workspace}/admin/audit: the same decisions, as the control plane keeps them. µs: to decide, in cold code.`,
   );
   await gate.close();

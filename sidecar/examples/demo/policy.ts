@@ -1,5 +1,5 @@
 // Defines the policy of the demo's workspace, in documents as they are sent over REST. The rules are for calls of tier
-// `api` and for tools of the MCP server `everything`.
+// `api`, for tools of the MCP server `everything` and for the payment.
 import { type Rest, RestRefused } from './rest.ts';
 
 export const workspace = 'demo';
@@ -17,23 +17,38 @@ export interface Keys {
   readonly sidecar: string;
   /** The key of the user Mia. */
   readonly mia: string;
+  /** The key of the admin Bob. It can answer and not ask. */
+  readonly bob: string;
 }
 
-/** Creates the member before the keys, because a key and later a policy refer to the member. */
+/** Creates the members before the keys, because a key and later a policy refer to a member. */
 export async function makeMembersAndKeys(owner: Rest): Promise<Keys> {
   await owner('POST', `${admin}/members`, { uid: 'mia', email: 'mia@example.com', role: 'member' });
+  await owner('POST', `${admin}/members`, { uid: 'bob', email: 'bob@example.com', role: 'admin' });
   const key = async (name: string, scopes: readonly string[], rest: object = {}): Promise<string> =>
     (await owner<{ readonly key: string }>('POST', `${admin}/keys`, { name, scopes, ...rest })).key;
   return {
     agents: await key('agents', ['sidecar.library', 'govern', 'govern.impersonate']),
     sidecar: await key('sidecar', ['sidecar.sync']),
     mia: await key('mia', ['govern', 'policies.read', 'policies.write'], { uid: 'mia' }),
+    bob: await key('bob', ['admin.approvals'], { uid: 'bob' }),
   };
 }
 
 /** Writes one document for each layer, from the broadest to the most specific. */
 export async function writePolicies(owner: Rest, mia: Rest): Promise<void> {
-  await owner('PUT', `${admin}/workspacePolicy`, { defaults: { api: { permission: 'allow', transform: 'redact' } } });
+  await owner('PUT', `${admin}/workspacePolicy`, {
+    defaults: { api: { permission: 'allow', transform: 'redact' } },
+    tools: {
+      'payments.transfer': {
+        api: {
+          permission: 'ask',
+          ask: { approvers: ['role:admin'], reason: 'look at the recipient' },
+          cases: [{ name: 'small', when: 'args.amount <= 100', permission: 'allow' }],
+        },
+      },
+    },
+  });
   await owner('PUT', `${admin}/rolePolicies/member`, forTool('get-structured-content', { rateLimit: 2 }));
   const agentType = encodeURIComponent('ai-sdk::api::scout');
   await owner('PUT', `${admin}/agentTypePolicies/${agentType}`, {

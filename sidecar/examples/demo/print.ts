@@ -37,6 +37,12 @@ export function note(text: string, indent = factIndent): void {
   wrap(text, columns - indent - 2).forEach((line, at) => print(dim(`${' '.repeat(indent)}${at === 0 ? '└' : ' '} ${line}`)));
 }
 
+/** Prints a command that a person types, and its output as it is. */
+export function session(command: string, output: string): void {
+  print(bold(`  $ ${command}`));
+  for (const line of output.trimEnd().split('\n')) print(`  ${line}`);
+}
+
 /** Breaks a text into lines, between words. */
 function wrap(text: string, width: number): readonly string[] {
   const lines: string[] = [];

@@ -1,12 +1,13 @@
-// Starts our two programs as child processes, in the way an operator starts them: the environment contains the
-// settings, and the programs print their addresses to standard output.
-import { type ChildProcess, spawn } from 'node:child_process';
+// Starts our programs as child processes, in the way people start them: the environment contains the settings, and the
+// two that serve print their addresses to standard output.
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import type { Stage } from './stage.ts';
 
 interface ProgramOptions {
@@ -78,6 +79,19 @@ export function startSidecar(
     },
     announces: ['hooks'],
   });
+}
+
+/**
+ * Runs the command line as a person with this key does, and returns what it prints. Throws if the command fails.
+ */
+export async function runTollgate(
+  stage: Stage,
+  { rest, key }: { readonly rest: string; readonly key: string },
+  words: readonly string[],
+): Promise<string> {
+  const env = { ...ownEnvironment(), TOLLGATE_URL: rest, TOLLGATE_KEY: key };
+  const { stdout } = await promisify(execFile)(process.execPath, [binOf('cli'), ...words], { env, signal: stage.signal });
+  return stdout;
 }
 
 const binOf = (name: string): string => fileURLToPath(new URL('bin.js', import.meta.resolve(`@tollgate/${name}/package.json`)));

@@ -1,6 +1,6 @@
 // Prints the table of decisions: one row for each decision, with notes below it. A row shows a decision as its caller
 // received it, or as the audit log contains it.
-import type { AuditEntry, EntryRule, Finding } from '@tollgate/proto/contract';
+import { type AuditEntry, type EntryRule, type Finding, parseRulePath } from '@tollgate/proto/contract';
 import type { ShownDecision } from './agent.ts';
 import type { HookAnswer } from './hook.ts';
 import { bold, green, note, print, red, yellow } from './print.ts';
@@ -60,8 +60,11 @@ export function rowOfAnswer(agent: string, tool: string, { at, waitedUs, body }:
 }
 
 export function rowOfEntry(entry: AuditEntry): Row {
-  const { requestId, ts, agentName, tool, decision, decisionReason, rule, latencyUs = 0, findings = [] } = entry;
-  const notes = findings.length === 0 ? [] : [`${redactedWords(findings)}; stored as ${JSON.stringify(entry.input)}`];
+  const { requestId, ts, agentName, tool, decision, decisionReason, rule, latencyUs = 0, findings = [], approval } = entry;
+  const notes = [
+    ...(findings.length === 0 ? [] : [`${redactedWords(findings)}; stored as ${JSON.stringify(entry.input)}`]),
+    ...(approval === undefined ? [] : [`approved by ${approval.by}: approval ${approval.id}`]),
+  ];
   return {
     requestId,
     at: new Date(ts),
@@ -84,15 +87,17 @@ const redactedWords = (findings: readonly Finding[]): string =>
   `redacted (${findings.map(({ kind, count }) => `${count} ${kind}`).join(', ')})`;
 
 /**
- * Returns the layer and the place of a rule. In the place, `…` replaces the name of the tool, because the row already
- * has a column for it.
+ * Returns the layer and the place of a rule, or the name of a case. In the place, `…` replaces the name of the tool,
+ * because the row already has a column for it.
  */
 function byOf(rule: EntryRule | null, tool: string): string {
   if (rule === null) return 'agent profile';
-  return `${rule.layer}${rule.part === 'self' ? '/self' : ''} · ${rule.path.replace(JSON.stringify(tool), '"…"')}`;
+  const caseName = parseRulePath(rule.path)?.caseName ?? null;
+  const place = caseName === null ? rule.path.replace(JSON.stringify(tool), '"…"') : `case ${JSON.stringify(caseName)}`;
+  return `${rule.layer}${rule.part === 'self' ? '/self' : ''} · ${place}`;
 }
 
-const widths = { at: 12, agent: 7, tool: 33, decision: 19, by: 26, us: 6 };
+const widths = { at: 12, agent: 7, tool: 33, decision: 19, by: 26, us: 7 };
 
 export function printHeader(us: string): void {
   const { at, agent, tool, decision, by } = widths;
