@@ -85,7 +85,8 @@ const malformed = (problem: string): Decision => refuse('call_malformed', `the i
 
 /** Why the tool would receive what the person is not shown. Null: it would not. */
 function unshownProblem({ call, input }: AskedJudging): string | null {
-  if (call.besides === undefined) return call.alsoForwarded === undefined ? null : 'is forwarded together with data that is not shown';
+  if (call.besides === undefined && call.alsoForwarded !== undefined) return 'is forwarded together with data that is not shown';
+  if (!isWithOthers(call, input)) return null;
   const payload = payloadOf(shownInput(call, input), false);
   return 'problem' in payload ? `${payload.problem}, together with what is forwarded besides it` : null;
 }
@@ -272,9 +273,15 @@ function reasonOf({ code: before, reason }: Decision, code: DenyCode, words: str
   return `${reason.slice(0, at)}${code}: ${words}; ${ofRule.replace(waitingWords, '')}`;
 }
 
-/** The input of the call as people are asked for it: with the data that the tool receives besides it. */
-const shownInput = ({ besides }: AskedJudging['call'], input: unknown): unknown =>
-  besides === undefined || Object.keys(besides).length === 0 ? input : { input, alsoForwarded: besides };
+/**
+ * The input of the call as people are asked for it: with the data that the tool receives besides it. An input that has a field
+ * of that name is written in this way too, so that the same text never stands for two calls.
+ */
+const shownInput = (call: AskedJudging['call'], input: unknown): unknown =>
+  isWithOthers(call, input) ? { input, alsoForwarded: call.besides ?? {} } : input;
+
+const isWithOthers = ({ besides = {} }: AskedJudging['call'], input: unknown): boolean =>
+  Object.keys(besides).length > 0 || (typeof input === 'object' && input !== null && Object.hasOwn(input, 'alsoForwarded'));
 
 /** Whether the tool receives what the person was shown. Policy or redaction may have changed while the call waited. */
 const isAsShown = ({ call: { rules, inputSha256 } }: ApprovalAsk, judging: AskedJudging, { transform }: Decision): boolean =>

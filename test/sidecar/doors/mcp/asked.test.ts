@@ -303,6 +303,20 @@ test('what the server gets besides the arguments is shown, and bound', async () 
   ]);
 });
 
+test('arguments that look like the input of another call with what is forwarded besides it are another call', async () => {
+  const { proxied, asked, made } = await recorded();
+  asked.approvals.drain();
+  const ask = (params: object) => send(proxied, 's', { body: { ...withProgress(1), params: { name: 'a', ...params } } });
+  const note = { _meta: { 'acme/note': 'x' } };
+  const dressed = { input: { n: 1 }, alsoForwarded: { params: note } };
+  await ask({ arguments: { n: 1 }, ...note });
+  expect(JSON.parse(asked.ledger.rows[0]?.ask.shownInput ?? '')).toEqual(dressed);
+  asked.ledger.approve('ap-1');
+  await ask({ arguments: dressed });
+  expect(made()).toEqual([]);
+  expect(JSON.parse(asked.ledger.rows[1]?.ask.shownInput ?? '')).toEqual({ input: dressed, alsoForwarded: {} });
+});
+
 test('calls without a person are answered as before, in one piece', async () => {
   const { proxied } = await recorded({ documents: [] });
   const { status, headers: got, body } = await send(proxied, 's', { body: call('a', {}) });
