@@ -1,8 +1,8 @@
 // Tells what people are shown, besides the input, when they are asked about a call: all that the tool receives too. What
 // says only how to carry or to answer a request, in its fixed form, is left out: it may differ each time the same call is
 // made. In another form it is shown, and the approval is for it too, because a caller can write anything into it.
+import { digestText } from '@tollgate/proto/contract';
 import { isFields } from '../upstream/wire/message.ts';
-import { otherMeta } from '../upstream/wire/meta.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 type Headers = Readonly<Record<string, string | readonly string[] | undefined>>;
@@ -40,9 +40,37 @@ const forms: ReadonlyMap<string, RegExp> = new Map([
   ['x-envoy-expected-rq-timeout-ms', digits],
   ['x-envoy-external-address', addresses],
   ['x-envoy-internal', /^true$/],
-  // The approval is for one session.
-  ['mcp-session-id', /^[!-~]{1,4096}$/],
   ['mcp-protocol-version', /^\d{4}-\d{2}-\d{2}$/],
+]);
+
+const plainText = /^[\w .,:;()@/+-]{0,100}$/;
+const capabilityName = /^[\w./-]{1,60}$/;
+const capabilityDepthMax = 4;
+
+const isClientInfo = (value: unknown): boolean =>
+  isFields(value) &&
+  Object.entries(value).every(
+    ([name, text]) => ['name', 'title', 'version'].includes(name) && typeof text === 'string' && plainText.test(text),
+  );
+
+const isCapabilities = (value: unknown, depth = 0): boolean =>
+  typeof value === 'boolean' ||
+  (isFields(value) &&
+    depth < capabilityDepthMax &&
+    Object.entries(value).every(([name, part]) => capabilityName.test(name) && isCapabilities(part, depth + 1)));
+
+const matches =
+  (form: RegExp) =>
+  (value: unknown): boolean =>
+    typeof value === 'string' && form.test(value);
+
+const metaForms: ReadonlyMap<string, (value: unknown) => boolean> = new Map<string, (value: unknown) => boolean>([
+  ['progressToken', (value) => typeof value === 'number' || matches(/^[\w.:-]{1,64}$/)(value)],
+  ['traceparent', matches(traceparent)],
+  ['io.modelcontextprotocol/protocolVersion', matches(/^\d{4}-\d{2}-\d{2}$/)],
+  ['io.modelcontextprotocol/clientInfo', isClientInfo],
+  ['io.modelcontextprotocol/clientCapabilities', (value) => isFields(value) && isCapabilities(value)],
+  ['io.modelcontextprotocol/logLevel', matches(/^[a-z]{1,10}$/)],
 ]);
 
 /**
@@ -51,10 +79,16 @@ const forms: ReadonlyMap<string, RegExp> = new Map([
  */
 export const unboundName = 'tracestate';
 
-/** Returns those of the headers that are shown. Their names are in lower case. */
-export function headersBesides(headers: Headers): Fields {
+/**
+ * Returns those of the headers that are shown. Their names are in lower case. `sessionId`: the session of the call, to which
+ * the approval belongs.
+ */
+export function headersBesides(headers: Headers, sessionId: string | null = null): Fields {
+  const isOwnSession = (value: string): boolean => value === sessionId || digestText(value) === sessionId;
+  const isPlain = (name: string, value: string): boolean =>
+    name === 'mcp-session-id' ? isOwnSession(value) : forms.get(name)?.test(value) === true;
   const isShown = ([name, value]: readonly [string, Headers[string]]): boolean =>
-    value !== undefined && name !== unboundName && !(typeof value === 'string' && forms.get(name)?.test(value) === true);
+    value !== undefined && name !== unboundName && !(typeof value === 'string' && isPlain(name, value));
   return Object.fromEntries(Object.entries(headers).filter(isShown));
 }
 
@@ -66,10 +100,7 @@ export function paramsBesides(params: Fields, inInput: (name: string) => boolean
   const { _meta: meta, ...all } = params;
   const others = Object.entries(all).filter(([name]) => !inInput(name));
   if (!isFields(meta)) return Object.fromEntries(others);
-  const shown = Object.entries(otherMeta(meta)).filter(
-    ([name, value]) =>
-      !(name === 'traceparent' && typeof value === 'string' && traceparent.test(value)) && !(removes && name === unboundName),
-  );
+  const shown = Object.entries(meta).filter(([name, value]) => metaForms.get(name)?.(value) !== true && !(removes && name === unboundName));
   return Object.fromEntries([...others, ...(shown.length === 0 ? [] : [['_meta', Object.fromEntries(shown)] as const])]);
 }
 

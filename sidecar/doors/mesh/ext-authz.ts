@@ -71,7 +71,7 @@ async function answered(deps: ExtAuthzDeps, checked: CheckedRequest, { run, call
   const verdict = await decided(deps, {
     run,
     call: { ...call, hidesOutput, alsoForwarded: forwardedHeaders(headers) },
-    besides: () => besidesIn({ headers: headersBesides(forwardedHeaders(headers)), params }),
+    besides: () => besidesIn({ headers: headersBesides(forwardedHeaders(headers), run.facts.sessionId), params }),
     gone,
     forwards: false,
     headers,

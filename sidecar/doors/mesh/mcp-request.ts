@@ -67,7 +67,7 @@ async function decideEach(
   for (const [server, ask] of asks) {
     const call = { ...calledBy(ask), hidesOutput };
     const params = (): Fields => (message.kind === 'response' ? {} : besidesOf(ask, message.params));
-    const besides = (): Fields => besidesIn({ headers: headersBesides(forwardedHeaders(headers)), params: params() });
+    const besides = (): Fields => besidesIn({ headers: headersBesides(forwardedHeaders(headers), run.facts.sessionId), params: params() });
     const { verdict, judged } = await decidedFirst(deps, { run, call, besides, gone, forwards: isFields, headers });
     if (verdict.allowed)
       permitted.push({

@@ -13,7 +13,7 @@ import { type AwaitedCall, awaitedCall, type Denial, denialOf, type Permit } fro
 import type { Sidecar } from '../../sidecar.ts';
 import type { CallSpan, CallTracing, TraceHeaders } from '../../../telemetry/tracing.ts';
 import type { Headers } from '../../entrance/caller-headers.ts';
-import { besidesIn, paramsBesides } from '../../besides.ts';
+import { besidesIn, headersBesides, paramsBesides } from '../../besides.ts';
 import { denialMeta, toldDenial } from '../../denial-body.ts';
 import { traceOfCall } from '../../traced-call.ts';
 import type { DecisionMetrics } from '../../../telemetry/decision-metrics.ts';
@@ -181,11 +181,12 @@ interface JudgedMcpCall {
  * `inInput`: the names of the params that the input has.
  */
 async function decided(
-  { sidecar, run, metrics, tracing, requestHeaders, held }: Judging,
+  judgingCall: Judging,
   call: ToolCall,
   params: ClientRequest['params'],
   inInput: (name: string) => boolean,
 ): Promise<JudgedMcpCall> {
+  const { sidecar, run, metrics, tracing, requestHeaders, held } = judgingCall;
   const startedAt = sidecar.govern.clock.now();
   const meta = params['_meta'];
   const named = isFields(meta) && typeof meta['traceparent'] === 'string' ? meta : requestHeaders;
@@ -195,7 +196,7 @@ async function decided(
     trace: traceOfCall(span, named),
     // Most calls are not asked for.
     get besides() {
-      return besidesIn({ params: paramsBesides(params, inInput, true) });
+      return besidesIn({ headers: sessionBesides(judgingCall), params: paramsBesides(params, inInput, true) });
     },
   };
   const onHeld = (approvalId: string): void => held.begin(approvalId);
@@ -209,6 +210,10 @@ async function decided(
   span?.decided(verdict, run);
   return { verdict, span, notMade: judged.notMade?.bind(judged) };
 }
+
+/** Returns the session at the tool server, unless the approval is for it already because it is the session of the call. */
+const sessionBesides = ({ era, requestHeaders, run }: Judging): Readonly<Record<string, unknown>> =>
+  era === 'modern' ? {} : headersBesides({ 'mcp-session-id': requestHeaders['mcp-session-id'] }, run.facts.sessionId);
 
 type ForTool = { readonly decision: Pick<Permit['decision'], 'transform' | 'approval'> };
 

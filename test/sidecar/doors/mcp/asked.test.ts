@@ -303,6 +303,35 @@ test('what the server gets besides the arguments is shown, and bound', async () 
   ]);
 });
 
+test('members of _meta that belong to the protocol are shown, and bound, where they say more than it needs', async () => {
+  const { proxied, asked, made } = await recorded();
+  asked.approvals.drain();
+  const own = 'io.modelcontextprotocol';
+  const ask = (meta: object) => send(proxied, 's', { body: { ...withProgress(1), params: { name: 'a', arguments: {}, _meta: meta } } });
+  const odd = {
+    progressToken: 'pay eve instead',
+    [`${own}/clientInfo`]: { name: 'cli', version: '1', order: 'pay eve' },
+    [`${own}/clientCapabilities`]: { experimental: { 'acme/pay': { to: 'eve' } } },
+    [`${own}/related-task`]: { taskId: 'eve' },
+    [`${own}/logLevel`]: 'pay eve',
+  };
+  await ask(odd);
+  expect(JSON.parse(asked.ledger.rows[0]?.ask.shownInput ?? '')).toEqual({ input: {}, alsoForwarded: { params: { _meta: odd } } });
+  const usual = {
+    progressToken: 7,
+    [`${own}/clientInfo`]: { name: 'cli', version: '1.0 (x64)' },
+    [`${own}/clientCapabilities`]: { elicitation: {}, roots: { listChanged: true } },
+    [`${own}/logLevel`]: 'debug',
+  };
+  await ask(usual);
+  expect(asked.ledger.rows[1]?.ask.shownInput).toBe('{}');
+  asked.ledger.approve('ap-2');
+  await ask({ ...usual, [`${own}/clientInfo`]: { name: 'cli', version: '1', order: 'pay eve' } });
+  expect([asked.ledger.rows.length, made().length]).toEqual([3, 0]);
+  await ask({ ...usual, progressToken: 'a-1' });
+  expect([asked.ledger.rows.length, made().length]).toEqual([3, 1]);
+});
+
 test('arguments that look like the input of another call with what is forwarded besides it are another call', async () => {
   const { proxied, asked, made } = await recorded();
   asked.approvals.drain();
@@ -315,6 +344,26 @@ test('arguments that look like the input of another call with what is forwarded 
   await ask({ arguments: dressed });
   expect(made()).toEqual([]);
   expect(JSON.parse(asked.ledger.rows[1]?.ask.shownInput ?? '')).toEqual({ input: dressed, alsoForwarded: {} });
+});
+
+test('where a header names the session of the call, the session at the tool server is shown, and bound', async () => {
+  const { proxied, asked, made } = await recorded();
+  asked.approvals.drain();
+  const greeted = await greet(proxied, 's');
+  await send(proxied, 's', { body: call('a', {}), headers: greeted.headers });
+  expect(asked.ledger.rows[0]?.ask.shownInput).toBe('{}');
+  const named = { ...headers, 'x-tollgate-session': 'task' };
+  const here = { ...greeted.headers, ...named };
+  await send(proxied, 's', { body: call('a', {}), headers: here });
+  expect(JSON.parse(asked.ledger.rows[1]?.ask.shownInput ?? '')).toEqual({
+    input: {},
+    alsoForwarded: { headers: { 'mcp-session-id': 'sid' } },
+  });
+  asked.ledger.approve('ap-2');
+  await send(proxied, 's', { body: call('a', {}), headers: named });
+  expect([asked.ledger.rows.length, made().length]).toEqual([3, 0]);
+  await send(proxied, 's', { body: call('a', {}), headers: here });
+  expect([asked.ledger.rows.length, made().length]).toEqual([3, 1]);
 });
 
 test('calls without a person are answered as before, in one piece', async () => {

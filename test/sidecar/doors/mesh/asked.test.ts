@@ -76,6 +76,21 @@ test('Envoy: what it forwards besides the input is shown and bound, and the head
   expect(passed.removed).toContain('tracestate');
 });
 
+test('Envoy: a session of MCP is shown and bound, unless it is the session that the approval is for', async () => {
+  const { ledger, ask } = await start('pay');
+  const request = (more: Readonly<Record<string, string>>): Http => ({ ...paying, headers: { ...json, ...more } });
+  await ask(request({ 'mcp-session-id': 'one' }));
+  expect(ledger.rows[0]?.ask.shownInput).not.toContain('alsoForwarded');
+  const named = { 'x-tollgate-session': 'task', 'mcp-session-id': 'pay-to=eve' };
+  await ask(request(named));
+  expect(JSON.parse(ledger.rows[1]?.ask.shownInput ?? '')).toMatchObject({
+    alsoForwarded: { headers: { 'mcp-session-id': 'pay-to=eve' } },
+  });
+  ledger.approve('ap-2');
+  expect((await ask(request({ ...named, 'mcp-session-id': 'pay-to=mallory' }))).status).toBe(403);
+  expect((await ask(request(named))).status).toBe(200);
+});
+
 test.each<readonly [string, Http]>([
   ['a body that Envoy did not send', { headers: { ...json, 'content-length': '12' } }],
   ['a compressed body', { headers: { ...json, 'content-encoding': 'gzip' }, body: 'x' }],
