@@ -119,9 +119,15 @@ function pathWorkspace(params: unknown): string | null {
   return typeof params === 'object' && params !== null && 'workspace' in params ? String(params.workspace) : null;
 }
 
-/** The schema check has already validated these values; Fastify's own types do not express that. */
-export const asked = <S extends RouteSchema>({ params, query, body, headers }: FastifyRequest): CheckedRequest<S> =>
-  ({ params, query, body, headers }) as CheckedRequest<S>;
+/**
+ * The schema check has already validated these values; Fastify's own types do not express that. A parameter of the query is
+ * refused if PostgreSQL cannot take it. Bodies are checked when they are parsed.
+ */
+export function asked<S extends RouteSchema>({ params, query, body, headers }: FastifyRequest): CheckedRequest<S> {
+  const wrong = Object.entries(Object(query)).find(([, value]) => String(value).includes('\0'));
+  if (wrong !== undefined) throw badRequest(`${wrong[0]} must be text without NUL`);
+  return { params, query, body, headers } as CheckedRequest<S>;
+}
 
 /** Builds the answer to a write. */
 export const ok = (result: object): object => ({ ok: true, ...result });

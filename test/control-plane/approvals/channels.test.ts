@@ -272,10 +272,7 @@ test('a control plane that is killed between the commit and the delivery, or dur
   const first = await channel.next();
   child.kill('SIGKILL');
   await exitOf(child);
-  const { rows } = await killed.pool.query(
-    `select leased_until > now() as leased, attempts, (select count(*)::int from ${jobsSchema}.jobs where locked_at is not null) as jobs
-     from approval_message where state = 'waiting'`,
-  );
+  const { rows } = await killed.pool.query(`select leased_until > now() as leased, attempts from approval_message where state = 'waiting'`);
   expect(rows).toEqual([{ leased: true, attempts: 1, jobs: 1 }]);
   const third = killed.openDeliveries();
   await third.start();
@@ -364,6 +361,20 @@ test('addresses that are not public are refused: as a URL, as a name, and if the
   expect(errorOf(await guarded.ask('POST', `${list}/one/test`))).toContain('must begin with https://');
   expect(receiver.deliveries).toEqual([]);
 }, 60_000);
+
+test('a filter that the database cannot take is refused', async () => {
+  for (const query of [
+    'approvals?tool=%00',
+    'approvals?agent=%00',
+    'approvals?sub=a%00',
+    'approvals?session=%00',
+    'approvalMessages?channel=%00',
+  ])
+    expect(await plane.ask('GET', `/acme/admin/${query}`)).toMatchObject({
+      status: 400,
+      body: { error: expect.stringContaining('must be text without NUL') },
+    });
+});
 
 test('only owners and admins see and change channels, within a bound', async () => {
   const ann = await plane.keyOf('member', ['*'], 'max');
