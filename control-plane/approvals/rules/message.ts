@@ -9,7 +9,8 @@ const whyLength = 1_000;
 
 const lineOf = (text: string, max: number = textLength): string => {
   const line = escapeHidden(text).replaceAll('\n', String.raw`\n`);
-  return line.length <= max ? line : `${line.slice(0, max - 1)}…`;
+  // Many readers of JSON refuse half of a surrogate pair.
+  return line.length <= max ? line : `${line.slice(0, max - 1).replace(/[\uD800-\uDBFF]$/, '')}…`;
 };
 
 /** Why a message is sent: a person is asked, or the question has ended. */

@@ -255,6 +255,19 @@ test('a rule may name a channel, and a write that names one that does not exist 
   expect(errorOf(await put([]))).toContain('at least one channel');
 });
 
+test('a long text is cut at a whole character, because many readers of JSON refuse half of one', async () => {
+  const channel = await open();
+  for (const before of ['', 'a']) {
+    const rules = [1, 2, 3, 4].map((at) =>
+      ruleOf({ channels: [channel.name], reason: before + '\u{1f600}'.repeat(140) }, 'workspace', `${at}`),
+    );
+    await plane.pend(plane.call({ rules }));
+    const { body } = await channel.next();
+    expect(body).toContain('…');
+    expect(body).not.toMatch(/\\ud[89a-f]/i);
+  }
+});
+
 test('a control plane that is killed between the commit and the delivery, or during it: the next one sends, with the same id', async () => {
   const killed = await createApprovalPlane({ reach: allowing });
   onTestFinished(() => killed.close());
