@@ -10,7 +10,7 @@ const messages = '/{workspace}/admin/approvalMessages';
 const one = (name: string): string => `${list}/${segment(name)}`;
 
 interface NewChannel {
-  readonly default?: true;
+  readonly default?: boolean;
 }
 
 interface Rotating {
@@ -40,6 +40,7 @@ export function addChannelCommands(program: Command, cli: Cli): void {
     .argument('<name>', 'name of the channel, by which rules name it')
     .argument('<address>', 'the URL that receives the messages; it begins with https://')
     .option('--default', 'it receives messages about approvals whose rules name no channel')
+    .option('--no-default', 'it does not; without either option, a channel that is changed stays as it is')
     .action(act<NewChannel>(cli, addChannel));
   group
     .command('rotate')

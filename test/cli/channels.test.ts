@@ -28,11 +28,14 @@ test('a channel is added, tried, rotated and removed; its secret is alone on sta
   expect(await cli('test', 'chat')).toMatchObject({ code: 0, out: expect.stringMatching(/^chat has taken the message msg_/) });
   expect(isSignedWith(added.out.trim(), await receiver.next())).toBe(true);
   expect((await cli('list')).out).toMatch(/chat +http:\/\/127\.0\.0\.1:\d+\/ +yes/);
-  expect(await cli('add', 'chat', receiver.origin)).toMatchObject({
+  expect(await cli('add', 'chat', `${receiver.origin}/moved`)).toMatchObject({
     code: 0,
     out: '',
     err: expect.stringContaining('is unchanged'),
   });
+  // A new address must not stop the messages that no rule sends elsewhere.
+  expect((await cli('list')).out).toMatch(/chat +\S+\/moved +yes/);
+  expect(await cli('add', 'chat', receiver.origin, '--no-default')).toMatchObject({ code: 0 });
   expect((await cli('list')).out).toMatch(/chat +\S+ +no/);
   const rotated = await cli('rotate', 'chat', '--keep', '0');
   expect(rotated).toMatchObject({ code: 0, err: expect.stringContaining('the old one has stopped') });

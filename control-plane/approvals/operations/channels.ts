@@ -26,7 +26,8 @@ const targetOf = (name: string): string => `approval-channel/${name}`;
 export interface ChannelInput {
   readonly name: string;
   readonly url: string;
-  readonly isDefault: boolean;
+  /** Undefined: an existing channel keeps what it is, and a new one is none. */
+  readonly isDefault: boolean | undefined;
 }
 
 interface CheckedChannel extends ChannelInput {
@@ -54,9 +55,10 @@ interface PutChannel {
   readonly secret?: string;
 }
 
-const storeChannel = writeOperation<CheckedChannel, PutChannel>('approval-channel.write', async (write, { keys, ...channel }) => {
+const storeChannel = writeOperation<CheckedChannel, PutChannel>('approval-channel.write', async (write, { keys, ...asked }) => {
   const { client, workspaceId } = write;
-  const before = await findChannel(client, workspaceId, channel.name);
+  const before = await findChannel(client, workspaceId, asked.name);
+  const channel = { ...asked, isDefault: asked.isDefault ?? before?.isDefault ?? false };
   const { host } = new URL(channel.url);
   if (before !== null) {
     await updateChannel(client, workspaceId, channel);

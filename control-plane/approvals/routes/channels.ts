@@ -111,12 +111,16 @@ function addRoutesOfList(app: FastifyInstance, deps: AppDeps): void {
       body: Type.Object(
         {
           url: Type.String({ maxLength: channelBounds.urlLength, description: 'begins with https://' }),
-          default: Type.Optional(Type.Boolean()),
+          default: Type.Optional(
+            Type.Boolean({
+              description: 'receives messages about approvals whose rules name no channel; absent: as before, and false for a new channel',
+            }),
+          ),
         },
         { additionalProperties: false },
       ),
     },
-    input: ({ params: { name }, body }) => ({ name, url: body.url, isDefault: body.default === true }),
+    input: ({ params: { name }, body }) => ({ name, url: body.url, isDefault: body.default }),
     answer: ok,
   });
   addRoute(app, deps, {

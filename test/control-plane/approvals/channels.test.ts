@@ -268,6 +268,18 @@ test('a long text is cut at a whole character, because many readers of JSON refu
   }
 });
 
+test('an address that changes leaves the channel a default one, if the request does not say otherwise', async () => {
+  const channel = await open(plane, { default: true });
+  const put = async (body: object): Promise<unknown> => {
+    await plane.ask('PUT', `${list}/${channel.name}`, { body: { url: `${channel.origin}/moved`, ...body } });
+    const { channels } = (await plane.ask('GET', list)).body as { readonly channels: readonly { name: string; default: boolean }[] };
+    return channels.find(({ name }) => name === channel.name)?.default;
+  };
+  expect(await put({})).toBe(true);
+  expect(await put({ default: false })).toBe(false);
+  expect(await put({})).toBe(false);
+});
+
 test('a control plane that is killed between the commit and the delivery, or during it: the next one sends, with the same id', async () => {
   const killed = await createApprovalPlane({ reach: allowing });
   onTestFinished(() => killed.close());
