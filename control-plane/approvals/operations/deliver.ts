@@ -7,15 +7,23 @@ import { inTransaction } from '../../database/transaction.ts';
 import { channelBounds, nextDelay } from '../rules/channel.ts';
 import { digestBody } from '../rules/message.ts';
 import { type ChannelTarget, findTarget } from '../store/channels.ts';
-import { beginAttempt, countAttempts, endMessage, lockMessage, type MessageRef, postpone } from '../store/messages.ts';
+import {
+  addJob,
+  beginAttempt,
+  countAttempts,
+  endMessage,
+  listDue,
+  lockAttempts,
+  lockMessage,
+  type MessageRef,
+  postpone,
+} from '../store/messages.ts';
 import { openChannelSecrets, unopenedWords } from './channel-secrets.ts';
 import type { ReadApprovalKeys } from './secrets.ts';
 import { sendMessage, type SendResult } from './send.ts';
 
 /** How long one process alone makes an attempt: longer than the attempt can take. */
 const leaseSeconds = 20;
-/** When the workspace makes too many attempts at once, the next look. */
-const crowdedSeconds = 2;
 
 export interface DeliverDeps {
   readonly pool: pg.Pool;
@@ -34,23 +42,29 @@ interface Attempt {
   readonly target: ChannelTarget;
 }
 
-/** Makes an attempt to send the message, if one is due. Rejects only if the database does not answer. */
-export async function deliver(deps: DeliverDeps, ref: MessageRef, stop: AbortSignal): Promise<void> {
+/** Makes the attempt that was begun. Rejects only if the database does not answer. */
+export type BegunDelivery = (stop: AbortSignal) => Promise<void>;
+
+/**
+ * Begins an attempt to send the message. Returns what makes it; null: none is due, or the workspace makes too many at this
+ * moment. Such a message stays due, and its job is added again when an attempt of the workspace ends.
+ */
+export async function beginDelivery(deps: DeliverDeps, ref: MessageRef): Promise<BegunDelivery | null> {
   const attempt = await inTransaction(deps.pool, (client) => begin(client, ref));
-  if (attempt === null) return;
-  const result = await send(deps, ref, attempt, stop);
-  await inTransaction(deps.pool, (client) => record(deps, client, ref, attempt, result));
+  if (attempt === null) return null;
+  return async (stop) => {
+    const result = await send(deps, ref, attempt, stop);
+    await inTransaction(deps.pool, (client) => record(deps, client, ref, attempt, result));
+  };
 }
 
 async function begin(client: pg.PoolClient, ref: MessageRef): Promise<Attempt | null> {
+  await lockAttempts(client, ref.workspaceId);
   const message = await lockMessage(client, ref);
   if (message === null || message.state !== 'waiting' || !message.isDue) return null;
   const target = await findTarget(client, ref.workspaceId, message.channel);
   if (target === null) return null;
-  if ((await countAttempts(client, ref.workspaceId)) >= channelBounds.attemptsAtOnce) {
-    await postpone(client, ref, crowdedSeconds, null);
-    return null;
-  }
+  if ((await countAttempts(client, ref.workspaceId)) >= channelBounds.attemptsAtOnce) return null;
   const body = message.body ?? digestBody(target.workspace, message.digest, message.now);
   await beginAttempt(client, ref, body, leaseSeconds);
   return { channel: message.channel, body, attempts: message.attempts + 1, target };
@@ -70,13 +84,26 @@ async function send(deps: DeliverDeps, { workspaceId, id }: MessageRef, attempt:
 }
 
 async function record(deps: DeliverDeps, client: pg.PoolClient, ref: MessageRef, { attempts }: Attempt, result: SendResult): Promise<void> {
+  const ended = await recordResult(deps, client, ref, attempts, result);
+  // Those that found the workspace crowded have no job.
+  for (const due of await listDue(client, ref.workspaceId, channelBounds.attemptsAtOnce)) await addJob(client, due);
+  deps.ended(ended);
+}
+
+async function recordResult(
+  { chance }: DeliverDeps,
+  client: pg.PoolClient,
+  ref: MessageRef,
+  attempts: number,
+  result: SendResult,
+): Promise<'sent' | 'retried' | 'failed'> {
   if (result.kind === 'sent') {
     await endMessage(client, ref, 'sent', null);
-    return deps.ended('sent');
+    return 'sent';
   }
   const { problem, isFinal, askedMs } = result;
-  const delay = isFinal ? null : nextDelay(attempts, askedMs, deps.chance());
+  const delay = isFinal ? null : nextDelay(attempts, askedMs, chance());
   if (delay === null) await endMessage(client, ref, 'failed', problem);
   else await postpone(client, ref, delay, problem);
-  deps.ended(delay === null ? 'failed' : 'retried');
+  return delay === null ? 'failed' : 'retried';
 }

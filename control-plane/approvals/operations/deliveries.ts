@@ -1,5 +1,6 @@
 // Runs the jobs that send messages about approvals, by graphile-worker. It is loaded, and its schema made, when the first
-// channel is added. A job that was lost with its process is added again: messages that are overdue are looked for.
+// channel is added. A job that was lost with its process is added again: messages that are overdue are looked for. A job
+// only begins an attempt: it does not wait for the receiver, so receivers that do not answer keep no other job waiting.
 import { AppError } from '@tollgate/proto/contract';
 import { isObject } from '@tollgate/proto/shape';
 import type pg from 'pg';
@@ -7,16 +8,29 @@ import { loggable } from '../../base/loggable.ts';
 import { createPool, poolMax } from '../../database/pool.ts';
 import { channelBounds } from '../rules/channel.ts';
 import { hasChannels } from '../store/channels.ts';
-import { addJob, deleteDeadJobs, deleteOldMessages, jobsSchema, listOverdue, sendTask, withJobsLock } from '../store/messages.ts';
-import { deliver, type DeliverDeps } from './deliver.ts';
+import {
+  addJob,
+  deleteDeadJobs,
+  deleteOldMessages,
+  jobsSchema,
+  listOverdue,
+  type MessageRef,
+  sendTask,
+  withJobsLock,
+} from '../store/messages.ts';
+import { beginDelivery, type DeliverDeps } from './deliver.ts';
 import type { ApprovalDeliveries } from './parts.ts';
 
+/** Jobs that this process runs at the same time. */
+const jobsAtOnce = 10;
 /** Messages that this process sends at the same time. */
-const atOnce = 10;
+const attemptsMax = 200;
+/** How long attempts in progress may still last when the process stops. */
+const closeMs = 5_000;
 /** How often jobs are looked for whose notification was lost. */
 const pollMs = 2_000;
 /** How often overdue messages are looked for, and how late such a message is. */
-const overduePace = { everyMs: 10_000, seconds: 10, limit: 500 } as const;
+const overduePace = { everyMs: 10_000, seconds: 10, ofWorkspace: channelBounds.attemptsAtOnce, limit: 500 } as const;
 const deletedAtOnce = 1_000;
 /** The schema changes of graphile-worker can take longer than other work. */
 const migrating = { query_timeout: 30_000, statement_timeout: 30_000, lock_timeout: 10_000 } as const;
@@ -41,10 +55,11 @@ interface Running {
 }
 
 export function createDeliveries(deps: DeliveriesDeps): Deliveries {
+  const attempts = createAttempts(deps);
   let running: Promise<Running> | null = null;
   let isClosed = false;
   const recover = async (): Promise<number> => {
-    const lost = await listOverdue(deps.pool, overduePace.seconds, overduePace.limit);
+    const lost = await listOverdue(deps.pool, overduePace);
     for (const ref of lost) await addJob(deps.pool, ref);
     return lost.length;
   };
@@ -53,7 +68,7 @@ export function createDeliveries(deps: DeliveriesDeps): Deliveries {
   };
   const start = async (): Promise<void> => {
     if (isClosed) throw unavailable('this control plane is stopping');
-    running ??= begin(deps, recover, forget).catch((error: unknown) => {
+    running ??= begin(deps, attempts, recover, forget).catch((error: unknown) => {
       running = null;
       deps.log.error(loggable(error), `the schema ${jobsSchema} could not be made or used, so no messages about approvals are sent`);
       throw unavailable(`the schema ${jobsSchema} could not be made or used in the database; the log of the control plane says why`);
@@ -75,6 +90,7 @@ export function createDeliveries(deps: DeliveriesDeps): Deliveries {
       const ending = running;
       running = null;
       await (await ending?.catch(() => null))?.close();
+      await attempts.close();
     },
   };
 }
@@ -82,7 +98,7 @@ export function createDeliveries(deps: DeliveriesDeps): Deliveries {
 const unavailable = (publicMessage: string): AppError => new AppError({ code: 'unavailable', publicMessage });
 
 /** `ended`: the worker has ended by itself, for example because the database did not answer for long. */
-async function begin(deps: DeliveriesDeps, recover: () => Promise<number>, ended: () => void): Promise<Running> {
+async function begin(deps: DeliveriesDeps, attempts: Attempts, recover: () => Promise<number>, ended: () => void): Promise<Running> {
   const { connection, log } = deps;
   const { run, Logger } = await import('graphile-worker');
   const pool = createPool({ ...connection, ...migrating }, log, poolMax.jobs);
@@ -96,15 +112,15 @@ async function begin(deps: DeliveriesDeps, recover: () => Promise<number>, ended
       run({
         pgPool: pool,
         schema: jobsSchema,
-        concurrency: atOnce,
+        concurrency: jobsAtOnce,
         pollInterval: pollMs,
         noHandleSignals: true,
         parsedCronItems: [],
         logger,
         taskList: {
-          [sendTask]: async (payload, { abortSignal }) => {
+          [sendTask]: async (payload) => {
             const ref = refOf(payload);
-            if (ref !== null) await deliver(deps, ref, abortSignal ?? never);
+            if (ref !== null) await attempts.begin(ref);
           },
         },
       }),
@@ -137,9 +153,48 @@ async function begin(deps: DeliveriesDeps, recover: () => Promise<number>, ended
   }
 }
 
-const never = new AbortController().signal;
+interface Attempts {
+  /** Begins an attempt, if one may be made. A message without an attempt is found again when it is overdue. */
+  begin(ref: MessageRef): Promise<void>;
+  /** Ends when the attempts in progress have ended or are abandoned. */
+  close(): Promise<void>;
+}
 
-function refOf(payload: unknown): { readonly workspaceId: number; readonly id: string } | null {
+/** The attempts that this process makes. */
+function createAttempts(deps: DeliveriesDeps): Attempts {
+  const stopping = new AbortController();
+  const running = new Set<Promise<void>>();
+  let beginning = 0;
+  const make = async (ref: MessageRef): Promise<void> => {
+    const delivery = await beginDelivery(deps, ref);
+    if (delivery === null) return;
+    const attempt = delivery(stopping.signal)
+      .catch((error: unknown) =>
+        deps.log.warn(
+          loggable(error),
+          'the result of an attempt to send a message about an approval could not be stored; it is made again',
+        ),
+      )
+      .finally(() => running.delete(attempt));
+    running.add(attempt);
+  };
+  return {
+    begin: async (ref) => {
+      if (running.size + beginning >= attemptsMax) return;
+      beginning += 1;
+      await make(ref).finally(() => {
+        beginning -= 1;
+      });
+    },
+    close: async () => {
+      const timer = setTimeout(() => stopping.abort(), closeMs);
+      await Promise.all(running);
+      clearTimeout(timer);
+    },
+  };
+}
+
+function refOf(payload: unknown): MessageRef | null {
   const { workspaceId, id } = isObject(payload) ? payload : {};
   return typeof workspaceId === 'number' && typeof id === 'string' ? { workspaceId, id } : null;
 }

@@ -197,6 +197,14 @@ export async function lockMessage(client: pg.PoolClient, { workspaceId, id }: Me
   };
 }
 
+/** From now on no other transaction begins an attempt of the workspace. */
+export async function lockAttempts(client: pg.PoolClient, workspaceId: number): Promise<void> {
+  await client.query('select pg_advisory_xact_lock($1, hashtext($2))', [attemptsLock, String(workspaceId)]);
+}
+
+/** An arbitrary number. */
+const attemptsLock = 7_605_541;
+
 /** Counts the attempts of the workspace that are in progress. */
 export async function countAttempts(db: Queryable, workspaceId: number): Promise<number> {
   const { rows } = await db.query<{ count: number }>(
@@ -215,11 +223,10 @@ export async function beginAttempt(db: Queryable, { workspaceId, id }: MessageRe
   );
 }
 
-/** Postpones an attempt, and adds its job. `problem`: why the last attempt failed; null: none was made now. */
-export async function postpone(db: Queryable, ref: MessageRef, seconds: number, problem: string | null): Promise<void> {
+/** Postpones the next attempt, and adds its job. `problem`: why the last attempt failed. */
+export async function postpone(db: Queryable, ref: MessageRef, seconds: number, problem: string): Promise<void> {
   await db.query(
-    `update approval_message set next_at = clock_timestamp() + make_interval(secs => $3), leased_until = null,
-       problem = coalesce($4, problem)
+    `update approval_message set next_at = clock_timestamp() + make_interval(secs => $3), leased_until = null, problem = $4
      where workspace_id = $1 and id = $2 and state = 'waiting'`,
     [ref.workspaceId, ref.id, seconds, problem],
   );
@@ -251,12 +258,34 @@ export async function restartMessage(db: Queryable, ref: MessageRef): Promise<st
   return rows[0]?.channel ?? null;
 }
 
-/** Returns messages whose attempt is overdue by so many seconds, and that no process sends: their job was lost. */
-export async function listOverdue(db: Queryable, seconds: number, limit: number): Promise<readonly MessageRef[]> {
+const isFree = '(leased_until is null or leased_until <= clock_timestamp())';
+// A receiver that fails must not delay messages that were not tried yet.
+const leastTriedFirst = 'attempts, next_at, id';
+
+/** Returns messages of the workspace that are due and that no process sends, those that were tried least first. */
+export async function listDue(db: Queryable, workspaceId: number, limit: number): Promise<readonly MessageRef[]> {
+  const { rows } = await db.query<{ id: string }>(
+    `select id from approval_message where workspace_id = $1 and next_at <= clock_timestamp() and ${isFree}
+     order by ${leastTriedFirst} limit $2`,
+    [workspaceId, limit],
+  );
+  return rows.map(({ id }) => ({ workspaceId, id }));
+}
+
+/**
+ * Returns messages whose attempt is overdue by so many seconds, and that no process sends: their job was lost. Of each
+ * workspace at most `ofWorkspace`: when one of them was sent, the jobs of others are added.
+ */
+export async function listOverdue(
+  db: Queryable,
+  { seconds, ofWorkspace, limit }: { readonly seconds: number; readonly ofWorkspace: number; readonly limit: number },
+): Promise<readonly MessageRef[]> {
   const { rows } = await db.query<{ workspace_id: string; id: string }>(
-    `select workspace_id, id from approval_message where next_at is not null and next_at <= clock_timestamp() - make_interval(secs => $1)
-       and (leased_until is null or leased_until <= clock_timestamp()) order by next_at limit $2`,
-    [seconds, limit],
+    `select workspace_id, id from (
+       select workspace_id, id, row_number() over (partition by workspace_id order by ${leastTriedFirst}) as place
+       from approval_message where next_at <= clock_timestamp() - make_interval(secs => $1) and ${isFree}
+     ) as overdue where place <= $2 order by place limit $3`,
+    [seconds, ofWorkspace, limit],
   );
   return rows.map((row) => ({ workspaceId: Number(row.workspace_id), id: row.id }));
 }

@@ -2,10 +2,11 @@
 // jobs as in the program.
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { createReach } from '../../../control-plane/runs/mcp/reach.ts';
-import { deliver, type DeliverDeps } from '../../../control-plane/approvals/operations/deliver.ts';
+import { createWorkspace } from '../../../control-plane/workspaces/operations/create-workspace.ts';
+import { beginDelivery, type DeliverDeps } from '../../../control-plane/approvals/operations/deliver.ts';
 import { expireDue } from '../../../control-plane/approvals/operations/expire.ts';
 import { retrySeconds } from '../../../control-plane/approvals/rules/channel.ts';
-import { jobsSchema, type MessageRef } from '../../../control-plane/approvals/store/messages.ts';
+import { addJob, jobsSchema, type MessageRef } from '../../../control-plane/approvals/store/messages.ts';
 import { ruleOf } from '../../support/approvals.ts';
 import { exitOf, startSource } from '../../support/source-process.ts';
 import { errorOf, field } from '../rest.ts';
@@ -280,6 +281,57 @@ test('an address that changes leaves the channel a default one, if the request d
   expect(await put({})).toBe(false);
 });
 
+/** Stores messages to a channel that are due now. They have no job. */
+async function storeDue(
+  by: Pick<ApprovalPlane, 'pool'>,
+  workspaceId: number,
+  channel: string,
+  many: number,
+): Promise<readonly MessageRef[]> {
+  const { rows } = await by.pool.query<{ id: string }>(
+    `insert into approval_message (workspace_id, id, channel, kind, approval_id, body, state, created_at, due_at, next_at)
+     select $1, 'msg_' || md5($2 || at), $2, 'asked', 'a', '{}', 'waiting', now(), now(), now() from generate_series(1, $3) as at returning id`,
+    [workspaceId, channel, many],
+  );
+  return rows.map(({ id }) => ({ workspaceId, id }));
+}
+
+test('a workspace makes at most four attempts at the same time, and those that found it crowded follow when one ends', async () => {
+  const quiet = await createApprovalPlane({ reach: allowing });
+  onTestFinished(() => quiet.close());
+  const channel = await open(quiet);
+  // Nothing sends from here on.
+  await quiet.deliveries.close();
+  const refs = await storeDue(quiet, quiet.workspaceId, channel.name, 12);
+  const { approvals, reach, pool } = quiet.deps;
+  const deps = { pool, keys: approvals.keys, rules: reach, chance: () => 0, ended: () => undefined };
+  const begun = (await Promise.all(refs.map((ref) => beginDelivery(deps, ref)))).filter((delivery) => delivery !== null);
+  expect(begun).toHaveLength(4);
+  const jobs = async () => (await pool.query(`select count(*)::int as count from ${jobsSchema}.jobs`)).rows;
+  expect(await jobs()).toEqual([{ count: 0 }]);
+  await begun[0]?.(new AbortController().signal);
+  expect(channel.deliveries).toHaveLength(1);
+  expect(await jobs()).toEqual([{ count: 4 }]);
+}, 60_000);
+
+test('receivers of several workspaces that do not answer delay no other workspace', async () => {
+  for (const slug of ['slow-1', 'slow-2', 'slow-3']) {
+    const { key } = await createWorkspace(plane.deps, { slug, owner: { uid: 'owner', email: `owner@${slug}.test` } });
+    const receiver = await startReceiver();
+    onTestFinished(() => receiver.close());
+    receiver.replies.push(...Array.from({ length: 4 }, () => null));
+    await plane.ask('PUT', `/${slug}/admin/approvalChannels/slow`, { key, body: { url: receiver.origin } });
+    const { rows } = await plane.pool.query<{ id: string }>('select id from workspace where slug = $1', [slug]);
+    for (const ref of await storeDue(plane, Number(rows[0]?.id), 'slow', 4)) await addJob(plane.pool, ref);
+  }
+  const inProgress = `select count(*)::int as count from approval_message where channel = 'slow' and leased_until > now()`;
+  await eventually(async () => (await plane.pool.query(inProgress)).rows).toEqual([{ count: 12 }]);
+  const channel = await open();
+  await plane.pend(plane.call({ rules: channel.rules }));
+  await channel.next();
+  expect((await plane.pool.query(inProgress)).rows).toEqual([{ count: 12 }]);
+}, 60_000);
+
 test('a control plane that is killed between the commit and the delivery, or during it: the next one sends, with the same id', async () => {
   const killed = await createApprovalPlane({ reach: allowing });
   onTestFinished(() => killed.close());
@@ -298,7 +350,7 @@ test('a control plane that is killed between the commit and the delivery, or dur
   child.kill('SIGKILL');
   await exitOf(child);
   const { rows } = await killed.pool.query(`select leased_until > now() as leased, attempts from approval_message where state = 'waiting'`);
-  expect(rows).toEqual([{ leased: true, attempts: 1, jobs: 1 }]);
+  expect(rows).toEqual([{ leased: true, attempts: 1 }]);
   const third = killed.openDeliveries();
   await third.start();
   await later({ ...killed, deliveries: third });
@@ -327,7 +379,7 @@ test('two control planes that live send each message once: an attempt belongs to
     chance: () => 0,
     ended: (result) => void ended.push(result),
   };
-  const attempt = (ref: MessageRef) => deliver(sender, ref, new AbortController().signal);
+  const attempt = async (ref: MessageRef) => (await beginDelivery(sender, ref))?.(new AbortController().signal);
 
   // No worker runs, so that the senders meet at the same message: several begin at the same time, and one comes while the
   // receiver has not answered yet.
