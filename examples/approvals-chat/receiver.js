@@ -5,6 +5,7 @@ import { Webhook } from 'standardwebhooks';
 const { CHANNEL_SECRETS = '', CHAT_URL = '', HOST = '127.0.0.1', PORT = '8090' } = process.env;
 const verifiers = CHANNEL_SECRETS.split(',').map((secret) => new Webhook(secret.trim()));
 const seen = new Set();
+const posting = new Set();
 const escapes = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '`': "'" };
 /** An agent may have chosen a name. As code, it is neither a mention nor a link. */
 const code = (text) => `\`${String(text).replaceAll(/[&<>`]/g, (one) => escapes[one])}\``;
@@ -25,9 +26,14 @@ async function receive({ headers, request }) {
   if (message === undefined) return 401; // Forged, or older than five minutes.
   const id = headers['webhook-id'];
   if (seen.has(id)) return 200; // It was posted already.
+  if (posting.has(id)) return 503; // It is being posted at this moment: Tollgate sends it again.
   const text = `${message.type}: ${(others[message.type] ?? about)(message.data)}`;
-  const post = { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ text }) };
+  const headersOfPost = { 'content-type': 'application/json' };
+  // Tollgate waits for 10 s.
+  const post = { method: 'POST', headers: headersOfPost, body: JSON.stringify({ text }), signal: AbortSignal.timeout(8_000) };
+  posting.add(id);
   const { ok } = await fetch(CHAT_URL, post).catch(() => ({ ok: false }));
+  posting.delete(id);
   if (ok && seen.add(id).size > 10_000) seen.delete([...seen][0]);
   return ok ? 204 : 502; // Tollgate sends it again.
 }

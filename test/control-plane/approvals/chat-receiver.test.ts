@@ -61,6 +61,18 @@ test('a delivery is posted once, with names that are neither mentions nor links;
   expect(chat.deliveries).toHaveLength(2);
 });
 
+test('the same delivery twice at the same time is posted once', async () => {
+  const before = chat.deliveries.length;
+  chat.replies.push(null);
+  const first = deliver({ id: 'msg_both' });
+  await chat.next();
+  expect(await deliver({ id: 'msg_both' })).toBe(503);
+  expect(chat.deliveries).toHaveLength(before + 1);
+  chat.dropAll();
+  expect(await first).toBe(502);
+  expect(await deliver({ id: 'msg_both' })).toBe(204);
+});
+
 test('a forged, changed, late or early delivery is refused', async () => {
   const before = chat.deliveries.length;
   expect(await deliver({ by: newSecret() })).toBe(401);

@@ -35,6 +35,8 @@ export async function startReceiver() {
         });
       }
     },
+    /** Ends all connections, those without an answer too. */
+    dropAll: (): void => server.closeAllConnections(),
     close: async (): Promise<void> => {
       server.closeAllConnections();
       await new Promise((closed) => server.close(closed));
