@@ -200,9 +200,13 @@ function addTakingBackRoutes(app: FastifyInstance, deps: StreamDeps): void {
   });
 }
 
+// An agent's program may print the note in a terminal.
+const unprintable = /(?![\n\t])[\p{Cc}\u202a-\u202e\u2066-\u2069]/u;
+
 function noteOf(note: string | undefined): string | null {
   if (note === undefined || note === '') return null;
-  if (!isPlainText(note)) throw badRequest('note must be text without NUL');
+  if (!isPlainText(note) || unprintable.test(note))
+    throw badRequest('note must be text without control characters, and without characters that change its direction');
   return note;
 }
 

@@ -242,6 +242,18 @@ test('parallel calls of one round are one question, answered as a whole or one b
   expect(await plane.show(b)).toMatchObject({ question: a });
 });
 
+test.each(['\u001b[2J', 'no\u202eyes', 'a\u2066b', 'a\rb'])('a note that a terminal would obey is refused: %j', async (note) => {
+  const { approvalId } = await plane.pend(plane.call());
+  for (const verb of ['approve', 'deny'])
+    expect(await plane.press(approvalId, verb, keys.ada, { note })).toMatchObject({
+      status: 400,
+      body: { error: expect.stringContaining('without control characters') },
+    });
+  expect(await plane.press(approvalId, 'deny', keys.ada, { note: 'first line\n\tsecond \u{1f468}\u200d\u{1f469}' })).toMatchObject({
+    status: 200,
+  });
+});
+
 test('a denial answers the same call for a time, and a denial for the session answers its rules', async () => {
   const call = plane.call();
   const { approvalId } = await plane.pend(call);
