@@ -15,17 +15,18 @@ export interface Bench {
 export const holds = 'holds';
 export const allow = { permission: 'allow', transform: 'log' } as const;
 export const deny = { permission: 'deny', transform: 'log' } as const;
+export const asks = { permission: 'ask', transform: 'log' } as const;
 export const redact = { permission: 'allow', transform: 'redact' } as const;
 
-/** A home with hooks that its user has trusted. */
-export async function installed(bench: Bench, program?: Program): Promise<Home> {
+/** A home with hooks that its user has trusted; `words` are more words for `hooks install`. */
+export async function installed(bench: Bench, program?: Program, ...words: readonly string[]): Promise<Home> {
   const home = await makeHome(bench);
-  await install(home, bench, program ?? (await bench.stage.program()));
+  await install(home, bench, program ?? (await bench.stage.program()), ...words);
   await bench.driver.trust?.(home);
   return home;
 }
 
-export async function install(home: Home, { driver }: Bench, program: Program): Promise<void> {
-  const { code, text } = await home.tollgate(program, 'hooks', 'install', driver.host);
+export async function install(home: Home, { driver }: Bench, program: Program, ...words: readonly string[]): Promise<void> {
+  const { code, text } = await home.tollgate(program, 'hooks', 'install', driver.host, ...words);
   if (code !== 0) throw new Error(`hooks install ${driver.host} ended with ${code}:\n${text}`);
 }

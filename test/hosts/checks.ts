@@ -2,6 +2,7 @@
 // one command. A file that the command would have written, and what reached the model, show the result: `holds`, or a
 // text for what does not.
 import { join } from 'node:path';
+import { deniedThenMade, doctorHeld, heldThenMade, lateHook, mcpWaits, unanswered } from './ask-checks.ts';
 import { allow, type Bench, deny, holds, install, installed, redact } from './bench.ts';
 import type { Driver } from './driver.ts';
 import { type Home, makeHome } from './home.ts';
@@ -20,6 +21,12 @@ export const checkTitles = {
   untrusted: 'a hook that was just installed denies',
   doctor: '`doctor` tells each of these',
   uninstall: '`uninstall` leaves nothing',
+  ask: 'a call that a person approved is made, once',
+  'ask-held': 'a call waits in its hook, and is made when a person approves it',
+  'ask-unanswered': 'no person answers while the hook waits: the call does not run',
+  'late-hook': 'a hook that never answers, as installed',
+  'doctor-held': '`doctor --held` proves that a held call does not run',
+  'mcp-ask': 'as a client of the MCP proxy: a call waits for a person, with progress',
 } as const;
 export type CheckName = keyof typeof checkTitles;
 export const isCheck = (name: string): name is CheckName => Object.hasOwn(checkTitles, name);
@@ -96,6 +103,12 @@ export const checks: Readonly<Record<CheckName, (bench: Bench) => Promise<string
   },
   doctor: doctorTells,
   uninstall: leftBehind,
+  ask: deniedThenMade,
+  'ask-held': heldThenMade,
+  'ask-unanswered': unanswered,
+  'late-hook': lateHook,
+  'doctor-held': doctorHeld,
+  'mcp-ask': mcpWaits,
 };
 
 async function blocks(home: Home): Promise<string> {

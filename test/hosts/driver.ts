@@ -21,8 +21,10 @@ export interface Driver {
    * ends with another code than 0 as failed.
    */
   readonly failure?: (file: string) => WantedCall;
-  /** Its settings in the user's home, as they are before our install. */
-  readonly settings: (model: string) => Readonly<Record<string, string>>;
+  /** Its settings in the user's home, as they are before our install; with a door, it is an MCP client of that door. */
+  readonly settings: (model: string, door: McpDoor | null) => Readonly<Record<string, string>>;
+  /** The name under which it offers its model a tool of the door; null: in a form that the scripted model does not have. */
+  readonly doorTool: ((tool: string) => string) | null;
   /** The one of these files that receives our hooks. */
   readonly settingsFile: string;
   readonly env: (home: string, model: string) => Readonly<Record<string, string>>;
@@ -35,6 +37,12 @@ export interface Driver {
   readonly ownHook?: { readonly text: string; readonly isTrusted: (agent: StartedAgent) => Promise<boolean> };
   /** Whether the text to its model is marked as an error, where a result and an error otherwise look the same. */
   readonly saysError?: (told: string) => boolean;
+}
+
+/** An MCP server of a sidecar, which agents know as `door`. */
+export interface McpDoor {
+  readonly url: string;
+  readonly headers: { readonly Authorization: string };
 }
 
 /** An agent in a home of its own. */

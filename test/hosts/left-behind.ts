@@ -47,7 +47,7 @@ async function namesOfOurs({ home }: Home): Promise<readonly string[]> {
 }
 
 async function settingsThatDiffer({ driver, model }: Bench, ours: Home, theirs: Home): Promise<readonly string[]> {
-  const names = new Set([driver.settingsFile, ...Object.keys(driver.settings(model.url))]);
+  const names = new Set([driver.settingsFile, ...Object.keys(driver.settings(model.url, null))]);
   const differ: string[] = [];
   for (const name of names) {
     const [mine, other] = await Promise.all([ours, theirs].map(({ home }) => contentOf(home, name)));

@@ -13,7 +13,7 @@ import { type Stage, startStage } from './stage.ts';
 import { type Row, renderTable, replaceTable, type Table } from './table.ts';
 
 /** After this time the remaining checks of a host are skipped. */
-const hostMs = 300_000;
+const hostMs = 900_000;
 const expectedPath = fileURLToPath(new URL('expected.json', import.meta.url));
 const pagePath = fileURLToPath(new URL('../../docs/doors/coding-agents.md', import.meta.url));
 

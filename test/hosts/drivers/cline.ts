@@ -1,10 +1,13 @@
 // Cline: a native program started by a small Node program; it uses any OpenAI-compatible endpoint that its settings
 // name. Its hooks are a plugin of ours.
 import { fileURLToPath } from 'node:url';
-import type { Driver } from '../driver.ts';
+import type { Driver, McpDoor } from '../driver.ts';
 
-const server = fileURLToPath(new URL('../failing-server.js', import.meta.url));
-const servers = { mcpServers: { notes: { command: process.execPath, args: [server] } } };
+const server = fileURLToPath(new URL('../notes-server.js', import.meta.url));
+const servers = (door: McpDoor | null): object => ({
+  notes: { command: process.execPath, args: [server] },
+  ...(door === null ? {} : { door: { type: 'streamableHttp', ...door } }),
+});
 
 const providers = (model: string): object => ({
   version: 1,
@@ -27,10 +30,11 @@ export const cline: Driver = {
   afterInstall: 'postinstall.mjs',
   shell: (command) => ({ tool: 'run_commands', arguments: { commands: [command] } }),
   failure: (file) => ({ tool: 'notes__fail', arguments: { file } }),
-  settings: (model) => ({
+  settings: (model, door) => ({
     '.cline/data/settings/providers.json': `${JSON.stringify(providers(model), null, 2)}\n`,
-    '.cline/data/settings/cline_mcp_settings.json': `${JSON.stringify(servers, null, 2)}\n`,
+    '.cline/data/settings/cline_mcp_settings.json': `${JSON.stringify({ mcpServers: servers(door) }, null, 2)}\n`,
   }),
+  doorTool: (tool) => `door__${tool}`,
   settingsFile: '.cline/plugins/tollgate.js',
   env: () => ({ CLINE_TELEMETRY_DISABLED: '1' }),
   turn: (words) => ['-P', 'openai-compatible', '-m', 'scripted', '--json', words],

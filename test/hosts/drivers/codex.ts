@@ -20,6 +20,8 @@ export const codex: Driver = {
   program: 'codex',
   shell: (cmd) => ({ tool: 'exec_command', arguments: { cmd } }),
   settings: (model) => ({ '.codex/config.toml': config(model) }),
+  // It offers tools of MCP servers as a `namespace`, which the scripted model neither reads nor calls.
+  doorTool: null,
   settingsFile: '.codex/config.toml',
   env: () => ({ SCRIPTED_KEY: 'none' }),
   turn: (words) => ['exec', '--skip-git-repo-check', '--dangerously-bypass-approvals-and-sandbox', words],

@@ -1,17 +1,20 @@
 // OpenCode: a native program, which uses any OpenAI-compatible endpoint that its settings name. Its hooks are a plugin
 // of ours.
 import { fileURLToPath } from 'node:url';
-import type { Driver } from '../driver.ts';
+import type { Driver, McpDoor } from '../driver.ts';
 
-const server = fileURLToPath(new URL('../failing-server.js', import.meta.url));
+const server = fileURLToPath(new URL('../notes-server.js', import.meta.url));
 
-const settings = (model: string): object => ({
+const settings = (model: string, door: McpDoor | null): object => ({
   $schema: 'https://opencode.ai/config.json',
   autoupdate: false,
   share: 'disabled',
   model: 'scripted/scripted',
   small_model: 'scripted/scripted',
-  mcp: { notes: { type: 'local', command: [process.execPath, server] } },
+  mcp: {
+    notes: { type: 'local', command: [process.execPath, server] },
+    ...(door === null ? {} : { door: { type: 'remote', ...door } }),
+  },
   provider: {
     scripted: {
       npm: '@ai-sdk/openai-compatible',
@@ -30,7 +33,8 @@ export const opencode: Driver = {
   afterInstall: 'postinstall.mjs',
   shell: (command) => ({ tool: 'bash', arguments: { command, description: 'write a note' } }),
   failure: (file) => ({ tool: 'notes_fail', arguments: { file } }),
-  settings: (model) => ({ '.config/opencode/opencode.json': `${JSON.stringify(settings(model), null, 2)}\n` }),
+  settings: (model, door) => ({ '.config/opencode/opencode.json': `${JSON.stringify(settings(model, door), null, 2)}\n` }),
+  doorTool: (tool) => `door_${tool}`,
   settingsFile: '.config/opencode/plugins/tollgate.js',
   env: (home) => ({ XDG_CONFIG_HOME: `${home}/.config`, OPENCODE_DISABLE_AUTOUPDATE: '1', OPENCODE_DISABLE_MODELS_FETCH: '1' }),
   turn: (words) => ['run', '--auto', words],
