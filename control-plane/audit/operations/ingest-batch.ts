@@ -6,8 +6,8 @@
 import { bounds } from '@tollgate/proto/contract';
 import type { AuditBatch, IngestResult, ShippedRecord } from '../rules/audit-batch.ts';
 import { openRecord } from '../rules/audit-entry.ts';
-import { copyEntries } from '../store/audit-copy.ts';
-import { advanceLog, deleteUnbegunSpools, insertGaps, listSent, lockLog } from '../store/audit-ingest.ts';
+import { copyEntries, type NumberedEntry } from '../store/audit-copy.ts';
+import { advanceLog, type ChainEnd, deleteUnbegunSpools, insertGaps, listSent, lockLog, type NumberedGap } from '../store/audit-ingest.ts';
 import { dayOf, isDayGone, makeDays } from '../store/partitions.ts';
 import { inTransaction } from '../../database/transaction.ts';
 import { isAway } from '../../base/unavailable.ts';
@@ -114,8 +114,16 @@ async function commitBatches(
       if (unbegun.length > 0) await deleteUnbegunSpools(client, workspaceId, unbegun);
       if (judged.arrived.length === 0) return judged;
       await makeDays(client, missingDays);
-      const { entries, gaps, end } = linkBatches(judged.fresh, start, receivedAt);
-      if (entries.length > 0) await copyEntries(client, workspaceId, entries);
+      const gaps: NumberedGap[] = [];
+      let end: ChainEnd = start;
+      const takeEntries = function* (): Generator<NumberedEntry> {
+        for (const { item, ...after } of linkBatches(judged.fresh, start, receivedAt)) {
+          end = after.end;
+          if ('reason' in item) gaps.push(item);
+          else yield item;
+        }
+      };
+      await copyEntries(client, workspaceId, takeEntries());
       await insertGaps(client, workspaceId, gaps);
       await advanceLog(client, workspaceId, judged, end);
       return judged;

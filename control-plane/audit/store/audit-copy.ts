@@ -19,8 +19,11 @@ export interface NumberedEntry {
 const copyText =
   'copy audit_entry (workspace_id, ts, spool_id, sequence, ingest, received_at, tool, decision, agent_name, sub, session_id, entry, digest) from stdin';
 
-/** Copies entries of one workspace. While the server processes earlier entries, the text of later entries is made. */
-export async function copyEntries(client: pg.PoolClient, workspaceId: number, entries: readonly NumberedEntry[]): Promise<void> {
+/**
+ * Copies entries of one workspace. While the server processes earlier entries, later ones are taken from `entries`, and
+ * their text is made.
+ */
+export async function copyEntries(client: pg.PoolClient, workspaceId: number, entries: Iterable<NumberedEntry>): Promise<void> {
   const copy = client.query(Object.assign(copyFrom(copyText), { query_timeout: patienceMs }));
   await pipeline(Readable.from(pieces(workspaceId, entries), { objectMode: false, highWaterMark: 65_536 }), copy);
 }
@@ -28,7 +31,7 @@ export async function copyEntries(client: pg.PoolClient, workspaceId: number, en
 /** Large enough to keep the number of pieces small, and small enough that the server starts early. */
 const pieceCharacters = 65_536;
 
-function* pieces(workspaceId: number, entries: readonly NumberedEntry[]): Generator<string> {
+function* pieces(workspaceId: number, entries: Iterable<NumberedEntry>): Generator<string> {
   let piece = '';
   for (const { spoolId, sequence, ingest, receivedAt, entry } of entries) {
     const { ts, tool, decision, agentName, sub, sessionId, rest, digest } = entry;
