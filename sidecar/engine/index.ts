@@ -1,5 +1,6 @@
 // Exports the parts of a sidecar that the control plane uses to govern its own runs. The control plane has policy and
 // the audit log in its own process, but its decisions, entries and spool work as in every sidecar.
+export type { Approvals, AskedAnswer } from './approvals/approval-keeper.ts';
 export { type Clock, systemClock } from '../base/clock.ts';
 export { bindCaller } from './decide/bind.ts';
 export type { Claim, Hop } from './decide/call.ts';
@@ -8,11 +9,11 @@ export type { Decision, StopReason } from './decide/decision.ts';
 export { planFor } from './decide/plan.ts';
 export { openEngine } from './engine.ts';
 export { type Delivery, deliver, type Outcome } from './govern/deliver.ts';
-export { judge, type ToolCall } from './govern/govern.ts';
+export { type Asking, judge, type ToolCall } from './govern/govern.ts';
 export type { GovernDeps, Governing } from './govern/governing.ts';
 export { offers } from './govern/offers.ts';
 export { recorded } from './govern/recorded.ts';
-export { callerOf, childOf, type GovernedRun, openRun, rebind, stopOf } from './govern/run.ts';
+export { callerOf, childOf, type EarlierUse, type GovernedRun, openRun, rebind, stopOf } from './govern/run.ts';
 export { type Denial, denialOf, denialText, type Permit, type Verdict } from './govern/verdict.ts';
 export type { Log } from '../base/log.ts';
 export { parseStrictText } from './json/strict-json.ts';

@@ -16,7 +16,7 @@ import type { Claim } from '../decide/call.ts';
 import type { Caller } from '../decide/caller.ts';
 import type { Decision } from '../decide/decision.ts';
 import { refuse } from '../decide/refusal.ts';
-import { createRunUsage, type RunUsage } from '../limits/usage.ts';
+import { createRunUsage, type RunUsage, type UsedCaps } from '../limits/usage.ts';
 import type { Numbers } from '../redact/index.ts';
 import { callerText, type RunFacts } from './audit-entry.ts';
 import type { GovernDeps, Governing } from './governing.ts';
@@ -77,13 +77,20 @@ interface BoundCaller {
  */
 const boundUnder = new WeakMap<Index, WeakMap<GovernedRun, BoundCaller>>();
 
-/** Opens a run that has used nothing yet. Throws if no policy is held. */
+/** What a run has used so far, and for how long it has been active, in ms. */
+export interface EarlierUse extends UsedCaps {
+  readonly activeMs: number;
+}
+
+/** Opens a run. `earlier`: what it has used in another process; absent: nothing yet. Throws if no policy is held. */
 export function openRun(
   { counters, govern }: Pick<Governing, 'counters' | 'govern'>,
-  parts: { readonly claim: Claim; readonly facts: RunFacts; readonly numbers: Numbers },
+  { earlier, ...parts }: { readonly claim: Claim; readonly facts: RunFacts; readonly numbers: Numbers; readonly earlier?: EarlierUse },
 ): GovernedRun {
   heldBy(govern.cell);
-  const usage = createRunUsage(counters, { originSub: parts.claim.identity.sub, startedAt: govern.clock.now() });
+  const startedAt = govern.clock.now() - (earlier?.activeMs ?? 0);
+  const { sub: originSub } = parts.claim.identity;
+  const usage = createRunUsage(counters, { originSub, startedAt, ...(earlier === undefined ? {} : { used: earlier }) });
   return resumeRun(govern.cell, { ...parts, usage });
 }
 

@@ -39,6 +39,16 @@ interface RunUsageConfig {
    * process knows of the run.
    */
   readonly shared?: SharedRun | null;
+  /** What the run has used before, in another process. Absent: nothing. */
+  readonly used?: UsedCaps;
+}
+
+/** What a run has used of its caps. */
+export interface UsedCaps {
+  readonly toolCalls: number;
+  readonly toolRounds: number;
+  readonly spentCents: number;
+  readonly stopped: StopReason | null;
 }
 
 export function createRunUsage(counters: Counters, config: RunUsageConfig): RunUsage {
@@ -62,12 +72,17 @@ class CountedRun implements RunUsage {
   readonly #enforced: Allowance;
   readonly #shadow: Allowance;
 
-  constructor(counters: Counters, { originSub, startedAt, shared = null }: RunUsageConfig) {
+  constructor(counters: Counters, { originSub, startedAt, shared = null, used }: RunUsageConfig) {
     this.#counters = counters;
     this.shared = shared === null ? null : counters.sharedCalls(shared);
     this.#enforced = counters.allowanceOf(originSub, 'enforced');
     this.#shadow = counters.allowanceOf(originSub, 'shadow');
     this.startedAt = startedAt;
+    if (used === undefined) return;
+    this.toolCalls = used.toolCalls;
+    this.toolRounds = used.toolRounds;
+    this.stopped = used.stopped;
+    this.addCost(used.spentCents);
   }
 
   firstFull(set: LimitSet, now: number): Full | null {
