@@ -21,7 +21,7 @@ import {
   recordAsked,
 } from '../store/approvals.ts';
 import { type Asker, mayAskFor } from './asker.ts';
-import { type ApprovalDeps, askingSideOf, settleDue, standingProblem } from './parts.ts';
+import { type ApprovalDeps, type ApprovalMetrics, askingSideOf, settleDue, standingProblem } from './parts.ts';
 import type { ApprovalKeys } from './secrets.ts';
 
 /** When to ask again if too much is waiting. */
@@ -42,28 +42,44 @@ const met = async (client: pg.PoolClient, approval: Approval, isNew = false): Pr
 
 /** Returns the approval of the call, or why there is none. Throws only if the database does not answer. */
 export async function askApproval(deps: ApprovalDeps, asker: Asker, ask: ApprovalAsk): Promise<AskResult> {
-  const { metrics } = deps.approvals;
-  const problem = askProblem(ask) ?? mayAskFor(asker, ask.call);
-  if (problem !== null) {
-    metrics.asked('refused');
-    return refused('call_malformed', problem);
-  }
-  const keys = await deps.approvals.keys();
-  const { result, hasExpired } = await inTransaction(deps.pool, (client) => answer({ deps, client, asker, ask, keys }));
+  const problem = problemOf(asker, ask);
+  const keys = problem === null ? await deps.approvals.keys() : null;
+  const answered =
+    keys === null ? malformed(problem ?? '') : await inTransaction(deps.pool, (client) => answer({ deps, client, asker, ask, keys }));
+  countAsk(deps.approvals.metrics, answered);
+  return answered.result;
+}
+
+/** As `askApproval`, in a transaction of the caller. The caller counts the answer after the commit. */
+export async function askWithin(asking: Asking): Promise<AskAnswer> {
+  const problem = problemOf(asking.asker, asking.ask);
+  return problem === null ? answer(asking) : malformed(problem);
+}
+
+/** Counts an answer that was committed. */
+export function countAsk(metrics: ApprovalMetrics, { result, hasExpired }: AskAnswer): void {
   if (hasExpired) metrics.decided('expired', null);
   metrics.asked(result.kind === 'refused' ? 'refused' : result.isNew ? 'new' : 'met');
-  return result;
+}
+
+const problemOf = (asker: Asker, ask: ApprovalAsk): string | null => askProblem(ask) ?? mayAskFor(asker, ask.call);
+const malformed = (problem: string): AskAnswer => ({ result: refused('call_malformed', problem), hasExpired: false });
+
+interface AskAnswer {
+  readonly result: AskResult;
+  /** Whether an earlier approval of the call has expired now. */
+  readonly hasExpired: boolean;
 }
 
 interface Asking {
-  readonly deps: ApprovalDeps;
+  readonly deps: Pick<ApprovalDeps, 'random' | 'approvals'>;
   readonly client: pg.PoolClient;
   readonly asker: Asker;
   readonly ask: ApprovalAsk;
   readonly keys: ApprovalKeys;
 }
 
-async function answer(asking: Asking): Promise<{ readonly result: AskResult; readonly hasExpired: boolean }> {
+async function answer(asking: Asking): Promise<AskAnswer> {
   const { client, asker, ask, keys } = asking;
   const { workspaceId } = asker;
   const { call } = ask;
